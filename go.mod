@@ -1,0 +1,3 @@
+module github.com/gofast-org/gofast
+
+go 1.26

@@ -1,0 +1,145 @@
+// Package limits holds what an untrusted file may ask for: a memory budget and
+// hard bounds on declared sizes, checked before anything is allocated.
+package limits
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// Limits bounds one open. The zero value of a field means its default.
+type Limits struct {
+	// Memory is the most bytes that decoding and the decoded table may hold
+	// at once. Default: half of what is available when the table is opened.
+	Memory int64 `json:"memory"`
+	// Columns is the most columns a table may have. Default 65,536: twice the
+	// widest real table we know of, and its names stay under a few MB.
+	Columns int64 `json:"columns"`
+	// Metadata is the most bytes of a header or footer. Default 64 MiB.
+	Metadata int64 `json:"metadata"`
+	// Page is the most bytes one Parquet page may decompress to. Default 256 MiB.
+	Page int64 `json:"page"`
+	// Cell is the most bytes of one text cell or line of CSV. Default 16 MiB.
+	Cell int64 `json:"cell"`
+}
+
+// WithDefaults fills the zero fields.
+func (l Limits) WithDefaults() Limits {
+	def := func(v *int64, d int64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	if l.Memory == 0 {
+		l.Memory = Available() / 2
+	}
+	def(&l.Columns, 65_536)
+	def(&l.Metadata, 64<<20)
+	def(&l.Page, 256<<20)
+	def(&l.Cell, 16<<20)
+	return l
+}
+
+// Validate refuses negative limits.
+func (l Limits) Validate() error {
+	for _, f := range []struct {
+		name string
+		v    int64
+	}{{"memory", l.Memory}, {"columns", l.Columns}, {"metadata", l.Metadata}, {"page", l.Page}, {"cell", l.Cell}} {
+		if f.v < 0 {
+			return errs.New(errs.ErrConfig, "limits", fmt.Sprintf("limit %q is negative (%d)", f.name, f.v))
+		}
+	}
+	return nil
+}
+
+// Available is the memory this process may still use: MemAvailable, or what the
+// cgroup leaves if that is less.
+func Available() int64 {
+	available := int64(4 << 30) // where /proc is hidden
+	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
+		for line := range strings.Lines(string(data)) {
+			var kb int64
+			if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kb); n == 1 {
+				available = kb << 10
+			}
+		}
+	}
+	if left, ok := cgroupLeft(); ok && left < available {
+		available = left
+	}
+	return available
+}
+
+func cgroupLeft() (int64, bool) {
+	for _, p := range [][2]string{
+		{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+		{"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"},
+	} {
+		limit, ok1 := readInt(p[0])
+		used, ok2 := readInt(p[1])
+		if ok1 && ok2 && limit < 1<<60 {
+			return max(limit-used, 0), true
+		}
+	}
+	return 0, false
+}
+
+func readInt(path string) (int64, bool) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	return v, err == nil
+}
+
+// Budget counts bytes against Limits.Memory. Safe for concurrent use.
+type Budget struct {
+	limit int64
+	used  atomic.Int64
+}
+
+// NewBudget makes a budget of limit bytes.
+func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
+
+// Reserve takes n bytes for what, or returns ErrLimit and takes nothing.
+func (b *Budget) Reserve(n int64, what string) error {
+	if n < 0 || n > b.limit {
+		return b.refuse(n, what)
+	}
+	if b.used.Add(n) > b.limit {
+		b.used.Add(-n)
+		return b.refuse(n, what)
+	}
+	return nil
+}
+
+// Release gives n bytes back.
+func (b *Budget) Release(n int64) { b.used.Add(-n) }
+
+func (b *Budget) refuse(n int64, what string) error {
+	return errs.New(errs.ErrLimit, "memory", fmt.Sprintf(
+		"%s needs %d bytes, the limit is %d with %d in use: pass cache= to keep the table in a file, or raise limits={\"memory\": ...}",
+		what, n, b.limit, b.used.Load()))
+}
+
+// Mul returns the product of non-negative factors, or false on overflow.
+func Mul(factors ...int64) (int64, bool) {
+	product := int64(1)
+	for _, f := range factors {
+		if f < 0 {
+			return 0, false
+		}
+		if f != 0 && product > (1<<63-1)/f {
+			return 0, false
+		}
+		product *= f
+	}
+	return product, true
+}

@@ -1,0 +1,136 @@
+// Package source is where bytes come from: files, opened read-only and read
+// with pread. A mapped file that shrinks kills the process with SIGBUS; a pread
+// of one returns short, and becomes an error here.
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// File is one regular file. It is safe for concurrent ReadAt and owns its
+// descriptor until Close.
+type File struct {
+	path string
+	f    *os.File
+	stat Stat
+}
+
+// Stat identifies one state of a file: any rewrite changes at least one field.
+type Stat struct {
+	Size    int64  `json:"size"`
+	MtimeNs int64  `json:"mtime_ns"`
+	CtimeNs int64  `json:"ctime_ns"`
+	Inode   uint64 `json:"inode"`
+}
+
+// Open opens a regular file. Pipes, devices and folders are refused: their size
+// cannot be checked before reading.
+func Open(path string) (*File, error) {
+	// O_NONBLOCK keeps the open of a pipe without a writer from hanging.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		kind := errs.ErrRead
+		if errors.Is(err, fs.ErrNotExist) {
+			kind = errs.ErrNotFound
+		}
+		return nil, errs.New(kind, "open", "cannot open the file").At(path).Because(cause(err))
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, errs.New(errs.ErrRead, "open", "cannot stat the file").At(path).Because(cause(err))
+	}
+	if !info.Mode().IsRegular() {
+		f.Close()
+		return nil, errs.New(errs.ErrRead, "open", "not a regular file").At(path)
+	}
+	return &File{path: path, f: f, stat: statOf(info)}, nil
+}
+
+func statOf(info fs.FileInfo) Stat {
+	s := Stat{Size: info.Size(), MtimeNs: info.ModTime().UnixNano()}
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.CtimeNs, s.Inode = sys.Ctim.Nano(), sys.Ino
+	}
+	return s
+}
+
+// cause drops the path that os errors repeat.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// Path is the name the file was opened by.
+func (f *File) Path() string { return f.path }
+
+// Size is the size at opening; reading past what is left of it is ErrChanged.
+func (f *File) Size() int64 { return f.stat.Size }
+
+// Stat is the state of the file at opening.
+func (f *File) Stat() Stat { return f.stat }
+
+// ReadAt implements io.ReaderAt within the size at opening.
+func (f *File) ReadAt(p []byte, offset int64) (int, error) {
+	if offset < 0 || offset > f.stat.Size {
+		return 0, errs.New(errs.ErrDamaged, "read", "offset outside the file").At(f.path).AtOffset(offset)
+	}
+	want := min(int64(len(p)), f.stat.Size-offset)
+	n, err := f.f.ReadAt(p[:want], offset)
+	switch {
+	case int64(n) == want:
+		if want < int64(len(p)) {
+			return n, io.EOF
+		}
+		return n, nil
+	case errors.Is(err, io.EOF):
+		return n, f.shrunk(offset + int64(n))
+	default:
+		return n, errs.New(errs.ErrRead, "read", "cannot read").At(f.path).AtOffset(offset).Because(cause(err))
+	}
+}
+
+func (f *File) shrunk(at int64) error {
+	return errs.New(errs.ErrChanged, "read", fmt.Sprintf(
+		"the file was cut to %d bytes while it was read (it had %d)", at, f.stat.Size)).At(f.path).AtOffset(at)
+}
+
+// ReadFull fills p from offset or returns an error; the end of the file counts
+// as damage, because the caller's sizes come from the file's own headers.
+func (f *File) ReadFull(p []byte, offset int64) error {
+	n, err := f.ReadAt(p, offset)
+	if n == len(p) {
+		return nil
+	}
+	if err == io.EOF {
+		return errs.New(errs.ErrDamaged, "read", fmt.Sprintf("needs %d bytes, the file ends after %d", len(p), n)).
+			At(f.path).AtOffset(offset)
+	}
+	return err
+}
+
+// CheckUnchanged compares the file with its state at opening.
+func (f *File) CheckUnchanged() error {
+	info, err := f.f.Stat()
+	if err != nil {
+		return errs.New(errs.ErrRead, "stat", "cannot stat the file").At(f.path).Because(cause(err))
+	}
+	if now := statOf(info); now != f.stat {
+		return errs.New(errs.ErrChanged, "read", fmt.Sprintf(
+			"the file changed while it was read (%d bytes before, %d now)", f.stat.Size, now.Size)).At(f.path)
+	}
+	return nil
+}
+
+// Close closes the descriptor.
+func (f *File) Close() error { return f.f.Close() }
