@@ -17,10 +17,15 @@ import (
 // `defer pool.Recover(&err, "csv", path)` in every goroutine and export.
 func Recover(err *error, op, path string) {
 	if r := recover(); r != nil {
-		e := errs.New(errs.ErrInternal, op, fmt.Sprintf("panic: %v", r)).At(path)
-		e.Debug = string(debug.Stack())
-		*err = e
+		*err = PanicError(r, op, path)
 	}
+}
+
+// PanicError is the error of a recovered panic; call it where it was recovered.
+func PanicError(panicked any, op, path string) error {
+	e := errs.New(errs.ErrInternal, op, fmt.Sprintf("panic: %v", panicked)).At(path)
+	e.Debug = string(debug.Stack())
+	return e
 }
 
 // Each calls job(ctx, i) for i in 0..n-1 on at most threads goroutines, handing

@@ -1,0 +1,14 @@
+// Package gofast turns files into batches. It is the core of the Python package
+// of the same name, and builds, tests and runs without Python.
+//
+// The line, one package a word:
+//
+//	source -> decode -> transform -> batch -> buffer
+//
+// A table is decoded once into a row-major matrix of the smallest type that
+// holds every value. The matrix is then a source of rows: the engine gathers the
+// rows of a batch, converts them, and writes them into a slot of C memory.
+package gofast
+
+// Version of gofast, of both the Go and the Python package.
+const Version = "0.1.0"

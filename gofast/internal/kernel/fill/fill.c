@@ -1,0 +1,92 @@
+#include "fill.h"
+
+#include <string.h>
+
+// Rows are gathered at random from a matrix far larger than the caches: ask for
+// the row after next while this one is converted.
+static const int64_t PREFETCH_ROWS = 2;
+
+static void prefetch(const uint8_t *row, int64_t bytes) {
+    // Beyond 2 KiB the hardware's own streams have caught up.
+    int64_t end = bytes < 2048 ? bytes : 2048;
+    for (int64_t i = 0; i < end; i += 64) __builtin_prefetch(row + i, 0, 1);
+}
+
+// Turns an index into a position in the parts, or -1.
+static inline int64_t position(const gf_view *view, int64_t index) {
+    if (index < 0) index += view->length;
+    if (index < 0 || index >= view->length) return -1;
+    return view->map ? view->map[index] : index;
+}
+
+static inline const gf_part *part_of(const gf_view *view, int64_t at) {
+    int32_t lo = 0, hi = view->n_parts - 1;
+    while (lo < hi) {
+        int32_t mid = (lo + hi + 1) / 2;
+        if (view->parts[mid].start <= at) lo = mid;
+        else hi = mid - 1;
+    }
+    return &view->parts[lo];
+}
+
+static void put_label(const gf_program *p, int64_t row, uint8_t *y) {
+    const uint8_t *src = p->labels + row * p->label_columns * 8;
+    int64_t v = 0;
+    switch (p->label_mode) {
+    case GF_LABEL_NONE:
+        return;
+    case GF_LABEL_MISSING:
+        memcpy(y, &p->missing_label, 8);
+        return;
+    case GF_LABEL_INT64:
+        memcpy(y, src, (size_t)p->label_columns * 8);
+        return;
+    case GF_LABEL_ONE_HOT: {
+        float one = 1.0f;
+        memcpy(&v, src, 8);
+        memset(y, 0, (size_t)p->classes * 4);
+        // The range was checked when the table was opened; a mapped cache could still lie.
+        if (v >= 0 && v < p->classes) memcpy(y + v * 4, &one, 4);
+        return;
+    }
+    default: // floats, from int64 or float64 columns
+        for (int32_t c = 0; c < p->label_columns; c++, src += 8) {
+            double d;
+            if (p->label_float[c]) {
+                memcpy(&d, src, 8);
+                if (p->label_mode == GF_LABEL_FLOAT64) memcpy(y + c * 8, &d, 8);
+            } else {
+                memcpy(&v, src, 8);
+                d = (double)v;
+                if (p->label_mode == GF_LABEL_FLOAT64) memcpy(y + c * 8, &d, 8);
+            }
+            if (p->label_mode == GF_LABEL_FLOAT32) {
+                // An int64 goes to float directly: through double it would be rounded twice.
+                float f = p->label_float[c] ? (float)d : (float)v;
+                memcpy(y + c * 4, &f, 4);
+            }
+        }
+    }
+}
+
+int64_t gf_fill(const gf_view *view, const int64_t *indices, int64_t from, int64_t to, uint8_t *x, uint8_t *y) {
+    x += from * view->x_bytes;
+    y += from * view->y_bytes;
+    for (int64_t i = from; i < to; i++, x += view->x_bytes, y += view->y_bytes) {
+        int64_t at = position(view, indices[i]);
+        if (at < 0) return i;
+        if (i + PREFETCH_ROWS < to) {
+            int64_t ahead = position(view, indices[i + PREFETCH_ROWS]);
+            if (ahead >= 0) {
+                const gf_part *part = part_of(view, ahead);
+                prefetch(part->program->features + (ahead - part->start) * part->program->row_bytes, part->program->row_bytes);
+            }
+        }
+        const gf_part *part = part_of(view, at);
+        const gf_program *p = part->program;
+        int64_t row = at - part->start;
+        p->row(p, p->features + row * p->row_bytes, x);
+        put_label(p, row, y);
+    }
+    return -1;
+}

@@ -1,0 +1,261 @@
+// Package fill holds the hot loop of tables: gather rows at random, convert
+// them, and lay them out as one batch. The C side is described in fill.h; the
+// Go twin in generic.go defines what it must produce.
+package fill
+
+/*
+#cgo CFLAGS: -O3 -std=c11 -Wall -Wextra
+#include <stdlib.h>
+#include "fill.h"
+
+static void set_fill(gf_view *view) { view->fill = gf_fill; }
+static void run_row(const gf_program *p, const void *src, void *dst) { p->row(p, src, dst); }
+static gf_part *part_at(gf_view *view, int i) { return &view->parts[i]; }
+static size_t view_size(int parts) { return sizeof(gf_view) + (size_t)parts * sizeof(gf_part); }
+static void *as_pointer(uintptr_t address) { return (void *)address; }
+*/
+import "C"
+
+import (
+	"unsafe"
+)
+
+// Out is an output type, in fill.h's order.
+type Out int32
+
+// The output types.
+const (
+	OutFloat32 Out = iota
+	OutFloat16
+	OutBfloat16
+	OutFloat64
+	OutUint8
+)
+
+// Size is the bytes of one output value.
+func (o Out) Size() int { return [...]int{4, 2, 2, 8, 1}[o] }
+
+// LabelMode says what becomes of the label columns, in fill.h's order.
+type LabelMode int32
+
+// The label modes.
+const (
+	LabelNone    LabelMode = iota // no label in the output
+	LabelMissing                  // the file has none: Spec.MissingLabel, int64
+	LabelInt64                    // every column an int64
+	LabelFloat32                  // every column rounded once to float32
+	LabelFloat64                  // every column as float64
+	LabelOneHot                   // one column, Spec.Classes float32 values
+)
+
+// Spec describes one table and what is made of its rows.
+type Spec struct {
+	Features     uintptr // address of the row-major matrix
+	Labels       uintptr // address of the label columns, 8 bytes a value; 0 without
+	Rows         int64
+	Width        int
+	Storage      int // a decode.Type
+	StorageSize  int
+	Out          Out
+	Unit         bool      // divide by 255
+	Mean, Std    []float32 // Width values each, or both nil
+	LabelMode    LabelMode
+	LabelFloat   []bool // one per label column: stored as float64
+	MissingLabel int64
+	Classes      int
+}
+
+// LabelBytes is the size of one output label.
+func (s *Spec) LabelBytes() int {
+	switch s.LabelMode {
+	case LabelNone:
+		return 0
+	case LabelMissing:
+		return 8
+	case LabelFloat32:
+		return 4 * len(s.LabelFloat)
+	case LabelOneHot:
+		return 4 * s.Classes
+	default:
+		return 8 * len(s.LabelFloat)
+	}
+}
+
+// uniform says that every feature of an uint8 table is treated alike, so that
+// 256 output values describe the whole program.
+func (s *Spec) uniform() bool {
+	if s.StorageSize != 1 || s.Out == OutUint8 || !s.Unit && s.Mean == nil {
+		return false
+	}
+	for i := range s.Mean {
+		if s.Mean[i] != s.Mean[0] || s.Std[i] != s.Std[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// Program is a Spec in C memory. It holds addresses of the matrix, not the
+// matrix: whoever made it keeps that alive, and calls Free once.
+type Program struct{ c *C.gf_program }
+
+// NewProgram lays spec out in C memory. portable chooses the plain loops, for
+// tests of the others.
+func NewProgram(spec Spec, portable bool) Program {
+	p := (*C.gf_program)(C.calloc(1, C.sizeof_gf_program))
+	p.features = (*C.uint8_t)(C.as_pointer(C.uintptr_t(spec.Features)))
+	p.labels = (*C.uint8_t)(C.as_pointer(C.uintptr_t(spec.Labels)))
+	p.rows, p.width = C.int64_t(spec.Rows), C.int64_t(spec.Width)
+	p.row_bytes = C.int64_t(spec.Width * spec.StorageSize)
+	p.x_bytes, p.y_bytes = C.int64_t(spec.Width*spec.Out.Size()), C.int64_t(spec.LabelBytes())
+	p.storage, p.out = C.int32_t(spec.Storage), C.int32_t(spec.Out)
+	if spec.Unit {
+		p.unit = 1
+	}
+	if spec.Mean != nil {
+		p.normalise = 1
+		p.mean, p.std = floats(spec.Mean), floats(spec.Std)
+	}
+	p.label_mode, p.label_columns = C.int32_t(spec.LabelMode), C.int32_t(len(spec.LabelFloat))
+	if n := len(spec.LabelFloat); n > 0 {
+		flags := C.malloc(C.size_t(n))
+		for i, f := range spec.LabelFloat {
+			b := byte(0)
+			if f {
+				b = 1
+			}
+			unsafe.Slice((*byte)(flags), n)[i] = b
+		}
+		p.label_float = (*C.uint8_t)(flags)
+	}
+	p.missing_label, p.classes = C.int64_t(spec.MissingLabel), C.int64_t(spec.Classes)
+	if spec.uniform() {
+		p.table = (*C.uint8_t)(table(&spec))
+	}
+	variant := C.int(0)
+	if portable {
+		variant = 1
+	}
+	C.gf_program_prepare(p, variant)
+	return Program{p}
+}
+
+func floats(v []float32) *C.float {
+	m := C.malloc(C.size_t(4 * max(len(v), 1)))
+	copy(unsafe.Slice((*float32)(m), len(v)), v)
+	return (*C.float)(m)
+}
+
+// table computes the 256 outputs with the Go twin; for float32 followed by their
+// four byte planes, which the AVX-512 row function looks up.
+func table(spec *Spec) unsafe.Pointer {
+	one := *spec
+	one.Width = 256
+	if spec.Mean != nil {
+		one.Mean, one.Std = make([]float32, 256), make([]float32, 256)
+		for i := range 256 {
+			one.Mean[i], one.Std[i] = spec.Mean[0], spec.Std[0]
+		}
+	}
+	codes := make([]byte, 256)
+	for i := range codes {
+		codes[i] = byte(i)
+	}
+	size := spec.Out.Size()
+	m := C.malloc(C.size_t(256 * (size + 4)))
+	t := unsafe.Slice((*byte)(m), 256*(size+4))
+	RowGeneric(&one, codes, t[:256*size])
+	if size == 4 {
+		for i := range 256 {
+			for plane := range 4 {
+				t[1024+256*plane+i] = t[4*i+plane]
+			}
+		}
+	}
+	return m
+}
+
+// Free releases the program.
+func (p Program) Free() {
+	for _, m := range []unsafe.Pointer{unsafe.Pointer(p.c.mean), unsafe.Pointer(p.c.std),
+		unsafe.Pointer(p.c.table), unsafe.Pointer(p.c.label_float), unsafe.Pointer(p.c)} {
+		C.free(m)
+	}
+}
+
+// Row converts one stored row; for tests.
+func (p Program) Row(src, dst []byte) {
+	C.run_row(p.c, unsafe.Pointer(unsafe.SliceData(src)), unsafe.Pointer(unsafe.SliceData(dst)))
+}
+
+// Address is the program's place in C memory.
+func (p Program) Address() uintptr { return uintptr(unsafe.Pointer(p.c)) }
+
+// ProgramAt is the inverse of Address.
+func ProgramAt(address uintptr) Program {
+	return Program{(*C.gf_program)(C.as_pointer(C.uintptr_t(address)))}
+}
+
+// View is what a list of indexes points into; see fill.h.
+type View struct{ c *C.gf_view }
+
+// Part is a run of a View's positions.
+type Part struct {
+	Program Program
+	Start   int64
+}
+
+// DType is DLPack's description of a value.
+type DType struct{ Code, Bits int32 }
+
+// DType is the DLPack type of the output.
+func (o Out) DType() DType {
+	return [...]DType{{2, 32}, {2, 16}, {4, 16}, {2, 64}, {1, 8}}[o]
+}
+
+// NewView lays out a view. indexMap is the address of length positions, or 0; it
+// and the programs outlive the view. shape is the shape of one sample, at most 8
+// dimensions. Every part makes rows of the same size and type.
+func NewView(parts []Part, length int64, indexMap uintptr, out Out, shape []int) View {
+	v := (*C.gf_view)(C.calloc(1, C.view_size(C.int(len(parts)))))
+	v.length, v._map = C.int64_t(length), (*C.int64_t)(C.as_pointer(C.uintptr_t(indexMap)))
+	first := parts[0].Program.c
+	v.x_bytes, v.y_bytes = first.x_bytes, first.y_bytes
+	d := out.DType()
+	v.dtype_code, v.dtype_bits = C.int32_t(d.Code), C.int32_t(d.Bits)
+	v.ndim = C.int32_t(len(shape))
+	for i, n := range shape {
+		v.shape[i] = C.int64_t(n)
+	}
+	v.n_parts = C.int32_t(len(parts))
+	for i, part := range parts {
+		*C.part_at(v, C.int(i)) = C.gf_part{program: part.Program.c, start: C.int64_t(part.Start)}
+	}
+	C.set_fill(v)
+	return View{v}
+}
+
+// Free releases the view, not its programs.
+func (v View) Free() { C.free(unsafe.Pointer(v.c)) }
+
+// Address is the view's place in C memory.
+func (v View) Address() uintptr { return uintptr(unsafe.Pointer(v.c)) }
+
+// ViewAt is the inverse of Address.
+func ViewAt(address uintptr) View { return View{(*C.gf_view)(C.as_pointer(C.uintptr_t(address)))} }
+
+// Length is the number of positions.
+func (v View) Length() int64 { return int64(v.c.length) }
+
+// RowBytes is the size of one output sample.
+func (v View) RowBytes() int64 { return int64(v.c.x_bytes) }
+
+// LabelBytes is the size of one output label.
+func (v View) LabelBytes() int64 { return int64(v.c.y_bytes) }
+
+// Fill makes rows from..to-1 of a batch; x and y are the addresses of its row 0.
+// It returns -1, or the position of the first index that is out of range.
+func (v View) Fill(indices []int64, from, to int, x, y uintptr) int64 {
+	return int64(C.gf_fill(v.c, (*C.int64_t)(unsafe.SliceData(indices)), C.int64_t(from), C.int64_t(to),
+		(*C.uint8_t)(C.as_pointer(C.uintptr_t(x))), (*C.uint8_t)(C.as_pointer(C.uintptr_t(y)))))
+}

@@ -1,0 +1,150 @@
+// Package transform says what is made of a stored row: scale, normalise and
+// convert. A table's transform is compiled once into a fill.Program, which any
+// thread and any forked process can run.
+package transform
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/kernel/fill"
+)
+
+// Scale says what happens to a value before mean and std.
+type Scale string
+
+// The scales.
+const (
+	ScaleAuto Scale = "auto" // ScaleUnit for integers stored as uint8 that go to a float, else ScaleNone
+	ScaleUnit Scale = "unit" // float32(x) / 255
+	ScaleNone Scale = "none"
+)
+
+// Table is what is made of a table's rows. The zero value converts to float32
+// without arithmetic and gives no label.
+type Table struct {
+	Scale     Scale     `json:"scale"`
+	Mean, Std []float32 // nil; or one value; or one per channel or per feature
+	DType     string    `json:"dtype"` // "float32" (default), "float16", "bfloat16", "float64", "uint8"
+	Shape     []int     `json:"shape"` // of one sample; nil: (features)
+	// Labels: how label columns leave. "" for none.
+	Label        string `json:"label"` // "", "missing", "int64", "float32", "float64", "one_hot"
+	MissingLabel int64  `json:"missing_label"`
+	Classes      int    `json:"classes"` // of "one_hot"
+}
+
+var outs = map[string]fill.Out{
+	"": fill.OutFloat32, "float32": fill.OutFloat32, "float16": fill.OutFloat16,
+	"bfloat16": fill.OutBfloat16, "float64": fill.OutFloat64, "uint8": fill.OutUint8,
+}
+
+// Out is the output type with numpy's name; "" is float32.
+func Out(dtype string) (fill.Out, error) {
+	out, ok := outs[dtype]
+	if !ok {
+		return 0, errs.New(errs.ErrConfig, "transform",
+			fmt.Sprintf("dtype %q is not one of float32, float16, bfloat16, float64, uint8", dtype))
+	}
+	return out, nil
+}
+
+var labelModes = map[string]fill.LabelMode{
+	"": fill.LabelNone, "missing": fill.LabelMissing, "int64": fill.LabelInt64,
+	"float32": fill.LabelFloat32, "float64": fill.LabelFloat64, "one_hot": fill.LabelOneHot,
+}
+
+// Stored is the memory of a decoded table.
+type Stored struct {
+	Features   uintptr
+	Labels     uintptr
+	Rows       int64
+	Width      int
+	Type       decode.Type
+	Bool       bool   // the features are booleans: never scaled by "auto"
+	LabelFloat []bool // one per label column: stored as float64, not int64
+}
+
+// Compile checks the options against the table and lays the program out.
+func (t Table) Compile(s Stored) (fill.Program, fill.Out, error) {
+	bad := func(format string, args ...any) (fill.Program, fill.Out, error) {
+		return fill.Program{}, 0, errs.New(errs.ErrConfig, "transform", fmt.Sprintf(format, args...))
+	}
+	out, err := Out(t.DType)
+	if err != nil {
+		return fill.Program{}, 0, err
+	}
+	mode, ok := labelModes[t.Label]
+	if !ok {
+		return bad("label mode %q is unknown", t.Label)
+	}
+	spec := fill.Spec{
+		Features: s.Features, Labels: s.Labels, Rows: s.Rows, Width: s.Width, Storage: int(s.Type), StorageSize: s.Type.Size(),
+		Out: out, LabelMode: mode, LabelFloat: s.LabelFloat, MissingLabel: t.MissingLabel, Classes: t.Classes,
+	}
+	switch t.Scale {
+	case ScaleAuto:
+		spec.Unit = s.Type == decode.Uint8 && !s.Bool && out != fill.OutUint8
+	case ScaleUnit:
+		spec.Unit = true
+	case ScaleNone, "":
+	default:
+		return bad("scale %q is not one of auto, unit, none", t.Scale)
+	}
+	if elements(t.Shape) != s.Width && t.Shape != nil {
+		return bad("shape %v has %d elements, a row has %d features", t.Shape, elements(t.Shape), s.Width)
+	}
+	if (t.Mean == nil) != (t.Std == nil) {
+		return bad("mean and std come together: give both or neither")
+	}
+	if t.Mean != nil {
+		if spec.Mean, err = t.spread("mean", t.Mean, s.Width); err != nil {
+			return fill.Program{}, 0, err
+		}
+		if spec.Std, err = t.spread("std", t.Std, s.Width); err != nil {
+			return fill.Program{}, 0, err
+		}
+	}
+	if out == fill.OutUint8 && (s.Type != decode.Uint8 || spec.Unit || spec.Mean != nil) {
+		return bad("dtype uint8 needs features stored as uint8 (they are %s) and neither scale, mean nor std: nothing is clipped", s.Type)
+	}
+	if mode == fill.LabelOneHot && (len(s.LabelFloat) != 1 || s.LabelFloat[0] || t.Classes < 1) {
+		return bad("one_hot needs one integer label column and at least one class")
+	}
+	return fill.NewProgram(spec, false), out, nil
+}
+
+func elements(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// spread gives every feature its value: one for all, one per channel (the first
+// dimension of the shape), or one each.
+func (t Table) spread(name string, values []float32, width int) ([]float32, error) {
+	for _, v := range values {
+		if math.IsNaN(float64(v)) || name == "std" && v == 0 {
+			return nil, errs.New(errs.ErrConfig, "transform", fmt.Sprintf("%s holds %v", name, v))
+		}
+	}
+	n := len(values)
+	if n == 0 || n != 1 && n != width && (len(t.Shape) == 0 || n != t.Shape[0]) {
+		return nil, errs.New(errs.ErrConfig, "transform", fmt.Sprintf(
+			"%s has %d values: give one, one per channel (first dimension of shape %v) or one per feature (%d)", name, n, t.Shape, width))
+	}
+	all := make([]float32, width)
+	for i := range all {
+		all[i] = values[i*n/width]
+	}
+	return all, nil
+}
+
+// Program is a compiled transform in C memory.
+type Program = fill.Program
+
+// ProgramAt is the program at an address that Program.Address gave.
+func ProgramAt(address uintptr) Program { return fill.ProgramAt(address) }

@@ -1,0 +1,216 @@
+//go:build python
+
+// The functions that Python calls once or twice a batch. A gopy call costs about
+// 0.25 us and cannot return a capsule; these cost 0.05 us. Every argument is an
+// integer; addresses come from the engine or from the caller's own buffers.
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "../../gofast/buffer/slot.h"
+#include "../../gofast/internal/kernel/fill/fill.h"
+
+// Reads count integers; false with an exception set when one is not.
+static int integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out) {
+    if (got != count) {
+        PyErr_Format(PyExc_TypeError, "takes %zd arguments (%zd given)", count, got);
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        out[i] = PyLong_AsLongLong(args[i]);
+        if (out[i] == -1 && PyErr_Occurred()) return 0;
+    }
+    return 1;
+}
+
+#define POINTER(type, value) ((type *)(uintptr_t)(value))
+
+// A capsule that nobody consumed frees its slot.
+static void drop_capsule(PyObject *capsule) {
+    DLManagedTensor *managed = PyCapsule_IsValid(capsule, "dltensor") ? PyCapsule_GetPointer(capsule, "dltensor") : NULL;
+    if (managed) managed->deleter(managed);
+}
+
+static PyObject *wrap(gf_slot *slot) {
+    slot->pid = (int32_t)getpid();
+    return PyCapsule_New(&slot->managed, "dltensor", drop_capsule);
+}
+
+static PyObject *ring_new(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[2];
+    if (!integers(args, n, 2, a)) return NULL;
+    gf_ring *ring = gf_ring_new(a[0], (int32_t)a[1]);
+    if (!ring) return PyErr_NoMemory();
+    return PyLong_FromVoidPtr(ring);
+}
+
+// The state words of a shared ring's slots come first, the data on the next page.
+static int64_t shared_data_offset(long long count) { return gf_align(4 * count, 4096); }
+
+static PyObject *shared_ring_bytes(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[2];
+    if (!integers(args, n, 2, a)) return NULL;
+    return PyLong_FromLongLong(shared_data_offset(a[1]) + gf_align(a[0], 4096) * a[1]);
+}
+
+static PyObject *shared_ring(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[3]; // fd, bytes of a slot, slots
+    if (!integers(args, n, 3, a)) return NULL;
+    int64_t slot_bytes = gf_align(a[1], 4096), offset = shared_data_offset(a[2]);
+    size_t bytes = (size_t)(offset + slot_bytes * a[2]);
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (int)a[0], 0);
+    if (map == MAP_FAILED) return PyErr_SetFromErrno(PyExc_OSError);
+    gf_ring *ring = gf_ring_over(map, bytes, offset, slot_bytes, (int32_t)a[2], 1);
+    if (!ring) {
+        munmap(map, bytes);
+        return PyErr_NoMemory();
+    }
+    return PyLong_FromVoidPtr(ring);
+}
+
+static PyObject *ring_drop(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[1];
+    if (!integers(args, n, 1, a)) return NULL;
+    gf_ring_drop(POINTER(gf_ring, a[0]));
+    Py_RETURN_NONE;
+}
+
+static void describe(gf_slot *slot, const gf_view *view, int64_t rows) {
+    gf_slot_describe(slot, rows, view->ndim, view->shape, view->dtype_code, view->dtype_bits);
+}
+
+// reserve(view, ring, rows, batch_rows, out): takes a slot for every batch and
+// writes their addresses to out. Returns their number, or -1 with none taken
+// when the ring has too few.
+static PyObject *reserve(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[5];
+    if (!integers(args, n, 5, a)) return NULL;
+    const gf_view *view = POINTER(const gf_view, a[0]);
+    gf_ring *ring = POINTER(gf_ring, a[1]);
+    uint64_t *out = POINTER(uint64_t, a[4]);
+    int64_t taken = 0;
+    for (int64_t start = 0; start < a[2]; start += a[3]) {
+        gf_slot *slot = gf_slot_acquire(ring);
+        if (!slot) {
+            while (taken > 0) gf_slot_release(POINTER(gf_slot, out[--taken]));
+            return PyLong_FromLong(-1);
+        }
+        describe(slot, view, a[2] - start < a[3] ? a[2] - start : a[3]);
+        out[taken++] = (uintptr_t)slot;
+    }
+    return PyLong_FromLongLong(taken);
+}
+
+// Below this much output the fill is shorter than two hand-overs of the lock.
+static const int64_t RELEASE_LOCK_BYTES = 64 << 10;
+
+// fill(view, indices, rows, slot, labels): makes the batch on this thread.
+// Returns -1, or the position of the first index that is out of range; the slot
+// is Ready or Failed accordingly.
+static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[5];
+    if (!integers(args, n, 5, a)) return NULL;
+    const gf_view *view = POINTER(const gf_view, a[0]);
+    const int64_t *indices = POINTER(const int64_t, a[1]);
+    gf_slot *slot = POINTER(gf_slot, a[3]);
+    uint8_t *x = slot->managed.dl_tensor.data;
+    int64_t bad;
+    if (a[2] * view->x_bytes < RELEASE_LOCK_BYTES) {
+        bad = view->fill(view, indices, 0, a[2], x, POINTER(uint8_t, a[4]));
+    } else {
+        PyThreadState *state = PyEval_SaveThread();
+        bad = view->fill(view, indices, 0, a[2], x, POINTER(uint8_t, a[4]));
+        PyEval_RestoreThread(state);
+    }
+    if (bad < 0) gf_slot_filled(slot, a[2]);
+    else gf_slot_fail(slot, indices[bad]);
+    return PyLong_FromLongLong(bad);
+}
+
+// take(slot): the batch as a capsule; None while it is being filled; False when
+// it failed.
+static PyObject *take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[1];
+    if (!integers(args, n, 1, a)) return NULL;
+    gf_slot *slot = POINTER(gf_slot, a[0]);
+    switch (atomic_load_explicit(&slot->status, memory_order_acquire)) {
+    case GF_SLOT_PENDING:
+        Py_RETURN_NONE;
+    case GF_SLOT_FAILED:
+        Py_RETURN_FALSE;
+    default:
+        return wrap(slot);
+    }
+}
+
+static PyObject *bad_index(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[1];
+    if (!integers(args, n, 1, a)) return NULL;
+    return PyLong_FromLongLong(POINTER(gf_slot, a[0])->bad_index);
+}
+
+static PyObject *release(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[1];
+    if (!integers(args, n, 1, a)) return NULL;
+    gf_slot_release(POINTER(gf_slot, a[0]));
+    Py_RETURN_NONE;
+}
+
+// hand_over(slot): one more reference, for another process to release. Returns
+// the slot's number in its ring.
+static PyObject *hand_over(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[1];
+    if (!integers(args, n, 1, a)) return NULL;
+    gf_slot *slot = POINTER(gf_slot, a[0]);
+    atomic_fetch_add_explicit(slot->refs, 1, memory_order_acq_rel);
+    return PyLong_FromLongLong(slot - slot->ring->slots);
+}
+
+// adopt(ring, number, code, bits, dim0, dim1, ...): the batch that another
+// process handed over, as a capsule that releases its reference.
+static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[4 + 9];
+    if (n < 5 || n > 4 + 9) {
+        PyErr_SetString(PyExc_TypeError, "takes a ring, a slot number, a type and 1 to 9 dimensions");
+        return NULL;
+    }
+    if (!integers(args, n, n, a)) return NULL;
+    gf_ring *ring = POINTER(gf_ring, a[0]);
+    int64_t bytes = a[3] / 8, shape[8];
+    for (Py_ssize_t i = 4; i < n; i++) {
+        if (a[i] < 0 || (a[i] > 0 && bytes > INT64_MAX / a[i])) {
+            PyErr_SetString(PyExc_ValueError, "bad shape");
+            return NULL;
+        }
+        bytes *= a[i];
+        if (i > 4) shape[i - 5] = a[i];
+    }
+    if (a[1] < 0 || a[1] >= ring->count || bytes > ring->slot_bytes) {
+        PyErr_SetString(PyExc_ValueError, "the batch does not lie in the ring");
+        return NULL;
+    }
+    gf_slot *slot = &ring->slots[a[1]];
+    atomic_fetch_add_explicit(&ring->users, 1, memory_order_relaxed);
+    gf_slot_describe(slot, a[4], (int32_t)(n - 5), shape, (int32_t)a[2], (int32_t)a[3]);
+    return wrap(slot);
+}
+
+#define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+static PyMethodDef functions[] = {
+    FUNCTION(ring_new), FUNCTION(shared_ring_bytes), FUNCTION(shared_ring), FUNCTION(ring_drop), FUNCTION(reserve),
+    FUNCTION(fill),     FUNCTION(take),              FUNCTION(bad_index),   FUNCTION(release),   FUNCTION(hand_over),
+    FUNCTION(adopt),    {NULL, NULL, 0, NULL},
+};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};
+
+void *gf_capsule_module(void) { return PyModule_Create(&definition); }

@@ -1,0 +1,63 @@
+package pybind
+
+import (
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gofast-org/gofast/gofast"
+)
+
+// guard is deferred by every export: a panic becomes an error, and every error
+// becomes one whose text is JSON, because gopy hands Python nothing but text.
+func guard(err *error) {
+	if r := recover(); r != nil {
+		*err = gofast.PanicError(r, "pybind")
+	}
+	if *err != nil {
+		*err = errors.New(encode(*err))
+	}
+}
+
+// wireError is an error as python/gofast/errors.py reads it.
+type wireError struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	Path    string `json:"path,omitempty"`
+	Row     int64  `json:"row"`
+	Column  string `json:"column,omitempty"`
+	Offset  int64  `json:"offset"`
+	Index   int64  `json:"index"`
+	Debug   string `json:"debug,omitempty"`
+}
+
+func encode(err error) string {
+	w := wireError{Kind: gofast.ErrorName(err), Message: err.Error(), Row: -1, Offset: -1, Index: -1}
+	var e *gofast.Error
+	if errors.As(err, &e) {
+		w.Path, w.Row, w.Column, w.Offset, w.Index, w.Debug = e.Path, e.Row, e.Column, e.Offset, e.Index, e.Debug
+	}
+	text, _ := json.Marshal(w) // strings and integers always encode
+	return string(text)
+}
+
+// table numbers live objects for Python.
+type table[T any] struct {
+	next atomic.Int64
+	live sync.Map
+}
+
+func (t *table[T]) reserve() int { return int(t.next.Add(1)) }
+
+func (t *table[T]) put(id int, v T) { t.live.Store(id, v) }
+
+func (t *table[T]) get(id int) (v T, ok bool) {
+	found, ok := t.live.Load(id)
+	if ok {
+		v = found.(T)
+	}
+	return v, ok
+}
+
+func (t *table[T]) drop(id int) { t.live.Delete(id) }
