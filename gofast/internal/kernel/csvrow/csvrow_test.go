@@ -1,0 +1,214 @@
+package csvrow
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// padded puts data into a buffer with room around it, surrounded by digits: a
+// kernel that believes its surroundings gets caught.
+func padded(data string) (buf []byte, from, to int) {
+	buf = bytes.Repeat([]byte("9"), Front+len(data)+Pad)
+	copy(buf[Front:], data)
+	return buf, Front, Front + len(data)
+}
+
+type outcome struct {
+	rows, next       int
+	features, labels []byte
+}
+
+func run(v Variant, l *Layout, data string, most int) outcome {
+	defer Force(v)()
+	buf, from, to := padded(data)
+	o := outcome{features: make([]byte, most*l.Width), labels: make([]byte, most*8*len(l.Labels))}
+	o.rows, o.next = Parse(l, buf, from, to, most, make([]byte, l.ScratchSize()), o.features, o.labels)
+	o.next -= from
+	o.features, o.labels = o.features[:o.rows*l.Width], o.labels[:o.rows*8*len(l.Labels)]
+	return o
+}
+
+// layoutFor is a label in the middle and the other cells in two swapped runs.
+func layoutFor(columns, lead int, delim byte) *Layout {
+	middle := columns / 2
+	l := &Layout{Delim: delim, Lead: lead, Columns: columns, Width: columns - 1,
+		Labels: []Label{{int32(middle), 0}, {int32(middle), 1}}}
+	if after := columns - middle - 1; after > 0 {
+		l.Runs = append(l.Runs, Run{int32(middle + 1), 0, int32(after)})
+	}
+	if middle > 0 {
+		l.Runs = append(l.Runs, Run{0, int32(columns - middle - 1), int32(middle)})
+	}
+	return l
+}
+
+func checkTwins(t *testing.T, l *Layout, data string) {
+	t.Helper()
+	most := len(data) + 1
+	want := run(Twin, l, data, most)
+	for _, v := range Variants()[1:] {
+		got := run(v, l, data, most)
+		if got.rows != want.rows || got.next != want.next || !bytes.Equal(got.features, want.features) ||
+			!bytes.Equal(got.labels, want.labels) {
+			t.Errorf("%v: %d rows to %d, the twin says %d rows to %d, for %q", v, got.rows, got.next, want.rows, want.next, data)
+		}
+	}
+	counts := scanTwin([]byte(data), l.Delim)
+	for _, v := range Variants()[1:] {
+		restore := Force(v)
+		if got := Scan([]byte(data), l.Delim); got != counts {
+			t.Errorf("%v: counted %+v, the twin %+v, in %q", v, got, counts, data)
+		}
+		restore()
+	}
+}
+
+func TestParseTakesAndRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name, data string
+		rows, next int
+	}{
+		{"plain", "1,22,255\n0,00,007\n", 2, 18},
+		{"crlf", "1,2,3\r\n4,5,6\r\n", 2, 14},
+		{"lone return", "1,2,3\r4,5,6\n", 0, 0},
+		{"return at the end", "1,2,3\r", 0, 0},
+		{"no newline at the end", "1,2,3\n4,5,6", 1, 6},
+		{"256", "1,2,3\n4,256,6\n", 1, 6},
+		{"300", "300,2,3\n", 0, 0},
+		{"900", "900,2,3\n", 0, 0},
+		{"four digits", "0001,2,3\n", 0, 0},
+		{"empty first", ",2,3\n", 0, 0},
+		{"empty last", "1,2,\n", 0, 0},
+		{"empty middle", "1,,3\n", 0, 0},
+		{"short", "1,2\n", 0, 0},
+		{"long", "1,2,3,4\n", 0, 0},
+		{"blank line", "1,2,3\n\n4,5,6\n", 1, 6},
+		{"sign", "-1,2,3\n", 0, 0},
+		{"letter", "1,a,3\n", 0, 0},
+		{"nul", "1,\x00,3\n", 0, 0},
+		{"high byte", "1,\xb1,3\n", 0, 0},
+		{"slash and colon", "1,/,3\n1,:,3\n", 0, 0},
+		{"nothing", "", 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := layoutFor(3, 0, ',')
+			if got := run(Twin, l, c.data, 9); got.rows != c.rows || got.next != c.next {
+				t.Errorf("the twin took %d rows to %d, want %d to %d", got.rows, got.next, c.rows, c.next)
+			}
+			checkTwins(t, l, c.data)
+		})
+	}
+}
+
+func TestParsePlacesCells(t *testing.T) {
+	l := layoutFor(4, 1, ';') // cells b c d e of a;b;c;d;e: label d, features e b c
+	for _, v := range Variants() {
+		got := run(v, l, "x y;1;2;3;4\n99999;5;6;7;8\n", 5)
+		if want := []byte{4, 1, 2, 8, 5, 6}; got.rows != 2 || !slices.Equal(got.features, want) {
+			t.Errorf("%v: %d rows, features %v, want %v", v, got.rows, got.features, want)
+		}
+		want := append([]byte{3, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 8, 64) // int64 3, float64 3
+		if !bytes.Equal(got.labels[:16], want) {
+			t.Errorf("%v: labels % x, want % x", v, got.labels[:16], want)
+		}
+	}
+}
+
+func TestParseStopsAtMost(t *testing.T) {
+	for _, v := range Variants() {
+		if got := run(v, layoutFor(2, 0, ','), "1,2\n3,4\n5,6\n", 2); got.rows != 2 || got.next != 8 {
+			t.Errorf("%v: %d rows to %d, want 2 to 8", v, got.rows, got.next)
+		}
+	}
+}
+
+// Random rows of every width around the vector lengths, whole and with one byte
+// replaced: all forms agree on what is taken, and where they stop.
+func TestTwinsAgree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	odd := "0129,;\t|\n\r \"-.x\x00\xff/:"
+	for round := range 4000 {
+		columns, lead := 1+rng.IntN(80), rng.IntN(3)
+		delim := ",;\t|"[rng.IntN(4)]
+		var b strings.Builder
+		for range 1 + rng.IntN(4) {
+			for c := range columns + lead {
+				if c > 0 {
+					b.WriteByte(delim)
+				}
+				fmt.Fprint(&b, rng.IntN([]int{10, 100, 256, 260}[rng.IntN(4)]))
+			}
+			b.WriteString([]string{"\n", "\r\n"}[rng.IntN(2)])
+		}
+		data := []byte(b.String())
+		if round%2 == 1 {
+			data[rng.IntN(len(data))] = odd[rng.IntN(len(odd))]
+		}
+		checkTwins(t, layoutFor(columns, lead, delim), string(data))
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func TestParseRefusesShortBuffers(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a buffer without padding was accepted")
+		}
+	}()
+	l := layoutFor(2, 0, ',')
+	Parse(l, []byte("1,2\n"), 0, 4, 1, make([]byte, l.ScratchSize()), make([]byte, 9), make([]byte, 99))
+}
+
+func FuzzTwins(f *testing.F) {
+	f.Add("1,2,3\n4,5,6\r\n", uint8(3), uint8(0), uint8(0))
+	f.Add("a;255;256\n", uint8(2), uint8(1), uint8(1))
+	f.Add("\n \n\t\r\"\n\r\n", uint8(1), uint8(0), uint8(2))
+	f.Fuzz(func(t *testing.T, data string, columns, lead, delim uint8) {
+		checkTwins(t, layoutFor(1+int(columns), int(lead%4), ",;\t|"[delim%4]), data)
+	})
+}
+
+func BenchmarkKernel(b *testing.B) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var text bytes.Buffer
+	for range 600 {
+		for c := range 785 {
+			if c > 0 {
+				text.WriteByte(',')
+			}
+			v := 0
+			if rng.IntN(5) == 0 {
+				v = rng.IntN(256)
+			}
+			fmt.Fprint(&text, v)
+		}
+		text.WriteByte('\n')
+	}
+	buf, from, to := padded(text.String())
+	l := &Layout{Delim: ',', Columns: 785, Width: 784, Runs: []Run{{1, 0, 784}}, Labels: []Label{{0, 0}}}
+	features, labels, scratch := make([]byte, 600*784), make([]byte, 600*8), make([]byte, l.ScratchSize())
+	for _, v := range Variants() {
+		b.Run("scan/"+v.String(), func(b *testing.B) {
+			defer Force(v)()
+			b.SetBytes(int64(to - from))
+			for b.Loop() {
+				Scan(buf[from:to], ',')
+			}
+		})
+		b.Run("parse/"+v.String(), func(b *testing.B) {
+			defer Force(v)()
+			b.SetBytes(int64(to - from))
+			for b.Loop() {
+				if rows, _ := Parse(l, buf, from, to, 600, scratch, features, labels); rows != 600 {
+					b.Fatal(rows)
+				}
+			}
+		})
+	}
+}
