@@ -1,0 +1,267 @@
+package page
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+func levels() []Level {
+	var all []Level
+	for l := Plain; l <= Best; l++ {
+		all = append(all, l)
+	}
+	return all
+}
+
+// encodeRuns writes values as a random mix of repeated and packed runs.
+func encodeRuns(rng *rand.Rand, values []uint32, width int) []byte {
+	var out []byte
+	for len(values) > 0 {
+		if rng.IntN(2) == 0 {
+			n := 1
+			for n < len(values) && values[n] == values[0] {
+				n++
+			}
+			out = binary.AppendUvarint(out, uint64(n)<<1)
+			var word [4]byte
+			binary.LittleEndian.PutUint32(word[:], values[0])
+			out = append(out, word[:(width+7)/8]...)
+			values = values[n:]
+			continue
+		}
+		groups := 1 + rng.IntN(40)
+		n := min(8*groups, len(values))
+		groups = (n + 7) / 8
+		if n%8 != 0 && n < len(values) {
+			n, groups = n/8*8, n/8
+		}
+		if groups == 0 {
+			continue
+		}
+		out = binary.AppendUvarint(out, uint64(groups)<<1|1)
+		packed := make([]byte, groups*width+8)
+		for i, v := range values[:n] {
+			bit := i * width
+			word := binary.LittleEndian.Uint64(packed[bit>>3:]) | uint64(v)<<(bit&7)
+			binary.LittleEndian.PutUint64(packed[bit>>3:], word)
+		}
+		out = append(out, packed[:groups*width]...)
+		values = values[n:]
+	}
+	return out
+}
+
+func randomValues(rng *rand.Rand, n, width int) []uint32 {
+	values := make([]uint32, n)
+	for i := range values {
+		if i > 0 && rng.IntN(3) > 0 {
+			values[i] = values[i-1]
+		} else {
+			values[i] = uint32(rng.Uint64() & (1<<width - 1))
+		}
+	}
+	return values
+}
+
+func TestRunsDecodeWhatWasEncoded(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var table [256]byte
+	for i := range table {
+		table[i] = byte(255 - i)
+	}
+	for width := 0; width <= 32; width++ {
+		for _, n := range []int{0, 1, 7, 8, 9, 63, 64, 65, 200, 1000} {
+			values := randomValues(rng, n, width)
+			src := encodeRuns(rng, values, width)
+			got := make([]uint32, n)
+			if s := Best.Runs32(src, width, got, 1<<width); s != OK {
+				t.Fatalf("width %d, %d values: %v", width, n, s)
+			}
+			twin := make([]uint32, n)
+			if s := Runs32Generic(src, width, twin, 1<<width); s != OK {
+				t.Fatalf("twin, width %d, %d values: %v", width, n, s)
+			}
+			for i := range values {
+				if got[i] != values[i] || twin[i] != values[i] {
+					t.Fatalf("width %d: value %d is %d and %d, want %d", width, i, got[i], twin[i], values[i])
+				}
+			}
+			if width > 8 {
+				continue
+			}
+			want := make([]byte, n)
+			for i, v := range values {
+				want[i] = table[v]
+			}
+			for _, level := range levels() {
+				// The canaries around dst must survive.
+				canary := bytes.Repeat([]byte{0xAA}, n+128)
+				if s := level.Runs8(src, width, canary[64:64+n], &table, 1<<width); s != OK {
+					t.Fatalf("level %d, width %d, %d values: %v", level, width, n, s)
+				}
+				if !bytes.Equal(canary[64:64+n], want) {
+					t.Fatalf("level %d, width %d, %d values differ", level, width, n)
+				}
+				if !bytes.Equal(canary[:64], canary[64+n:]) || canary[0] != 0xAA {
+					t.Fatalf("level %d, width %d: wrote outside dst", level, width)
+				}
+			}
+		}
+	}
+}
+
+func TestRunsRefuse(t *testing.T) {
+	var table [256]byte
+	cases := []struct {
+		name  string
+		src   []byte
+		width int
+		size  int
+		want  Status
+	}{
+		{"empty", nil, 4, 16, Short},
+		{"header cut", []byte{0x80}, 4, 16, Short},
+		{"2^31 repeats", []byte{0xfe, 0xff, 0xff, 0xff, 0x1f, 1}, 4, 16, Overrun},
+		{"endless header", bytes.Repeat([]byte{0xff}, 12), 4, 16, Overrun},
+		{"packed beyond the input", []byte{0xff, 0x01, 1, 2}, 8, 256, Short},
+		{"repeat outside", []byte{200, 1, 9}, 4, 9, OutOfRange},
+		{"packed outside", append([]byte{27}, bytes.Repeat([]byte{0x90}, 60)...), 4, 9, OutOfRange},
+		{"no dictionary", []byte{200, 1, 0}, 0, 0, OutOfRange},
+	}
+	for _, c := range cases {
+		for _, level := range levels() {
+			if got := level.Runs8(c.src, c.width, make([]byte, 100), &table, c.size); got != c.want {
+				t.Errorf("%s, level %d: %v, want %v", c.name, level, got, c.want)
+			}
+		}
+		if got := Runs8Generic(c.src, c.width, make([]byte, 100), &table, c.size); got != c.want {
+			t.Errorf("%s, twin: %v, want %v", c.name, got, c.want)
+		}
+		if got := Best.Runs32(c.src, c.width, make([]uint32, 100), uint64(c.size)); got != c.want {
+			t.Errorf("%s, 32 bits: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestNarrow(t *testing.T) {
+	for _, n := range []int{0, 1, 15, 16, 17, 100} {
+		src := make([]byte, 8*n+1)[1:] // unaligned
+		for i := range n {
+			binary.LittleEndian.PutUint64(src[8*i:], uint64(i*37&255))
+		}
+		got, want := make([]byte, n), make([]byte, n)
+		if Best.Narrow64(src, got) != Narrow64Generic(src, want) || !bytes.Equal(got, want) {
+			t.Fatalf("64 bits, %d values differ", n)
+		}
+		for i := range n {
+			binary.LittleEndian.PutUint64(src[8*i:], 1<<63)
+			if Best.Narrow64(src, got) || Narrow64Generic(src, want) {
+				t.Fatalf("value %d of %d is out of range and was accepted", i, n)
+			}
+			binary.LittleEndian.PutUint64(src[8*i:], 3)
+		}
+		if got, want := Best.Narrow32(src, got), Narrow32Generic(src, want); got != want {
+			t.Fatalf("32 bits: %v, want %v", got, want)
+		}
+	}
+	src := []byte{255, 0, 0, 0, 0, 1, 0, 0}
+	if !Best.Narrow32(src, make([]byte, 1)) || Best.Narrow32(src, make([]byte, 2)) {
+		t.Fatal("255 fits and 256 does not")
+	}
+}
+
+func TestRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, size := range []int{1, 2, 4, 8} {
+		for _, rows := range []int{1, 15, 64, 65, 150} {
+			for _, cols := range []int{1, 15, 16, 63, 64, 65, 81} {
+				data := make([]byte, cols*(rows*size+3))
+				for i := range data {
+					data[i] = byte(rng.Uint32())
+				}
+				tile := Tile{data, rows*size + 3, rows, cols, size}
+				rowBytes := cols*size + 5
+				want := bytes.Repeat([]byte{0xAA}, rows*rowBytes)
+				RowsGeneric(tile, want, rowBytes)
+				for _, level := range levels() {
+					got := bytes.Repeat([]byte{0xAA}, rows*rowBytes)
+					level.Rows(tile, got, rowBytes)
+					if !bytes.Equal(got, want) {
+						t.Fatalf("level %d: %d rows x %d columns of %d bytes differ", level, rows, cols, size)
+					}
+				}
+			}
+		}
+	}
+}
+
+func FuzzRuns(f *testing.F) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for width := 0; width <= 8; width++ {
+		f.Add(encodeRuns(rng, randomValues(rng, 300, width), width), byte(width), uint16(300), uint16(1)<<width)
+	}
+	f.Fuzz(func(t *testing.T, src []byte, width byte, n, size uint16) {
+		w, count, bound := int(width%33), int(n%4096), int(size)
+		var table [256]byte
+		for i := range table {
+			table[i] = byte(i*7 + 1)
+		}
+		twin32, got32 := make([]uint32, count), make([]uint32, count)
+		a, b := Runs32Generic(src, w, twin32, uint64(bound)), Best.Runs32(src, w, got32, uint64(bound))
+		if (a == OK) != (b == OK) {
+			t.Fatalf("32 bits: twin %v, kernel %v", a, b)
+		}
+		if a == OK && fmt.Sprint(twin32) != fmt.Sprint(got32) {
+			t.Fatal("32 bits: values differ")
+		}
+		w, bound = w%9, min(bound, 256)
+		twin := make([]byte, count)
+		a = Runs8Generic(src, w, twin, &table, bound)
+		for _, level := range levels() {
+			got := make([]byte, count)
+			b := level.Runs8(src, w, got, &table, bound)
+			if (a == OK) != (b == OK) {
+				t.Fatalf("level %d: twin %v, kernel %v", level, a, b)
+			}
+			if a == OK && !bytes.Equal(twin, got) {
+				t.Fatalf("level %d: values differ", level)
+			}
+		}
+	})
+}
+
+func BenchmarkRuns8(b *testing.B) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	var table [256]byte
+	values := make([]uint32, 20000)
+	for i := range values {
+		values[i] = rng.Uint32N(200)
+	}
+	src := encodeRuns(rng, values, 8)
+	dst := make([]byte, len(values))
+	for _, level := range levels() {
+		b.Run(fmt.Sprint("level", level), func(b *testing.B) {
+			b.SetBytes(int64(len(dst)))
+			for b.Loop() {
+				level.Runs8(src, 8, dst, &table, 200)
+			}
+		})
+	}
+}
+
+func BenchmarkRows(b *testing.B) {
+	const rows, cols = 60000, 64
+	tile := Tile{make([]byte, rows*cols), rows, rows, cols, 1}
+	dst := make([]byte, rows*784)
+	for _, level := range levels() {
+		b.Run(fmt.Sprint("level", level), func(b *testing.B) {
+			b.SetBytes(rows * cols)
+			for b.Loop() {
+				level.Rows(tile, dst, 784)
+			}
+		})
+	}
+}
