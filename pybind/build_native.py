@@ -1,0 +1,285 @@
+"""Builds gofast's one native module, _native.abi3.so, from the Go package beside this file.
+
+gopy generates the glue for every export of package pybind; the glue is edited so that one library serves every
+CPython >= 3.10; cgo and the Go linker make the library. Nothing but the standard library and PyBindGen is imported,
+because pip runs this file in an otherwise empty environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WORK = ROOT / "pybind" / "build"
+# The go command skips folders whose name begins with an underscore: `go vet ./...` must not need Python's headers.
+GENERATED = WORK / "_native"
+LIBRARY = "_native.abi3.so"
+PACKAGE = ROOT / "python" / "gofast"
+GO_VERSION = (1, 26)
+LIMITED_API = "0x030a0000"
+
+
+class BuildError(Exception):
+    """One sentence that says what is missing or went wrong."""
+
+
+# ---------------------------------------------------------------- what the machine must have
+
+
+def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None) -> str:
+    """Runs a command and returns its output; a failure is a BuildError with what it printed."""
+    done = subprocess.run([str(c) for c in command], cwd=cwd, env=env, text=True, capture_output=True)
+    if done.returncode != 0:
+        shown = " ".join(str(c) for c in command[:3])
+        raise BuildError(f"`{shown} ...` failed while building gofast:\n{done.stdout}{done.stderr}".rstrip())
+    return done.stdout
+
+
+def check_go() -> str:
+    """Go's version, which must be new enough."""
+    hint = "install it from https://go.dev/dl or use a wheel"
+    if shutil.which("go") is None:
+        raise BuildError(f"gofast needs Go >= 1.26 to build from source: {hint}")
+    try:
+        version = run("go", "env", "GOVERSION").strip()
+    except BuildError as error:
+        raise BuildError(f"gofast needs Go >= 1.26 to build from source, this one refuses go.mod: {hint} ({error})") from None
+    found = re.match(r"go(\d+)\.(\d+)", version)
+    if found is None or (int(found[1]), int(found[2])) < GO_VERSION:
+        raise BuildError(f"gofast needs Go >= 1.26 to build from source and found {version}: {hint}")
+    return version
+
+
+def check_compiler() -> str:
+    """The C compiler that cgo will call."""
+    compiler = run("go", "env", "CC").strip()
+    if not compiler or shutil.which(compiler.split()[0]) is None:
+        raise BuildError(
+            f"gofast needs a C compiler to build from source and {compiler or 'gcc'} is not on PATH: "
+            "install gcc (Debian and Ubuntu: apt install gcc libc6-dev) or use a wheel"
+        )
+    return compiler
+
+
+def check_headers() -> str:
+    """The folder of Python.h."""
+    include = sysconfig.get_paths()["include"]
+    if not Path(include, "Python.h").is_file():
+        raise BuildError(
+            f"gofast needs Python's C headers to build from source and {include}/Python.h does not exist: "
+            "install them (Debian and Ubuntu: apt install python3-dev) or use a wheel"
+        )
+    return include
+
+
+def check_pybindgen() -> None:
+    """PyBindGen, which gopy's output imports."""
+    if importlib.util.find_spec("pybindgen") is None:
+        raise BuildError("gofast needs PyBindGen to build from source: pip install pybindgen==0.22.1, or use a wheel")
+
+
+# ---------------------------------------------------------------- what the library is made of
+
+
+def sources() -> list[Path]:
+    """Every file that the library depends on."""
+    files = [ROOT / "go.mod", ROOT / "go.sum", Path(__file__).resolve()]
+    for folder in (ROOT / "gofast", ROOT / "pybind"):
+        for path in folder.rglob("*"):
+            if path.suffix in (".go", ".c", ".h") and not path.name.endswith("_test.go") and WORK not in path.parents:
+                files.append(path)
+    return sorted(files)
+
+
+def digest(files: list[Path], *settings: str) -> str:
+    """A hash of the files' names and contents and of the settings."""
+    h = hashlib.sha256(json.dumps(settings).encode())
+    for path in files:
+        h.update(f"\0{path.relative_to(ROOT)}\0".encode())
+        h.update(path.read_bytes())
+    return h.hexdigest()
+
+
+def exports() -> dict[str, str]:
+    """The exported functions of package pybind: name -> signature."""
+    found: dict[str, str] = {}
+    for path in sorted((ROOT / "pybind").glob("*.go")):
+        if not path.name.endswith("_test.go"):
+            found.update(re.findall(r"^func ([A-Z]\w*)(\(.*) \{", path.read_text(), re.MULTILINE))
+    return found
+
+
+# ---------------------------------------------------------------- generate and edit
+
+
+def edit(text: str, pattern: str, replacement: str, what: str) -> str:
+    """Replaces the one place that matches; gopy's output has changed when there is none."""
+    text, count = re.subn(pattern, lambda _: replacement, text, count=1, flags=re.DOTALL | re.MULTILINE)
+    if count == 0:
+        raise BuildError(f"gopy's output changed: found nothing to edit for {what!r} (see pybind/build_native.py)")
+    return text
+
+
+GO_PREAMBLE = """#cgo CFLAGS: -Wall
+#cgo LDFLAGS: -Wl,--unresolved-symbols=ignore-all
+#include <stdlib.h>
+#include <Python.h>
+
+*/
+"""
+
+
+def edit_go(text: str) -> str:
+    """native.go with only what the exports of package pybind need.
+
+    gopy adds handles, complex numbers and 17 slice types. They need symbols outside the limited API, and its bytes()
+    of an empty slice aborts the process; our border has only numbers and strings.
+    """
+    text = edit(text, r"^#cgo CFLAGS:.*?^\*/\n", GO_PREAMBLE, "the C preamble")
+    text = edit(text, r'^\t"github.com/go-python/gopy/gopyh"[^\n]*$', '\t"unsafe"', "the handle import")
+    text = edit(text, r"^// initialization functions.*?(?=^// ---- Package: pybind ---)", "", "handles and slices")
+    head, *functions = re.split(r"(?=^//export )", text, flags=re.MULTILINE)
+    return head + "".join(sorted(functions))  # gopy's order changes from run to run
+
+
+def edit_script(text: str) -> str:
+    """build.py, gopy's description of the exports for PyBindGen, without the exports that were cut."""
+    text = edit(text, r"^mod\.add_function\('GoPyInit'.*?\n(?=[^\n]*'pybind_)", "", "handle and slice functions")
+    lines = text.splitlines(keepends=True)
+    calls = [i for i, line in enumerate(lines) if "'pybind_" in line]
+    for i, call in zip(calls, sorted(lines[i] for i in calls), strict=True):
+        lines[i] = call
+    return "".join(lines)
+
+
+def edit_c(text: str) -> str:
+    """native.c without the one type that the limited API hides."""
+    return edit(text, r"^typedef PyAsyncMethods\* cmpfunc;$", "typedef void* cmpfunc;", "cmpfunc")
+
+
+def generate(include: str, env: dict[str, str]) -> None:
+    """Writes native.go, native.c and the header that joins them to GENERATED."""
+    shutil.rmtree(GENERATED, ignore_errors=True)
+    run("go", "build", "./pybind")  # gopy only warns about code that does not compile
+    tools = WORK / "bin"
+    run("go", "build", "-o", tools / "gopy", "github.com/go-python/gopy")
+    output = GENERATED.relative_to(ROOT)
+    run(tools / "gopy", "gen", f"-vm={sys.executable}", f"-output={output}", "-name=native", "-no-make=true", "./pybind")
+    for name in ("__init__.py", "go.py", "pybind.py"):
+        (GENERATED / name).unlink(missing_ok=True)  # gopy's wrappers change the working directory of the process
+
+    native_go, script = GENERATED / "native.go", GENERATED / "build.py"
+    native_go.write_text(edit_go(native_go.read_text()))
+    script.write_text(edit_script(script.read_text()))
+    made = set(re.findall(r"^//export pybind_(\w+)$", native_go.read_text(), re.MULTILINE))
+    if made != exports().keys():
+        odd = ", ".join(sorted(made ^ exports().keys()))
+        raise BuildError(f"gopy did not generate the exports of package pybind as they are, look at: {odd}")
+
+    run(sys.executable, "build.py", cwd=GENERATED, env=env)
+    native_c = GENERATED / "native.c"
+    native_c.write_text(edit_c(native_c.read_text()))
+    objects = GENERATED / "_obj"
+    objects.mkdir()
+    run("go", "tool", "cgo", "-objdir", f"{objects}/", "-exportheader", "native_go.h", "--",
+        f"-I{include}", f"-DPy_LIMITED_API={LIMITED_API}", "native.go", cwd=GENERATED, env=env)  # fmt: skip
+    shutil.rmtree(objects)
+
+
+# ---------------------------------------------------------------- compile
+
+
+def build(out: Path, debug: bool = False, force: bool = False) -> bool:
+    """Puts the library into folder out; False when it was there already, up to date."""
+    go, compiler, include = check_go(), check_compiler(), check_headers()
+    check_pybindgen()
+    settings = (go, compiler, include, LIMITED_API)
+    stamp = WORK / "stamp.json"
+    try:
+        stamps = json.loads(stamp.read_text())
+    except (OSError, ValueError):
+        stamps = {}
+
+    border = [ROOT / "go.mod", Path(__file__).resolve(), *sorted((ROOT / "pybind").glob("*.go"))]
+    generated = digest(border, *settings)
+    built = digest(sources(), *settings, str(debug))
+    library = WORK / LIBRARY
+    target = out / LIBRARY
+
+    env = {**os.environ, "CGO_ENABLED": "1"}
+    env["CGO_CFLAGS"] = f"{env.get('CGO_CFLAGS', '-O2 -g')} -I{include} -DPy_LIMITED_API={LIMITED_API}"
+    env["CC"] = compiler
+    fresh = stamps.get("built") == built and library.is_file() and not force
+    if not fresh:
+        stamp.unlink(missing_ok=True)
+        if stamps.get("generated") != generated or not (GENERATED / "native_go.h").is_file() or force:
+            generate(include, env)
+        strip = [] if debug else ["-ldflags=-s -w"]
+        run("go", "build", "-buildmode=c-shared", "-tags=python", "-trimpath", "-buildvcs=false", *strip,
+            "-o", library, ".", cwd=GENERATED, env=env)  # fmt: skip
+        stamp.write_text(json.dumps({"generated": generated, "built": built}))
+    if fresh and target.is_file() and target.read_bytes() == library.read_bytes():
+        return False
+    out.mkdir(parents=True, exist_ok=True)
+    # A new file under the old name: processes that have the old library mapped keep it.
+    temporary = out / f".{LIBRARY}.{os.getpid()}"
+    shutil.copyfile(library, temporary)
+    temporary.chmod(0o755)
+    temporary.replace(target)
+    return True
+
+
+# ---------------------------------------------------------------- the stub
+
+
+PYTHON_TYPES = {"string": "str", "int": "int", "uintptr": "int", "float64": "float"}
+
+
+def stub_lines() -> Iterator[str]:
+    """_native.pyi: the exports with Python's types."""
+    yield "# Made by `python pybind/build_native.py --stub` from the exports of package pybind."
+    for name, signature in sorted(exports().items()):
+        found = re.fullmatch(r"\((.*?)\) (?:\((?:\w+ )?(\w+), (?:err )?error\)|(\w+))", signature)
+        if found is None:
+            raise BuildError(f"pybind.{name} has a form that gopy gets wrong, give it one value or (value, error): {signature}")
+        groups = [group.split() for group in found[1].split(", ")] if found[1] else []
+        parameters, kind = [], ""
+        for group in reversed(groups):  # Go writes `a, b int`: the type stands with the last
+            kind = group[1] if len(group) == 2 else kind
+            parameters.insert(0, f"{group[0]}: {PYTHON_TYPES[kind]}")
+        yield f"def pybind_{name}({', '.join(parameters)}) -> {PYTHON_TYPES[found[2] or found[3]]}: ..."
+
+
+def main() -> int:
+    """The command line; `make build` calls it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=PACKAGE, help="folder that gets the library (default: the package)")
+    parser.add_argument("--debug", action="store_true", help="keep symbols, for gdb")
+    parser.add_argument("--force", action="store_true", help="build even when nothing changed")
+    parser.add_argument("--stub", action="store_true", help="only write _native.pyi")
+    options = parser.parse_args()
+    try:
+        if options.stub:
+            (PACKAGE / "_native.pyi").write_text("\n".join(stub_lines()) + "\n")
+        else:
+            changed = build(options.out, options.debug, options.force)
+            print(f"{LIBRARY} {'built' if changed else 'is up to date'}")
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

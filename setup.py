@@ -1,0 +1,33 @@
+"""The native part of the build; everything else is said in pyproject.toml."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+HERE = Path(__file__).parent
+
+
+class BuildNative(build_ext):
+    """Has pybind/build_native.py make the one extension."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Puts the library where setuptools wants it: beside the sources for an editable install."""
+        target = Path(self.get_ext_fullpath(ext.name))
+        script = HERE / "pybind" / "build_native.py"
+        if subprocess.run([sys.executable, str(script), "--out", str(target.parent)]).returncode != 0:
+            raise SystemExit("gofast was not built; the sentence above says why")
+
+
+version = re.search(r'^const Version = "(.*)"$', (HERE / "gofast" / "doc.go").read_text(), re.MULTILINE)
+if version is None:
+    raise SystemExit("gofast/doc.go has no Version")
+
+setup(
+    version=version[1],
+    ext_modules=[Extension("gofast._native", sources=[], py_limited_api=True)],
+    cmdclass={"build_ext": BuildNative},
+)
