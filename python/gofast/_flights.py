@@ -1,0 +1,156 @@
+"""Batches under way: what is submitted to the engine before the training loop asks for it, and how far ahead.
+
+A flight is one submission: several batches in a row, worked on in the background and collected one at a time. Crossing
+into the engine costs microseconds, so that small batches share a flight; far-ahead memory is bounded by bytes, so that
+large ones do not pile up.
+
+Both classes here follow torch's schedule for what can be seen of a sampler (see `_schedule`). With no workers torch
+pulls one index list for each batch, just before it fetches it. With workers it pulls `pull_ahead` lists at the start
+and one more after each batch it has received.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ._schedule import Order, index_list
+
+if TYPE_CHECKING:
+    from ._lane import Lane
+    from ._schedule import Indices
+    from ._stream import Stream, Ticket
+
+FLIGHT_BYTES = 512 << 10  # output of one flight
+FLIGHTS_AHEAD = 4  # flights in the air, or single batches where one is larger than a flight
+BYTES_AHEAD = 8 << 20  # for index lists that were pulled on torch's schedule: what is submitted of them
+
+
+class DrawnFlights:
+    """The batches of an epoch that is drawn already, so that flights run ahead of what torch would have pulled."""
+
+    def __init__(self, lane: Lane, order: Order, pull_ahead: int) -> None:
+        self._lane = lane
+        self._order = order
+        self._largest = max(1, FLIGHT_BYTES // max(1, order.batch_size * lane.row_bytes))
+        self._workers = pull_ahead > 0
+        # The batch at whose turn torch finds the sampler exhausted. A flight starts there, so that only the first batch
+        # of a flight needs to look at the schedule.
+        self._last_turn = order.last_pull - pull_ahead
+        self._size = 1  # of the next flight: small ones first, so that the first batch comes soon
+        self._submitted = 0
+        self._started = 0  # batches in the flights that were opened, the current one included
+        self._flights: deque[tuple[Ticket, int]] = deque()
+        self._left = 0
+        if self._workers:
+            self._submit_ahead()
+            if self._last_turn < 0:
+                order.finish()
+
+    def take(self) -> Any:
+        """The next batch in order; raises its error, or StopIteration after the last."""
+        if not self._left:
+            return self._take_first()
+        try:
+            batch = self._take(self._ticket)
+        except Exception:
+            self._left -= 1  # a failed batch is gone; an interrupted one (KeyboardInterrupt) comes again
+            raise
+        self._left -= 1
+        return batch
+
+    def _take_first(self) -> Any:
+        last_turn = self._started == self._last_turn
+        if last_turn and not self._workers:
+            self._order.finish()
+        if self._started == self._order.batches:
+            raise StopIteration
+        self._submit_ahead()
+        self._ticket, self._left = self._flights.popleft()
+        self._started += self._left
+        if not last_turn or not self._workers:
+            return self.take()
+        try:
+            return self.take()
+        finally:
+            self._order.finish()  # torch's workers pull after they have received a batch or its error
+
+    def _submit_ahead(self) -> None:
+        order, first = self._order, self._submitted
+        while first < order.batches and len(self._flights) < FLIGHTS_AHEAD:
+            stop = min(first + self._size, self._last_turn if first < self._last_turn else order.batches)
+            indices = order.indices(first, stop)
+            if not first:
+                stream = self._lane.open(order.batch_size)
+                self._submit, self._take = stream.submit, stream.take
+            self._flights.append((self._submit(indices, order.batch_size), stop - first))
+            self._submitted = first = stop
+            self._size = min(self._size * 2, self._largest)
+
+
+class PulledFlights:
+    """Batches whose index lists come from a sampler of the user's, one list a flight, each pulled when torch pulls it."""
+
+    def __init__(self, lane: Lane, lists: Iterator[Any], fetch: Callable[[Any], Any], pull_ahead: int) -> None:
+        self._lane = lane
+        self._stream: Stream | None = None
+        self._lists = lists
+        self._fetch = fetch  # torch's way to a batch, for lists that hold no integers (or nothing): its result or error
+        self._workers = pull_ahead > 0
+        self._waiting: deque[tuple[Any, Indices | None]] = deque()  # pulled, not yet submitted
+        self._flights: deque[tuple[Any, Ticket | None, int]] = deque()
+        self._bytes = 0
+        for _ in range(pull_ahead):
+            self._pull_one_more()
+        self._submit_ahead()
+
+    def take(self) -> Any:
+        """The next batch in order; raises its error or the sampler's, or StopIteration after the last."""
+        if not self._flights:
+            if self._workers:
+                raise StopIteration
+            self._pull()
+            self._submit_ahead()
+        index, ticket, _ = self._flights[0]
+        try:
+            batch = self._fetch(index) if ticket is None or self._stream is None else self._stream.take(ticket)
+        except Exception:
+            self._land()
+            raise
+        self._land()
+        return batch
+
+    def _land(self) -> None:
+        self._bytes -= self._flights.popleft()[2]
+        if self._workers:
+            try:
+                self._pull_one_more()
+            finally:
+                self._submit_ahead()
+
+    def _pull(self) -> None:
+        index = next(self._lists)
+        self._waiting.append((index, index_list(index)))
+
+    def _pull_one_more(self) -> None:
+        try:
+            self._pull()
+        except StopIteration:
+            return
+
+    def _submit_ahead(self) -> None:
+        while self._waiting:
+            index, indices = self._waiting[0]
+            size = 0 if indices is None else len(indices)
+            added = size * self._lane.row_bytes
+            if len(self._flights) >= FLIGHTS_AHEAD and self._bytes + added > BYTES_AHEAD:
+                return
+            ticket = None
+            if indices is not None and size:
+                if self._stream is None:
+                    self._stream = self._lane.open(size)
+                ticket = self._stream.submit(indices, size)
+            self._waiting.popleft()
+            self._flights.append((index, ticket, added))
+            self._bytes += added

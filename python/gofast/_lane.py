@@ -1,0 +1,73 @@
+"""The stream that one iterator works through, and the idle one that a loader keeps for the next epoch."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._stream import Stream
+    from ._view import View
+
+
+class Idle:
+    """The stream that the last epoch of a loader left behind.
+
+    Its batch memory has its pages already, which new memory gets at several times the price of filling it.
+    """
+
+    def __init__(self) -> None:
+        self._left: tuple[Stream, View, int | None, int] | None = None
+
+    def put(self, stream: Stream, view: View, threads: int | None) -> None:
+        self._left = (stream, view, threads, os.getpid())
+
+    def take(self, view: View, threads: int | None) -> Stream | None:
+        """The idle stream, if it was one of this view, and of this process: none survives a fork."""
+        left, self._left = self._left, None
+        if left is None or left[1] is not view or left[2] != threads or left[3] != os.getpid():
+            return None
+        return left[0]
+
+    def drop(self) -> None:
+        self._left = None
+
+
+class Lane:
+    """One iterator's way into the engine: a stream, opened at the first submission, and given up once."""
+
+    def __init__(self, view: View, threads: int | None, idle: Idle) -> None:
+        self.row_bytes = view.row_bytes
+        self._view = view
+        self._threads = threads
+        self._idle = idle
+        self._stream: Stream | None = None
+        self._pid = os.getpid()
+
+    def open(self, batch_size: int) -> Stream:
+        """The stream; batch_size is the number of rows of the first batch."""
+        stream = self._stream or self._idle.take(self._view, self._threads)
+        self._stream = stream or _open_stream(self._view, batch_size, self._threads)
+        return self._stream
+
+    def cancel(self) -> None:
+        """Cancel what is in flight, and return when nothing is written any more."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def close(self) -> None:
+        """Cancel what is in flight and leave the stream to the loader's next iterator.
+
+        After a fork, and when the interpreter ends, the engine behind the stream is gone: nothing is done then.
+        """
+        stream, self._stream = self._stream, None
+        if stream is not None and self._pid == os.getpid() and not sys.is_finalizing():
+            stream.close()
+            self._idle.put(stream, self._view, self._threads)
+
+
+def _open_stream(view: View, batch_size: int, threads: int | None) -> Stream:
+    from ._stream import Stream  # here, because importing gofast loads nothing native
+
+    return Stream(view, batch_size, threads)

@@ -1,0 +1,203 @@
+"""Which indices torch's samplers give, and at which pull they draw them.
+
+A sampler can be watched from outside: the generators it draws from belong to the user. A loader that wants the same
+numbers as torch must therefore pull index lists exactly when torch does. Only the drawing is visible, though. Once a
+sampler has drawn its whole epoch in one go, reading the later batches early changes nothing that anybody can see.
+
+`draw_order` does what the first pull of a `BatchSampler` does to the generators and returns the whole `Order` of the
+epoch, as an int64 tensor that is never turned into a Python list. It returns None, having touched nothing, for every
+sampler that it does not know; such samplers are pulled one list at a time (`index_list`).
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data.distributed import DistributedSampler
+from torch.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+
+if TYPE_CHECKING:
+    Indices: TypeAlias = "array[int] | Tensor"
+
+_INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
+_REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time with replacement
+
+
+class Drawn:
+    """All the indices of a sampler's epoch, and the draw that its end makes (None if that leaves no trace)."""
+
+    __slots__ = ("at_end", "count", "indices")
+
+    def __init__(self, indices: Tensor | None, count: int, at_end: Callable[[], object] | None = None) -> None:
+        self.indices = indices  # None stands for 0, 1, 2, ... count-1, which needs no memory
+        self.count = count
+        self.at_end = at_end
+
+
+class Order:
+    """The batches of one epoch, every index of which is already drawn.
+
+    Numbering pulls from 0, pull `last_pull` is the one that finds the sampler exhausted, with a partial batch in its
+    hands or with nothing: torch's sampler runs to its end there, and so the caller must call `finish` there, once.
+    """
+
+    __slots__ = ("_drawn", "batch_size", "batches", "last_pull")
+
+    def __init__(self, drawn: Drawn, batch_size: int, drop_last: bool) -> None:
+        self._drawn = drawn
+        self.batch_size = batch_size
+        self.last_pull = drawn.count // batch_size
+        self.batches = self.last_pull + (not drop_last and drawn.count % batch_size > 0)
+
+    def indices(self, first: int, stop: int) -> Tensor:
+        """The indices of batches first..stop-1, one after another."""
+        start, end = first * self.batch_size, min(stop * self.batch_size, self._drawn.count)
+        if self._drawn.indices is None:
+            return torch.arange(start, end, dtype=torch.int64, device="cpu")
+        return self._drawn.indices[start:end]
+
+    def finish(self) -> None:
+        """Make the draw that torch's sampler makes when it runs to its end."""
+        at_end, self._drawn.at_end = self._drawn.at_end, None
+        if at_end is not None:
+            at_end()
+
+
+NO_ORDER = Order(Drawn(None, 0), 1, False)
+
+
+def draw_order(batch_sampler: Iterable[Any]) -> Order | None:
+    """Draw a whole epoch as the first pull of batch_sampler would, or return None and leave every generator alone.
+
+    Types are compared exactly: a subclass may do anything in `__iter__`.
+    """
+    if type(batch_sampler) is not BatchSampler:
+        return None
+    draw = _DRAWS.get(type(batch_sampler.sampler))
+    drawn = None if draw is None else draw(batch_sampler.sampler)
+    return None if drawn is None else Order(drawn, batch_sampler.batch_size, batch_sampler.drop_last)
+
+
+def index_list(index: Any) -> Indices | None:
+    """What a batch sampler yielded, as int64s in a row, or None if it is not a list of integers."""
+    if isinstance(index, (Tensor, np.ndarray)):
+        return _integers(index)
+    if isinstance(index, (bytes, bytearray)):
+        return None  # array would take them for eight bytes a number
+    try:
+        return array("q", index)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _sequential(sampler: SequentialSampler) -> Drawn:
+    return Drawn(None, len(sampler.data_source))
+
+
+def _random(sampler: RandomSampler) -> Drawn | None:
+    size, wanted = len(sampler.data_source), sampler.num_samples
+    if sampler.generator is None:
+        # The seed is the only draw that anybody sees. The generator that it seeds is private, so all its blocks can be
+        # drawn now, and the permutation that torch draws at the end and throws away (n numbers) can be left out.
+        generator = torch.Generator()
+        generator.manual_seed(int(torch.empty((), dtype=torch.int64).random_().item()))
+        return Drawn(_on_cpu(_random_blocks(size, wanted, sampler.replacement, generator)), wanted)
+    if sampler.replacement or wanted > size:
+        return None  # draws in the middle of the epoch from a generator that the user can see
+    indices = _on_cpu(torch.randperm(size, generator=sampler.generator))
+    if wanted < size:
+        return Drawn(indices[:wanted], wanted)
+    return Drawn(indices, size, lambda: torch.randperm(size, generator=sampler.generator))
+
+
+def _random_blocks(size: int, wanted: int, replacement: bool, generator: torch.Generator) -> Tensor:
+    """The values of RandomSampler.__iter__, drawn by the same calls of the same sizes."""
+    if not replacement:
+        whole, rest = divmod(wanted, size)
+        blocks = [torch.randperm(size, generator=generator) for _ in range(whole + (rest > 0))]
+        return blocks[0] if wanted == size else torch.cat(blocks)[:wanted]
+    whole, rest = divmod(wanted, _REPLACEMENT_DRAW)
+    return torch.cat(
+        [
+            torch.randint(high=size, size=(count,), dtype=torch.int64, generator=generator)
+            for count in [*[_REPLACEMENT_DRAW] * whole, rest]
+        ]
+    )
+
+
+def _subset_random(sampler: SubsetRandomSampler) -> Drawn | None:
+    chosen = _positions(sampler.indices)
+    if chosen is None:
+        return None
+    order = _on_cpu(torch.randperm(len(sampler.indices), generator=sampler.generator))
+    return Drawn(chosen[order], len(order))
+
+
+def _weighted(sampler: WeightedRandomSampler) -> Drawn:
+    indices = torch.multinomial(
+        sampler.weights, sampler.num_samples, sampler.replacement, generator=sampler.generator
+    )
+    return Drawn(_on_cpu(indices), len(indices))
+
+
+def _distributed(sampler: DistributedSampler[Any]) -> Drawn | None:
+    size = len(sampler.dataset)  # type: ignore[arg-type]
+    fits = sampler.total_size <= size if sampler.drop_last else sampler.total_size >= size
+    if size == 0 or not fits:
+        return None  # empty, or the dataset has changed its length since: torch's own code finds the words
+    if sampler.shuffle:
+        generator = torch.Generator()
+        generator.manual_seed(sampler.seed + sampler.epoch)
+        everyone = _on_cpu(torch.randperm(size, generator=generator))
+    else:
+        everyone = torch.arange(size, dtype=torch.int64, device="cpu")
+    if sampler.total_size > size:
+        everyone = everyone.repeat(math.ceil(sampler.total_size / size))
+    mine = everyone[sampler.rank : sampler.total_size : sampler.num_replicas].contiguous()
+    return Drawn(mine, len(mine))
+
+
+_DRAWS: dict[type, Callable[[Any], Drawn | None]] = {
+    SequentialSampler: _sequential,
+    RandomSampler: _random,
+    SubsetRandomSampler: _subset_random,
+    WeightedRandomSampler: _weighted,
+    DistributedSampler: _distributed,
+}
+
+
+def _positions(indices: Sequence[int] | Tensor | np.ndarray[Any, Any]) -> Tensor | None:
+    """A sequence that a sampler picks from, as one int64 tensor, or None where only picking can tell what is in it."""
+    if isinstance(indices, range):
+        return torch.arange(indices.start, indices.stop, indices.step, dtype=torch.int64, device="cpu")
+    if isinstance(indices, (Tensor, np.ndarray)):
+        return _integers(indices)
+    if not isinstance(indices, (list, tuple)):
+        return None
+    values = index_list(indices)
+    return None if values is None else torch.from_numpy(np.array(values, dtype=np.int64))
+
+
+def _integers(values: Tensor | np.ndarray[Any, Any]) -> Tensor | None:
+    if values.ndim != 1:
+        return None
+    if isinstance(values, np.ndarray):
+        fits = values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
+        return torch.from_numpy(values.astype(np.int64)) if fits else None
+    return values.to(device="cpu", dtype=torch.int64).contiguous() if values.dtype in _INTEGERS else None
+
+
+def _on_cpu(indices: Tensor) -> Tensor:
+    return indices.to("cpu")  # itself, unless the user set another default device

@@ -1,0 +1,228 @@
+"""gofast.DataLoader: torch's DataLoader, with the engine's threads in the place of worker processes.
+
+The batches, their order and the state of every generator are torch's, after any number of batches, for the same
+`num_workers`, `prefetch_factor` and `persistent_workers`: see `_schedule` for what is drawn when, `_flights` for what
+runs ahead.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import torch
+from torch.utils.data import DataLoader as TorchDataLoader
+from torch.utils.data import Dataset, Sampler, _utils, default_collate
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from ._flights import DrawnFlights, PulledFlights
+from ._lane import Idle, Lane
+from ._schedule import NO_ORDER, draw_order
+from .errors import OptionError
+
+if TYPE_CHECKING:
+    from ._view import View
+
+T = TypeVar("T", covariant=True)
+
+_TORCH_HAS_IN_ORDER = "in_order" in inspect.signature(TorchDataLoader.__init__).parameters  # torch 2.6
+
+
+def _resolve(dataset: Any) -> View | None:
+    from ._view import resolve
+
+    return resolve(dataset)
+
+
+class DataLoader(TorchDataLoader[T]):
+    """torch.utils.data.DataLoader with the engine's threads instead of worker processes.
+
+    Takes torch's arguments, all of them, with torch's meaning. For datasets that the engine can read by itself
+    (`gofast.explain` tells), with automatic batching, torch's `default_collate` and no `worker_init_fn`, `num_workers`
+    is the number of threads, 0 standing for all the cores this process may use, and no process is ever started. Any
+    other combination runs on torch's own machinery.
+
+    Batches, their order and the states of all generators are torch's own at every step. To that end `num_workers`,
+    `prefetch_factor` and `persistent_workers` also decide, as in torch, when a sampler is asked for indices.
+
+    Args:
+        threads: engine threads, where that should differ from num_workers.
+
+    Raises:
+        OptionError: threads is not a positive number.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset[T],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        threads: int | None = None,
+        **newer: Any,
+    ) -> None:
+        if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
+            raise OptionError(f"threads={threads!r}: give at least 1, or None for num_workers' choice")
+        self.threads = threads
+        self._live: weakref.WeakSet[_NativeIterator] = weakref.WeakSet()
+        self._idle = Idle()
+        if _TORCH_HAS_IN_ORDER:
+            newer["in_order"] = in_order
+        else:
+            self.in_order = in_order
+        super().__init__(
+            dataset,
+            batch_size,
+            shuffle,
+            sampler,
+            batch_sampler,
+            num_workers,
+            collate_fn,
+            pin_memory,
+            drop_last,
+            timeout,
+            worker_init_fn,
+            multiprocessing_context,
+            generator,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
+            pin_memory_device=pin_memory_device,
+            **newer,
+        )
+
+    def check_worker_number_rationality(self) -> None:
+        """Warn of more workers than cores, where workers are processes."""
+        if self._native_view() is None:
+            super().check_worker_number_rationality()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Pass the epoch on to the sampler, the batch sampler and the dataset, to each that takes it."""
+        inner = getattr(self.batch_sampler, "sampler", None)
+        parts = {id(part): part for part in (self.sampler, self.batch_sampler, inner, self.dataset)}
+        for part in parts.values():
+            accept = getattr(part, "set_epoch", None)
+            if callable(accept):
+                accept(epoch)
+
+    def close(self) -> None:
+        """Cancel what is under way in every iterator of this loader. A later `iter` starts afresh."""
+        for iterator in list(self._live):
+            iterator.close()
+        if isinstance(self._iterator, _NativeIterator):
+            self._iterator = None
+        self._idle.drop()
+
+    def __enter__(self) -> DataLoader[T]:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state.update(_iterator=None, _live=None, _idle=None)  # work under way stays here
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _live=weakref.WeakSet(), _idle=Idle())
+
+    def _native_view(self) -> View | None:
+        """The dataset as the engine sees it, or None if this loader must run on torch's machinery."""
+        if not self._auto_collation or self.collate_fn is not default_collate:
+            return None
+        if self.num_workers > 0 and self.worker_init_fn is not None:
+            return None
+        return _resolve(self.dataset)
+
+    def _get_iterator(self) -> _BaseDataLoaderIter:
+        view = self._native_view()
+        if view is None:
+            return super()._get_iterator()
+        iterator = _NativeIterator(self, Lane(view, self.threads or self.num_workers or None, self._idle))
+        self._live.add(iterator)
+        return iterator
+
+
+class _NativeIterator(_BaseDataLoaderIter):
+    """One epoch of a DataLoader (with persistent_workers any number of them).
+
+    What is under way is cancelled at the end, by `DataLoader.close`, or when the iterator is dropped. Batches that were
+    handed out stay valid. Nothing that it holds refers back to it, so that dropping it has its effect at once.
+    """
+
+    def __init__(self, loader: DataLoader[Any], lane: Lane) -> None:
+        self._lane = lane
+        self._flights: DrawnFlights | PulledFlights | None = None
+        self._pull_ahead = loader.num_workers * (loader.prefetch_factor or 0)
+        if loader.num_workers > 0 and not self._pull_ahead:
+            raise AssertionError("prefetch_factor must be greater than 0 with num_workers > 0")
+        super().__init__(loader)  # iter(sampler), then the draw of base_seed; pin_memory's checks and warnings
+        if self._pull_ahead:
+            self._reset(loader, first_iter=True)  # as torch's: it calls iter(sampler) again
+
+    def __next__(self) -> Any:
+        if torch.autograd._profiler_enabled():
+            with torch.autograd.profiler.record_function(self._profile_name):
+                return self._next_data()
+        return self._next_data()
+
+    def close(self) -> None:
+        """Cancel what is under way; there is no next batch."""
+        self._lane.close()
+        self._flights = DrawnFlights(self._lane, NO_ORDER, 0)
+
+    def __del__(self) -> None:
+        self._lane.close()
+
+    def _reset(self, loader: TorchDataLoader[Any], first_iter: bool = False) -> None:
+        self._lane.cancel()
+        self._flights = None
+        super()._reset(loader, first_iter)
+        self._flights = self._pull_first()
+
+    def _next_data(self) -> Any:
+        if self._flights is None:
+            self._flights = self._pull_first()
+        try:
+            batch = self._flights.take()
+        except StopIteration:
+            if not self._persistent_workers:
+                self._lane.close()
+            raise
+        self._num_yielded += 1
+        if self._pin_memory:
+            return _utils.pin_memory.pin_memory(batch, self._pin_memory_device)
+        return batch
+
+    def _pull_first(self) -> DrawnFlights | PulledFlights:
+        """Pull what torch pulls first: at `iter` with workers, at the first `next` without."""
+        self._flights = DrawnFlights(self._lane, NO_ORDER, 0)  # a sampler that raises is at its end
+        order = draw_order(self._index_sampler)
+        if order is not None:
+            return DrawnFlights(self._lane, order, self._pull_ahead)
+        fetcher: Any = _utils.fetch._MapDatasetFetcher(
+            self._dataset, self._auto_collation, self._collate_fn, self._drop_last
+        )
+        return PulledFlights(self._lane, self._sampler_iter, fetcher.fetch, self._pull_ahead)

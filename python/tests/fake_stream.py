@@ -1,0 +1,119 @@
+"""A Stream without an engine: plain torch indexing behind the interface that gofast's loader works through.
+
+It counts what the loader does with it (`Log`), and refuses what the engine could not do: cancelled tickets, batches out
+of order, more bytes in flight than the loader promises.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.utils.data import Dataset, default_collate
+
+ROW_BYTES = 64 << 10  # of the fake's rows: large, so that flights are short and their borders get tested
+
+
+@dataclass
+class Log:
+    """What the loaders of one test did."""
+
+    opened: int = 0
+    submitted: int = 0
+    most_in_flight: int = 0
+    streams: list[FakeStream] = field(default_factory=list)
+
+    @property
+    def in_flight(self) -> int:
+        return sum(ticket.batches - ticket.taken for stream in self.streams for ticket in stream.live)
+
+
+class Numbers(Dataset[dict[str, torch.Tensor]]):
+    """Row i is {"x": i}."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        if not -self.size <= index < self.size:
+            raise IndexError(f"index {index} is out of range")
+        return {"x": torch.tensor(index % self.size)}
+
+
+class FakeView:
+    def __init__(self, dataset: Numbers) -> None:
+        self.dataset = dataset
+        self.row_bytes = ROW_BYTES
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+
+class FakeTicket:
+    def __init__(self, indices: list[int], batch_size: int) -> None:
+        self.lists = [indices[i : i + batch_size] for i in range(0, len(indices), batch_size)]
+        self.batches = len(self.lists)
+        self.taken = 0
+
+
+class FakeStream:
+    def __init__(self, log: Log, view: FakeView, batch_size: int, threads: int | None) -> None:
+        self.log = log
+        self.view = view
+        self.threads = threads
+        self.live: list[FakeTicket] = []
+        self.interrupt: type[BaseException] | None = None  # raised by the next take, once
+        log.opened += 1
+        log.streams.append(self)
+
+    def submit(self, indices: array[int] | torch.Tensor, batch_size: int) -> FakeTicket:
+        if isinstance(indices, torch.Tensor):
+            assert indices.dtype == torch.int64 and indices.dim() == 1
+            assert indices.is_contiguous() and indices.device.type == "cpu"
+        else:
+            assert indices.typecode == "q"
+        ticket = FakeTicket(indices.tolist(), batch_size)
+        assert ticket.batches > 0
+        self.live.append(ticket)
+        self.log.submitted += 1
+        self.log.most_in_flight = max(self.log.most_in_flight, self.log.in_flight)
+        return ticket
+
+    def take(self, ticket: FakeTicket) -> Any:
+        assert ticket is self.live[0], "tickets are taken in the order of submission"
+        if self.interrupt is not None:
+            error, self.interrupt = self.interrupt, None
+            raise error
+        wanted = ticket.lists[ticket.taken]
+        ticket.taken += 1
+        if ticket.taken == ticket.batches:
+            self.live.remove(ticket)
+        return default_collate([self.view.dataset[i] for i in wanted])
+
+    def cancel(self, ticket: FakeTicket) -> None:
+        self.live.remove(ticket)
+
+    def close(self) -> None:
+        self.live.clear()
+
+
+def install(monkeypatch: Any) -> Log:
+    """Make gofast's loader work on `Numbers` through fake streams."""
+    from gofast import _lane, loader
+
+    log = Log()
+    views: dict[int, FakeView] = {}
+
+    def resolve(dataset: Any) -> FakeView | None:
+        if type(dataset) is not Numbers:
+            return None
+        return views.setdefault(id(dataset), FakeView(dataset))
+
+    monkeypatch.setattr(loader, "_resolve", resolve)
+    monkeypatch.setattr(_lane, "_open_stream", lambda view, size, threads: FakeStream(log, view, size, threads))
+    return log
