@@ -27,7 +27,7 @@ const (
 type Table struct {
 	Scale     Scale     `json:"scale"`
 	Mean, Std []float32 // nil; or one value; or one per channel or per feature
-	DType     string    `json:"dtype"` // "float32" (default), "float16", "bfloat16", "float64", "uint8"
+	DType     string    `json:"dtype"` // "float32" (default), "float16", "bfloat16", "float64", or the integer storage type
 	Shape     []int     `json:"shape"` // of one sample; nil: (features)
 	// Labels: how label columns leave. "" for none.
 	Label        string `json:"label"` // "", "missing", "int64", "float32", "float64", "one_hot"
@@ -37,7 +37,7 @@ type Table struct {
 
 var outs = map[string]fill.Out{
 	"": fill.OutFloat32, "float32": fill.OutFloat32, "float16": fill.OutFloat16,
-	"bfloat16": fill.OutBfloat16, "float64": fill.OutFloat64, "uint8": fill.OutUint8,
+	"bfloat16": fill.OutBfloat16, "float64": fill.OutFloat64, "uint8": fill.OutUint8, "int16": fill.OutInt16, "int32": fill.OutInt32, "int64": fill.OutInt64,
 }
 
 // Out is the output type with numpy's name; "" is float32.
@@ -45,7 +45,7 @@ func Out(dtype string) (fill.Out, error) {
 	out, ok := outs[dtype]
 	if !ok {
 		return 0, errs.New(errs.ErrConfig, "transform",
-			fmt.Sprintf("dtype %q is not one of float32, float16, bfloat16, float64, uint8", dtype))
+			fmt.Sprintf("dtype %q is not one of float32, float16, bfloat16, float64, uint8, int16, int32, int64", dtype))
 	}
 	return out, nil
 }
@@ -85,7 +85,7 @@ func (t Table) Compile(s Stored) (fill.Program, fill.Out, error) {
 	}
 	switch t.Scale {
 	case ScaleAuto:
-		spec.Unit = s.Type == decode.Uint8 && !s.Bool && out != fill.OutUint8
+		spec.Unit = s.Type == decode.Uint8 && !s.Bool && out < fill.OutUint8
 	case ScaleUnit:
 		spec.Unit = true
 	case ScaleNone, "":
@@ -106,8 +106,8 @@ func (t Table) Compile(s Stored) (fill.Program, fill.Out, error) {
 			return fill.Program{}, 0, err
 		}
 	}
-	if out == fill.OutUint8 && (s.Type != decode.Uint8 || spec.Unit || spec.Mean != nil) {
-		return bad("dtype uint8 needs features stored as uint8 (they are %s) and neither scale, mean nor std: nothing is clipped", s.Type)
+	if out >= fill.OutUint8 && (s.Type.String() != t.DType || spec.Unit || spec.Mean != nil) {
+		return bad("dtype %s needs features stored as %s (they are %s) and neither scale, mean nor std: nothing is clipped", t.DType, t.DType, s.Type)
 	}
 	if mode == fill.LabelOneHot && (len(s.LabelFloat) != 1 || s.LabelFloat[0] || t.Classes < 1) {
 		return bad("one_hot needs one integer label column and at least one class")

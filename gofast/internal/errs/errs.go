@@ -4,6 +4,7 @@
 package errs
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"strings"
@@ -70,6 +71,9 @@ func Name(err error) string {
 		if errors.Is(err, c.kind) {
 			return c.name
 		}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return "Canceled"
 	}
 	return "Internal"
 }

@@ -29,11 +29,14 @@ const (
 	OutFloat16
 	OutBfloat16
 	OutFloat64
-	OutUint8
+	OutUint8 // integers: only from storage of the same type
+	OutInt16
+	OutInt32
+	OutInt64
 )
 
 // Size is the bytes of one output value.
-func (o Out) Size() int { return [...]int{4, 2, 2, 8, 1}[o] }
+func (o Out) Size() int { return [...]int{4, 2, 2, 8, 1, 2, 4, 8}[o] }
 
 // LabelMode says what becomes of the label columns, in fill.h's order.
 type LabelMode int32
@@ -84,7 +87,7 @@ func (s *Spec) LabelBytes() int {
 // uniform says that every feature of an uint8 table is treated alike, so that
 // 256 output values describe the whole program.
 func (s *Spec) uniform() bool {
-	if s.StorageSize != 1 || s.Out == OutUint8 || !s.Unit && s.Mean == nil {
+	if s.StorageSize != 1 || s.Out >= OutUint8 || !s.Unit && s.Mean == nil {
 		return false
 	}
 	for i := range s.Mean {
@@ -210,7 +213,7 @@ type DType struct{ Code, Bits int32 }
 
 // DType is the DLPack type of the output.
 func (o Out) DType() DType {
-	return [...]DType{{2, 32}, {2, 16}, {4, 16}, {2, 64}, {1, 8}}[o]
+	return [...]DType{{2, 32}, {2, 16}, {4, 16}, {2, 64}, {1, 8}, {0, 16}, {0, 32}, {0, 64}}[o]
 }
 
 // NewView lays out a view. indexMap is the address of length positions, or 0; it

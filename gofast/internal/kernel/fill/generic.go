@@ -101,6 +101,12 @@ func (v value) put(out Out, dst []byte, i int) {
 		le.PutUint64(dst[8*i:], math.Float64bits(v.float64()))
 	case OutUint8:
 		dst[i] = byte(v.i)
+	case OutInt16:
+		le.PutUint16(dst[2*i:], uint16(v.i))
+	case OutInt32:
+		le.PutUint32(dst[4*i:], uint32(v.i))
+	case OutInt64:
+		le.PutUint64(dst[8*i:], uint64(v.i))
 	}
 }
 

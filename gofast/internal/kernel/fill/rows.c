@@ -113,7 +113,7 @@ ALL_OUT(SCALED, scaled_i64, int64_t, AS_FLOAT16)
 ALL_OUT(SCALED, scaled_f32, float, AS_FLOAT16)
 ALL_OUT(SCALED, scaled_f64, double, AS_FLOAT16)
 
-static void copy_u8(const gf_program *p, const void *src, void *dst) { memcpy(dst, src, (size_t)p->width); }
+static void copy(const gf_program *p, const void *src, void *dst) { memcpy(dst, src, (size_t)p->row_bytes); }
 
 // [arithmetic][storage - 1][out]
 static const gf_row_fn general[2][6][4] = {
@@ -227,8 +227,8 @@ static void table_u8_32(const gf_program *p, const void *src, void *dst) {
 
 void gf_program_prepare(gf_program *p, int variant) {
     int arithmetic = p->unit || p->normalise;
-    if (p->out == GF_OUT_UINT8) {
-        p->row = copy_u8; // the caller allows it for uint8 storage without arithmetic only
+    if (p->out >= GF_OUT_UINT8) {
+        p->row = copy; // the caller allows integers for storage of the same type without arithmetic only
         return;
     }
     p->row = general[arithmetic][p->storage - 1][p->out];

@@ -1,0 +1,230 @@
+package gofast
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/source"
+)
+
+// openTable opens every file, checks that they are one table, and chooses the
+// columns.
+func openTable(ctx context.Context, paths []string, options TableOptions) (o *opened, err error) {
+	if len(paths) == 0 {
+		return nil, errs.New(errs.ErrConfig, "open", "no files")
+	}
+	if err := options.Limits.Validate(); err != nil {
+		return nil, err
+	}
+	lim := options.Limits.WithDefaults()
+	o = &opened{budget: limits.NewBudget(lim.Memory)}
+	defer func() {
+		if err != nil {
+			o.close()
+			o = nil
+		}
+	}()
+	threads := options.Threads
+	if threads <= 0 {
+		threads = Threads()
+	}
+	decodeOptions := decode.Options{Threads: threads, Limits: lim, Budget: o.budget}
+	progress := newProgress(options.Progress)
+	decodeOptions.Progress = progress.add
+	for _, path := range paths {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		f, err := source.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		o.files = append(o.files, f)
+		progress.total += f.Size()
+		r, err := openReader(f, decodeOptions)
+		if err != nil {
+			return nil, err
+		}
+		o.readers = append(o.readers, r)
+		if err := o.choose(options); err != nil {
+			return nil, err
+		}
+		rows, _ := r.Rows()
+		if o.bound += rows; o.bound < 0 {
+			return nil, errs.New(errs.ErrLimit, "open", "too many rows").At(path)
+		}
+	}
+	return o, nil
+}
+
+// choose selects the columns of the file that was opened last, and compares
+// them with those of the first.
+func (o *opened) choose(options TableOptions) error {
+	last := len(o.readers) - 1
+	path, columns := o.files[last].Path(), o.readers[last].Columns()
+	if last > 0 {
+		if err := sameColumns(o.files[0].Path(), o.readers[0].Columns(), path, columns); err != nil {
+			return err
+		}
+	}
+	sel := decode.Selection{Fill: options.FillValue}
+	for _, ref := range options.Label {
+		i, ok := find(columns, ref)
+		if !ok {
+			if options.LabelOptional && len(options.Label) == 1 {
+				break
+			}
+			return noColumn(path, "label", ref, columns)
+		}
+		sel.Labels = append(sel.Labels, i)
+	}
+	if options.Columns == nil {
+		for i := range columns {
+			if !slices.Contains(sel.Labels, i) {
+				sel.Features = append(sel.Features, i)
+			}
+		}
+	}
+	for _, ref := range options.Columns {
+		i, ok := find(columns, ref)
+		if !ok {
+			return noColumn(path, "columns", ref, columns)
+		}
+		sel.Features = append(sel.Features, i)
+	}
+	if len(sel.Features) == 0 {
+		return errs.New(errs.ErrSchema, "open", "no feature columns are left beside the label").At(path)
+	}
+	o.selections = append(o.selections, sel)
+	return o.describe(path, columns, sel, options.Columns != nil)
+}
+
+func find(columns []decode.Column, ref ColumnRef) (int, bool) {
+	if ref.ByPos {
+		i := ref.Index
+		if i < 0 {
+			i += len(columns)
+		}
+		return i, i >= 0 && i < len(columns)
+	}
+	i := slices.IndexFunc(columns, func(c decode.Column) bool { return c.Name == ref.Name })
+	return i, i >= 0
+}
+
+func noColumn(path, option string, ref ColumnRef, columns []decode.Column) error {
+	wanted := fmt.Sprintf("%q", errs.Cut(ref.Name))
+	if ref.ByPos {
+		wanted = fmt.Sprint(ref.Index)
+	}
+	return errs.New(errs.ErrSchema, "open", fmt.Sprintf("%s=%s is not a column; the file has %s", option, wanted, listed(columns))).At(path)
+}
+
+// listed names the first columns of a file.
+func listed(columns []decode.Column) string {
+	const show = 6
+	var names []string
+	for _, c := range columns[:min(show, len(columns))] {
+		names = append(names, fmt.Sprintf("%q", errs.Cut(c.Name)))
+	}
+	if len(columns) > show {
+		names = append(names, fmt.Sprintf("... (%d in all)", len(columns)))
+	}
+	return strings.Join(names, ", ")
+}
+
+// describe fills the schema from the first file; all others equal it. The type
+// to try first and the label kinds are joined over all files.
+func (o *opened) describe(path string, columns []decode.Column, sel decode.Selection, explicit bool) error {
+	s := Schema{Bool: true}
+	shaped := false
+	for _, i := range sel.Features {
+		c := columns[i]
+		if c.Text {
+			return errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; choose the features with columns=").At(path).InColumn(c.Name)
+		}
+		if slices.Contains(sel.Labels, i) {
+			return errs.New(errs.ErrSchema, "open", "the column is both a feature and a label").At(path).InColumn(c.Name)
+		}
+		s.Features = append(s.Features, c.Name)
+		s.Width += c.Width()
+		s.Bool = s.Bool && c.Bool
+		shaped = shaped || c.Shape != nil
+		if c.Hint != decode.Uint8 {
+			o.start = decode.Float32
+		} else if o.start == decode.Invalid {
+			o.start = decode.Uint8
+		}
+	}
+	if shaped && len(sel.Features) > 1 && !explicit {
+		return errs.New(errs.ErrSchema, "open", "several columns beside the label, not all of them single numbers: choose with columns=; the file has "+listed(columns)).At(path)
+	}
+	s.Shape = []int{s.Width}
+	if shaped && len(sel.Features) == 1 {
+		s.Shape = columns[sel.Features[0]].Shape
+	}
+	first := len(o.selections) == 1
+	if first {
+		o.kinds = make([]decode.LabelKind, len(sel.Labels))
+	}
+	texts := 0
+	for j, i := range sel.Labels {
+		c := columns[i]
+		if c.Shape != nil {
+			return errs.New(errs.ErrSchema, "open", fmt.Sprintf("the label has shape %v; it must be one value a row", c.Shape)).At(path).InColumn(c.Name)
+		}
+		s.Labels = append(s.Labels, c.Name)
+		switch {
+		case c.Text:
+			o.kinds[j] = decode.TextLabel
+			texts++
+		case c.Hint != decode.Uint8 && o.kinds[j] != decode.TextLabel:
+			o.kinds[j] = decode.FloatLabel
+		}
+	}
+	if texts > 0 && len(sel.Labels) > 1 {
+		return errs.New(errs.ErrUnsupported, "open", "a text label cannot stand beside other label columns: give one label").At(path)
+	}
+	if first {
+		o.schema = s
+	}
+	return nil
+}
+
+// sameColumns compares the columns of two files of one table.
+func sameColumns(pathA string, a []decode.Column, pathB string, b []decode.Column) error {
+	bad := func(format string, args ...any) error {
+		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)+": files of one table must have the same columns in the same order").At(pathB)
+	}
+	if len(a) != len(b) {
+		return bad("%d columns, but %s has %d", len(b), pathA, len(a))
+	}
+	for i := range a {
+		switch {
+		case a[i].Name != b[i].Name:
+			return bad("column %d is %q, but %q in %s", i, errs.Cut(b[i].Name), errs.Cut(a[i].Name), pathA)
+		case a[i].Text != b[i].Text, a[i].Bool != b[i].Bool, (a[i].Hint == decode.Uint8) != (b[i].Hint == decode.Uint8):
+			return bad("column %q holds %s, but %s in %s", errs.Cut(b[i].Name), holds(b[i]), holds(a[i]), pathA)
+		case !slices.Equal(a[i].Shape, b[i].Shape):
+			return bad("column %q has shape %v, but %v in %s", errs.Cut(b[i].Name), b[i].Shape, a[i].Shape, pathA)
+		}
+	}
+	return nil
+}
+
+func holds(c decode.Column) string {
+	switch {
+	case c.Text:
+		return "text"
+	case c.Bool:
+		return "booleans"
+	case c.Hint == decode.Uint8:
+		return "integers"
+	default:
+		return "floats"
+	}
+}

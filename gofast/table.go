@@ -1,0 +1,266 @@
+package gofast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/buffer"
+	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/source"
+)
+
+// TableOptions say which columns of which files make a table.
+type TableOptions struct {
+	// Label columns by name or by position; none: every column is a feature.
+	Label []ColumnRef `json:"label"`
+	// LabelOptional lets a single label that is named, but in no file, be absent.
+	LabelOptional bool `json:"label_optional"`
+	// Columns are the features, in this order; nil: all that are not labels.
+	Columns []ColumnRef `json:"columns"`
+	// FillValue replaces empty, null and NaN features; nil: they are an error.
+	FillValue *float64      `json:"fill_value"`
+	Threads   int           `json:"threads"`
+	Limits    limits.Limits `json:"limits"`
+	// Progress is called with bytes of the sources done and in all.
+	Progress func(done, total int64) `json:"-"`
+}
+
+// ColumnRef names a column by name or by position (negative from the end).
+type ColumnRef struct {
+	Name  string
+	Index int
+	ByPos bool
+}
+
+// UnmarshalJSON reads a string or an integer.
+func (c *ColumnRef) UnmarshalJSON(text []byte) error {
+	if index, err := strconv.Atoi(string(text)); err == nil {
+		*c = ColumnRef{Index: index, ByPos: true}
+		return nil
+	}
+	name, err := strconv.Unquote(string(text))
+	if err != nil {
+		return fmt.Errorf("a column is a name or a position, not %s", text)
+	}
+	*c = ColumnRef{Name: name}
+	return nil
+}
+
+// Schema describes a decoded table.
+type Schema struct {
+	Rows       int64    `json:"rows"`
+	Width      int      `json:"width"`
+	Type       string   `json:"type"` // storage type of the features
+	Bool       bool     `json:"bool"` // the features are booleans
+	Shape      []int    `json:"shape"`
+	Features   []string `json:"features"`
+	Labels     []string `json:"labels"`
+	LabelKinds []string `json:"label_kinds"` // "int", "float" or "text"
+	Classes    []string `json:"classes"`     // of the text label, sorted
+	// Where the arrays lie in the region.
+	FeaturesOffset int64 `json:"features_offset"`
+	LabelsOffset   int64 `json:"labels_offset"`
+	Size           int64 `json:"size"`
+}
+
+// memory is where a table is decoded to: a region, or a cache file.
+type memory interface {
+	features() []byte
+	labels() []byte
+	close()
+}
+
+// opened is the files of one table, with the columns chosen in each.
+type opened struct {
+	readers    []decode.Reader
+	files      []*source.File
+	selections []decode.Selection
+	schema     Schema
+	kinds      []decode.LabelKind
+	start      decode.Type // the type worth trying first
+	bound      int64       // rows at most
+	budget     *limits.Budget
+}
+
+func (o *opened) close() {
+	for _, r := range o.readers {
+		r.Close()
+	}
+	for _, f := range o.files {
+		f.Close()
+	}
+}
+
+// DecodeTable reads the files into a new region and returns its descriptor,
+// which the caller owns.
+func DecodeTable(ctx context.Context, paths []string, options TableOptions) (fd int, schema Schema, err error) {
+	o, err := openTable(ctx, paths, options)
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	defer o.close()
+	var region *regionMemory
+	err = o.decode(ctx, func(t decode.Type) (memory, error) {
+		region, err = newRegionMemory(o, t)
+		return region, err
+	})
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	s := &o.schema
+	s.FeaturesOffset, s.LabelsOffset = 0, region.labelsOffset
+	s.Size = max(region.labelsOffset+s.Rows*int64(len(s.Labels))*8, 1)
+	if fd, err = region.region.Finish(s.Size); err != nil {
+		return -1, Schema{}, err
+	}
+	return fd, *s, nil
+}
+
+// decode tries the narrowest type, and where a value does not fit asks what the
+// values are and decodes once more.
+func (o *opened) decode(ctx context.Context, alloc func(decode.Type) (memory, error)) error {
+	err := o.decodeAs(ctx, o.start, alloc)
+	for attempt := 0; errors.Is(err, decode.ErrNarrow); attempt++ {
+		features, labels, rangeErr := o.ranges(ctx, attempt > 0)
+		if rangeErr != nil {
+			return rangeErr
+		}
+		wider, typeErr := features.Type()
+		if typeErr != nil {
+			return typeErr
+		}
+		if attempt > 1 {
+			return errs.New(errs.ErrInternal, "table", fmt.Sprintf("values do not fit %s, which their range asked for", wider)).At(o.files[0].Path())
+		}
+		for i, r := range labels {
+			switch {
+			case r.Text:
+				o.kinds[i] = decode.TextLabel
+			case r.Float && o.kinds[i] != decode.TextLabel:
+				o.kinds[i] = decode.FloatLabel
+			}
+		}
+		err = o.decodeAs(ctx, wider, alloc)
+	}
+	return err
+}
+
+// ranges scans the values of every file. A fill value counts once it is known
+// that some cell needs it.
+func (o *opened) ranges(ctx context.Context, withFill bool) (features decode.Range, labels []decode.Range, err error) {
+	labels = make([]decode.Range, len(o.kinds))
+	for i, r := range o.readers {
+		f, l, err := r.Range(ctx, o.selections[i])
+		if err != nil {
+			return features, labels, err
+		}
+		features.Merge(f)
+		for j := range l {
+			labels[j].Merge(l[j])
+		}
+	}
+	if fill := o.selections[0].Fill; fill != nil && withFill {
+		if v := int64(*fill); float64(v) == *fill && !features.Float {
+			features.Int(v)
+		} else {
+			features.Real(*fill)
+		}
+	}
+	return features, labels, nil
+}
+
+func (o *opened) decodeAs(ctx context.Context, t decode.Type, alloc func(decode.Type) (memory, error)) (err error) {
+	m, err := alloc(t)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			m.close()
+		}
+	}()
+	dicts := make([]*decode.Dictionary, len(o.kinds))
+	for i, kind := range o.kinds {
+		if kind == decode.TextLabel {
+			dicts[i] = decode.NewDictionary()
+		}
+	}
+	var rows int64
+	rowBytes, labelBytes := int64(o.schema.Width*t.Size()), int64(len(o.kinds)*8)
+	for i, r := range o.readers {
+		target := decode.Target{
+			Features: decode.Matrix{Data: m.features()[rows*rowBytes:], Type: t, Width: o.schema.Width},
+			Labels:   m.labels()[rows*labelBytes:],
+			Kinds:    o.kinds,
+			Dict:     dicts,
+		}
+		n, err := r.Decode(ctx, o.selections[i], target)
+		if err != nil {
+			return err
+		}
+		if err := o.files[i].CheckUnchanged(); err != nil {
+			return err
+		}
+		rows += n
+	}
+	s := &o.schema
+	s.Rows, s.Type = rows, t.String()
+	s.LabelKinds = nil
+	for i, kind := range o.kinds {
+		s.LabelKinds = append(s.LabelKinds, [...]string{"int", "float", "text"}[kind])
+		if kind == decode.TextLabel {
+			words, place := dicts[i].Sorted()
+			s.Classes = words
+			renumber(m.labels()[:rows*labelBytes], i, len(o.kinds), place)
+		}
+	}
+	return nil
+}
+
+// renumber turns the ids of label column c into places in the sorted classes.
+func renumber(labels []byte, c, columns int, place []int64) {
+	ids := unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(labels))), len(labels)/8)
+	for i := c; i < len(ids); i += columns {
+		ids[i] = place[ids[i]]
+	}
+}
+
+// regionMemory lays the features and then the labels out in one region.
+type regionMemory struct {
+	region       *buffer.Region
+	budget       *limits.Budget
+	reserved     int64
+	labelsOffset int64
+}
+
+func newRegionMemory(o *opened, t decode.Type) (*regionMemory, error) {
+	features, ok := limits.Mul(o.bound, int64(o.schema.Width), int64(t.Size()))
+	labels, ok2 := limits.Mul(o.bound, int64(len(o.kinds)), 8)
+	if !ok || !ok2 || features > 1<<60 || labels > 1<<60 {
+		return nil, errs.New(errs.ErrLimit, "table", fmt.Sprintf("%d rows of %d features do not fit an address space", o.bound, o.schema.Width))
+	}
+	m := &regionMemory{budget: o.budget, labelsOffset: (features + 4095) &^ 4095}
+	m.reserved = m.labelsOffset + labels
+	if err := o.budget.Reserve(m.reserved, fmt.Sprintf("a table of %d rows and %d features as %s", o.bound, o.schema.Width, t)); err != nil {
+		return nil, err
+	}
+	region, err := buffer.NewRegion("gofast-table", max(m.reserved, 1))
+	if err != nil {
+		o.budget.Release(m.reserved)
+		return nil, err
+	}
+	m.region = region
+	return m, nil
+}
+
+func (m *regionMemory) features() []byte { return m.region.Bytes()[:m.labelsOffset] }
+func (m *regionMemory) labels() []byte   { return m.region.Bytes()[m.labelsOffset:m.reserved] }
+func (m *regionMemory) close() {
+	m.region.Close()
+	m.budget.Release(m.reserved)
+}

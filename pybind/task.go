@@ -1,0 +1,145 @@
+package pybind
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofast-org/gofast/gofast"
+)
+
+// task is long work in the background, so that Ctrl-C can reach Python while it
+// runs: Begin, then Poll until it is done, then Result.
+type task struct {
+	cancel      context.CancelFunc
+	done        chan struct{}
+	result      string
+	err         error
+	bytes, from atomic.Int64
+}
+
+var tasks table[*task]
+
+// operations are what Begin can start; each takes JSON and gives JSON.
+var operations = map[string]func(ctx context.Context, t *task, config string) (any, error){
+	"open": openOperation,
+}
+
+// Begin starts an operation and returns its task.
+func Begin(operation, config string) (id int, err error) {
+	defer guard(&err)
+	run, ok := operations[operation]
+	if !ok {
+		return 0, gofast.NewError(gofast.ErrConfig, "begin", "no such operation").WithCell(operation)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t := &task{cancel: cancel, done: make(chan struct{})}
+	id = tasks.reserve()
+	tasks.put(id, t)
+	go func() {
+		defer close(t.done)
+		defer guard(&t.err)
+		defer cancel()
+		value, err := run(ctx, t, config)
+		if err != nil {
+			t.err = err
+			return
+		}
+		text, err := json.Marshal(value)
+		t.result, t.err = string(text), err
+	}()
+	return id, nil
+}
+
+func (t *task) progress(done, total int64) {
+	t.bytes.Store(done)
+	t.from.Store(total)
+}
+
+func findTask(id int) (*task, error) {
+	t, ok := tasks.get(id)
+	if !ok {
+		return nil, gofast.NewError(gofast.ErrClosed, "task", "no such task")
+	}
+	return t, nil
+}
+
+// Poll waits at most ms milliseconds; 1 when the task is done.
+func Poll(id, ms int) (done int, err error) {
+	defer guard(&err)
+	t, err := findTask(id)
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-t.done:
+		return 1, nil
+	case <-time.After(time.Duration(ms) * time.Millisecond):
+		return 0, nil
+	}
+}
+
+// Progress is the part of the sources that was read so far, from 0 to 1.
+func Progress(id int) (part float64, err error) {
+	defer guard(&err)
+	t, err := findTask(id)
+	if err != nil {
+		return 0, err
+	}
+	total := t.from.Load()
+	if total == 0 {
+		return 0, nil
+	}
+	return min(float64(t.bytes.Load())/float64(total), 1), nil
+}
+
+// Result waits for a task, forgets it, and returns what it made.
+func Result(id int) (text string, err error) {
+	defer func() { // the task's error was encoded when it ended
+		if r := recover(); r != nil {
+			err = gofast.PanicError(r, "pybind")
+			guard(&err)
+		}
+	}()
+	t, err := findTask(id)
+	if err != nil {
+		guard(&err)
+		return "", err
+	}
+	<-t.done
+	tasks.drop(id)
+	return t.result, t.err
+}
+
+// Abort cancels a task; Result then returns soon, with ErrCanceled unless the
+// task was done already.
+func Abort(id int) (ok int, err error) {
+	defer guard(&err)
+	t, err := findTask(id)
+	if err != nil {
+		return 0, err
+	}
+	t.cancel()
+	return 0, nil
+}
+
+type openConfig struct {
+	Paths []string `json:"paths"`
+	gofast.TableOptions
+}
+
+type openResult struct {
+	FD int `json:"fd"`
+	gofast.Schema
+}
+
+func openOperation(ctx context.Context, t *task, config string) (any, error) {
+	var c openConfig
+	if err := decodeJSON(config, &c); err != nil {
+		return nil, err
+	}
+	c.Progress = t.progress
+	fd, schema, err := gofast.DecodeTable(ctx, c.Paths, c.TableOptions)
+	return openResult{FD: fd, Schema: schema}, err
+}

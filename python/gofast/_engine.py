@@ -1,0 +1,183 @@
+"""The native engine of this process: loaded at first use, never at import.
+
+A Go runtime does not survive ``fork``. A forked child whose parent had loaded the
+engine may still run the C functions of :func:`capsule` (they need no runtime), but
+for anything in Go it loads a private copy of the library from a memfd: ``dlopen``
+tells libraries apart by inode, so a link to the same file would not do.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import importlib.machinery
+import importlib.util
+import json
+import os
+import pathlib
+import sys
+import threading
+from typing import Any
+
+from . import errors
+
+_LIBRARY = pathlib.Path(__file__).with_name("_native.abi3.so")
+_lock = threading.Lock()
+_native: Any = None  # the gopy module of this process
+_capsule: Any = None  # its per-batch functions; an inherited one keeps working after fork
+
+
+def _after_fork_in_child() -> None:
+    global _native, _lock
+    _native = None  # the inherited runtime is dead here
+    _lock = threading.Lock()  # another thread may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def native() -> Any:
+    """The gopy module: free functions of ints and strings. Loads it if needed.
+
+    Raises:
+        EngineError: the library is missing or cannot be loaded in this process.
+    """
+    return _native or _load()
+
+
+def capsule() -> Any:
+    """The per-batch C functions. Safe in a forked child without loading anything."""
+    if _capsule is None:
+        _load()
+    return _capsule
+
+
+def loaded() -> bool:
+    """Whether this process has an engine of its own."""
+    return _native is not None
+
+
+def threads(requested: int | None = None) -> int:
+    """Threads for the engine: what was asked for, or what this process may use.
+
+    That is min(CPU affinity, cgroup quota) / LOCAL_WORLD_SIZE, and inside a
+    DataLoader worker also / num_workers; at least 1.
+    """
+    if requested is not None:
+        if requested < 1:
+            raise errors.OptionError(f"threads={requested}: give at least 1, or None for all allowed cores")
+        return requested
+    count = float(len(os.sched_getaffinity(0)))
+    quota = _cgroup_quota()
+    if quota is not None:
+        count = min(count, quota)
+    try:
+        count /= max(int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1)
+    except ValueError:
+        pass  # not a number: not torchrun's
+    data = sys.modules.get("torch.utils.data")
+    info = data.get_worker_info() if data is not None else None
+    if info is not None:
+        count /= max(info.num_workers, 1)
+    return max(int(count), 1)
+
+
+def _cgroup_quota() -> float | None:
+    """CPUs that the cgroup allows, or None without a quota."""
+    try:
+        quota, period = pathlib.Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return None if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError):
+        return None
+
+
+def call(function: str, *args: Any) -> Any:
+    """Calls an export of package pybind by name, raising typed errors."""
+    try:
+        return getattr(native(), "pybind_" + function)(*args)
+    except RuntimeError as error:
+        raise errors.from_native(error) from None
+
+
+def run(operation: str, config: dict[str, Any], label: str | None = None) -> dict[str, Any]:
+    """Runs long work in the engine so that Ctrl-C stops it within 0.1 s.
+
+    Args:
+        operation: a name in package pybind's list of operations.
+        config: what it takes, as JSON.
+        label: shows a progress bar of this name once it takes more than a second.
+    """
+    from ._progress import Progress
+
+    task = call("Begin", operation, json.dumps(config))
+    with Progress(label) as bar:
+        try:
+            while not call("Poll", task, 100):
+                bar.update(call("Progress", task))
+        except BaseException:
+            call("Abort", task)
+            try:
+                call("Result", task)
+            except errors.GofastError:
+                pass  # what interrupted us is the news
+            raise
+    result: dict[str, Any] = json.loads(call("Result", task))
+    return result
+
+
+def _load() -> Any:
+    global _native, _capsule
+    with _lock:
+        if _native is not None:
+            return _native
+        inherited = _capsule is not None
+        path = _private_copy() if inherited else str(_LIBRARY)
+        try:
+            module = _import(path)
+        except (ImportError, OSError) as error:
+            raise errors.EngineError(_advice(inherited, error)) from error
+        _native = module
+        call("Start", threads())
+        if not inherited:
+            make = ctypes.PYFUNCTYPE(ctypes.py_object)(module.pybind_CapsuleModule())
+            _capsule = make()
+        atexit.register(_close, os.getpid())
+        return module
+
+
+def _import(path: str) -> Any:
+    loader = importlib.machinery.ExtensionFileLoader("_native", path)
+    spec = importlib.util.spec_from_file_location("_native", path, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def _private_copy() -> str:
+    """A path to a fresh inode with the library's bytes. The descriptor stays open."""
+    try:
+        fd = os.memfd_create("gofast-native", os.MFD_CLOEXEC)
+        with open(_LIBRARY, "rb") as source:
+            while os.sendfile(fd, source.fileno(), None, 1 << 30):
+                pass
+    except OSError as error:
+        raise errors.EngineError(_advice(True, error)) from error
+    return f"/proc/self/fd/{fd}"
+
+
+def _advice(inherited: bool, error: Exception) -> str:
+    if inherited:
+        return (
+            f"the engine cannot be loaded again in this forked process ({error}): pass "
+            'multiprocessing_context="forkserver" to the DataLoader, or num_workers=0'
+        )
+    if not _LIBRARY.exists():
+        return f"{_LIBRARY.name} is missing: install gofast with pip, or run `make build` in a checkout"
+    return f"the native engine cannot be loaded: {error}"
+
+
+def _close(pid: int) -> None:
+    # A forked child inherits the registration, not the runtime.
+    if pid == os.getpid() and _native is not None:
+        call("Close")

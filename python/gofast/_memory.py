@@ -1,0 +1,108 @@
+"""A table's arrays in memory, and how processes share them.
+
+A decoded table is a sealed memfd, or a cache file. Forked workers inherit the
+mapping; spawn and forkserver workers are handed the descriptor; any other pickling
+reopens the sources (see ``TableDataset.__getstate__``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import mmap
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """What a table holds and where, as package gofast's Schema says it."""
+
+    rows: int
+    width: int
+    type: str
+    bool: bool
+    shape: tuple[int, ...]
+    features: tuple[str, ...]
+    labels: tuple[str, ...]
+    label_kinds: tuple[str, ...]
+    classes: tuple[str, ...] | None
+    features_offset: int
+    labels_offset: int
+    size: int
+
+    @classmethod
+    def from_schema(cls, schema: dict[str, Any]) -> Layout:
+        """From the engine's answer, where null stands for an empty list."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        values = {key: value for key, value in schema.items() if key in names}
+        for key in ("shape", "features", "labels", "label_kinds"):
+            values[key] = tuple(values[key] or ())
+        values["classes"] = tuple(values["classes"]) if values["classes"] is not None else None
+        return cls(**values)
+
+
+class Memory:
+    """A table's arrays.
+
+    Attributes:
+        features: [rows, width] of the storage type, C-contiguous.
+        labels: int64 [rows, label columns], C-contiguous; a float column's 8 bytes
+            are those of a float64.
+    """
+
+    layout: Layout
+    features: npt.NDArray[Any]
+    labels: npt.NDArray[np.int64]
+
+    def label_column(self, column: int) -> npt.NDArray[Any]:
+        """A label column as int64 or float64 [rows]."""
+        values = np.ascontiguousarray(self.labels[:, column])
+        return values.view(np.float64) if self.layout.label_kinds[column] == "float" else values
+
+    def label_row(self, row: int) -> list[int | float]:
+        """The labels of one row."""
+        kinds = self.layout.label_kinds
+        floats = self.labels[row].view(np.float64)
+        return [floats[i].item() if kind == "float" else self.labels[row, i].item() for i, kind in enumerate(kinds)]
+
+    @property
+    def features_address(self) -> int:
+        """Where the features lie."""
+        return address_of(self.features)
+
+    @property
+    def labels_address(self) -> int:
+        """Where the labels lie; 0 without."""
+        return address_of(self.labels) if self.layout.label_kinds else 0
+
+
+def address_of(values: npt.NDArray[Any]) -> int:
+    """Address of an array's first element."""
+    address: int = values.__array_interface__["data"][0]
+    return address
+
+
+class MappedMemory(Memory):
+    """A read-only mapping of a decoded table. Owns its descriptor."""
+
+    def __init__(self, fd: int, layout: Layout) -> None:
+        self.fd = fd
+        self.layout = layout
+        whole = np.frombuffer(mmap.mmap(fd, max(layout.size, 1), mmap.MAP_SHARED, mmap.PROT_READ), np.uint8)
+        self.features = _array(whole, layout.features_offset, np.dtype(layout.type), (layout.rows, layout.width))
+        self.labels = _array(whole, layout.labels_offset, np.dtype(np.int64), (layout.rows, len(layout.label_kinds)))
+
+    def __del__(self) -> None:
+        fd = getattr(self, "fd", -1)
+        if fd >= 0:
+            os.close(fd)
+
+
+def _array(
+    whole: npt.NDArray[np.uint8], offset: int, kind: np.dtype[Any], shape: tuple[int, int]
+) -> npt.NDArray[Any]:
+    size = shape[0] * shape[1] * kind.itemsize
+    return whole[offset : offset + size].view(kind).reshape(shape)

@@ -1,0 +1,389 @@
+"""What TableDataset and ArrayDataset share: rows of a matrix, made into samples."""
+
+from __future__ import annotations
+
+import operator
+import os
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.utils.data import Dataset
+from torch.utils.dlpack import from_dlpack
+
+from . import _engine, errors
+from ._batch import Batch
+from ._memory import Memory
+from ._shared import WorkerRings, in_worker, parent_can_open, shared_batch
+from ._stream import Rings
+from ._view import Program, View, row_index_error
+
+Scale = Literal["auto", "unit"] | None
+Output = Literal["dict", "tuple"]
+Numbers = float | Sequence[float] | torch.Tensor | npt.NDArray[Any] | None
+
+_DTYPES = {
+    torch.float32: "float32",
+    torch.float16: "float16",
+    torch.bfloat16: "bfloat16",
+    torch.float64: "float64",
+    torch.uint8: "uint8",
+    torch.int16: "int16",
+    torch.int32: "int32",
+    torch.int64: "int64",
+}
+
+# A batch with more output than this is shared among the engine's threads; below,
+# waking a thread costs more than it brings (measured with batch 16 to 4096 of
+# 784 features on 2 cores).
+_PARALLEL_BYTES = 512 << 10
+
+
+class RowDataset(Dataset[Any]):
+    """A map-style dataset over the rows of a matrix in memory. Base class.
+
+    Indexing gives one sample for an int (negative from the end), and a collated
+    batch for a slice or a list of ints.
+    """
+
+    _memory: Memory
+
+    def __init__(
+        self,
+        *,
+        shape: Sequence[int] | None,
+        scale: Scale,
+        mean: Numbers,
+        std: Numbers,
+        dtype: torch.dtype,
+        keys: tuple[str, str],
+        output: Output,
+        missing_label: int,
+        one_hot: int | None,
+        transform: Callable[[torch.Tensor], Any] | None,
+        target_transform: Callable[[torch.Tensor], Any] | None,
+        batch_transform: Callable[[torch.Tensor], torch.Tensor] | None,
+        label: object,
+    ) -> None:
+        if dtype not in _DTYPES:
+            raise errors.OptionError(f"dtype={dtype} is not one of {', '.join(str(d) for d in _DTYPES)}")
+        if output not in ("dict", "tuple"):
+            raise errors.OptionError(f'output={output!r} is not "dict" or "tuple"')
+        if scale not in ("auto", "unit", None):
+            raise errors.OptionError(f'scale={scale!r} is not "auto", "unit" or None')
+        if len(keys) != 2 or keys[0] == keys[1]:
+            raise errors.OptionError(f"keys={keys!r}: give two different names, of the features and of the label")
+        if one_hot is not None and one_hot < 1:
+            raise errors.OptionError(f"one_hot={one_hot}: give the number of classes")
+        layout = self._memory.layout
+        self.shape = layout.shape if shape is None else _whole_shape(shape, layout.width)
+        self.dtype = dtype
+        self.keys = (str(keys[0]), str(keys[1]))
+        self.scale = scale
+        self.transform = transform
+        self.target_transform = target_transform
+        self.batch_transform = batch_transform
+        self.missing_label = missing_label
+        self.one_hot = one_hot
+        self._output: Output = output
+        self._dtype_name = _DTYPES[dtype]
+        self._unit = scale == "unit" or (
+            scale == "auto" and layout.type == "uint8" and not layout.bool and dtype.is_floating_point
+        )
+        self._mean, self._std = _numbers("mean", mean), _numbers("std", std)
+        self._resolve_labels(label)
+        self._per_process: _PerProcess | None = None
+        # Compiling checks every option that the core checks, at once.
+        self._compiled: Program | None = None
+        # Forked workers can use a view that was made before the fork; and mean, std
+        # and integer types are checked by the core, whose errors belong here. Otherwise the
+        # engine can wait: a table from a cache file opens without it.
+        if _engine.loaded() or self._mean is not None or self._std is not None or not dtype.is_floating_point:
+            self._view()
+
+    def _resolve_labels(self, label: object) -> None:
+        layout = self._memory.layout
+        kinds = layout.label_kinds
+        self.classes: list[str] | None = None if layout.classes is None else list(layout.classes)
+        self.class_to_idx: dict[str, int] | None = (
+            None if self.classes is None else {name: i for i, name in enumerate(self.classes)}
+        )
+        self._label_dtype: torch.dtype | None = torch.int64
+        self._label_shape: tuple[int, ...] = ()
+        self._label_mode = "int64"
+        if label is None:
+            self._label_dtype, self._label_mode = None, ""
+        elif not kinds:
+            self._label_mode = "missing"
+        elif self.one_hot is not None:
+            self._check_one_hot(self.one_hot)
+            self._label_mode, self._label_dtype, self._label_shape = "one_hot", torch.float32, (self.one_hot,)
+        else:
+            if "float" in kinds:
+                self._label_dtype = self._float_label_dtype()
+                self._label_mode = "float64" if self._label_dtype == torch.float64 else "float32"
+            if len(kinds) > 1:
+                self._label_shape = (len(kinds),)
+
+    def _float_label_dtype(self) -> torch.dtype:
+        """The type of regression targets: float32 beside everything but float64."""
+        return torch.float64 if self.dtype == torch.float64 else torch.float32
+
+    def _check_one_hot(self, classes: int) -> None:
+        kinds = self._memory.layout.label_kinds
+        if len(kinds) != 1 or kinds[0] == "float":
+            raise errors.OptionError(f"one_hot={classes} needs one label column of integers or text")
+        labels = self._memory.label_column(0)
+        bad = np.flatnonzero((labels < 0) | (labels >= classes))
+        if len(bad):
+            error = errors.BadValueError(f"row {bad[0]}: label {labels[bad[0]]} is outside one_hot={classes}")
+            error.row = int(bad[0])
+            raise error
+
+    # -- torch's protocol ------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self._memory.layout.rows
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._collate(list(range(*index.indices(len(self)))))
+        if isinstance(index, (list, tuple, np.ndarray, range)) or (isinstance(index, torch.Tensor) and index.dim() > 0):
+            return self._collate([operator.index(i) for i in index])
+        image, label = self._sample(self._checked(operator.index(index)))
+        if self.transform is not None:
+            image = self.transform(image)
+        if label is not None and self.target_transform is not None:
+            label = self.target_transform(label)
+        if self._output == "dict":
+            return {self.keys[0]: image} if label is None else {self.keys[0]: image, self.keys[1]: label}
+        return (image,) if label is None else (image, label)
+
+    def _collate(self, indices: list[int]) -> Any:
+        if not indices:
+            images = torch.empty((0, *self.shape), dtype=self.dtype)
+            return self._view().collated(images, self._view().new_labels(0))
+        return torch.utils.data.default_collate(self.__getitems__(indices))
+
+    def __getitems__(self, indices: list[int]) -> Sequence[Any]:
+        """The rows of a whole batch; torch's fetcher calls this. See ``_batch``."""
+        if self._has_python_rows():
+            return [self[i] for i in indices]
+        view = self._view()
+        wanted = array("q", indices)
+        batch = self._fill(view, wanted)
+        if self.batch_transform is not None:
+            return Batch(view, self.batch_transform(batch.images), batch.labels)
+        return batch
+
+    @property
+    def targets(self) -> torch.Tensor:
+        """Labels of all rows, before target_transform and one_hot: [n] or [n, columns]."""
+        layout = self._memory.layout
+        if not layout.label_kinds:
+            return torch.full((layout.rows,), self.missing_label, dtype=torch.int64)
+        columns = [torch.from_numpy(self._memory.label_column(i).copy()) for i in range(len(layout.label_kinds))]
+        if "float" in layout.label_kinds:
+            columns = [c.to(self._float_label_dtype()) for c in columns]
+        return columns[0] if len(columns) == 1 else torch.stack(columns, 1)
+
+    # -- one sample, without the engine ----------------------------------------
+
+    def _checked(self, index: int) -> int:
+        rows = len(self)
+        if not -rows <= index < rows:
+            raise row_index_error(index, rows)
+        return index + rows if index < 0 else index
+
+    def _sample(self, row: int) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Sample and label of a row, by numpy: the same roundings as the kernels."""
+        x = self._memory.features[row]
+        if self._unit or self._mean is not None:
+            x = x.astype(np.float32)
+            if self._unit:
+                x /= np.float32(255)
+            if self._mean is not None and self._std is not None:
+                x = (x - self._spread(self._mean)) / self._spread(self._std)
+        if self.dtype == torch.bfloat16:
+            image = torch.from_numpy(x.astype(np.float32)).to(torch.bfloat16)
+        else:
+            with np.errstate(over="ignore"):  # beyond float16 is infinity, as numpy says
+                image = torch.from_numpy(x.astype(self._dtype_name))
+        if self.batch_transform is not None:
+            image = self.batch_transform(image.reshape(1, *self.shape))[0]
+        else:
+            image = image.reshape(self.shape)
+        return image, self._label(row)
+
+    def _spread(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        return np.repeat(values, self._memory.layout.width // len(values))
+
+    def _label(self, row: int) -> torch.Tensor | None:
+        if self._label_dtype is None:
+            return None
+        if self._label_mode == "missing":
+            return torch.tensor(self.missing_label)
+        values = self._memory.label_row(row)
+        if self._label_mode == "one_hot":
+            label = torch.zeros(self._label_shape, dtype=torch.float32)
+            label[int(values[0])] = 1
+            return label
+        labels = [torch.tensor(v, dtype=self._label_dtype) for v in values]
+        return torch.stack(labels) if self._label_shape else labels[0]
+
+    # -- batches, by the kernels -----------------------------------------------
+
+    def _has_python_rows(self) -> bool:
+        """Whether rows must be made one by one: Python code has a say in them."""
+        return (
+            self.transform is not None
+            or self.target_transform is not None
+            or type(self).__getitem__ is not RowDataset.__getitem__
+        )
+
+    def _native_view(self) -> View | None:
+        """A view for gofast.DataLoader, or None where Python code has a say."""
+        if (
+            self._has_python_rows()
+            or self.batch_transform is not None
+            or type(self).__getitems__ is not RowDataset.__getitems__
+            or type(self).__len__ is not RowDataset.__len__
+        ):
+            return None
+        return self._view()
+
+    def _sample_signature(self) -> tuple[Any, ...]:
+        """What must be equal for two datasets' rows to stand in one batch."""
+        return (self.shape, self.dtype, self._output, self.keys, self._label_dtype, self._label_shape)
+
+    def _view(self) -> View:
+        return self._here().view
+
+    def _here(self) -> _PerProcess:
+        here = self._per_process
+        if here is None or here.pid != os.getpid():
+            here = self._per_process = _PerProcess(self, here)
+        return here
+
+    def _program(self) -> Program:
+        if self._compiled is None:
+            layout, memory = self._memory.layout, self._memory
+            self._compiled = Program(
+                {
+                    "features": memory.features_address,
+                    "labels": memory.labels_address,
+                    "rows": layout.rows,
+                    "width": layout.width,
+                    "type": layout.type,
+                    "label_float": [kind == "float" for kind in layout.label_kinds],
+                    "transform": {
+                        "scale": "unit" if self._unit else "none",
+                        "mean": None if self._mean is None else self._mean.tolist(),
+                        "std": None if self._std is None else self._std.tolist(),
+                        "dtype": self._dtype_name,
+                        "shape": list(self.shape),
+                        "label": self._label_mode,
+                        "missing_label": self.missing_label,
+                        "classes": self.one_hot or 0,
+                    },
+                },
+                keep=memory,
+            )
+        return self._compiled
+
+    def _fill(self, view: View, indices: array[int]) -> Batch:
+        """Makes a batch now: on this thread, or on the engine's when it is large."""
+        address, n = indices.buffer_info()
+        here = self._here()
+        capsule = here.capsule
+        labels = view.new_labels(n)
+        label_address = 0 if labels is None else labels.data_ptr()
+        ring = None
+        if here.worker:
+            ring, slot = here.worker_rings(n).reserve(view, n)
+        else:
+            slot = here.rings(n).reserve(view, n, n)[0]
+        if here.threads > 1 and n * view.row_bytes > _PARALLEL_BYTES:
+            self._fill_by_engine(view, address, n, slot, label_address)
+        else:
+            capsule.fill(view.address, address, n, slot, label_address)
+        made = capsule.take(slot)
+        if made is False:
+            bad = capsule.bad_index(slot)
+            capsule.release(slot)
+            raise row_index_error(bad, len(view))
+        images = from_dlpack(made)
+        if ring is not None:
+            return shared_batch(view, ring, slot, images, labels)
+        return Batch(view, images, labels)
+
+    @staticmethod
+    def _fill_by_engine(view: View, address: int, n: int, slot: int, labels: int) -> None:
+        one = array("q", [slot])
+        ticket = _engine.call("Submit", view.address, address, n, n, one.buffer_info()[0], labels, 0)
+        try:
+            while not _engine.call("Wait", ticket, 100):
+                pass
+        except BaseException:  # Ctrl-C between two waits
+            _engine.call("Cancel", ticket)
+            _engine.capsule().release(slot)
+            raise
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state["_per_process"] = state["_compiled"] = None
+        return state
+
+
+class _PerProcess:
+    """What a dataset keeps in one process. A forked child starts anew, but may use
+    the parent's view: it is plain memory."""
+
+    def __init__(self, dataset: RowDataset, inherited: _PerProcess | None) -> None:
+        self.pid = os.getpid()
+        self.view = inherited.view if inherited is not None else View([dataset], None)
+        self.capsule = _engine.capsule()
+        self.worker = in_worker() and parent_can_open()
+        # A worker process is one thread of work, as in torch: its engine, if the
+        # parent had one, would have to be loaded again.
+        self.threads = 1 if in_worker() else _engine.threads() if _engine.loaded() else 1
+        self._rings: Rings | None = None
+        self._worker_rings: WorkerRings | None = None
+        self._rows = 0
+
+    def rings(self, rows: int) -> Rings:
+        """Private slots for batches of rows rows."""
+        if self._rings is None or rows > self._rows:
+            self._rings, self._rows = Rings(self.view.row_bytes * rows), rows
+        return self._rings
+
+    def worker_rings(self, rows: int) -> WorkerRings:
+        """Shared slots for batches of rows rows."""
+        if self._worker_rings is None or rows > self._rows:
+            self._worker_rings, self._rows = WorkerRings(max(self.view.row_bytes * rows, 1)), rows
+        return self._worker_rings
+
+
+def _whole_shape(shape: Sequence[int], width: int) -> tuple[int, ...]:
+    """The shape with at most one -1 worked out."""
+    whole = [operator.index(d) for d in shape]
+    known = int(np.prod([d for d in whole if d != -1], dtype=np.int64))
+    if whole.count(-1) == 1 and known > 0 and width % known == 0:
+        whole[whole.index(-1)] = width // known
+    if any(d < 1 for d in whole) or int(np.prod(whole, dtype=np.int64)) != width:
+        raise errors.OptionError(f"shape={tuple(shape)} does not hold the {width} features of a row")
+    return tuple(whole)
+
+
+def _numbers(name: str, values: Numbers) -> npt.NDArray[np.float32] | None:
+    if values is None:
+        return None
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu().numpy()
+    try:
+        return np.asarray(values, np.float32).reshape(-1)
+    except (TypeError, ValueError):
+        raise errors.OptionError(f"{name}={values!r}: give a number or a sequence of numbers") from None

@@ -1,0 +1,142 @@
+"""What a list of row indices points into: one dataset, or several through a map."""
+
+from __future__ import annotations
+
+import json
+import os
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.utils.data import ConcatDataset, Dataset, Subset
+
+from . import _engine, errors
+
+if TYPE_CHECKING:
+    from ._rows import RowDataset
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Program:
+    """A dataset's transform, compiled into C memory of this process.
+
+    A forked child may go on using it: it is plain memory, and so are the kernels.
+    """
+
+    def __init__(self, config: dict[str, Any], keep: object) -> None:
+        self.address: int = _engine.call("NewProgram", json.dumps(config))
+        self.keep = keep  # owns the matrix
+        weakref.finalize(self, _free, "FreeProgram", self.address, os.getpid()).atexit = False
+
+
+def _free(function: str, address: int, pid: int) -> None:
+    if pid == os.getpid() and _engine.loaded():
+        _engine.call(function, address)
+
+
+class View:
+    """Rows that the engine can fill batches from.
+
+    Attributes:
+        address: of the C structure.
+        row_bytes: bytes of one output sample.
+        datasets: the datasets whose rows these are; all give samples alike.
+    """
+
+    def __init__(self, datasets: Sequence[RowDataset], index_map: IntArray | None) -> None:
+        first = datasets[0]
+        self.datasets = tuple(datasets)
+        self._programs = [d._program() for d in datasets]
+        self._map = None if index_map is None else np.ascontiguousarray(index_map, np.int64)
+        rows = [len(d) for d in datasets]
+        config = {
+            "programs": [p.address for p in self._programs],
+            "rows": rows,
+            "dtype": first._dtype_name,
+            "map": 0 if self._map is None else self._map.__array_interface__["data"][0],
+            "length": 0 if self._map is None else len(self._map),
+            "shape": list(first.shape),
+        }
+        self._length = sum(rows) if self._map is None else len(self._map)
+        self.address: int = _engine.call("NewView", json.dumps(config))
+        weakref.finalize(self, _free, "FreeView", self.address, os.getpid()).atexit = False
+        self.output = first._output
+        self.keys = first.keys
+        self.label_dtype = first._label_dtype
+        self.label_shape = first._label_shape
+        self.row_bytes = int(np.prod(first.shape, dtype=np.int64)) * first.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self._length
+
+    def new_labels(self, rows: int) -> torch.Tensor | None:
+        """Uninitialised memory for the labels of rows samples."""
+        if self.label_dtype is None:
+            return None
+        return torch.empty((rows, *self.label_shape), dtype=self.label_dtype)
+
+    def collated(self, images: torch.Tensor, labels: torch.Tensor | None) -> Any:
+        """The batch as torch's default_collate would give it."""
+        if self.output == "dict":
+            if labels is None:
+                return {self.keys[0]: images}
+            return {self.keys[0]: images, self.keys[1]: labels}
+        return [images] if labels is None else [images, labels]
+
+
+def resolve(dataset: Dataset[Any]) -> View | None:
+    """A native view of a dataset, or of a Subset/ConcatDataset tree over some.
+
+    Returns:
+        None where Python code has a say in the rows (transforms, an overridden
+        ``__getitem__``, other datasets, subclasses of Subset and ConcatDataset):
+        those run on torch's own machinery.
+    """
+    from ._rows import RowDataset
+
+    if isinstance(dataset, RowDataset):
+        return dataset._native_view()
+    parts: list[RowDataset] = []
+    index_map = _flatten(dataset, parts)
+    if index_map is None or not parts or any(p._native_view() is None for p in parts):
+        return None
+    first = parts[0]
+    if any(p._sample_signature() != first._sample_signature() for p in parts):
+        return None  # torch's collate says what is wrong with mixed samples
+    return View(parts, index_map)
+
+
+def _flatten(dataset: Dataset[Any], parts: list[RowDataset]) -> IntArray | None:
+    """Positions of the dataset's rows in the concatenation of parts, which grows."""
+    from ._rows import RowDataset
+
+    if isinstance(dataset, RowDataset):
+        start = sum(len(p) for p in parts)
+        parts.append(dataset)
+        return np.arange(start, start + len(dataset), dtype=np.int64)
+    if type(dataset) is Subset:
+        inner = _flatten(dataset.dataset, parts)
+        if inner is None:
+            return None
+        try:
+            positions = np.asarray(dataset.indices, dtype=np.int64)
+            return inner[positions] if len(positions) else inner[:0]
+        except (TypeError, ValueError, OverflowError, IndexError):
+            return None  # indices that only torch understands, or that it refuses when asked
+    if type(dataset) is ConcatDataset:
+        pieces = [_flatten(d, parts) for d in dataset.datasets]
+        if any(p is None for p in pieces):
+            return None
+        return np.concatenate([p for p in pieces if p is not None])
+    return None
+
+
+def row_index_error(index: int, length: int) -> errors.RowIndexError:
+    """The error of an index outside a dataset of length rows."""
+    error = errors.RowIndexError(f"index {index} is out of range for a dataset of {length} rows")
+    error.index = index
+    return error

@@ -1,0 +1,160 @@
+"""Everything that gofast raises: one class for each error of the Go core.
+
+All derive from :class:`GofastError`, and from the built-in exception that a user
+would expect, so ``except FileNotFoundError`` and ``except ValueError`` work.
+"""
+
+from __future__ import annotations
+
+import json
+
+__all__ = [
+    "BadValueError",
+    "CanceledError",
+    "ChangedError",
+    "ClosedError",
+    "DamagedError",
+    "EngineError",
+    "FormatError",
+    "GofastError",
+    "InternalError",
+    "LimitError",
+    "MissingValueError",
+    "NotFoundError",
+    "OptionError",
+    "ReadError",
+    "RowIndexError",
+    "SchemaError",
+    "UnsupportedError",
+]
+
+
+class GofastError(Exception):
+    """Base of all errors of gofast.
+
+    Attributes:
+        path: the file, or ``None``.
+        row: 0-based data row, or ``None``.
+        column: name of the column, or ``None``.
+        offset: byte offset in the file, or ``None``.
+        index: the row index that was asked for, or ``None``.
+        debug: stack of the Go core, for :class:`InternalError`.
+    """
+
+    path: str | None = None
+    row: int | None = None
+    column: str | None = None
+    offset: int | None = None
+    index: int | None = None
+    debug: str | None = None
+
+    def __str__(self) -> str:
+        # KeyError and OSError would quote or reformat the sentence.
+        return str(self.args[0]) if self.args else ""
+
+
+class NotFoundError(GofastError, FileNotFoundError):
+    """A path, or every path of a pattern, does not exist."""
+
+
+class ReadError(GofastError, OSError):
+    """The operating system refused to open, read, write or map a file."""
+
+
+class ChangedError(GofastError, OSError):
+    """A file was modified or cut while it was being read."""
+
+
+class FormatError(GofastError, ValueError):
+    """The content is not a format that gofast knows."""
+
+
+class DamagedError(GofastError, ValueError):
+    """The content claims a format but breaks its rules."""
+
+
+class UnsupportedError(GofastError, ValueError):
+    """Valid content that uses a feature gofast does not have."""
+
+
+class SchemaError(GofastError, ValueError):
+    """Columns are missing, duplicated, or differ between files."""
+
+
+class BadValueError(GofastError, ValueError):
+    """A cell is not a number, or no storage type holds it exactly."""
+
+
+class MissingValueError(GofastError, ValueError):
+    """A cell is empty, null or NaN and no ``fill_value`` was given."""
+
+
+class LimitError(GofastError, ValueError):
+    """A size would exceed the memory limit or another configured limit."""
+
+
+class RowIndexError(GofastError, IndexError):
+    """A row index lies outside the dataset."""
+
+
+class OptionError(GofastError, ValueError):
+    """An option has a value that makes no sense."""
+
+
+class CanceledError(GofastError):
+    """The work was cancelled."""
+
+
+class ClosedError(GofastError, RuntimeError):
+    """The engine, dataset or loader was closed before the call."""
+
+
+class InternalError(GofastError, RuntimeError):
+    """A bug in gofast; ``debug`` holds the stack of the Go core."""
+
+
+class EngineError(GofastError, RuntimeError):
+    """The native engine cannot be loaded in this process. Python only."""
+
+
+# The Go core's names (gofast/internal/errs); a test compares the lists.
+KINDS: dict[str, type[GofastError]] = {
+    "NotFound": NotFoundError,
+    "Read": ReadError,
+    "Changed": ChangedError,
+    "Format": FormatError,
+    "Damaged": DamagedError,
+    "Unsupported": UnsupportedError,
+    "Schema": SchemaError,
+    "Value": BadValueError,
+    "Missing": MissingValueError,
+    "Limit": LimitError,
+    "Index": RowIndexError,
+    "Config": OptionError,
+    "Canceled": CanceledError,
+    "Closed": ClosedError,
+    "Internal": InternalError,
+}
+
+
+def from_native(error: Exception) -> GofastError:
+    """The typed error of a ``RuntimeError`` that the native module raised.
+
+    Args:
+        error: what a native call raised; its text is JSON.
+
+    Returns:
+        An error to raise; an :class:`InternalError` when the text is not ours.
+    """
+    try:
+        fields = json.loads(str(error))
+        made = KINDS[fields["kind"]](fields["message"])
+    except (ValueError, KeyError, TypeError):
+        return InternalError(str(error))
+    made.path = fields.get("path")
+    made.column = fields.get("column")
+    made.debug = fields.get("debug")
+    for name in ("row", "offset", "index"):
+        value = fields.get(name, -1)
+        setattr(made, name, None if value == -1 else value)
+    return made

@@ -1,0 +1,221 @@
+"""TableDataset: rows of CSV, TSV, Parquet, npy and npz files as samples."""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from multiprocessing.context import get_spawning_popen
+from multiprocessing.reduction import DupFd
+from typing import Any
+
+import torch
+
+from . import _engine, errors
+from ._memory import Layout, MappedMemory
+from ._rows import Numbers, Output, RowDataset, Scale
+from ._sources import Path, expand
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What an untrusted file may ask for. ``None`` means the default.
+
+    Attributes:
+        memory: most bytes that decoding and the decoded table hold at once;
+            default half of what is available. With ``cache=`` the table itself
+            lies in the cache file and does not count.
+        columns: most columns; default 65,536.
+        metadata: most bytes of a header or footer; default 64 MiB.
+        page: most bytes of a decompressed Parquet page; default 256 MiB.
+        cell: most bytes of a text cell or CSV line; default 16 MiB.
+    """
+
+    memory: int | None = None
+    columns: int | None = None
+    metadata: int | None = None
+    page: int | None = None
+    cell: int | None = None
+
+    @classmethod
+    def of(cls, limits: Limits | Mapping[str, int] | None) -> Limits:
+        """From what a user gives as ``limits=``."""
+        if limits is None or isinstance(limits, Limits):
+            return limits or cls()
+        try:
+            return cls(**limits)
+        except TypeError:
+            names = ", ".join(field.name for field in dataclasses.fields(cls))
+            raise errors.OptionError(f"limits={dict(limits)!r}: the limits are {names}") from None
+
+    def as_config(self) -> dict[str, int]:
+        """The limits that are set."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+
+
+class TableDataset(RowDataset):
+    """Map-style dataset over the rows of a table, decoded once, in parallel.
+
+    Use it with ``torch.utils.data.DataLoader`` as it is, or with
+    :class:`gofast.DataLoader`, which also runs ahead. Batches of the default
+    ``collate_fn`` are handed over without a copy.
+
+    Args:
+        path: a file, glob or folder, or a list of them: CSV/TSV (plain, .gz, .zst),
+            Parquet, .npy or .npz, told apart by content. Several files are one table.
+        label: name or position of the label column, a list of several, or ``None``
+            for no label. The default name may be absent: then every label is
+            ``missing_label``. In an .npz, the name of the label array.
+        columns: names or positions of the feature columns; default all but the label.
+        shape: shape of one sample, such as ``(1, 28, 28)``; default ``(features,)``.
+        scale: ``"unit"`` gives float32(x) / 255; ``"auto"`` does so when the features
+            are stored as uint8 and are not booleans; ``None`` never.
+        mean, std: then (x - mean) / std in float32, as torchvision's Normalize: a
+            number, one per channel (first dimension of shape) or one per feature.
+        dtype: of the samples: float32, float16, bfloat16 or float64, rounded once as
+            numpy's astype does; or the integer type that the features are stored as,
+            without scale, mean, std.
+        keys: names of features and label in a ``"dict"`` sample.
+        output: ``"dict"`` or ``"tuple"`` samples.
+        missing_label: the label where the file has none.
+        one_hot: number of classes: labels become float32 [classes].
+        fill_value: replaces empty, null and NaN features, which are an error otherwise.
+        transform, target_transform: called with each sample's tensor (of the final
+            dtype and shape) and label, in Python.
+        batch_transform: called with each batch's samples [n, *shape], in Python.
+        cache: path of an .npz that keeps the decoded table: later opens map it in
+            milliseconds and processes share it. Also how tables larger than memory work.
+        threads: threads for decoding; default all that the process may use.
+        limits: :class:`Limits`, or a dict of its fields.
+
+    Attributes:
+        classes, class_to_idx: of a text label, sorted; else ``None``.
+        targets: labels of all rows, [n] or [n, columns].
+
+    Raises:
+        gofast.errors.GofastError: one class per kind of failure, naming file, row and
+            column.
+
+    Example:
+        >>> train = gofast.TableDataset("train.parquet", shape=(1, 28, 28))
+        >>> train[0]["image"].shape, train[0]["label"].dtype
+        (torch.Size([1, 28, 28]), torch.int64)
+        >>> loader = torch.utils.data.DataLoader(train, batch_size=512, shuffle=True)
+    """
+
+    def __init__(
+        self,
+        path: Path | Iterable[Path],
+        *,
+        label: str | int | Sequence[str | int] | None = "label",
+        columns: Sequence[str | int] | None = None,
+        shape: Sequence[int] | None = None,
+        scale: Scale = "auto",
+        mean: Numbers = None,
+        std: Numbers = None,
+        dtype: torch.dtype = torch.float32,
+        keys: tuple[str, str] = ("image", "label"),
+        output: Output = "dict",
+        missing_label: int = -1,
+        one_hot: int | None = None,
+        fill_value: float | None = None,
+        transform: Callable[[torch.Tensor], Any] | None = None,
+        target_transform: Callable[[torch.Tensor], Any] | None = None,
+        batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        cache: Path | None = None,
+        threads: int | None = None,
+        limits: Limits | Mapping[str, int] | None = None,
+    ) -> None:
+        self._source: dict[str, Any] = {
+            "path": path if isinstance(path, str) or not isinstance(path, Iterable) else list(path),
+            "label": label,
+            "columns": columns,
+            "fill_value": fill_value,
+            "cache": cache,
+            "threads": threads,
+            "limits": Limits.of(limits),
+        }
+        self._memory = self._reopen()
+        super().__init__(
+            shape=shape,
+            scale=scale,
+            mean=mean,
+            std=std,
+            dtype=dtype,
+            keys=keys,
+            output=output,
+            missing_label=missing_label,
+            one_hot=one_hot,
+            transform=transform,
+            target_transform=target_transform,
+            batch_transform=batch_transform,
+            label=label,
+        )
+
+    def _reopen(self) -> MappedMemory:
+        return open_table(**self._source)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        memory: MappedMemory = state.pop("_memory")
+        # A process that is being spawned is handed the table's descriptor; a
+        # pickle that may outlive this process reopens the sources.
+        spawning = get_spawning_popen() is not None
+        state["_handed"] = (DupFd(memory.fd), memory.layout) if spawning else None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        handed = state.pop("_handed")
+        self.__dict__.update(state)
+        self._memory = self._reopen() if handed is None else MappedMemory(handed[0].detach(), handed[1])
+
+    def __repr__(self) -> str:
+        layout = self._memory.layout
+        return (
+            f"TableDataset({self._source['path']!r}: {layout.rows} rows, {layout.width} features "
+            f"stored as {layout.type}, shape {self.shape}, {self.dtype})"
+        )
+
+
+def open_table(
+    path: Path | Iterable[Path],
+    *,
+    label: str | int | Sequence[str | int] | None,
+    columns: Sequence[str | int] | None,
+    fill_value: float | None,
+    cache: Path | None,
+    threads: int | None,
+    limits: Limits,
+) -> MappedMemory:
+    """Decodes the files, or maps the cache that holds them."""
+    paths = expand(path)
+    config: dict[str, Any] = {
+        "label": _columns("label", label),
+        "label_optional": label == "label",
+        "columns": None if columns is None else _columns("columns", columns),
+        "fill_value": _finite("fill_value", fill_value),
+    }
+    running = {"paths": paths, "threads": _engine.threads(threads), "limits": limits.as_config(), **config}
+    if cache is not None:
+        raise NotImplementedError
+    schema = _engine.run("open", running, f"reading {paths[0]}")
+    return MappedMemory(schema["fd"], Layout.from_schema(schema))
+
+
+def _columns(option: str, columns: str | int | Sequence[str | int] | None) -> list[str | int]:
+    if columns is None:
+        return []
+    listed = [columns] if isinstance(columns, (str, int)) else list(columns)
+    try:
+        return [c if isinstance(c, str) else operator.index(c) for c in listed]
+    except TypeError:
+        raise errors.OptionError(f"{option}={columns!r}: give names or positions of columns") from None
+
+
+def _finite(option: str, value: float | None) -> float | None:
+    if value is None:
+        return None
+    number = float(value)
+    if number != number or number in (float("inf"), float("-inf")):
+        raise errors.OptionError(f"{option}={value!r}: give a finite number")
+    return number
