@@ -164,12 +164,14 @@ def same_batches(first: Pipeline, second: Pipeline) -> int:
     for number, (ours, theirs) in enumerate(zip(*epochs, strict=True)):
         for key in ("image", "label"):
             if ours[key].dtype != theirs[key].dtype or not torch.equal(ours[key], theirs[key]):
-                raise SystemExit(f"batch {number} differs in {key!r} between {first.name!r} and {second.name!r}")
+                raise SystemExit(
+                    f"batch {number} differs in {key!r} between {first.name!r} and {second.name!r}"
+                )
     return len(epochs[0])
 
 
 def warm_up() -> None:
-    """Has torch load its convolution code before the first clock starts, or the first pipeline would pay for it."""
+    """Has torch load its convolution code before the first clock starts."""
     model = small_cnn()
     batch = {"image": torch.zeros(BATCH, 1, 28, 28), "label": torch.zeros(BATCH, dtype=torch.int64)}
     train_step(model, torch.optim.Adam(model.parameters()), batch)
@@ -181,19 +183,19 @@ def report(results: list[Result], batches: int) -> None:
     print(f"\n{'':<42} {'open':>8} {'epoch':>8} {'loading':>9} {'training':>9} {'loading':>9}")
     print(f"{'':<42} {'ms':>8} {'s':>8} {'s/epoch':>9} {'s/epoch':>9} {'speed-up':>9}")
     for result in results:
+        loading, training = result.loading / EPOCHS, result.training / EPOCHS
         print(
-            f"{result.name:<42} {result.open * 1e3:>8.1f} {result.epoch:>8.2f} {result.loading / EPOCHS:>9.3f} "
-            f"{result.training / EPOCHS:>9.3f} {base.loading / result.loading:>8.1f}x"
+            f"{result.name:<42} {result.open * 1e3:>8.1f} {result.epoch:>8.2f} {loading:>9.3f} "
+            f"{training:>9.3f} {base.loading / result.loading:>8.1f}x"
         )
     best = min(results, key=lambda result: result.epoch)
     print("\nwhere the time went:")
     for label, result in (("before", base), ("after", best)):
-        total = result.loading + result.training
-        print(
-            f"  {label:<6} waiting for batches {result.loading / total:6.1%}, training {result.training / total:6.1%}"
-            f"   ({result.name.split(':')[1].strip()})"
-        )
-    print(f"\nan epoch takes {base.epoch:.2f} s before and {best.epoch:.2f} s after: {base.epoch / best.epoch:.1f}x")
+        share = result.loading / (result.loading + result.training)
+        name = result.name.split(":")[1].strip()
+        print(f"  {label:<6} waiting for batches {share:6.1%}, training {1 - share:6.1%}   ({name})")
+    faster = base.epoch / best.epoch
+    print(f"\nan epoch takes {base.epoch:.2f} s before and {best.epoch:.2f} s after: {faster:.1f}x")
     print(f"all {batches} batches of an epoch are equal, byte for byte, before and after")
     different = [result.name for result in results if result.losses != base.losses]
     if different:
@@ -204,7 +206,9 @@ def report(results: list[Result], batches: int) -> None:
 def main() -> None:
     ways = pipelines(str(DIGITS))
     rows = len(ways[0].open())
-    print(f"{rows} digits, {PARAMETERS} parameters, batch {BATCH}, {EPOCHS} epochs, torch {torch.__version__}")
+    print(
+        f"{rows} digits, {PARAMETERS} parameters, batch {BATCH}, {EPOCHS} epochs, torch {torch.__version__}"
+    )
     warm_up()
     batches = same_batches(ways[0], ways[2])
     same_batches(ways[2], ways[4])

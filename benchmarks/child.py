@@ -1,0 +1,194 @@
+"""The measuring process: a JSON command a line on standard input, a JSON answer a line on standard output.
+
+Every peer has a process of its own, so that none pays for another's memory, threads or imports.
+`import torch` comes before every clock and every memory reading, a peer's own module before the clock too.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Subset
+
+from benchmarks import peers, process
+from benchmarks.peers.contract import PERSISTENT, PLAIN, Epochs, Tensors, normalised, pair
+
+CHECKED_BATCHES = 20  # of a peer whose rows are slow to make; all batches of the others
+
+
+class Child:
+    """The state between commands: the opened table and the loaders that live on."""
+
+    def __init__(self) -> None:
+        self.peer: Epochs | None = None
+        self.dataset: Any = None
+        self.loaders: dict[tuple[str, int], Iterable[Any]] = {}
+
+    def open(
+        self, file_format: str, peer: str, path: str, sample: str, reference: str | None
+    ) -> dict[str, Any]:
+        """Times file to tensors once; compares the result when a reference is named."""
+        opener = peers.opener(file_format, peer)
+        if opener.warm:
+            opener.open(sample)
+        gc.collect()
+        started = time.perf_counter()
+        opened = opener.open(path)
+        seconds = time.perf_counter() - started
+        if reference is not None:
+            same(
+                opener.tensors(opened),
+                normalised(torch.from_numpy(np.load(reference))),
+                f"{peer} ({file_format})",
+            )
+        return {"seconds": seconds}
+
+    def reopen(self, path: str, cache: str) -> dict[str, Any]:
+        """Times opening through an existing cache, the engine's load included, and then the first batch."""
+        from benchmarks.peers import gofast_
+
+        started = time.perf_counter()
+        table = gofast_.dataset(path, cache)
+        opened = time.perf_counter()
+        next(iter(gofast_.own(table, 512)))
+        return {"seconds": opened - started, "first batch": time.perf_counter() - started}
+
+    def prepare(self, peer: str, path: str) -> dict[str, Any]:
+        """Opens the table for epochs."""
+        self.peer = peers.epochs(peer)
+        self.dataset = self.peer.prepare(path)
+        return {"modes": list(self.peer.modes), "scaled": self.peer.scaled}
+
+    def check(self, mode: str, batch: int, reference: str) -> dict[str, Any]:
+        """One epoch, compared batch by batch with the rows that torch's order gives for the seed."""
+        assert self.peer is not None
+        x, y = normalised(torch.from_numpy(np.load(reference)))
+        rows = (
+            torch.as_tensor(self.dataset.indices)
+            if isinstance(self.dataset, Subset)
+            else torch.arange(len(y))
+        )
+        torch.manual_seed(7)
+        expected = order(self.peer.order, len(rows), batch)
+        torch.manual_seed(7)
+        loader = self.peer.modes[mode](self.dataset, batch)
+        count = 0
+        for number, got in enumerate(loader):
+            wanted = rows[expected[number]]
+            where = f"{mode}, batch {number} of {batch} rows"
+            image, label = pair(got)
+            same((image, label), (x[wanted], y[wanted]), where)
+            count += 1
+            if self.peer.scaled and count == CHECKED_BATCHES:
+                break
+        due = min(len(expected), CHECKED_BATCHES) if self.peer.scaled else len(expected)
+        if count != due:
+            raise ValueError(f"{mode}: {count} batches instead of {due}")
+        return {"batches": count}
+
+    def epoch(self, mode: str, batch: int, rows: int) -> dict[str, Any]:
+        """Times one epoch, from iter() to its end, and scales it to rows if the dataset is a part."""
+        assert self.peer is not None
+        make = self.peer.modes[mode]
+        if mode == PERSISTENT and (mode, batch) not in self.loaders:
+            self.loaders[mode, batch] = make(self.dataset, batch)
+            run(self.loaders[mode, batch])
+        loader = self.loaders.get((mode, batch)) or make(self.dataset, batch)
+        gc.collect()
+        started = time.perf_counter()
+        run(loader)
+        seconds = time.perf_counter() - started
+        return {"seconds": seconds * rows / len(self.dataset) if self.peer.scaled else seconds}
+
+    def imports(self) -> dict[str, Any]:
+        """Times `import gofast` after `import torch`."""
+        started = time.perf_counter()
+        import gofast  # noqa: F401
+
+        return {"seconds": time.perf_counter() - started}
+
+    def memory(self, peer: str, path: str) -> dict[str, Any]:
+        """Resident memory above `import torch`: its peak, and its value after one epoch from the CSV file."""
+        before = process.resident()
+        process.forget_peak()
+        dataset, loader = from_csv(peer, path)
+        run(loader)
+        after, peak = process.resident(), process.peak()
+        assert len(dataset) > 0  # the table is alive while memory is read
+        return {"bytes": peak - before, "at the end": after - before}
+
+    def growth(self, mode: str, path: str, epochs: int) -> dict[str, Any]:
+        """Memory, descriptors and threads after each of many short epochs of one dataset."""
+        peer = peers.epochs("gofast")
+        dataset = peer.prepare(path)
+        readings = []
+        gc.freeze()
+        for _ in range(epochs):
+            run(peer.modes[mode](dataset, 128))
+            gc.collect()
+            readings.append([process.resident(), process.descriptors(), process.threads()])
+        return {"readings": readings}
+
+
+def run(loader: Iterable[Any]) -> None:
+    """One epoch whose batches are dropped at once, as a training step drops them."""
+    for _ in loader:
+        pass
+
+
+def order(kind: str, count: int, batch: int) -> list[torch.Tensor]:
+    """The rows of each batch, drawn from torch's global generator as the peer draws them."""
+    if kind == "sampler":
+        return [index.clone() for index in DataLoader(range(count), batch_size=batch, shuffle=True)]  # type: ignore[arg-type]
+    whole = torch.randperm(count) if kind == "randperm" else torch.arange(count)
+    return [whole[start : start + batch] for start in range(0, count, batch)]
+
+
+def same(got: Tensors, wanted: Tensors, where: str) -> None:
+    """Raises ValueError unless both tensors are equal in type, shape and every value."""
+    for name, ours, reference in zip(("image", "label"), got, wanted, strict=True):
+        if ours.dtype != reference.dtype or not torch.equal(ours, reference):
+            raise ValueError(f"{where}: {name} differs from the reference")
+
+
+def from_csv(peer: str, path: str) -> tuple[Any, Iterable[Any]]:
+    """The dataset and its loader as the user of each kind writes them."""
+    if peer == "gofast":
+        from benchmarks.peers import gofast_
+
+        table = gofast_.dataset(path)
+        return table, gofast_.own(table, 512)
+    from benchmarks.peers import pandas_, vectorised
+
+    dataset = vectorised.Vectorised(path, read=pandas_.read_csv)
+    return dataset, vectorised.EPOCHS.modes[PLAIN](dataset, 512)
+
+
+def main() -> None:
+    """Serves commands until standard input ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints must not be taken for an answer
+    child = Child()
+    commands: dict[str, Callable[..., dict[str, Any]]] = {
+        name: getattr(child, name)
+        for name in ("open", "reopen", "prepare", "check", "epoch", "imports", "memory", "growth")
+    }
+    print(
+        json.dumps({"torch": torch.__version__, "threads": torch.get_num_threads()}), file=answers, flush=True
+    )
+    for line in sys.stdin:
+        command = json.loads(line)
+        answer = commands[command.pop("do")](**command)
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

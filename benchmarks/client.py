@@ -1,0 +1,70 @@
+"""The parent's side of a measuring process (child.py): start, ask, stop."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class PeerFailed(Exception):
+    """A measuring process ended instead of answering; its traceback is on standard error."""
+
+
+class Client:
+    """One measuring process. It has imported torch when the constructor returns."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        self.versions = self._answer("start")
+
+    def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
+        """Sends one command and waits for its answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"do": command, **arguments}) + "\n")
+        self.process.stdin.flush()
+        return self._answer(f"{command} {arguments}")
+
+    def _answer(self, what: str) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait()
+            raise PeerFailed(f"the measuring process failed at {what}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        """Ends the process and waits for it."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.process.kill()
+            self.process.wait()
+
+
+def once(command: str, **arguments: Any) -> dict[str, Any]:
+    """One command in a process of its own."""
+    with Client() as client:
+        return client.ask(command, **arguments)

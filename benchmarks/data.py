@@ -1,0 +1,106 @@
+"""The files that are measured: real ones where they are named, else tables that look like MNIST."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+CACHE = Path(__file__).resolve().parent.parent / "build" / "benchmarks"
+COLUMNS = ["label", *(f"pixel{number}" for number in range(784))]
+SAMPLE_ROWS, SHORT_ROWS = 500, 1_000
+
+
+@dataclass(frozen=True)
+class Files:
+    """One table in both formats, two short cuts of it, and its values as the reference for every peer."""
+
+    name: str
+    rows: int
+    csv: str
+    parquet: str
+    sample_csv: str  # SAMPLE_ROWS rows: what a peer reads to get its imports done
+    sample_parquet: str
+    short: str  # SHORT_ROWS rows as Parquet: the table of many short epochs
+    reference: str  # uint8 [rows, 785], written by pandas from the Parquet file
+
+    def size(self, file_format: str) -> int:
+        """The file's bytes."""
+        return Path(getattr(self, file_format)).stat().st_size
+
+
+def prepare(csv: str | None, parquet: str | None, rows: int) -> Files:
+    """Finds or makes the files. Without a Parquet path: MNIST under GOFAST_TEST_DATA, else a synthetic table.
+    Without a CSV path: the Parquet table as pandas writes it."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    real = os.environ.get("GOFAST_TEST_DATA")
+    if parquet is not None:
+        source, name = Path(parquet), Path(parquet).stem
+    elif real is not None:
+        source, name = Path(real) / "mnist" / ("train.parquet" if rows == 60_000 else "test.parquet"), "MNIST"
+    else:
+        source, name = CACHE / f"synthetic-{rows}.parquet", "synthetic"
+        if not source.exists():
+            _write(pd.DataFrame(synthetic(rows), columns=COLUMNS).astype("int64"), source)
+    frame = pd.read_parquet(source)
+    key = f"{name}-{len(frame)}-{source.stat().st_size}"
+    csv_path = Path(csv) if csv is not None else CACHE / f"{key}.csv"
+    paths = {
+        "sample_csv": CACHE / f"{key}-sample.csv",
+        "sample_parquet": CACHE / f"{key}-sample.parquet",
+        "short": CACHE / f"{key}-short.parquet",
+        "reference": CACHE / f"{key}.npy",
+    }
+    if not csv_path.exists():
+        _write(frame, csv_path)
+    _write(frame.head(SAMPLE_ROWS), paths["sample_csv"])
+    _write(frame.head(SAMPLE_ROWS), paths["sample_parquet"])
+    _write(frame.head(SHORT_ROWS), paths["short"])
+    np.save(paths["reference"], frame.to_numpy("uint8"))
+    for path in (csv_path, source):
+        path.read_bytes()  # into the page cache: reading the disk is not what is compared
+    return Files(
+        name=name,
+        rows=len(frame),
+        csv=str(csv_path),
+        parquet=str(source),
+        **{key: str(path) for key, path in paths.items()},
+    )
+
+
+def _write(frame: pd.DataFrame, path: Path) -> None:
+    """Writes as most scripts do (no index, otherwise pandas' defaults), whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    if path.suffix == ".csv":
+        frame.to_csv(part, index=False)
+    else:
+        frame.to_parquet(part, index=False)
+    part.replace(path)
+
+
+def synthetic(rows: int) -> npt.NDArray[np.uint8]:
+    """Labels and 28 x 28 strokes: a fifth of the pixels is not black, as in MNIST."""
+    random = np.random.default_rng(0)
+    table = np.empty((rows, 785), np.uint8)
+    table[:, 0] = random.integers(0, 10, rows)
+    grid = np.arange(28, dtype=np.float32)
+    for start in range(0, rows, 1_000):
+        count = min(1_000, rows - start)
+        image = np.zeros((count, 28, 28), np.float32)
+        ends = random.uniform(6, 22, (4, 2, count, 1)).astype(np.float32)
+        for first, last in itertools.pairwise(ends):
+            for step in np.linspace(0, 1, 8, dtype=np.float32):
+                y, x = first + (last - first) * step
+                dot = (
+                    np.exp(-((grid - y) ** 2) / 1.6)[:, :, None]
+                    * np.exp(-((grid - x) ** 2) / 1.6)[:, None, :]
+                )
+                np.maximum(image, dot, out=image)
+        noisy = image * 330 + random.normal(0, 12, image.shape).astype(np.float32) * (image > 0.15)
+        table[start : start + count, 1:] = np.where(image > 0.15, noisy, 0).clip(0, 255).reshape(count, 784)
+    return table

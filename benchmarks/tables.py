@@ -1,0 +1,174 @@
+"""Measures tables through gofast and its peers: `python -m benchmarks.tables`, or `make bench-tables`.
+
+Rounds are interleaved (A B C, A B C, ...), so that a machine that slows down slows everybody down. Every
+peer's numbers are compared with the reference before it is timed. Epochs run in one long-lived process a
+peer; file openings, memory and imports are measured in a fresh process a round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import data, figures, peers, report
+from benchmarks.client import Client, once
+from benchmarks.peers.contract import FRESH, OWN, PERSISTENT, PLAIN
+
+MODES = {512: (PLAIN, OWN, FRESH, PERSISTENT), 16: (PLAIN, OWN)}
+SECTIONS = ("csv", "parquet", "cache", "epochs", "memory", "import", "growth")
+GROWTH_EPOCHS = 200
+
+
+class Run:
+    """One run of the benchmark: what was asked for and what was measured so far."""
+
+    def __init__(self, files: data.Files, rounds: int, wanted: set[str] | None) -> None:
+        self.files = files
+        self.rounds = rounds
+        self.wanted = wanted
+        self.measured: figures.Measured = {}
+        self.growths: dict[str, dict[str, Any]] = {}
+        self.started = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Progress on standard error, with the time since the start."""
+        print(f"[{time.monotonic() - self.started:6.1f} s] {text}", file=sys.stderr, flush=True)
+
+    def asked(self, names: list[str]) -> list[str]:
+        """The peers of names that this run is to measure."""
+        return [name for name in names if self.wanted is None or name in self.wanted]
+
+    def add(self, section: str, peer: str, value: float) -> None:
+        """Keeps one value."""
+        self.measured.setdefault(section, {}).setdefault(peer, []).append(value)
+
+    def open_files(self, file_format: str) -> None:
+        """File to tensors (gofast: to the first batch), each time in a fresh process."""
+        path, sample = getattr(self.files, file_format), getattr(self.files, f"sample_{file_format}")
+        names = self.asked([name for known, name in peers.OPENERS if known == file_format])
+        for number in range(self.rounds):
+            for name in names:
+                answer = once(
+                    "open",
+                    file_format=file_format,
+                    peer=name,
+                    path=path,
+                    sample=sample,
+                    reference=self.files.reference if number == 0 else None,
+                )
+                self.add(file_format, name, answer["seconds"])
+                self.say(f"{file_format} {number + 1}/{self.rounds}: {name} {answer['seconds']:.3f} s")
+
+    def cache(self) -> None:
+        """The second open through cache=, in a fresh process that has not loaded the engine."""
+        if not self.asked(["gofast"]):
+            return
+        path = data.CACHE / "cache.npz"
+        path.unlink(missing_ok=True)
+        once("reopen", path=self.files.csv, cache=str(path))
+        for _ in range(self.rounds):
+            answer = once("reopen", path=self.files.csv, cache=str(path))
+            self.add("cache", "gofast", answer["seconds"])
+            self.add("cache", "gofast, first batch", answer["first batch"])
+        self.say(f"cache: opened in {figures.median(self.measured['cache']['gofast']) * 1e3:.1f} ms")
+
+    def epochs(self) -> None:
+        """All loaders of all peers, one process a peer, in turn."""
+        with contextlib.ExitStack() as stack:
+            clients: dict[str, Client] = {}
+            known: dict[str, dict[str, Any]] = {}
+            for name in self.asked(list(peers.EPOCHS)):
+                clients[name] = stack.enter_context(Client())
+                known[name] = clients[name].ask("prepare", peer=name, path=self.files.parquet)
+            plan = [
+                (batch, mode, name)
+                for batch, modes in MODES.items()
+                for mode in modes
+                for name in clients
+                if mode in known[name]["modes"]
+            ]
+            for batch, mode, name in plan:
+                clients[name].ask("check", mode=mode, batch=batch, reference=self.files.reference)
+            self.say(f"epochs: {len(plan)} loaders give the reference's batches")
+            rounds = 3 * self.rounds  # an epoch is short beside a process that imports torch
+            for number in range(rounds):
+                for batch, mode, name in plan:
+                    if known[name]["scaled"] and number >= min(3, self.rounds):
+                        continue
+                    answer = clients[name].ask("epoch", mode=mode, batch=batch, rows=self.files.rows)
+                    self.add(f"epoch {batch} {mode}", name, answer["seconds"])
+                self.say(f"epochs: round {number + 1}/{rounds}")
+
+    def memory(self) -> None:
+        """Peak resident memory from CSV to the end of an epoch, for gofast and for the vectorised Dataset."""
+        for _ in range(min(self.rounds, 3)):
+            for name in self.asked(["vectorised", "gofast"]):
+                answer = once("memory", peer=name, path=self.files.csv)
+                self.add("memory", name, answer["bytes"])
+                self.add("memory", f"{name}, at the end", answer["at the end"])
+                self.say(f"memory: {name} {answer['bytes'] / 1e6:.0f} MB at the peak")
+
+    def imports(self) -> None:
+        """`import gofast` after `import torch`."""
+        for _ in range(self.rounds if self.asked(["gofast"]) else 0):
+            self.add("import", "gofast", once("imports")["seconds"])
+
+    def growth(self) -> None:
+        """Many short epochs: memory, descriptors and threads must stay where they are."""
+        for mode in (OWN, PLAIN, FRESH) if self.asked(["gofast"]) else ():
+            answer = once("growth", mode=mode, path=self.files.short, epochs=GROWTH_EPOCHS)
+            self.growths[mode] = figures.growth(answer["readings"])
+            self.say(f"growth, {mode}: {self.growths[mode]}")
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7, help="how often everything is measured (default 7)")
+    parser.add_argument(
+        "--quick", action="store_true", help="2 rounds of 10,000 rows: a check, not a measurement"
+    )
+    parser.add_argument("--only", type=lambda text: text.split(","), help=f"sections of {','.join(SECTIONS)}")
+    parser.add_argument(
+        "--peers", type=lambda text: set(text.split(",")), help="only these peers, by their names"
+    )
+    parser.add_argument("--csv", help="a CSV file: label, pixel0 .. pixel783")
+    parser.add_argument("--parquet", help="the same table as a Parquet file")
+    parser.add_argument("--output", type=Path, help="where the JSON goes; no plot and no README table then")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measures, then writes the JSON, the plot and README's table."""
+    options = arguments()
+    rows, rounds = (10_000, 2) if options.quick else (60_000, options.rounds)
+    files = data.prepare(options.csv, options.parquet, rows)
+    run = Run(files, rounds, options.peers)
+    steps: dict[str, Callable[[], None]] = {
+        "csv": lambda: run.open_files("csv"),
+        "parquet": lambda: run.open_files("parquet"),
+        "cache": run.cache,
+        "epochs": run.epochs,
+        "memory": run.memory,
+        "import": run.imports,
+        "growth": run.growth,
+    }
+    for section in options.only or SECTIONS:
+        steps[section]()
+    partial = options.quick or options.only or options.peers
+    result = report.result(run.measured, run.growths, files, rounds)
+    target = options.output or (data.CACHE / "partial.json" if partial else report.standard_path(result))
+    report.save(result, target)
+    print(report.text(result))
+    if options.output is None and not partial:
+        report.publish(target)
+    print(f"written to {target}")
+
+
+if __name__ == "__main__":
+    main()
