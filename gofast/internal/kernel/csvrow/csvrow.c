@@ -279,8 +279,10 @@ void csvrow_scan(int variant, const uint8_t *data, int64_t length, int delim, cs
 
 #endif
 
-// Skips `lead` cells of any unquoted text; NULL when the row ends before.
+// Skips `lead` cells of any unquoted text, CSVROW_LEAD bytes in all; NULL when the
+// row ends before or they are longer.
 static const uint8_t *skip_lead(const uint8_t *p, const uint8_t *end, int lead, uint8_t delim) {
+    const uint8_t *row = p;
     for (; lead > 0; lead--) {
         const uint8_t *start = p;
         while (p < end && *p != delim) {
@@ -289,7 +291,7 @@ static const uint8_t *skip_lead(const uint8_t *p, const uint8_t *end, int lead, 
         }
         p++;
     }
-    return p < end ? p : NULL;
+    return p < end && p - row <= CSVROW_LEAD ? p : NULL;
 }
 
 void csvrow_parse(int variant, const uint8_t *data, int64_t from, int64_t to, int64_t most, int delim, int lead,

@@ -15,6 +15,9 @@ const (
 	Pad   = 128
 )
 
+// MaxLead is the most bytes that the leading cells of a row may take.
+const MaxLead = 256
+
 // Counts is what Scan saw.
 type Counts struct {
 	Lines  int64 // '\n' bytes that do not follow a '\n'

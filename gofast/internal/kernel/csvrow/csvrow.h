@@ -7,6 +7,9 @@
 
 enum { CSVROW_PLAIN = 0, CSVROW_AVX2 = 1, CSVROW_AVX512 = 2 };
 
+// The most bytes of the leading cells.
+enum { CSVROW_LEAD = 256 };
+
 // The best variant that this processor runs.
 int csvrow_best(void);
 

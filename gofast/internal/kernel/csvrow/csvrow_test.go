@@ -118,6 +118,17 @@ func TestParsePlacesCells(t *testing.T) {
 	}
 }
 
+func TestParseRefusesLongLead(t *testing.T) {
+	l := layoutFor(2, 1, ',')
+	for length, rows := range map[int]int{MaxLead - 1: 1, MaxLead: 0} {
+		data := strings.Repeat("x", length) + ",1,2\n"
+		if got := run(Twin, l, data, 1); got.rows != rows {
+			t.Errorf("a leading cell of %d bytes: %d rows", length, got.rows)
+		}
+		checkTwins(t, l, data)
+	}
+}
+
 func TestParseStopsAtMost(t *testing.T) {
 	for _, v := range Variants() {
 		if got := run(v, layoutFor(2, 0, ','), "1,2\n3,4\n5,6\n", 2); got.rows != 2 || got.next != 8 {

@@ -48,8 +48,10 @@ func parseTwin(l *Layout, buf []byte, from, to, most int, scratch, features, lab
 	return rows, next
 }
 
-// skipLead returns where the cell after the leading ones starts, -1 if none does.
+// skipLead returns where the cell after the leading ones starts, -1 if none does
+// or they take more than MaxLead bytes.
 func skipLead(data []byte, pos, lead int, delim byte) int {
+	row := pos
 	for ; lead > 0; lead-- {
 		for start := pos; pos < len(data) && data[pos] != delim; pos++ {
 			if c := data[pos]; c == '\n' || c == '\r' || c == '"' && pos == start {
@@ -58,7 +60,7 @@ func skipLead(data []byte, pos, lead int, delim byte) int {
 		}
 		pos++
 	}
-	if pos >= len(data) {
+	if pos >= len(data) || pos-row > MaxLead {
 		return -1
 	}
 	return pos

@@ -1,0 +1,239 @@
+package csv
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
+)
+
+// place sends a wanted column, by its position in parser.wanted, to a feature or
+// a label.
+type place struct {
+	k, to  int
+	column int32
+}
+
+// plan is a Selection in terms of the file's fields.
+type plan struct {
+	wanted           []int32
+	features, labels []place
+	fillKind         kind // missingCell without a fill value
+	fillBits         uint64
+}
+
+func (r *reader) plan(sel decode.Selection) (*plan, error) {
+	p := &plan{fillKind: missingCell}
+	for _, c := range slices.Concat(sel.Features, sel.Labels) {
+		if c < 0 || c >= len(r.visible) {
+			return nil, r.fail(errs.ErrSchema, fmt.Sprintf("there is no column %d, the file has %d", c, len(r.visible)))
+		}
+		p.wanted = append(p.wanted, r.visible[c])
+	}
+	slices.Sort(p.wanted)
+	p.wanted = slices.Compact(p.wanted)
+	places := func(columns []int) (places []place) {
+		for to, c := range columns {
+			k, _ := slices.BinarySearch(p.wanted, r.visible[c])
+			places = append(places, place{k, to, r.visible[c]})
+		}
+		return places
+	}
+	p.features, p.labels = places(sel.Features), places(sel.Labels)
+	if sel.Fill != nil {
+		p.fillKind, p.fillBits = fillCell(*sel.Fill)
+	}
+	return p, nil
+}
+
+// fillCell is the cell that a fill value would have been written as: an integer
+// where it is one, so that it does not turn a table of integers into floats.
+func fillCell(v float64) (kind, uint64) {
+	if v == math.Trunc(v) && math.Abs(v) <= 1<<53 && !(v == 0 && math.Signbit(v)) {
+		return intCell, uint64(int64(v))
+	}
+	return realCell, math.Float64bits(v)
+}
+
+// Decode implements decode.Reader.
+func (r *reader) Decode(ctx context.Context, sel decode.Selection, dst decode.Target) (rows int64, err error) {
+	defer pool.Recover(&err, op, r.file.Path())
+	plan, err := r.plan(sel)
+	if err != nil {
+		return 0, err
+	}
+	if len(dst.Kinds) != len(plan.labels) || dst.Features.Width != len(plan.features) || dst.Features.Type.Size() == 0 {
+		return 0, r.fail(errs.ErrInternal, "the target does not fit the selection")
+	}
+	layout := r.layout(plan, dst)
+	return r.run(ctx, func() visitor { return newDecoder(r, plan, dst, layout) })
+}
+
+// decoder stores the rows of the chunks of one worker.
+type decoder struct {
+	*plan
+	r      *reader
+	parser *parser
+	dst    decode.Target
+	words  []*decode.Cache // per label, nil where it is not text
+	fast   *fast           // nil where the kernels cannot help
+	room   int64           // rows that dst holds
+}
+
+func newDecoder(r *reader, plan *plan, dst decode.Target, f *fast) *decoder {
+	d := &decoder{plan: plan, r: r, dst: dst, words: make([]*decode.Cache, len(plan.labels)), fast: f.fresh()}
+	verbatim := map[int32]bool{}
+	for i, l := range plan.labels {
+		if dst.Kinds[i] == decode.TextLabel {
+			verbatim[l.column] = true
+			d.words[i] = dst.Dict[i].Cache()
+		}
+	}
+	d.parser = newParser(r.delim, r.fields, plan.wanted, verbatim)
+	d.room = math.MaxInt64
+	if n := dst.Features.RowBytes(); n > 0 {
+		d.room = int64(len(dst.Features.Data) / n)
+	}
+	if n := 8 * len(plan.labels); n > 0 {
+		d.room = min(d.room, int64(len(dst.Labels)/n))
+	}
+	return d
+}
+
+func (d *decoder) visit(c chunk) error {
+	row, pos := c.base, c.from
+	d.fast.begin()
+	for pos < c.to {
+		if next, ok := blank(c.buf[:c.to], pos, d.r.delim); ok {
+			pos = next
+			continue
+		}
+		if d.fast.worthwhile() && row < d.room {
+			n, next := d.fast.parse(d, c.buf, pos, c.to, row)
+			row, pos = row+int64(n), next
+			if n > 0 {
+				continue
+			}
+		}
+		cells, next := d.parser.record(c.buf[:c.to], pos)
+		if err := d.r.check(row, cells, next-pos); err != nil {
+			return err
+		}
+		if err := d.store(row); err != nil {
+			return err
+		}
+		row, pos = row+1, next
+	}
+	if row != c.base+c.records {
+		return d.r.fail(errs.ErrInternal, fmt.Sprintf("%d records were counted, %d parsed", c.records, row-c.base))
+	}
+	return nil
+}
+
+// check refuses a record by its shape.
+func (r *reader) check(row int64, cells, length int) error {
+	if int64(length) > r.opts.Limits.Cell {
+		return r.tooLong().AtRow(row, "")
+	}
+	if cells != len(r.fields) {
+		return r.cellCount(row, cells)
+	}
+	return nil
+}
+
+// store writes the parser's record into the target.
+func (d *decoder) store(row int64) error {
+	if row >= d.room {
+		// A file with so many rows has a short one before this, in an earlier chunk:
+		// its error is the one that is returned.
+		return d.r.fail(errs.ErrInternal, fmt.Sprintf("the target holds %d rows only", d.room)).AtRow(row, "")
+	}
+	for i := range d.labels {
+		if err := d.label(row, i); err != nil {
+			return err
+		}
+	}
+	if !d.parser.ints {
+		if err := d.r.resolve(d.parser, d.plan, row); err != nil {
+			return err
+		}
+	}
+	n := d.dst.Features.RowBytes()
+	if !d.plan.put(d.dst.Features.Data[row*int64(n):(row+1)*int64(n)], d.dst.Features.Type, d.parser) {
+		return decode.ErrNarrow
+	}
+	return nil
+}
+
+// resolve replaces missing features by the fill value and refuses what is not a
+// number. Labels of the same record are done before.
+func (r *reader) resolve(p *parser, plan *plan, row int64) error {
+	for _, f := range plan.features {
+		switch p.kinds[f.k] {
+		case missingCell:
+			if plan.fillKind == missingCell {
+				return r.fail(errs.ErrMissing, "the cell is missing: pass fill_value= to replace missing cells").
+					AtRow(row, r.fields[f.column].Name).WithCell(string(p.texts[f.k]))
+			}
+			p.kinds[f.k], p.bits[f.k] = plan.fillKind, plan.fillBits
+		case hugeCell:
+			return r.huge(p, f, row)
+		case textCell:
+			text := "the cell is not a number: leave the column out with columns=, or correct the cell"
+			if p.truth[f.k] {
+				text = "the cell is neither True nor False, as the cells before it are"
+			}
+			return r.fail(errs.ErrValue, text).AtRow(row, r.fields[f.column].Name).WithCell(string(p.texts[f.k]))
+		}
+	}
+	return nil
+}
+
+func (r *reader) huge(p *parser, f place, row int64) error {
+	return r.fail(errs.ErrValue, "the integer does not fit 64 bits").
+		AtRow(row, r.fields[f.column].Name).WithCell(string(p.texts[f.k]))
+}
+
+func (r *reader) missingLabel(p *parser, l place, row int64) error {
+	return r.fail(errs.ErrMissing, "the label is missing: fill it in, or drop the row").
+		AtRow(row, r.fields[l.column].Name).WithCell(string(p.texts[l.k]))
+}
+
+// label stores label i of the parser's record.
+func (d *decoder) label(row int64, i int) error {
+	l := d.labels[i]
+	kind, bits, text := d.parser.kinds[l.k], d.parser.bits[l.k], d.parser.texts[l.k]
+	if kind == missingCell {
+		return d.r.missingLabel(d.parser, l, row)
+	}
+	out := d.dst.Labels[8*(row*int64(len(d.labels))+int64(i)):]
+	if d.dst.Kinds[i] == decode.TextLabel {
+		if !utf8.Valid(text) {
+			return d.r.fail(errs.ErrValue, "the label is not UTF-8: save the file as UTF-8").
+				AtRow(row, d.r.fields[l.column].Name).WithCell(string(text))
+		}
+		binary.NativeEndian.PutUint64(out, uint64(d.words[i].ID(text)))
+		return nil
+	}
+	switch {
+	case kind == hugeCell:
+		return d.r.huge(d.parser, l, row)
+	case kind == intCell && d.dst.Kinds[i] == decode.FloatLabel:
+		v := float64(int64(bits))
+		if !exactly(int64(bits), v) {
+			return decode.ErrNarrow
+		}
+		bits = math.Float64bits(v)
+	case kind == realCell && d.dst.Kinds[i] == decode.FloatLabel:
+	case kind != intCell:
+		return decode.ErrNarrow
+	}
+	binary.NativeEndian.PutUint64(out, bits)
+	return nil
+}

@@ -1,0 +1,163 @@
+package csv
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// pandasIndex is how pandas names the index column that it writes without a name.
+const pandasIndex = "Unnamed: 0"
+
+// recognise sets delimiter, columns and the start of the data from the sample.
+func (r *reader) recognise(s *sample) error {
+	r.delim = s.delimiter()
+	rows, starts := s.rowsOf(r.delim)
+	if len(rows) == 0 {
+		if _, _, open := split(s.text[s.skip:], r.delim); open {
+			return r.fail(errs.ErrDamaged, "a quote is opened in the first line and never closed")
+		}
+		return r.fail(errs.ErrFormat, "no data: the file has only blank lines")
+	}
+	first := rows[0]
+	r.start = int64(starts[0])
+	header := isHeader(rows)
+	columns := len(first)
+	if header {
+		rows, starts = rows[1:], starts[1:]
+		r.start = int64(starts[0])
+		// As in pandas, one name less than cells means that the first column is an
+		// index without a name.
+		if len(rows) > 0 && len(rows[0]) == columns+1 {
+			columns++
+		}
+	}
+	r.start = min(r.start, int64(s.size))
+	if int64(columns) > r.opts.Limits.Columns {
+		return r.fail(errs.ErrLimit, fmt.Sprintf("%d columns, the limit is %d: raise limits={\"columns\": ...}",
+			columns, r.opts.Limits.Columns))
+	}
+	for i, row := range rows {
+		if len(row) != columns {
+			r.fields = make([]field, columns)
+			return r.cellCount(int64(i), len(row))
+		}
+	}
+	if err := r.name(first, columns, header); err != nil {
+		return err
+	}
+	r.guessTypes(rows)
+	return nil
+}
+
+// isHeader decides whether the first record holds names: a text over a column of
+// numbers says so, and so does a record of nothing but texts. pandas' own index
+// has an empty name, over names that may be numbers from 0 on.
+func isHeader(rows [][][]byte) bool {
+	first := rows[0]
+	texts, counted := 0, len(first) > 1 && len(first[0]) == 0
+	for i, name := range first {
+		k, _ := classify(name)
+		if k == textCell {
+			texts++
+			if numeric(rows[1:], i) {
+				return true
+			}
+		}
+		counted = counted && (i == 0 || string(name) == strconv.Itoa(i-1))
+	}
+	unnamed := len(first) > 1 && len(first[0]) == 0
+	return counted || texts == len(first) || unnamed && texts == len(first)-1
+}
+
+// numeric reports whether a column has numbers or booleans, and no text.
+func numeric(rows [][][]byte, column int) bool {
+	seen := false
+	for _, row := range rows {
+		if column >= len(row) {
+			continue
+		}
+		switch k, _ := classify(row[column]); k {
+		case textCell:
+			return false
+		case missingCell:
+		default:
+			seen = true
+		}
+	}
+	return seen
+}
+
+// name makes the fields from the header's cells, or numbers them.
+func (r *reader) name(first [][]byte, columns int, header bool) error {
+	r.fields = make([]field, columns)
+	shift := columns - len(first) // 1 where the header leaves out the index
+	at := make(map[string]int, columns)
+	for i := range r.fields {
+		f := &r.fields[i]
+		switch {
+		case !header:
+			f.Name = strconv.Itoa(i)
+		case i < shift:
+			f.hidden = true
+		case len(first[i-shift]) == 0:
+			f.Name = fmt.Sprintf("Unnamed: %d", i-shift)
+		default:
+			f.Name = string(first[i-shift])
+		}
+		f.hidden = f.hidden || f.Name == pandasIndex
+		if f.hidden {
+			continue
+		}
+		if !utf8.ValidString(f.Name) {
+			return r.fail(errs.ErrFormat, fmt.Sprintf("the name of column %d is not UTF-8: save the file as UTF-8", i)).WithCell(f.Name)
+		}
+		if before, ok := at[f.Name]; ok {
+			return r.fail(errs.ErrSchema, fmt.Sprintf("two columns have the same name, at positions %d and %d: rename one", before, i)).
+				InColumn(f.Name)
+		}
+		at[f.Name] = i
+		r.visible = append(r.visible, int32(i))
+	}
+	if len(r.visible) == 0 {
+		return r.fail(errs.ErrSchema, "the file has no column beside the index")
+	}
+	return nil
+}
+
+// guessTypes fills Text, Bool, Hint and small from the sample's data rows.
+func (r *reader) guessTypes(rows [][][]byte) {
+	for i := range r.fields {
+		f := &r.fields[i]
+		f.small = true
+		var seen decode.Range
+		numbers, truths := false, false
+		for _, row := range rows {
+			k, bits := classify(row[i])
+			switch k {
+			case intCell:
+				seen.Int(int64(bits))
+			case realCell:
+				seen.Real(math.Float64frombits(bits))
+			case textCell:
+				f.Text = true
+			}
+			numbers = numbers || k == intCell || k == realCell || k == hugeCell
+			truths = truths || k == boolCell
+			f.small = f.small && k == intCell && bits <= math.MaxUint8
+		}
+		f.Text = f.Text || numbers && truths
+		f.Bool = truths && !f.Text
+		f.Hint = decode.Uint8
+		if seen.Float {
+			f.Hint = decode.Float32
+			if seen.Wide || seen.Seen && max(seen.Max, -seen.Min) > 1<<24 {
+				f.Hint = decode.Float64
+			}
+		}
+	}
+}

@@ -1,0 +1,136 @@
+// Package csv reads comma, tab, semicolon and bar separated tables, plain or
+// packed with gzip or zstd, with the meaning that pandas' read_csv gives them.
+//
+// Open looks at the first lines (sniff.go, header.go). Decode and Range run over
+// the file once, in chunks and in parallel (chunk.go); rows of small integers go
+// through the kernels of csvrow (fast.go), all others through record.go.
+package csv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
+	"github.com/gofast-org/gofast/gofast/source"
+)
+
+const op = "csv"
+
+// field is one cell position of a record.
+type field struct {
+	decode.Column
+	hidden bool // an index column that pandas wrote: left out of Columns
+	small  bool // the sample has only integers 0..255 here
+}
+
+// reader implements decode.Reader. It owns the file.
+type reader struct {
+	file        *source.File
+	opts        decode.Options
+	compression source.Compression
+	delim       byte
+	start       int64 // offset of the first data row in the unpacked content
+	fields      []field
+	visible     []int32 // columns, as positions in fields
+	rows        int64
+	exact       bool
+
+	chunk   int  // chunk size, 0 for the default; tests make it tiny
+	general bool // never use the kernels; for tests
+}
+
+// Open reads the first lines of f and decides what the table looks like. It owns
+// f from then on, also when it fails. A compressed file is unpacked once from
+// front to back to count its rows: that costs about as much as decoding it, and
+// spares the caller a matrix of unknown height.
+func Open(f *source.File, opts decode.Options) (_ decode.Reader, err error) {
+	r, err := open(f, opts)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func open(f *source.File, opts decode.Options) (r *reader, err error) {
+	defer pool.Recover(&err, op, f.Path())
+	opts.Limits = opts.Limits.WithDefaults()
+	r = &reader{file: f, opts: opts}
+	s, err := r.sample()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.recognise(s); err != nil {
+		return nil, err
+	}
+	if r.compression != source.Plain {
+		quiet := *r
+		quiet.opts.Progress = nil
+		r.rows, err = quiet.run(context.Background(), func() visitor { return nil })
+		r.exact = true
+		return r, err
+	}
+	// Every cell but the last needs its delimiter and every line its newline; the
+	// line of a single column needs a byte more, or it would be blank.
+	r.rows = (f.Size()-r.start)/int64(max(len(r.fields), 2)) + 1
+	return r, nil
+}
+
+// Columns implements decode.Reader.
+func (r *reader) Columns() []decode.Column {
+	columns := make([]decode.Column, len(r.visible))
+	for i, at := range r.visible {
+		columns[i] = r.fields[at].Column
+	}
+	return columns
+}
+
+// Rows implements decode.Reader. For a plain file it is the bound that follows
+// from the file's size: counting would mean reading the file twice.
+func (r *reader) Rows() (n int64, exact bool) { return r.rows, r.exact }
+
+// Close implements decode.Reader.
+func (r *reader) Close() error { return r.file.Close() }
+
+func (r *reader) fail(kind error, text string) *errs.Error {
+	return errs.New(kind, op, text).At(r.file.Path())
+}
+
+func (r *reader) tooLong() *errs.Error {
+	return r.fail(errs.ErrLimit, fmt.Sprintf("a line or quoted cell is longer than %d bytes: raise limits={\"cell\": ...} "+
+		"if it is meant to be", r.opts.Limits.Cell))
+}
+
+// cellCount says that a row has the wrong number of cells.
+func (r *reader) cellCount(row int64, cells int) *errs.Error {
+	return r.fail(errs.ErrDamaged, fmt.Sprintf("the row has %s, the table has %d: correct the row, or check the delimiter %q",
+		plural(cells, "cell"), len(r.fields), r.delim)).AtRow(row, "")
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+func (r *reader) reserve(n int64) error {
+	if r.opts.Budget == nil {
+		return nil
+	}
+	err := r.opts.Budget.Reserve(n, "reading the CSV file")
+	var e *errs.Error
+	if errors.As(err, &e) {
+		return e.At(r.file.Path())
+	}
+	return err
+}
+
+func (r *reader) release(n int64) {
+	if r.opts.Budget != nil {
+		r.opts.Budget.Release(n)
+	}
+}

@@ -1,0 +1,122 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// Compression is how the content of a whole file is packed.
+type Compression uint8
+
+// The compressions that a Stream unpacks.
+const (
+	Plain Compression = iota
+	Gzip
+	Zstd
+)
+
+var compressionNames = [...]string{"plain", "gzip", "zstd"}
+
+// String is the compression's usual name.
+func (c Compression) String() string { return compressionNames[c] }
+
+// CompressionOf recognises a compression by the first bytes of a file.
+func CompressionOf(head []byte) Compression {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return Gzip
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return Zstd
+	default:
+		return Plain
+	}
+}
+
+// maxWindow is the most history a zstd frame may ask for: 128 MiB is what
+// `zstd --long` writes at most by default.
+const maxWindow = 128 << 20
+
+// Stream is the unpacked content of a file, read from front to back. Its memory
+// is bounded whatever the file expands to. It is used by one goroutine at a time
+// and does not own the File.
+type Stream struct {
+	file   *File
+	packed *countingReader
+	r      io.Reader
+	close  func()
+}
+
+// countingReader counts the packed bytes that were taken.
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// OpenStream starts reading f from its beginning. memory bounds the history that
+// a zstd frame may ask for, beside the fixed bound of 128 MiB.
+func OpenStream(f *File, c Compression, memory int64) (*Stream, error) {
+	s := &Stream{file: f, packed: &countingReader{r: io.NewSectionReader(f, 0, f.Size())}, close: func() {}}
+	// 256 KiB: one pread for each; zstd and gzip themselves ask for 4 KiB.
+	buffered := bufio.NewReaderSize(s.packed, 256<<10)
+	switch c {
+	case Gzip:
+		z, err := gzip.NewReader(buffered)
+		if err != nil {
+			return nil, s.fail(err)
+		}
+		s.r = z
+	case Zstd:
+		window := uint64(max(min(maxWindow, memory), 1<<10))
+		// One goroutine, the caller's: a panic elsewhere could not be recovered.
+		z, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(window), zstd.WithDecoderMaxMemory(1<<62))
+		if err != nil {
+			return nil, s.fail(err)
+		}
+		s.r, s.close = z, z.Close
+	default:
+		s.r = buffered
+	}
+	return s, nil
+}
+
+// Read implements io.Reader. Every error but io.EOF is an *errs.Error.
+func (s *Stream) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = s.fail(err)
+	}
+	return n, err
+}
+
+// Consumed is the number of packed bytes taken so far.
+func (s *Stream) Consumed() int64 { return s.packed.n }
+
+// Close frees the decoder's memory.
+func (s *Stream) Close() { s.close() }
+
+func (s *Stream) fail(err error) error {
+	var known *errs.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		return errs.New(errs.ErrLimit, "read", "the zstd frame needs a larger window than 128 MiB or the memory limit: "+
+			"compress again without --long, or raise limits={\"memory\": ...}").At(s.file.path)
+	}
+	return errs.New(errs.ErrDamaged, "read", "the compressed data is damaged or cut").At(s.file.path).
+		AtOffset(s.packed.n).Because(err)
+}
