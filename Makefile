@@ -1,15 +1,114 @@
 # The one door: people, hooks and CI call these targets and nothing else.
+# Real data for tests and benchmarks: GOFAST_TEST_DATA=<folder>; tests that need it skip without it.
 
+SHELL := /bin/bash
 VENV := .venv
-PYTHON ?= $(firstword $(shell command -v python3.13 python3.12 python3.11 python3))
-PY := $(VENV)/bin/python
+BIN := $(VENV)/bin
+FUZZTIME ?= 30s
+WHEEL_PYTHONS ?= 3.10 3.11 3.12 3.13
+GO_PACKAGES := ./gofast/... ./pybind/...
+GO_TIMEOUT ?= 600s
+
+# The first Python that really runs and is new enough: version managers leave names on PATH that do not.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
+.PHONY: help setup build test test-go test-race test-pure test-asan test-python test-wheel \
+	fuzz soak bench bench-tables lint format stub wheel demo clean
 
-.PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: build
-build: ## build the native module into python/gofast
-	$(PY) pybind/build_native.py
+# ------------------------------------------------------------------ set-up and build
+
+setup: $(VENV)/.stamp ## make .venv with pinned tools (PYTHON=python3.12 chooses the interpreter)
+
+$(VENV)/.stamp: python/requirements-dev.txt
+	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gofast needs Python >= 3.11 to develop: none found, give one with PYTHON=..."; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement python/requirements-dev.txt
+	$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "gofast-sources.pth").write_text("$(CURDIR)/python\n")'
+	touch $@
+
+build: setup ## build the native module into python/gofast (DEBUG=1 keeps symbols)
+	$(BIN)/python pybind/build_native.py $(if $(DEBUG),--debug)
+
+wheel: setup ## build dist/gofast-<version>-cp310-abi3-<platform>.whl
+	rm -rf dist/*.whl
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+# ------------------------------------------------------------------ tests
+
+test: lint test-go test-race test-pure test-python ## everything a change must pass, 15 minutes on two cores
+
+test-go: ## Go tests, and every benchmark once so that none rots
+	go test -timeout $(GO_TIMEOUT) -bench . -benchtime 1x $(GO_PACKAGES)
+
+test-race: ## Go tests under the race detector
+	go test -timeout $(GO_TIMEOUT) -race $(GO_PACKAGES)
+
+test-pure: ## Go tests with every C kernel replaced by its Go twin
+	go test -timeout $(GO_TIMEOUT) -tags purego $(GO_PACKAGES)
+
+test-asan: ## Go tests with the C code under the address sanitizer
+	go test -timeout $(GO_TIMEOUT) -asan $(GO_PACKAGES)
+
+test-python: build ## Python tests, the wheel's among them (ARGS="-k csv" chooses)
+	$(BIN)/python -m pytest $(ARGS)
+
+test-wheel: wheel ## the wheel with the newest torch on WHEEL_PYTHONS="3.10 3.11 3.12 3.13", no Go, gcc or headers in sight
+	$(BIN)/python python/tests/wheel_matrix.py $(WHEEL_PYTHONS)
+
+soak: build ## the long ones: many forks, many epochs, growth of memory
+	$(BIN)/python -m pytest -m soak --timeout 1800 $(ARGS)
+
+fuzz: ## every Go fuzz target for FUZZTIME=30s
+	@set -e; for package in $$(go list $(GO_PACKAGES)); do \
+		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+			echo "$$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+# ------------------------------------------------------------------ measurements
+
+bench: ## Go benchmarks, ten runs each, for benchstat
+	go test -run '^$$' -bench . -count 10 $(GO_PACKAGES)
+
+bench-tables: build ## tables against pandas, pyarrow, polars, numpy and TensorDataset (ARGS="--quick")
+	$(BIN)/python -m benchmarks.tables $(ARGS)
+
+# ------------------------------------------------------------------ one definition of clean
+
+PYTHON_CFLAGS = -I$(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
+
+lint: setup ## gofmt, vet, staticcheck, ruff, mypy
+	@unformatted=$$(gofmt -l gofast pybind examples benchmarks); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }
+	go vet ./...
+	go vet -tags purego ./...
+	CGO_CFLAGS="$(PYTHON_CFLAGS)" go vet -tags python ./pybind/...
+	go tool staticcheck ./...
+	go tool staticcheck -tags purego ./...
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup ## let gofmt and ruff write
+	gofmt -w gofast pybind examples benchmarks
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+stub: setup ## write python/gofast/_native.pyi from the exports of package pybind
+	$(BIN)/python pybind/build_native.py --stub
+
+# ------------------------------------------------------------------ the rest
+
+demo: build ## train a small CNN on real digits, before and after
+	$(BIN)/python examples/demo.py
+
+clean: ## remove what was built (the environments .venv* stay)
+	rm -rf build dist pybind/build python/gofast/_native.abi3.so python/*.egg-info \
+		.pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/results/*.tmp
+	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +

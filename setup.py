@@ -1,14 +1,26 @@
 """The native part of the build; everything else is said in pyproject.toml."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
+
+
+class BuildPython(build_py):
+    """Starts from an empty folder: setuptools would ship modules that an earlier build left in build/lib."""
+
+    def run(self) -> None:
+        """Copies the sources."""
+        if not self.editable_mode:
+            shutil.rmtree(Path(self.build_lib, "gofast"), ignore_errors=True)
+        super().run()
 
 
 class BuildNative(build_ext):
@@ -19,7 +31,7 @@ class BuildNative(build_ext):
         target = Path(self.get_ext_fullpath(ext.name))
         script = HERE / "pybind" / "build_native.py"
         if subprocess.run([sys.executable, str(script), "--out", str(target.parent)]).returncode != 0:
-            raise SystemExit("gofast was not built; the sentence above says why")
+            raise SystemExit(1)  # the script has said why in one sentence
 
 
 version = re.search(r'^const Version = "(.*)"$', (HERE / "gofast" / "doc.go").read_text(), re.MULTILINE)
@@ -29,5 +41,6 @@ if version is None:
 setup(
     version=version[1],
     ext_modules=[Extension("gofast._native", sources=[], py_limited_api=True)],
-    cmdclass={"build_ext": BuildNative},
+    cmdclass={"build_py": BuildPython, "build_ext": BuildNative},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

@@ -1,8 +1,8 @@
 """Builds gofast's one native module, _native.abi3.so, from the Go package beside this file.
 
-gopy generates the glue for every export of package pybind; the glue is edited so that one library serves every
-CPython >= 3.10; cgo and the Go linker make the library. Nothing but the standard library and PyBindGen is imported,
-because pip runs this file in an otherwise empty environment.
+gopy generates the glue for every export of package pybind; the glue is edited so that one library serves
+every CPython >= 3.10; cgo and the Go linker make the library. Only the standard library and PyBindGen are
+needed, because pip runs this file in an otherwise empty environment.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "pybind" / "build"
-# The go command skips folders whose name begins with an underscore: `go vet ./...` must not need Python's headers.
+# The go command skips folders that begin with an underscore: `go vet ./...` must not need Python's headers.
 GENERATED = WORK / "_native"
 LIBRARY = "_native.abi3.so"
 PACKAGE = ROOT / "python" / "gofast"
@@ -48,16 +48,19 @@ def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = Non
 
 def check_go() -> str:
     """Go's version, which must be new enough."""
-    hint = "install it from https://go.dev/dl or use a wheel"
+    need, hint = (
+        "gofast needs Go >= 1.26 to build from source",
+        "install it from https://go.dev/dl or use a wheel",
+    )
     if shutil.which("go") is None:
-        raise BuildError(f"gofast needs Go >= 1.26 to build from source: {hint}")
+        raise BuildError(f"{need}: {hint}")
     try:
         version = run("go", "env", "GOVERSION").strip()
     except BuildError as error:
-        raise BuildError(f"gofast needs Go >= 1.26 to build from source, this one refuses go.mod: {hint} ({error})") from None
+        raise BuildError(f"{need} and this one refuses go.mod: {hint} ({error})") from None
     found = re.match(r"go(\d+)\.(\d+)", version)
     if found is None or (int(found[1]), int(found[2])) < GO_VERSION:
-        raise BuildError(f"gofast needs Go >= 1.26 to build from source and found {version}: {hint}")
+        raise BuildError(f"{need} and found {version}: {hint}")
     return version
 
 
@@ -86,7 +89,9 @@ def check_headers() -> str:
 def check_pybindgen() -> None:
     """PyBindGen, which gopy's output imports."""
     if importlib.util.find_spec("pybindgen") is None:
-        raise BuildError("gofast needs PyBindGen to build from source: pip install pybindgen==0.22.1, or use a wheel")
+        raise BuildError(
+            "gofast needs PyBindGen to build from source: pip install pybindgen==0.22.1, or use a wheel"
+        )
 
 
 # ---------------------------------------------------------------- what the library is made of
@@ -97,7 +102,11 @@ def sources() -> list[Path]:
     files = [ROOT / "go.mod", ROOT / "go.sum", Path(__file__).resolve()]
     for folder in (ROOT / "gofast", ROOT / "pybind"):
         for path in folder.rglob("*"):
-            if path.suffix in (".go", ".c", ".h") and not path.name.endswith("_test.go") and WORK not in path.parents:
+            if (
+                path.suffix in (".go", ".c", ".h")
+                and not path.name.endswith("_test.go")
+                and WORK not in path.parents
+            ):
                 files.append(path)
     return sorted(files)
 
@@ -127,7 +136,9 @@ def edit(text: str, pattern: str, replacement: str, what: str) -> str:
     """Replaces the one place that matches; gopy's output has changed when there is none."""
     text, count = re.subn(pattern, lambda _: replacement, text, count=1, flags=re.DOTALL | re.MULTILINE)
     if count == 0:
-        raise BuildError(f"gopy's output changed: found nothing to edit for {what!r} (see pybind/build_native.py)")
+        raise BuildError(
+            f"gopy's output changed: found nothing to edit for {what!r} (see pybind/build_native.py)"
+        )
     return text
 
 
@@ -143,19 +154,23 @@ GO_PREAMBLE = """#cgo CFLAGS: -Wall
 def edit_go(text: str) -> str:
     """native.go with only what the exports of package pybind need.
 
-    gopy adds handles, complex numbers and 17 slice types. They need symbols outside the limited API, and its bytes()
-    of an empty slice aborts the process; our border has only numbers and strings.
+    gopy adds handles, complex numbers and 17 slice types. They need symbols outside the limited API, and
+    its bytes() of an empty slice aborts the process; our border has only numbers and strings.
     """
     text = edit(text, r"^#cgo CFLAGS:.*?^\*/\n", GO_PREAMBLE, "the C preamble")
     text = edit(text, r'^\t"github.com/go-python/gopy/gopyh"[^\n]*$', '\t"unsafe"', "the handle import")
-    text = edit(text, r"^// initialization functions.*?(?=^// ---- Package: pybind ---)", "", "handles and slices")
+    text = edit(
+        text, r"^// initialization functions.*?(?=^// ---- Package: pybind ---)", "", "handles and slices"
+    )
     head, *functions = re.split(r"(?=^//export )", text, flags=re.MULTILINE)
     return head + "".join(sorted(functions))  # gopy's order changes from run to run
 
 
 def edit_script(text: str) -> str:
     """build.py, gopy's description of the exports for PyBindGen, without the exports that were cut."""
-    text = edit(text, r"^mod\.add_function\('GoPyInit'.*?\n(?=[^\n]*'pybind_)", "", "handle and slice functions")
+    text = edit(
+        text, r"^mod\.add_function\('GoPyInit'.*?\n(?=[^\n]*'pybind_)", "", "handle and slice functions"
+    )
     lines = text.splitlines(keepends=True)
     calls = [i for i, line in enumerate(lines) if "'pybind_" in line]
     for i, call in zip(calls, sorted(lines[i] for i in calls), strict=True):
@@ -175,9 +190,19 @@ def generate(include: str, env: dict[str, str]) -> None:
     tools = WORK / "bin"
     run("go", "build", "-o", tools / "gopy", "github.com/go-python/gopy")
     output = GENERATED.relative_to(ROOT)
-    run(tools / "gopy", "gen", f"-vm={sys.executable}", f"-output={output}", "-name=native", "-no-make=true", "./pybind")
+    run(
+        tools / "gopy",
+        "gen",
+        f"-vm={sys.executable}",
+        f"-output={output}",
+        "-name=native",
+        "-no-make=true",
+        "./pybind",
+    )
     for name in ("__init__.py", "go.py", "pybind.py"):
-        (GENERATED / name).unlink(missing_ok=True)  # gopy's wrappers change the working directory of the process
+        (GENERATED / name).unlink(
+            missing_ok=True
+        )  # gopy's wrappers change the working directory of the process
 
     native_go, script = GENERATED / "native.go", GENERATED / "build.py"
     native_go.write_text(edit_go(native_go.read_text()))
@@ -218,7 +243,11 @@ def build(out: Path, debug: bool = False, force: bool = False) -> bool:
     target = out / LIBRARY
 
     env = {**os.environ, "CGO_ENABLED": "1"}
-    env["CGO_CFLAGS"] = f"{env.get('CGO_CFLAGS', '-O2 -g')} -I{include} -DPy_LIMITED_API={LIMITED_API}"
+    # Package capsule includes C headers of other packages, which the go command does not watch: their hash in
+    # the flags makes it compile capsule again when one changes.
+    headers = digest([path for path in sources() if path.suffix == ".h"])[:16]
+    flags = env.get("CGO_CFLAGS", "-O2 -g")
+    env["CGO_CFLAGS"] = f"{flags} -I{include} -DPy_LIMITED_API={LIMITED_API} -DGOFAST_HEADERS=0x{headers}"
     env["CC"] = compiler
     fresh = stamps.get("built") == built and library.is_file() and not force
     if not fresh:
@@ -252,9 +281,12 @@ def stub_lines() -> Iterator[str]:
     for name, signature in sorted(exports().items()):
         found = re.fullmatch(r"\((.*?)\) (?:\((?:\w+ )?(\w+), (?:err )?error\)|(\w+))", signature)
         if found is None:
-            raise BuildError(f"pybind.{name} has a form that gopy gets wrong, give it one value or (value, error): {signature}")
+            raise BuildError(
+                f"pybind.{name} must give one value or (value, error), gopy gets this wrong: {signature}"
+            )
         groups = [group.split() for group in found[1].split(", ")] if found[1] else []
-        parameters, kind = [], ""
+        parameters: list[str] = []
+        kind = ""
         for group in reversed(groups):  # Go writes `a, b int`: the type stands with the last
             kind = group[1] if len(group) == 2 else kind
             parameters.insert(0, f"{group[0]}: {PYTHON_TYPES[kind]}")
@@ -264,7 +296,9 @@ def stub_lines() -> Iterator[str]:
 def main() -> int:
     """The command line; `make build` calls it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=PACKAGE, help="folder that gets the library (default: the package)")
+    parser.add_argument(
+        "--out", type=Path, default=PACKAGE, help="folder for the library (default: the package)"
+    )
     parser.add_argument("--debug", action="store_true", help="keep symbols, for gdb")
     parser.add_argument("--force", action="store_true", help="build even when nothing changed")
     parser.add_argument("--stub", action="store_true", help="only write _native.pyi")
