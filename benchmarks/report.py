@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks import data, figures
 
 ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
 START, END = "<!-- bench:tables -->", "<!-- /bench:tables -->"
 PACKAGES = ("torch", "numpy", "pandas", "pyarrow", "polars")
@@ -162,13 +163,18 @@ def readme_table(stored: dict[str, Any], source: str) -> str:
     return "\n".join(lines)
 
 
-def write_readme(stored: dict[str, Any], source: str, readme: Path) -> None:
-    """Puts the table between README's markers; both have to be there."""
+def around_table(readme: Path) -> tuple[str, str]:
+    """README's text before and after the table; both markers have to be there."""
     old = readme.read_text(encoding="utf-8")
     if old.count(START) != 1 or old.count(END) != 1 or old.index(START) > old.index(END):
         raise SystemExit(f"{readme.name} needs one {START} and after it one {END}")
     head, rest = old.split(START)
-    tail = rest.split(END)[1]
+    return head, rest.split(END)[1]
+
+
+def write_readme(stored: dict[str, Any], source: str, readme: Path) -> None:
+    """Puts the table between README's markers."""
+    head, tail = around_table(readme)
     readme.write_text(f"{head}{START}\n{readme_table(stored, source)}\n{END}{tail}", encoding="utf-8")
 
 
@@ -178,7 +184,7 @@ def publish(path: Path) -> None:
 
     stored = json.loads(path.read_text(encoding="utf-8"))
     plot.write(stored, path.with_suffix(".svg"))
-    write_readme(stored, path.name, ROOT / "README.md")
+    write_readme(stored, path.name, README)
 
 
 if __name__ == "__main__":

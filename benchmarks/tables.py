@@ -147,6 +147,9 @@ def main() -> None:
     """Measures, then writes the JSON, the plot and README's table."""
     options = arguments()
     rows, rounds = (10_000, 2) if options.quick else (60_000, options.rounds)
+    partial = options.quick or options.only or options.peers
+    if options.output is None and not partial:
+        report.around_table(report.README)  # a README without its markers is said before minutes of measuring
     files = data.prepare(options.csv, options.parquet, rows)
     run = Run(files, rounds, options.peers)
     steps: dict[str, Callable[[], None]] = {
@@ -160,7 +163,6 @@ def main() -> None:
     }
     for section in options.only or SECTIONS:
         steps[section]()
-    partial = options.quick or options.only or options.peers
     result = report.result(run.measured, run.growths, files, rounds)
     target = options.output or (data.CACHE / "partial.json" if partial else report.standard_path(result))
     report.save(result, target)
