@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,12 +21,15 @@ class Client:
     """One measuring process. It has imported torch when the constructor returns."""
 
     def __init__(self) -> None:
+        # An installed package has its byte code; a checkout gets it at its first import, unless forbidden.
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
+            env=environment,
         )
         self.versions = self._answer("start")
 

@@ -30,7 +30,11 @@ def test_ratios_and_limits() -> None:
         row["section"]: row
         for row in figures.table(
             {
-                "parquet": {"pandas": [0.9, 0.35, 0.35], "polars": [0.4, 0.4, 0.4], "gofast": [0.1, 0.1, 0.5]},
+                "parquet": {
+                    "pandas": [0.9, 0.35, 0.35],
+                    "polars": [0.4, 0.4, 0.4],
+                    "gofast": [0.1, 0.1, 0.5],
+                },
                 "epoch 16 plain": {"vectorised": [0.2]},
                 "epoch 16 own loader": {"indexing": [0.01], "gofast": [0.1]},
                 "import": {"gofast": [0.02]},

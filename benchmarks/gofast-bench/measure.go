@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/batch"
+	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/transform"
+	"gonum.org/v1/gonum/stat"
+)
+
+// report is what a run found.
+type report struct {
+	Version string   `json:"version"`
+	CPUs    int      `json:"cpus"`
+	Paths   []string `json:"paths"`
+	Rows    int64    `json:"rows"`
+	Width   int      `json:"features"`
+	Stored  string   `json:"stored_as"`
+	Batch   int      `json:"batch"`
+	Epochs  int      `json:"epochs"`
+	Shuffle bool     `json:"shuffle"`
+	Seed    uint64   `json:"seed"`
+	OpenS   float64  `json:"open_seconds"`
+	Runs    []run    `json:"runs"`
+}
+
+// run is one number of threads. Seconds are of whole epochs.
+type run struct {
+	Threads   int       `json:"threads"`
+	RowsPerS  float64   `json:"rows_per_second"` // of the median epoch
+	Median    float64   `json:"median_seconds"`
+	Quartiles []float64 `json:"quartile_seconds"` // first and third: the spread
+	Seconds   []float64 `json:"seconds"`
+}
+
+// measure opens the table once and times its epochs, with the thread counts
+// interleaved, so that a slow moment of the machine falls on all of them.
+func measure(ctx context.Context, c config, progress io.Writer) (*report, error) {
+	paths, err := source.Expand(c.paths)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	table, err := gofast.OpenTable(ctx, paths,
+		gofast.TableOptions{Label: []gofast.ColumnRef{{Name: c.label}}, LabelOptional: true, Threads: slices.Max(c.threads)},
+		transform.Table{Scale: transform.ScaleAuto})
+	if err != nil {
+		return nil, err
+	}
+	defer table.Close()
+	r := &report{
+		Version: gofast.Version, CPUs: runtime.NumCPU(), Paths: paths, Rows: table.Rows, Width: table.Width, Stored: table.Type,
+		Batch: c.batch, Epochs: c.epochs, Shuffle: c.shuffle, Seed: c.seed, OpenS: time.Since(start).Seconds(),
+	}
+	engines := make([]*gofast.Engine, len(c.threads))
+	for i, n := range c.threads {
+		engines[i] = gofast.NewEngine(n)
+		defer engines[i].Close()
+		r.Runs = append(r.Runs, run{Threads: n})
+	}
+	for epoch := range c.epochs + 1 { // the first warms up
+		for i, engine := range engines {
+			seconds, err := oneEpoch(ctx, engine, table, c, uint64(epoch))
+			if err != nil {
+				return nil, err
+			}
+			if epoch > 0 {
+				r.Runs[i].Seconds = append(r.Runs[i].Seconds, seconds)
+			}
+		}
+		fmt.Fprintf(progress, "\repoch %d of %d", epoch, c.epochs)
+	}
+	fmt.Fprintln(progress)
+	for i := range r.Runs {
+		r.Runs[i].summarise(r.Rows)
+	}
+	return r, nil
+}
+
+func oneEpoch(ctx context.Context, engine *gofast.Engine, table *gofast.Table, c config, epoch uint64) (float64, error) {
+	start := time.Now()
+	order := batch.Sequential(table.Rows)
+	if c.shuffle {
+		order = batch.Shuffled(table.Rows, c.seed, epoch)
+	}
+	var rows int64
+	for b, err := range engine.Batches(ctx, table, order, c.batch) {
+		if err != nil {
+			return 0, err
+		}
+		rows += int64(b.Rows)
+	}
+	if rows != table.Rows {
+		return 0, fmt.Errorf("an epoch gave %d rows of %d", rows, table.Rows)
+	}
+	return time.Since(start).Seconds(), nil
+}
+
+func (r *run) summarise(rows int64) {
+	sorted := slices.Sorted(slices.Values(r.Seconds))
+	r.Median = stat.Quantile(0.5, stat.LinInterp, sorted, nil)
+	r.Quartiles = []float64{stat.Quantile(0.25, stat.LinInterp, sorted, nil), stat.Quantile(0.75, stat.LinInterp, sorted, nil)}
+	r.RowsPerS = float64(rows) / r.Median
+}
