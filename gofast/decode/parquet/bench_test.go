@@ -1,0 +1,78 @@
+package parquet
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/source"
+)
+
+// trainFile is the real table where GOFAST_TEST_DATA is set.
+func trainFile(tb testing.TB) string {
+	root := os.Getenv("GOFAST_TEST_DATA")
+	if root == "" {
+		tb.Skip("set GOFAST_TEST_DATA to the folder of test data")
+	}
+	return filepath.Join(root, "mnist", "train.parquet")
+}
+
+// openPath opens a file as the table does.
+func openPath(path string, opts decode.Options) (decode.Reader, error) {
+	f, err := source.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := Open(f, opts)
+	if err != nil {
+		f.Close()
+	}
+	return r, err
+}
+
+// pixelsAndLabel selects the first column as the label and the rest as features.
+func pixelsAndLabel(columns int) decode.Selection {
+	sel := decode.Selection{Labels: []int{0}}
+	for i := 1; i < columns; i++ {
+		sel.Features = append(sel.Features, i)
+	}
+	return sel
+}
+
+// BenchmarkTrainParquet opens and decodes the table into fresh pages, as a
+// training script does once.
+func BenchmarkTrainParquet(b *testing.B) {
+	path := trainFile(b)
+	b.SetBytes(60000 * 785)
+	for b.Loop() {
+		r, err := openPath(path, decode.Options{Threads: runtime.GOMAXPROCS(0)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		rows, _ := r.Rows()
+		sel := pixelsAndLabel(len(r.Columns()))
+		width := len(sel.Features)
+		memory, err := syscall.Mmap(-1, 0, int(rows)*width, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n, err := r.Decode(context.Background(), sel, decode.Target{
+			Features: decode.Matrix{Data: memory, Type: decode.Uint8, Width: width},
+			Labels:   make([]byte, 8*rows),
+			Kinds:    []decode.LabelKind{decode.IntLabel},
+		})
+		if err != nil || n != rows {
+			b.Fatal(n, err)
+		}
+		r.Close()
+		b.StopTimer()
+		if err := syscall.Munmap(memory); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+}

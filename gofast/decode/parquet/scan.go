@@ -1,0 +1,156 @@
+package parquet
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"github.com/gofast-org/gofast/gofast/decode"
+)
+
+// Range implements decode.Reader: the same walk as Decode's, into the widest
+// type of the column, page by page.
+func (r *Reader) Range(ctx context.Context, sel decode.Selection) (features decode.Range, labels []decode.Range, err error) {
+	featureColumns, err := r.use(sel.Features, false)
+	if err != nil {
+		return features, nil, err
+	}
+	labelColumns, err := r.use(sel.Labels, true)
+	if err != nil {
+		return features, nil, err
+	}
+	labels = make([]decode.Range, len(labelColumns))
+	// What the schema says holds for a column without rows, too.
+	for _, c := range featureColumns {
+		features.Float = features.Float || c.kind.isFloat()
+	}
+	for i, c := range labelColumns {
+		labels[i] = decode.Range{Float: c.kind.isFloat(), Text: c.Text}
+	}
+	var mu sync.Mutex
+	err = r.each(ctx, r.jobs(featureColumns, labelColumns, 1), func(ctx context.Context, w *worker, j *job) error {
+		windows, err := w.windows(j)
+		if err != nil {
+			return err
+		}
+		for i, o := range j.outputs {
+			fill := sel.Fill
+			if j.label {
+				fill = nil
+			}
+			seen, err := w.scan(ctx, o.c, j, window(windows, i), fill)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			if j.label {
+				labels[o.at].Merge(seen)
+			} else {
+				features.Merge(seen)
+			}
+			mu.Unlock()
+		}
+		return nil
+	})
+	return features, labels, err
+}
+
+// scan looks at one chunk.
+func (w *worker) scan(ctx context.Context, c *column, j *job, window []byte, fill *float64) (decode.Range, error) {
+	switch {
+	case c.Text:
+		return decode.Range{Text: true}, w.scanText(ctx, c, j, window)
+	case c.kind.isFloat():
+		return scanAs[float64](ctx, w, c, j, window, fill)
+	default:
+		return scanAs[int64](ctx, w, c, j, window, fill)
+	}
+}
+
+// scanText looks for nulls, the only thing that a text label can fail by here.
+func (w *worker) scanText(ctx context.Context, c *column, j *job, window []byte) error {
+	none := missing[int64]{label: true}
+	return w.walk(ctx, c, j.group, window, func(v *values, _ int64) error {
+		if v.present < v.count {
+			return none.note(v, firstNull(v), "null")
+		}
+		return nil
+	})
+}
+
+func scanAs[T int64 | float64](ctx context.Context, w *worker, c *column, j *job, window []byte, fill *float64) (decode.Range, error) {
+	d, err := newNumbers[T](w, c, fill, j.label)
+	if err != nil {
+		return decode.Range{}, err
+	}
+	// Whether the fill value fits is asked of the type that is chosen later.
+	d.missing.fits = true
+	if d.isFloat {
+		d.missing.value = T(math.NaN()) // stays NaN, which extent ignores
+	}
+	seen := &extent[T]{}
+	if c.Shape != nil {
+		err = walkVector(ctx, w, d, j.group, window, seen)
+	} else {
+		err = w.walk(ctx, c, j.group, window, func(v *values, first int64) error {
+			cells, err := cellsOf[T](w, &w.cells, v.present)
+			if err != nil {
+				return err
+			}
+			if err := d.dense(v, cells); err != nil {
+				return v.atValue(err)
+			}
+			if err := d.replaceNaN(v, cells); err != nil {
+				return err
+			}
+			seen.put(first, cells)
+			if v.defs != nil {
+				return d.missing.note(v, firstNull(v), "null")
+			}
+			return nil
+		})
+	}
+	if d.missing.used && fill != nil {
+		noteFill(&seen.Range, *fill)
+	}
+	return seen.Range, err
+}
+
+// noteFill adds the fill value, which becomes part of the table.
+func noteFill(r *decode.Range, fill float64) {
+	switch {
+	case fill != fill:
+		r.Float = true
+	case fill == math.Trunc(fill) && fill >= -1<<63 && fill < 1<<63:
+		r.Int(int64(fill))
+	default:
+		r.Real(fill)
+	}
+}
+
+// extent is the sink that keeps the smallest and largest value.
+type extent[T int64 | float64] struct {
+	decode.Range
+}
+
+func (e *extent[T]) put(_ int64, cells []T) {
+	switch cells := any(cells).(type) {
+	case []int64:
+		if len(cells) > 0 {
+			low, high := cells[0], cells[0]
+			for _, x := range cells {
+				low, high = min(low, x), max(high, x)
+			}
+			e.Int(low)
+			e.Int(high)
+		}
+	case []float64:
+		for _, x := range cells {
+			if x == x {
+				e.Real(x)
+			}
+		}
+	}
+}
+
+func (e *extent[T]) blank(int64, int) {}
