@@ -57,7 +57,8 @@ def check_go() -> str:
     try:
         version = run("go", "env", "GOVERSION").strip()
     except BuildError as error:
-        raise BuildError(f"{need} and this one refuses go.mod: {hint} ({error})") from None
+        said = " ".join(str(error).splitlines()[1:])
+        raise BuildError(f"{need} and this one refuses go.mod: {hint} ({said})") from None
     found = re.match(r"go(\d+)\.(\d+)", version)
     if found is None or (int(found[1]), int(found[2])) < GO_VERSION:
         raise BuildError(f"{need} and found {version}: {hint}")
@@ -163,7 +164,7 @@ def edit_go(text: str) -> str:
         text, r"^// initialization functions.*?(?=^// ---- Package: pybind ---)", "", "handles and slices"
     )
     head, *functions = re.split(r"(?=^//export )", text, flags=re.MULTILINE)
-    return head + "".join(sorted(functions))  # gopy's order changes from run to run
+    return head + "\n\n".join(sorted(f.rstrip() for f in functions)) + "\n"  # gopy's order is not stable
 
 
 def edit_script(text: str) -> str:

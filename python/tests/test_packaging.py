@@ -1,0 +1,225 @@
+"""The native build and the wheel: what is in them, where they work, what they say when a tool is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from gofast import _engine
+from wheel_matrix import find_python, without_tools
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILDER = ROOT / "pybind" / "build_native.py"
+SMOKE = Path(__file__).with_name("wheel_smoke.py")
+
+
+def load_builder() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("build_native", BUILDER)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+builder = load_builder()
+
+
+# ---------------------------------------------------------------- the stub and the version
+
+
+def test_stub_is_what_the_exports_give() -> None:
+    stub = (ROOT / "python" / "gofast" / "_native.pyi").read_text()
+    assert stub == "\n".join(builder.stub_lines()) + "\n", "run `make stub`"
+
+
+def test_stub_names_what_the_library_has() -> None:
+    names = {name for name in dir(_engine.native()) if not name.startswith("__")}
+    assert names == {f"pybind_{name}" for name in builder.exports()}
+
+
+def test_one_version() -> None:
+    import gofast
+
+    assert _engine.native().pybind_Version() == gofast.__version__
+
+
+# ---------------------------------------------------------------- the edits of gopy's output
+
+
+@pytest.mark.parametrize("edit", ["edit_go", "edit_script", "edit_c"])
+def test_edit_that_finds_nothing_fails(edit: str) -> None:
+    edited = {"edit_go": "native.go", "edit_script": "build.py", "edit_c": "native.c"}[edit]
+    text = (builder.GENERATED / edited).read_text()
+    with pytest.raises(builder.BuildError, match=r"gopy's output changed: found nothing to edit for"):
+        getattr(builder, edit)(text)  # edited once already
+
+
+def test_only_our_exports_are_left() -> None:
+    exports = re.findall(r"^//export (\w+)$", (builder.GENERATED / "native.go").read_text(), re.MULTILINE)
+    assert exports == sorted(f"pybind_{name}" for name in builder.exports())
+
+
+# ---------------------------------------------------------------- one sentence that says what to install
+
+
+def say_what_is_missing(tmp_path: Path, tools: dict[str, str], python: str = sys.executable) -> str:
+    """What the builder prints when PATH has only these tools: name -> script, or "" for the real one."""
+    for name, script in tools.items():
+        if script:
+            (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+            (tmp_path / name).chmod(0o755)
+        else:
+            real = shutil.which(name)
+            assert real is not None
+            (tmp_path / name).symlink_to(real)
+    env = {"PATH": str(tmp_path), "HOME": str(tmp_path), "GOFLAGS": "-mod=mod"}
+    out = tmp_path / "out"
+    done = subprocess.run([python, str(BUILDER), "--out", str(out)], env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stdout == "" and not out.exists()
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+def test_without_go(tmp_path: Path) -> None:
+    said = say_what_is_missing(tmp_path, {})
+    assert (
+        said
+        == "gofast needs Go >= 1.26 to build from source: install it from https://go.dev/dl or use a wheel"
+    )
+
+
+def test_with_an_old_go(tmp_path: Path) -> None:
+    said = say_what_is_missing(tmp_path, {"go": "echo go1.22.5"})
+    assert "needs Go >= 1.26" in said and "go1.22.5" in said
+
+
+def test_with_a_go_that_refuses_the_module(tmp_path: Path) -> None:
+    said = say_what_is_missing(tmp_path, {"go": "echo 'go: go.mod requires go >= 1.26.0' >&2; exit 1"})
+    assert "needs Go >= 1.26" in said and "go.mod requires go >= 1.26.0" in said
+
+
+def test_without_a_compiler(tmp_path: Path) -> None:
+    said = say_what_is_missing(tmp_path, {"go": ""})
+    assert "needs a C compiler" in said and "apt install gcc" in said
+
+
+def test_without_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(builder.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
+    with pytest.raises(builder.BuildError, match=r"^gofast needs Python's C headers .* python3-dev"):
+        builder.check_headers()
+
+
+def test_without_pybindgen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(builder.BuildError, match=r"^gofast needs PyBindGen .* pip install pybindgen"):
+        builder.check_pybindgen()
+
+
+# ---------------------------------------------------------------- the wheel, made from the sdist
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel made by pip from the sdist, as for a user who has only that."""
+    folder = tmp_path_factory.mktemp("dist")
+    make = f"from setuptools import build_meta; build_meta.build_sdist({str(folder)!r})"
+    tree = folder / "tree"  # setuptools writes an egg-info folder beside the sources
+    elsewhere = (".*", "build", "dist", "benchmarks", "examples", "__pycache__")
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*elsewhere))
+    subprocess.run([sys.executable, "-c", make], cwd=tree, check=True, capture_output=True)
+    shutil.rmtree(tree)
+    (sdist,) = folder.glob("gofast-*.tar.gz")
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        str(folder),
+        str(sdist),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.mark.timeout(300)  # the first test to ask waits for the wheel
+def test_wheel_name(wheel: Path) -> None:
+    assert re.fullmatch(r"gofast-\d+\.\d+\.\d+-cp310-abi3-linux_\w+\.whl", wheel.name)
+
+
+def test_wheel_contents(wheel: Path) -> None:
+    package = ROOT / "python" / "gofast"
+    wanted = {f"gofast/{path.name}" for path in package.iterdir() if path.suffix in (".py", ".pyi")}
+    wanted |= {"gofast/py.typed", "gofast/_native.abi3.so"}
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name for name in names if ".dist-info/" not in name} == wanted
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_wheel_metadata(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    lines = archive.read(name).decode().splitlines()
+    assert "Requires-Python: >=3.10" in lines
+    needed = [line.removeprefix("Requires-Dist: ") for line in lines if line.startswith("Requires-Dist: ")]
+    assert needed == ["torch>=2.4", "numpy", "pillow", 'tqdm; extra == "progress"']
+
+
+@pytest.fixture(scope="module")
+def unpacked(wheel: Path) -> Path:
+    folder = wheel.parent / "unpacked"
+    zipfile.ZipFile(wheel).extractall(folder)
+    return folder / "gofast"
+
+
+def test_library_needs_only_libc(unpacked: Path) -> None:
+    library = unpacked / "_native.abi3.so"
+    done = subprocess.run(["readelf", "-d", str(library)], check=True, capture_output=True, text=True)
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", done.stdout)
+    assert set(needed) <= {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}, needed
+    built_in = f"{tempfile.gettempdir()}/pip-".encode()  # pip unpacks the sdist there
+    for path in (built_in, sysconfig.get_paths()["include"].encode(), str(Path.home()).encode() + b"/"):
+        assert path not in library.read_bytes(), "the library names a folder of the machine that built it"
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13", "3.14"])
+def test_library_loads_everywhere(unpacked: Path, version: str) -> None:
+    python = find_python(version)
+    if python is None:
+        pytest.skip(f"Python {version} is not on this machine")
+    program = "import _native; print(_native.pybind_Version())"
+    done = subprocess.run([str(python), "-c", program], cwd=unpacked, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, _engine.native().pybind_Version()), done.stderr
+
+
+@pytest.mark.timeout(300)  # three start methods, and each worker imports torch
+def test_wheel_works_without_tools(wheel: Path, tmp_path: Path) -> None:
+    """In a fresh environment that borrows torch and its kin; `make test-wheel` does it on other Pythons."""
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--no-deps", str(wheel)], check=True)
+    (site,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+    borrowed = Path(pytest.__file__).parents[1]  # appended to the path: what the wheel brought comes first
+    (site / "borrowed.pth").write_text(f"{borrowed}\n")
+    with without_tools() as env:
+        done = subprocess.run(
+            [str(python), str(SMOKE)], cwd=tmp_path, env=env, capture_output=True, text=True
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert str(site) in done.stdout.splitlines()[0]
