@@ -1,0 +1,51 @@
+// Command go_only reads a table and walks over it in shuffled batches, from Go
+// alone: the core knows nothing of Python.
+//
+//	go run ./examples/go_only examples/data/digits.parquet
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/batch"
+	"github.com/gofast-org/gofast/gofast/transform"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		log.Fatal("usage: go_only FILE...")
+	}
+	ctx := context.Background()
+	start := time.Now()
+	table, err := gofast.OpenTable(ctx, os.Args[1:],
+		gofast.TableOptions{Label: []gofast.ColumnRef{{Name: "label"}}, LabelOptional: true},
+		transform.Table{Scale: transform.ScaleAuto})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer table.Close()
+	fmt.Printf("%d rows of %d features, stored as %s, opened in %v\n", table.Rows, table.Width, table.Type, time.Since(start).Round(time.Microsecond))
+
+	engine := gofast.NewEngine(0)
+	defer engine.Close()
+	for epoch := range uint64(3) {
+		start, batches, sum := time.Now(), 0, 0.0
+		order := batch.Shuffled(table.Rows, 0, epoch)
+		for b, err := range engine.Batches(ctx, table, order, 512) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			batches++
+			for _, v := range b.Float32() {
+				sum += float64(v)
+			}
+		}
+		mean := sum / float64(table.Rows) / float64(table.Width)
+		fmt.Printf("epoch %d: %d batches, mean feature %.4f, %v\n", epoch, batches, mean, time.Since(start).Round(time.Microsecond))
+	}
+}

@@ -1,0 +1,193 @@
+package gofast
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/batch"
+	"github.com/gofast-org/gofast/gofast/buffer"
+	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/transform"
+	"golang.org/x/sys/unix"
+)
+
+// Table is a decoded table with its transform, for Go callers. Close it when no
+// iteration over it is running.
+type Table struct {
+	Schema
+	data    []byte
+	program transform.Program
+	view    batch.View
+}
+
+// OpenTable decodes the files into memory and compiles the transform. Where
+// t.Label is empty the labels leave as they are stored: int64, or float32 when
+// one of them is a float.
+func OpenTable(ctx context.Context, paths []string, options TableOptions, t transform.Table) (*Table, error) {
+	fd, schema, err := DecodeTable(ctx, paths, options)
+	if err != nil {
+		return nil, err
+	}
+	data, err := unix.Mmap(fd, 0, int(schema.Size), unix.PROT_READ, unix.MAP_SHARED)
+	unix.Close(fd)
+	if err != nil {
+		return nil, errs.New(errs.ErrRead, "open", "cannot map the decoded table").Because(err)
+	}
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(data)))
+	stored := transform.Stored{
+		Features: base + uintptr(schema.FeaturesOffset),
+		Labels:   base + uintptr(schema.LabelsOffset),
+		Rows:     schema.Rows, Width: schema.Width, Type: decode.TypeNamed(schema.Type), Bool: schema.Bool,
+	}
+	for _, kind := range schema.LabelKinds {
+		stored.LabelFloat = append(stored.LabelFloat, kind == "float")
+	}
+	if t.Label == "" && len(schema.LabelKinds) > 0 {
+		t.Label = "int64"
+		if slices.Contains(schema.LabelKinds, "float") {
+			t.Label = "float32"
+		}
+	}
+	if t.Shape == nil {
+		t.Shape = schema.Shape
+	}
+	table := &Table{Schema: schema, data: data}
+	program, out, err := t.Compile(stored)
+	if err != nil {
+		table.Close()
+		return nil, err
+	}
+	table.program = program
+	if table.view, err = batch.NewView([]batch.Part{{Program: program, Out: out, Rows: schema.Rows}}, 0, 0, t.Shape); err != nil {
+		table.Close()
+		return nil, err
+	}
+	return table, nil
+}
+
+// Close releases the table's memory.
+func (t *Table) Close() {
+	if t.view != (batch.View{}) {
+		t.view.Free()
+		t.view = batch.View{}
+	}
+	if t.program != (transform.Program{}) {
+		t.program.Free()
+		t.program = transform.Program{}
+	}
+	if t.data != nil {
+		_ = unix.Munmap(t.data) // cannot fail for a mapping of ours
+		t.data = nil
+	}
+}
+
+// Batch is a finished batch: valid until the iteration moves on.
+type Batch struct {
+	Rows     int
+	Features []byte // Rows x the output row, in the machine's byte order
+	Labels   []byte // Rows x the output label
+}
+
+// Float32 views the features of a float32 batch.
+func (b Batch) Float32() []float32 { return view[float32](b.Features) }
+
+// Int64Labels views int64 labels.
+func (b Batch) Int64Labels() []int64 { return view[int64](b.Labels) }
+
+func view[T any](data []byte) []T {
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(zero)))
+}
+
+// lookAhead is the number of batches in flight of Batches.
+const lookAhead = 4
+
+// Batches iterates over the rows of order in batches of batchRows, filling a few
+// batches ahead. Breaking out of the loop cancels what is in flight.
+func (e *Engine) Batches(ctx context.Context, t *Table, order []int64, batchRows int) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		if batchRows < 1 {
+			yield(Batch{}, errs.New(errs.ErrConfig, "batches", fmt.Sprintf("%d rows in a batch", batchRows)))
+			return
+		}
+		rowBytes, labelBytes := t.view.RowBytes(), t.view.LabelBytes()
+		ring, err := buffer.NewRing(rowBytes*int64(batchRows), lookAhead)
+		if err != nil {
+			yield(Batch{}, err)
+			return
+		}
+		defer ring.Drop()
+		// Labels lie in the ring's rhythm too: one block a slot.
+		labels, err := buffer.NewRing(max(labelBytes*int64(batchRows), 1), lookAhead)
+		if err != nil {
+			yield(Batch{}, err)
+			return
+		}
+		defer labels.Drop()
+
+		var flying []flight
+		defer func() {
+			for _, f := range flying {
+				f.ticket.Cancel()
+				f.slot.Release()
+				f.labels.Release()
+			}
+		}()
+		for len(order) > 0 || len(flying) > 0 {
+			for len(order) > 0 && len(flying) < lookAhead {
+				n := min(batchRows, len(order))
+				f, err := e.launch(t, order[:n], ring, labels)
+				if err != nil {
+					yield(Batch{}, err)
+					return
+				}
+				flying, order = append(flying, f), order[n:]
+			}
+			f := flying[0]
+			if err := f.ticket.Wait(ctx); err != nil {
+				yield(Batch{}, err)
+				return
+			}
+			if f.slot.Status() == buffer.Failed {
+				bad := f.slot.BadIndex()
+				yield(Batch{}, errs.New(errs.ErrIndex, "batches", fmt.Sprintf("the table has %d rows", t.Rows)).AtIndex(bad))
+				return
+			}
+			b := Batch{Rows: f.rows, Features: f.slot.Bytes(rowBytes * int64(f.rows)), Labels: f.labels.Bytes(labelBytes * int64(f.rows))}
+			more := yield(b, nil)
+			flying = flying[1:]
+			f.slot.Release()
+			f.labels.Release()
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// flight is one batch on its way.
+type flight struct {
+	ticket       *Ticket
+	slot, labels buffer.Slot
+	rows         int
+}
+
+func (e *Engine) launch(t *Table, indices []int64, ring, labelRing buffer.Ring) (flight, error) {
+	slot, ok := ring.Acquire()
+	labels, ok2 := labelRing.Acquire()
+	if !ok || !ok2 { // as many slots as flights: cannot happen
+		return flight{}, errs.New(errs.ErrInternal, "batches", "no free slot")
+	}
+	slot.Describe(int64(len(indices)), nil, 0, 0)
+	ticket, err := e.Submit(Request{View: t.view, Indices: indices, BatchRows: len(indices), Slots: []buffer.Slot{slot}, Labels: labels.Data()})
+	if err != nil {
+		slot.Release()
+		labels.Release()
+		return flight{}, err
+	}
+	return flight{ticket, slot, labels, len(indices)}, nil
+}
