@@ -14,8 +14,9 @@ import (
 
 const (
 	// defaultChunk fits a core's L2 together with what is made of it, so that the
-	// passes over a chunk after its read are free of memory traffic.
-	defaultChunk = 1 << 20
+	// passes over a chunk after its read are free of memory traffic. From 256 KiB
+	// to 4 MiB the time differs by less than a tenth.
+	defaultChunk = 512 << 10
 	// minChunk keeps the cost of a chunk, some 10 us, below its parsing.
 	minChunk = 64 << 10
 	// slack is the room before a chunk for the start of its first record.

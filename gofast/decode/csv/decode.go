@@ -109,6 +109,7 @@ func newDecoder(r *reader, plan *plan, dst decode.Target, f *fast) *decoder {
 func (d *decoder) visit(c chunk) error {
 	row, pos := c.base, c.from
 	d.fast.begin()
+	d.dst.Features.Populate(min(row, d.room), min(row+c.records, d.room))
 	for pos < c.to {
 		if next, ok := blank(c.buf[:c.to], pos, d.r.delim); ok {
 			pos = next

@@ -15,8 +15,8 @@ const pandasIndex = "Unnamed: 0"
 
 // recognise sets delimiter, columns and the start of the data from the sample.
 func (r *reader) recognise(s *sample) error {
-	r.delim = s.delimiter()
-	rows, starts := s.rowsOf(r.delim)
+	r.delim = s.delim
+	rows, starts := s.rows, s.starts
 	if len(rows) == 0 {
 		if _, _, open := split(s.text[s.skip:], r.delim); open {
 			return r.fail(errs.ErrDamaged, "a quote is opened in the first line and never closed")

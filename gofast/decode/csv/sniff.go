@@ -13,17 +13,22 @@ const (
 	// sampleSize is how much of the content decides delimiter, header and types,
 	// unless two lines need more.
 	sampleSize = 64 << 10
-	// sampleRows bounds the work on a sample of very short lines.
-	sampleRows = 1000
+	// sampleRows and sampleCells bound the work on very short and very long lines.
+	sampleRows  = 1000
+	sampleCells = 1 << 18
 )
 
-// sample is the head of the unpacked content.
+// sample is the head of the unpacked content, cut into cells.
 type sample struct {
 	text  []byte // of the whole content if all is true; its last line has a newline then
 	size  int    // length of text in the file, without an added newline
 	skip  int    // length of the byte order mark
 	all   bool
 	cells int // most cells of a row
+
+	delim  byte
+	rows   [][][]byte // complete records
+	starts []int      // where each starts, and where the one after them does
 }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
@@ -71,9 +76,10 @@ func (r *reader) sample() (*sample, error) {
 			if text[len(text)-1] != '\n' {
 				s.text = append(text, '\n')
 			}
+			s.cut()
 			return s, nil
 		}
-		if records, _, _ := split(text[s.skip:], s.delimiter()); records >= 2 {
+		if s.cut(); len(s.rows) >= 2 {
 			return s, nil
 		}
 		if int64(len(text)) > r.opts.Limits.Cell+sampleSize {
@@ -101,54 +107,65 @@ func (r *reader) looksLikeText(text []byte) error {
 	return nil
 }
 
-// rowsOf cuts the complete records of the sample under a delimiter. starts has
-// one entry more: where the record after them starts.
+// delimiters in the order of preference.
+var delimiters = []byte(",\t;|")
+
+// cut picks the delimiter that cuts every record of the sample into the same
+// number of cells, more than one; of several the one that leaves most numbers.
+func (s *sample) cut() {
+	var present []byte
+	for _, delim := range delimiters {
+		if bytes.IndexByte(s.text, delim) >= 0 {
+			present = append(present, delim)
+		}
+	}
+	if len(present) == 0 {
+		present = delimiters[:1]
+	}
+	best := -1.0
+	for _, delim := range present {
+		rows, starts := s.rowsOf(delim)
+		if len(present) == 1 {
+			s.delim, s.rows, s.starts = delim, rows, starts
+			return
+		}
+		if score := score(rows); score > best {
+			s.delim, s.rows, s.starts, best = delim, rows, starts, score
+		}
+	}
+}
+
+// rowsOf cuts the complete records under one delimiter.
 func (s *sample) rowsOf(delim byte) (rows [][][]byte, starts []int) {
-	pos, end := s.skip, s.skip
 	records, rest, _ := split(s.text[s.skip:], delim)
-	end += rest
-	for len(rows) < min(records, sampleRows) {
-		if next, ok := blank(s.text[:end], pos, delim); ok {
+	pos, text := s.skip, s.text[:s.skip+rest]
+	for cells := 0; len(rows) < min(records, sampleRows) && (cells < sampleCells || len(rows) < 2); {
+		if next, ok := blank(text, pos, delim); ok {
 			pos = next
 			continue
 		}
 		starts = append(starts, pos)
-		t := tokens{delim: delim} // not reset: the texts are kept
-		var row [][]byte
-		for {
-			text, at := t.cell(s.text[:end], pos)
-			row = append(row, text)
-			if len(row) > s.cells {
-				return append(rows, row), append(starts, at)
-			}
-			pos = at + 1
-			if s.text[at] != delim {
-				pos = lineEnd(s.text[:end], at)
-				break
-			}
-		}
-		rows = append(rows, row)
+		row, next := s.row(text, pos, delim, cells/max(len(rows), 1))
+		rows, pos, cells = append(rows, row), next, cells+len(row)
 	}
 	return rows, append(starts, pos)
 }
 
-// delimiters in the order of preference.
-var delimiters = []byte(",\t;|")
-
-// delimiter picks the one that cuts every record of the sample into the same
-// number of cells, more than one; of several the one that leaves most numbers.
-func (s *sample) delimiter() byte {
-	best, bestScore := delimiters[0], 0.0
-	for _, delim := range delimiters {
-		if bytes.IndexByte(s.text, delim) < 0 {
-			continue
-		}
-		rows, _ := s.rowsOf(delim)
-		if score := score(rows); score > bestScore {
-			best, bestScore = delim, score
+// row cuts the record at pos, up to one cell more than there may be.
+func (s *sample) row(text []byte, pos int, delim byte, likely int) (row [][]byte, next int) {
+	t := tokens{delim: delim} // never reset: the texts are kept
+	row = make([][]byte, 0, likely)
+	for {
+		cell, end := t.cell(text, pos)
+		row = append(row, cell)
+		pos = end + 1
+		switch {
+		case text[end] != delim:
+			return row, lineEnd(text, end)
+		case len(row) >= s.cells:
+			return row, pos
 		}
 	}
-	return best
 }
 
 // score is 0 for a delimiter that occurs neither in the first record nor in the
