@@ -1,12 +1,12 @@
 """Batches under way: what is submitted to the engine before the training loop asks for it, and how far ahead.
 
-A flight is one submission: several batches in a row, worked on in the background and collected one at a time. Crossing
-into the engine costs microseconds, so that small batches share a flight; far-ahead memory is bounded by bytes, so that
-large ones do not pile up.
+A flight is one submission: several batches in a row, worked on in the background and collected one at a
+time. Crossing into the engine costs microseconds, so that small batches share a flight; far-ahead memory
+is bounded by bytes, so that large ones do not pile up.
 
-Both classes here follow torch's schedule for what can be seen of a sampler (see `_schedule`). With no workers torch
-pulls one index list for each batch, just before it fetches it. With workers it pulls `pull_ahead` lists at the start
-and one more after each batch it has received.
+Both classes here follow torch's schedule for what can be seen of a sampler (see `_schedule`). With no
+workers torch pulls one index list for each batch, just before it fetches it. With workers it pulls
+`pull_ahead` lists at the start and one more after each batch it has received.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ BYTES_AHEAD = 8 << 20  # for index lists that were pulled on torch's schedule: w
 
 
 class DrawnFlights:
-    """The batches of an epoch that is drawn already, so that flights run ahead of what torch would have pulled."""
+    """The batches of an epoch that is drawn already: flights run ahead of what torch would have pulled."""
 
     def __init__(self, lane: Lane, order: Order, pull_ahead: int) -> None:
         self._lane = lane
         self._order = order
         self._largest = max(1, FLIGHT_BYTES // max(1, order.batch_size * lane.row_bytes))
         self._workers = pull_ahead > 0
-        # The batch at whose turn torch finds the sampler exhausted. A flight starts there, so that only the first batch
-        # of a flight needs to look at the schedule.
+        # The batch at whose turn torch finds the sampler exhausted. A flight starts there, so that only
+        # the first batch of a flight needs to look at the schedule.
         self._last_turn = order.last_pull - pull_ahead
         self._size = 1  # of the next flight: small ones first, so that the first batch comes soon
         self._submitted = 0
@@ -90,13 +90,15 @@ class DrawnFlights:
 
 
 class PulledFlights:
-    """Batches whose index lists come from a sampler of the user's, one list a flight, each pulled when torch pulls it."""
+    """Batches of a sampler that may draw at any time: one index list a flight, pulled when torch pulls it."""
 
-    def __init__(self, lane: Lane, lists: Iterator[Any], fetch: Callable[[Any], Any], pull_ahead: int) -> None:
+    def __init__(
+        self, lane: Lane, lists: Iterator[Any], fetch: Callable[[Any], Any], pull_ahead: int
+    ) -> None:
         self._lane = lane
         self._stream: Stream | None = None
         self._lists = lists
-        self._fetch = fetch  # torch's way to a batch, for lists that hold no integers (or nothing): its result or error
+        self._fetch = fetch  # torch's way to a batch or error, for lists of no integers, or of nothing
         self._workers = pull_ahead > 0
         self._waiting: deque[tuple[Any, Indices | None]] = deque()  # pulled, not yet submitted
         self._flights: deque[tuple[Any, Ticket | None, int]] = deque()
@@ -114,7 +116,10 @@ class PulledFlights:
             self._submit_ahead()
         index, ticket, _ = self._flights[0]
         try:
-            batch = self._fetch(index) if ticket is None or self._stream is None else self._stream.take(ticket)
+            if ticket is None or self._stream is None:
+                batch = self._fetch(index)
+            else:
+                batch = self._stream.take(ticket)
         except Exception:
             self._land()
             raise

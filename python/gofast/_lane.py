@@ -59,7 +59,8 @@ class Lane:
     def close(self) -> None:
         """Cancel what is in flight and leave the stream to the loader's next iterator.
 
-        After a fork, and when the interpreter ends, the engine behind the stream is gone: nothing is done then.
+        After a fork, and when the interpreter ends, the engine behind the stream is gone: nothing is done
+        then.
         """
         stream, self._stream = self._stream, None
         if stream is not None and self._pid == os.getpid() and not sys.is_finalizing():

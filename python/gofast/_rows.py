@@ -170,7 +170,7 @@ class RowDataset(Dataset[Any]):
 
     def __getitems__(self, indices: list[int]) -> Sequence[Any]:
         """The rows of a whole batch; torch's fetcher calls this. See ``_batch``."""
-        if self._has_python_rows():
+        if self._has_python_rows() or len(indices) == 0:
             return [self[i] for i in indices]
         view = self._view()
         wanted = array("q", indices)

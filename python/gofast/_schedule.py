@@ -1,12 +1,14 @@
 """Which indices torch's samplers give, and at which pull they draw them.
 
-A sampler can be watched from outside: the generators it draws from belong to the user. A loader that wants the same
-numbers as torch must therefore pull index lists exactly when torch does. Only the drawing is visible, though. Once a
-sampler has drawn its whole epoch in one go, reading the later batches early changes nothing that anybody can see.
+A sampler can be watched from outside: the generators it draws from belong to the user. A loader that
+wants the same numbers as torch must therefore pull index lists exactly when torch does. Only the drawing
+is visible, though. Once a sampler has drawn its whole epoch in one go, reading the later batches early
+changes nothing that anybody can see.
 
-`draw_order` does what the first pull of a `BatchSampler` does to the generators and returns the whole `Order` of the
-epoch, as an int64 tensor that is never turned into a Python list. It returns None, having touched nothing, for every
-sampler that it does not know; such samplers are pulled one list at a time (`index_list`).
+`draw_order` does what the first pull of a `BatchSampler` does to the generators and returns the whole
+`Order` of the epoch, as an int64 tensor that is never turned into a Python list. It returns None, having
+touched nothing, for every sampler that it does not know; such samplers are pulled one list at a time
+(`index_list`).
 """
 
 from __future__ import annotations
@@ -36,11 +38,13 @@ _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time
 
 
 class Drawn:
-    """All the indices of a sampler's epoch, and the draw that its end makes (None if that leaves no trace)."""
+    """The indices of a sampler's epoch, and the draw that its end makes, if that leaves a trace."""
 
     __slots__ = ("at_end", "count", "indices")
 
-    def __init__(self, indices: Tensor | None, count: int, at_end: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self, indices: Tensor | None, count: int, at_end: Callable[[], object] | None = None
+    ) -> None:
         self.indices = indices  # None stands for 0, 1, 2, ... count-1, which needs no memory
         self.count = count
         self.at_end = at_end
@@ -49,8 +53,9 @@ class Drawn:
 class Order:
     """The batches of one epoch, every index of which is already drawn.
 
-    Numbering pulls from 0, pull `last_pull` is the one that finds the sampler exhausted, with a partial batch in its
-    hands or with nothing: torch's sampler runs to its end there, and so the caller must call `finish` there, once.
+    Numbering pulls from 0, pull `last_pull` is the one that finds the sampler exhausted, with a partial
+    batch in its hands or with nothing: torch's sampler runs to its end there, and so the caller must call
+    `finish` there, once.
     """
 
     __slots__ = ("_drawn", "batch_size", "batches", "last_pull")
@@ -79,7 +84,7 @@ NO_ORDER = Order(Drawn(None, 0), 1, False)
 
 
 def draw_order(batch_sampler: Iterable[Any]) -> Order | None:
-    """Draw a whole epoch as the first pull of batch_sampler would, or return None and leave every generator alone.
+    """Draw a whole epoch as batch_sampler's first pull would, or return None and touch no generator.
 
     Types are compared exactly: a subclass may do anything in `__iter__`.
     """
@@ -109,8 +114,9 @@ def _sequential(sampler: SequentialSampler) -> Drawn:
 def _random(sampler: RandomSampler) -> Drawn | None:
     size, wanted = len(sampler.data_source), sampler.num_samples
     if sampler.generator is None:
-        # The seed is the only draw that anybody sees. The generator that it seeds is private, so all its blocks can be
-        # drawn now, and the permutation that torch draws at the end and throws away (n numbers) can be left out.
+        # The seed is the only draw that anybody sees. The generator that it seeds is private, so all its
+        # blocks can be drawn now, and the permutation that torch draws at the end and throws away (n
+        # numbers) can be left out.
         generator = torch.Generator()
         generator.manual_seed(int(torch.empty((), dtype=torch.int64).random_().item()))
         return Drawn(_on_cpu(_random_blocks(size, wanted, sampler.replacement, generator)), wanted)
@@ -179,7 +185,7 @@ _DRAWS: dict[type, Callable[[Any], Drawn | None]] = {
 
 
 def _positions(indices: Sequence[int] | Tensor | np.ndarray[Any, Any]) -> Tensor | None:
-    """A sequence that a sampler picks from, as one int64 tensor, or None where only picking can tell what is in it."""
+    """A sequence that a sampler picks from, as int64s, or None where only picking tells what is in it."""
     if isinstance(indices, range):
         return torch.arange(indices.start, indices.stop, indices.step, dtype=torch.int64, device="cpu")
     if isinstance(indices, (Tensor, np.ndarray)):

@@ -1,8 +1,8 @@
 """gofast.DataLoader: torch's DataLoader, with the engine's threads in the place of worker processes.
 
-The batches, their order and the state of every generator are torch's, after any number of batches, for the same
-`num_workers`, `prefetch_factor` and `persistent_workers`: see `_schedule` for what is drawn when, `_flights` for what
-runs ahead.
+The batches, their order and the state of every generator are torch's, after any number of batches, for
+the same `num_workers`, `prefetch_factor` and `persistent_workers`: see `_schedule` for what is drawn
+when, `_flights` for what runs ahead.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ import inspect
 import weakref
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
+from torch.autograd.profiler import record_function
 from torch.utils.data import DataLoader as TorchDataLoader
-from torch.utils.data import Dataset, Sampler, _utils, default_collate
+from torch.utils.data import Dataset, Sampler, default_collate
+from torch.utils.data._utils.fetch import _MapDatasetFetcher
+from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ._flights import DrawnFlights, PulledFlights
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", covariant=True)
 
+_profiling: Callable[[], bool] = torch._C._autograd._profiler_enabled
+_pin_memory: Callable[..., Any] = pin_memory
 _TORCH_HAS_IN_ORDER = "in_order" in inspect.signature(TorchDataLoader.__init__).parameters  # torch 2.6
 
 
@@ -40,13 +45,14 @@ def _resolve(dataset: Any) -> View | None:
 class DataLoader(TorchDataLoader[T]):
     """torch.utils.data.DataLoader with the engine's threads instead of worker processes.
 
-    Takes torch's arguments, all of them, with torch's meaning. For datasets that the engine can read by itself
-    (`gofast.explain` tells), with automatic batching, torch's `default_collate` and no `worker_init_fn`, `num_workers`
-    is the number of threads, 0 standing for all the cores this process may use, and no process is ever started. Any
-    other combination runs on torch's own machinery.
+    Takes torch's arguments, all of them, with torch's meaning. For datasets that the engine can read by
+    itself (`gofast.explain` tells), with automatic batching, torch's `default_collate` and no
+    `worker_init_fn`, `num_workers` is the number of threads, 0 standing for all the cores this process
+    may use, and no process is ever started. Any other combination runs on torch's own machinery.
 
-    Batches, their order and the states of all generators are torch's own at every step. To that end `num_workers`,
-    `prefetch_factor` and `persistent_workers` also decide, as in torch, when a sampler is asked for indices.
+    Batches, their order and the states of all generators are torch's own at every step. To that end
+    `num_workers`, `prefetch_factor` and `persistent_workers` also decide, as in torch, when a sampler is
+    asked for indices.
 
     Args:
         threads: engine threads, where that should differ from num_workers.
@@ -168,8 +174,9 @@ class DataLoader(TorchDataLoader[T]):
 class _NativeIterator(_BaseDataLoaderIter):
     """One epoch of a DataLoader (with persistent_workers any number of them).
 
-    What is under way is cancelled at the end, by `DataLoader.close`, or when the iterator is dropped. Batches that were
-    handed out stay valid. Nothing that it holds refers back to it, so that dropping it has its effect at once.
+    What is under way is cancelled at the end, by `DataLoader.close`, or when the iterator is dropped.
+    Batches that were handed out stay valid. Nothing that it holds refers back to it, so that dropping it
+    has its effect at once.
     """
 
     def __init__(self, loader: DataLoader[Any], lane: Lane) -> None:
@@ -178,13 +185,13 @@ class _NativeIterator(_BaseDataLoaderIter):
         self._pull_ahead = loader.num_workers * (loader.prefetch_factor or 0)
         if loader.num_workers > 0 and not self._pull_ahead:
             raise AssertionError("prefetch_factor must be greater than 0 with num_workers > 0")
-        super().__init__(loader)  # iter(sampler), then the draw of base_seed; pin_memory's checks and warnings
+        super().__init__(loader)  # iter(sampler), then base_seed's draw; pin_memory's checks and warnings
         if self._pull_ahead:
             self._reset(loader, first_iter=True)  # as torch's: it calls iter(sampler) again
 
     def __next__(self) -> Any:
-        if torch.autograd._profiler_enabled():
-            with torch.autograd.profiler.record_function(self._profile_name):
+        if _profiling():
+            with record_function(self._profile_name):
                 return self._next_data()
         return self._next_data()
 
@@ -213,7 +220,7 @@ class _NativeIterator(_BaseDataLoaderIter):
             raise
         self._num_yielded += 1
         if self._pin_memory:
-            return _utils.pin_memory.pin_memory(batch, self._pin_memory_device)
+            return _pin_memory(batch, self._pin_memory_device)
         return batch
 
     def _pull_first(self) -> DrawnFlights | PulledFlights:
@@ -222,7 +229,5 @@ class _NativeIterator(_BaseDataLoaderIter):
         order = draw_order(self._index_sampler)
         if order is not None:
             return DrawnFlights(self._lane, order, self._pull_ahead)
-        fetcher: Any = _utils.fetch._MapDatasetFetcher(
-            self._dataset, self._auto_collation, self._collate_fn, self._drop_last
-        )
+        fetcher = _MapDatasetFetcher(self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
         return PulledFlights(self._lane, self._sampler_iter, fetcher.fetch, self._pull_ahead)

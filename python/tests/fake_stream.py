@@ -1,11 +1,13 @@
 """A Stream without an engine: plain torch indexing behind the interface that gofast's loader works through.
 
-It counts what the loader does with it (`Log`), and refuses what the engine could not do: cancelled tickets, batches out
-of order, more bytes in flight than the loader promises.
+It counts what the loader does with it (`Log`), and refuses what the engine could not do: cancelled
+tickets, batches out of order, more bytes in flight than the loader promises.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from array import array
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +42,7 @@ class Numbers(Dataset[dict[str, torch.Tensor]]):
         return self.size
 
     def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        index = operator.index(index)
         if not -self.size <= index < self.size:
             raise IndexError(f"index {index} is out of range")
         return {"x": torch.tensor(index % self.size)}
@@ -115,5 +118,5 @@ def install(monkeypatch: Any) -> Log:
         return views.setdefault(id(dataset), FakeView(dataset))
 
     monkeypatch.setattr(loader, "_resolve", resolve)
-    monkeypatch.setattr(_lane, "_open_stream", lambda view, size, threads: FakeStream(log, view, size, threads))
+    monkeypatch.setattr(_lane, "_open_stream", functools.partial(FakeStream, log))
     return log
