@@ -3,13 +3,16 @@
 #include <string.h>
 
 // Rows are gathered at random from a matrix far larger than the caches: ask for
-// the row after next while this one is converted.
-static const int64_t PREFETCH_ROWS = 2;
+// a later row while this one is converted. Of 512 random rows of 784 bytes, 146
+// us without, 84 us with one row ahead, 75 us with 2 to 8 (2026-11, one core of a
+// Sapphire Rapids; 37 us when the rows are in the cache).
+static const int64_t PREFETCH_ROWS = 4;
 
 static void prefetch(const uint8_t *row, int64_t bytes) {
     // Beyond 2 KiB the hardware's own streams have caught up.
     int64_t end = bytes < 2048 ? bytes : 2048;
-    for (int64_t i = 0; i < end; i += 64) __builtin_prefetch(row + i, 0, 1);
+    for (int64_t i = 0; i < end; i += 64) __builtin_prefetch(row + i, 0, 3);
+    __builtin_prefetch(row + end - 1, 0, 3); // rows are not aligned
 }
 
 // Turns an index into a position in the parts, or -1.
