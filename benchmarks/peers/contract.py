@@ -43,8 +43,17 @@ class Epochs:
 
 
 def normalised(table: Tensor) -> Tensors:
-    """[n, 785] integers, the label first, to what a training loop wants."""
-    return (table[:, 1:].float() / 255).view(-1, 1, 28, 28), table[:, 0].long()
+    """[n, 785] integers, the label first, to the numbers that a training loop wants.
+
+    The memory order stays the table's, which is the least work: column by column for most peers. gofast's
+    rows lie together, so this favours the peers (row by row costs them 0.05-0.1 s more at 60,000 rows)."""
+    return table[:, 1:].float().div_(255).view(-1, 1, 28, 28), table[:, 0].long()
+
+
+def row_major(tensors: Tensors) -> Tensors:
+    """The same with each row's pixels together: else an epoch of indexing takes 0.54 s instead of 0.04 s."""
+    x, y = tensors
+    return x.contiguous(), y
 
 
 def plain(dataset: Any, batch: int) -> DataLoader[Any]:

@@ -6,13 +6,13 @@ from typing import Any
 
 from torch.utils.data import TensorDataset
 
-from benchmarks.peers.contract import LOADERS, Epochs
+from benchmarks.peers.contract import LOADERS, Epochs, row_major
 from benchmarks.peers.pandas_ import read_parquet
 
 
 def prepare(path: str) -> Any:
     """The tensors of the whole table."""
-    return TensorDataset(*read_parquet(path))
+    return TensorDataset(*row_major(read_parquet(path)))
 
 
 EPOCHS = Epochs(prepare, LOADERS)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from benchmarks.peers.contract import LOADERS, Epochs, Tensors
+from benchmarks.peers.contract import LOADERS, Epochs, Tensors, row_major
 from benchmarks.peers.pandas_ import read_parquet
 
 
@@ -15,7 +15,7 @@ class Vectorised(Dataset[dict[str, Tensor]]):
     """The whole table as float32 in memory."""
 
     def __init__(self, path: str, read: Callable[[str], Tensors] = read_parquet) -> None:
-        self.x, self.y = read(path)
+        self.x, self.y = row_major(read(path))
 
     def __len__(self) -> int:
         return len(self.y)
