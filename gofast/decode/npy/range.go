@@ -1,0 +1,152 @@
+package npy
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"github.com/gofast-org/gofast/gofast/decode"
+)
+
+// Range scans the selected columns.
+func (t *table) Range(ctx context.Context, sel decode.Selection) (features decode.Range, labels []decode.Range, err error) {
+	defer t.guard(&err)
+	plans, err := t.plans(sel)
+	if err != nil {
+		return decode.Range{}, nil, err
+	}
+	var mu sync.Mutex // taken once a block
+	labels = make([]decode.Range, len(sel.Labels))
+	noDirect := func(*plan, int64, int64) []byte { return nil }
+	for _, p := range plans { // a file without rows still has types
+		features.Float = features.Float || p.elem.float() && len(p.runs) > 0
+		for _, l := range p.labels {
+			labels[l.dst].Float, labels[l.dst].Text = p.elem.float(), p.elem.text()
+		}
+	}
+	err = t.visit(ctx, plans, noDirect, func(p *plan, row int64, block []byte, s *scratch) error {
+		var seen decode.Range
+		if err := p.rangeOfRuns(sel.Fill, row, block, &seen); err != nil {
+			return err
+		}
+		found := make([]decode.Range, len(p.labels))
+		for i, l := range p.labels {
+			if p.elem.text() {
+				continue
+			}
+			column := p.column(l.src, block, s)
+			if at, huge := p.scan(column, nil, &found[i]); at >= 0 {
+				return p.unfit(huge, column, row+int64(at), l.src, at)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		features.Merge(seen)
+		for i, l := range p.labels {
+			labels[l.dst].Merge(found[i])
+		}
+		return nil
+	})
+	return features, labels, err
+}
+
+// rangeOfRuns notes the feature values of a block.
+func (p *plan) rangeOfRuns(fill *float64, row int64, block []byte, seen *decode.Range) error {
+	if len(p.runs) == 1 && p.runs[0].n == p.width {
+		if at, huge := p.scan(block, fill, seen); at >= 0 {
+			return p.unfit(huge, block, row+int64(at/p.width), at%p.width, at)
+		}
+		return nil
+	}
+	size, rowBytes := p.elem.size, int(p.rowBytes())
+	for ; len(block) > 0; row, block = row+1, block[rowBytes:] {
+		for _, r := range p.runs {
+			part := block[r.src*size : (r.src+r.n)*size]
+			if at, huge := p.scan(part, fill, seen); at >= 0 {
+				return p.unfit(huge, part, row, r.src+at, at)
+			}
+		}
+	}
+	return nil
+}
+
+// unfit is the error of the value that scan stopped at.
+func (p *plan) unfit(huge bool, values []byte, row int64, position, at int) error {
+	if huge {
+		return p.tooLarge(as[uint64](values)[at], row, position)
+	}
+	return p.missing(row, position)
+}
+
+// scan notes values until one is missing (and fill is nil) or too large; at is
+// its index, or -1 at the end.
+func (p *plan) scan(values []byte, fill *float64, seen *decode.Range) (at int, huge bool) {
+	if len(values) == 0 {
+		return -1, false
+	}
+	switch e := p.elem; {
+	case e.kind == 'u' && e.size == 8:
+		return rangeOfUint64(as[uint64](values), seen)
+	case e.kind == 'u' || e.kind == 'b':
+		switch e.size {
+		case 1:
+			rangeOfInt(as[uint8](values), seen)
+		case 2:
+			rangeOfInt(as[uint16](values), seen)
+		case 4:
+			rangeOfInt(as[uint32](values), seen)
+		}
+	case e.kind == 'i':
+		switch e.size {
+		case 1:
+			rangeOfInt(as[int8](values), seen)
+		case 2:
+			rangeOfInt(as[int16](values), seen)
+		case 4:
+			rangeOfInt(as[int32](values), seen)
+		case 8:
+			rangeOfInt(as[int64](values), seen)
+		}
+	case e.size == 2:
+		return rangeOfReal(as[uint16](values), half, fill, seen), false
+	case e.size == 4:
+		return rangeOfReal(as[float32](values), func(v float32) float32 { return v }, fill, seen), false
+	default:
+		return rangeOfReal(as[float64](values), func(v float64) float64 { return v }, fill, seen), false
+	}
+	return -1, false
+}
+
+func rangeOfInt[T integer](values []T, seen *decode.Range) {
+	least, most := values[0], values[0]
+	for _, v := range values {
+		least, most = min(least, v), max(most, v)
+	}
+	seen.Int(int64(least))
+	seen.Int(int64(most))
+}
+
+func rangeOfUint64(values []uint64, seen *decode.Range) (at int, huge bool) {
+	for i, v := range values {
+		if v > math.MaxInt64 {
+			return i, true
+		}
+	}
+	rangeOfInt(values, seen)
+	return -1, false
+}
+
+func rangeOfReal[S any, D real](values []S, value func(S) D, fill *float64, seen *decode.Range) int {
+	for i, s := range values {
+		v := float64(value(s))
+		switch {
+		case v == v:
+			seen.Real(v)
+		case fill == nil:
+			return i
+		case !math.IsNaN(*fill):
+			seen.Real(*fill)
+		}
+	}
+	return -1
+}
