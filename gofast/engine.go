@@ -192,11 +192,19 @@ func (t *Ticket) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	return t.Err()
+}
+
+// Err is what made the ticket fail, or nil. It is final once Done is closed.
+func (t *Ticket) Err() error {
 	if e := t.failure.Load(); e != nil {
 		return e
 	}
 	return nil
 }
+
+// View is what the ticket's batches are made from.
+func (t *Ticket) View() fill.View { return t.request.View }
 
 // Done is closed when no job of the ticket will write any more.
 func (t *Ticket) Done() <-chan struct{} { return t.done }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
-	"sync/atomic"
 
 	"github.com/gofast-org/gofast/gofast"
 )
@@ -42,13 +41,10 @@ func encode(err error) string {
 	return string(text)
 }
 
-// table numbers live objects for Python.
+// table holds live objects under the numbers that Python gave them.
 type table[T any] struct {
-	next atomic.Int64
 	live sync.Map
 }
-
-func (t *table[T]) reserve() int { return int(t.next.Add(1)) }
 
 func (t *table[T]) put(id int, v T) { t.live.Store(id, v) }
 
@@ -61,3 +57,10 @@ func (t *table[T]) get(id int) (v T, ok bool) {
 }
 
 func (t *table[T]) drop(id int) { t.live.Delete(id) }
+
+func (t *table[T]) each(do func(id int, v T)) {
+	t.live.Range(func(id, v any) bool {
+		do(id.(int), v.(T))
+		return true
+	})
+}

@@ -67,9 +67,10 @@ func words(address uintptr, n int) []int64 {
 
 // Submit starts filling n rows in batches of batchRows rows. indices, slots (one
 // address per batch) and labels are addresses; indices and slots are copied, the
-// labels' memory must live until the ticket is done or cancelled. Returns the
-// ticket.
-func Submit(view, indices uintptr, n, batchRows int, slots, labels uintptr, threads int) (ticket int, err error) {
+// labels' memory must live until the ticket is done or cancelled. The caller
+// chooses the ticket's number, a new one, and so can cancel the ticket even when
+// Ctrl-C keeps Submit from returning to it.
+func Submit(ticket int, view, indices uintptr, n, batchRows int, slots, labels uintptr, threads int) (ok int, err error) {
 	defer guard(&err)
 	e, err := running()
 	if err != nil {
@@ -82,19 +83,30 @@ func Submit(view, indices uintptr, n, batchRows int, slots, labels uintptr, thre
 	for _, address := range words(slots, (n+batchRows-1)/batchRows) {
 		r.Slots = append(r.Slots, buffer.SlotAt(uintptr(address)))
 	}
-	id := tickets.reserve()
-	r.OnDone = func() { tickets.drop(id) }
+	r.OnDone = func() { forgetDone(ticket) }
 	t, err := e.Submit(r)
 	if err != nil {
 		return 0, err
 	}
-	tickets.put(id, t)
+	tickets.put(ticket, t)
+	forgetDone(ticket) // OnDone may have come before put
+	return 0, nil
+}
+
+// forgetDone drops a ticket that is done. One that failed stays, so that Wait can
+// say why for each of its batches.
+func forgetDone(ticket int) {
+	t, ok := tickets.get(ticket)
+	if !ok {
+		return
+	}
 	select {
-	case <-t.Done(): // OnDone may have come before put
-		tickets.drop(id)
+	case <-t.Done():
+		if t.Err() == nil {
+			tickets.drop(ticket)
+		}
 	default:
 	}
-	return id, nil
 }
 
 // Wait waits at most ms milliseconds for a ticket; 1 when it is done.
@@ -122,6 +134,7 @@ func Cancel(ticket int) (ok int, err error) {
 	defer guard(&err)
 	if t, ok := tickets.get(ticket); ok {
 		t.Cancel()
+		tickets.drop(ticket)
 	}
 	return 0, nil
 }

@@ -26,16 +26,16 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"open": openOperation,
 }
 
-// Begin starts an operation and returns its task.
-func Begin(operation, config string) (id int, err error) {
+// Begin starts an operation as a task, whose number the caller chooses: a new
+// one, as for Submit.
+func Begin(id int, operation, config string) (ok int, err error) {
 	defer guard(&err)
-	run, ok := operations[operation]
-	if !ok {
+	run, known := operations[operation]
+	if !known {
 		return 0, gofast.NewError(gofast.ErrConfig, "begin", "no such operation").WithCell(operation)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &task{cancel: cancel, done: make(chan struct{})}
-	id = tasks.reserve()
 	tasks.put(id, t)
 	go func() {
 		defer close(t.done)
@@ -49,7 +49,7 @@ func Begin(operation, config string) (id int, err error) {
 		text, err := json.Marshal(value)
 		t.result, t.err = string(text), err
 	}()
-	return id, nil
+	return 0, nil
 }
 
 func (t *task) progress(done, total int64) {

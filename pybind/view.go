@@ -40,7 +40,7 @@ func NewProgram(config string) (address uintptr, err error) {
 	return program.Address(), nil
 }
 
-// FreeProgram releases a program that no view and no ticket uses.
+// FreeProgram releases a program that no view uses.
 func FreeProgram(address uintptr) (ok int, err error) {
 	defer guard(&err)
 	transform.ProgramAt(address).Free()
@@ -82,9 +82,17 @@ func NewView(config string) (address uintptr, err error) {
 	return view.Address(), nil
 }
 
-// FreeView releases a view that no ticket uses.
+// FreeView releases a view, and first cancels tickets that use it: Python's
+// garbage collector may find a view and its stream in one cycle, and then tells
+// the view first.
 func FreeView(address uintptr) (ok int, err error) {
 	defer guard(&err)
+	tickets.each(func(id int, t *gofast.Ticket) {
+		if t.View().Address() == address {
+			t.Cancel()
+			tickets.drop(id)
+		}
+	})
 	batch.ViewAt(address).Free()
 	return 0, nil
 }

@@ -132,19 +132,24 @@ static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     return PyLong_FromLongLong(bad);
 }
 
-// take(slot): the batch as a capsule; None while it is being filled; False when
-// it failed.
+// take(place): the batch of the slot whose address lies at place, as a capsule;
+// None while it is being filled, or when there is no slot; False when it failed.
+// The capsule owns the slot: place is cleared in the same step, because a signal
+// may raise in Python as soon as this returns, and the slot has one owner.
 static PyObject *take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[1];
     if (!integers(args, n, 1, a)) return NULL;
-    gf_slot *slot = POINTER(gf_slot, a[0]);
+    uint64_t *place = POINTER(uint64_t, a[0]);
+    gf_slot *slot = POINTER(gf_slot, *place);
+    if (!slot) Py_RETURN_NONE;
     switch (atomic_load_explicit(&slot->status, memory_order_acquire)) {
     case GF_SLOT_PENDING:
         Py_RETURN_NONE;
     case GF_SLOT_FAILED:
         Py_RETURN_FALSE;
     default:
+        *place = 0;
         return wrap(slot);
     }
 }
@@ -156,11 +161,17 @@ static PyObject *bad_index(PyObject *self, PyObject *const *args, Py_ssize_t n) 
     return PyLong_FromLongLong(POINTER(gf_slot, a[0])->bad_index);
 }
 
+// release(places, count): gives back the slots whose addresses lie there, those
+// that were not taken, and clears the places.
 static PyObject *release(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[1];
-    if (!integers(args, n, 1, a)) return NULL;
-    gf_slot_release(POINTER(gf_slot, a[0]));
+    long long a[2];
+    if (!integers(args, n, 2, a)) return NULL;
+    uint64_t *places = POINTER(uint64_t, a[0]);
+    for (int64_t i = 0; i < a[1]; i++) {
+        if (places[i]) gf_slot_release(POINTER(gf_slot, places[i]));
+        places[i] = 0;
+    }
     Py_RETURN_NONE;
 }
 

@@ -12,6 +12,7 @@ import atexit
 import ctypes
 import importlib.machinery
 import importlib.util
+import itertools
 import json
 import os
 import pathlib
@@ -25,6 +26,12 @@ _LIBRARY = pathlib.Path(__file__).with_name("_native.abi3.so")
 _lock = threading.Lock()
 _native: Any = None  # the gopy module of this process
 _capsule: Any = None  # its per-batch functions; an inherited one keeps working after fork
+_loader_pid: int | None = None  # who began to load a library that is mapped here: this process or an ancestor
+_copies = 0  # private copies that were made, here and in the ancestors
+
+# Numbers of tickets and tasks. Chosen here, so that Ctrl-C in the call that starts one does not
+# lose it; never used twice, not even by a forked child.
+numbers = itertools.count(1)
 
 
 def _after_fork_in_child() -> None:
@@ -109,39 +116,51 @@ def run(operation: str, config: dict[str, Any], label: str | None = None) -> dic
     """
     from ._progress import Progress
 
-    task = call("Begin", operation, json.dumps(config))
-    with Progress(label) as bar:
-        try:
+    task = next(numbers)
+    try:
+        with Progress(label) as bar:
+            call("Begin", task, operation, json.dumps(config))
             while not call("Poll", task, 100):
                 bar.update(call("Progress", task))
-        except BaseException:
-            call("Abort", task)
-            try:
-                call("Result", task)
-            except errors.GofastError:
-                pass  # what interrupted us is the news
-            raise
+    except BaseException:
+        _discard(task)
+        raise
     result: dict[str, Any] = json.loads(call("Result", task))
     return result
 
 
+def _discard(task: int) -> None:
+    """Stops a task and gives back what it had made."""
+    try:
+        call("Abort", task)
+        made = json.loads(call("Result", task))
+    except errors.GofastError:
+        return  # cancelled, or never begun: what interrupted us is the news
+    if "fd" in made:
+        os.close(made["fd"])
+
+
 def _load() -> Any:
-    global _native, _capsule
+    global _native, _capsule, _loader_pid
     with _lock:
         if _native is not None:
             return _native
-        inherited = _capsule is not None
+        # Also where another thread of the parent was in the middle of loading when we were forked.
+        before, pid = _loader_pid, os.getpid()
+        inherited = before not in (None, pid)
         path = _private_copy() if inherited else str(_LIBRARY)
+        _loader_pid = pid
         try:
             module = _import(path)
+            module.pybind_Start(threads())
         except (ImportError, OSError) as error:
+            _loader_pid = before
             raise errors.EngineError(_advice(inherited, error)) from error
-        _native = module
-        call("Start", threads())
-        if not inherited:
+        if _capsule is None:
             make = ctypes.PYFUNCTYPE(ctypes.py_object)(module.pybind_CapsuleModule())
             _capsule = make()
-        atexit.register(_close, os.getpid())
+        atexit.register(_close, pid)
+        _native = module  # last: other threads take what they see here for complete
         return module
 
 
@@ -155,7 +174,12 @@ def _import(path: str) -> Any:
 
 
 def _private_copy() -> str:
-    """A path to a fresh inode with the library's bytes. The descriptor stays open."""
+    """A path to a fresh inode with the library's bytes. The descriptor stays open.
+
+    The path is one that no ancestor has used, whatever descriptors were closed in between: the dynamic
+    linker and Python's import both know again a library that they have loaded by its path.
+    """
+    global _copies
     try:
         fd = os.memfd_create("gofast-native", os.MFD_CLOEXEC)
         with open(_LIBRARY, "rb") as source:
@@ -163,7 +187,8 @@ def _private_copy() -> str:
                 pass
     except OSError as error:
         raise errors.EngineError(_advice(True, error)) from error
-    return f"/proc/self/fd/{fd}"
+    _copies += 1
+    return f"/proc/self/fd{'/.' * _copies}/{fd}"
 
 
 def _advice(inherited: bool, error: Exception) -> str:

@@ -303,33 +303,35 @@ class RowDataset(Dataset[Any]):
         label_address = 0 if labels is None else labels.data_ptr()
         ring = None
         if here.worker:
-            ring, slot = here.worker_rings(n).reserve(view, n)
+            ring, slots = here.worker_rings(n).reserve(view, n)
         else:
-            slot = here.rings(n).reserve(view, n, n)[0]
-        if here.threads > 1 and n * view.row_bytes > _PARALLEL_BYTES:
-            self._fill_by_engine(view, address, n, slot, label_address)
-        else:
-            capsule.fill(view.address, address, n, slot, label_address)
-        made = capsule.take(slot)
-        if made is False:
-            bad = capsule.bad_index(slot)
-            capsule.release(slot)
-            raise row_index_error(bad, len(view))
+            slots = here.rings(n).reserve(view, n, n)
+        place, slot = slots.buffer_info()[0], slots[0]
+        try:
+            if here.threads > 1 and n * view.row_bytes > _PARALLEL_BYTES:
+                self._fill_by_engine(view, address, n, place, label_address)
+            else:
+                capsule.fill(view.address, address, n, slot, label_address)
+            made = capsule.take(place)
+            if made is False:
+                raise row_index_error(capsule.bad_index(slot), len(view))
+        except BaseException:  # Ctrl-C comes here too
+            capsule.release(place, 1)
+            raise
         images = from_dlpack(made)
         if ring is not None:
             return shared_batch(view, ring, slot, images, labels)
         return Batch(view, images, labels)
 
     @staticmethod
-    def _fill_by_engine(view: View, address: int, n: int, slot: int, labels: int) -> None:
-        one = array("q", [slot])
-        ticket = _engine.call("Submit", view.address, address, n, n, one.buffer_info()[0], labels, 0)
+    def _fill_by_engine(view: View, address: int, n: int, place: int, labels: int) -> None:
+        ticket = next(_engine.numbers)
         try:
+            _engine.call("Submit", ticket, view.address, address, n, n, place, labels, 0)
             while not _engine.call("Wait", ticket, 100):
                 pass
-        except BaseException:  # Ctrl-C between two waits
+        except BaseException:  # Ctrl-C: the labels' memory may go now
             _engine.call("Cancel", ticket)
-            _engine.capsule().release(slot)
             raise
 
     def __getstate__(self) -> dict[str, Any]:

@@ -9,16 +9,19 @@ transport would make, fault in and unlink a file in /dev/shm for every batch.
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import os
 import threading
+from array import array
+from collections.abc import Collection
 from typing import Any
 
 import torch
 from torch.utils.data import get_worker_info
 from torch.utils.dlpack import from_dlpack
 
-from . import _engine
+from . import _engine, errors
 from ._batch import Batch
 from ._view import View
 
@@ -46,19 +49,19 @@ class WorkerRings:
         self.slot_bytes = slot_bytes
         self._rings = [WorkerRing(slot_bytes, _COUNT)]
 
-    def reserve(self, view: View, rows: int) -> tuple[WorkerRing, int]:
+    def reserve(self, view: View, rows: int) -> tuple[WorkerRing, array[int]]:
         """Takes a slot for a batch of rows rows: its ring and address."""
-        out = (_engine.ctypes.c_int64 * 1)()
-        where = _engine.ctypes.addressof(out)
+        slots = array("q", [0])
+        where = slots.buffer_info()[0]
         capsule = _engine.capsule()
         for ring in reversed(self._rings):
             if capsule.reserve(view.address, ring.address, rows, rows, where) == 1:
-                return ring, out[0]
+                return ring, slots
         # The consumer holds on to batches: more rings, in ever larger steps.
         ring = WorkerRing(self.slot_bytes, 2 * self._rings[-1].count)
         self._rings.append(ring)
         capsule.reserve(view.address, ring.address, rows, rows, where)
-        return ring, out[0]
+        return ring, slots
 
 
 def in_worker() -> bool:
@@ -83,42 +86,69 @@ def shared_batch(view: View, ring: WorkerRing, slot: int, images: torch.Tensor, 
     """A batch in a worker whose collated form crosses as a ticket."""
 
     def hand_over() -> Any:
-        number = _engine.capsule().hand_over(slot)
         kind = _SharedDict if view.output == "dict" else _SharedList
         crossing = kind(view.collated(images, labels))
-        crossing.ticket = (
-            os.getpid(),
-            ring.fd,
-            ring.inode,
-            ring.slot_bytes,
-            ring.count,
-            number,
-            tuple(images.shape),
-            str(images.dtype).removeprefix("torch."),
-            None if labels is None else (bytes(labels.numpy().data), str(labels.dtype), tuple(labels.shape)),
-            view.keys if view.output == "dict" else None,
-        )
+        crossing.origin = (ring, slot, images, labels, view.keys if view.output == "dict" else None)
         return crossing
 
     return Batch(view, images, labels, hand_over)
 
 
-class _SharedDict(dict[str, torch.Tensor]):
-    """A collated batch in a worker; pickles as a ticket."""
+# What a collated batch in a worker was made of: its slot, its tensors, its keys.
+_Origin = tuple[WorkerRing, int, torch.Tensor, torch.Tensor | None, tuple[str, str] | None]
 
-    ticket: tuple[Any, ...]
+
+def _ticket(origin: _Origin) -> tuple[Any, ...]:
+    """What crosses to the parent. It owns one more reference to the slot, so it is
+    made only when it is sent: a collate_fn may take a batch apart and send parts."""
+    ring, slot, images, labels, keys = origin
+    return (
+        os.getpid(),
+        ring.fd,
+        ring.inode,
+        ring.slot_bytes,
+        ring.count,
+        _engine.capsule().hand_over(slot),
+        tuple(images.shape),
+        str(images.dtype).removeprefix("torch."),
+        None if labels is None else (bytes(labels.numpy().data), str(labels.dtype), tuple(labels.shape)),
+        keys,
+    )
+
+
+class _SharedDict(dict[str, torch.Tensor]):
+    """A collated batch in a worker; pickles as a ticket while nobody has changed it."""
+
+    origin: _Origin
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, self.ticket
+        _, _, images, labels, keys = self.origin
+        if not _is_made_of(self.values(), images, labels) or tuple(self) != (keys or ())[: len(self)]:
+            return dict, (dict(self),)
+        return _rebuild, _ticket(self.origin)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return copy.deepcopy(dict(self), memo)
 
 
 class _SharedList(list[torch.Tensor]):
-    """A collated batch in a worker; pickles as a ticket."""
+    """A collated batch in a worker; pickles as a ticket while nobody has changed it."""
 
-    ticket: tuple[Any, ...]
+    origin: _Origin
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, self.ticket
+        _, _, images, labels, _ = self.origin
+        if not _is_made_of(self, images, labels):
+            return list, (list(self),)
+        return _rebuild, _ticket(self.origin)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return copy.deepcopy(list(self), memo)
+
+
+def _is_made_of(values: Collection[torch.Tensor], images: torch.Tensor, labels: torch.Tensor | None) -> bool:
+    made = (images,) if labels is None else (images, labels)
+    return len(values) == len(made) and all(a is b for a, b in zip(values, made, strict=True))
 
 
 _DLPACK = {"float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16), "float64": (2, 64), "uint8": (1, 8)}
@@ -169,7 +199,7 @@ def _map(pid: int, fd: int, inode: int, slot_bytes: int, count: int) -> int:
         mine = os.open(f"/proc/{pid}/fd/{fd}", os.O_RDWR | os.O_CLOEXEC)
         try:
             if os.fstat(mine).st_ino != inode:
-                raise _engine.errors.EngineError(f"worker {pid} ended before its batch was received")
+                raise errors.EngineError(f"worker {pid} ended before its batch was received")
             address: int = _engine.capsule().shared_ring(mine, slot_bytes, count)
         finally:
             os.close(mine)  # the mapping stays

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 from torch.utils.dlpack import from_dlpack
 
-from . import _engine
+from . import _engine, errors
 from ._view import View, row_index_error
 
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
@@ -54,11 +55,12 @@ class Ticket:
         batches: their number.
     """
 
-    __slots__ = ("_id", "_labels", "_next", "_slots", "batches")
+    __slots__ = ("_at", "_id", "_labels", "_next", "_slots", "batches")
 
     def __init__(self, number: int, slots: array[int], labels: Sequence[torch.Tensor] | None) -> None:
         self._id = number
-        self._slots = slots
+        self._slots = slots  # an address is cleared when its slot is taken or released
+        self._at = slots.buffer_info()[0]
         self._labels = labels
         self._next = 0
         self.batches = len(slots)
@@ -83,6 +85,7 @@ class Stream:
         self._rings = Rings(max(view.row_bytes * batch_size, 1))
         self._slot_rows = batch_size
         self._live: dict[int, Ticket] = {}
+        self._pid = os.getpid()
         dict_output = view.output == "dict" and view.label_dtype is not None
         self._keys = view.keys if dict_output else None
 
@@ -104,16 +107,18 @@ class Stream:
         labels = view.new_labels(rows)
         slots = self._rings.reserve(view, rows, batch_size)
         label_address = 0 if labels is None else labels.data_ptr()
-        try:
-            number = self._submit(
-                view.address, address, rows, batch_size, slots.buffer_info()[0], label_address, self._threads
-            )
-        except RuntimeError as error:
-            for slot in slots:
-                self._capsule.release(slot)
-            raise _engine.errors.from_native(error) from None
+        number = next(_engine.numbers)
         ticket = Ticket(number, slots, None if labels is None else labels.split(batch_size))
         self._live[number] = ticket
+        try:
+            self._submit(
+                number, view.address, address, rows, batch_size, ticket._at, label_address, self._threads
+            )
+        except BaseException as error:  # Ctrl-C too, which may come when the work has begun
+            self.cancel(ticket)
+            if isinstance(error, RuntimeError):
+                raise errors.from_native(error) from None
+            raise
         return ticket
 
     def take(self, ticket: Ticket) -> Any:
@@ -122,42 +127,72 @@ class Stream:
         Raises:
             RowIndexError: the batch asked for a row that does not exist. Other
                 batches of the ticket are not touched.
+            CanceledError: the ticket was cancelled, or Ctrl-C came just when the
+                batch had been taken.
         """
         k = ticket._next
-        slot = ticket._slots[k]
-        made = self._take(slot)
-        while made is None:
-            _engine.call("Wait", ticket._id, _WAIT_MS)
-            made = self._take(slot)
-        ticket._next = k + 1
-        if k + 1 == ticket.batches:
-            del self._live[ticket._id]
-        if made is False:
-            # Another thread may still be writing other rows of this batch.
-            while not _engine.call("Wait", ticket._id, _WAIT_MS):
-                pass
-            index = self._capsule.bad_index(slot)
-            self._capsule.release(slot)
-            raise row_index_error(index, len(self._view))
+        made = self._take(ticket._at + 8 * k)
+        if not made:
+            try:
+                made = self._wait(ticket, ticket._at + 8 * k)
+            except Exception:  # not Ctrl-C: the batch can be taken again then
+                self._step(ticket)
+                raise
+        self._step(ticket)
         if self._keys is not None:
             assert ticket._labels is not None
             return {self._keys[0]: from_dlpack(made), self._keys[1]: ticket._labels[k]}
         return self._view.collated(from_dlpack(made), None if ticket._labels is None else ticket._labels[k])
 
+    def _step(self, ticket: Ticket) -> None:
+        ticket._next += 1
+        if ticket._next >= ticket.batches:
+            self._live.pop(ticket._id, None)
+
+    def _wait(self, ticket: Ticket, at: int) -> Any:
+        """Waits for the batch whose slot's address lies at at; raises when there will be none."""
+        made, done = None, 0
+        try:
+            while made is None and not done:
+                done = _engine.call("Wait", ticket._id, _WAIT_MS)
+                made = self._take(at)
+            if made:
+                return made
+            if made is None:
+                raise errors.CanceledError(
+                    "the batch was given up: its loader was closed, or Ctrl-C came in between"
+                )
+            # Another thread may still be writing other rows of this batch.
+            while not done:
+                done = _engine.call("Wait", ticket._id, _WAIT_MS)
+            raise row_index_error(
+                self._capsule.bad_index(ticket._slots[(at - ticket._at) // 8]), len(self._view)
+            )
+        except Exception:
+            self._capsule.release(at, 1)
+            raise
+
     def cancel(self, ticket: Ticket) -> None:
         """Drops a ticket: returns when nothing writes into its memory any more."""
-        if self._live.pop(ticket._id, None) is None:
+        if ticket._id not in self._live:
             return
         _engine.call("Cancel", ticket._id)
-        for slot in ticket._slots[ticket._next :]:
-            self._capsule.release(slot)
-        ticket._next = ticket.batches
+        self._capsule.release(ticket._at, ticket.batches)  # those that were not taken
+        self._live.pop(ticket._id, None)
 
     def close(self) -> None:
         """Cancels everything in flight. Idempotent."""
+        interrupt = None
         for ticket in list(self._live.values()):
-            self.cancel(ticket)
+            try:
+                self.cancel(ticket)
+            except KeyboardInterrupt as error:  # the memory of the others must be safe too
+                interrupt = error
+                self.cancel(ticket)
+        if interrupt is not None:
+            raise interrupt
 
     def __del__(self) -> None:
-        if getattr(self, "_live", None) and _engine.loaded():
+        # A forked child inherits the object, not the work.
+        if getattr(self, "_live", None) and self._pid == os.getpid() and _engine.loaded():
             self.close()

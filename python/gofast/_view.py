@@ -30,10 +30,10 @@ class Program:
     def __init__(self, config: dict[str, Any], keep: object) -> None:
         self.address: int = _engine.call("NewProgram", json.dumps(config))
         self.keep = keep  # owns the matrix
-        weakref.finalize(self, _free, "FreeProgram", self.address, os.getpid()).atexit = False
+        weakref.finalize(self, _free, "FreeProgram", self.address, os.getpid(), None).atexit = False
 
 
-def _free(function: str, address: int, pid: int) -> None:
+def _free(function: str, address: int, pid: int, _outlived: object) -> None:
     if pid == os.getpid() and _engine.loaded():
         _engine.call(function, address)
 
@@ -63,7 +63,8 @@ class View:
         }
         self._length = sum(rows) if self._map is None else len(self._map)
         self.address: int = _engine.call("NewView", json.dumps(config))
-        weakref.finalize(self, _free, "FreeView", self.address, os.getpid()).atexit = False
+        # The programs outlive the view even when the garbage collector finds all of them at once.
+        weakref.finalize(self, _free, "FreeView", self.address, os.getpid(), self._programs).atexit = False
         self.output = first._output
         self.keys = first.keys
         self.label_dtype = first._label_dtype
