@@ -5,7 +5,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 FUZZTIME ?= 30s
-WHEEL_PYTHONS ?= 3.10 3.11 3.12 3.13
+WHEEL_PYTHONS ?= 3.10@2.4.0 3.10 3.11 3.12 3.13
 GO_PACKAGES := ./gofast/... ./pybind/...
 GO_TIMEOUT ?= 600s
 
@@ -58,7 +58,7 @@ test-asan: ## Go tests with the C code under the address sanitizer
 test-python: build ## Python tests, the wheel's among them (ARGS="-k csv" chooses)
 	$(BIN)/python -m pytest $(ARGS)
 
-test-wheel: wheel ## the wheel with the newest torch on WHEEL_PYTHONS="3.10 3.11 3.12 3.13", no Go, gcc or headers in sight
+test-wheel: wheel ## the wheel on four Pythons, no Go or gcc in sight (WHEEL_PYTHONS="3.10@2.4.0 3.13": with torch 2.4.0, the newest)
 	$(BIN)/python python/tests/wheel_matrix.py $(WHEEL_PYTHONS)
 
 soak: build ## the long ones: many forks, many epochs, growth of memory

@@ -1,7 +1,7 @@
-"""Runs wheel_smoke.py against the wheel in dist/ on several Pythons: `python wheel_matrix.py 3.10 3.12`.
+"""Runs wheel_smoke.py against the wheel in dist/ on several Pythons: `wheel_matrix.py 3.10@2.4.0 3.12`.
 
-Each Python gets an environment .venv-wheel-<version> with the newest torch that it supports (some GB, kept
-for the next run) and the wheel, and runs with an empty PATH.
+Each gets an environment .venv-wheel-<name> with that torch, or the newest that it supports (some GB, kept for
+the next run), and the wheel, and runs with an empty PATH.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def pip(inside: Path, *arguments: str) -> None:
     subprocess.run([str(inside), "-m", "pip", *arguments], check=True)
 
 
-def environment(version: str, python: Path) -> Path:
+def environment(target: str, torch: str, python: Path) -> Path:
     """The environment's interpreter, made with torch the first time."""
-    folder = ROOT / f".venv-wheel-{version}"
+    folder = ROOT / f".venv-wheel-{target}"
     inside = folder / "bin" / "python"
     stamp = folder / ".torch-installed"
     if not stamp.exists():
-        print(f"Python {version}: installing torch into {folder.name} (some GB, once)", flush=True)
+        print(f"Python {target}: installing torch into {folder.name} (some GB, once)", flush=True)
         subprocess.run([str(python), "-m", "venv", "--clear", str(folder)], check=True)
-        pip(inside, "install", "--quiet", "torch", "numpy", "pillow")
+        pip(inside, "install", "--quiet", f"torch=={torch}" if torch else "torch", "numpy", "pillow")
         stamp.touch()
     return inside
 
@@ -76,18 +76,19 @@ def try_wheel(inside: Path, wheel: Path) -> None:
         subprocess.run([str(inside), str(SMOKE)], cwd=env["PATH"], env=env, check=True, timeout=600)
 
 
-def main(versions: list[str]) -> int:
-    """0 when every Python that is here passed, and at least one is here."""
+def main(targets: list[str]) -> int:
+    """0 when every target that is here passed, and at least one is. A target is a Python, or Python@torch."""
     wheel = find_wheel()
     passed, absent = [], []
-    for version in versions:
+    for target in targets:
+        version, _, torch = target.partition("@")
         python = find_python(version)
         if python is None:
             print(f"Python {version}: ABSENT on this machine, not tested")
-            absent.append(version)
+            absent.append(target)
             continue
-        try_wheel(environment(version, python), wheel)
-        passed.append(version)
+        try_wheel(environment(target, torch, python), wheel)
+        passed.append(target)
     listed = {"passed on": passed, "not tested on": absent}
     print(
         f"{wheel.name}: " + "; ".join(f"{what} {', '.join(on) or 'nothing'}" for what, on in listed.items())

@@ -58,6 +58,7 @@ def main() -> None:
         for workers in (0, 2):
             ours = gofast.DataLoader(table, batch_size=BATCH, num_workers=workers)
             check(f"gofast.DataLoader, num_workers={workers}", ours, images, labels)
+        check("torch's, num_workers=0", DataLoader(table, batch_size=BATCH), images, labels)
         for context in CONTEXTS:
             loader = DataLoader(table, batch_size=BATCH, num_workers=2, multiprocessing_context=context)
             check(f"torch's, num_workers=2, {context}", loader, images, labels)
