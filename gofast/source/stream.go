@@ -69,8 +69,12 @@ func (c *countingReader) Read(p []byte) (int, error) {
 // a zstd frame may ask for, beside the fixed bound of 128 MiB.
 func OpenStream(f *File, c Compression, memory int64) (*Stream, error) {
 	s := &Stream{file: f, packed: &countingReader{r: io.NewSectionReader(f, 0, f.Size())}, close: func() {}}
-	// 256 KiB: one pread for each; zstd and gzip themselves ask for 4 KiB.
-	buffered := bufio.NewReaderSize(s.packed, 256<<10)
+	if c == Plain {
+		s.r = s.packed
+		return s, nil
+	}
+	// The decoders ask for 4 KiB at a time; each pread brings 256 KiB, or the file.
+	buffered := bufio.NewReaderSize(s.packed, int(min(256<<10, f.Size())))
 	switch c {
 	case Gzip:
 		z, err := gzip.NewReader(buffered)
@@ -87,8 +91,6 @@ func OpenStream(f *File, c Compression, memory int64) (*Stream, error) {
 			return nil, s.fail(err)
 		}
 		s.r, s.close = z, z.Close
-	default:
-		s.r = buffered
 	}
 	return s, nil
 }

@@ -168,19 +168,21 @@ func (w *worker) handle(t ticket, v visitor, send func(link)) (err error) {
 	if in.abort {
 		return nil
 	}
-	c, out, err := w.cut(in, n, counts, t.last)
-	if err != nil {
-		return err
+	c, out, broken := w.cut(in, n, counts, t.last)
+	if broken == nil {
+		send(out)
 	}
-	send(out)
-	if c.records == 0 || v == nil || w.hopeless(t.index) {
-		return nil
+	if c.records > 0 && v != nil && !w.hopeless(t.index) {
+		if err := v.visit(c); err != nil {
+			return err
+		}
 	}
-	return v.visit(c)
+	return broken // after the records before it: the first error of the file is reported
 }
 
 // cut puts the tail of the chunk before in front of the n bytes of this one and
-// divides them into complete records and the tail for the next.
+// divides them into complete records and the tail for the next. The records are
+// valid even where there is an error.
 func (w *worker) cut(in link, n int, counts csvrow.Counts, last bool) (c chunk, out link, err error) {
 	if err := w.grow(len(in.tail), n); err != nil {
 		return c, out, err
@@ -206,7 +208,7 @@ func (w *worker) cut(in link, n int, counts csvrow.Counts, last bool) (c chunk, 
 	if odd {
 		records, at, open := split(region, w.r.delim)
 		if open && last {
-			return c, out, w.r.fail(errs.ErrDamaged, "a quote is opened and never closed").AtRow(in.base+int64(records), "")
+			err = w.r.fail(errs.ErrDamaged, "a quote is opened and never closed").AtRow(in.base+int64(records), "")
 		}
 		c.records, rest = int64(records), at
 		out.feed = rest > 0 && rest == len(region) && region[rest-1] == '\r'
@@ -215,11 +217,11 @@ func (w *worker) cut(in link, n int, counts csvrow.Counts, last bool) (c chunk, 
 	tail := region[rest:]
 	out.base = in.base + c.records
 	if int64(len(tail)) > w.r.opts.Limits.Cell {
-		return c, out, w.r.tooLong().AtRow(out.base, "")
+		err = w.r.tooLong().AtRow(out.base, "")
 	}
 	out.odd = odd && len(tail) > 0 && (tail[0] <= ' ' || bytes.IndexByte(tail, '"') >= 0)
 	out.tail = slices.Clone(tail)
-	return c, out, nil
+	return c, out, err
 }
 
 // grow makes room for a tail before the chunk's n bytes.

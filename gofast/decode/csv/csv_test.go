@@ -324,3 +324,46 @@ func TestErrors(t *testing.T) {
 		})
 	}
 }
+
+// The kernel does the work where it can: a silent fall to the general parser
+// would be an order of magnitude slower and otherwise unseen.
+func TestKernelTakesTheRows(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		labels     []string
+		rows       int // that the kernel takes
+	}{
+		{"pixels", "label,a,b\n1,2,3\n4,255,6\n", []string{"label"}, 2},
+		{"crlf, no newline at the end", "a,b\r\n1,2\r\n3,4", nil, 2},
+		{"one row in general", "a,b\n1,2\n3,4\n 5,6\n7,8\n", nil, 3},
+		{"index before", ",label,a\n0,1,2\n1000,3,4\n", []string{"label"}, 2},
+		{"floats", "a,b\n1,.5\n3,4\n", nil, -1},
+	} {
+		s := setup{labels: c.labels}
+		r, err := s.open(t, write(t, []byte(c.text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		p, err := r.plan(s.selection(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := decode.Target{Features: decode.Matrix{Data: make([]byte, 99), Type: decode.Uint8, Width: len(p.features)},
+			Labels: make([]byte, 99), Kinds: make([]decode.LabelKind, len(c.labels))}
+		var d *decoder
+		if _, err := r.run(context.Background(), func() visitor {
+			d = newDecoder(r, p, dst, r.layout(p, dst))
+			return d
+		}); err != nil && c.rows >= 0 {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		taken := -1
+		if d.fast != nil {
+			taken = d.fast.taken
+		}
+		if taken != c.rows {
+			t.Errorf("%s: the kernel took %d rows, want %d", c.name, taken, c.rows)
+		}
+	}
+}

@@ -88,30 +88,27 @@ func number(text []byte) (kind, uint64) {
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
 		negative, i = text[0] == '-', 1
 	}
-	var mantissa uint64
-	start, exact := i, true // exact: every digit is in mantissa
-	add := func(c byte) {
-		if mantissa > (math.MaxUint64-9)/10 {
-			exact = false
-			return
-		}
-		mantissa = mantissa*10 + uint64(c-'0')
+	start := i
+	for i < len(text) && text[i] == '0' {
+		i++
 	}
+	zeros := i - start
+	var mantissa uint64 // wraps beyond 19 digits, and is not used then
 	for ; i < len(text) && text[i]-'0' <= 9; i++ {
-		add(text[i])
+		mantissa = mantissa*10 + uint64(text[i]-'0')
 	}
 	digits, exponent := i-start, 0
 	if i == len(text) {
 		if digits == 0 {
 			return textCell, 0
 		}
-		return integer(mantissa, negative, exact)
+		return integer(mantissa, negative, digits-zeros <= 19)
 	}
 	if text[i] == '.' {
 		i++
 		start = i
 		for ; i < len(text) && text[i]-'0' <= 9; i++ {
-			add(text[i])
+			mantissa = mantissa*10 + uint64(text[i]-'0')
 		}
 		exponent = start - i
 		digits -= exponent
@@ -130,7 +127,7 @@ func number(text []byte) (kind, uint64) {
 	if i != len(text) {
 		return textCell, 0
 	}
-	if exact && mantissa <= 1<<53 && exponent >= -22 && exponent <= 22 {
+	if digits-zeros <= 19 && mantissa <= 1<<53 && exponent >= -22 && exponent <= 22 {
 		v := float64(mantissa)
 		if exponent < 0 {
 			v /= powers[-exponent]
