@@ -14,7 +14,7 @@ import (
 
 // openTable opens every file, checks that they are one table, and chooses the
 // columns.
-func openTable(ctx context.Context, paths []string, options TableOptions) (o *opened, err error) {
+func openTable(ctx context.Context, paths []string, options TableOptions) (*opened, error) {
 	if len(paths) == 0 {
 		return nil, errs.New(errs.ErrConfig, "open", "no files")
 	}
@@ -22,13 +22,15 @@ func openTable(ctx context.Context, paths []string, options TableOptions) (o *op
 		return nil, err
 	}
 	lim := options.Limits.WithDefaults()
-	o = &opened{budget: limits.NewBudget(lim.Memory)}
-	defer func() {
-		if err != nil {
-			o.close()
-			o = nil
-		}
-	}()
+	o := &opened{budget: limits.NewBudget(lim.Memory)}
+	if err := o.open(ctx, paths, options, lim); err != nil {
+		o.close()
+		return nil, err
+	}
+	return o, nil
+}
+
+func (o *opened) open(ctx context.Context, paths []string, options TableOptions, lim limits.Limits) error {
 	threads := options.Threads
 	if threads <= 0 {
 		threads = Threads()
@@ -38,28 +40,28 @@ func openTable(ctx context.Context, paths []string, options TableOptions) (o *op
 	decodeOptions.Progress = progress.add
 	for _, path := range paths {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		f, err := source.Open(path)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		o.files = append(o.files, f)
 		progress.total += f.Size()
 		r, err := openReader(f, decodeOptions)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		o.readers = append(o.readers, r)
 		if err := o.choose(options); err != nil {
-			return nil, err
+			return err
 		}
 		rows, _ := r.Rows()
 		if o.bound += rows; o.bound < 0 {
-			return nil, errs.New(errs.ErrLimit, "open", "too many rows").At(path)
+			return errs.New(errs.ErrLimit, "open", "too many rows").At(path)
 		}
 	}
-	return o, nil
+	return nil
 }
 
 // choose selects the columns of the file that was opened last, and compares
