@@ -8,7 +8,8 @@ tensors. Any other ``collate_fn`` sees a sequence of ordinary dicts or tuples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from typing import Any, overload
 
 import torch
@@ -20,26 +21,36 @@ from ._view import View
 class DictRow(dict[str, torch.Tensor]):
     """A row ``{"image": ..., "label": ...}`` that knows the batch it is a view of."""
 
-    _batch: Batch
+    _batch: weakref.ref[Batch]  # weak: the batch keeps its rows, and its memory must go at once
     _position: int
     _views: tuple[torch.Tensor, ...]
 
-    def _untouched(self) -> bool:
-        return len(self) == len(self._views) and all(a is b for a, b in zip(self.values(), self._views, strict=True))
+    def _untouched(self, keys: tuple[str, ...]) -> bool:
+        return (
+            len(self) == len(self._views)
+            and all(a is b for a, b in zip(self.values(), self._views, strict=True))
+            and all(a == b for a, b in zip(self, keys, strict=False))
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
 
 
 class TupleRow(tuple[torch.Tensor, ...]):
     """A row ``(image, label)`` that knows the batch it is a view of."""
 
-    _batch: Batch
+    _batch: weakref.ref[Batch]
     _position: int
 
-    def _untouched(self) -> bool:
+    def _untouched(self, _: tuple[str, ...]) -> bool:
         return True
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)
 
-class Batch(Sequence[Any]):
-    """A finished batch that looks like the list of its rows.
+
+class Batch(MutableSequence[Any]):
+    """A finished batch that looks like the list of its rows, and can be changed like it.
 
     Args:
         view: what it was made from.
@@ -59,6 +70,8 @@ class Batch(Sequence[Any]):
         self.images = images
         self.labels = labels
         self._hand_over = hand_over
+        self._made: dict[int, DictRow | TupleRow] = {}  # rows that were looked at
+        self._list: list[Any] | None = None  # the rows, once they were reordered or replaced
 
     def collated(self) -> Any:
         """The batch as ``default_collate`` of its rows would give it, without a copy."""
@@ -66,14 +79,34 @@ class Batch(Sequence[Any]):
             return self._hand_over()
         return self._view.collated(self.images, self.labels)
 
+    def is_whole(self, rows: Sequence[Any]) -> bool:
+        """Whether rows are this batch's rows: all of them, in order, and unchanged."""
+        keys = self._view.keys
+        return len(rows) == len(self.images) and all(
+            isinstance(row, (DictRow, TupleRow))
+            and row._batch() is self
+            and row._position == i
+            and row._untouched(keys)
+            for i, row in enumerate(rows)
+        )
+
+    def is_untouched(self) -> bool:
+        """Whether the rows are as they were made."""
+        if self._list is not None:
+            return self.is_whole(self._list)
+        keys = self._view.keys
+        return all(row._untouched(keys) for row in self._made.values())
+
     def __len__(self) -> int:
-        return len(self.images)
+        return len(self.images) if self._list is None else len(self._list)
 
     @overload
     def __getitem__(self, position: int) -> Any: ...
     @overload
     def __getitem__(self, position: slice) -> list[Any]: ...
     def __getitem__(self, position: int | slice) -> Any:
+        if self._list is not None:
+            return self._list[position]
         if isinstance(position, slice):
             return [self[i] for i in range(*position.indices(len(self)))]
         n = len(self.images)
@@ -81,36 +114,76 @@ class Batch(Sequence[Any]):
             position += n
         if not 0 <= position < n:
             raise IndexError("batch index out of range")
-        views = (self.images[position],) if self.labels is None else (self.images[position], self.labels[position])
+        row = self._made.get(position)
+        if row is None:
+            row = self._made[position] = self._make(position)
+        return row
+
+    def _make(self, position: int) -> DictRow | TupleRow:
+        image = self.images[position]
+        views = (image,) if self.labels is None else (image, self.labels[position])
         row: DictRow | TupleRow
         if self._view.output == "dict":
             row = DictRow(zip(self._view.keys, views, strict=False))
             row._views = views
         else:
             row = TupleRow(views)
-        row._batch, row._position = self, position
+        row._batch, row._position = weakref.ref(self), position
         return row
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self.images)))
+        return (self[i] for i in range(len(self)))
+
+    # -- what else a collate_fn may do with a list ------------------------------
+
+    def _changed(self) -> list[Any]:
+        if self._list is None:
+            self._list = list(self)
+        return self._list
+
+    def __setitem__(self, position: Any, row: Any) -> None:
+        self._changed()[position] = row
+
+    def __delitem__(self, position: int | slice) -> None:
+        del self._changed()[position]
+
+    def insert(self, index: int, value: Any) -> None:
+        """As list.insert."""
+        self._changed().insert(index, value)
+
+    def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> None:
+        """As list.sort."""
+        self._changed().sort(key=key, reverse=reverse)
+
+    def copy(self) -> list[Any]:
+        """The rows as a list."""
+        return list(self)
+
+    def __add__(self, rows: Iterable[Any]) -> list[Any]:
+        return [*self, *rows]
+
+    def __radd__(self, rows: Iterable[Any]) -> list[Any]:
+        return [*rows, *self]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
 
 
-def collate_rows(
-    batch: Sequence[Any], *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None
-) -> Any:
+def collate_rows(batch: Sequence[Any], *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
     """What ``default_collate`` calls for our rows."""
     if isinstance(batch, Batch):
-        return batch.collated()
-    parent: Batch = batch[0]._batch
-    if len(batch) == len(parent) and all(
-        isinstance(row, (DictRow, TupleRow)) and row._batch is parent and row._position == i and row._untouched()
-        for i, row in enumerate(batch)
-    ):
-        return parent.collated()
+        if batch.is_untouched():
+            return batch.collated()
+    else:
+        parent: Batch | None = batch[0]._batch()
+        if parent is not None and parent.is_whole(batch):
+            return parent.collated()
     # Rows were dropped, reordered, mixed or changed: collate them as torch would.
-    if isinstance(batch[0], DictRow):
-        return collate([dict(row) for row in batch], collate_fn_map=collate_fn_map)
-    return collate([tuple(row) for row in batch], collate_fn_map=collate_fn_map)
+    return collate([_plain(row) for row in batch], collate_fn_map=collate_fn_map)
+
+
+def _plain(row: Any) -> Any:
+    return dict(row) if isinstance(row, DictRow) else tuple(row) if isinstance(row, TupleRow) else row
 
 
 default_collate_fn_map[DictRow] = collate_rows
