@@ -108,26 +108,27 @@ static PyObject *reserve(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 // Below this much output the fill is shorter than two hand-overs of the lock.
 static const int64_t RELEASE_LOCK_BYTES = 64 << 10;
 
-// fill(view, indices, rows, slot, labels): makes the batch on this thread.
-// Returns -1, or the position of the first index that is out of range; the slot
-// is Ready or Failed accordingly.
+// fill(view, indices, from, to, slot, labels): makes rows from..to-1 of the batch
+// on this thread. Returns -1, or the position of the first index that is out of
+// range; the slot is Failed then, and Ready once all its rows are made.
 static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[5];
-    if (!integers(args, n, 5, a)) return NULL;
+    long long a[6];
+    if (!integers(args, n, 6, a)) return NULL;
     const gf_view *view = POINTER(const gf_view, a[0]);
     const int64_t *indices = POINTER(const int64_t, a[1]);
-    gf_slot *slot = POINTER(gf_slot, a[3]);
-    uint8_t *x = slot->managed.dl_tensor.data;
+    int64_t from = a[2], to = a[3];
+    gf_slot *slot = POINTER(gf_slot, a[4]);
+    uint8_t *x = slot->managed.dl_tensor.data, *y = POINTER(uint8_t, a[5]);
     int64_t bad;
-    if (a[2] * view->x_bytes < RELEASE_LOCK_BYTES) {
-        bad = view->fill(view, indices, 0, a[2], x, POINTER(uint8_t, a[4]));
+    if ((to - from) * view->x_bytes < RELEASE_LOCK_BYTES) {
+        bad = view->fill(view, indices, from, to, x, y);
     } else {
         PyThreadState *state = PyEval_SaveThread();
-        bad = view->fill(view, indices, 0, a[2], x, POINTER(uint8_t, a[4]));
+        bad = view->fill(view, indices, from, to, x, y);
         PyEval_RestoreThread(state);
     }
-    if (bad < 0) gf_slot_filled(slot, a[2]);
+    if (bad < 0) gf_slot_filled(slot, to - from);
     else gf_slot_fail(slot, indices[bad]);
     return PyLong_FromLongLong(bad);
 }

@@ -17,7 +17,7 @@ from torch.utils.dlpack import from_dlpack
 from . import _engine, errors
 from ._batch import Batch
 from ._memory import Memory
-from ._shared import WorkerRings, in_worker, parent_can_open, shared_batch
+from ._shared import WorkerRings, can_share, in_worker, shared_batch
 from ._stream import Rings
 from ._view import Program, View, row_index_error
 
@@ -309,9 +309,9 @@ class RowDataset(Dataset[Any]):
         place, slot = slots.buffer_info()[0], slots[0]
         try:
             if here.threads > 1 and n * view.row_bytes > _PARALLEL_BYTES:
-                self._fill_by_engine(view, address, n, place, label_address)
+                self._fill_together(view, address, n, slots, label_address, here.threads)
             else:
-                capsule.fill(view.address, address, n, slot, label_address)
+                capsule.fill(view.address, address, 0, n, slot, label_address)
             made = capsule.take(place)
             if made is False:
                 raise row_index_error(capsule.bad_index(slot), len(view))
@@ -324,10 +324,13 @@ class RowDataset(Dataset[Any]):
         return Batch(view, images, labels)
 
     @staticmethod
-    def _fill_by_engine(view: View, address: int, n: int, place: int, labels: int) -> None:
+    def _fill_together(view: View, address: int, n: int, slots: array[int], labels: int, threads: int) -> None:
+        """The engine makes the first rows, this thread its own share of them."""
+        theirs = n - n // threads
         ticket = next(_engine.numbers)
         try:
-            _engine.call("Submit", ticket, view.address, address, n, n, place, labels, 0)
+            _engine.call("Submit", ticket, view.address, address, theirs, theirs, slots.buffer_info()[0], labels, 0)
+            _engine.capsule().fill(view.address, address, theirs, n, slots[0], labels)
             while not _engine.call("Wait", ticket, 100):
                 pass
         except BaseException:  # Ctrl-C: the labels' memory may go now
@@ -348,7 +351,7 @@ class _PerProcess:
         self.pid = os.getpid()
         self.view = inherited.view if inherited is not None else View([dataset], None)
         self.capsule = _engine.capsule()
-        self.worker = in_worker() and parent_can_open()
+        self.worker = in_worker() and can_share()
         # A worker process is one thread of work, as in torch: its engine, if the
         # parent had one, would have to be loaded again.
         self.threads = 1 if in_worker() else _engine.threads() if _engine.loaded() else 1
