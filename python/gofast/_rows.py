@@ -151,13 +151,22 @@ class RowDataset(Dataset[Any]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self._collate(list(range(*index.indices(len(self)))))
-        if isinstance(index, (list, tuple, np.ndarray, range)) or (isinstance(index, torch.Tensor) and index.dim() > 0):
-            return self._collate([operator.index(i) for i in index])
-        image, label = self._sample(self._checked(operator.index(index)))
+        if isinstance(index, (list, tuple, range, np.ndarray, torch.Tensor)) and np.ndim(index) > 0:
+            return self._collate(_positions(index, len(self)))
+        image, label = self._transformed(operator.index(index))
+        if self.batch_transform is not None:
+            image = self.batch_transform(image.unsqueeze(0))[0]
+        return self._row(image, label)
+
+    def _transformed(self, index: int) -> tuple[Any, Any]:
+        image, label = self._sample(self._checked(index))
         if self.transform is not None:
             image = self.transform(image)
         if label is not None and self.target_transform is not None:
             label = self.target_transform(label)
+        return image, label
+
+    def _row(self, image: Any, label: Any) -> Any:
         if self._output == "dict":
             return {self.keys[0]: image} if label is None else {self.keys[0]: image, self.keys[1]: label}
         return (image,) if label is None else (image, label)
@@ -170,10 +179,19 @@ class RowDataset(Dataset[Any]):
 
     def __getitems__(self, indices: list[int]) -> Sequence[Any]:
         """The rows of a whole batch; torch's fetcher calls this. See ``_batch``."""
-        if self._has_python_rows() or len(indices) == 0:
+        if type(self).__getitem__ is not RowDataset.__getitem__ or len(indices) == 0:
             return [self[i] for i in indices]
+        if self._has_python_rows():
+            rows = [self._transformed(operator.index(i)) for i in indices]
+            if self.batch_transform is not None:
+                images = self.batch_transform(torch.stack([image for image, _ in rows]))
+                rows = [(image, label) for image, (_, label) in zip(images, rows, strict=True)]
+            return [self._row(image, label) for image, label in rows]
         view = self._view()
-        wanted = array("q", indices)
+        try:
+            wanted = array("q", indices)
+        except OverflowError:
+            raise row_index_error(next(i for i in indices if not -(1 << 63) <= i < 1 << 63), len(self)) from None
         batch = self._fill(view, wanted)
         if self.batch_transform is not None:
             return Batch(view, self.batch_transform(batch.images), batch.labels)
@@ -212,11 +230,7 @@ class RowDataset(Dataset[Any]):
         else:
             with np.errstate(over="ignore"):  # beyond float16 is infinity, as numpy says
                 image = torch.from_numpy(x.astype(self._dtype_name))
-        if self.batch_transform is not None:
-            image = self.batch_transform(image.reshape(1, *self.shape))[0]
-        else:
-            image = image.reshape(self.shape)
-        return image, self._label(row)
+        return image.reshape(self.shape), self._label(row)
 
     def _spread(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         return np.repeat(values, self._memory.layout.width // len(values))
@@ -370,6 +384,16 @@ class _PerProcess:
         if self._worker_rings is None or rows > self._rows:
             self._worker_rings, self._rows = WorkerRings(max(self.view.row_bytes * rows, 1)), rows
         return self._worker_rings
+
+
+def _positions(index: Any, rows: int) -> list[int]:
+    """The rows that a list, array, tensor or boolean mask chooses."""
+    chosen = np.asarray(index)
+    if chosen.dtype == np.bool_:
+        if chosen.shape != (rows,):
+            raise errors.RowIndexError(f"a mask of shape {chosen.shape} does not fit a dataset of {rows} rows")
+        return np.flatnonzero(chosen).tolist()
+    return [operator.index(i) for i in index]
 
 
 def _whole_shape(shape: Sequence[int], width: int) -> tuple[int, ...]:
