@@ -392,7 +392,7 @@ def _positions(index: Any, rows: int) -> list[int]:
     if chosen.dtype == np.bool_:
         if chosen.shape != (rows,):
             raise errors.RowIndexError(f"a mask of shape {chosen.shape} does not fit a dataset of {rows} rows")
-        return np.flatnonzero(chosen).tolist()
+        return [int(i) for i in np.flatnonzero(chosen)]
     return [operator.index(i) for i in index]
 
 
