@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from multiprocessing.context import get_spawning_popen
@@ -169,6 +171,17 @@ class TableDataset(RowDataset):
         self.__dict__.update(state)
         self._memory = self._reopen() if handed is None else MappedMemory(handed[0].detach(), handed[1])
 
+    def __copy__(self) -> TableDataset:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(super().__getstate__())
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TableDataset:
+        memo[id(self._memory)] = self._memory  # nobody writes to it: copies in one process share it
+        made = memo[id(self)] = self.__copy__()
+        made.__dict__ = copy.deepcopy(made.__dict__, memo)
+        return made
+
     def __repr__(self) -> str:
         layout = self._memory.layout
         return (
@@ -215,7 +228,7 @@ def _columns(option: str, columns: str | int | Sequence[str | int] | None) -> li
 def _finite(option: str, value: float | None) -> float | None:
     if value is None:
         return None
-    number = float(value)
-    if number != number or number in (float("inf"), float("-inf")):
+    number = float("nan") if isinstance(value, str) else float(value)
+    if not math.isfinite(number):
         raise errors.OptionError(f"{option}={value!r}: give a finite number")
     return number
