@@ -164,12 +164,15 @@ class TableDataset(RowDataset):
         # pickle that may outlive this process reopens the sources.
         spawning = get_spawning_popen() is not None
         state["_handed"] = (DupFd(memory.fd), memory.layout) if spawning else None
+        state["_expected"] = _identity(memory.layout)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        handed = state.pop("_handed")
+        handed, expected = state.pop("_handed"), state.pop("_expected")
         self.__dict__.update(state)
         self._memory = self._reopen() if handed is None else MappedMemory(handed[0].detach(), handed[1])
+        if _identity(self._memory.layout) != expected:
+            raise errors.ChangedError(f"{self._source['path']!r} is another table than when it was pickled")
 
     def __copy__(self) -> TableDataset:
         made = type(self).__new__(type(self))
@@ -188,6 +191,11 @@ class TableDataset(RowDataset):
             f"TableDataset({self._source['path']!r}: {layout.rows} rows, {layout.width} features "
             f"stored as {layout.type}, shape {self.shape}, {self.dtype})"
         )
+
+
+def _identity(layout: Layout) -> tuple[Any, ...]:
+    """What the options of a dataset were checked against."""
+    return (layout.rows, layout.width, layout.type, layout.bool, layout.shape, layout.label_kinds, layout.classes)
 
 
 def open_table(
