@@ -84,6 +84,7 @@ type opened struct {
 	kinds      []decode.LabelKind
 	start      decode.Type // the type worth trying first
 	bound      int64       // rows at most
+	exact      bool        // bound is the number of rows
 	budget     *limits.Budget
 }
 
@@ -107,6 +108,14 @@ func DecodeTable(ctx context.Context, paths []string, options TableOptions) (fd 
 	var region *regionMemory
 	err = o.decode(ctx, func(t decode.Type) (memory, error) {
 		region, err = newRegionMemory(o, t)
+		if errors.Is(err, errs.ErrLimit) && !o.exact {
+			// The bound is what a row of the fewest bytes would need, often
+			// twice the truth: it is worth a pass to know.
+			if err := o.count(ctx); err != nil {
+				return nil, err
+			}
+			region, err = newRegionMemory(o, t)
+		}
 		return region, err
 	})
 	if err != nil {
@@ -148,6 +157,21 @@ func (o *opened) decode(ctx context.Context, alloc func(decode.Type) (memory, er
 		err = o.decodeAs(ctx, wider, alloc)
 	}
 	return err
+}
+
+// count makes the bound exact.
+func (o *opened) count(ctx context.Context) error {
+	o.bound, o.exact = 0, true
+	for _, r := range o.readers {
+		if c, ok := r.(decode.Counter); ok {
+			if err := c.Count(ctx); err != nil {
+				return err
+			}
+		}
+		rows, _ := r.Rows()
+		o.bound += rows
+	}
+	return nil
 }
 
 // ranges scans the values of every file. A fill value counts once it is known

@@ -212,3 +212,9 @@ type Reader interface {
 	// Close releases the file. It may be called after any error.
 	Close() error
 }
+
+// Counter is a Reader whose Rows may be inexact: Count makes it exact, at the
+// price of a pass over the file. For tables whose bound would not fit a limit.
+type Counter interface {
+	Count(ctx context.Context) error
+}

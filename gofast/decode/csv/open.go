@@ -67,11 +67,7 @@ func open(f *source.File, opts decode.Options) (r *reader, err error) {
 		return nil, err
 	}
 	if r.compression != source.Plain {
-		quiet := *r
-		quiet.opts.Progress = nil
-		r.rows, err = quiet.run(context.Background(), func() visitor { return nil })
-		r.exact = true
-		return r, err
+		return r, r.Count(context.Background())
 	}
 	// Every cell but the last needs its delimiter and every line its newline; the
 	// line of a single column needs a byte more, or it would be blank.
@@ -91,6 +87,19 @@ func (r *reader) Columns() []decode.Column {
 // Rows implements decode.Reader. For a plain file it is the bound that follows
 // from the file's size: counting would mean reading the file twice.
 func (r *reader) Rows() (n int64, exact bool) { return r.rows, r.exact }
+
+// Count implements decode.Counter.
+func (r *reader) Count(ctx context.Context) (err error) {
+	if r.exact {
+		return nil
+	}
+	defer pool.Recover(&err, op, r.file.Path())
+	quiet := *r
+	quiet.opts.Progress = nil
+	r.rows, err = quiet.run(ctx, func() visitor { return nil })
+	r.exact = err == nil
+	return err
+}
 
 // Close implements decode.Reader.
 func (r *reader) Close() error { return r.file.Close() }
