@@ -22,7 +22,7 @@ func openTable(ctx context.Context, paths []string, options TableOptions) (*open
 		return nil, err
 	}
 	lim := options.Limits.WithDefaults()
-	o := &opened{budget: limits.NewBudget(lim.Memory)}
+	o := &opened{budget: limits.NewBudget(lim.Memory), exact: true}
 	if err := o.open(ctx, paths, options, lim); err != nil {
 		o.close()
 		return nil, err
@@ -56,7 +56,8 @@ func (o *opened) open(ctx context.Context, paths []string, options TableOptions,
 		if err := o.choose(options); err != nil {
 			return err
 		}
-		rows, _ := r.Rows()
+		rows, exact := r.Rows()
+		o.exact = o.exact && exact
 		if o.bound += rows; o.bound < 0 {
 			return errs.New(errs.ErrLimit, "open", "too many rows").At(path)
 		}

@@ -23,7 +23,9 @@ var tasks table[*task]
 
 // operations are what Begin can start; each takes JSON and gives JSON.
 var operations = map[string]func(ctx context.Context, t *task, config string) (any, error){
-	"open": openOperation,
+	"open":   openOperation,
+	"cache":  cacheOperation,
+	"verify": verifyOperation,
 }
 
 // Begin starts an operation as a task, whose number the caller chooses: a new
@@ -142,4 +144,29 @@ func openOperation(ctx context.Context, t *task, config string) (any, error) {
 	c.Progress = t.progress
 	fd, schema, err := gofast.DecodeTable(ctx, c.Paths, c.TableOptions)
 	return openResult{FD: fd, Schema: schema}, err
+}
+
+type cacheConfig struct {
+	openConfig
+	Cache       string `json:"cache"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+func cacheOperation(ctx context.Context, t *task, config string) (any, error) {
+	var c cacheConfig
+	if err := decodeJSON(config, &c); err != nil {
+		return nil, err
+	}
+	c.Progress = t.progress
+	return struct{}{}, gofast.BuildCache(ctx, c.Paths, c.TableOptions, c.Cache, c.Fingerprint)
+}
+
+func verifyOperation(ctx context.Context, _ *task, config string) (any, error) {
+	var c struct {
+		Path string `json:"path"`
+	}
+	if err := decodeJSON(config, &c); err != nil {
+		return nil, err
+	}
+	return struct{}{}, gofast.VerifyCache(ctx, c.Path)
 }

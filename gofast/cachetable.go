@@ -1,0 +1,71 @@
+package gofast
+
+import (
+	"context"
+
+	"github.com/gofast-org/gofast/gofast/cache"
+	"github.com/gofast-org/gofast/gofast/decode"
+)
+
+// BuildCache decodes the files into the cache file at path, unless it is there
+// already with the same fingerprint: of several processes one builds and the
+// others wait. The table lies in the file's pages, so it may be larger than
+// memory. fingerprint stands for the state of the sources and all options that
+// shape the table; a cache with another one is replaced.
+func BuildCache(ctx context.Context, paths []string, options TableOptions, path, fingerprint string) error {
+	lock, err := cache.Acquire(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if there, err := cache.Open(path, fingerprint); err == nil {
+		return there.Close() // built while we waited
+	}
+	o, err := openTable(ctx, paths, options)
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	if !o.exact {
+		// Blocks are allocated for the bound: a disk must not seem full because
+		// of rows that a CSV file could have had.
+		if err := o.count(ctx); err != nil {
+			return err
+		}
+	}
+	var m *cacheMemory
+	err = o.decode(ctx, func(t decode.Type) (memory, error) {
+		w, err := lock.Create(cache.Bound{Rows: o.bound, Width: o.schema.Width, Type: t, Labels: len(o.kinds)})
+		if err != nil {
+			return nil, err
+		}
+		m = &cacheMemory{w}
+		return m, nil
+	})
+	if err != nil {
+		return err
+	}
+	return m.writer.Finish(ctx, o.cacheMeta(fingerprint))
+}
+
+func (o *opened) cacheMeta(fingerprint string) cache.Meta {
+	meta := cache.Meta{Fingerprint: fingerprint, Rows: o.schema.Rows, Shape: o.schema.Shape, Bool: o.schema.Bool, Names: o.schema.Features}
+	for i, name := range o.schema.Labels {
+		label := cache.Label{Name: name, Kind: o.kinds[i]}
+		if o.kinds[i] == decode.TextLabel {
+			label.Classes = o.schema.Classes
+		}
+		meta.Labels = append(meta.Labels, label)
+	}
+	return meta
+}
+
+// VerifyCache reads the whole cache at path and compares its checksums.
+func VerifyCache(ctx context.Context, path string) error { return cache.Verify(ctx, path) }
+
+// cacheMemory is a cache file as the memory of a table.
+type cacheMemory struct{ writer *cache.Writer }
+
+func (m *cacheMemory) features() []byte { return m.writer.Features }
+func (m *cacheMemory) labels() []byte   { return m.writer.Labels }
+func (m *cacheMemory) close()           { m.writer.Abort() }
