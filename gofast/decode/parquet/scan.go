@@ -28,7 +28,14 @@ func (r *Reader) Range(ctx context.Context, sel decode.Selection) (features deco
 		labels[i] = decode.Range{Float: c.kind.isFloat(), Text: c.Text}
 	}
 	var mu sync.Mutex
-	err = r.each(ctx, r.jobs(featureColumns, labelColumns, 1), func(ctx context.Context, w *worker, j *job) error {
+	tiles, jobs := r.plan(featureColumns, labelColumns, 1)
+	for _, t := range tiles {
+		jobs = append(jobs, t.jobs...)
+	}
+	crew := r.newCrew()
+	defer crew.close()
+	err = crew.each(ctx, len(jobs), func(ctx context.Context, w *worker, i int) error {
+		j := &jobs[i]
 		windows, err := w.windows(j)
 		if err != nil {
 			return err

@@ -42,13 +42,15 @@ func (r *rows[T]) blank(first int64, n int) {
 }
 
 // decodeVector decodes one chunk of such a column into the matrix.
-func decodeVector[T cell](ctx context.Context, w *worker, j *job, windows [][]byte, fill *float64, to *rows[T]) error {
-	d, err := newNumbers[T](w, j.outputs[0].c, fill, false)
+func decodeVector[T cell](ctx context.Context, w *worker, j *job, fill *float64, m decode.Matrix) error {
+	o := j.outputs[0]
+	d, err := newNumbers[T](w, o.c, fill, false)
 	if err != nil {
 		return err
 	}
-	to.fill = []T{d.missing.value}
-	return walkVector(ctx, w, d, j.group, window(windows, 0), to)
+	first := int(w.r.meta.groups[j.group].first)
+	return walkVector(ctx, w, d, j.group, nil, &rows[T]{data: m.Data[first*m.RowBytes()+o.at*m.Type.Size():],
+		rowBytes: m.RowBytes(), width: o.c.width(), fill: []T{d.missing.value}})
 }
 
 func walkVector[T cell](ctx context.Context, w *worker, d *numbers[T], g int, window []byte, to sink[T]) error {

@@ -85,9 +85,11 @@ func eachRun(src []byte, width, n int, run func(at, count int, values runValues)
 				return Short
 			}
 			count = int(header >> 1)
-			if count > n-at {
+			// parquet-go rounds the last run of booleans up to a multiple of eight.
+			if count > n-at+7 {
 				return Overrun
 			}
+			count = min(count, n-at)
 			var word [4]byte
 			copy(word[:], src[:bytes])
 			values.value = binary.LittleEndian.Uint32(word[:])

@@ -125,6 +125,8 @@ func TestRunsRefuse(t *testing.T) {
 		{"empty", nil, 4, 16, Short},
 		{"header cut", []byte{0x80}, 4, 16, Short},
 		{"2^31 repeats", []byte{0xfe, 0xff, 0xff, 0xff, 0x1f, 1}, 4, 16, Overrun},
+		{"8 repeats too many", []byte{216, 1, 1}, 4, 16, Overrun},
+		{"7 repeats too many", []byte{214, 1, 1}, 4, 16, OK},
 		{"endless header", bytes.Repeat([]byte{0xff}, 12), 4, 16, Overrun},
 		{"packed beyond the input", []byte{0xff, 0x01, 1, 2}, 8, 256, Short},
 		{"repeat outside", []byte{200, 1, 9}, 4, 9, OutOfRange},

@@ -47,7 +47,9 @@ static inline int next_run(const uint8_t **at, const uint8_t *end, int width, in
     r->count = (int64_t)(header >> 1);
     r->value = 0;
     for (int i = 0; i < bytes; i++) r->value |= (uint32_t)p[i] << (8 * i);
-    if (r->count > left) return GF_OVERRUN;
+    // parquet-go rounds the last run of booleans up to a multiple of eight.
+    if (r->count > left + 7) return GF_OVERRUN;
+    if (r->count > left) r->count = left;
     *at = p + bytes;
     return GF_OK;
 }
