@@ -36,6 +36,8 @@ _DTYPES = {
     torch.int64: "int64",
 }
 
+_LABEL_TYPES = {int: torch.int64, float: torch.float64}
+
 # A batch with more output than this is shared among the engine's threads; below,
 # waking a thread costs more than it brings (measured with batch 16 to 4096 of
 # 784 features on 2 cores).
@@ -219,16 +221,16 @@ class RowDataset(Dataset[Any]):
     def _sample(self, row: int) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Sample and label of a row, by numpy: the same roundings as the kernels."""
         x = self._memory.features[row]
-        if self._unit or self._mean is not None:
-            x = x.astype(np.float32)
-            if self._unit:
-                x /= np.float32(255)
-            if self._mean is not None and self._std is not None:
-                x = (x - self._spread(self._mean)) / self._spread(self._std)
-        if self.dtype == torch.bfloat16:
-            image = torch.from_numpy(x.astype(np.float32)).to(torch.bfloat16)
-        else:
-            with np.errstate(over="ignore"):  # beyond float16 is infinity, as numpy says
+        with np.errstate(all="ignore"):  # beyond a type is infinity, as in a batch
+            if self._unit or self._mean is not None:
+                x = x.astype(np.float32)
+                if self._unit:
+                    x /= np.float32(255)
+                if self._mean is not None and self._std is not None:
+                    x = (x - self._spread(self._mean)) / self._spread(self._std)
+            if self.dtype == torch.bfloat16:
+                image = torch.from_numpy(x.astype(np.float32)).to(torch.bfloat16)
+            else:
                 image = torch.from_numpy(x.astype(self._dtype_name))
         return image.reshape(self.shape), self._label(row)
 
@@ -245,7 +247,8 @@ class RowDataset(Dataset[Any]):
             label = torch.zeros(self._label_shape, dtype=torch.float32)
             label[int(values[0])] = 1
             return label
-        labels = [torch.tensor(v, dtype=self._label_dtype) for v in values]
+        # By their own type first: torch makes a float32 of an int through a float64.
+        labels = [torch.tensor(v, dtype=_LABEL_TYPES[type(v)]).to(self._label_dtype) for v in values]
         return torch.stack(labels) if self._label_shape else labels[0]
 
     # -- batches, by the kernels -----------------------------------------------
