@@ -24,7 +24,7 @@ class ArrayMemory(Memory):
         if not 1 <= len(arrays) <= 2:
             raise errors.OptionError(f"{len(arrays)} arrays: give the features, and at most one array of labels")
         features = _numpy(arrays[0])
-        if features.ndim == 0 or (len(arrays) == 2 and len(arrays[1]) != len(features)):
+        if any(len(a.shape) == 0 or a.shape[0] != features.shape[0] for a in arrays):
             sizes = [tuple(a.shape) for a in arrays]
             raise errors.SchemaError(f"arrays of shapes {sizes}: the first dimension, of rows, must be the same")
         if features.dtype.name not in _FEATURE_TYPES or not features.dtype.isnative:
@@ -46,7 +46,7 @@ class ArrayMemory(Memory):
             real = given.dtype.kind == "f"
             self.float64_labels = given.dtype == np.float64
             wide = np.ascontiguousarray(given, np.float64 if real else np.int64)
-            labels = wide.reshape(rows, -1).view(np.int64)
+            labels = wide.reshape(rows, *given.shape[1:] or (1,)).view(np.int64)
             kinds = ("float" if real else "int",) * labels.shape[1]
         self.labels = labels
         self.layout = Layout(
@@ -124,6 +124,13 @@ class ArrayDataset(RowDataset):
             target_transform=target_transform,
             batch_transform=batch_transform,
             label=None if len(arrays) == 1 else "label",
+        )
+
+    def __repr__(self) -> str:
+        layout = self._memory.layout
+        return (
+            f"ArrayDataset({layout.rows} rows, {layout.width} features stored as {layout.type}, "
+            f"shape {self.shape}, {self.dtype})"
         )
 
     def _float_label_dtype(self) -> torch.dtype:
