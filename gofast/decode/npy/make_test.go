@@ -8,8 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gofast-org/gofast/gofast/decode"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -70,11 +71,17 @@ func npzOf(t testing.TB, method uint16, parts ...part) []byte {
 // openBytes opens content as the format it claims to be, under 64 MiB.
 func openBytes(t testing.TB, content []byte) (decode.Reader, error) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
+	// In memory: the tests that damage files open thousands.
+	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC)
+	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := source.Open(path)
+	memory := os.NewFile(uintptr(fd), "memory")
+	defer memory.Close()
+	if _, err := memory.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	f, err := source.Open(fmt.Sprintf("/proc/self/fd/%d", fd))
 	if err != nil {
 		t.Fatal(err)
 	}
