@@ -140,6 +140,7 @@ func NewProgram(spec Spec, portable bool) Program {
 		variant = 1
 	}
 	C.gf_program_prepare(p, variant)
+	remember(uintptr(unsafe.Pointer(p)), spec)
 	return Program{p}
 }
 
@@ -180,6 +181,7 @@ func table(spec *Spec) unsafe.Pointer {
 
 // Free releases the program.
 func (p Program) Free() {
+	forget(p.Address())
 	for _, m := range []unsafe.Pointer{unsafe.Pointer(p.c.mean), unsafe.Pointer(p.c.std),
 		unsafe.Pointer(p.c.table), unsafe.Pointer(p.c.label_float), unsafe.Pointer(p.c)} {
 		C.free(m)
@@ -256,9 +258,26 @@ func (v View) RowBytes() int64 { return int64(v.c.x_bytes) }
 // LabelBytes is the size of one output label.
 func (v View) LabelBytes() int64 { return int64(v.c.y_bytes) }
 
-// Fill makes rows from..to-1 of a batch; x and y are the addresses of its row 0.
-// It returns -1, or the position of the first index that is out of range.
-func (v View) Fill(indices []int64, from, to int, x, y uintptr) int64 {
+// fillC is Fill by the C kernel.
+func (v View) fillC(indices []int64, from, to int, x, y uintptr) int64 {
 	return int64(C.gf_fill(v.c, (*C.int64_t)(unsafe.SliceData(indices)), C.int64_t(from), C.int64_t(to),
 		(*C.uint8_t)(C.as_pointer(C.uintptr_t(x))), (*C.uint8_t)(C.as_pointer(C.uintptr_t(y)))))
+}
+
+// parts lists the view's parts again, for the Go twin.
+func (v View) parts() []Part {
+	parts := make([]Part, v.c.n_parts)
+	for i := range parts {
+		part := C.part_at(v.c, C.int(i))
+		parts[i] = Part{Program{part.program}, int64(part.start)}
+	}
+	return parts
+}
+
+// indexMap is the view's map, nil without one.
+func (v View) indexMap() []int64 {
+	if v.c._map == nil {
+		return nil
+	}
+	return unsafe.Slice((*int64)(v.c._map), v.Length())
 }

@@ -124,7 +124,14 @@ func TestHalfTwinAgainstEveryHalf(t *testing.T) {
 	}
 }
 
-func address[T any](s []T) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }
+// kept holds what C has the address of: the collector sees no address, and the
+// stack, which moves, must not hold it either.
+var kept []any
+
+func address[T any](s []T) uintptr {
+	kept = append(kept, s)
+	return uintptr(unsafe.Pointer(unsafe.SliceData(s)))
+}
 
 func TestFillPartsMapAndBadIndex(t *testing.T) {
 	features := []byte{0, 1, 2, 3, 4, 5, 6, 7} // 4 rows x 2
@@ -169,6 +176,74 @@ func TestFillPartsMapAndBadIndex(t *testing.T) {
 	b.Free()
 }
 
+// Whole batches, labels included, through maps and parts: C against the Go twin.
+func TestFillAgreesWithTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	modes := []LabelMode{LabelNone, LabelMissing, LabelInt64, LabelFloat32, LabelFloat64, LabelOneHot}
+	for _, mode := range modes {
+		for range 20 {
+			columns := 1 + r.IntN(3)
+			if mode == LabelOneHot {
+				columns = 1
+			}
+			float := make([]bool, columns)
+			for i := range float {
+				float[i] = r.IntN(2) == 1 && (mode == LabelFloat32 || mode == LabelFloat64)
+			}
+			specs := map[uintptr]*Spec{}
+			var parts []Part
+			start := int64(0)
+			width := 1 + r.IntN(70)
+			for range 1 + r.IntN(3) {
+				rows := int64(1 + r.IntN(9))
+				features, labels := randomRow(r, 2, width*int(rows)), make([]int64, int(rows)*columns)
+				for i := range labels {
+					labels[i] = r.Int64() >> r.IntN(64)
+					if float[i%columns] {
+						labels[i] = int64(math.Float64bits(r.NormFloat64() * 1e3))
+					}
+				}
+				raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(labels))), 8*len(labels))
+				spec := &Spec{Features: address(features), Labels: address(raw), Rows: rows, Width: width, Storage: 2, StorageSize: 2,
+					Out: OutFloat32, LabelMode: mode, LabelFloat: float, MissingLabel: -1, Classes: 5}
+				p := NewProgram(*spec, false)
+				specs[p.Address()] = spec
+				parts, start = append(parts, Part{p, start}), start+rows
+			}
+			var positions []int64
+			length, at := start, uintptr(0)
+			if r.IntN(2) == 1 {
+				length = int64(1 + r.IntN(12))
+				for range length {
+					positions = append(positions, r.Int64N(start))
+				}
+				at = address(positions)
+			}
+			v := NewView(parts, length, at, OutFloat32, []int{width})
+			indices := make([]int64, 40)
+			for i := range indices {
+				indices[i] = r.Int64N(2*length) - length
+			}
+			if r.IntN(4) == 0 {
+				indices[r.IntN(40)] = length
+			}
+			var x, y [2][]byte
+			for k := range 2 {
+				x[k], y[k] = make([]byte, 40*v.RowBytes()), make([]byte, 40*v.LabelBytes()+1)
+			}
+			got := v.fillC(indices, 0, 40, address(x[0]), address(y[0]))
+			want := v.fillGeneric(indices, 0, 40, address(x[1]), address(y[1]), func(p Program) *Spec { return specs[p.Address()] })
+			if got != want || !bytes.Equal(x[0], x[1]) || !bytes.Equal(y[0], y[1]) {
+				t.Fatalf("mode %d: C returned %d, the twin %d; samples equal %v, labels equal %v", mode, got, want, bytes.Equal(x[0], x[1]), bytes.Equal(y[0], y[1]))
+			}
+			v.Free()
+			for _, part := range parts {
+				part.Program.Free()
+			}
+		}
+	}
+}
+
 func BenchmarkFill512(b *testing.B) {
 	const rows, width, batch = 60000, 784, 512
 	features := make([]byte, rows*width)
@@ -187,6 +262,7 @@ func BenchmarkFill512(b *testing.B) {
 				p := NewProgram(spec, portable)
 				v := NewView([]Part{{p, 0}}, rows, 0, OutFloat32, []int{width})
 				x, y := make([]float32, batch*width), make([]int64, batch)
+				xAt, yAt := address(x), address(y)
 				indices := make([]int64, batch)
 				r := rand.New(rand.NewPCG(1, 2))
 				b.SetBytes(batch * width)
@@ -194,7 +270,7 @@ func BenchmarkFill512(b *testing.B) {
 					for i := range indices {
 						indices[i] = int64(r.IntN(rows))
 					}
-					v.Fill(indices, 0, batch, address(x), address(y))
+					v.Fill(indices, 0, batch, xAt, yAt)
 				}
 				v.Free()
 				p.Free()

@@ -3,7 +3,73 @@ package fill
 import (
 	"encoding/binary"
 	"math"
+	"sort"
+	"unsafe"
 )
+
+// fillGeneric is the plain twin of gf_fill. specOf tells what a part's program
+// was made from.
+func (v View) fillGeneric(indices []int64, from, to int, x, y uintptr, specOf func(Program) *Spec) int64 {
+	parts := v.parts()
+	for i := from; i < to; i++ {
+		at := indices[i]
+		if at < 0 {
+			at += v.Length()
+		}
+		if at < 0 || at >= v.Length() {
+			return int64(i)
+		}
+		if positions := v.indexMap(); positions != nil {
+			at = positions[at]
+		}
+		k := sort.Search(len(parts), func(k int) bool { return parts[k].Start > at }) - 1
+		spec, row := specOf(parts[k].Program), at-parts[k].Start
+		size := int64(spec.Width * spec.StorageSize)
+		RowGeneric(spec, memory(spec.Features+uintptr(row*size), size), memory(x+uintptr(int64(i)*v.RowBytes()), v.RowBytes()))
+		LabelGeneric(spec, row, memory(y+uintptr(int64(i)*v.LabelBytes()), v.LabelBytes()))
+	}
+	return -1
+}
+
+// memory views C memory, or memory that a test holds on to.
+func memory(address uintptr, size int64) []byte {
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&address)), size)
+}
+
+// LabelGeneric is the plain twin of put_label.
+func LabelGeneric(spec *Spec, row int64, dst []byte) {
+	le := binary.LittleEndian
+	columns := len(spec.LabelFloat)
+	switch spec.LabelMode {
+	case LabelNone:
+		return
+	case LabelMissing:
+		le.PutUint64(dst, uint64(spec.MissingLabel))
+		return
+	}
+	src := memory(spec.Labels+uintptr(row*int64(columns)*8), int64(columns)*8)
+	switch spec.LabelMode {
+	case LabelInt64:
+		copy(dst, src)
+	case LabelOneHot:
+		clear(dst)
+		if v := int64(le.Uint64(src)); v >= 0 && v < int64(spec.Classes) {
+			le.PutUint32(dst[4*v:], math.Float32bits(1))
+		}
+	default:
+		for c, float := range spec.LabelFloat {
+			v := value{i: int64(le.Uint64(src[8*c:]))}
+			if float {
+				v = value{kind: double, f64: math.Float64frombits(le.Uint64(src[8*c:]))}
+			}
+			out := OutFloat32
+			if spec.LabelMode == LabelFloat64 {
+				out = OutFloat64
+			}
+			v.put(out, dst, c)
+		}
+	}
+}
 
 // RowGeneric is the plain twin of the C row functions: it converts one stored
 // row and says by its code what the fast ones must produce.
