@@ -1,8 +1,10 @@
-"""Readings of this process from /proc: resident memory, its peak, descriptors, threads."""
+"""Readings from /proc: memory, descriptors and threads of this process, and what others do meanwhile."""
 
 from __future__ import annotations
 
 import os
+import resource
+import time
 from pathlib import Path
 
 
@@ -36,3 +38,26 @@ def descriptors() -> int:
 def threads() -> int:
     """Threads of this process."""
     return _status("Threads")
+
+
+class Neighbours:
+    """How much of the machine's processors others used since this was made. On a shared machine a time says
+    little: torch's threads wait for each other, and slow down far more than the share that is taken."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self.before = self._others()
+
+    @staticmethod
+    def _others() -> float:
+        """Seconds of all processors that went to neither this process nor its ended children."""
+        fields = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
+        user, nice, system, _, _, irq, soft, steal = (int(field) for field in fields[:8])
+        busy = (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
+        ours = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return busy - sum(usage.ru_utime + usage.ru_stime for usage in ours)
+
+    def share(self) -> float:
+        """0 to 1 of all processors. Call it when the children have ended."""
+        seconds = (time.monotonic() - self.started) * (os.cpu_count() or 1)
+        return max(0.0, (self._others() - self.before) / seconds)

@@ -21,6 +21,7 @@ from benchmarks import data, figures
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
+BUSY = 0.05  # the share of the processors in other hands above which times are not to be trusted
 START, END = "<!-- bench:tables -->", "<!-- /bench:tables -->"
 PACKAGES = ("torch", "numpy", "pandas", "pyarrow", "polars")
 
@@ -39,7 +40,11 @@ def _processor() -> str:
 
 
 def result(
-    measured: figures.Measured, growths: dict[str, dict[str, Any]], files: data.Files, rounds: int
+    measured: figures.Measured,
+    growths: dict[str, dict[str, Any]],
+    files: data.Files,
+    rounds: int,
+    neighbours: float,
 ) -> dict[str, Any]:
     """Everything that the JSON holds."""
     changed = _git(
@@ -64,6 +69,7 @@ def result(
             "parquet bytes": files.size("parquet"),
         },
         "rounds": rounds,
+        "processors used by others": round(neighbours, 3),
         "sections": {
             section: {
                 peer: {"median": figures.median(values), "spread": figures.spread(values), "values": values}
@@ -119,6 +125,11 @@ def text(stored: dict[str, Any]) -> str:
         else:
             value = f"{row['value']:.3g} {row['unit']} (least {row['least']}, aim {row['aim']})"
         lines.append(f"  {row['what']:<56} {value:<34} {row['reached']}")
+    share = stored["processors used by others"]
+    if share > BUSY:
+        lines.append(
+            f"\nothers used {share:.0%} of the processors meanwhile: measure again on a quiet machine"
+        )
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import data, figures, peers, report
+from benchmarks import data, figures, peers, process, report
 from benchmarks.client import Client, once
 from benchmarks.peers.contract import FRESH, OWN, PERSISTENT, PLAIN
 
@@ -155,6 +155,7 @@ def main() -> None:
         report.around_table(report.README)  # a README without its markers is said before minutes of measuring
     files = data.prepare(options.csv, options.parquet, rows)
     run = Run(files, rounds, options.peers)
+    neighbours = process.Neighbours()
     steps: dict[str, Callable[[], None]] = {
         "csv": lambda: run.open_files("csv"),
         "parquet": lambda: run.open_files("parquet"),
@@ -166,7 +167,7 @@ def main() -> None:
     }
     for section in options.only or SECTIONS:
         steps[section]()
-    result = report.result(run.measured, run.growths, files, rounds)
+    result = report.result(run.measured, run.growths, files, rounds, neighbours.share())
     target = options.output or (data.CACHE / "partial.json" if partial else report.standard_path(result))
     report.save(result, target)
     print(report.text(result))
