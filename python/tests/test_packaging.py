@@ -82,7 +82,7 @@ def say_what_is_missing(tmp_path: Path, tools: dict[str, str], python: str = sys
             real = shutil.which(name)
             assert real is not None
             (tmp_path / name).symlink_to(real)
-    env = {"PATH": str(tmp_path), "HOME": str(tmp_path), "GOFLAGS": "-mod=mod"}
+    env = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
     out = tmp_path / "out"
     done = subprocess.run([python, str(BUILDER), "--out", str(out)], env=env, capture_output=True, text=True)
     assert done.returncode == 1
