@@ -210,7 +210,7 @@ func sameColumns(pathA string, a []decode.Column, pathB string, b []decode.Colum
 		switch {
 		case a[i].Name != b[i].Name:
 			return bad("column %d is %q, but %q in %s", i, errs.Cut(b[i].Name), errs.Cut(a[i].Name), pathA)
-		case a[i].Text != b[i].Text, a[i].Bool != b[i].Bool, (a[i].Hint == decode.Uint8) != (b[i].Hint == decode.Uint8):
+		case a[i].Text != b[i].Text, a[i].Bool != b[i].Bool, isInt(a[i]) != isInt(b[i]) && !a[i].Sampled && !b[i].Sampled:
 			return bad("column %q holds %s, but %s in %s", errs.Cut(b[i].Name), holds(b[i]), holds(a[i]), pathA)
 		case !slices.Equal(a[i].Shape, b[i].Shape):
 			return bad("column %q has shape %v, but %v in %s", errs.Cut(b[i].Name), b[i].Shape, a[i].Shape, pathA)
@@ -219,13 +219,15 @@ func sameColumns(pathA string, a []decode.Column, pathB string, b []decode.Colum
 	return nil
 }
 
+func isInt(c decode.Column) bool { return c.Hint == decode.Uint8 }
+
 func holds(c decode.Column) string {
 	switch {
 	case c.Text:
 		return "text"
 	case c.Bool:
 		return "booleans"
-	case c.Hint == decode.Uint8:
+	case isInt(c):
 		return "integers"
 	default:
 		return "floats"

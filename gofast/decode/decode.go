@@ -59,6 +59,8 @@ type Column struct {
 	// Hint is the narrowest type worth trying first: Uint8 for integers,
 	// Float32 or Float64 for floats.
 	Hint Type
+	// Sampled says that the file declares no types: Hint comes from its first rows.
+	Sampled bool
 }
 
 // Width is the number of values of one row in this column.

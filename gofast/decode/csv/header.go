@@ -54,12 +54,20 @@ func (r *reader) recognise(s *sample) error {
 	return nil
 }
 
+// countedNames is from how many columns on a first record 0,1,2,... holds the
+// names that pandas gives to columns without any, and no data. A short record of
+// data may well count, such as the first edge of a graph with its weight.
+const countedNames = 8
+
 // isHeader decides whether the first record holds names: a text over a column of
 // numbers says so, and so does a record of nothing but texts. pandas' own index
 // has an empty name, over names that may be numbers from 0 on.
 func isHeader(rows [][][]byte) bool {
 	first := rows[0]
-	texts, counted := 0, len(first) > 1 && len(first[0]) == 0
+	if len(first) >= countedNames && counts(first) {
+		return true
+	}
+	texts, counted := 0, len(first) > 1 && len(first[0]) == 0 && counts(first[1:])
 	for i, name := range first {
 		k, _ := classify(name)
 		if k == textCell {
@@ -68,10 +76,19 @@ func isHeader(rows [][][]byte) bool {
 				return true
 			}
 		}
-		counted = counted && (i == 0 || string(name) == strconv.Itoa(i-1))
 	}
 	unnamed := len(first) > 1 && len(first[0]) == 0
 	return counted || texts == len(first) || unnamed && texts == len(first)-1
+}
+
+// counts reports whether the names are 0, 1, 2, ...
+func counts(names [][]byte) bool {
+	for i, name := range names {
+		if string(name) != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return true
 }
 
 // numeric reports whether a column has numbers or booleans, and no text.
@@ -152,6 +169,7 @@ func (r *reader) guessTypes(rows [][][]byte) {
 		}
 		f.Text = f.Text || numbers && truths
 		f.Bool = truths && !f.Text
+		f.Sampled = true
 		f.Hint = decode.Uint8
 		if seen.Float {
 			f.Hint = decode.Float32
