@@ -63,6 +63,10 @@ func walkVector[T cell](ctx context.Context, w *worker, d *numbers[T], g int, wi
 	if err := w.walk(ctx, d.c, g, window, l.page); err != nil {
 		return err
 	}
+	if rest := l.seen % l.width; rest != 0 {
+		return w.r.fault(errs.ErrSchema, fmt.Sprintf("a list of %d values, where the first row has %d: all rows must have the same", rest, l.width)).
+			AtRow(w.r.meta.groups[g].first+l.seen/l.width, d.c.Name)
+	}
 	if l.seen != l.rows*l.width {
 		return w.r.fault(errs.ErrDamaged, fmt.Sprintf("row group %d: %d list values for %d rows of %d", g, l.seen, l.rows, l.width)).InColumn(d.c.Name)
 	}
