@@ -1,4 +1,4 @@
-"""Every storage type to every output type, with and without arithmetic: numpy, torch and torchvision say what."""
+"""Every storage type to every output type, as numpy, torch and torchvision compute it."""
 
 from __future__ import annotations
 

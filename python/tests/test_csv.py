@@ -1,0 +1,481 @@
+"""CSV against pandas.read_csv, which rounds correctly from pandas 3 on."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from gofast import TableDataset, errors
+from reference import assert_same
+
+Write = Callable[..., Path]
+NA = [
+    "",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "-1.#IND",
+    "-1.#QNAN",
+    "-NaN",
+    "-nan",
+    "1.#IND",
+    "1.#QNAN",
+    "<NA>",
+    "N/A",
+]
+NA += ["NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
+FILL = 77
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes text as a file and gives its path."""
+
+    def write(text: str | bytes, name: str = "t.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+def table(path: Any, **options: Any) -> torch.Tensor:
+    """All features as float64, exactly as stored."""
+    ds = TableDataset(
+        path, **{"label": None, "scale": None, "dtype": torch.float64, "output": "tuple", **options}
+    )
+    features: torch.Tensor = ds[:][0]
+    return features
+
+
+def names(path: Path) -> list[str]:
+    return list(TableDataset(path, label=None)._memory.layout.features)
+
+
+def pandas(source: Any, **options: Any) -> torch.Tensor:
+    frame = pd.read_csv(source, **options)
+    frame = frame.drop(columns=[c for c in frame.columns if str(c) == "Unnamed: 0"])
+    return torch.from_numpy(frame.fillna(FILL).to_numpy(np.float64, copy=True))
+
+
+# ------------------------------------------------------------------ cells
+
+NUMBERS = ["0", "-0", "7", "007", "+5", "-5", " 5", "5 ", " 5 ", "255", "256", "-32768", "2147483648"]
+NUMBERS += [
+    "9223372036854775807",
+    "-9223372036854775808",
+    "0.1",
+    "-.5",
+    "5.",
+    "1e5",
+    "1E+05",
+    "1e-5",
+    "1.5e300",
+]
+NUMBERS += [
+    "123456789012345678901234.5",
+    "0.30000000000000004",
+    "5e-324",
+    "2.2250738585072014e-308",
+    "1e23",
+    "inf",
+]
+NUMBERS += [
+    "-inf",
+    "Infinity",
+    "-INFINITY",
+    "+inf",
+    "1e400",
+    "1e-400",
+    "9007199254740993.0",
+    "179769313486231580793e289",
+]
+NUMBERS += [
+    "0.1000000000000000055511151231257827021181583404541015625",
+    "-0.0",
+    '"5"',
+    '"-1.5"',
+    '" 7"',
+    "00",
+    "0e0",
+]
+
+
+@pytest.mark.parametrize("cell", NUMBERS)
+def test_numbers(cell: str, write: Write) -> None:
+    path = write(f"a,b\n1,{cell}\n{cell},3\n")
+    assert_same(table(path), pandas(path))
+
+
+def test_every_missing_word_is_missing(write: Write) -> None:
+    path = write("a,b\n1,2\n" + "".join(f"{word},3\n" for word in NA))
+    assert_same(table(path, fill_value=FILL), pandas(path))
+    for word in NA:
+        path = write(f"a,b\n1,2\n{word},3\n")
+        with pytest.raises(errors.MissingValueError) as caught:
+            table(path)
+        assert (caught.value.row, caught.value.column, caught.value.path) == (1, "a", str(path))
+        with pytest.raises(errors.MissingValueError, match="label"):
+            table(write(f"a,b\n1,2\n3,{word}\n"), label="b")
+
+
+def test_a_missing_word_in_quotes_is_missing(write: Write) -> None:
+    path = write('a,b\n1,2\n"NA","3"\n"",4\n')
+    assert_same(table(path, fill_value=FILL), pandas(path))
+
+
+TEXTS = [
+    "x",
+    "1x",
+    "x1",
+    "--5",
+    "+-5",
+    "1_000",
+    "0x10",
+    "1e",
+    "e5",
+    ".",
+    "-",
+    "1.2.3",
+    "1 2",
+    "12,5",
+    "Na",
+    "NAN",
+]
+TEXTS += [
+    "½",
+    "٣",
+    "1e5.5",
+    "1d5",
+    "$5",
+    "5%",
+    "1,000",
+    "2020-01-01",
+    "infinit",
+    "in f",
+    "tru",
+    "1e+",
+    "\uff15",
+]
+
+
+@pytest.mark.parametrize("cell", TEXTS)
+def test_what_is_text_for_pandas_is_an_error(cell: str, write: Write) -> None:
+    path = write(f'a,b\n1,2\n3,"{cell}"\n')
+    frame = pd.read_csv(path)
+    assert not pd.api.types.is_numeric_dtype(frame["b"]), "pandas reads it as a number: so must we"
+    with pytest.raises((errors.BadValueError, errors.SchemaError)) as caught:
+        table(path)
+    assert caught.value.column == "b"
+    late = "a,b\n" + "1,2\n" * 30_000 + f'3,"{cell}"\n'  # beyond the sample
+    with pytest.raises(errors.BadValueError) as caught:
+        table(write(late))
+    assert (caught.value.row, caught.value.column) == (30_000, "b")
+    assert cell[:5] in str(caught.value)
+
+
+@pytest.mark.parametrize("cell", ["9223372036854775808", "-9223372036854775809", "99999999999999999999999"])
+def test_integers_beyond_64_bits_are_an_error(cell: str, write: Write) -> None:
+    with pytest.raises(errors.BadValueError, match="64 bits") as caught:
+        table(write(f"a,b\n1,2\n3,{cell}\n"))
+    assert (caught.value.row, caught.value.column) == (1, "b")
+
+
+def test_integers_beside_floats_must_be_exact(write: Write) -> None:
+    with pytest.raises(errors.BadValueError, match="exactly"):
+        table(write("a,b\n9007199254740993,0.5\n"))
+    path = write("a,b\n9007199254740992,0.5\n")
+    assert_same(table(path), pandas(path))
+
+
+@pytest.mark.parametrize(
+    "words", [("True", "False"), ("TRUE", "FALSE"), ("true", "false"), ("True", "false")]
+)
+def test_booleans(words: tuple[str, str], write: Write) -> None:
+    yes, no = words
+    path = write(f"a,b\n{yes},{no}\n{no},{no}\n")
+    assert_same(table(path), pandas(path))
+
+
+def test_booleans_beside_numbers_are_an_error(write: Write) -> None:
+    for text in ("a,b\n1,2\nTrue,3\n", "a,b\nTrue,2\n1,3\n", "a,b\n" + "1,2\n" * 30_000 + "True,2\n"):
+        with pytest.raises((errors.BadValueError, errors.SchemaError)) as caught:
+            table(write(text))
+        assert caught.value.column == "a"
+
+
+# ------------------------------------------------------------------ layout
+
+LAYOUTS = {
+    "crlf": "a,b\r\n1,2\r\n3,4\r\n",
+    "cr": "a,b\r1,2\r3,4\r",
+    "mixed ends": "a,b\r\n1,2\n3,4\r\n5,6",
+    "no final newline": "a,b\n1,2\n3,4",
+    "no final newline, crlf": "a,b\r\n1,2\r\n3,4",
+    "bom": "\ufeffa,b\n1,2\n3,4\n",
+    "bom and quotes": '\ufeff"a","b"\n1,2\n3,4\n',
+    "blank lines": "\n\na,b\n\n1,2\n\n\n3,4\n\n",
+    "blank crlf lines": "a,b\r\n\r\n1,2\r\n\r\n",
+    "lines of spaces": "a,b\n1,2\n   \n\t\n3,4\n",
+    "tab": "a\tb\n1\t2\n3\t4\n",
+    "semicolon": "a;b\n1;2\n3.5;4\n",
+    "bar": "a|b\n1|2\n3|4\n",
+    "quoted header with delimiter": '"a,x",b\n1,2\n',
+    "quoted header with newline": '"a\nx",b\n1,2\n',
+    "doubled quotes in header": '"a""x",b\n1,2\n',
+    "all quoted": '"a","b"\n"1","2"\n"3","4"\n',
+    "spaces after delimiter": "a, b\n1, 2\n3, 4\n",
+    "one column": "a\n1\n2\n\n3\n",
+    "index without name": ",a,b\n0,1,2\n1,3,4\n",
+    "index named by pandas": "Unnamed: 0,a,b\n0,1,2\n1,3,4\n",
+    "index and counted columns": ",0,1,2\n0,5,6,7\n1,8,9,10\n",
+    "counted columns": ",".join(map(str, range(20))) + "\n" + ",".join(["7"] * 20) + "\n",
+    "unnamed in the middle": "a,,b\n1,2,3\n",
+    "comment signs are text": "#a,b\n1,2\n",
+    "unicode names": "größe,長さ\n1,2\n",
+    "names with numbers": "1x1,1x2\n1,2\n",
+    "other delimiters in names": "a;x,b|y\n1,2\n3,4\n",
+    "decimal points and semicolons": "a;b\n1.5;2.5\n",
+}
+
+
+@pytest.mark.parametrize("text", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("packed", ["", "gz", "zst"])
+def test_layouts(text: str, packed: str, write: Write) -> None:
+    raw = text.encode()
+    data = {"": raw, "gz": gzip.compress(raw), "zst": pa.compress(raw, codec="zstd", asbytes=True)}[packed]
+    path = write(data, "t.csv" + (packed and "." + packed))
+    delimiter = next((d for d in ("\t", ";", "|") if d in text and "," not in text), ",")
+    want = pd.read_csv(io.BytesIO(raw), sep=delimiter)
+    assert_same(table(path), pandas(io.BytesIO(raw), sep=delimiter))
+    assert names(path) == [c for c in want.columns if c != "Unnamed: 0"]
+
+
+@pytest.mark.parametrize(
+    "text", ["1,2\n3,4\n", "1.5,2\n3,4", "5\n6\n", "-1;2\n", "0,1\n2,3\n", "1,,3\n4,5,6\n", "1e5,2\n"]
+)
+def test_no_header(text: str, write: Write) -> None:
+    path = write(text)
+    sep = ";" if ";" in text else ","
+    assert_same(table(path, fill_value=FILL), pandas(path, header=None, sep=sep))
+    assert names(write(text.replace(",,", ",0,"))) == [
+        str(i) for i in range(text.split("\n")[0].count(sep) + 1)
+    ]
+
+
+def test_a_header_alone_is_a_table_of_no_rows(write: Write) -> None:
+    for text in ("a,b", "a,b\n", "\ufeffa,b\r\n\r\n"):
+        path = write(text)
+        assert table(path).shape == (0, 2)
+        assert names(path) == ["a", "b"]
+
+
+def test_quotes_hide_delimiters_and_newlines(write: Write) -> None:
+    text = 'label,x\n"a,b",1\n"c\nd",2\n"e""f",3\n"a,b",4\n'
+    ds = TableDataset(write(text), scale=None)
+    want = pd.read_csv(io.StringIO(text))
+    assert ds.classes == sorted(want["label"].unique())
+    assert_same(ds.targets, torch.tensor([ds.classes.index(w) for w in want["label"]]))
+    assert_same(ds[:]["image"][:, 0], torch.tensor([1.0, 2, 3, 4]))
+
+
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_long_files_of_quoted_text_are_cut_in_the_right_places(quoting: Any, end: str, write: Write) -> None:
+    rng = np.random.default_rng(5)
+    words = np.array(
+        ["plain", "with, comma", 'with "quotes"', "two\nlines", "", " space ", "a;b|c\td", "\r\n", '"']
+    )
+    frame = pd.DataFrame(
+        {
+            "text": words[rng.integers(0, len(words), 40_000)],
+            "x": rng.integers(0, 256, 40_000),
+            "label": words[rng.integers(0, 4, 40_000)],
+            "y": rng.standard_normal(40_000),
+        }
+    )
+    buffer = io.StringIO()
+    frame.to_csv(buffer, index=False, quoting=quoting, lineterminator=end)
+    path = write(buffer.getvalue())
+    ds = TableDataset(path, columns=["x", "y"], scale=None, dtype=torch.float64, threads=4, output="tuple")
+    features, labels = ds[:]
+    want = pd.read_csv(path, lineterminator=None, keep_default_na=False)
+    assert len(ds) == len(want) == 40_000
+    assert_same(features, torch.from_numpy(want[["x", "y"]].to_numpy(np.float64, copy=True)))
+    assert ds.classes is not None
+    assert [ds.classes[i] for i in labels] == list(want["label"])
+
+
+def test_long_lines_and_many_columns(write: Write) -> None:
+    rng = np.random.default_rng(6)
+    x = rng.integers(-300, 300, (40, 20_000))
+    buffer = io.StringIO()
+    pd.DataFrame(x, columns=[f"c{i}" for i in range(20_000)]).to_csv(buffer, index=False)
+    assert_same(table(write(buffer.getvalue())), torch.from_numpy(x.astype(np.float64)))
+
+
+@pytest.mark.parametrize("late", ["300", "-1", "0.5", "99999999999", "1e300", "NaN"])
+@pytest.mark.parametrize("place", ["label", "feature"])
+def test_a_late_value_widens_the_table(late: str, place: str, write: Write) -> None:
+    lines = ["label,a,b"] + [f"{i % 10},{i % 256},7" for i in range(50_000)]
+    lines.append(f"{late},1,2" if place == "label" else f"1,{late},2")
+    path = write("\n".join(lines))
+    ds = None
+    if place == "label" and late == "NaN":
+        with pytest.raises(errors.MissingValueError) as caught:
+            TableDataset(path)
+        assert (caught.value.row, caught.value.column) == (50_000, "label")
+        return
+    ds = TableDataset(path, scale=None, dtype=torch.float64, fill_value=FILL)
+    want = pd.read_csv(path).fillna(FILL)
+    assert_same(ds[:]["image"], torch.from_numpy(want[["a", "b"]].to_numpy(np.float64, copy=True)))
+    kind = torch.int64 if want["label"].dtype == np.int64 else torch.float64
+    assert_same(ds[:]["label"], torch.tensor(want["label"].to_numpy(copy=True)).to(kind))
+
+
+def test_a_label_that_turns_out_to_be_text(write: Write) -> None:
+    path = write("label,x\n" + "5,1\n" * 30_000 + "five,2\n")
+    ds = TableDataset(path)
+    assert ds.classes == ["5", "five"]
+    assert int(ds.targets.sum()) == 1
+
+
+# ------------------------------------------------------------------ several files
+
+
+def test_several_files_are_one_table(tmp_path: Path) -> None:
+    parts = [pd.DataFrame({"label": [i, i + 1], "x": [i * 100, 5], "y": [1, 2]}) for i in range(4)]
+    for i, part in enumerate(parts):
+        part.to_csv(tmp_path / f"part-{i}.csv", index=False)
+    (tmp_path / "_SUCCESS").touch()
+    (tmp_path / ".hidden").touch()
+    whole = pd.concat(parts)
+    want = torch.tensor(whole[["x", "y"]].to_numpy(), dtype=torch.float64)
+    for path in (
+        tmp_path,
+        str(tmp_path),
+        tmp_path / "part-*.csv",
+        [tmp_path / f"part-{i}.csv" for i in range(4)],
+    ):
+        ds = TableDataset(path, scale=None, dtype=torch.float64)
+        assert_same(ds[:]["image"], want)
+        assert_same(ds.targets, torch.tensor(whole["label"].to_numpy()))
+    assert_same(table([tmp_path / "part-1.csv"] * 2, label="label")[2:], want[2:4])
+    packed = tmp_path / "more.csv.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "part-3.csv").read_bytes()))
+    assert_same(table([tmp_path / "part-0.csv", packed], label="label"), want[[0, 1, 6, 7]])
+
+
+def test_classes_are_those_of_all_files(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("label,x\nz,1\nm,2\n")
+    (tmp_path / "b.csv").write_text("label,x\na,1\nz,2\n")
+    ds = TableDataset(tmp_path)
+    assert ds.classes == ["a", "m", "z"]
+    assert_same(ds.targets, torch.tensor([2, 1, 0, 2]))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("a,b\n1,2\n", "a,c\n1,2\n", '"c"'),
+        ("a,b\n1,2\n", "b,a\n1,2\n", '"b"'),
+        ("a,b\n1,2\n", "a,b,c\n1,2,3\n", "3 columns"),
+        ("a,b\n1,2\n", "a,b\n1,x\n", '"b"'),
+        ("a,b\n1,2\n", "a,b\n1,True\n", '"b"'),
+    ],
+)
+def test_files_that_differ_are_an_error_naming_both(
+    first: str, second: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "1.csv").write_text(first)
+    (tmp_path / "2.csv").write_text(second)
+    with pytest.raises(errors.SchemaError) as caught:
+        table(tmp_path)
+    text = str(caught.value)
+    assert "1.csv" in text and "2.csv" in text and said in text
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_integers_in_one_file_and_floats_in_another_are_both_floats(
+    order: tuple[int, int], tmp_path: Path
+) -> None:
+    texts = ["label,a\n1,2\n", "label,a\n0.5,2.5\n"]
+    paths = []
+    for i in order:
+        paths.append(tmp_path / f"{i}.csv")
+        paths[-1].write_text(texts[i])
+    ds = TableDataset(paths, scale=None)
+    assert_same(ds[:]["image"][:, 0], torch.tensor([2.0, 2.5])[list(order)])
+    assert_same(ds.targets, torch.tensor([1, 0.5])[list(order)])
+
+
+# ------------------------------------------------------------------ generated tables
+
+small = st.integers(0, 255).map(str)
+whole = st.integers(-(2**63), 2**63 - 1).map(str)
+real = st.floats(allow_nan=False).map(repr)
+spaced = st.integers(-999, 999).map(lambda n: f" {n} ")
+gaps = st.one_of(small, st.sampled_from(NA))
+COLUMNS = [
+    small,
+    small,
+    small,
+    st.integers(-300, 300).map(str),
+    real,
+    spaced,
+    gaps,
+    st.floats(width=32, allow_nan=False).map(repr),
+]
+
+
+@st.composite
+def texts(draw: Any) -> tuple[str, str, bool]:
+    """A table as text, its delimiter, and whether it has a header."""
+    columns = draw(st.lists(st.sampled_from(COLUMNS), min_size=2, max_size=6))
+    rows = draw(st.lists(st.tuples(*columns), min_size=1, max_size=20))
+    delimiter = draw(st.sampled_from(",\t;|"))
+    header = draw(st.booleans())
+    end = draw(st.sampled_from(["\n", "\r\n"]))
+    quoted = draw(st.sampled_from([0, 0, 0.3, 1]))
+    blank = draw(st.booleans())
+    random = draw(st.randoms(use_true_random=False))
+    lines = []
+    if header:
+        lines.append([f"c{i}" for i in range(len(columns))])
+    lines.extend(list(row) for row in rows)
+    text = "".join(
+        delimiter.join(f'"{c}"' if random.random() < quoted else c for c in line)
+        + end * (2 if blank and random.random() < 0.3 else 1)
+        for line in lines
+    )
+    if draw(st.booleans()):
+        text = text.removesuffix(end)
+    return draw(st.sampled_from(["", "\ufeff"])) + text, delimiter, header
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(texts())
+@example((",1\n2,3\n", ",", False))
+def test_generated_tables(tmp_path_factory: pytest.TempPathFactory, made: tuple[str, str, bool]) -> None:
+    text, delimiter, header = made
+    path = tmp_path_factory.getbasetemp() / "generated.csv"
+    path.write_bytes(text.encode())
+    want = pandas(path, sep=delimiter, header=0 if header else None)
+    try:
+        got = table(path, fill_value=FILL)
+    except errors.BadValueError as error:
+        assert "no type holds both exactly" in str(error)
+        return
+    assert_same(got, want)
