@@ -61,6 +61,9 @@ func (p place) parseDescr(descr string, maxText int64) (elem, error) {
 		return elem{}, p.fail(errs.ErrUnsupported,
 			"the array holds pickled Python objects, which can run any code when read: save it with a numeric or str dtype")
 	}
+	if kind == 'M' || kind == 'm' { // "M8[ns]"
+		return elem{}, p.fail(errs.ErrUnsupported, "dates and times are not supported: save them as numbers").WithCell(descr)
+	}
 	size, err := strconv.ParseUint(rest[1:], 10, 31)
 	if err != nil {
 		return elem{}, p.fail(errs.ErrDamaged, "the dtype is malformed").WithCell(descr)
