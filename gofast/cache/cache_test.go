@@ -59,6 +59,15 @@ func fill(b []byte) {
 	}
 }
 
+// TestExport writes a cache for python/tests/test_cache.py.
+func TestExport(t *testing.T) {
+	folder := os.Getenv("GOFAST_TEST_CACHE_OUT")
+	if folder == "" {
+		t.Skip("GOFAST_TEST_CACHE_OUT names no folder to write to")
+	}
+	build(t, filepath.Join(folder, "t.npz"), "f")
+}
+
 func TestBuildAndOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.npz")
 	m := build(t, path, "f1")

@@ -17,6 +17,9 @@ type real interface{ float32 | float64 }
 // as views bytes as values of T.
 func as[T any](b []byte) []T {
 	var zero T
+	if len(b) < int(unsafe.Sizeof(zero)) {
+		return nil // the pointer below would reach past the end, which checkptr refuses under -race
+	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }
 

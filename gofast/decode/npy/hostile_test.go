@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -225,6 +224,6 @@ func TestFlipsAndCuts(t *testing.T) {
 		if exercise(t, append(append([]byte(nil), good...), 0)) {
 			t.Errorf("%s: a byte too many was read as a table", name)
 		}
-		t.Log(fmt.Sprintf("%s: %d bytes, %d of %d flips were still tables", name, len(good), tables, 5*len(good)))
+		t.Logf("%s: %d bytes, %d of %d flips were still tables", name, len(good), tables, 5*len(good))
 	}
 }

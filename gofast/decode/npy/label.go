@@ -67,9 +67,9 @@ func (d *decoding) convertLabel(p *plan, l labelAt, row int64, values, into []by
 
 // text numbers the words of a text label.
 func (d *decoding) text(p *plan, l labelAt, row int64, values []byte, into []int64) error {
-	words, _ := p.words.Get().([]*decode.Cache)
+	words, _ := p.words.Get().(map[int]*decode.Cache)
 	if words == nil {
-		words = make([]*decode.Cache, len(d.dst.Kinds))
+		words = map[int]*decode.Cache{}
 	}
 	if words[l.dst] == nil {
 		words[l.dst] = d.dst.Dict[l.dst].Cache()
@@ -82,7 +82,7 @@ func (d *decoding) text(p *plan, l labelAt, row int64, values []byte, into []int
 		}
 		into[i] = words[l.dst].ID(word)
 	}
-	p.words.Put(words) //nolint:staticcheck // SA6002: one allocation for 65,536 rows
+	p.words.Put(words)
 	return nil
 }
 

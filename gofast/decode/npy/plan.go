@@ -21,7 +21,7 @@ type plan struct {
 	*array
 	runs   []run
 	labels []labelAt
-	words  sync.Pool // of []*decode.Cache, one per label; a pool so that goroutines keep theirs
+	words  sync.Pool // of map[int]*decode.Cache, by label; a pool so that goroutines keep theirs
 }
 
 // visitor is called for every block of every planned array, from several
