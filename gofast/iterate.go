@@ -133,6 +133,7 @@ func (e *Engine) Batches(ctx context.Context, t *Table, order []int64, batchRows
 		defer func() {
 			for _, f := range flying {
 				f.ticket.Cancel()
+				f.ticket.Release()
 				f.slot.Release()
 				f.labels.Release()
 			}
@@ -160,6 +161,7 @@ func (e *Engine) Batches(ctx context.Context, t *Table, order []int64, batchRows
 			b := Batch{Rows: f.rows, Features: f.slot.Bytes(rowBytes * int64(f.rows)), Labels: f.labels.Bytes(labelBytes * int64(f.rows))}
 			more := yield(b, nil)
 			flying = flying[1:]
+			f.ticket.Release()
 			f.slot.Release()
 			f.labels.Release()
 			if !more {

@@ -57,10 +57,3 @@ func (t *table[T]) get(id int) (v T, ok bool) {
 }
 
 func (t *table[T]) drop(id int) { t.live.Delete(id) }
-
-func (t *table[T]) each(do func(id int, v T)) {
-	t.live.Range(func(id, v any) bool {
-		do(id.(int), v.(T))
-		return true
-	})
-}

@@ -87,12 +87,9 @@ func NewView(config string) (address uintptr, err error) {
 // the view first.
 func FreeView(address uintptr) (ok int, err error) {
 	defer guard(&err)
-	tickets.each(func(id int, t *gofast.Ticket) {
-		if t.View().Address() == address {
-			t.Cancel()
-			tickets.drop(id)
-		}
-	})
+	if e, err := running(); err == nil {
+		e.Forget(batch.ViewAt(address))
+	}
 	batch.ViewAt(address).Free()
 	return 0, nil
 }

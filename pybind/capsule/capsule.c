@@ -7,6 +7,7 @@
 #include <Python.h>
 
 #include "../../gofast/buffer/slot.h"
+#include "../../gofast/crew.h"
 #include "../../gofast/internal/kernel/fill/fill.h"
 
 // Reads count integers; false with an exception set when one is not.
@@ -133,6 +134,54 @@ static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     return PyLong_FromLongLong(bad);
 }
 
+// submit(crew, view, indices, rows, batch_rows, slots, labels, threads, cell):
+// starts the work of a ticket, whose address it leaves in the cell: a signal may
+// raise in Python as soon as this returns. False when the engine is closed.
+static PyObject *submit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[9];
+    if (!integers(args, n, 9, a)) return NULL;
+    if (a[3] < 0 || a[4] < 1) {
+        PyErr_SetString(PyExc_ValueError, "no rows");
+        return NULL;
+    }
+    gf_crew *crew = POINTER(gf_crew, a[0]);
+    gf_ticket *ticket = crew->submit(crew, POINTER(const gf_view, a[1]), POINTER(const int64_t, a[2]), a[3], a[4],
+                                     POINTER(gf_slot *const, a[5]), POINTER(uint8_t, a[6]), (int)a[7]);
+    *POINTER(uint64_t, a[8]) = (uintptr_t)ticket;
+    return PyBool_FromLong(ticket != NULL);
+}
+
+// wait(cell, slot, milliseconds): helps with the ticket in the cell, then waits
+// for the slot, or for all of it where slot is 0. True when that is settled.
+static PyObject *wait(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[3];
+    if (!integers(args, n, 3, a)) return NULL;
+    gf_ticket *ticket = POINTER(gf_ticket, *POINTER(uint64_t, a[0]));
+    if (!ticket) Py_RETURN_TRUE;
+    PyThreadState *state = PyEval_SaveThread();
+    int settled = ticket->crew->wait(ticket, POINTER(const gf_slot, a[1]), a[2]);
+    PyEval_RestoreThread(state);
+    return PyBool_FromLong(settled);
+}
+
+// cancel(cell): drops the ticket in the cell; nothing writes for it any more.
+static PyObject *cancel(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[1];
+    if (!integers(args, n, 1, a)) return NULL;
+    uint64_t *cell = POINTER(uint64_t, a[0]);
+    gf_ticket *ticket = POINTER(gf_ticket, *cell);
+    if (!ticket) Py_RETURN_NONE;
+    *cell = 0;
+    PyThreadState *state = PyEval_SaveThread();
+    ticket->crew->cancel(ticket);
+    PyEval_RestoreThread(state);
+    ticket->crew->release(ticket);
+    Py_RETURN_NONE;
+}
+
 // take(place): the batch of the slot whose address lies at place, as a capsule;
 // None while it is being filled, or when there is no slot; False when it failed.
 // The capsule owns the slot: place is cleared in the same step, because a signal
@@ -221,7 +270,7 @@ static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 static PyMethodDef functions[] = {
     FUNCTION(ring_new), FUNCTION(shared_ring_bytes), FUNCTION(shared_ring), FUNCTION(ring_drop), FUNCTION(reserve),
     FUNCTION(fill),     FUNCTION(take),              FUNCTION(bad_index),   FUNCTION(release),   FUNCTION(hand_over),
-    FUNCTION(adopt),    {NULL, NULL, 0, NULL},
+    FUNCTION(submit),   FUNCTION(wait),              FUNCTION(cancel),      FUNCTION(adopt),    {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};
 

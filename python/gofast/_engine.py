@@ -25,6 +25,7 @@ from . import errors
 _LIBRARY = pathlib.Path(__file__).with_name("_native.abi3.so")
 _lock = threading.Lock()
 _native: Any = None  # the gopy module of this process
+_crew: int | None = None  # its threads
 _capsule: Any = None  # its per-batch functions; an inherited one keeps working after fork
 _loader_pid: int | None = None  # who began to load a library that is mapped here: this process or an ancestor
 _copies = 0  # private copies that were made, here and in the ancestors
@@ -35,8 +36,8 @@ numbers = itertools.count(1)
 
 
 def _after_fork_in_child() -> None:
-    global _native, _lock
-    _native = None  # the inherited runtime is dead here
+    global _native, _lock, _crew
+    _native = _crew = None  # the inherited runtime is dead here
     _lock = threading.Lock()  # another thread may have held it
 
 
@@ -50,6 +51,14 @@ def native() -> Any:
         EngineError: the library is missing or cannot be loaded in this process.
     """
     return _native or _load()
+
+
+def crew() -> int:
+    """The address of this process's engine threads, for ``capsule().submit``."""
+    global _crew
+    if _crew is None:
+        _crew = call("Crew")
+    return _crew
 
 
 def capsule() -> Any:

@@ -344,15 +344,17 @@ class RowDataset(Dataset[Any]):
     def _fill_together(view: View, address: int, n: int, slots: array[int], labels: int, threads: int) -> None:
         """The engine makes the first rows, this thread its own share of them."""
         theirs = n - n // threads
-        ticket = next(_engine.numbers)
+        capsule, ticket = _engine.capsule(), array("q", [0])
+        cell = ticket.buffer_info()[0]
         try:
-            _engine.call("Submit", ticket, view.address, address, theirs, theirs, slots.buffer_info()[0], labels, 0)
-            _engine.capsule().fill(view.address, address, theirs, n, slots[0], labels)
-            while not _engine.call("Wait", ticket, 100):
+            place = slots.buffer_info()[0]
+            if not capsule.submit(_engine.crew(), view.address, address, theirs, theirs, place, labels, 0, cell):
+                raise errors.ClosedError("the engine is closed")
+            capsule.fill(view.address, address, theirs, n, slots[0], labels)
+            while not capsule.wait(cell, 0, 100):
                 pass
-        except BaseException:  # Ctrl-C: the labels' memory may go now
-            _engine.call("Cancel", ticket)
-            raise
+        finally:  # gives the ticket up; after Ctrl-C the labels' memory may go now
+            capsule.cancel(cell)
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

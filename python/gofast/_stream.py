@@ -14,7 +14,6 @@ from . import _engine, errors
 from ._view import View, row_index_error
 
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
-_EMPTY = torch.empty(0)
 
 
 class Rings:
@@ -55,12 +54,12 @@ class Ticket:
         batches: their number.
     """
 
-    __slots__ = ("_at", "_id", "_labels", "_next", "_slots", "batches")
+    __slots__ = ("_at", "_cell", "_labels", "_next", "_slots", "batches")
 
-    def __init__(self, number: int, slots: array[int], labels: Sequence[torch.Tensor] | None) -> None:
-        self._id = number
+    def __init__(self, slots: array[int], labels: Sequence[torch.Tensor] | None) -> None:
         self._slots = slots  # an address is cleared when its slot is taken or released
         self._at = slots.buffer_info()[0]
+        self._cell = array("q", [0])  # the ticket's address, until it is given up
         self._labels = labels
         self._next = 0
         self.batches = len(slots)
@@ -77,14 +76,14 @@ class Stream:
 
     def __init__(self, view: View, batch_size: int, threads: int | None = None) -> None:
         self._view = view
-        self._native = _engine.native()
+        self._crew = _engine.crew()
         self._capsule = _engine.capsule()
-        self._submit = self._native.pybind_Submit
+        self._submit = self._capsule.submit
         self._take = self._capsule.take
         self._threads = threads or 0
         self._rings = Rings(max(view.row_bytes * batch_size, 1))
         self._slot_rows = batch_size
-        self._live: dict[int, Ticket] = {}
+        self._live: set[Ticket] = set()
         self._pid = os.getpid()
         dict_output = view.output == "dict" and view.label_dtype is not None
         self._keys = view.keys if dict_output else None
@@ -107,17 +106,16 @@ class Stream:
         labels = view.new_labels(rows)
         slots = self._rings.reserve(view, rows, batch_size)
         label_address = 0 if labels is None else labels.data_ptr()
-        number = next(_engine.numbers)
-        ticket = Ticket(number, slots, None if labels is None else labels.split(batch_size))
-        self._live[number] = ticket
+        ticket = Ticket(slots, None if labels is None else labels.split(batch_size))
+        self._live.add(ticket)
         try:
-            self._submit(
-                number, view.address, address, rows, batch_size, ticket._at, label_address, self._threads
-            )
-        except BaseException as error:  # Ctrl-C too, which may come when the work has begun
+            cell = ticket._cell.buffer_info()[0]
+            if not self._submit(
+                self._crew, view.address, address, rows, batch_size, ticket._at, label_address, self._threads, cell
+            ):
+                raise errors.ClosedError("submit: the engine is closed")
+        except BaseException:  # Ctrl-C too, which may come when the work has begun
             self.cancel(ticket)
-            if isinstance(error, RuntimeError):
-                raise errors.from_native(error) from None
             raise
         return ticket
 
@@ -134,7 +132,7 @@ class Stream:
         made = self._take(ticket._at + 8 * k)
         if not made:
             try:
-                made = self._wait(ticket, ticket._at + 8 * k)
+                made = self._wait(ticket, k)
             except Exception:  # not Ctrl-C: the batch can be taken again then
                 self._step(ticket)
                 raise
@@ -147,14 +145,16 @@ class Stream:
     def _step(self, ticket: Ticket) -> None:
         ticket._next += 1
         if ticket._next >= ticket.batches:
-            self._live.pop(ticket._id, None)
+            self.cancel(ticket)  # all is done: this gives the ticket up
 
-    def _wait(self, ticket: Ticket, at: int) -> Any:
-        """Waits for the batch whose slot's address lies at at; raises when there will be none."""
-        made, done = None, 0
+    def _wait(self, ticket: Ticket, k: int) -> Any:
+        """Waits for batch k; raises when there will be none."""
+        at, cell, slot = ticket._at + 8 * k, ticket._cell.buffer_info()[0], ticket._slots[k]
         try:
-            while made is None and not done:
-                done = _engine.call("Wait", ticket._id, _WAIT_MS)
+            made = None
+            if slot:
+                while not self._capsule.wait(cell, slot, _WAIT_MS):
+                    pass
                 made = self._take(at)
             if made:
                 return made
@@ -163,27 +163,25 @@ class Stream:
                     "the batch was given up: its loader was closed, or Ctrl-C came in between"
                 )
             # Another thread may still be writing other rows of this batch.
-            while not done:
-                done = _engine.call("Wait", ticket._id, _WAIT_MS)
-            raise row_index_error(
-                self._capsule.bad_index(ticket._slots[(at - ticket._at) // 8]), len(self._view)
-            )
+            while not self._capsule.wait(cell, 0, _WAIT_MS):
+                pass
+            raise row_index_error(self._capsule.bad_index(slot), len(self._view))
         except Exception:
             self._capsule.release(at, 1)
             raise
 
     def cancel(self, ticket: Ticket) -> None:
         """Drops a ticket: returns when nothing writes into its memory any more."""
-        if ticket._id not in self._live:
+        if ticket not in self._live:
             return
-        _engine.call("Cancel", ticket._id)
+        self._capsule.cancel(ticket._cell.buffer_info()[0])
         self._capsule.release(ticket._at, ticket.batches)  # those that were not taken
-        self._live.pop(ticket._id, None)
+        self._live.discard(ticket)
 
     def close(self) -> None:
         """Cancels everything in flight. Idempotent."""
         interrupt = None
-        for ticket in list(self._live.values()):
+        for ticket in list(self._live):
             try:
                 self.cancel(ticket)
             except KeyboardInterrupt as error:  # the memory of the others must be safe too
@@ -194,5 +192,5 @@ class Stream:
 
     def __del__(self) -> None:
         # A forked child inherits the object, not the work.
-        if getattr(self, "_live", None) and self._pid == os.getpid() and _engine.loaded():
+        if getattr(self, "_live", None) and self._pid == os.getpid():
             self.close()
