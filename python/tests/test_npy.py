@@ -1,0 +1,307 @@
+"""npy and npz against numpy."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+
+from gofast import TableDataset, errors
+from reference import assert_same
+
+INTEGERS = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"]
+KINDS = [*INTEGERS, "f2", "f4", "f8", "b1"]
+
+
+def table(path: Any, **options: Any) -> torch.Tensor:
+    """All features as float64, exactly as stored."""
+    ds = TableDataset(
+        path, **{"label": None, "scale": None, "dtype": torch.float64, "output": "tuple", **options}
+    )
+    features: torch.Tensor = ds[:][0]
+    return features
+
+
+def values(kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Values over most of the type's range that a float64 holds exactly."""
+    rng = np.random.default_rng(4)
+    dtype = np.dtype(kind)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.kind == "f":
+        return rng.standard_normal(shape).astype(dtype)
+    bits = min(8 * dtype.itemsize - (dtype.kind == "i"), 53)
+    low = -(1 << bits) + 1 if dtype.kind == "i" else 0
+    return rng.integers(low, (1 << bits) - 1, shape).astype(dtype)
+
+
+def save(path: Path, x: npt.NDArray[Any], version: tuple[int, int] = (1, 0)) -> Path:
+    with open(path, "wb") as file:
+        np.lib.format.write_array(file, x, version=version)
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("endian", ["<", ">"])
+def test_types_and_orders(kind: str, order: Any, endian: str, tmp_path: Path) -> None:
+    x = values(kind, (300, 33)).astype(endian + kind, order=order)
+    path = save(tmp_path / "x.npy", x)
+    assert_same(table(path), torch.from_numpy(x.astype(np.float64, order="C")))
+    assert_same(
+        table(path, columns=[5, -1, 0]), torch.from_numpy(x[:, [5, -1, 0]].astype(np.float64, order="C"))
+    )
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+@pytest.mark.parametrize("shape", [(50,), (50, 1), (50, 28, 28), (50, 4, 3, 2), (1, 5), (5, 1, 1, 1, 1)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_versions_and_shapes(
+    version: tuple[int, int], shape: tuple[int, ...], order: Any, tmp_path: Path
+) -> None:
+    x = values("u1", shape).copy(order=order)
+    ds = TableDataset(
+        save(tmp_path / "x.npy", x, version), label=None, dtype=torch.uint8, output="tuple", scale=None
+    )
+    sample = shape[1:] or (1,)
+    assert ds.shape == sample
+    assert_same(ds[:][0], torch.from_numpy(x.copy(order="C")).reshape(-1, *sample))
+
+
+def test_larger_than_a_block(tmp_path: Path) -> None:
+    for order in ("C", "F"):
+        x = np.random.default_rng(1).integers(0, 256, (20_000, 300), dtype=np.uint8).copy(order=order)  # type: ignore[call-overload]
+        ds = TableDataset(save(tmp_path / "x.npy", x), label=0, dtype=torch.uint8, scale=None)
+        assert_same(
+            ds[:],
+            {
+                "image": torch.from_numpy(x[:, 1:].copy("C")),
+                "label": torch.from_numpy(x[:, 0].astype(np.int64)),
+            },
+        )
+
+
+def test_the_smallest_storage(tmp_path: Path) -> None:
+    for low, high, storage in [
+        (0, 255, "uint8"),
+        (-1, 255, "int16"),
+        (0, 40_000, "int32"),
+        (-(2**40), 5, "int64"),
+    ]:
+        path = save(tmp_path / "x.npy", np.array([[low, 1], [high, 2]]))
+        assert f"stored as {storage}" in repr(TableDataset(path))
+
+
+def test_unsigned_beyond_int64_is_an_error(tmp_path: Path) -> None:
+    path = save(tmp_path / "x.npy", np.array([[1, 2], [3, 2**63]], np.uint64))
+    with pytest.raises(errors.BadValueError) as caught:
+        table(path)
+    assert (caught.value.row, caught.value.column) == (1, "1")
+
+
+def test_nan_is_missing(tmp_path: Path) -> None:
+    for kind in ("f2", "f4", "f8"):
+        path = save(tmp_path / "x.npy", np.array([[1, 2], [3, np.nan]], kind))
+        with pytest.raises(errors.MissingValueError) as caught:
+            table(path)
+        assert (caught.value.row, caught.value.column) == (1, "1")
+        assert_same(table(path, fill_value=0.5), torch.tensor([[1, 2], [3, 0.5]], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_npz(write: Any, order: Any, tmp_path: Path) -> None:
+    x = values("u1", (200, 28, 28)).copy(order=order)
+    y = np.arange(200) % 10
+    path = tmp_path / "x.npz"
+    write(path, image=x, label=y)
+    ds = TableDataset(path, dtype=torch.uint8, scale=None)
+    assert ds.shape == (28, 28)
+    assert_same(ds[:], {"image": torch.from_numpy(x.copy("C")), "label": torch.from_numpy(y)})
+    write(path, image=x, target=y, weight=y * 0.5)
+    ds = TableDataset(path, label="target", columns=["image"], dtype=torch.uint8, scale=None)
+    assert_same(ds[:], {"image": torch.from_numpy(x.copy("C")), "label": torch.from_numpy(y)})
+    assert_same(
+        TableDataset(path, label="weight", columns=["image"]).targets, torch.from_numpy(y * 0.5).float()
+    )
+    with pytest.raises(errors.SchemaError, match="columns="):
+        TableDataset(path, label="target")
+
+
+def test_npz_like_mnist(tmp_path: Path) -> None:
+    path = tmp_path / "mnist.npz"  # as keras has it: two tables in one file
+    np.savez(
+        path,
+        x_train=values("u1", (6, 28, 28)),
+        y_train=np.arange(6),
+        x_test=values("u1", (2, 28, 28)),
+        y_test=np.arange(2),
+    )
+    with pytest.raises(errors.SchemaError, match="x_t"):
+        TableDataset(path)
+
+
+def test_npz_with_text_labels(tmp_path: Path) -> None:
+    names = np.array(["dog", "cat", "zürich", "dog"])
+    for labels in (names, np.char.encode(names, "utf-8"), names.astype(">U6")):
+        np.savez(tmp_path / "x.npz", x=np.arange(8).reshape(4, 2), label=labels)
+        ds = TableDataset(tmp_path / "x.npz")
+        assert ds.classes == ["cat", "dog", "zürich"]
+        assert_same(ds.targets, torch.tensor([1, 0, 2, 1]))
+
+
+def test_npz_columns_of_numbers(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", a=np.arange(4), b=np.arange(4) * 0.5, label=np.arange(4) > 1)
+    ds = TableDataset(tmp_path / "x.npz")
+    assert_same(
+        ds[:],
+        {"image": torch.tensor([[0, 0], [1, 0.5], [2, 1], [3, 1.5]]), "label": torch.tensor([0, 0, 1, 1])},
+    )
+
+
+def test_several_files(tmp_path: Path) -> None:
+    for i in range(3):
+        np.save(tmp_path / f"{i}.npy", np.full((4, 5), i * 100))
+    want = torch.repeat_interleave(torch.tensor([0.0, 100, 200]), 4)[:, None].expand(12, 5).to(torch.float64)
+    assert_same(table(tmp_path), want.contiguous())
+    np.save(tmp_path / "3.npy", np.zeros((4, 6)))
+    with pytest.raises(errors.SchemaError, match=r"3\.npy"):
+        table(tmp_path)
+
+
+def test_no_rows(tmp_path: Path) -> None:
+    assert table(save(tmp_path / "x.npy", np.zeros((0, 5)))).shape == (0, 5)
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+def header(text: bytes, version: int = 1) -> bytes:
+    size = struct.pack("<H" if version == 1 else "<I", len(text))
+    return b"\x93NUMPY" + bytes([version, 0]) + size + text
+
+
+HEADERS = {
+    "2^40 elements": (
+        b"{'descr': '|u1', 'fortran_order': False, 'shape': (1099511627776, 1), }\n",
+        errors.DamagedError,
+    ),
+    "2^62 rows": (
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 1), }\n",
+        errors.DamagedError,
+    ),
+    "overflow": (
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296), }\n",
+        errors.GofastError,
+    ),
+    "huge number": (
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (" + b"9" * 500 + b", 1), }\n",
+        errors.DamagedError,
+    ),
+    "negative": (b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 4), }\n", errors.DamagedError),
+    "code": (b"{'descr': __import__('os'), 'fortran_order': False, 'shape': (1,), }\n", errors.DamagedError),
+    "object": (b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n", errors.UnsupportedError),
+    "complex": (b"{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }\n", errors.UnsupportedError),
+    "date": (b"{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (1,), }\n", errors.UnsupportedError),
+    "record": (
+        b"{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (1,), }\n",
+        errors.UnsupportedError,
+    ),
+    "missing key": (b"{'descr': '<f8', 'shape': (1,), }\n", errors.DamagedError),
+    "twice": (
+        b"{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (1,), }\n",
+        errors.DamagedError,
+    ),
+    "no rows axis": (b"{'descr': '<f8', 'fortran_order': False, 'shape': (), }\n", errors.GofastError),
+    "nothing": (b"", errors.DamagedError),
+    "many axes": (
+        b"{'descr': '|u1', 'fortran_order': False, 'shape': (" + b"1, " * 3000 + b"), }\n",
+        errors.GofastError,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_lying_headers(name: str, packed: bool, tmp_path: Path) -> None:
+    text, error = HEADERS[name]
+    data = header(text) + bytes(16)
+    if packed:
+        with zipfile.ZipFile(tmp_path / "x", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("x.npy", data)
+    else:
+        (tmp_path / "x").write_bytes(data)
+    with pytest.raises(error) as caught:
+        table(tmp_path / "x")
+    assert caught.value.path == str(tmp_path / "x")
+
+
+def test_pickles_are_never_loaded(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([{"a": 1}], object), allow_pickle=True)
+    with pytest.raises(errors.UnsupportedError, match="pickle"):
+        table(tmp_path / "x.npy")
+
+
+def test_trailing_bytes_and_missing_bytes(tmp_path: Path) -> None:
+    whole = save(tmp_path / "x.npy", np.arange(10.0)).read_bytes()
+    (tmp_path / "short.npy").write_bytes(whole[:-1])
+    with pytest.raises(errors.DamagedError):
+        table(tmp_path / "short.npy")
+    # numpy would read the first array of such a file and say nothing of the rest
+    (tmp_path / "long.npy").write_bytes(whole + b"more")
+    with pytest.raises(errors.DamagedError, match="4 bytes follow"):
+        table(tmp_path / "long.npy")
+
+
+def test_bad_archives(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+
+    def archive(*members: tuple[str, bytes], compression: int = zipfile.ZIP_STORED) -> Path:
+        with zipfile.ZipFile(path, "w", compression) as file:
+            for name, data in members:
+                file.writestr(name, data)
+        return path
+
+    one = io.BytesIO()
+    np.save(one, np.arange(4))
+    two = io.BytesIO()
+    np.save(two, np.arange(5))
+    with pytest.raises(errors.SchemaError, match=r"a.*b"):
+        table(archive(("a.npy", one.getvalue()), ("b.npy", two.getvalue())))
+    with pytest.warns(UserWarning, match="Duplicate"), pytest.raises(errors.SchemaError, match="a"):
+        table(archive(("a.npy", one.getvalue()), ("a.npy", one.getvalue())))
+    with pytest.raises(errors.GofastError):
+        table(archive())
+    with pytest.raises(errors.GofastError):
+        table(archive(("readme.txt", b"hello")))
+    with pytest.raises(errors.UnsupportedError):
+        table(archive(("a.npy", one.getvalue()), compression=zipfile.ZIP_BZIP2))
+    archive(("a.npy", one.getvalue()))
+    data = bytearray(path.read_bytes())
+    at = data.index(np.arange(4).tobytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(errors.DamagedError, match="a"):
+        table(path)
+
+
+def test_a_bomb_is_stopped_by_the_memory_limit(tmp_path: Path) -> None:
+    rows = 1 << 28
+    path = tmp_path / "bomb.npz"
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("x.npy", "w", force_zip64=True) as file,
+    ):
+        file.write(header(f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({rows}, 1), }}\n".encode()))
+        for _ in range(rows >> 20):
+            file.write(bytes(1 << 20))
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(errors.LimitError, match="cache="):
+        table(path, limits={"memory": 16 << 20})
