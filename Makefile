@@ -46,14 +46,14 @@ test: lint test-go test-race test-pure test-python ## everything a change must p
 test-go: ## Go tests, and every benchmark once so that none rots
 	go test -timeout $(GO_TIMEOUT) -bench . -benchtime 1x $(GO_PACKAGES)
 
-test-race: ## Go tests under the race detector
-	go test -timeout $(GO_TIMEOUT) -race $(GO_PACKAGES)
+test-race: ## Go tests under the race detector (-short: it makes them ten times slower)
+	go test -timeout $(GO_TIMEOUT) -short -race $(GO_PACKAGES)
 
 test-pure: ## Go tests with every C kernel replaced by its Go twin
 	go test -timeout $(GO_TIMEOUT) -tags purego $(GO_PACKAGES)
 
 test-asan: ## Go tests with the C code under the address sanitizer
-	go test -timeout $(GO_TIMEOUT) -asan $(GO_PACKAGES)
+	go test -timeout $(GO_TIMEOUT) -short -asan $(GO_PACKAGES)
 
 test-python: build ## Python tests, the wheel's among them (ARGS="-k csv" chooses)
 	$(BIN)/python -m pytest $(ARGS)

@@ -13,7 +13,8 @@ import (
 const module = "github.com/gofast-org/gofast/"
 
 // line is the order of the stages: each may import what stands to its left.
-var line = []string{"source", "decode", "transform", "batch", "buffer", "device"}
+// cache is a stop beside the line: decode's result, kept in a file.
+var line = []string{"source", "decode", "cache", "transform", "batch", "buffer", "device"}
 
 type goPackage struct {
 	ImportPath string
