@@ -226,8 +226,8 @@ def open_table(
 def _columns(option: str, columns: str | int | Sequence[str | int] | None) -> list[str | int]:
     if columns is None:
         return []
-    listed = [columns] if isinstance(columns, (str, int)) else list(columns)
     try:
+        listed = [columns] if isinstance(columns, (str, int)) else list(columns)
         return [c if isinstance(c, str) else operator.index(c) for c in listed]
     except TypeError:
         raise errors.OptionError(f"{option}={columns!r}: give names or positions of columns") from None
