@@ -14,7 +14,7 @@ from . import errors
 from ._about import engine_stats, explain, version
 from .arrays import ArrayDataset
 from .loader import DataLoader
-from .table import Limits, TableDataset
+from .table import Limits, TableDataset, verify
 
 __version__ = "0.1.0"
 
@@ -26,5 +26,6 @@ __all__ = [
     "engine_stats",
     "errors",
     "explain",
+    "verify",
     "version",
 ]

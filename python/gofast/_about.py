@@ -58,7 +58,9 @@ def explain(dataset: Dataset[Any]) -> str:
     lines = [("step", "runs in", "what")]
     if isinstance(dataset, RowDataset):
         layout = dataset._memory.layout
-        lines.append(("source", "Go", f"{layout.rows} rows x {layout.width} features, stored as {layout.type}"))
+        lines.append(
+            ("source", "Go", f"{layout.rows} rows x {layout.width} features, stored as {layout.type}")
+        )
         steps = [dataset._dtype_name, f"shape {dataset.shape}"]
         if dataset._mean is not None:
             steps.insert(0, "(x - mean) / std")
@@ -66,14 +68,20 @@ def explain(dataset: Dataset[Any]) -> str:
             steps.insert(0, "x / 255")
         lines.append(("transform", "C", ", ".join(steps)))
         if type(dataset).__getitem__ is not RowDataset.__getitem__:
-            lines.append(("rows", "Python", f"{type(dataset).__name__} overrides __getitem__: one call a row"))
+            lines.append(
+                ("rows", "Python", f"{type(dataset).__name__} overrides __getitem__: one call a row")
+            )
         for name in ("transform", "target_transform"):
             if getattr(dataset, name) is not None:
                 lines.append((name, "Python", "your callable: one call a row"))
         if dataset.batch_transform is not None:
             lines.append(("batch_transform", "Python", "your callable: one call a batch"))
     native = resolve(dataset) is not None
-    reason = "look-ahead on engine threads" if native else "Python code has a say in the rows: torch's own machinery"
+    reason = (
+        "look-ahead on engine threads"
+        if native
+        else "Python code has a say in the rows: torch's own machinery"
+    )
     lines.append(("gofast.DataLoader", "Go" if native else "Python", reason))
     widths = [max(len(line[i]) for line in lines) for i in range(2)]
     return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in lines)

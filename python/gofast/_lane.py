@@ -38,7 +38,7 @@ class Lane:
     """One iterator's way into the engine: a stream, opened at the first submission, and given up once."""
 
     def __init__(self, view: View, threads: int | None, idle: Idle) -> None:
-        self.row_bytes = view.row_bytes
+        self.row_bytes: int = view.row_bytes
         self._view = view
         self._threads = threads
         self._idle = idle
@@ -53,6 +53,8 @@ class Lane:
 
     def cancel(self) -> None:
         """Cancel what is in flight, and return when nothing is written any more."""
+        if self._pid != os.getpid():  # forked: the stream is the parent's
+            self._stream, self._pid = None, os.getpid()
         if self._stream is not None:
             self._stream.close()
 

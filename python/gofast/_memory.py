@@ -66,7 +66,10 @@ class Memory:
         """The labels of one row."""
         kinds = self.layout.label_kinds
         floats = self.labels[row].view(np.float64)
-        return [floats[i].item() if kind == "float" else self.labels[row, i].item() for i, kind in enumerate(kinds)]
+        return [
+            floats[i].item() if kind == "float" else self.labels[row, i].item()
+            for i, kind in enumerate(kinds)
+        ]
 
     @property
     def features_address(self) -> int:
@@ -92,8 +95,12 @@ class MappedMemory(Memory):
         self.fd = fd
         self.layout = layout
         whole = np.frombuffer(mmap.mmap(fd, max(layout.size, 1), mmap.MAP_SHARED, mmap.PROT_READ), np.uint8)
-        self.features = _array(whole, layout.features_offset, np.dtype(layout.type), (layout.rows, layout.width))
-        self.labels = _array(whole, layout.labels_offset, np.dtype(np.int64), (layout.rows, len(layout.label_kinds)))
+        self.features = _array(
+            whole, layout.features_offset, np.dtype(layout.type), (layout.rows, layout.width)
+        )
+        self.labels = _array(
+            whole, layout.labels_offset, np.dtype(np.int64), (layout.rows, len(layout.label_kinds))
+        )
 
     def __del__(self) -> None:
         fd = getattr(self, "fd", -1)

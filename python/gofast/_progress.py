@@ -33,7 +33,9 @@ class Progress:
             try:
                 from tqdm import tqdm
 
-                self._bar = tqdm(total=100, desc=self._label, unit="%", bar_format="{l_bar}{bar}| {elapsed}<{remaining}")
+                self._bar = tqdm(
+                    total=100, desc=self._label, unit="%", bar_format="{l_bar}{bar}| {elapsed}<{remaining}"
+                )
             except ImportError:
                 self._plain = True
         if self._bar is not None:

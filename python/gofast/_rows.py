@@ -77,7 +77,9 @@ class RowDataset(Dataset[Any]):
         if scale not in ("auto", "unit", None):
             raise errors.OptionError(f'scale={scale!r} is not "auto", "unit" or None')
         if len(keys) != 2 or keys[0] == keys[1]:
-            raise errors.OptionError(f"keys={keys!r}: give two different names, of the features and of the label")
+            raise errors.OptionError(
+                f"keys={keys!r}: give two different names, of the features and of the label"
+            )
         if one_hot is not None and one_hot < 1:
             raise errors.OptionError(f"one_hot={one_hot}: give the number of classes")
         layout = self._memory.layout
@@ -177,7 +179,8 @@ class RowDataset(Dataset[Any]):
         if not indices:
             images = torch.empty((0, *self.shape), dtype=self.dtype)
             return self._view().collated(images, self._view().new_labels(0))
-        return torch.utils.data.default_collate(self.__getitems__(indices))
+        rows: Any = self.__getitems__(indices)
+        return torch.utils.data.default_collate(rows)
 
     def __getitems__(self, indices: list[int]) -> Sequence[Any]:
         """The rows of a whole batch; torch's fetcher calls this. See ``_batch``."""
@@ -193,7 +196,9 @@ class RowDataset(Dataset[Any]):
         try:
             wanted = array("q", indices)
         except OverflowError:
-            raise row_index_error(next(i for i in indices if not -(1 << 63) <= i < 1 << 63), len(self)) from None
+            raise row_index_error(
+                next(i for i in indices if not -(1 << 63) <= i < 1 << 63), len(self)
+            ) from None
         batch = self._fill(view, wanted)
         if self.batch_transform is not None:
             return Batch(view, self.batch_transform(batch.images), batch.labels)
@@ -205,7 +210,9 @@ class RowDataset(Dataset[Any]):
         layout = self._memory.layout
         if not layout.label_kinds:
             return torch.full((layout.rows,), self.missing_label, dtype=torch.int64)
-        columns = [torch.from_numpy(self._memory.label_column(i).copy()) for i in range(len(layout.label_kinds))]
+        columns = [
+            torch.from_numpy(self._memory.label_column(i).copy()) for i in range(len(layout.label_kinds))
+        ]
         if "float" in layout.label_kinds:
             columns = [c.to(self._float_label_dtype()) for c in columns]
         return columns[0] if len(columns) == 1 else torch.stack(columns, 1)
@@ -341,14 +348,18 @@ class RowDataset(Dataset[Any]):
         return Batch(view, images, labels)
 
     @staticmethod
-    def _fill_together(view: View, address: int, n: int, slots: array[int], labels: int, threads: int) -> None:
+    def _fill_together(
+        view: View, address: int, n: int, slots: array[int], labels: int, threads: int
+    ) -> None:
         """The engine makes the first rows, this thread its own share of them."""
         theirs = n - n // threads
         capsule, ticket = _engine.capsule(), array("q", [0])
         cell = ticket.buffer_info()[0]
         try:
             place = slots.buffer_info()[0]
-            if not capsule.submit(_engine.crew(), view.address, address, theirs, theirs, place, labels, 0, cell):
+            if not capsule.submit(
+                _engine.crew(), view.address, address, theirs, theirs, place, labels, 0, cell
+            ):
                 raise errors.ClosedError("the engine is closed")
             capsule.fill(view.address, address, theirs, n, slots[0], labels)
             while not capsule.wait(cell, 0, 100):
@@ -368,7 +379,7 @@ class _PerProcess:
 
     def __init__(self, dataset: RowDataset, inherited: _PerProcess | None) -> None:
         self.pid = os.getpid()
-        self.view = inherited.view if inherited is not None else View([dataset], None)
+        self.view: View = inherited.view if inherited is not None else View([dataset], None)
         self.capsule = _engine.capsule()
         self.worker = in_worker() and can_share()
         # A worker process is one thread of work, as in torch: its engine, if the
@@ -396,7 +407,9 @@ def _positions(index: Any, rows: int) -> list[int]:
     chosen = np.asarray(index)
     if chosen.dtype == np.bool_:
         if chosen.shape != (rows,):
-            raise errors.RowIndexError(f"a mask of shape {chosen.shape} does not fit a dataset of {rows} rows")
+            raise errors.RowIndexError(
+                f"a mask of shape {chosen.shape} does not fit a dataset of {rows} rows"
+            )
         return [int(i) for i in np.flatnonzero(chosen)]
     return [operator.index(i) for i in index]
 

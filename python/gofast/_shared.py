@@ -9,12 +9,12 @@ transport would make, fault in and unlink a file in /dev/shm for every batch.
 
 from __future__ import annotations
 
-import copy
 import multiprocessing
 import os
 import threading
+import weakref
 from array import array
-from collections.abc import Collection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import torch
@@ -69,39 +69,96 @@ def in_worker() -> bool:
     return get_worker_info() is not None and multiprocessing.parent_process() is not None
 
 
-def parent_can_open() -> bool:
-    """Whether the parent will be able to open our descriptors through /proc.
+def can_share() -> bool:
+    """Whether there are memfds here, and the parent can open ours through /proc.
 
     The permission is the same both ways for processes of one user, so ours to
-    look at the parent's answers for it.
+    look at the parent's answers for it. Where not, torch's own transport works.
     """
+    parent = multiprocessing.parent_process()  # not getppid: that may be the fork server
     try:
-        os.close(os.open(f"/proc/{os.getppid()}/fd", os.O_RDONLY | os.O_DIRECTORY))
+        os.close(os.memfd_create("gofast-try", os.MFD_CLOEXEC))
+        os.close(os.open(f"/proc/{parent.pid if parent else 'self'}/fd", os.O_RDONLY | os.O_DIRECTORY))
     except OSError:
         return False
     return True
 
 
-def shared_batch(view: View, ring: WorkerRing, slot: int, images: torch.Tensor, labels: torch.Tensor | None) -> Batch:
+def shared_batch(
+    view: View, ring: WorkerRing, slot: int, images: torch.Tensor, labels: torch.Tensor | None
+) -> Batch:
     """A batch in a worker whose collated form crosses as a ticket."""
 
     def hand_over() -> Any:
         kind = _SharedDict if view.output == "dict" else _SharedList
         crossing = kind(view.collated(images, labels))
-        crossing.origin = (ring, slot, images, labels, view.keys if view.output == "dict" else None)
+        keys = tuple(crossing) if isinstance(crossing, _SharedDict) else None
+        crossing.origin = (ring, slot, images, images.data_ptr(), keys)
         return crossing
 
     return Batch(view, images, labels, hand_over)
 
 
-# What a collated batch in a worker was made of: its slot, its tensors, its keys.
-_Origin = tuple[WorkerRing, int, torch.Tensor, torch.Tensor | None, tuple[str, str] | None]
+# What a collated batch in a worker was made of: its slot, its images and where they lay, its keys.
+_Origin = tuple[WorkerRing, int, torch.Tensor, int, tuple[str, ...] | None]
 
 
-def _ticket(origin: _Origin) -> tuple[Any, ...]:
-    """What crosses to the parent. It owns one more reference to the slot, so it is
-    made only when it is sent: a collate_fn may take a batch apart and send parts."""
-    ring, slot, images, labels, keys = origin
+class _SharedDict(dict[str, torch.Tensor]):
+    """A collated batch in a worker; crosses to the parent as a ticket."""
+
+    origin: _Origin
+
+    def __reduce__(self) -> tuple[Any, ...]:  # for copies, and for files, which must not hold tickets
+        return dict, (dict(self),)
+
+
+class _SharedList(list[torch.Tensor]):
+    """A collated batch in a worker; crosses to the parent as a ticket."""
+
+    origin: _Origin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+
+def _send_dict(batch: _SharedDict) -> tuple[Any, ...]:
+    if tuple(batch) == batch.origin[4]:
+        ticket = _ticket(batch.origin, tuple(batch.values()))
+        if ticket is not None:
+            return _rebuild, ticket
+    return batch.__reduce__()
+
+
+def _send_list(batch: _SharedList) -> tuple[Any, ...]:
+    ticket = _ticket(batch.origin, tuple(batch))
+    return batch.__reduce__() if ticket is None else (_rebuild, ticket)
+
+
+ForkingPickler.register(_SharedDict, _send_dict)
+ForkingPickler.register(_SharedList, _send_list)
+
+
+def _ticket(origin: _Origin, tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ...] | None:
+    """What crosses to the parent, or None where a collate_fn has put something else in
+    the batch that only torch can send.
+
+    A ticket owns one more reference to the slot: it is made only when it is sent.
+    """
+    ring, slot, images, address, keys = origin
+    labels = tensors[1] if len(tensors) == 2 else None
+    if not 1 <= len(tensors) <= 2 or tensors[0] is not images or images.requires_grad:
+        return None
+    # The tensor may have got another shape in place, or other memory.
+    if images.data_ptr() != address or not images.is_contiguous() or not 1 <= images.dim() <= 9:
+        return None
+    if labels is not None and (
+        type(labels) is not torch.Tensor
+        or str(labels.dtype) not in _LABEL_DTYPES
+        or labels.requires_grad
+        or labels.device.type != "cpu"
+        or labels.numel() == 0
+    ):
+        return None
     return (
         os.getpid(),
         ring.fd,
@@ -111,44 +168,9 @@ def _ticket(origin: _Origin) -> tuple[Any, ...]:
         _engine.capsule().hand_over(slot),
         tuple(images.shape),
         str(images.dtype).removeprefix("torch."),
-        None if labels is None else (bytes(labels.numpy().data), str(labels.dtype), tuple(labels.shape)),
+        None if labels is None else (labels.numpy().tobytes(), str(labels.dtype), tuple(labels.shape)),
         keys,
     )
-
-
-class _SharedDict(dict[str, torch.Tensor]):
-    """A collated batch in a worker; pickles as a ticket while nobody has changed it."""
-
-    origin: _Origin
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        _, _, images, labels, keys = self.origin
-        if not _is_made_of(self.values(), images, labels) or tuple(self) != (keys or ())[: len(self)]:
-            return dict, (dict(self),)
-        return _rebuild, _ticket(self.origin)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return copy.deepcopy(dict(self), memo)
-
-
-class _SharedList(list[torch.Tensor]):
-    """A collated batch in a worker; pickles as a ticket while nobody has changed it."""
-
-    origin: _Origin
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        _, _, images, labels, _ = self.origin
-        if not _is_made_of(self, images, labels):
-            return list, (list(self),)
-        return _rebuild, _ticket(self.origin)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return copy.deepcopy(list(self), memo)
-
-
-def _is_made_of(values: Collection[torch.Tensor], images: torch.Tensor, labels: torch.Tensor | None) -> bool:
-    made = (images,) if labels is None else (images, labels)
-    return len(values) == len(made) and all(a is b for a, b in zip(values, made, strict=True))
 
 
 _DLPACK = {"float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16), "float64": (2, 64), "uint8": (1, 8)}
@@ -166,7 +188,7 @@ def _rebuild(
     shape: tuple[int, ...],
     dtype: str,
     labels: tuple[bytes, str, tuple[int, ...]] | None,
-    keys: tuple[str, str] | None,
+    keys: tuple[str, ...] | None,
 ) -> Any:
     """Builds the batch in the parent, over the worker's slot."""
     ring = _map(pid, fd, inode, slot_bytes, count)
@@ -178,7 +200,9 @@ def _rebuild(
     return tensors if keys is None else dict(zip(keys, tensors, strict=False))
 
 
-_rings: dict[int, tuple[int, int]] = {}  # inode -> (pid, address of the mapped ring)
+# inode -> (pid, address of the mapped ring). Dropped when the worker is gone; a ring lives on while
+# batches of it do.
+_rings: dict[int, tuple[int, int]] = {}
 _lock = threading.Lock()
 
 
@@ -204,16 +228,24 @@ def _map(pid: int, fd: int, inode: int, slot_bytes: int, count: int) -> int:
         finally:
             os.close(mine)  # the mapping stays
         _rings[inode] = (pid, address)
+        for worker in multiprocessing.active_children():
+            if worker.pid == pid:  # its DataLoader keeps the object until it has shut the worker down
+                weakref.finalize(worker, _forget, inode).atexit = False
         return address
 
 
+def _forget(inode: int) -> None:
+    known = _rings.pop(inode, None)  # without the lock: the garbage collector calls this at any time
+    if known is not None:
+        _engine.capsule().ring_drop(known[1])
+
+
 def _forget_dead_workers() -> None:
-    """Drops the rings of workers that are gone; batches still held keep theirs."""
-    for inode, (pid, address) in list(_rings.items()):
+    """Drops the rings of workers that are gone and were not our children."""
+    for inode, (pid, _) in list(_rings.items()):
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
-            del _rings[inode]
-            _engine.capsule().ring_drop(address)
+            _forget(inode)
         except PermissionError:
             pass  # alive, under another user

@@ -27,7 +27,9 @@ def expand(path: Path | Iterable[Path]) -> list[str]:
 def _expand_one(path: str) -> list[str]:
     if os.path.isdir(path):
         found = sorted(
-            entry.path for entry in os.scandir(path) if entry.is_file() and not entry.name.startswith((".", "_"))
+            entry.path
+            for entry in os.scandir(path)
+            if entry.is_file() and not entry.name.startswith((".", "_"))
         )
         if not found:
             raise _not_found(path, "the folder holds no files")

@@ -99,6 +99,8 @@ class Stream:
             rows, address = indices.numel(), indices.data_ptr()
         else:
             address, rows = indices.buffer_info()
+        if self._crew is not _engine._crew:
+            raise _forked()
         view = self._view
         if batch_size > self._slot_rows:
             self._rings = Rings(view.row_bytes * batch_size)
@@ -106,12 +108,20 @@ class Stream:
         labels = view.new_labels(rows)
         slots = self._rings.reserve(view, rows, batch_size)
         label_address = 0 if labels is None else labels.data_ptr()
-        ticket = Ticket(slots, None if labels is None else labels.split(batch_size))
+        ticket = Ticket(slots, None if labels is None else torch.split(labels, batch_size))
         self._live.add(ticket)
         try:
             cell = ticket._cell.buffer_info()[0]
             if not self._submit(
-                self._crew, view.address, address, rows, batch_size, ticket._at, label_address, self._threads, cell
+                self._crew,
+                view.address,
+                address,
+                rows,
+                batch_size,
+                ticket._at,
+                label_address,
+                self._threads,
+                cell,
             ):
                 raise errors.ClosedError("submit: the engine is closed")
         except BaseException:  # Ctrl-C too, which may come when the work has begun
@@ -128,6 +138,8 @@ class Stream:
             CanceledError: the ticket was cancelled, or Ctrl-C came just when the
                 batch had been taken.
         """
+        if self._crew is not _engine._crew:
+            raise _forked()
         k = ticket._next
         made = self._take(ticket._at + 8 * k)
         if not made:
@@ -180,6 +192,8 @@ class Stream:
 
     def close(self) -> None:
         """Cancels everything in flight. Idempotent."""
+        if self._pid != os.getpid():
+            self._live.clear()  # the work is the parent's; so are the locks, in a state that nobody knows
         interrupt = None
         for ticket in list(self._live):
             try:
@@ -191,6 +205,11 @@ class Stream:
             raise interrupt
 
     def __del__(self) -> None:
-        # A forked child inherits the object, not the work.
-        if getattr(self, "_live", None) and self._pid == os.getpid():
+        if getattr(self, "_live", None):
             self.close()
+
+
+def _forked() -> errors.EngineError:
+    return errors.EngineError(
+        "this iterator was made before the process was forked: make a new one in the child"
+    )

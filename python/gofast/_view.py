@@ -69,7 +69,7 @@ class View:
         self.keys = first.keys
         self.label_dtype = first._label_dtype
         self.label_shape = first._label_shape
-        self.row_bytes = int(np.prod(first.shape, dtype=np.int64)) * first.dtype.itemsize
+        self.row_bytes: int = int(np.prod(first.shape, dtype=np.int64)) * first.dtype.itemsize
 
     def __len__(self) -> int:
         return self._length

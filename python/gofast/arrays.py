@@ -22,13 +22,19 @@ class ArrayMemory(Memory):
 
     def __init__(self, arrays: Sequence[Array]) -> None:
         if not 1 <= len(arrays) <= 2:
-            raise errors.OptionError(f"{len(arrays)} arrays: give the features, and at most one array of labels")
+            raise errors.OptionError(
+                f"{len(arrays)} arrays: give the features, and at most one array of labels"
+            )
         features = _numpy(arrays[0])
         if any(len(a.shape) == 0 or a.shape[0] != features.shape[0] for a in arrays):
             sizes = [tuple(a.shape) for a in arrays]
-            raise errors.SchemaError(f"arrays of shapes {sizes}: the first dimension, of rows, must be the same")
+            raise errors.SchemaError(
+                f"arrays of shapes {sizes}: the first dimension, of rows, must be the same"
+            )
         if features.dtype.name not in _FEATURE_TYPES or not features.dtype.isnative:
-            raise errors.UnsupportedError(f"features of type {features.dtype}: use one of {', '.join(_FEATURE_TYPES)}")
+            raise errors.UnsupportedError(
+                f"features of type {features.dtype}: use one of {', '.join(_FEATURE_TYPES)}"
+            )
         rows, shape = len(features), features.shape[1:]
         width = int(np.prod(shape, dtype=np.int64))
         if width == 0:
@@ -41,7 +47,8 @@ class ArrayMemory(Memory):
             given = _numpy(arrays[1])
             if given.ndim not in (1, 2) or given.dtype.kind not in "biuf" or given.dtype == np.uint64:
                 raise errors.UnsupportedError(
-                    f"labels of type {given.dtype} and shape {given.shape}: give integers or floats, [n] or [n, columns]"
+                    f"labels of type {given.dtype} and shape {given.shape}: "
+                    "give integers or floats, [n] or [n, columns]"
                 )
             real = given.dtype.kind == "f"
             self.float64_labels = given.dtype == np.float64

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import math
 import operator
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
@@ -14,9 +15,13 @@ from typing import Any
 import torch
 
 from . import _engine, errors
+from ._cache import fingerprint, open_cache
 from ._memory import Layout, MappedMemory
 from ._rows import Numbers, Output, RowDataset, Scale
 from ._sources import Path, expand
+
+# Times a cache is built before its sources are said to change too quickly.
+_BUILDS = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,7 +200,15 @@ class TableDataset(RowDataset):
 
 def _identity(layout: Layout) -> tuple[Any, ...]:
     """What the options of a dataset were checked against."""
-    return (layout.rows, layout.width, layout.type, layout.bool, layout.shape, layout.label_kinds, layout.classes)
+    return (
+        layout.rows,
+        layout.width,
+        layout.type,
+        layout.bool,
+        layout.shape,
+        layout.label_kinds,
+        layout.classes,
+    )
 
 
 def open_table(
@@ -218,9 +231,48 @@ def open_table(
     }
     running = {"paths": paths, "threads": _engine.threads(threads), "limits": limits.as_config(), **config}
     if cache is not None:
-        raise NotImplementedError
+        return _open_cached(os.fspath(cache), paths, config, running)
     schema = _engine.run("open", running, f"reading {paths[0]}")
     return MappedMemory(schema["fd"], Layout.from_schema(schema))
+
+
+def _open_cached(
+    cache: str, paths: list[str], config: dict[str, Any], running: dict[str, Any]
+) -> MappedMemory:
+    """Maps the cache; builds it first where it is not there, stale or damaged."""
+    for _ in range(_BUILDS):
+        current = fingerprint(paths, config)
+        table = open_cache(cache, current)
+        if table is not None:
+            return MappedMemory(table.fd, table.layout)
+        _engine.run("cache", {"cache": cache, "fingerprint": current, **running}, f"building {cache}")
+    table = open_cache(cache, current)
+    if table is None:
+        error = errors.ChangedError(
+            f"cache {cache}: the sources or the cache changed while it was built: "
+            "is another dataset using this path?"
+        )
+        error.path = cache
+        raise error
+    return MappedMemory(table.fd, table.layout)
+
+
+def verify(path: Path) -> None:
+    """Reads a whole cache file and compares its content with its checksums.
+
+    Opening a cache checks its header only; this finds a flipped bit anywhere.
+
+    Args:
+        path: what was given as ``cache=``.
+
+    Raises:
+        DamagedError: the content differs from what was written; names the array.
+        NotFoundError, ReadError: the file is not there or cannot be read.
+
+    Example:
+        >>> gofast.verify("train.cache.npz")
+    """
+    _engine.run("verify", {"path": os.fspath(path)}, f"verifying {os.fspath(path)}")
 
 
 def _columns(option: str, columns: str | int | Sequence[str | int] | None) -> list[str | int]:
