@@ -109,8 +109,9 @@ def _cgroup_quota() -> float | None:
 
 def call(function: str, *args: Any) -> Any:
     """Calls an export of package pybind by name, raising typed errors."""
+    export = getattr(native(), "pybind_" + function)  # its EngineError is a RuntimeError too
     try:
-        return getattr(native(), "pybind_" + function)(*args)
+        return export(*args)
     except RuntimeError as error:
         raise errors.from_native(error) from None
 
