@@ -246,9 +246,11 @@ func (r *Reader) parseGroups(t *thrift, kind byte, meta *metadata, end int64) er
 				return
 			}
 		}
-		if rows += g.rows; rows < 0 || g.rows > math.MaxInt64-rows {
+		if g.rows > math.MaxInt64-rows {
 			failed = r.fault(errs.ErrDamaged, "more rows than a file can hold")
+			return
 		}
+		rows += g.rows
 	})
 	return failed
 }
