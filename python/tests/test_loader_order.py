@@ -169,7 +169,7 @@ CASES: dict[str, Case] = {
     "subset, empty": sampled(lambda d, g: SubsetRandomSampler([], g)),
     "weighted": sampled(lambda d, g: WeightedRandomSampler(WEIGHTS, 17, generator=g)),
     "weighted, without replacement": sampled(lambda d, g: WeightedRandomSampler(WEIGHTS, 15, False)),
-    "weighted, refused": sampled(lambda d, g: WeightedRandomSampler([0.0, 1.0], 2, False)),
+    "weighted, refused": sampled(lambda d, g: WeightedRandomSampler([1.0, 1.0], 3, False)),
     "distributed": sampled(lambda d, g: DistributedSampler(d, 3, 1, seed=4)),
     "distributed, drop_last": sampled(lambda d, g: DistributedSampler(d, 3, 2, drop_last=True)),
     "distributed, unshuffled": sampled(lambda d, g: DistributedSampler(d, 3, 2, shuffle=False)),
