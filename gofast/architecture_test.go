@@ -13,8 +13,8 @@ import (
 const module = "github.com/gofast-org/gofast/"
 
 // line is the order of the stages: each may import what stands to its left.
-// cache is a stop beside the line: decode's result, kept in a file.
-var line = []string{"source", "decode", "cache", "transform", "batch", "buffer", "device"}
+// cache and convert are stops beside the line: decode's result, kept in a file.
+var line = []string{"source", "decode", "cache", "convert", "transform", "batch", "buffer", "device"}
 
 type goPackage struct {
 	ImportPath string

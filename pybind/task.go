@@ -23,9 +23,10 @@ var tasks table[*task]
 
 // operations are what Begin can start; each takes JSON and gives JSON.
 var operations = map[string]func(ctx context.Context, t *task, config string) (any, error){
-	"open":   openOperation,
-	"cache":  cacheOperation,
-	"verify": verifyOperation,
+	"open":    openOperation,
+	"cache":   cacheOperation,
+	"convert": convertOperation,
+	"verify":  verifyOperation,
 }
 
 // Begin starts an operation as a task, whose number the caller chooses: a new
@@ -159,6 +160,20 @@ func cacheOperation(ctx context.Context, t *task, config string) (any, error) {
 	}
 	c.Progress = t.progress
 	return struct{}{}, gofast.BuildCache(ctx, c.Paths, c.TableOptions, c.Cache, c.Fingerprint)
+}
+
+type convertConfig struct {
+	openConfig
+	Destination string `json:"destination"`
+}
+
+func convertOperation(ctx context.Context, t *task, config string) (any, error) {
+	var c convertConfig
+	if err := decodeJSON(config, &c); err != nil {
+		return nil, err
+	}
+	c.Progress = t.progress
+	return struct{}{}, gofast.ConvertTable(ctx, c.Paths, c.TableOptions, c.Destination)
 }
 
 func verifyOperation(ctx context.Context, _ *task, config string) (any, error) {

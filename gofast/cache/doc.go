@@ -11,10 +11,7 @@
 // Building: Acquire waits for the lock, so that of ten processes that start at
 // once one builds and nine wait; Lock.Create hands out mapped memory to decode
 // into; Writer.Finish writes headers and checksums, syncs, and renames.
-//
-// The lock is a flock on the file that is being built, PATH.part. The kernel
-// drops it when a builder dies, and the next builder overwrites what is left:
-// there is neither a stale lock nor a forgotten temporary file.
+// The file is built as PATH.part (see package atomicfile).
 package cache
 
 import (

@@ -2,9 +2,7 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -37,20 +35,20 @@ func (l *Lock) Create(bound Bound) (*Writer, error) {
 	features, ok := limits.Mul(bound.Rows, int64(bound.Width), int64(bound.Type.Size()))
 	labels, ok2 := limits.Mul(bound.Rows, int64(bound.Labels), 8)
 	const most = 1 << 60
-	if l.part == nil || l.renamed {
-		return nil, fail(errs.ErrClosed, l.path, "the lock was released, or its cache is finished")
+	if !l.file.Open() {
+		return nil, fail(errs.ErrClosed, l.file.Path(), "the lock was released, or its cache is finished")
 	}
 	if !ok || !ok2 || features > most || labels > most || features < 0 || bound.Type == decode.Invalid || bound.Width < 1 {
-		return nil, fail(errs.ErrLimit, l.path, "%d rows of %d values do not fit a file", bound.Rows, bound.Width)
+		return nil, fail(errs.ErrLimit, l.file.Path(), "%d rows of %d values do not fit a file", bound.Rows, bound.Width)
 	}
 	labelsAt := (featureAlign + features + labelGap + align - 1) / align * align
 	size := labelsAt + labels
-	if err := allocate(l.part, size); err != nil {
-		return nil, fail(errs.ErrRead, l.path, "cannot allocate %d bytes for the cache: is the disk full?", size).Because(err)
+	if err := allocate(l.file.Part, size); err != nil {
+		return nil, fail(errs.ErrRead, l.file.Path(), "cannot allocate %d bytes for the cache: is the disk full?", size).Because(err)
 	}
-	mapping, err := unix.Mmap(int(l.part.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mapping, err := unix.Mmap(int(l.file.Part.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fail(errs.ErrRead, l.path, "cannot map %d bytes of the cache", size).Because(err)
+		return nil, fail(errs.ErrRead, l.file.Path(), "cannot map %d bytes of the cache", size).Because(err)
 	}
 	return &Writer{
 		Features: mapping[featureAlign : featureAlign+features : featureAlign+features],
@@ -89,7 +87,7 @@ func (w *Writer) Abort() {
 		return
 	}
 	w.unmap()
-	_ = w.lock.part.Truncate(0) // what is left is overwritten or removed by the lock's holder
+	_ = w.lock.file.Part.Truncate(0) // what is left is overwritten or removed by the lock's holder
 }
 
 func (w *Writer) unmap() {
@@ -102,7 +100,7 @@ func (w *Writer) unmap() {
 // they are; the labels move down to them. The memory is unmapped in any case.
 func (w *Writer) Finish(ctx context.Context, m Meta) error {
 	if w.mapping == nil {
-		return fail(errs.ErrClosed, w.lock.path, "the cache was finished or aborted before")
+		return fail(errs.ErrClosed, w.lock.file.Path(), "the cache was finished or aborted before")
 	}
 	defer w.Abort()
 	h, members, classes, err := w.layout(m)
@@ -120,15 +118,16 @@ func (w *Writer) Finish(ctx context.Context, m Meta) error {
 		}
 		sum, err := crc.Parallel(ctx, runtime.GOMAXPROCS(0), mem.bytes, func(from, to int64) ([]byte, error) { return values[from:to], nil })
 		if err != nil {
-			return fail(errs.ErrCanceled, w.lock.path, "canceled").Because(err)
+			return fail(errs.ErrCanceled, w.lock.file.Path(), "canceled").Because(err)
 		}
 		mem.withSum(sum)
 		h.Arrays = append(h.Arrays, mem.stored())
 	}
 	if err := w.write(h, members, classes); err != nil {
-		return fail(errs.ErrRead, w.lock.path, "cannot write the cache").Because(err)
+		return fail(errs.ErrRead, w.lock.file.Path(), "cannot write the cache").Because(err)
 	}
-	return nil
+	w.unmap()
+	return w.lock.file.Commit()
 }
 
 // layout checks m and places the members.
@@ -139,7 +138,7 @@ func (w *Writer) layout(m Meta) (*header, []member, map[string][]byte, error) {
 	}
 	if m.Rows < 0 || m.Rows > w.bound.Rows || width != w.bound.Width || len(m.Labels) != w.bound.Labels ||
 		m.Bool && w.bound.Type != decode.Uint8 {
-		return nil, nil, nil, fail(errs.ErrInternal, w.lock.path, "%d rows of shape %v with %d labels do not fit %+v", m.Rows, m.Shape, len(m.Labels), w.bound)
+		return nil, nil, nil, fail(errs.ErrInternal, w.lock.file.Path(), "%d rows of shape %v with %d labels do not fit %+v", m.Rows, m.Shape, len(m.Labels), w.bound)
 	}
 	h := &header{
 		Format: Format, ByteOrder: byteOrder(), Fingerprint: m.Fingerprint, Rows: m.Rows, Width: width,
@@ -158,7 +157,7 @@ func (w *Writer) layout(m Meta) (*header, []member, map[string][]byte, error) {
 		}
 		descr, data, err := npy.Words(l.Classes)
 		if err != nil {
-			return nil, nil, nil, fail(errs.ErrValue, w.lock.path, "the classes cannot be stored").InColumn(l.Name).Because(err)
+			return nil, nil, nil, fail(errs.ErrValue, w.lock.file.Path(), "the classes cannot be stored").InColumn(l.Name).Because(err)
 		}
 		name := classesName(i, len(m.Labels))
 		classes[name] = data
@@ -167,7 +166,7 @@ func (w *Writer) layout(m Meta) (*header, []member, map[string][]byte, error) {
 	return h, members, classes, nil
 }
 
-// write writes everything but features and labels, and renames.
+// write writes everything but features and labels.
 func (w *Writer) write(h *header, members []member, classes map[string][]byte) error {
 	text, err := h.seal() // for its length; the size of the file follows from that
 	if err != nil {
@@ -185,7 +184,7 @@ func (w *Writer) write(h *header, members []member, classes map[string][]byte) e
 	last.withSum(crc.Of(text))
 	entries[len(entries)-1] = last.entry()
 
-	part := w.lock.part
+	part := w.lock.file.Part
 	if err := part.Truncate(members[len(members)-1].end()); err != nil {
 		return err
 	}
@@ -199,29 +198,6 @@ func (w *Writer) write(h *header, members []member, classes map[string][]byte) e
 			}
 		}
 	}
-	if _, err := part.WriteAt(append(text, npy.Directory(entries, last.end())...), last.values); err != nil {
-		return err
-	}
-	if err := part.Sync(); err != nil {
-		return err
-	}
-	w.unmap()
-	if err := os.Rename(w.lock.path+".part", w.lock.path); err != nil {
-		return err
-	}
-	w.lock.renamed = true
-	return syncFolder(filepath.Dir(w.lock.path))
-}
-
-// syncFolder makes a rename durable, where the file system can.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	if err := folder.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
-		return err
-	}
-	return nil
+	_, err = part.WriteAt(append(text, npy.Directory(entries, last.end())...), last.values)
+	return err
 }

@@ -13,6 +13,7 @@ from __future__ import annotations
 from . import errors
 from ._about import engine_stats, explain, version
 from .arrays import ArrayDataset
+from .convert import convert
 from .loader import DataLoader
 from .table import Limits, TableDataset, verify
 
@@ -23,6 +24,7 @@ __all__ = [
     "DataLoader",
     "Limits",
     "TableDataset",
+    "convert",
     "engine_stats",
     "errors",
     "explain",

@@ -223,17 +223,26 @@ def open_table(
 ) -> MappedMemory:
     """Decodes the files, or maps the cache that holds them."""
     paths = expand(path)
-    config: dict[str, Any] = {
-        "label": _columns("label", label),
-        "label_optional": label == "label",
-        "columns": None if columns is None else _columns("columns", columns),
-        "fill_value": _finite("fill_value", fill_value),
-    }
+    config = selection(label, columns, fill_value)
     running = {"paths": paths, "threads": _engine.threads(threads), "limits": limits.as_config(), **config}
     if cache is not None:
         return _open_cached(os.fspath(cache), paths, config, running)
     schema = _engine.run("open", running, f"reading {paths[0]}")
     return MappedMemory(schema["fd"], Layout.from_schema(schema))
+
+
+def selection(
+    label: str | int | Sequence[str | int] | None,
+    columns: Sequence[str | int] | None,
+    fill_value: float | None,
+) -> dict[str, Any]:
+    """The options that shape the decoded table, as the engine takes them."""
+    return {
+        "label": _columns("label", label),
+        "label_optional": label == "label",
+        "columns": None if columns is None else _columns("columns", columns),
+        "fill_value": _finite("fill_value", fill_value),
+    }
 
 
 def _open_cached(

@@ -91,3 +91,16 @@ func Words(words []string) (descr string, data []byte, err error) {
 func Bytes[T int64 | float64](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*8)
 }
+
+// Converter copies values from one storage type to another; it returns false
+// when one does not fit, and is nil where none can.
+func Converter(from, to decode.Type) func(dst, src []byte) bool {
+	e := elem{kind: 'i', size: from.Size()}
+	switch from {
+	case decode.Uint8:
+		e.kind = 'u'
+	case decode.Float32, decode.Float64:
+		e.kind = 'f'
+	}
+	return converterFor(e, to)
+}

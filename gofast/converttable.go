@@ -1,0 +1,55 @@
+package gofast
+
+import (
+	"context"
+
+	"github.com/gofast-org/gofast/gofast/convert"
+	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"golang.org/x/sys/unix"
+)
+
+// ConvertTable decodes the files and writes the table to path, as npy, npz or
+// parquet by the name's ending. Progress counts reading and writing as halves.
+func ConvertTable(ctx context.Context, paths []string, options TableOptions, path string) error {
+	report := options.Progress
+	half := func(second bool) func(done, total int64) {
+		return func(done, total int64) {
+			if report == nil || total == 0 {
+				return
+			}
+			if second {
+				done += total
+			}
+			report(done, 2*total)
+		}
+	}
+	options.Progress = half(false)
+	fd, schema, err := DecodeTable(ctx, paths, options)
+	if err != nil {
+		return err
+	}
+	data, err := unix.Mmap(fd, 0, int(schema.Size), unix.PROT_READ, unix.MAP_SHARED)
+	unix.Close(fd)
+	if err != nil {
+		return errs.New(errs.ErrRead, "convert", "cannot map the decoded table").Because(err)
+	}
+	defer func() { _ = unix.Munmap(data) }() // cannot fail for a mapping of ours
+	t := convert.Table{
+		Rows: schema.Rows, Width: schema.Width, Type: decode.TypeNamed(schema.Type), Bool: schema.Bool, Shape: schema.Shape, Names: schema.Features,
+	}
+	rowBytes := int64(t.Width * t.Type.Size())
+	t.Features = data[schema.FeaturesOffset:][:t.Rows*rowBytes]
+	t.Values = data[schema.LabelsOffset:][:t.Rows*int64(len(schema.Labels))*8]
+	for i, name := range schema.Labels {
+		label := convert.Label{Name: name}
+		switch schema.LabelKinds[i] {
+		case "float":
+			label.Kind = decode.FloatLabel
+		case "text":
+			label.Kind, label.Classes = decode.TextLabel, schema.Classes
+		}
+		t.Labels = append(t.Labels, label)
+	}
+	return convert.Write(ctx, t, path, convert.Options{Threads: options.Threads, Progress: half(true)})
+}

@@ -1,0 +1,50 @@
+"""convert: a table in another format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from . import _engine
+from ._sources import Path, expand
+from .table import Limits, selection
+
+
+def convert(
+    src: Path | Iterable[Path],
+    dst: Path,
+    *,
+    label: str | int | Sequence[str | int] | None = "label",
+    columns: Sequence[str | int] | None = None,
+    fill_value: float | None = None,
+    threads: int | None = None,
+    limits: Limits | Mapping[str, int] | None = None,
+) -> None:
+    """Reads a table and writes it in another format, with a progress bar on long work.
+
+    Values are stored in the smallest type that holds all of them exactly. The file
+    appears under its name only when it is complete.
+
+    Args:
+        src: as ``path`` of :class:`gofast.TableDataset`.
+        dst: a name that ends in ``.npy`` (rows of the features, with numeric labels
+            as the first columns), ``.npz`` (``features`` and one array for each label)
+            or ``.parquet`` (the labels, then one column for each feature).
+        label, columns, fill_value, threads, limits: see :class:`gofast.TableDataset`.
+
+    Raises:
+        OptionError: dst ends in something else, or cannot hold the table.
+        gofast.errors.GofastError: as when a dataset is opened, and for writing.
+
+    Example:
+        >>> gofast.convert("train.csv", "train.parquet")
+    """
+    source, target = expand(src), os.fspath(dst)
+    config = {
+        "paths": source,
+        "destination": target,
+        "threads": _engine.threads(threads),
+        "limits": Limits.of(limits).as_config(),
+        **selection(label, columns, fill_value),
+    }
+    _engine.run("convert", config, f"converting {source[0]} to {target}")
