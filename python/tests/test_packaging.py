@@ -164,8 +164,8 @@ def test_wheel_name(wheel: Path) -> None:
 
 
 def test_wheel_contents(wheel: Path) -> None:
-    package = ROOT / "python" / "gofast"
-    wanted = {f"gofast/{path.name}" for path in package.iterdir() if path.suffix in (".py", ".pyi")}
+    sources = sorted((ROOT / "python" / "gofast").glob("**/*.py*"))
+    wanted = {str(path.relative_to(ROOT / "python")) for path in sources if path.suffix in (".py", ".pyi")}
     wanted |= {"gofast/py.typed", "gofast/_native.abi3.so"}
     names = zipfile.ZipFile(wheel).namelist()
     assert {name for name in names if ".dist-info/" not in name} == wanted
