@@ -8,6 +8,7 @@ FUZZTIME ?= 30s
 WHEEL_PYTHONS ?= 3.10@2.4.0 3.10 3.11 3.12 3.13
 GO_PACKAGES := ./gofast/... ./pybind/...
 GO_TIMEOUT ?= 600s
+GO_FILES = $(shell find gofast pybind examples benchmarks -name '*.go' -not -path 'pybind/build/*')
 
 # The first Python that really runs and is new enough: version managers leave names on PATH that do not.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -85,7 +86,7 @@ bench-tables: build ## tables against pandas, pyarrow, polars, numpy and TensorD
 PYTHON_CFLAGS = -I$(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
 
 lint: setup ## gofmt, vet, staticcheck, ruff, mypy
-	@unformatted=$$(gofmt -l gofast pybind examples benchmarks); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }
+	@unformatted=$$(gofmt -l $(GO_FILES)); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }
 	go vet ./...
 	go vet -tags purego ./...
 	CGO_CFLAGS="$(PYTHON_CFLAGS)" go vet -tags python ./pybind/...
@@ -96,7 +97,7 @@ lint: setup ## gofmt, vet, staticcheck, ruff, mypy
 	$(BIN)/mypy
 
 format: setup ## let gofmt and ruff write
-	gofmt -w gofast pybind examples benchmarks
+	gofmt -w $(GO_FILES)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
