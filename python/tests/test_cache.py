@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from gofast import _cache, errors
+import gofast
+from gofast import TableDataset, _cache, errors
 from gofast._memory import MappedMemory
 
 ROOT = Path(__file__).parents[2]
@@ -128,3 +132,101 @@ def test_fingerprint_sees_both_ends(tmp_path: Path) -> None:
         path.write_bytes(content)
         hashes.add(_cache._source(str(path))[-1])
     assert len(hashes) == 5
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "t.csv"
+    rows = [f"{i % 200},{i % 7},{'cat' if i % 3 else 'dog'}" for i in range(1000)]
+    path.write_text("a,b,animal\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def features(ds: TableDataset) -> torch.Tensor:
+    return torch.stack([ds[i]["image"] for i in range(len(ds))])
+
+
+def test_second_open_is_the_same_table(source: Path, tmp_path: Path) -> None:
+    plain = TableDataset(source, label="animal")
+    for _ in range(2):
+        cached = TableDataset(source, label="animal", cache=tmp_path / "c.npz")
+        assert torch.equal(features(cached), features(plain))
+        assert torch.equal(cached.targets, plain.targets)
+        assert cached.classes == plain.classes == ["cat", "dog"]
+    gofast.verify(tmp_path / "c.npz")
+    with np.load(tmp_path / "c.npz") as arrays:
+        assert arrays["features"].dtype == np.uint8
+        assert arrays["features"][999].tolist() == [199, 5]
+        assert arrays["classes"].tolist() == ["cat", "dog"]
+
+
+def test_what_shapes_the_table_rebuilds_it(source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "c.npz"
+
+    def built(**options: Any) -> tuple[int, int]:
+        TableDataset(source, cache=cache, **options)
+        gofast.verify(cache)
+        return cache.stat().st_ino, cache.stat().st_mtime_ns
+
+    first = built(label="animal")
+    assert built(label="animal", mean=0.5, std=2.0, keys=("x", "y")) == first, (
+        "shapes the batch, not the table"
+    )
+    second = built(label="animal", columns=["b"])
+    assert second != first
+    assert built(label="animal", columns=["b", "a"]) != second
+    swapped: dict[str, Any] = {"label": "animal", "columns": ["b", "a"], "cache": cache, "scale": None}
+    assert TableDataset(source, **swapped)[8]["image"].tolist() == [1, 8]
+    source.write_text(source.read_text().replace("\n8,", "\n9,", 1))
+    assert TableDataset(source, **swapped)[8]["image"].tolist() == [1, 9]
+
+
+def test_damaged_header_is_rebuilt(source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "c.npz"
+    want = features(TableDataset(source, label="animal", cache=cache))
+    good = cache.read_bytes()
+    at = good.rindex(b'"rows"') + 7
+    for damaged in (good[:at] + b"2" + good[at + 1 :], good[:-1], b"", b"something else"):
+        cache.write_bytes(damaged)
+        with pytest.raises(errors.DamagedError):
+            gofast.verify(cache)
+        assert torch.equal(features(TableDataset(source, label="animal", cache=cache)), want)
+        gofast.verify(cache)
+
+
+def test_damaged_values_are_found_by_verify(source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "c.npz"
+    TableDataset(source, label="animal", cache=cache)
+    content = bytearray(cache.read_bytes())
+    content[4096 + 77] ^= 1
+    cache.write_bytes(content)
+    with pytest.raises(errors.DamagedError, match="features") as raised:
+        gofast.verify(cache)
+    assert raised.value.path == str(cache)
+    with pytest.raises(errors.NotFoundError):
+        gofast.verify(tmp_path / "none")
+
+
+def test_processes_build_once(source: Path, tmp_path: Path) -> None:
+    """Processes that start at once: one builds, all see the same table."""
+    cache = tmp_path / "c.npz"
+    program = (
+        "import sys, gofast\n"
+        "from pathlib import Path\n"
+        "sys.stdin.read(1)\n"
+        f"ds = gofast.TableDataset({str(source)!r}, label='animal', cache={str(cache)!r})\n"
+        f"print(len(ds), ds.targets.sum().item(), Path({str(cache)!r}).stat().st_ino)\n"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(4)
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("x")
+        process.stdin.flush()
+    said = {process.communicate(timeout=100)[0] for process in processes}
+    assert said == {f"1000 334 {cache.stat().st_ino}\n"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["c.npz", "t.csv"]
