@@ -222,7 +222,7 @@ def open_table(
     limits: Limits,
 ) -> MappedMemory:
     """Decodes the files, or maps the cache that holds them."""
-    paths = expand(path)
+    paths = expand(path, None if cache is None else os.fspath(cache))
     config = selection(label, columns, fill_value)
     running = {"paths": paths, "threads": _engine.threads(threads), "limits": limits.as_config(), **config}
     if cache is not None:
