@@ -39,7 +39,8 @@ def convert(
     Example:
         >>> gofast.convert("train.csv", "train.parquet")
     """
-    source, target = expand(src), os.fspath(dst)
+    target = os.fspath(dst)
+    source = expand(src, target)
     config = {
         "paths": source,
         "destination": target,
