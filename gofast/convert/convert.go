@@ -79,11 +79,13 @@ func Write(ctx context.Context, t Table, path string, o Options) (err error) {
 		return err
 	}
 	if j.Format == "" {
-		j.Format = strings.TrimPrefix(filepath.Ext(path), ".")
+		if j.Format, err = FormatOf(path); err != nil {
+			return err
+		}
 	}
 	write := writers[j.Format]
 	if write == nil {
-		return j.fail(errs.ErrConfig, "cannot write the format %q: name the file .npy, .npz or .parquet", j.Format)
+		return unknownFormat(j.Format, path)
 	}
 	if j.file, err = atomicfile.Begin(ctx, op, path); err != nil {
 		return err
@@ -96,6 +98,19 @@ func Write(ctx context.Context, t Table, path string, o Options) (err error) {
 		return j.typed(ctx, err)
 	}
 	return j.file.Commit()
+}
+
+// FormatOf is the format that a name ends in, or ErrConfig.
+func FormatOf(path string) (string, error) {
+	format := strings.TrimPrefix(filepath.Ext(path), ".")
+	if writers[format] == nil {
+		return "", unknownFormat(format, path)
+	}
+	return format, nil
+}
+
+func unknownFormat(format, path string) error {
+	return errs.New(errs.ErrConfig, op, fmt.Sprintf("cannot write the format %q: name the file .npy, .npz or .parquet", format)).At(path)
 }
 
 // typed gives errors of the operating system and of libraries a kind.
