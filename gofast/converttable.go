@@ -12,6 +12,9 @@ import (
 // ConvertTable decodes the files and writes the table to path, as npy, npz or
 // parquet by the name's ending. Progress counts reading and writing as halves.
 func ConvertTable(ctx context.Context, paths []string, options TableOptions, path string) error {
+	if _, err := convert.FormatOf(path); err != nil {
+		return err // before the table is read
+	}
 	report := options.Progress
 	half := func(second bool) func(done, total int64) {
 		return func(done, total int64) {
