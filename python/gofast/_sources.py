@@ -28,7 +28,7 @@ def expand(path: Path | Iterable[Path], output: str | None = None) -> list[str]:
         if os.path.exists(output) and not os.path.isfile(output):
             raise errors.OptionError(f"{output!r} is there and is not a file: it will not be replaced")
         if os.path.exists(output) and any(os.path.samefile(output, file) for file in files):
-            raise errors.OptionError(f"{output!r} is a source itself: it will not be replaced, give another name")
+            raise errors.OptionError(f"{output!r} is a source itself: it will not be replaced")
     return files
 
 
