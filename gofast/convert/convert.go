@@ -5,6 +5,7 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -40,7 +41,7 @@ type Label struct {
 type Options struct {
 	// Format is "npy", "npz" or "parquet"; "": by the name's ending.
 	Format  string
-	Threads int
+	Threads int // 0: all allowed cores
 	// Progress is called with rows done and in all, from any goroutine; may be nil.
 	Progress func(done, total int64)
 }
@@ -117,7 +118,7 @@ func unknownFormat(format, path string) error {
 func (j *job) typed(ctx context.Context, err error) error {
 	var own *errs.Error
 	switch {
-	case asError(err, &own):
+	case errors.As(err, &own):
 		return own
 	case ctx.Err() != nil:
 		return j.fail(errs.ErrCanceled, "canceled").Because(ctx.Err())

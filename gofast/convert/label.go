@@ -1,15 +1,10 @@
 package convert
 
 import (
-	"errors"
 	"iter"
 	"math"
 	"unsafe"
-
-	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
-
-func asError(err error, own **errs.Error) bool { return errors.As(err, own) }
 
 // int64s views 8-byte label values.
 func int64s(b []byte) []int64 {

@@ -30,10 +30,14 @@ func writeNPZ(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
+	threads := j.Threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
 	var entries []npy.Entry
 	end := int64(0)
 	for _, a := range arrays {
-		sum, err := crc.Parallel(ctx, max(j.Threads, runtime.GOMAXPROCS(0)), int64(len(a.values)),
+		sum, err := crc.Parallel(ctx, threads, int64(len(a.values)),
 			func(from, to int64) ([]byte, error) { return a.values[from:to], nil })
 		if err != nil {
 			return err
