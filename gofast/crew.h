@@ -44,6 +44,7 @@ struct gf_crew {
     int sleeping, waiting, stopping;
     _Atomic int pending;       // tickets with rows to hand out, for a look without the lock
     _Atomic int64_t tickets, finished_rows;
+    gf_crew *older; // crews are never freed: a late caller must find one stopping, not gone
 };
 
 gf_crew *gf_crew_new(void);

@@ -28,7 +28,7 @@ import (
 // label memory that the caller owns until the ticket is done or cancelled.
 type Engine struct {
 	threads int
-	crew    *C.gf_crew // never freed: a late caller must find it stopping, not gone
+	crew    *C.gf_crew
 	workers sync.WaitGroup
 }
 

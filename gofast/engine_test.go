@@ -1,0 +1,278 @@
+package gofast
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gofast-org/gofast/gofast/batch"
+	"github.com/gofast-org/gofast/gofast/buffer"
+	"github.com/gofast-org/gofast/gofast/transform"
+)
+
+// digits opens a table of rows x 64 whose cell (r, c) is (r + c) % 256 and whose
+// label is r.
+func digits(t *testing.T, rows int) *Table {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("label")
+	for c := range 64 {
+		b.WriteString(",p")
+		b.WriteByte(byte('0' + c/10))
+		b.WriteByte(byte('0' + c%10))
+	}
+	b.WriteByte('\n')
+	for r := range rows {
+		b.WriteString(itoa(r))
+		for c := range 64 {
+			b.WriteString("," + itoa((r+c)%256))
+		}
+		b.WriteByte('\n')
+	}
+	path := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	table, err := OpenTable(context.Background(), []string{path},
+		TableOptions{Label: []ColumnRef{{Name: "label"}}}, transform.Table{Scale: transform.ScaleNone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(table.Close)
+	return table
+}
+
+func itoa(n int) string {
+	var digits [8]byte
+	i := len(digits)
+	for {
+		i--
+		digits[i] = byte('0' + n%10)
+		if n /= 10; n == 0 {
+			return string(digits[i:])
+		}
+	}
+}
+
+func check(t *testing.T, b Batch, indices []int64) {
+	t.Helper()
+	for i, row := range indices {
+		if got := b.Int64Labels()[i]; got != row {
+			t.Fatalf("row %d has label %d, want %d", i, got, row)
+		}
+		for c, v := range b.Float32()[i*64 : i*64+64] {
+			if v != float32((int(row)+c)%256) {
+				t.Fatalf("row %d, feature %d is %v", row, c, v)
+			}
+		}
+	}
+}
+
+func TestBatchesComeInOrder(t *testing.T) {
+	table := digits(t, 1000)
+	for _, threads := range []int{1, 3} {
+		e := NewEngine(threads)
+		for _, size := range []int{1, 7, 64, 1000, 5000} {
+			order := batch.Shuffled(table.Rows, 1, uint64(size))
+			at := 0
+			for b, err := range e.Batches(context.Background(), table, order, size) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, b, order[at:at+b.Rows])
+				at += b.Rows
+			}
+			if at != 1000 {
+				t.Fatalf("%d rows of 1000", at)
+			}
+		}
+		e.Close()
+	}
+}
+
+// A bad index fails its own batch only; the engine and the ticket's other batches
+// go on.
+func TestBadIndexFailsItsBatch(t *testing.T) {
+	table := digits(t, 100)
+	e := NewEngine(2)
+	defer e.Close()
+	ring, err := buffer.NewRing(table.view.RowBytes()*10, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ring.Drop()
+	labels := cMemory(t, 8*30)
+	indices := make([]int64, 30)
+	for i := range indices {
+		indices[i] = int64(i)
+	}
+	indices[13] = 100
+	var slots []buffer.Slot
+	for range 3 {
+		slot, _ := ring.Acquire()
+		slot.Describe(10, []int64{64}, 2, 32)
+		slots = append(slots, slot)
+	}
+	ticket, err := e.Submit(Request{View: table.view, Indices: indices, BatchRows: 10, Slots: slots, Labels: labels.Data()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ticket.Wait(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	ticket.Release()
+	if slots[1].Status() != buffer.Failed || slots[1].BadIndex() != 100 {
+		t.Errorf("batch 1: status %d, bad index %d", slots[1].Status(), slots[1].BadIndex())
+	}
+	for _, k := range []int{0, 2} {
+		if slots[k].Status() != buffer.Ready {
+			t.Fatalf("batch %d: status %d", k, slots[k].Status())
+		}
+		check(t, Batch{Rows: 10, Features: slots[k].Bytes(10 * 256), Labels: labels.Bytes(240)[k*80 : k*80+80]}, indices[k*10:k*10+10])
+	}
+	for _, slot := range slots {
+		slot.Release()
+	}
+	for _, err := range e.Batches(context.Background(), table, []int64{0, -101}, 2) {
+		if !errors.Is(err, ErrIndex) {
+			t.Errorf("want ErrIndex, got %v", err)
+		}
+	}
+}
+
+// cMemory is one slot of its own, which the test releases at its end.
+func cMemory(t *testing.T, bytes int64) buffer.Slot {
+	t.Helper()
+	ring, err := buffer.NewRing(bytes, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot, _ := ring.Acquire()
+	ring.Drop()
+	t.Cleanup(slot.Release)
+	return slot
+}
+
+// After Cancel nothing may write into memory that the caller owns: it is
+// overwritten at once here, and looked at again after the engine is closed.
+func TestCancelledWorkNeverWrites(t *testing.T) {
+	table := digits(t, 2000)
+	e := NewEngine(3)
+	r := rand.New(rand.NewPCG(1, 1))
+	type cancelled struct{ slot, labels buffer.Slot }
+	var all []cancelled
+	for range 200 {
+		n := 1 + r.IntN(2000)
+		ring, err := buffer.NewRing(table.view.RowBytes()*int64(n), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slot, _ := ring.Acquire()
+		ring.Drop()
+		slot.Describe(int64(n), []int64{64}, 2, 32)
+		labels := cMemory(t, int64(8*n))
+		ticket, err := e.Submit(Request{View: table.view, Indices: batch.Sequential(int64(n)), BatchRows: n, Slots: []buffer.Slot{slot}, Labels: labels.Data()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(r.IntN(40)) * time.Microsecond)
+		ticket.Cancel()
+		ticket.Release()
+		data, ids := slot.Bytes(table.view.RowBytes()*int64(n)), labels.Bytes(int64(8*n))
+		for i := range data {
+			data[i] = 0xa5
+		}
+		for i := range ids {
+			ids[i] = 0xa5
+		}
+		if r.IntN(4) == 0 {
+			slot.Release() // unmapped now: a late write would be a fault
+			continue
+		}
+		all = append(all, cancelled{slot, labels})
+	}
+	e.Close()
+	for i, c := range all {
+		if ids := c.labels.Bytes(8); !bytes.Equal(ids, bytes.Repeat([]byte{0xa5}, 8)) {
+			t.Errorf("ticket %d wrote labels after it was cancelled", i)
+		}
+		if data := c.slot.Bytes(256); !bytes.Equal(data, bytes.Repeat([]byte{0xa5}, 256)) {
+			t.Errorf("ticket %d wrote samples after it was cancelled", i)
+		}
+		c.slot.Release()
+	}
+}
+
+func TestCloseFinishesAndRefuses(t *testing.T) {
+	table := digits(t, 500)
+	e := NewEngine(2)
+	slot, labels := cMemory(t, table.view.RowBytes()*500), cMemory(t, 8*500)
+	slot.Describe(500, []int64{64}, 2, 32)
+	request := Request{View: table.view, Indices: batch.Sequential(500), BatchRows: 500, Slots: []buffer.Slot{slot}, Labels: labels.Data()}
+	ticket, err := e.Submit(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Close()
+	e.Close()
+	if slot.Status() != buffer.Ready {
+		t.Errorf("what was queued was not finished: status %d", slot.Status())
+	}
+	ticket.Release()
+	if _, err := e.Submit(request); !errors.Is(err, ErrClosed) {
+		t.Errorf("want ErrClosed, got %v", err)
+	}
+}
+
+// Many callers, tickets limited to one thread, waiting, cancelling and a view
+// that is forgotten: for the race detector.
+func TestManyCallers(t *testing.T) {
+	table := digits(t, 300)
+	e := NewEngine(3)
+	defer e.Close()
+	var group sync.WaitGroup
+	for caller := range 4 {
+		group.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(caller), 7))
+			for range 50 {
+				order := batch.Shuffled(300, uint64(caller), r.Uint64())
+				seen := 0
+				for b, err := range e.Batches(context.Background(), table, order, 1+r.IntN(100)) {
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					seen += b.Rows
+					if r.IntN(10) == 0 {
+						break
+					}
+				}
+				if seen == 0 {
+					t.Error("no rows")
+				}
+			}
+		})
+	}
+	group.Wait()
+	e.Forget(table.view)
+}
+
+func TestContextEndsBatches(t *testing.T) {
+	table := digits(t, 300)
+	e := NewEngine(1)
+	defer e.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, err := range e.Batches(ctx, table, batch.Sequential(300), 10) {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("want context.Canceled, got %v", err)
+		}
+	}
+}
