@@ -1,0 +1,348 @@
+"""TableDataset(cache=), gofast.verify and gofast.convert, through the public names."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+import gofast
+from gofast import TableDataset, errors
+from reference import DIGITS, assert_same, assert_same_batches
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A table with text labels, floats and a gap."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"label": rng.choice(["dog", "cat", "zürich"], 500), "a": rng.standard_normal(500)})
+    frame["b"] = rng.integers(0, 9, 500).astype(float)
+    frame.loc[17, "b"] = np.nan
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    return tmp_path / "t.csv"
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """Changes whenever the file is built again."""
+    info = path.stat()
+    return info.st_ino, info.st_mtime_ns
+
+
+# ------------------------------------------------------------------ cache=
+
+
+def test_a_cached_table_is_the_table(source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "t.npz"
+    want = TableDataset(source, fill_value=0.5)
+    first = TableDataset(source, fill_value=0.5, cache=cache)
+    built = stamp(cache)
+    second = TableDataset(source, fill_value=0.5, cache=cache)
+    assert stamp(cache) == built
+    for ds in (first, second):
+        assert_same(ds[:], want[:])
+        assert_same(ds[17], want[17])
+        assert_same(ds.targets, want.targets)
+        assert ds.classes == want.classes and ds.class_to_idx == want.class_to_idx
+        assert repr(ds) == repr(want)
+    assert_same_batches(second, want, batch_size=64, shuffle=True, num_workers=1)
+    assert [p.name for p in tmp_path.iterdir() if p.name not in ("t.csv", "t.npz")] == []
+
+
+def test_the_second_open_takes_milliseconds(tmp_path: Path) -> None:
+    cache = tmp_path / "digits.npz"
+    TableDataset(DIGITS, cache=cache)
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        TableDataset(DIGITS, cache=cache)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.01
+
+
+def test_pictures_many_labels_and_no_label(tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "x.npz", image=np.arange(240, dtype=np.uint8).reshape(4, 5, 12), label=np.arange(4) * 0.5
+    )
+    for i, options in enumerate(
+        [{}, {"label": None, "columns": ["image"]}, {"label": ["label"]}, {"shape": (1, 5, 12)}]
+    ):
+        want = TableDataset(tmp_path / "x.npz", **options)
+        for _ in range(2):
+            ds = TableDataset(tmp_path / "x.npz", cache=tmp_path / f"{i}.cache", **options)
+            assert ds.shape == want.shape
+            assert_same(ds[:], want[:])
+
+
+CHANGES: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "touched": lambda source: os.utime(source) or {},
+    "appended": lambda source: source.write_text(source.read_text() + "cat,1,2\n") and {},
+    "replaced": lambda source: (
+        source.with_suffix(".new").write_bytes(source.read_bytes())
+        and source.with_suffix(".new").replace(source)
+        and {}
+    ),
+    "other fill": lambda source: {"fill_value": 7},
+    "other label": lambda source: {"label": "a", "columns": ["b"]},
+    "other columns": lambda source: {"columns": ["b"]},
+    "other order": lambda source: {"columns": ["b", "a"]},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_stale_cache_is_built_again(change: str, source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "t.npz"
+    options: dict[str, Any] = {"fill_value": 0.5}
+    TableDataset(source, cache=cache, **options)
+    built = stamp(cache)
+    options |= CHANGES[change](source)
+    ds = TableDataset(source, cache=cache, **options)
+    assert stamp(cache) != built
+    assert_same(ds[:], TableDataset(source, **options)[:])
+    built = stamp(cache)
+    TableDataset(source, cache=cache, **options)
+    assert stamp(cache) == built
+
+
+def test_options_of_the_samples_need_no_other_cache(tmp_path: Path) -> None:
+    cache = tmp_path / "t.npz"
+    TableDataset(DIGITS, cache=cache)
+    built = stamp(cache)
+    options = {"shape": (1, 28, 28), "dtype": torch.float16, "mean": 0.1, "std": 0.3, "output": "tuple"}
+    ds = TableDataset(DIGITS, cache=cache, threads=1, limits={"page": 1 << 20}, **options)
+    assert stamp(cache) == built
+    assert_same(ds[0:5], TableDataset(DIGITS, **options)[0:5])
+
+
+def test_any_damage_of_the_header_means_rebuild(source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "t.npz"
+    want = TableDataset(source, fill_value=0.5, cache=cache)[:]
+    whole = cache.read_bytes()
+    start = whole.rindex(b'{"format":1')
+    places = list(range(start, len(whole), 37))
+    for damaged in [
+        whole[:-1],
+        whole[: len(whole) // 2],
+        b"",
+        b"PK",
+        b"label,x\n1,2\n",
+        bytes(len(whole)),
+    ] + [whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :] for at in places]:
+        cache.write_bytes(damaged)
+        assert_same(TableDataset(source, fill_value=0.5, cache=cache)[:], want)
+    assert len(cache.read_bytes()) == len(whole)
+
+
+def test_a_foreign_file_is_replaced(source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "t.npz"
+    np.savez(cache, features=np.zeros(3))
+    assert_same(TableDataset(source, fill_value=0, cache=cache)[:], TableDataset(source, fill_value=0)[:])
+
+
+@pytest.mark.parametrize("given", ["t.csv", "../{}/t.csv", "link.csv"])
+def test_the_cache_never_replaces_its_source(given: str, source: Path, tmp_path: Path) -> None:
+    content = source.read_bytes()
+    os.link(source, tmp_path / "link.csv")
+    with pytest.raises(errors.OptionError, match="a source itself"):
+        TableDataset(source, fill_value=0, cache=tmp_path / given.format(tmp_path.name))
+    assert source.read_bytes() == content
+
+
+def test_a_cache_among_its_sources_is_not_one_of_them(source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "all.npz"
+    want = TableDataset(source, fill_value=0)[:]
+    for path in (tmp_path, tmp_path, str(tmp_path / "*"), tmp_path):
+        assert_same(TableDataset(path, fill_value=0, cache=cache)[:], want)
+    built = stamp(cache)
+    TableDataset(tmp_path, fill_value=0, cache=cache)
+    assert stamp(cache) == built
+
+
+def test_errors_of_a_build_leave_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("label,a\n1,2\n3,\n")
+    with pytest.raises(errors.MissingValueError) as caught:
+        TableDataset(tmp_path / "t.csv", cache=tmp_path / "t.npz")
+    assert caught.value.row == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]
+    with pytest.raises(errors.GofastError) as caught:
+        TableDataset(DIGITS, cache=tmp_path / "no" / "t.npz")
+    assert str(tmp_path / "no") in str(caught.value)
+
+
+def test_a_table_larger_than_the_memory_limit(tmp_path: Path) -> None:
+    x = np.random.default_rng(1).integers(0, 256, (200_000, 100), dtype=np.uint8)
+    pd.DataFrame(x, columns=[f"c{i}" for i in range(100)]).to_csv(tmp_path / "t.csv", index=False)
+    limits = {"memory": 12 << 20}
+    with pytest.raises(errors.LimitError, match="cache="):
+        TableDataset(tmp_path / "t.csv", label=None, limits=limits)
+    ds = TableDataset(
+        tmp_path / "t.csv", label=None, limits=limits, cache=tmp_path / "t.npz", dtype=torch.uint8
+    )
+    assert_same(ds[199_990:]["image"], torch.from_numpy(x[199_990:]))
+
+
+def test_only_files_are_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(errors.OptionError, match="not a file"):
+            TableDataset(DIGITS, cache=path)
+        with pytest.raises(errors.OptionError, match="not a file"):
+            gofast.convert(DIGITS, path)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def build(source: str, cache: str, start: Any, out: Any) -> None:
+    start.wait()
+    ds = TableDataset(source, cache=cache, fill_value=0.5)
+    out.put((len(ds), float(ds[:]["image"].sum())))
+
+
+def test_ten_processes_at_once(source: Path, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    start, out = context.Event(), context.Queue()
+    cache = tmp_path / "t.npz"
+    children = [context.Process(target=build, args=(str(source), str(cache), start, out)) for _ in range(10)]
+    for child in children:
+        child.start()
+    start.set()
+    want = TableDataset(source, fill_value=0.5)
+    seen = [out.get(timeout=60) for _ in children]
+    for child in children:
+        child.join(60)
+        assert child.exitcode == 0
+    assert seen == [(500, float(want[:]["image"].sum()))] * 10
+    gofast.verify(cache)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv", "t.npz"]
+
+
+def test_verify_finds_a_flipped_byte(tmp_path: Path) -> None:
+    cache = tmp_path / "t.npz"
+    TableDataset(DIGITS, cache=cache)
+    gofast.verify(cache)
+    whole = bytearray(cache.read_bytes())
+    with np.load(cache) as arrays:
+        features = arrays["features"]
+    at = bytes(whole).index(features[1000].tobytes()) + 300
+    whole[at] ^= 4
+    cache.write_bytes(whole)
+    TableDataset(DIGITS, cache=cache)  # the header is as it was
+    with pytest.raises(errors.DamagedError, match="features") as caught:
+        gofast.verify(cache)
+    assert caught.value.path == str(cache)
+    with pytest.raises(errors.NotFoundError):
+        gofast.verify(tmp_path / "none.npz")
+    for other in (DIGITS, tmp_path):
+        with pytest.raises(errors.GofastError):
+            gofast.verify(other)
+
+
+def test_numpy_reads_the_cache(source: Path, tmp_path: Path) -> None:
+    ds = TableDataset(source, fill_value=0.5, cache=tmp_path / "t.npz", dtype=torch.float64, scale=None)
+    with np.load(tmp_path / "t.npz") as arrays:
+        assert_same(torch.from_numpy(arrays["features"]), ds[:]["image"])
+        assert_same(torch.from_numpy(arrays["labels"])[:, 0], ds.targets)
+        assert arrays["classes"].tolist() == ds.classes
+
+
+def test_a_cached_dataset_pickles_and_outlives_its_cache(source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "t.npz"
+    ds = TableDataset(source, fill_value=0.5, cache=cache)
+    want = ds[:]
+    assert_same(pickle.loads(pickle.dumps(ds))[:], want)
+    cache.unlink()
+    assert_same(ds[:], want)
+    assert_same(next(iter(DataLoader(ds, batch_size=500, num_workers=1))), want)
+
+
+# ------------------------------------------------------------------ convert
+
+
+@pytest.mark.parametrize("end", ["npy", "npz", "parquet"])
+def test_digits_there_and_back(end: str, tmp_path: Path) -> None:
+    target = tmp_path / f"digits.{end}"
+    gofast.convert(DIGITS, target)
+    want = TableDataset(DIGITS, shape=(1, 28, 28))
+    ds = TableDataset(target, shape=(1, 28, 28), label=0 if end == "npy" else "label")
+    assert "stored as uint8" in repr(ds)
+    assert_same(ds[:], want[:])
+    again = tmp_path / "again.parquet"
+    gofast.convert(target, again, label=0 if end == "npy" else "label")
+    assert_same(TableDataset(again, label=0, shape=(1, 28, 28))[:], want[:])
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([target.name, again.name])
+
+
+def test_other_libraries_read_what_was_converted(source: Path, tmp_path: Path) -> None:
+    want = pd.read_csv(source).fillna(0.5)
+    gofast.convert(source, tmp_path / "t.parquet", fill_value=0.5)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "t.parquet"), want)
+    assert pq.read_table(tmp_path / "t.parquet").column_names == ["label", "a", "b"]
+    gofast.convert(source, tmp_path / "t.npz", fill_value=0.5)
+    with np.load(tmp_path / "t.npz") as arrays:
+        np.testing.assert_array_equal(arrays["features"], want[["a", "b"]].to_numpy())
+        classes = sorted(want["label"].unique())
+        labels = arrays["label"]
+        if labels.dtype.kind == "i":
+            assert arrays["classes"].tolist() == classes
+            labels = np.array(classes)[labels]
+        assert labels.tolist() == want["label"].tolist()
+    gofast.convert(source, tmp_path / "t.npy", fill_value=0.5, label=None, columns=["a", "b"])
+    np.testing.assert_array_equal(np.load(tmp_path / "t.npy"), want[["a", "b"]].to_numpy())
+    with pytest.raises(errors.OptionError, match=r"npz|parquet"):
+        gofast.convert(source, tmp_path / "u.npy", fill_value=0.5)  # a text label has no place in an array
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int16", "int32", "int64", "float32", "float64", "bool"])
+@pytest.mark.parametrize("end", ["npy", "npz", "parquet"])
+def test_every_storage_type(kind: str, end: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    x = (
+        (rng.standard_normal((50, 4)) * 1e9).astype(kind)
+        if "float" in kind
+        else rng.integers(0, 2, (50, 4)).astype(kind)
+    )
+    if kind.startswith("int"):
+        x[0, 0] = np.iinfo(kind).min
+    frame = pd.DataFrame(x, columns=list("wxyz"))
+    frame.to_parquet(tmp_path / "in.parquet")
+    gofast.convert(tmp_path / "in.parquet", tmp_path / f"out.{end}")
+    before, after = TableDataset(tmp_path / "in.parquet"), TableDataset(tmp_path / f"out.{end}")
+    assert_same(after[:], before[:])
+    assert f"stored as {'uint8' if kind == 'bool' else kind}" in repr(after)
+
+
+def test_pictures_keep_their_shape(tmp_path: Path) -> None:
+    x = np.arange(600, dtype=np.uint8).reshape(10, 5, 12)
+    np.savez(tmp_path / "in.npz", image=x, label=np.arange(10))
+    for end in ("npy", "npz", "parquet"):
+        gofast.convert(tmp_path / "in.npz", tmp_path / f"out.{end}", label=None, columns=["image"])
+        ds = TableDataset(tmp_path / f"out.{end}", shape=(5, 12), dtype=torch.uint8, scale=None)
+        assert_same(ds[:]["image"], torch.from_numpy(x))
+
+
+def test_what_cannot_be_converted(source: Path, tmp_path: Path) -> None:
+    for target in ("t.txt", "t", "t.csv.gz"):
+        with pytest.raises(errors.OptionError, match="npy"):
+            gofast.convert(source, tmp_path / target)
+    with pytest.raises(errors.MissingValueError):
+        gofast.convert(source, tmp_path / "t.parquet")
+    with pytest.raises(errors.GofastError):
+        gofast.convert(source, tmp_path / "no" / "t.parquet", fill_value=0)
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_a_file_is_not_converted_into_itself(tmp_path: Path) -> None:
+    np.save(tmp_path / "t.npy", np.arange(6).reshape(2, 3))
+    before = (tmp_path / "t.npy").read_bytes()
+    with pytest.raises(errors.OptionError, match="itself"):
+        gofast.convert(tmp_path / "t.npy", tmp_path / "t.npy")
+    assert (tmp_path / "t.npy").read_bytes() == before
