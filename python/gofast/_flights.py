@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ._schedule import Indices
     from ._stream import Stream, Ticket
 
-# Output of one flight. An epoch of 60,000 x 784 float32 in batches of 16 took 36 ms with flights of 512 KiB,
-# 28 with 1 MiB, 23 with 2 MiB, 24 with 4 MiB (2 cores): a submission wakes threads, which costs tens of us.
-FLIGHT_BYTES = 2 << 20
+# Output of one flight. An epoch of 60,000 x 784 float32 in batches of 16 took 12.8 to 13.2 ms with flights of
+# 512 KiB to 2 MiB (2 cores, 2026-11), and 3 times that with a flight a batch.
+FLIGHT_BYTES = 512 << 10
 FLIGHTS_AHEAD = 4  # flights in the air, or single batches where one is larger than a flight
 BYTES_AHEAD = 8 << 20  # for index lists that were pulled on torch's schedule: what is submitted of them
 

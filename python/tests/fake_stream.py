@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset, default_collate
 
-ROW_BYTES = 256 << 10  # of the fake's rows: large, so that flights are short and their borders get tested
+ROW_BYTES = 64 << 10  # of the fake's rows: large, so that flights are short and their borders get tested
 
 
 @dataclass
