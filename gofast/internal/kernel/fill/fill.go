@@ -8,7 +8,9 @@ package fill
 #include <stdlib.h>
 #include "fill.h"
 
-static void set_fill(gf_view *view) { view->fill = gf_fill; }
+static int64_t call_fill(const gf_view *v, const int64_t *i, int64_t from, int64_t to, uint8_t *x, uint8_t *y) {
+	return v->fill(v, i, from, to, x, y);
+}
 static void run_row(const gf_program *p, const void *src, void *dst) { p->row(p, src, dst); }
 static gf_part *part_at(gf_view *view, int i) { return &view->parts[i]; }
 static size_t view_size(int parts) { return sizeof(gf_view) + (size_t)parts * sizeof(gf_part); }
@@ -236,7 +238,7 @@ func NewView(parts []Part, length int64, indexMap uintptr, out Out, shape []int)
 	for i, part := range parts {
 		*C.part_at(v, C.int(i)) = C.gf_part{program: part.Program.c, start: C.int64_t(part.Start)}
 	}
-	C.set_fill(v)
+	setFill(View{v})
 	return View{v}
 }
 
@@ -258,9 +260,10 @@ func (v View) RowBytes() int64 { return int64(v.c.x_bytes) }
 // LabelBytes is the size of one output label.
 func (v View) LabelBytes() int64 { return int64(v.c.y_bytes) }
 
-// fillC is Fill by the C kernel.
-func (v View) fillC(indices []int64, from, to int, x, y uintptr) int64 {
-	return int64(C.gf_fill(v.c, (*C.int64_t)(unsafe.SliceData(indices)), C.int64_t(from), C.int64_t(to),
+// Fill makes rows from..to-1 of a batch; x and y are the addresses of its row 0.
+// It returns -1, or the position of the first index that is out of range.
+func (v View) Fill(indices []int64, from, to int, x, y uintptr) int64 {
+	return int64(C.call_fill(v.c, (*C.int64_t)(unsafe.SliceData(indices)), C.int64_t(from), C.int64_t(to),
 		(*C.uint8_t)(C.as_pointer(C.uintptr_t(x))), (*C.uint8_t)(C.as_pointer(C.uintptr_t(y)))))
 }
 

@@ -2,7 +2,18 @@
 
 package fill
 
-import "sync"
+/*
+#include "fill.h"
+
+extern int64_t gofastFillGeneric(gf_view *, int64_t *, int64_t, int64_t, uint8_t *, uint8_t *);
+static inline void set_generic(gf_view *view) { view->fill = (gf_fill_fn)gofastFillGeneric; }
+*/
+import "C"
+
+import (
+	"sync"
+	"unsafe"
+)
 
 // specs holds what the C programs were made from, by their address.
 var specs sync.Map
@@ -10,12 +21,16 @@ var specs sync.Map
 func remember(address uintptr, spec Spec) { specs.Store(address, spec) }
 func forget(address uintptr)              { specs.Delete(address) }
 
-// Fill makes rows from..to-1 of a batch; x and y are the addresses of its row 0.
-// It returns -1, or the position of the first index that is out of range.
-func (v View) Fill(indices []int64, from, to int, x, y uintptr) int64 {
-	return v.fillGeneric(indices, from, to, x, y, func(p Program) *Spec {
-		found, _ := specs.Load(p.Address())
-		spec := found.(Spec)
-		return &spec
-	})
+// setFill makes the Go twin what the engine's threads call.
+func setFill(v View) { C.set_generic(v.c) }
+
+//export gofastFillGeneric
+func gofastFillGeneric(view *C.gf_view, indices *C.int64_t, from, to C.int64_t, x, y *C.uint8_t) C.int64_t {
+	positions := unsafe.Slice((*int64)(indices), int(to))
+	return C.int64_t(View{view}.fillGeneric(positions, int(from), int(to), uintptr(unsafe.Pointer(x)), uintptr(unsafe.Pointer(y)),
+		func(p Program) *Spec {
+			found, _ := specs.Load(p.Address())
+			spec := found.(Spec)
+			return &spec
+		}))
 }

@@ -231,7 +231,7 @@ func TestFillAgreesWithTwin(t *testing.T) {
 			for k := range 2 {
 				x[k], y[k] = make([]byte, 40*v.RowBytes()), make([]byte, 40*v.LabelBytes()+1)
 			}
-			got := v.fillC(indices, 0, 40, address(x[0]), address(y[0]))
+			got := v.Fill(indices, 0, 40, address(x[0]), address(y[0]))
 			want := v.fillGeneric(indices, 0, 40, address(x[1]), address(y[1]), func(p Program) *Spec { return specs[p.Address()] })
 			if got != want || !bytes.Equal(x[0], x[1]) || !bytes.Equal(y[0], y[1]) {
 				t.Fatalf("mode %d: C returned %d, the twin %d; samples equal %v, labels equal %v", mode, got, want, bytes.Equal(x[0], x[1]), bytes.Equal(y[0], y[1]))
