@@ -80,10 +80,13 @@ func Close() (ok int, err error) {
 	defer guard(&err)
 	mu.Lock()
 	e := engine
-	engine = nil
 	mu.Unlock()
 	if e != nil {
 		e.Close()
 	}
+	// Until here FreeView must find it: what is queued is being finished.
+	mu.Lock()
+	engine = nil
+	mu.Unlock()
 	return 0, nil
 }

@@ -160,8 +160,10 @@ static PyObject *wait(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     if (!integers(args, n, 3, a)) return NULL;
     gf_ticket *ticket = POINTER(gf_ticket, *POINTER(uint64_t, a[0]));
     if (!ticket) Py_RETURN_TRUE;
+    atomic_fetch_add_explicit(&ticket->refs, 1, memory_order_relaxed); // another thread may cancel it meanwhile
     PyThreadState *state = PyEval_SaveThread();
     int settled = ticket->crew->wait(ticket, POINTER(const gf_slot, a[1]), a[2]);
+    ticket->crew->release(ticket);
     PyEval_RestoreThread(state);
     return PyBool_FromLong(settled);
 }
@@ -174,11 +176,17 @@ static PyObject *cancel(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     uint64_t *cell = POINTER(uint64_t, a[0]);
     gf_ticket *ticket = POINTER(gf_ticket, *cell);
     if (!ticket) Py_RETURN_NONE;
-    *cell = 0;
+    gf_crew *crew = ticket->crew;
+    atomic_fetch_add_explicit(&ticket->refs, 1, memory_order_relaxed);
     PyThreadState *state = PyEval_SaveThread();
-    ticket->crew->cancel(ticket);
+    crew->cancel(ticket);
     PyEval_RestoreThread(state);
-    ticket->crew->release(ticket);
+    // The cell is cleared last: a second thread that cancels must wait as well.
+    if (*cell == (uintptr_t)ticket) {
+        *cell = 0;
+        crew->release(ticket);
+    }
+    crew->release(ticket);
     Py_RETURN_NONE;
 }
 
