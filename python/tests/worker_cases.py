@@ -1,0 +1,457 @@
+"""Cases for torch's DataLoader with worker processes, run by test_workers.py in processes of their own.
+
+`python worker_cases.py METHOD ENGINE [CASE ...]` runs cases with the start method, after bringing the
+engine of this process into a state: unused, loaded, or busy (threads that keep submitting). Every case
+compares with torch's indexing.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, default_collate, get_worker_info
+
+import gofast
+from gofast import _engine
+
+ROWS, WIDTH, BATCH = 203, 12, 16
+X = torch.arange(ROWS * WIDTH, dtype=torch.float32).reshape(ROWS, 3, 4) / 7
+Y = torch.arange(ROWS) * 3 - 50
+ORDER: list[int] = torch.randperm(ROWS, generator=torch.Generator().manual_seed(5)).tolist()
+LISTS = [ORDER[i : i + BATCH] for i in range(0, ROWS, BATCH)]
+
+
+@dataclass
+class Setting:
+    """How the loaders of a case start their workers."""
+
+    method: str
+    workers: int
+    persistent: bool
+
+    def loader(self, dataset: Dataset[Any], **options: Any) -> DataLoader[Any]:
+        return DataLoader(
+            dataset,
+            batch_sampler=options.pop("lists", LISTS),
+            num_workers=self.workers,
+            persistent_workers=self.persistent,
+            multiprocessing_context=self.method if self.workers else None,
+            timeout=40 if self.workers else 0,
+            **options,
+        )
+
+
+def table(**options: Any) -> gofast.ArrayDataset:
+    return gofast.ArrayDataset(X, Y, **options)
+
+
+def check(
+    batches: list[Any], x: torch.Tensor = X, y: torch.Tensor = Y, lists: list[list[int]] = LISTS
+) -> None:
+    """Compares batches, dicts or lists, with indexing."""
+    assert len(batches) == len(lists), (len(batches), len(lists))
+    for batch, rows in zip(batches, lists, strict=True):
+        images, labels = batch.values() if isinstance(batch, dict) else batch
+        assert torch.equal(images, x[rows]) and images.dtype == x.dtype, rows
+        assert torch.equal(labels, y[rows]) and labels.dtype == y.dtype, rows
+
+
+# ---------------------------------------------------------------- plain use
+
+
+def epochs(s: Setting) -> None:
+    """Several epochs of both kinds of samples; the batches are plain dicts and lists."""
+    for output, kind in (("dict", dict), ("tuple", list)):
+        loader = s.loader(table(output=output))
+        for _ in range(3):
+            batches = list(loader)  # all are held at once
+            assert all(type(batch) is kind for batch in batches)
+            check(batches)
+
+
+def views_outlive_batches(s: Setting) -> None:
+    loader = s.loader(table(output="dict"))
+    views = [batch["image"][3:5, 1] for batch in loader]
+    for _ in range(4):
+        for batch in loader:
+            batch["image"].fill_(-1)  # takes the slots that are free
+    for view, rows in zip(views, LISTS, strict=True):
+        assert torch.equal(view, X[rows[3:5], 1])
+
+
+def changed_in_place(s: Setting) -> None:
+    dataset = table()
+    loader = s.loader(dataset)
+    for _ in range(3):
+        seen = []
+        for images, labels in loader:
+            seen.append([images.clone(), labels.clone()])
+            images.zero_()
+            labels.fill_(9)
+        check(seen)
+    assert torch.equal(dataset[0][0], X[0])
+
+
+def break_and_again(s: Setting) -> None:
+    loader = s.loader(table())
+    for stop in (1, 2, 5):
+        for i, (images, _) in enumerate(loader):
+            assert torch.equal(images, X[LISTS[i]])
+            if i == stop:
+                break
+    check(list(loader))
+
+
+def two_at_once(s: Setting) -> None:
+    first, second = s.loader(table()), s.loader(table(output="dict"))
+    pairs = list(zip(first, second, strict=True))
+    check([a for a, _ in pairs])
+    check([b for _, b in pairs])
+
+
+def subset_and_concat(s: Setting) -> None:
+    numbers = list(range(ROWS - 1, -1, -2))
+    both = ConcatDataset([Subset(table(), numbers), table()])
+    lists = [[i, len(numbers) + i, i] for i in range(len(numbers))]
+    check(list(s.loader(both, lists=lists)), torch.cat([X[numbers], X]), torch.cat([Y[numbers], Y]), lists)
+    subset = Subset(table(), numbers)
+    check(list(s.loader(subset, lists=[[0, 5], [7]])), X[numbers], Y[numbers], [[0, 5], [7]])
+
+
+# ---------------------------------------------------------------- Python code in the workers
+
+
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+def less_one(y: torch.Tensor) -> torch.Tensor:
+    return y - 1
+
+
+def transforms(s: Setting) -> None:
+    check(list(s.loader(table(transform=doubled, target_transform=less_one))), X * 2, Y - 1)
+    check(list(s.loader(table(batch_transform=doubled))), X * 2, Y)
+
+
+def stack(rows: list[Any]) -> Any:
+    return torch.stack([row["image"] for row in rows]), torch.stack([row["label"] for row in rows])
+
+
+def in_place(rows: list[Any]) -> Any:
+    batch = default_collate(rows)
+    batch["image"] += 1
+    batch["label"] += 1
+    return batch
+
+
+def replaced(rows: list[Any]) -> Any:
+    batch = default_collate(rows)
+    batch["image"] = batch["image"] + 1
+    batch["label"] = batch["label"] + 1
+    return batch
+
+
+def label_replaced(rows: list[Any]) -> Any:
+    batch = default_collate(rows)
+    batch["label"] = batch["label"].to(torch.float16)
+    return batch
+
+
+def another_shape(rows: list[Any]) -> Any:
+    batch = default_collate(rows)
+    batch["image"].unsqueeze_(1)
+    batch["label"].unsqueeze_(-1)
+    return batch
+
+
+def transposed(rows: list[Any]) -> Any:
+    batch = default_collate(rows)
+    batch["image"].transpose_(1, 2)
+    return batch
+
+
+def one_more(rows: list[Any]) -> Any:
+    batch = default_collate(rows)
+    batch["rows"] = len(rows)
+    return batch
+
+
+def one_less(rows: list[Any]) -> Any:
+    batch = default_collate(rows)
+    del batch["image"]
+    return batch
+
+
+def swapped(rows: list[Any]) -> Any:
+    batch = default_collate(rows)
+    return {"label": batch["label"], "image": batch["image"]}
+
+
+def nested(rows: list[Any]) -> Any:
+    batch = default_collate(rows)
+    return [batch, batch["image"][:1], {"again": batch}]
+
+
+def only_images(rows: list[Any]) -> Any:
+    return default_collate(rows)["image"]
+
+
+def dropped(rows: list[Any]) -> Any:
+    default_collate(rows)  # made, never sent
+    return None
+
+
+def filtered(rows: list[Any]) -> Any:
+    return default_collate([row for i, row in enumerate(rows) if i % 2 == 0])
+
+
+COLLATES = (
+    stack,
+    in_place,
+    replaced,
+    label_replaced,
+    another_shape,
+    transposed,
+    one_more,
+    one_less,
+    swapped,
+    nested,
+)
+COLLATES += (only_images, dropped, filtered)
+
+
+class Naive(Dataset[Any]):
+    """The same rows without us."""
+
+    def __len__(self) -> int:
+        return ROWS
+
+    def __getitem__(self, index: int) -> Any:
+        return {"image": X[index], "label": Y[index]}
+
+
+def same(a: Any, b: Any) -> bool:
+    if isinstance(a, torch.Tensor):
+        return type(b) is torch.Tensor and a.dtype == b.dtype and torch.equal(a, b)
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b)
+
+
+def own_collate(s: Setting) -> None:
+    """A collate_fn may do anything with what default_collate gives: what it returns arrives."""
+    dataset = table(output="dict")
+    lists = LISTS[:3]
+    for collate in COLLATES:
+        loader = s.loader(dataset, lists=lists, collate_fn=collate)
+        expected = list(DataLoader(Naive(), batch_sampler=lists, collate_fn=collate))
+        batches = list(loader)
+        assert len(batches) == len(expected) and all(map(same, batches, expected)), collate.__name__
+
+
+class Sums(Dataset[Any]):
+    """Row i is the sum of what a dataset that was opened in this worker holds, by its own loader."""
+
+    def __init__(self, csv: str) -> None:
+        self.csv = csv
+        self.inner: Any = None
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return total(self.inner)
+
+
+def total(dataset: Any) -> torch.Tensor:
+    """Through the engine's threads."""
+    loader = gofast.DataLoader(dataset, batch_size=BATCH, shuffle=True)
+    return torch.stack([batch["image"].double().sum() + batch["label"].sum() for batch in loader]).sum()
+
+
+def open_inner(_: int) -> None:
+    info = get_worker_info()
+    assert info is not None
+    info.dataset.inner = gofast.TableDataset(info.dataset.csv, scale=None)  # type: ignore[attr-defined]
+
+
+CSV = Path(os.environ.get("WORKER_CASES_FOLDER", "."), "rows.csv")
+
+
+def write_csv() -> tuple[torch.Tensor, torch.Tensor]:
+    x = torch.randint(0, 256, (ROWS, 4), generator=torch.Generator().manual_seed(1))
+    lines = [",".join(map(str, [int(y), *row.tolist()])) for row, y in zip(x, Y, strict=True)]
+    CSV.write_text("label,a,b,c,d\n" + "\n".join(lines) + "\n")
+    return x.to(torch.float32), Y
+
+
+def opened_in_worker(s: Setting) -> None:
+    x, y = write_csv()
+    expected = x.double().sum() + y.sum()
+    if not s.workers:
+        return
+    loader = s.loader(Sums(str(CSV)), lists=[[0, 1], [2, 3], [4, 5]], worker_init_fn=open_inner)
+    for _ in range(2):
+        assert all((batch == expected).all() for batch in loader)
+
+
+class InGrandchild(Sums):
+    """The same in a child that the worker forks."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        mine = self.inner[:5]["image"].sum()  # this worker has used its engine
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                here = total(gofast.TableDataset(self.csv, scale=None)).item()
+                inherited = self.inner[:5]["image"].sum().item() == mine.item()
+                os.write(write, f"{here} {inherited}".encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as answer:
+            number, inherited = answer.read().split()
+        assert os.waitpid(child, 0)[1] == 0 and inherited == "True"
+        return torch.tensor(float(number), dtype=torch.float64)
+
+
+def forked_in_worker(s: Setting) -> None:
+    x, y = write_csv()
+    if not s.workers:
+        return
+    loader = s.loader(InGrandchild(str(CSV)), lists=[[0], [1], [2]], worker_init_fn=open_inner)
+    assert all((batch == x.double().sum() + y.sum()).all() for batch in loader)
+
+
+# ---------------------------------------------------------------- tables, threads, errors
+
+
+def table_is_handed_over(s: Setting) -> None:
+    """Workers get the decoded table: the file is gone when they start."""
+    if _engine.loaded() or s.method != "fork":
+        x, y = write_csv()
+        dataset = gofast.TableDataset(CSV, shape=(2, 2), scale=None)
+        CSV.unlink()
+        loader = s.loader(dataset)
+        for _ in range(2):
+            check(list(loader), x.reshape(-1, 2, 2), y)
+
+
+def from_a_thread(s: Setting) -> None:
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            epochs(s)
+            break_and_again(s)
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+
+
+def bad_index(s: Setting) -> None:
+    """Fails its own batch, as the type that it has in this process."""
+    loader = s.loader(table(), lists=[[0, 1], [2, ROWS], [3, 4]])
+    for _ in range(2):
+        iterator = iter(loader)
+        assert torch.equal(next(iterator)[0], X[[0, 1]])
+        try:
+            next(iterator)
+            raise AssertionError("no error")
+        except gofast.errors.RowIndexError as error:
+            assert f"index {ROWS} is out of range for a dataset of {ROWS} rows" in str(error)
+        assert torch.equal(next(iterator)[0], X[[3, 4]])
+        assert next(iterator, None) is None
+        del iterator
+        # The error left a cycle around torch's iterator, which must not be collected in a forked child.
+        gc.collect()
+    del loader
+    gc.collect()
+
+
+CASES: tuple[Callable[[Setting], None], ...] = (
+    epochs,
+    views_outlive_batches,
+    changed_in_place,
+    break_and_again,
+    two_at_once,
+    subset_and_concat,
+    transforms,
+    own_collate,
+    opened_in_worker,
+    forked_in_worker,
+    table_is_handed_over,
+    from_a_thread,
+    bad_index,
+)
+
+SETTINGS = [(2, True), (1, False), (0, False)]  # workers, persistent
+
+# ---------------------------------------------------------------- the process
+
+
+@contextmanager
+def engine(state: str) -> Iterator[None]:
+    if state == "unused":
+        assert not _engine.loaded()
+        yield
+        return
+    total(table(output="dict"))
+    assert _engine.loaded()
+    stop = threading.Event()
+
+    def submit() -> None:
+        dataset = gofast.ArrayDataset(torch.rand(2000, 64), torch.arange(2000), output="dict")
+        while not stop.is_set():
+            total(dataset)
+
+    threads = [threading.Thread(target=submit) for _ in range(2 if state == "busy" else 0)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def main(method: str, state: str, *names: str) -> None:
+    faulthandler.enable()
+    faulthandler.dump_traceback_later(80, exit=True)
+    preload = os.environ.get("WORKER_CASES_PRELOAD")
+    if method == "forkserver" and preload:
+        multiprocessing.set_forkserver_preload(preload.split())
+    cases = [case for case in CASES if not names or case.__name__ in names]
+    with engine(state):
+        for number, case in enumerate(cases):
+            # Workers that import torch take seconds to start: there, each case has one setting.
+            chosen = SETTINGS if method == "fork" else [SETTINGS[number % 3]]
+            for workers, persistent in chosen:
+                case(Setting(method, workers, persistent))
+                assert not multiprocessing.active_children(), case.__name__
+    print(f"{len(cases)} cases")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
