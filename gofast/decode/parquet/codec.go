@@ -66,6 +66,8 @@ func (w *worker) decompress(c codec, src, dst []byte) (err error) {
 		n = len(src)
 		copy(dst, src)
 	case codecSnappy:
+		// klauspost's assembly: a C decoder of ours, with and without branches,
+		// took 29 to 31 ms of one core for train.parquet where this takes 25.
 		if n, cause = s2.DecodedLen(src); cause == nil && n == len(dst) {
 			_, cause = s2.Decode(dst, src)
 		}

@@ -5,9 +5,10 @@
 //	footer.go   the file's metadata, by the bounded reader of thrift.go
 //	schema.go   schema tree -> columns, and what of them can be used
 //	plan.go     jobs: row group x tile of up to 64 output columns
+//	crew.go     the goroutines, each with the memory of worker.go; neighbouring chunks read together
 //	chunk.go    one column chunk -> pages: sizes checked, bytes read with pread, CRC verified
 //	page.go     one page: decompressed (codec.go), levels split off (levels.go)
-//	values.go   encoded values -> numbers of the matrix's type (plain.go, dictionary.go, delta.go)
+//	values.go   encoded values -> numbers of the matrix's type (plain.go, dictionary.go, delta.go, strings.go)
 //	tile.go     columns of a tile -> rows of the matrix (internal/kernel/page)
 //	vector.go   columns with several values a row: fixed-length binary and lists
 //	label.go    label columns, numbers and strings
