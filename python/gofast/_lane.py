@@ -24,11 +24,14 @@ class Idle:
         self._left = (stream, view, threads, os.getpid())
 
     def take(self, view: View, threads: int | None) -> Stream | None:
-        """The idle stream, if it was one of this view, and of this process: none survives a fork."""
+        """The idle stream, if it is one of these rows, and of this process: none survives a fork.
+
+        A Subset has a new view every epoch. Its stream is worth the comparison (20 us for 60,000 rows).
+        """
         left, self._left = self._left, None
-        if left is None or left[1] is not view or left[2] != threads or left[3] != os.getpid():
+        if left is None or left[2] != threads or left[3] != os.getpid():
             return None
-        return left[0]
+        return left[0] if left[1] is view or left[1].same_rows(view) else None
 
     def drop(self) -> None:
         self._left = None

@@ -74,6 +74,14 @@ class View:
     def __len__(self) -> int:
         return self._length
 
+    def same_rows(self, other: View) -> bool:
+        """Whether both give the same samples for the same indices, by the same programs."""
+        if self._programs != other._programs:
+            return False
+        if self._map is None or other._map is None:
+            return self._map is other._map
+        return np.array_equal(self._map, other._map)
+
     def new_labels(self, rows: int) -> torch.Tensor | None:
         """Uninitialised memory for the labels of rows samples."""
         if self.label_dtype is None:

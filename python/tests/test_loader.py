@@ -22,11 +22,12 @@ from torch.utils.data import (
     DistributedSampler,
     RandomSampler,
     SequentialSampler,
+    Subset,
     default_collate,
 )
 
 from fake_stream import ROW_BYTES, FakeStream, Log, Numbers, install
-from gofast import _flights, errors, loader
+from gofast import _flights, _lane, errors, loader
 from gofast.loader import DataLoader, _NativeIterator
 
 BOTH = pytest.mark.parametrize("workers", [0, 2])
@@ -272,6 +273,25 @@ def test_the_end_leaves_nothing_in_flight_and_the_stream_to_the_next_epoch(log: 
         assert len(values(made)) == 10
         assert log.in_flight == 0
     assert log.opened == 1
+
+
+def test_a_dataset_that_changed_gets_a_new_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of a Subset are its user's to change between two epochs."""
+    gofast = pytest.importorskip("gofast")
+    subset = Subset(gofast.ArrayDataset(torch.arange(10.0).reshape(10, 1)), [1, 2, 3])
+    made = gofast.DataLoader(subset, 2)
+    opened = []
+    real = _lane._open_stream
+    monkeypatch.setattr(_lane, "_open_stream", lambda *args: opened.append(real(*args)) or opened[-1])
+
+    def epoch() -> list[float]:
+        return torch.cat([features for (features,) in made]).flatten().tolist()
+
+    assert epoch() == epoch() == [1, 2, 3]
+    assert len(opened) == 1
+    subset.indices[1] = 7
+    assert epoch() == [1, 7, 3]
+    assert len(opened) == 2
 
 
 def test_iterators_at_the_same_time_have_streams_of_their_own(log: Log) -> None:
