@@ -115,7 +115,7 @@ class DataLoader(TorchDataLoader[T]):
 
     def check_worker_number_rationality(self) -> None:
         """Warn of more workers than cores, where workers are processes."""
-        if self._native_view() is None:
+        if self.num_workers > 0 and self._native_view() is None:
             super().check_worker_number_rationality()
 
     def set_epoch(self, epoch: int) -> None:
