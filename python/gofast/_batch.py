@@ -70,6 +70,7 @@ class Batch(MutableSequence[Any]):
         self.images = images
         self.labels = labels
         self._hand_over = hand_over
+        self._n = images.size(0)  # len() of a tensor is a slow Python function
         self._made: dict[int, DictRow | TupleRow] = {}  # rows that were looked at
         self._list: list[Any] | None = None  # the rows, once they were reordered or replaced
 
@@ -82,7 +83,7 @@ class Batch(MutableSequence[Any]):
     def is_whole(self, rows: Sequence[Any]) -> bool:
         """Whether rows are this batch's rows: all of them, in order, and unchanged."""
         keys = self._view.keys
-        return len(rows) == len(self.images) and all(
+        return len(rows) == self._n and all(
             isinstance(row, (DictRow, TupleRow))
             and row._batch() is self
             and row._position == i
@@ -98,7 +99,7 @@ class Batch(MutableSequence[Any]):
         return all(row._untouched(keys) for row in self._made.values())
 
     def __len__(self) -> int:
-        return len(self.images) if self._list is None else len(self._list)
+        return self._n if self._list is None else len(self._list)
 
     @overload
     def __getitem__(self, position: int) -> Any: ...
@@ -109,7 +110,7 @@ class Batch(MutableSequence[Any]):
             return self._list[position]
         if isinstance(position, slice):
             return [self[i] for i in range(*position.indices(len(self)))]
-        n = len(self.images)
+        n = self._n
         if position < 0:
             position += n
         if not 0 <= position < n:
