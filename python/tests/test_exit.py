@@ -1,0 +1,166 @@
+"""How things end: interpreter exit, Ctrl-C, killed workers, held batches."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+import gofast
+
+ROWS = 4_000
+X = np.arange(ROWS * 64, dtype=np.uint8).reshape(ROWS, 64)
+Y = np.arange(ROWS)
+
+PRELUDE = """
+import os, signal, sys, threading, time
+import numpy as np, torch, gofast
+from torch.utils.data import DataLoader
+x = np.zeros((20_000, 784), np.uint8)
+ds = gofast.ArrayDataset(x, np.arange(20_000), scale="unit")
+"""
+
+
+def run(script: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", PRELUDE + script], capture_output=True, text=True, timeout=timeout, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "it = iter(gofast.DataLoader(ds, batch_size=512, shuffle=True)); held = [next(it), next(it)]",
+        "held = [next(iter(gofast.DataLoader(ds, batch_size=16))) for _ in range(5)]",
+        "held = [b for b in DataLoader(ds, batch_size=2048)]",
+        "it = iter(DataLoader(ds, batch_size=512, num_workers=2)); held = next(it)",
+    ],
+)
+def test_interpreter_exit_is_clean(script: str) -> None:
+    """Batches are held and tickets are in flight when the interpreter ends."""
+    done = run(script)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "loader", ["gofast.DataLoader(ds, batch_size=16)", "DataLoader(ds, batch_size=2048)"]
+)
+def test_ctrl_c_stops_an_epoch(loader: str) -> None:
+    done = run(
+        f"""
+loader = {loader}
+def interrupt():
+    time.sleep(0.5)
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+sent = []
+threading.Thread(target=interrupt).start()
+try:
+    while True:
+        for batch in loader: pass
+except KeyboardInterrupt:
+    print(time.monotonic() - sent[0] < 0.2)
+print(sum(len(b[1]) for b in loader))
+"""
+    )
+    assert done.stdout.split() == ["True", "20000"], done.stderr
+
+
+def test_ctrl_c_stops_opening_a_file(tmp_path: Path) -> None:
+    big = tmp_path / "big.csv"
+    row = ",".join(f"0.{i}25" for i in range(100)) + "\n"
+    big.write_text(row * 300_000)
+    done = run(
+        f"""
+def interrupt():
+    time.sleep(0.3)
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+sent = []
+threading.Thread(target=interrupt).start()
+try:
+    gofast.TableDataset({str(big)!r}, label=None)
+    print("was read before the signal came")
+except KeyboardInterrupt:
+    print(time.monotonic() - sent[0] < 0.2)
+print(len(gofast.DataLoader(ds, batch_size=2_000)))
+"""
+    )
+    assert done.stdout.split() == ["True", "10"], done.stdout + done.stderr
+
+
+def kill_a_worker() -> None:
+    loader = DataLoader(gofast.ArrayDataset(X, Y), batch_size=8, num_workers=2)
+    iterator = iter(loader)
+    next(iterator)
+    workers = [w.pid for w in iterator._workers]
+    os.kill(workers[0], signal.SIGKILL)
+    try:
+        with pytest.raises(RuntimeError, match="worker"):
+            while True:
+                next(iterator)
+    finally:
+        del iterator
+    for pid in workers:  # no orphan
+        deadline = time.monotonic() + 10
+        while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not os.path.exists(f"/proc/{pid}")
+    again = DataLoader(gofast.ArrayDataset(X, Y), batch_size=8, num_workers=2)
+    assert sum(len(y) for _, y in again) == ROWS
+
+
+def test_killed_worker_is_torchs_own_error() -> None:
+    kill_a_worker()  # torch's own descriptors are made here
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    kill_a_worker()
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_held_batches_are_never_overwritten() -> None:
+    ds = gofast.ArrayDataset(X, Y, scale="unit")
+    want = torch.from_numpy(X).float() / 255
+    for make in (gofast.DataLoader, DataLoader):
+        held = list(make(ds, batch_size=16))
+        for _ in make(ds, batch_size=16, shuffle=True):
+            pass
+        for i, (x, y) in enumerate(held):
+            assert torch.equal(x, want[i * 16 : i * 16 + 16])
+            assert torch.equal(y, torch.arange(i * 16, i * 16 + 16))
+        view = held[7][0][3]
+        del held
+        for _ in make(ds, batch_size=16, shuffle=True):
+            pass
+        assert torch.equal(view, want[7 * 16 + 3])  # a view keeps its slot alive
+
+
+@pytest.mark.parametrize("make", [gofast.DataLoader, DataLoader])
+def test_epochs_leak_nothing(make: type[DataLoader[object]]) -> None:
+    ds = gofast.ArrayDataset(X[:1000], Y[:1000], scale="unit")
+
+    def now() -> tuple[int, int, int]:
+        rss = int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+        return rss, len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+    def epochs(count: int) -> None:
+        for _ in range(count):
+            for _ in make(ds, batch_size=64, shuffle=True):
+                pass
+
+    epochs(50)
+    before = now()
+    epochs(200)
+    after = now()
+    assert after[1:] == before[1:]
+    assert after[0] - before[0] < 2 << 20  # a leaked batch of 16 kB an epoch would be 3 MB
