@@ -11,15 +11,18 @@ import (
 // already with the same fingerprint: of several processes one builds and the
 // others wait. The table lies in the file's pages, so it may be larger than
 // memory. fingerprint stands for the state of the sources and all options that
-// shape the table; a cache with another one is replaced.
-func BuildCache(ctx context.Context, paths []string, options TableOptions, path, fingerprint string) error {
+// shape the table; a cache with another one is replaced, and so is any other with
+// force: for callers whose own look at it found it damaged.
+func BuildCache(ctx context.Context, paths []string, options TableOptions, path, fingerprint string, force bool) error {
 	lock, err := cache.Acquire(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
 	if there, err := cache.Open(path, fingerprint); err == nil {
-		return there.Close() // built while we waited
+		if there.Close(); !force {
+			return nil // built while we waited
+		}
 	}
 	o, err := openTable(ctx, paths, options)
 	if err != nil {

@@ -151,6 +151,7 @@ type cacheConfig struct {
 	openConfig
 	Cache       string `json:"cache"`
 	Fingerprint string `json:"fingerprint"`
+	Force       bool   `json:"force"`
 }
 
 func cacheOperation(ctx context.Context, t *task, config string) (any, error) {
@@ -159,7 +160,7 @@ func cacheOperation(ctx context.Context, t *task, config string) (any, error) {
 		return nil, err
 	}
 	c.Progress = t.progress
-	return struct{}{}, gofast.BuildCache(ctx, c.Paths, c.TableOptions, c.Cache, c.Fingerprint)
+	return struct{}{}, gofast.BuildCache(ctx, c.Paths, c.TableOptions, c.Cache, c.Fingerprint, c.Force)
 }
 
 type convertConfig struct {

@@ -249,12 +249,15 @@ def _open_cached(
     cache: str, paths: list[str], config: dict[str, Any], running: dict[str, Any]
 ) -> MappedMemory:
     """Maps the cache; builds it first where it is not there, stale or damaged."""
-    for _ in range(_BUILDS):
+    for build in range(_BUILDS):
         current = fingerprint(paths, config)
         table = open_cache(cache, current)
         if table is not None:
             return MappedMemory(table.fd, table.layout)
-        _engine.run("cache", {"cache": cache, "fingerprint": current, **running}, f"building {cache}")
+        # The second time the core must not take our word for its own: it may have
+        # found sound what we did not.
+        request = {"cache": cache, "fingerprint": current, "force": build > 0, **running}
+        _engine.run("cache", request, f"building {cache}")
     table = open_cache(cache, current)
     if table is None:
         error = errors.ChangedError(
