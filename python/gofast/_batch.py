@@ -26,11 +26,13 @@ class DictRow(dict[str, torch.Tensor]):
     _views: tuple[torch.Tensor, ...]
 
     def _untouched(self, keys: tuple[str, ...]) -> bool:
-        return (
-            len(self) == len(self._views)
-            and all(a is b for a, b in zip(self.values(), self._views, strict=True))
-            and all(a == b for a, b in zip(self, keys, strict=False))
-        )
+        if len(self) != len(self._views):
+            return False
+        # A loop, not all(): this runs for the first row of every batch.
+        for (key, value), view, name in zip(self.items(), self._views, keys, strict=False):
+            if value is not view or key != name:
+                return False
+        return True
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
@@ -95,8 +97,10 @@ class Batch(MutableSequence[Any]):
         """Whether the rows are as they were made."""
         if self._list is not None:
             return self.is_whole(self._list)
-        keys = self._view.keys
-        return all(row._untouched(keys) for row in self._made.values())
+        for row in self._made.values():  # noqa: SIM110 - all() makes a generator a batch
+            if not row._untouched(self._view.keys):
+                return False
+        return True
 
     def __len__(self) -> int:
         return self._n if self._list is None else len(self._list)
