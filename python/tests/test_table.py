@@ -556,6 +556,39 @@ def test_a_subclass_that_adds_methods_stays_native() -> None:
     assert_same(pickle.loads(pickle.dumps(ds))[0], ds[0])
 
 
+VARIANTS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "tuple": {"output": "tuple"},
+    "no label": {"label": None, "columns": ["pixel300", "pixel301"], "shape": None},
+    "no label, tuple": {"label": None, "output": "tuple", "shape": (785,)},
+    "missing label": {"label": "label", "columns": ["pixel300"], "shape": None, "missing_label": 5},
+    "one hot": {"one_hot": 10, "keys": ("x", "y")},
+    "several labels": {"label": ["label", "pixel300"], "columns": ["pixel301", "pixel302"], "shape": (2, 1)},
+    "normalised": {"mean": 0.1307, "std": 0.3081},
+    "half": {"dtype": torch.float16},
+    "codes": {"dtype": torch.uint8},
+    "batch transform": {"batch_transform": torch.sqrt},
+    "row transform": {"transform": torch.neg},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_gofast_loader_gives_torchs_batches(variant: str, workers: int) -> None:
+    whole = TableDataset(DIGITS, **{"shape": (1, 28, 28), **VARIANTS[variant]})
+    for ds in (whole, ConcatDataset([Subset(whole, range(5, 40)), Subset(whole, [1, -1, 7])])):
+        options = (
+            {"batch_size": 100, "shuffle": True, "drop_last": True} if ds is whole else {"batch_size": 7}
+        )
+        batches = []
+        for loader in (gofast.DataLoader, DataLoader):
+            torch.manual_seed(3)
+            batches.append(
+                list(loader(ds, num_workers=workers if loader is gofast.DataLoader else 0, **options))
+            )
+        assert_same(*batches)
+
+
 # ------------------------------------------------------------------ transforms
 
 
