@@ -1,0 +1,215 @@
+"""Forked children of a busy parent, run by test_forks.py: `python fork_cases.py CASE [COUNT]`."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import gc
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import gofast
+from gofast import _engine
+
+ROWS, WIDTH = 3000, 40
+X = torch.arange(ROWS * WIDTH, dtype=torch.float32).reshape(ROWS, WIDTH) / 3
+Y = torch.arange(ROWS)
+LIMIT = 40  # seconds that a child may take: far more than it needs, on any machine
+
+
+def check_inherited(dataset: gofast.ArrayDataset) -> None:
+    """Batches of a dataset that the parent made, by the C functions that came along."""
+    assert not _engine.loaded()
+    for start in range(0, 300, 60):
+        rows = list(range(start, start + 50))
+        batch = dataset[rows]
+        assert torch.equal(batch["image"], X[rows]) and torch.equal(batch["label"], Y[rows])
+    assert not _engine.loaded()
+
+
+def check_own(csv: str, rounds: int) -> None:
+    """Tables that this process opens, and batches of its engine: goroutines, collections, threads."""
+    for _ in range(rounds):
+        table = gofast.TableDataset(csv, scale=None)
+        seen = list(gofast.DataLoader(table, batch_size=128))
+        assert torch.equal(torch.cat([b["image"] for b in seen]), X[:500, :4].round())
+        assert torch.equal(torch.cat([b["label"] for b in seen]), Y[:500])
+    assert _engine.loaded()
+
+
+def write_csv(folder: str) -> str:
+    path = Path(folder, "forks.csv")
+    lines = (
+        ",".join(map(str, [row, *values]))
+        for row, values in zip(range(500), X[:500, :4].round().int().tolist(), strict=True)
+    )
+    path.write_text("label,a,b,c,d\n" + "\n".join(lines) + "\n")
+    return str(path)
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Forks, works in the child, and gives its wait status; a child that hangs says where, and is killed."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            torch._C._set_worker_signal_handlers()
+            faulthandler.register(signal.SIGALRM)  # its own watchdog does not survive a second fork
+            signal.alarm(LIMIT)
+            work()
+            status = 0
+        except BaseException:
+            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    end = time.monotonic() + LIMIT + 5
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status
+        time.sleep(0.002)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    raise AssertionError(f"child {pid} hangs")
+
+
+class Busy:
+    """Threads that keep the engine working."""
+
+    def __enter__(self) -> Busy:
+        self.stop = threading.Event()
+        self.threads = [threading.Thread(target=self.work) for _ in range(2)]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def work(self) -> None:
+        dataset = gofast.ArrayDataset(X, Y)
+        while not self.stop.is_set():
+            for images, _ in gofast.DataLoader(dataset, batch_size=256, shuffle=True):
+                images.mul_(2)
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def many(folder: str, count: int) -> None:
+    """Children of a busy parent fill batches by inherited code, then load an engine of their own."""
+    csv, dataset = write_csv(folder), gofast.ArrayDataset(X, Y, output="dict")
+    held = dataset[:5]
+
+    def work() -> None:
+        assert torch.equal(held["image"], X[:5])
+        check_inherited(dataset)
+        check_own(csv, 2)
+        check_inherited_again(dataset)
+
+    def check_inherited_again(dataset: gofast.ArrayDataset) -> None:
+        assert torch.equal(dataset[-3:]["image"], X[-3:])
+
+    with Busy():
+        check_own(csv, 1)
+        for _ in range(count):
+            assert in_child(work) == 0
+            assert torch.equal(dataset[7:11]["image"], X[7:11])
+
+
+def chain(folder: str, count: int) -> None:
+    """A child of a child of a child: each with its own engine, each path to it a new one."""
+    csv = write_csv(folder)
+    check_own(csv, 1)
+    dataset = gofast.ArrayDataset(X, Y, output="dict")
+
+    def work(depth: int) -> None:
+        os.closerange(3, 64)  # as daemons do: the copy's descriptor gets the number that the parent's had
+        check_inherited(dataset)
+        check_own(csv, 1)
+        if depth:
+            assert in_child(lambda: work(depth - 1)) == 0
+
+    with Busy():
+        for _ in range(count):
+            assert in_child(lambda: work(2)) == 0
+
+
+def while_loading(folder: str, count: int) -> None:
+    """A fork while another thread is loading the engine: what is mapped then must not be used."""
+    csv = write_csv(folder)
+
+    def fresh() -> None:
+        loading = threading.Thread(target=_engine.native)
+        loading.start()
+        time.sleep(random.random() * 0.03)
+        assert in_child(lambda: check_own(csv, 1)) == 0
+        loading.join()
+        check_own(csv, 1)
+
+    assert not _engine.loaded()
+    for _ in range(count):
+        assert in_child(fresh) == 0
+
+
+def iterators(folder: str, count: int) -> None:
+    """An iterator of the parent says so in a child; loaders start anew there; nothing is freed twice."""
+    dataset = gofast.ArrayDataset(X, Y)
+    for persistent in (False, True):
+        inherit_iterator(
+            gofast.DataLoader(dataset, batch_size=64, num_workers=2, persistent_workers=persistent), count
+        )
+
+
+def inherit_iterator(loader: gofast.DataLoader[Any], count: int) -> None:
+    iterator = iter(loader)
+    first = next(iterator)
+
+    def work() -> None:
+        nonlocal iterator, first
+        try:
+            for _ in iterator:
+                pass
+            raise AssertionError("no error")
+        except gofast.errors.EngineError as error:
+            assert "before the process was forked" in str(error)
+        assert torch.equal(first[0], X[:64])
+        assert torch.equal(torch.cat([images for images, _ in loader]), X)
+        loader.close()
+        del iterator, first
+        gc.collect()
+        assert torch.equal(torch.cat([images for images, _ in loader]), X)
+
+    for _ in range(count):
+        assert in_child(work) == 0
+    assert torch.equal(torch.cat([first[0], *(images for images, _ in iterator)]), X)
+
+
+def crash(folder: str, count: int) -> None:
+    """A fault in a child with two runtimes and torch's handlers ends it at once."""
+    csv = write_csv(folder)
+
+    def work() -> None:
+        check_own(csv, 1)
+        ctypes.string_at(8)
+
+    with Busy():
+        for _ in range(count):
+            status = in_child(work)
+            assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) not in (0, 1), status
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)  # the OpenMP threads of torch's own operations do not survive a fork either
+    name, place, number = sys.argv[1:]
+    globals()[name](place, int(number))
+    print("done")
