@@ -95,8 +95,10 @@ class Busy:
 
     def work(self) -> None:
         dataset = gofast.ArrayDataset(X, Y)
+        # Not torch's default generator: a fork while a thread holds its lock would hang torch's own code.
+        generator = torch.Generator()
         while not self.stop.is_set():
-            for images, _ in gofast.DataLoader(dataset, batch_size=256, shuffle=True):
+            for images, _ in gofast.DataLoader(dataset, batch_size=256, shuffle=True, generator=generator):
                 images.mul_(2)
 
     def __exit__(self, *_: object) -> None:

@@ -279,7 +279,8 @@ class Sums(Dataset[Any]):
 
 def total(dataset: Any) -> torch.Tensor:
     """Through the engine's threads."""
-    loader = gofast.DataLoader(dataset, batch_size=BATCH, shuffle=True)
+    # Not torch's default generator: a fork while another thread holds its lock would hang torch's own code.
+    loader = gofast.DataLoader(dataset, batch_size=BATCH, shuffle=True, generator=torch.Generator())
     return torch.stack([batch["image"].double().sum() + batch["label"].sum() for batch in loader]).sum()
 
 
