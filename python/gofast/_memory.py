@@ -93,7 +93,7 @@ class MappedMemory(Memory):
 
     def __init__(self, fd: int, layout: Layout) -> None:
         self.fd = fd
-        self._inode = os.fstat(fd).st_ino
+        self._stat = os.fstat(fd)
         self.layout = layout
         whole = np.frombuffer(mmap.mmap(fd, max(layout.size, 1), mmap.MAP_SHARED, mmap.PROT_READ), np.uint8)
         self.features = _array(
@@ -106,7 +106,7 @@ class MappedMemory(Memory):
     def __del__(self) -> None:
         # Daemons close every descriptor they inherit, and the number may be another file's by now.
         try:
-            if os.fstat(self.fd).st_ino == self._inode:
+            if os.path.samestat(os.fstat(self.fd), self._stat):
                 os.close(self.fd)
         except (AttributeError, OSError):
             pass  # never opened, or closed behind our back
