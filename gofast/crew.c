@@ -24,7 +24,7 @@ static int64_t now(void) {
 // All crews ever made, so that a leak checker sees that they are meant to stay.
 static _Atomic(gf_crew *) newest;
 
-gf_crew *gf_crew_new(void) {
+gf_crew *gf_crew_new(int processors) {
     gf_crew *crew = calloc(1, sizeof *crew);
     if (!crew) return NULL;
     pthread_condattr_t monotonic;
@@ -34,6 +34,7 @@ gf_crew *gf_crew_new(void) {
     pthread_cond_init(&crew->work, &monotonic);
     pthread_cond_init(&crew->done, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    crew->processors = processors;
     crew->submit = gf_submit;
     crew->wait = gf_wait;
     crew->cancel = gf_cancel;
@@ -45,6 +46,13 @@ gf_crew *gf_crew_new(void) {
 static void unlink_ticket(gf_crew *crew, gf_ticket *t) {
     *(t->previous ? &t->previous->next : &crew->first) = t->next;
     *(t->next ? &t->next->previous : &crew->last) = t->previous;
+}
+
+// How many sleepers a ticket needs: one a job, less those that are looking already. Under the lock.
+static int to_wake(const gf_crew *crew, const gf_ticket *t) {
+    int64_t jobs = (t->rows + t->job_rows - 1) / t->job_rows;
+    int64_t wanted = (jobs < t->most ? jobs : t->most) - crew->spinning;
+    return (int)(wanted < crew->sleeping ? wanted : crew->sleeping);
 }
 
 gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, const int64_t *indices, int64_t rows, int64_t batch_rows,
@@ -83,10 +91,9 @@ gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, const int64_t *indices,
     crew->last = t;
     atomic_fetch_add(&crew->pending, 1);
     atomic_fetch_add_explicit(&crew->tickets, 1, memory_order_relaxed);
-    int wake = crew->sleeping;
+    int wake = to_wake(crew, t);
     pthread_mutex_unlock(&crew->lock);
-    if (wake > 1 && rows > t->job_rows) pthread_cond_broadcast(&crew->work);
-    else if (wake) pthread_cond_signal(&crew->work);
+    while (wake-- > 0) pthread_cond_signal(&crew->work);
     return t;
 }
 
@@ -167,11 +174,13 @@ void gf_crew_work(gf_crew *crew) {
             spun = 0;
         } else if (crew->stopping && !atomic_load(&crew->pending)) {
             break;
-        } else if (!spun) {
+        } else if (!spun && crew->processors > 1) {
+            crew->spinning++;
             pthread_mutex_unlock(&crew->lock);
             spin_for_work(crew);
             spun = 1;
             pthread_mutex_lock(&crew->lock);
+            crew->spinning--;
         } else {
             crew->sleeping++;
             pthread_cond_wait(&crew->work, &crew->lock);
@@ -200,7 +209,7 @@ int gf_wait(gf_ticket *t, const gf_slot *slot, int64_t milliseconds) {
     if (settled(t, slot)) return 1;
     pthread_mutex_lock(&crew->lock);
     while (!settled(t, slot)) {
-        if (claim(crew, t, &from, &to)) { // who waits may as well work
+        if (crew->processors > 1 && claim(crew, t, &from, &to)) { // who waits may as well work
             pthread_mutex_unlock(&crew->lock);
             fill_rows(t, from, to);
             pthread_mutex_lock(&crew->lock);
@@ -210,7 +219,7 @@ int gf_wait(gf_ticket *t, const gf_slot *slot, int64_t milliseconds) {
             continue;
         }
         pthread_mutex_unlock(&crew->lock);
-        while (!settled(t, slot) && now() - start < SPIN_NANOSECONDS) sched_yield();
+        while (crew->processors > 1 && !settled(t, slot) && now() - start < SPIN_NANOSECONDS) sched_yield();
         pthread_mutex_lock(&crew->lock);
         if (settled(t, slot)) break;
         struct timespec limit = {until / 1000000000, until % 1000000000};

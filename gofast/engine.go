@@ -46,13 +46,14 @@ type Request struct {
 // Ticket is work in flight. Release it once.
 type Ticket struct{ c *C.gf_ticket }
 
-// NewEngine starts an engine with the given number of threads; 0 means Threads().
+// NewEngine starts an engine that keeps the given number of threads busy; 0 means
+// Threads(). One of them is the caller's, in Wait; the first is always the engine's own.
 func NewEngine(threads int) *Engine {
 	if threads <= 0 {
 		threads = Threads()
 	}
-	e := &Engine{threads: threads, crew: C.gf_crew_new()}
-	for range threads {
+	e := &Engine{threads: threads, crew: C.gf_crew_new(C.int(threads))}
+	for range max(1, threads-1) {
 		e.workers.Go(func() {
 			runtime.LockOSThread() // one call into C for the engine's whole life
 			C.gf_crew_work(e.crew)
@@ -65,7 +66,7 @@ func NewEngine(threads int) *Engine {
 // by affinity and cgroup quota.
 func Threads() int { return runtime.GOMAXPROCS(0) }
 
-// ThreadCount is the number of threads the engine was started with.
+// ThreadCount is the number of threads the engine keeps busy, the waiting caller's included.
 func (e *Engine) ThreadCount() int { return e.threads }
 
 // Address is the place of the crew in C memory, for the border to Python.
@@ -97,7 +98,7 @@ func (e *Engine) Submit(r Request) (*Ticket, error) {
 const waitMs = 20
 
 // Wait returns when every batch of the ticket is finished, or ctx ends; meanwhile
-// the caller's thread helps. A batch with an index out of range is not an error
+// the caller's thread helps, if the engine has more than one. A batch with an index out of range is not an error
 // of the ticket: its slot is Failed.
 func (t *Ticket) Wait(ctx context.Context) error {
 	for C.gf_wait(t.c, nil, waitMs) == 0 {

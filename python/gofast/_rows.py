@@ -358,7 +358,7 @@ class RowDataset(Dataset[Any]):
         try:
             place = slots.buffer_info()[0]
             if not capsule.submit(
-                _engine.crew(), view.address, address, theirs, theirs, place, labels, 0, cell
+                _engine.crew(), view.address, address, theirs, theirs, place, labels, threads - 1, cell
             ):
                 raise errors.ClosedError("the engine is closed")
             capsule.fill(view.address, address, theirs, n, slots[0], labels)

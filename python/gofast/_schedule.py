@@ -30,6 +30,8 @@ from torch.utils.data.sampler import (
     WeightedRandomSampler,
 )
 
+from ._openmp import alone
+
 if TYPE_CHECKING:
     Indices: TypeAlias = "array[int] | Tensor"
 
@@ -91,7 +93,10 @@ def draw_order(batch_sampler: Iterable[Any]) -> Order | None:
     if type(batch_sampler) is not BatchSampler:
         return None
     draw = _DRAWS.get(type(batch_sampler.sampler))
-    drawn = None if draw is None else draw(batch_sampler.sampler)
+    if draw is None:
+        return None
+    with alone():
+        drawn = draw(batch_sampler.sampler)
     return None if drawn is None else Order(drawn, batch_sampler.batch_size, batch_sampler.drop_last)
 
 
