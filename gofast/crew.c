@@ -55,10 +55,11 @@ static int to_wake(const gf_crew *crew, const gf_ticket *t) {
     return (int)(wanted < crew->sleeping ? wanted : crew->sleeping);
 }
 
-gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, const int64_t *indices, int64_t rows, int64_t batch_rows,
-                     gf_slot *const *slots, uint8_t *labels, int most) {
+gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, const int64_t *indices, const uint8_t *records, int64_t rows,
+                     int64_t batch_rows, gf_slot *const *slots, uint8_t *labels, int most) {
     int64_t batches = (rows + batch_rows - 1) / batch_rows;
-    gf_ticket *t = malloc(sizeof *t + (size_t)batches * sizeof *slots + (size_t)rows * sizeof *indices);
+    size_t record_bytes = (size_t)(rows * view->record_bytes);
+    gf_ticket *t = malloc(sizeof *t + (size_t)batches * sizeof *slots + (size_t)rows * sizeof *indices + record_bytes);
     if (!t) return NULL;
     memset(t, 0, sizeof *t);
     t->crew = crew;
@@ -70,8 +71,12 @@ gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, const int64_t *indices,
     t->indices = (int64_t *)(t->slots + batches);
     memcpy(t->slots, slots, (size_t)batches * sizeof *slots);
     memcpy(t->indices, indices, (size_t)rows * sizeof *indices);
+    if (record_bytes) {
+        t->records = (uint8_t *)(t->indices + rows);
+        memcpy(t->records, records, record_bytes);
+    }
     int64_t row_bytes = view->x_bytes + view->y_bytes;
-    t->job_rows = JOB_BYTES / (row_bytes > 0 ? row_bytes : 1);
+    t->job_rows = view->job_rows ? view->job_rows : JOB_BYTES / (row_bytes > 0 ? row_bytes : 1);
     if (t->job_rows >= batch_rows) t->job_rows -= t->job_rows % batch_rows; // whole batches
     if (t->job_rows < 1) t->job_rows = 1;
     atomic_init(&t->left, rows);
@@ -108,8 +113,14 @@ static void fill_rows(gf_ticket *t, int64_t from, int64_t to) {
         int64_t k = from / t->batch_rows, start = k * t->batch_rows;
         int64_t stop = to < start + t->batch_rows ? to : start + t->batch_rows;
         gf_slot *slot = t->slots[k];
-        int64_t bad = t->view->fill(t->view, t->indices + start, from - start, stop - start,
-                                    slot->managed.dl_tensor.data, t->labels + start * t->view->y_bytes);
+        gf_batch batch = {
+            .indices = t->indices + start,
+            .records = t->records + start * t->view->record_bytes,
+            .x = slot->managed.dl_tensor.data,
+            .y = t->labels + start * t->view->y_bytes,
+            .faults = &slot->faults,
+        };
+        int64_t bad = t->view->fill(t->view, &batch, from - start, stop - start);
         if (bad < 0) gf_slot_filled(slot, stop - from);
         else gf_slot_fail(slot, t->indices[start + bad]);
         from = stop;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "buffer/slot.h"
-#include "internal/kernel/fill/fill.h"
+#include "internal/kernel/view/view.h"
 
 // Work in flight: the rows `indices` of `view`, in batches of batch_rows, one
 // slot each. Two references: the caller's and the crew's.
@@ -26,14 +26,15 @@ typedef struct gf_ticket {
     _Atomic int64_t left;      // rows that are not finished
     _Atomic int refs;
     int64_t *indices;          // behind the slots
+    uint8_t *records;          // behind the indices; NULL for views without
     gf_slot *slots[];
 } gf_ticket;
 
 typedef struct gf_crew gf_crew;
 struct gf_crew {
     // The functions, for code that does not link to them.
-    gf_ticket *(*submit)(gf_crew *, const gf_view *, const int64_t *indices, int64_t rows, int64_t batch_rows,
-                         gf_slot *const *slots, uint8_t *labels, int most);
+    gf_ticket *(*submit)(gf_crew *, const gf_view *, const int64_t *indices, const uint8_t *records, int64_t rows,
+                         int64_t batch_rows, gf_slot *const *slots, uint8_t *labels, int most);
     int (*wait)(gf_ticket *, const gf_slot *, int64_t milliseconds);
     void (*cancel)(gf_ticket *);
     void (*release)(gf_ticket *);
@@ -58,10 +59,10 @@ void gf_crew_work(gf_crew *);
 
 void gf_crew_stop(gf_crew *);
 
-// Takes the work; NULL when the crew is stopping or memory is short. most limits
+// Takes the work; indices and records are copied. NULL when the crew is stopping or memory is short. most limits
 // the threads (0: all). The caller releases the ticket.
-gf_ticket *gf_submit(gf_crew *, const gf_view *, const int64_t *indices, int64_t rows, int64_t batch_rows,
-                     gf_slot *const *slots, uint8_t *labels, int most);
+gf_ticket *gf_submit(gf_crew *, const gf_view *, const int64_t *indices, const uint8_t *records, int64_t rows,
+                     int64_t batch_rows, gf_slot *const *slots, uint8_t *labels, int most);
 
 // Helps with the ticket's rows if there is more than one processor, then waits at most so long until slot (NULL: every
 // slot) is no longer pending. 1 when it is not.

@@ -37,6 +37,7 @@ type Engine struct {
 type Request struct {
 	View      fill.View
 	Indices   []int64 // copied
+	Records   []byte  // copied; View.RecordBytes() for each index: what was drawn for it
 	BatchRows int
 	Slots     []buffer.Slot // copied; acquired, one per batch
 	Labels    uintptr       // rows x View.LabelBytes(); the caller's memory
@@ -78,6 +79,9 @@ func (e *Engine) Submit(r Request) (*Ticket, error) {
 	if r.BatchRows <= 0 || len(r.Slots) != (n+r.BatchRows-1)/r.BatchRows {
 		return nil, errs.New(errs.ErrConfig, "submit", fmt.Sprintf("%d rows in batches of %d do not fit %d slots", n, r.BatchRows, len(r.Slots)))
 	}
+	if int64(len(r.Records)) != int64(n)*r.View.RecordBytes() {
+		return nil, errs.New(errs.ErrConfig, "submit", fmt.Sprintf("%d bytes of records for %d indices", len(r.Records), n))
+	}
 	if r.Labels == 0 && r.View.LabelBytes() > 0 && n > 0 {
 		return nil, errs.New(errs.ErrConfig, "submit", "no memory for the labels")
 	}
@@ -86,7 +90,7 @@ func (e *Engine) Submit(r Request) (*Ticket, error) {
 		slots[i] = slot.Address()
 	}
 	c := C.gf_submit(e.crew, (*C.gf_view)(C.as_pointer(C.uintptr_t(r.View.Address()))), (*C.int64_t)(unsafe.SliceData(r.Indices)),
-		C.int64_t(n), C.int64_t(r.BatchRows), (**C.gf_slot)(unsafe.Pointer(unsafe.SliceData(slots))),
+		(*C.uint8_t)(unsafe.SliceData(r.Records)), C.int64_t(n), C.int64_t(r.BatchRows), (**C.gf_slot)(unsafe.Pointer(unsafe.SliceData(slots))),
 		(*C.uint8_t)(C.as_pointer(C.uintptr_t(r.Labels))), C.int(r.Threads))
 	if c == nil {
 		return nil, errs.New(errs.ErrClosed, "submit", "the engine is closed")

@@ -15,6 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../internal/kernel/fault/fault.h"
+
 // DLPack 0.x, as torch and numpy read it (https://github.com/dmlc/dlpack).
 typedef struct {
     int32_t type, id;
@@ -50,6 +52,7 @@ typedef struct gf_slot {
     _Atomic int32_t status;     // GF_SLOT_...
     _Atomic int64_t rows_left;  // of the batch being filled
     int64_t bad_index;          // the index that made it fail
+    gf_fault_list faults;       // of single samples: they make it fail once all are made
     int32_t pid;                // the process whose tensor owns it
 } gf_slot;
 
@@ -146,6 +149,7 @@ static inline gf_slot *gf_slot_single(int64_t bytes) {
 static inline void gf_slot_release(gf_slot *slot) {
     gf_ring *ring = slot->ring;
     int32_t i = (int32_t)(slot - ring->slots);
+    gf_fault_clear(&slot->faults);
     if (i < atomic_load_explicit(&ring->low, memory_order_relaxed)) atomic_store_explicit(&ring->low, i, memory_order_relaxed);
     atomic_fetch_sub_explicit(slot->refs, 1, memory_order_release);
     gf_ring_drop(ring);
@@ -179,7 +183,8 @@ static inline void gf_slot_describe(gf_slot *slot, int64_t rows, int32_t ndim, c
 static inline void gf_slot_filled(gf_slot *slot, int64_t rows) {
     if (atomic_fetch_sub_explicit(&slot->rows_left, rows, memory_order_acq_rel) != rows) return;
     int32_t pending = GF_SLOT_PENDING;
-    atomic_compare_exchange_strong_explicit(&slot->status, &pending, GF_SLOT_READY, memory_order_release, memory_order_relaxed);
+    int32_t end = atomic_load_explicit(&slot->faults.first, memory_order_acquire) ? GF_SLOT_FAILED : GF_SLOT_READY;
+    atomic_compare_exchange_strong_explicit(&slot->status, &pending, end, memory_order_release, memory_order_relaxed);
 }
 
 static inline void gf_slot_fail(gf_slot *slot, int64_t bad_index) {

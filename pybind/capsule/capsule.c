@@ -8,7 +8,6 @@
 
 #include "../../gofast/buffer/slot.h"
 #include "../../gofast/crew.h"
-#include "../../gofast/internal/kernel/fill/fill.h"
 
 // Reads count integers; false with an exception set when one is not.
 static int integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out) {
@@ -109,46 +108,52 @@ static PyObject *reserve(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 // Below this much output the fill is shorter than two hand-overs of the lock.
 static const int64_t RELEASE_LOCK_BYTES = 64 << 10;
 
-// fill(view, indices, from, to, slot, labels): makes rows from..to-1 of the batch
+// fill(view, indices, records, from, to, slot, labels): makes rows from..to-1 of the batch
 // on this thread. Returns -1, or the position of the first index that is out of
 // range; the slot is Failed then, and Ready once all its rows are made.
 static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[6];
-    if (!integers(args, n, 6, a)) return NULL;
+    long long a[7];
+    if (!integers(args, n, 7, a)) return NULL;
     const gf_view *view = POINTER(const gf_view, a[0]);
-    const int64_t *indices = POINTER(const int64_t, a[1]);
-    int64_t from = a[2], to = a[3];
-    gf_slot *slot = POINTER(gf_slot, a[4]);
-    uint8_t *x = slot->managed.dl_tensor.data, *y = POINTER(uint8_t, a[5]);
+    int64_t from = a[3], to = a[4];
+    gf_slot *slot = POINTER(gf_slot, a[5]);
+    gf_batch batch = {
+        .indices = POINTER(const int64_t, a[1]),
+        .records = POINTER(const uint8_t, a[2]),
+        .x = slot->managed.dl_tensor.data,
+        .y = POINTER(uint8_t, a[6]),
+        .faults = &slot->faults,
+    };
     int64_t bad;
-    if ((to - from) * view->x_bytes < RELEASE_LOCK_BYTES) {
-        bad = view->fill(view, indices, from, to, x, y);
+    if (!view->job_rows && (to - from) * view->x_bytes < RELEASE_LOCK_BYTES) {
+        bad = view->fill(view, &batch, from, to);
     } else {
         PyThreadState *state = PyEval_SaveThread();
-        bad = view->fill(view, indices, from, to, x, y);
+        bad = view->fill(view, &batch, from, to);
         PyEval_RestoreThread(state);
     }
     if (bad < 0) gf_slot_filled(slot, to - from);
-    else gf_slot_fail(slot, indices[bad]);
+    else gf_slot_fail(slot, batch.indices[bad]);
     return PyLong_FromLongLong(bad);
 }
 
-// submit(crew, view, indices, rows, batch_rows, slots, labels, threads, cell):
+// submit(crew, view, indices, records, rows, batch_rows, slots, labels, threads, cell):
 // starts the work of a ticket, whose address it leaves in the cell: a signal may
 // raise in Python as soon as this returns. False when the engine is closed.
 static PyObject *submit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[9];
-    if (!integers(args, n, 9, a)) return NULL;
-    if (a[3] < 0 || a[4] < 1) {
+    long long a[10];
+    if (!integers(args, n, 10, a)) return NULL;
+    if (a[4] < 0 || a[5] < 1) {
         PyErr_SetString(PyExc_ValueError, "no rows");
         return NULL;
     }
     gf_crew *crew = POINTER(gf_crew, a[0]);
-    gf_ticket *ticket = crew->submit(crew, POINTER(const gf_view, a[1]), POINTER(const int64_t, a[2]), a[3], a[4],
-                                     POINTER(gf_slot *const, a[5]), POINTER(uint8_t, a[6]), (int)a[7]);
-    *POINTER(uint64_t, a[8]) = (uintptr_t)ticket;
+    gf_ticket *ticket = crew->submit(crew, POINTER(const gf_view, a[1]), POINTER(const int64_t, a[2]),
+                                     POINTER(const uint8_t, a[3]), a[4], a[5], POINTER(gf_slot *const, a[6]),
+                                     POINTER(uint8_t, a[7]), (int)a[8]);
+    *POINTER(uint64_t, a[9]) = (uintptr_t)ticket;
     return PyBool_FromLong(ticket != NULL);
 }
 

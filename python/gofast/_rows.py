@@ -335,7 +335,7 @@ class RowDataset(Dataset[Any]):
             if here.threads > 1 and n * view.row_bytes > _PARALLEL_BYTES:
                 self._fill_together(view, address, n, slots, label_address, here.threads)
             else:
-                capsule.fill(view.address, address, 0, n, slot, label_address)
+                capsule.fill(view.address, address, 0, 0, n, slot, label_address)
             made = capsule.take(place)
             if made is False:
                 raise row_index_error(capsule.bad_index(slot), len(view))
@@ -358,10 +358,10 @@ class RowDataset(Dataset[Any]):
         try:
             place = slots.buffer_info()[0]
             if not capsule.submit(
-                _engine.crew(), view.address, address, theirs, theirs, place, labels, threads - 1, cell
+                _engine.crew(), view.address, address, 0, theirs, theirs, place, labels, threads - 1, cell
             ):
                 raise errors.ClosedError("the engine is closed")
-            capsule.fill(view.address, address, theirs, n, slots[0], labels)
+            capsule.fill(view.address, address, 0, theirs, n, slots[0], labels)
             while not capsule.wait(cell, 0, 100):
                 pass
         finally:  # gives the ticket up; after Ctrl-C the labels' memory may go now

@@ -116,6 +116,7 @@ class Stream:
                 self._crew,
                 view.address,
                 address,
+                0,
                 rows,
                 batch_size,
                 ticket._at,

@@ -72,7 +72,7 @@ class Slots:
         if self.capsule.reserve(self.view.address, self.ring, 4, 4, at) == 1:
             labels = self.view.new_labels(4)
             assert labels is not None
-            self.capsule.fill(self.view.address, rows.buffer_info()[0], 0, 4, place[0], labels.data_ptr())
+            self.capsule.fill(self.view.address, rows.buffer_info()[0], 0, 0, 4, place[0], labels.data_ptr())
         return place
 
     def free(self) -> int:

@@ -15,23 +15,6 @@ static void prefetch(const uint8_t *row, int64_t bytes) {
     __builtin_prefetch(row + end - 1, 0, 3); // rows are not aligned
 }
 
-// Turns an index into a position in the parts, or -1.
-static inline int64_t position(const gf_view *view, int64_t index) {
-    if (index < 0) index += view->length;
-    if (index < 0 || index >= view->length) return -1;
-    return view->map ? view->map[index] : index;
-}
-
-static inline const gf_part *part_of(const gf_view *view, int64_t at) {
-    int32_t lo = 0, hi = view->n_parts - 1;
-    while (lo < hi) {
-        int32_t mid = (lo + hi + 1) / 2;
-        if (view->parts[mid].start <= at) lo = mid;
-        else hi = mid - 1;
-    }
-    return &view->parts[lo];
-}
-
 static void put_label(const gf_program *p, int64_t row, uint8_t *y) {
     const uint8_t *src = p->labels + row * p->label_columns * 8;
     int64_t v = 0;
@@ -72,20 +55,21 @@ static void put_label(const gf_program *p, int64_t row, uint8_t *y) {
     }
 }
 
-int64_t gf_fill(const gf_view *view, const int64_t *indices, int64_t from, int64_t to, uint8_t *x, uint8_t *y) {
-    x += from * view->x_bytes;
-    y += from * view->y_bytes;
+int64_t gf_fill(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
+    const int64_t *indices = batch->indices;
+    uint8_t *x = batch->x + from * view->x_bytes, *y = batch->y + from * view->y_bytes;
     for (int64_t i = from; i < to; i++, x += view->x_bytes, y += view->y_bytes) {
-        int64_t at = position(view, indices[i]);
+        int64_t at = gf_view_position(view, indices[i]);
         if (at < 0) return i;
         if (i + PREFETCH_ROWS < to) {
-            int64_t ahead = position(view, indices[i + PREFETCH_ROWS]);
+            int64_t ahead = gf_view_position(view, indices[i + PREFETCH_ROWS]);
             if (ahead >= 0) {
-                const gf_part *part = part_of(view, ahead);
-                prefetch(part->program->features + (ahead - part->start) * part->program->row_bytes, part->program->row_bytes);
+                const gf_part *part = gf_view_part(view, ahead);
+                const gf_program *p = part->program;
+                prefetch(p->features + (ahead - part->start) * p->row_bytes, p->row_bytes);
             }
         }
-        const gf_part *part = part_of(view, at);
+        const gf_part *part = gf_view_part(view, at);
         const gf_program *p = part->program;
         int64_t row = at - part->start;
         p->row(p, p->features + row * p->row_bytes, x);

@@ -9,7 +9,8 @@ package fill
 #include "fill.h"
 
 static int64_t call_fill(const gf_view *v, const int64_t *i, int64_t from, int64_t to, uint8_t *x, uint8_t *y) {
-	return v->fill(v, i, from, to, x, y);
+	gf_batch batch = {i, NULL, x, y, NULL};
+	return v->fill(v, &batch, from, to);
 }
 static void run_row(const gf_program *p, const void *src, void *dst) { p->row(p, src, dst); }
 static gf_part *part_at(gf_view *view, int i) { return &view->parts[i]; }
@@ -236,7 +237,7 @@ func NewView(parts []Part, length int64, indexMap uintptr, out Out, shape []int)
 	}
 	v.n_parts = C.int32_t(len(parts))
 	for i, part := range parts {
-		*C.part_at(v, C.int(i)) = C.gf_part{program: part.Program.c, start: C.int64_t(part.Start)}
+		*C.part_at(v, C.int(i)) = C.gf_part{program: unsafe.Pointer(part.Program.c), start: C.int64_t(part.Start)}
 	}
 	setFill(View{v})
 	return View{v}
@@ -260,6 +261,9 @@ func (v View) RowBytes() int64 { return int64(v.c.x_bytes) }
 // LabelBytes is the size of one output label.
 func (v View) LabelBytes() int64 { return int64(v.c.y_bytes) }
 
+// RecordBytes is the size of what is drawn for one sample.
+func (v View) RecordBytes() int64 { return int64(v.c.record_bytes) }
+
 // Fill makes rows from..to-1 of a batch; x and y are the addresses of its row 0.
 // It returns -1, or the position of the first index that is out of range.
 func (v View) Fill(indices []int64, from, to int, x, y uintptr) int64 {
@@ -272,7 +276,7 @@ func (v View) parts() []Part {
 	parts := make([]Part, v.c.n_parts)
 	for i := range parts {
 		part := C.part_at(v.c, C.int(i))
-		parts[i] = Part{Program{part.program}, int64(part.start)}
+		parts[i] = Part{Program{(*C.gf_program)(part.program)}, int64(part.start)}
 	}
 	return parts
 }

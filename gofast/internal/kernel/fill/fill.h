@@ -1,10 +1,11 @@
-// How one batch row is made from one stored row, and how a list of row indexes
-// becomes a batch. Plain C structures in C memory: Go builds them, worker
+// How one batch row is made from one stored row of a table. Plain C structures in C memory: Go builds them, worker
 // threads and forked processes only read them.
 #ifndef GOFAST_FILL_H
 #define GOFAST_FILL_H
 
 #include <stdint.h>
+
+#include "../view/view.h"
 
 // Storage types, in the order of decode.Type.
 enum { GF_UINT8 = 1, GF_INT16, GF_INT32, GF_INT64, GF_FLOAT32, GF_FLOAT64 };
@@ -42,35 +43,10 @@ typedef struct gf_program {
     gf_row_fn row;      // chosen by gf_program_prepare
 } gf_program;
 
-// A run of consecutive positions that belong to one program.
-typedef struct {
-    const gf_program *program;
-    int64_t start; // position of the program's row 0
-} gf_part;
-
-typedef struct gf_view gf_view;
-
-// Makes rows from..to-1 of a batch. x and y point at row 0 of the batch. Returns
-// -1, or the position in indices of the first index that is out of range.
-typedef int64_t (*gf_fill_fn)(const gf_view *, const int64_t *indices, int64_t from, int64_t to, uint8_t *x, uint8_t *y);
-
-// What a list of indexes points into: parts laid end to end, optionally seen
-// through a map (torch's Subset). Negative indexes count from the end.
-struct gf_view {
-    int64_t length;     // valid indexes are -length..length-1
-    const int64_t *map; // length positions in the parts, or NULL
-    int64_t x_bytes, y_bytes;
-    int32_t dtype_code, dtype_bits; // DLPack's description of an output value
-    int32_t ndim;       // of one sample
-    int64_t shape[8];
-    gf_fill_fn fill;    // so that users of this header need not link to it
-    int32_t n_parts;
-    gf_part parts[];    // ascending start
-};
-
 // Chooses program->row. variant: 0 best for this CPU, 1 portable; for tests.
 void gf_program_prepare(gf_program *program, int variant);
 
-int64_t gf_fill(const gf_view *, const int64_t *indices, int64_t from, int64_t to, uint8_t *x, uint8_t *y);
+// A gf_fill_fn for views whose parts are gf_programs.
+int64_t gf_fill(const gf_view *, const gf_batch *, int64_t from, int64_t to);
 
 #endif

@@ -5,7 +5,7 @@ package fill
 /*
 #include "fill.h"
 
-extern int64_t gofastFillGeneric(gf_view *, int64_t *, int64_t, int64_t, uint8_t *, uint8_t *);
+extern int64_t gofastFillGeneric(gf_view *, gf_batch *, int64_t, int64_t);
 static inline void set_generic(gf_view *view) { view->fill = (gf_fill_fn)gofastFillGeneric; }
 */
 import "C"
@@ -25,9 +25,9 @@ func forget(address uintptr)              { specs.Delete(address) }
 func setFill(v View) { C.set_generic(v.c) }
 
 //export gofastFillGeneric
-func gofastFillGeneric(view *C.gf_view, indices *C.int64_t, from, to C.int64_t, x, y *C.uint8_t) C.int64_t {
-	positions := unsafe.Slice((*int64)(indices), int(to))
-	return C.int64_t(View{view}.fillGeneric(positions, int(from), int(to), uintptr(unsafe.Pointer(x)), uintptr(unsafe.Pointer(y)),
+func gofastFillGeneric(view *C.gf_view, batch *C.gf_batch, from, to C.int64_t) C.int64_t {
+	positions := unsafe.Slice((*int64)(batch.indices), int(to))
+	return C.int64_t(View{view}.fillGeneric(positions, int(from), int(to), uintptr(unsafe.Pointer(batch.x)), uintptr(unsafe.Pointer(batch.y)),
 		func(p Program) *Spec {
 			found, _ := specs.Load(p.Address())
 			spec := found.(Spec)
