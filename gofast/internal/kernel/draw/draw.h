@@ -31,7 +31,7 @@ enum { GF_JITTER_BRIGHTNESS, GF_JITTER_CONTRAST, GF_JITTER_SATURATION, GF_JITTER
 typedef struct {
     int32_t kind;
     int32_t record;         // its first word in a record
-    int32_t version;        // 1: torchvision.transforms, 2: torchvision.transforms.v2
+    int32_t version;        // random_crop, random_apply: 1 torchvision.transforms, 2 torchvision.transforms.v2
     int32_t inner;          // random_apply: so many of the steps behind it are its own, nested ones counted
     int32_t size[2];        // height, width; resize: {short side, 0}, or {0, 0} where only max_size is given
     int32_t max_size;       // resize: longest side, 0 without
@@ -104,7 +104,7 @@ int32_t gf_draw_stateless(const gf_draw_step *steps, int32_t n_steps, uint64_t s
 // Writes the state image that torch.manual_seed(seed) leaves; worker w of a DataLoader has base_seed + w.
 void gf_draw_seed(uint8_t *state, uint64_t seed);
 
-// Which flags torch's own draw tells: value is torch.empty(1).uniform_(0.08, 1.0, generator=torch.Generator().manual_seed(0)).
+// Which flags torch's own draw tells: value is torch.empty(1).uniform_(0.08, 1.0, generator=torch.Generator().manual_seed(1)).item().
 // Returns GF_DRAW_FUSED, 0, or -1 where it is neither: then this torch is not the one that is imitated here.
 int32_t gf_draw_is_fused(float value);
 
