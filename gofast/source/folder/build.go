@@ -1,0 +1,169 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
+)
+
+// Schema describes an index and says where its arrays lie.
+type Schema struct {
+	Count        int64  `json:"count"`
+	Classes      []Name `json:"classes"`       // sorted; none in kinds without classes
+	EmptyClasses []Name `json:"empty_classes"` // those without a sample
+	Root         Name   `json:"root"`          // stands before every path
+	// Unreadable are the directories that were passed over, at most 100 of them.
+	Unreadable []Name `json:"unreadable"`
+	Reused     bool   `json:"reused"` // the index file was there and is valid
+
+	Size                int64 `json:"size"`
+	PathOffsetsOffset   int64 `json:"path_offsets_offset"`   // uint64[count + 1], offsets in the paths
+	SampleClassesOffset int64 `json:"sample_classes_offset"` // int32[count]
+	PathsOffset         int64 `json:"paths_offset"`          // strings that end with a zero
+	PathsSize           int64 `json:"paths_size"`
+}
+
+const mostUnreadable = 100
+
+// Schema describes the index.
+func (x *Index) Schema() Schema {
+	h := &x.header
+	s := Schema{
+		Count: h.Count, Classes: []Name{}, EmptyClasses: []Name{}, Unreadable: []Name{}, Root: Name(x.Root()), Size: h.Size,
+		PathOffsetsOffset: h.PathOffsets.At, SampleClassesOffset: h.SampleClasses.At, PathsOffset: h.Paths.At, PathsSize: h.Paths.Bytes,
+	}
+	for i, class := range x.classes {
+		s.Classes = append(s.Classes, Name(class))
+		if x.Samples(i) == 0 {
+			s.EmptyClasses = append(s.EmptyClasses, Name(class))
+		}
+	}
+	for i := 0; i < int(h.PlaceCount) && len(s.Unreadable) < mostUnreadable; i++ {
+		if record, path := x.place(i); record.Kind == unreadable {
+			s.Unreadable = append(s.Unreadable, Name(path))
+		}
+	}
+	return s
+}
+
+// Build gives the descriptor of an index, which the caller owns and can map. With
+// a path it is that file's: the one that is there, if nothing changed, or a new
+// one in its place; of several processes one scans and the others wait. With no
+// path it is that of sealed memory.
+//
+// A folder that has no class, or classes without a sample, is no error here.
+func Build(ctx context.Context, options Options, path string) (fd int, schema Schema, err error) {
+	defer pool.Recover(&err, op, path)
+	if err := options.check(); err != nil {
+		return -1, Schema{}, err
+	}
+	if path == "" {
+		return inMemory(ctx, &options)
+	}
+	if options.Kind == List {
+		return -1, Schema{}, fail(errs.ErrConfig, path, "a list of paths has no index file")
+	}
+	since := options.now().UnixNano()
+	fd, schema, err = reuse(ctx, &options, path, 1<<63-1)
+	if err == nil || errors.Is(err, errs.ErrCanceled) {
+		return fd, schema, err
+	}
+	file, err := atomicfile.Begin(ctx, op, path)
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	defer file.Release()
+	fd, schema, err = reuse(ctx, &options, path, since) // built while we waited
+	if err == nil || errors.Is(err, errs.ErrCanceled) {
+		return fd, schema, err
+	}
+	data, err := encoded(ctx, &options)
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	if err := write(file.Part, data); err != nil {
+		return -1, Schema{}, fail(errs.ErrRead, path, "cannot write the index: is the disk full?").Because(err)
+	}
+	// Opened under its first name, which only the holder of the lock may replace.
+	own, err := openFile(file.Part.Name())
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	defer own.Close()
+	if err := file.Commit(); err != nil {
+		return -1, Schema{}, err
+	}
+	return describe(ctx, &options, data, own)
+}
+
+// reuse takes the file that is there.
+func reuse(ctx context.Context, options *Options, path string, since int64) (int, Schema, error) {
+	file, err := openFile(path)
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	defer file.Close()
+	x, err := load(ctx, file, options, since)
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	defer x.Close()
+	schema := x.Schema()
+	schema.Reused = true
+	fd, err := keep(file)
+	return fd, schema, err
+}
+
+func inMemory(ctx context.Context, options *Options) (int, Schema, error) {
+	data, err := encoded(ctx, options)
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	memory, err := unix.MemfdCreate("gofast-index", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return -1, Schema{}, fail(errs.ErrLimit, string(options.Root), "cannot create shared memory").Because(err)
+	}
+	file := os.NewFile(uintptr(memory), "gofast-index")
+	defer file.Close()
+	if err := write(file, data); err != nil {
+		return -1, Schema{}, fail(errs.ErrLimit, string(options.Root), "cannot fill %d bytes of shared memory", len(data)).Because(err)
+	}
+	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
+	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+		return -1, Schema{}, fail(errs.ErrRead, string(options.Root), "cannot seal shared memory").Because(err)
+	}
+	return describe(ctx, options, data, file)
+}
+
+func write(file *os.File, data []byte) error {
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := file.WriteAt(data, 0)
+	return err
+}
+
+// describe is the result for an index that was just written.
+func describe(ctx context.Context, options *Options, data []byte, file *os.File) (int, Schema, error) {
+	x, err := parse(ctx, data, file.Name(), options.Threads)
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	fd, err := keep(file)
+	return fd, x.Schema(), err
+}
+
+// keep is a second descriptor, of which Go knows nothing.
+func keep(file *os.File) (int, error) {
+	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return -1, fail(errs.ErrRead, file.Name(), "cannot duplicate the descriptor").Because(err)
+	}
+	return fd, nil
+}

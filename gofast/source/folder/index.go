@@ -1,0 +1,205 @@
+package folder
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
+)
+
+// Index is the list of samples that a scan found. It is safe for concurrent use
+// until Close.
+type Index struct {
+	header  header
+	data    []byte
+	mapped  bool
+	classes []string
+}
+
+// Scan reads the folders and keeps the index in memory of its own.
+func Scan(ctx context.Context, options Options) (index *Index, err error) {
+	defer pool.Recover(&err, op, string(options.Root))
+	if err := options.check(); err != nil {
+		return nil, err
+	}
+	data, err := encoded(ctx, &options)
+	if err != nil {
+		return nil, err
+	}
+	return parse(ctx, data, "", options.Threads)
+}
+
+func encoded(ctx context.Context, options *Options) ([]byte, error) {
+	t, err := scan(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	data, err := t.encode(ctx)
+	return data, canceled(err, string(options.Root))
+}
+
+// Count is the number of samples.
+func (x *Index) Count() int { return int(x.header.Count) }
+
+// Classes are the names of the classes, sorted; none where there are none.
+func (x *Index) Classes() []string { return x.classes }
+
+// Samples is the number of samples of a class.
+func (x *Index) Samples(class int) int {
+	return int(native.Uint64(x.view(x.header.ClassSamples)[8*class:]))
+}
+
+// Root is what stands before every path: empty, or ending with a slash.
+func (x *Index) Root() string { return string(bytes.TrimSuffix(x.view(x.header.Root), []byte{0})) }
+
+// Path is the path of sample i behind Root.
+func (x *Index) Path(i int) string {
+	from, to := x.offset(i), x.offset(i+1)
+	return string(x.view(x.header.Paths)[from : to-1])
+}
+
+// Class is the class or label of sample i, or Unlabelled.
+func (x *Index) Class(i int) int32 {
+	return int32(native.Uint32(x.view(x.header.SampleClasses)[4*i:]))
+}
+
+// Close unmaps the memory.
+func (x *Index) Close() error {
+	data := x.data
+	x.data = nil
+	if data == nil || !x.mapped {
+		return nil
+	}
+	return unix.Munmap(data)
+}
+
+func (x *Index) view(s section) []byte { return x.data[s.At:s.end()] }
+
+func (x *Index) offset(i int) uint64 { return native.Uint64(x.view(x.header.PathOffsets)[8*i:]) }
+
+// place is a path that the index depends on.
+func (x *Index) place(i int) (record placeRecord, path string) {
+	_, _ = binary.Decode(x.view(x.header.Places)[int64(i)*recordBytes:], native, &record) // long enough, as parse has checked
+	paths := x.view(x.header.PlacePaths)[record.Path:]
+	return record, string(paths[:bytes.IndexByte(paths, 0)])
+}
+
+// parse checks an index: its checksums, and every number that memory is
+// addressed with, for a checksum keeps out damage, not a file that was made to
+// deceive. Any failure is ErrDamaged, or ErrCanceled.
+func parse(ctx context.Context, data []byte, path string, threads int) (*Index, error) {
+	bad := func(what string) (*Index, error) {
+		return nil, fail(errs.ErrDamaged, path, "not a complete index of this version of gofast (%s): delete it, or let it be built again", what)
+	}
+	x := &Index{data: data}
+	h := &x.header
+	if _, err := binary.Decode(data, native, h); err != nil {
+		return bad("too short")
+	}
+	if string(h.Magic[:]) != magic || h.Version != Version || h.ByteOrder != byteOrder {
+		return bad("another format, version or byte order")
+	}
+	if sha256.Sum256(data[:summedBytes]) != h.Sum || h.Size != int64(len(data)) {
+		return bad("the header is damaged")
+	}
+	if !h.consistent() {
+		return bad("the header contradicts itself")
+	}
+	switch sum, err := bodySum(ctx, threads, data); {
+	case ctx.Err() != nil:
+		return nil, canceled(ctx.Err(), path)
+	case err != nil:
+		return nil, err
+	case sum.IEEE != h.BodyIEEE || sum.Castagnoli != h.BodyCastagnoli:
+		return bad("the checksum differs")
+	}
+	if !x.stringsEnd() {
+		return bad("a path has no end")
+	}
+	const together = 1 << 16
+	err := pool.Each(ctx, threads, (x.Count()+together-1)/together, func(_ context.Context, job int) error {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		if !x.pathsEnd(job*together, min((job+1)*together, x.Count())) {
+			_, err := bad("a path has no end")
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, canceled(err, path)
+	}
+	return x, nil
+}
+
+// consistent says that the sections lie in the file, one after the other, and
+// have the lengths that the counts ask for.
+func (h *header) consistent() bool {
+	at := headerBytes
+	for _, block := range headerBlocks {
+		s := block(h)
+		if s.At != at || s.Bytes < 0 || s.Bytes > h.Size-at {
+			return false
+		}
+		at = (s.end() + 7) &^ 7
+	}
+	if at != h.Size {
+		return false
+	}
+	is := func(s section, count, each int64) bool {
+		n, ok := limits.Mul(count, each)
+		return ok && n == s.Bytes
+	}
+	return h.Count >= 0 && h.Count < 1<<60 && is(h.PathOffsets, h.Count+1, 8) && is(h.SampleClasses, h.Count, 4) &&
+		is(h.ClassSamples, h.ClassCount, 8) && is(h.Places, h.PlaceCount, recordBytes)
+}
+
+// stringsEnd checks the strings that are few, and makes the class names.
+func (x *Index) stringsEnd() bool {
+	root := x.view(x.header.Root)
+	if bytes.IndexByte(root, 0) != len(root)-1 {
+		return false
+	}
+	rest := x.view(x.header.ClassNames)
+	for range x.header.ClassCount {
+		end := bytes.IndexByte(rest, 0)
+		if end < 0 {
+			return false
+		}
+		x.classes = append(x.classes, string(rest[:end]))
+		rest = rest[end+1:]
+	}
+	paths := x.view(x.header.PlacePaths)
+	if len(rest) > 0 || len(paths) > 0 && paths[len(paths)-1] != 0 {
+		return false
+	}
+	for i := range x.header.PlaceCount {
+		if native.Uint64(x.view(x.header.Places)[i*recordBytes:]) >= uint64(len(paths)) {
+			return false
+		}
+	}
+	return true
+}
+
+// pathsEnd checks samples from:to.
+func (x *Index) pathsEnd(from, to int) bool {
+	paths := x.view(x.header.Paths)
+	last := x.offset(from)
+	if from == 0 && last != 0 {
+		return false
+	}
+	for i := from; i < to; i++ {
+		next := x.offset(i + 1)
+		if next <= last || next > uint64(len(paths)) || paths[next-1] != 0 {
+			return false
+		}
+		last = next
+	}
+	return to < x.Count() || last == uint64(len(paths))
+}

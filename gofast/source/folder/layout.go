@@ -1,0 +1,187 @@
+package folder
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/gofast-org/gofast/gofast/internal/crc"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
+)
+
+// Version is the version of the index's layout.
+const Version = 1
+
+const (
+	magic     = "gofastIX"
+	byteOrder = 0x01020304
+)
+
+// section is gf_section.
+type section struct{ At, Bytes int64 }
+
+func (s section) end() int64 { return s.At + s.Bytes }
+
+// header is gf_index_header.
+type header struct {
+	Magic                         [8]byte
+	Version, ByteOrder            uint32
+	Size                          int64
+	Count, ClassCount, PlaceCount int64
+	ScanNs                        int64
+	Root, ClassNames              section
+	ClassSamples                  section
+	PathOffsets, SampleClasses    section
+	Places, PlacePaths            section
+	Paths                         section
+	OptionsSum                    [sha256.Size]byte
+	BodyIEEE, BodyCastagnoli      uint32
+	Sum                           [sha256.Size]byte
+}
+
+// placeRecord is gf_index_place.
+type placeRecord struct {
+	Path uint64
+	Kind place
+	identity
+}
+
+var (
+	native       = binary.NativeEndian
+	headerBytes  = int64(binary.Size(header{}))
+	summedBytes  = headerBytes - sha256.Size
+	recordBytes  = int64(binary.Size(placeRecord{}))
+	headerBlocks = []func(*header) *section{ // in the order of the file
+		func(h *header) *section { return &h.Root },
+		func(h *header) *section { return &h.ClassNames },
+		func(h *header) *section { return &h.ClassSamples },
+		func(h *header) *section { return &h.PathOffsets },
+		func(h *header) *section { return &h.SampleClasses },
+		func(h *header) *section { return &h.Places },
+		func(h *header) *section { return &h.PlacePaths },
+		func(h *header) *section { return &h.Paths },
+	}
+)
+
+// header says where everything will lie.
+func (t *tree) header() header {
+	h := header{
+		Version: Version, ByteOrder: byteOrder, ScanNs: t.scanNs,
+		Count: t.count, ClassCount: int64(len(t.classes)), PlaceCount: int64(len(t.places)),
+	}
+	copy(h.Magic[:], magic)
+	h.Root.Bytes = int64(len(t.options.prefix())) + 1
+	for _, class := range t.classes {
+		h.ClassNames.Bytes += int64(len(class)) + 1
+	}
+	h.ClassSamples.Bytes = h.ClassCount * 8
+	h.PathOffsets.Bytes = (h.Count + 1) * 8
+	h.SampleClasses.Bytes = h.Count * 4
+	h.Places.Bytes = h.PlaceCount * recordBytes
+	h.PlacePaths.Bytes = t.placeBytes
+	h.Paths.Bytes = t.pathBytes
+	at := headerBytes
+	for _, block := range headerBlocks {
+		s := block(&h)
+		s.At = at
+		at = (s.end() + 7) &^ 7
+	}
+	h.Size = at
+	return h
+}
+
+func (t *tree) size() int64 {
+	h := t.header()
+	return h.Size
+}
+
+// encode is the whole index.
+func (t *tree) encode(ctx context.Context) ([]byte, error) {
+	h := t.header()
+	var err error
+	if h.OptionsSum, err = t.options.sum(); err != nil {
+		return nil, err
+	}
+	data := make([]byte, h.Size)
+	view := func(s section) []byte { return data[s.At:s.end()] }
+	copy(view(h.Root), t.options.prefix())
+	names := view(h.ClassNames)
+	for i, class := range t.classes {
+		names = names[copy(names, class)+1:]
+		native.PutUint64(view(h.ClassSamples)[8*i:], uint64(t.samples[i]))
+	}
+	at := 0
+	for i, d := range t.places {
+		if _, err := binary.Encode(view(h.Places)[int64(i)*recordBytes:], native, placeRecord{uint64(at), d.place, d.identity}); err != nil {
+			return nil, err
+		}
+		at += copy(view(h.PlacePaths)[at:], d.path) + 1
+	}
+	if err := t.encodeSamples(ctx, view(h.PathOffsets), view(h.SampleClasses), view(h.Paths)); err != nil {
+		return nil, err
+	}
+	sum, err := bodySum(ctx, t.options.Threads, data)
+	if err != nil {
+		return nil, err
+	}
+	h.BodyIEEE, h.BodyCastagnoli = sum.IEEE, sum.Castagnoli
+	if _, err := binary.Encode(data, native, &h); err != nil {
+		return nil, err
+	}
+	own := sha256.Sum256(data[:summedBytes])
+	copy(data[summedBytes:headerBytes], own[:])
+	return data, nil
+}
+
+// encodeSamples writes the runs in parallel: where each begins is a sum over
+// those before it.
+func (t *tree) encodeSamples(ctx context.Context, offsets, classes, paths []byte) error {
+	type start struct{ sample, at int }
+	starts := make([]start, len(t.runs)+1)
+	for i, r := range t.runs {
+		next := start{starts[i].sample + len(r.files), starts[i].at + len(r.files)}
+		if r.directory.path != "" {
+			next.at += len(r.files) * (len(r.directory.path) + 1)
+		}
+		for _, name := range r.files {
+			next.at += len(name)
+		}
+		starts[i+1] = next
+	}
+	const together = 64 // runs a job: many folders hold one file each
+	err := pool.Each(ctx, t.options.Threads, (len(t.runs)+together-1)/together, func(_ context.Context, job int) error {
+		for i := job * together; i < min((job+1)*together, len(t.runs)); i++ {
+			r, sample, at := t.runs[i], starts[i].sample, starts[i].at
+			for _, name := range r.files {
+				native.PutUint64(offsets[8*sample:], uint64(at))
+				native.PutUint32(classes[4*sample:], uint32(t.label(r.directory, sample)))
+				if r.directory.path != "" {
+					at += copy(paths[at:], r.directory.path)
+					paths[at] = '/'
+					at++
+				}
+				at += copy(paths[at:], name) + 1
+				sample++
+			}
+		}
+		return nil
+	})
+	native.PutUint64(offsets[8*t.count:], uint64(t.pathBytes))
+	return err
+}
+
+func (t *tree) label(d *directory, sample int) int32 {
+	switch {
+	case d.class >= 0:
+		return t.ids[d.class]
+	case t.options.Labels != nil:
+		return t.options.Labels[sample]
+	default:
+		return Unlabelled
+	}
+}
+
+func bodySum(ctx context.Context, threads int, data []byte) (crc.Pair, error) {
+	body := data[headerBytes:]
+	return crc.Parallel(ctx, threads, int64(len(body)), func(from, to int64) ([]byte, error) { return body[from:to], nil })
+}

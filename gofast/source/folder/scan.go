@@ -1,0 +1,348 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
+)
+
+// place says what a path was that the result depends on.
+type place int64
+
+const (
+	listed      place = iota // a directory whose entries were read
+	unreadable               // a directory that could not be read
+	noDirectory              // a link that leads nowhere, or a class that is not there
+)
+
+// directory is one path that the result depends on.
+type directory struct {
+	parent   *directory
+	path     string // relative to the root; empty for the root
+	class    int    // index of the class, -1 for the root
+	place    place
+	identity identity
+	files    []string // the names that match, sorted
+	children []*directory
+}
+
+// tree is a finished scan.
+type tree struct {
+	options    *Options
+	scanNs     int64        // when it began
+	classes    []string     // sorted
+	ids        []int32      // of the classes
+	samples    []int64      // of each class
+	places     []*directory // all of them
+	runs       []run        // all samples, in order
+	count      int64
+	pathBytes  int64 // of all samples, with their zeros
+	placeBytes int64 // of all places' paths, with their zeros
+}
+
+// run is samples of one directory that follow each other.
+type run struct {
+	directory *directory
+	files     []string
+}
+
+// scanner is a scan at work.
+type scanner struct {
+	options    *Options
+	extensions []string
+	budget     *limits.Budget
+	entries    atomic.Int64
+	buffers    sync.Pool
+}
+
+// What an object costs beside its names, rounded up: for the budget only.
+const (
+	directoryCost = 256
+	nameCost      = 24
+)
+
+// scan reads the directories, level by level: the levels are few, and each has
+// enough directories for all threads.
+func scan(ctx context.Context, options *Options) (*tree, error) {
+	s := &scanner{options: options, budget: limits.NewBudget(options.Limits.WithDefaults().Memory)}
+	s.buffers.New = func() any { b := make([]byte, 64<<10); return &b }
+	for _, e := range options.Extensions {
+		s.extensions = append(s.extensions, string(e))
+	}
+	t := &tree{options: options, scanNs: options.now().UnixNano()}
+	var err error
+	switch {
+	case options.Kind == List:
+		err = s.given(t)
+	case options.Classes != nil:
+		err = s.walk(ctx, t, s.givenClasses(t))
+	default:
+		root := &directory{class: -1}
+		if err = s.walk(ctx, t, []*directory{root}); err == nil && options.Kind == Tree {
+			t.inPathOrder(root)
+		}
+	}
+	if err == nil && options.Kind != List {
+		err = t.inOrder()
+	}
+	if err == nil {
+		err = s.reserve(t.size())
+	}
+	if err != nil {
+		return nil, canceled(err, string(options.Root))
+	}
+	return t, nil
+}
+
+// walk reads the directories of level and everything below them.
+func (s *scanner) walk(ctx context.Context, t *tree, level []*directory) error {
+	for len(level) > 0 {
+		err := pool.Each(ctx, s.options.Threads, len(level), func(ctx context.Context, i int) error {
+			return s.read(ctx, level[i])
+		})
+		if err != nil {
+			return err
+		}
+		t.places = append(t.places, level...)
+		var next []*directory
+		for _, d := range level {
+			if d.path == "" && s.options.Kind == Classes {
+				t.name(d)
+			}
+			for _, child := range d.children {
+				if child.place == noDirectory {
+					t.places = append(t.places, child)
+				} else {
+					next = append(next, child)
+				}
+			}
+		}
+		level = next
+	}
+	return nil
+}
+
+// name makes the root's directories the classes.
+func (t *tree) name(root *directory) {
+	for _, d := range root.children {
+		if d.place != noDirectory {
+			t.classes = append(t.classes, d.path)
+		}
+	}
+	sortNames(t.classes)
+	number := make(map[string]int, len(t.classes))
+	for i, class := range t.classes {
+		number[class] = i
+		t.ids = append(t.ids, int32(i))
+	}
+	for _, d := range root.children {
+		if d.place != noDirectory {
+			d.class = number[d.path]
+		}
+	}
+}
+
+// givenClasses are the directories of Options.Classes.
+func (s *scanner) givenClasses(t *tree) []*directory {
+	number := make(map[string]int32, len(s.options.Classes))
+	for i, class := range s.options.Classes {
+		t.classes = append(t.classes, string(class))
+		number[string(class)] = int32(i)
+	}
+	sortNames(t.classes)
+	var found []*directory
+	for i, class := range t.classes {
+		switch {
+		case s.options.ClassIDs == nil:
+			t.ids = append(t.ids, int32(i))
+		default:
+			t.ids = append(t.ids, s.options.ClassIDs[number[class]])
+		}
+		d := &directory{path: class, class: i}
+		if state, err := stat(s.options.prefix() + class); err == nil && isDirectory(&state) {
+			found = append(found, d)
+		} else {
+			d.place = noDirectory
+			t.places = append(t.places, d)
+		}
+	}
+	return found
+}
+
+// read lists one directory. Below the root what cannot be read is passed over,
+// as os.walk does.
+func (s *scanner) read(ctx context.Context, d *directory) error {
+	full := s.options.prefix() + d.path
+	if d.path == "" {
+		full = string(s.options.Root)
+	}
+	buffer := s.buffers.Get().(*[]byte)
+	defer s.buffers.Put(buffer)
+	var names []byte
+	count := 0
+	err := list(full, *buffer, func(i identity) error { return d.enter(i, full) }, func(batch [][]byte, types []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		seen := s.entries.Add(int64(len(batch)))
+		held := int64(len(names) + count*nameCost)
+		for i, name := range batch {
+			isFile, err := s.entry(d, full, name, types[i])
+			if err != nil {
+				return err
+			}
+			if isFile {
+				names = append(append(names, name...), 0)
+				count++
+			}
+		}
+		if s.options.Progress != nil {
+			s.options.Progress(seen)
+		}
+		return s.reserve(int64(len(names)+count*nameCost) - held)
+	})
+	switch system, ok := err.(unix.Errno); {
+	case ok && d.path == "":
+		return cannot(system, full)
+	case ok:
+		d.place, d.children = unreadable, nil
+		if d.identity == (identity{}) {
+			if state, err := stat(full); err == nil {
+				d.identity = identityOf(&state)
+			}
+		}
+		return nil
+	case err != nil:
+		return err
+	}
+	d.files = make([]string, 0, count)
+	for rest := string(names); rest != ""; {
+		name, behind, _ := strings.Cut(rest, "\x00")
+		d.files = append(d.files, name)
+		rest = behind
+	}
+	sortNames(d.files)
+	return nil
+}
+
+// enter refuses a directory that is one of its own parents.
+func (d *directory) enter(now identity, full string) error {
+	d.identity = now
+	for p := d.parent; p != nil; p = p.parent {
+		if p.identity.Device == now.Device && p.identity.Inode == now.Inode {
+			return fail(errs.ErrUnsupported, full, "a link leads back to a directory that it lies in, so the folder has no end: remove the link").
+				WithCell(p.path)
+		}
+	}
+	return nil
+}
+
+// entry sorts one entry of d: a directory to go into becomes a child, a file is
+// said to match or not.
+func (s *scanner) entry(d *directory, full string, name []byte, kind byte) (isFile bool, err error) {
+	top := d.path == "" && s.options.Kind == Classes
+	wanted := !top && (s.options.Extensions == nil || ends(name, s.extensions))
+	child := func(p place) error {
+		if s.options.Kind == Flat && p != noDirectory {
+			return nil
+		}
+		path := string(name)
+		if d.path != "" {
+			path = d.path + "/" + path
+		}
+		d.children = append(d.children, &directory{parent: d, path: path, class: d.class, place: p})
+		return s.reserve(directoryCost + 2*int64(len(path)))
+	}
+	switch kind {
+	case unix.DT_DIR:
+		return false, child(listed)
+	case unix.DT_LNK, unix.DT_UNKNOWN:
+	default:
+		return wanted, nil
+	}
+	if s.options.Kind == Flat && !wanted {
+		return false, nil
+	}
+	// The path as Python would give it to the system: its length and the number
+	// of links in it decide too.
+	path := full + "/" + string(name)
+	if strings.HasSuffix(full, "/") {
+		path = full + string(name)
+	}
+	state, err := stat(path)
+	switch {
+	case err == nil && isDirectory(&state):
+		return false, child(listed)
+	case err == nil:
+		return wanted, nil
+	case top && err != unix.ENOENT:
+		return false, cannot(err, path) // here os.DirEntry.is_dir raises, and nobody catches it
+	default:
+		return wanted, child(noDirectory)
+	}
+}
+
+func cannot(err error, path string) error {
+	if errors.Is(err, unix.ENOENT) {
+		return fail(errs.ErrNotFound, path, "no such folder").Because(err)
+	}
+	return fail(errs.ErrRead, path, "cannot read the folder").Because(err)
+}
+
+func (s *scanner) reserve(n int64) error {
+	if s.budget.Reserve(n, "the list of files") != nil {
+		return fail(errs.ErrLimit, string(s.options.Root), "the list of files needs more memory than the limit of %d bytes after %d entries: "+
+			`raise limits={"memory": ...}, or is this the right folder?`, s.options.Limits.WithDefaults().Memory, s.entries.Load())
+	}
+	return nil
+}
+
+// given makes the tree of a List.
+func (s *scanner) given(t *tree) error {
+	d := &directory{class: -1, files: make([]string, len(s.options.Paths))}
+	for i, path := range s.options.Paths {
+		d.files[i] = string(path)
+		t.pathBytes += int64(len(path)) + 1
+	}
+	t.count = int64(len(d.files))
+	t.runs = []run{{d, d.files}}
+	return s.reserve(t.count*nameCost + t.pathBytes)
+}
+
+// inOrder puts the samples into torchvision's order, unless they have theirs.
+func (t *tree) inOrder() error {
+	if t.options.Kind != Tree {
+		t.walkOrder()
+	}
+	t.samples = make([]int64, len(t.classes))
+	for _, r := range t.runs {
+		n := int64(len(r.files))
+		t.count += n
+		if r.directory.class >= 0 {
+			t.samples[r.directory.class] += n
+		}
+		for _, name := range r.files {
+			t.pathBytes += int64(len(name)) + 1
+		}
+		if r.directory.path != "" {
+			t.pathBytes += n * int64(len(r.directory.path)+1)
+		}
+	}
+	slices.SortFunc(t.places, func(a, b *directory) int { return strings.Compare(a.path, b.path) })
+	for _, d := range t.places {
+		t.placeBytes += int64(len(d.path)) + 1
+	}
+	if len(t.classes) > 1<<31-1 {
+		return fail(errs.ErrLimit, string(t.options.Root), "there are %d classes, more than an int32 can number", len(t.classes))
+	}
+	return nil
+}
