@@ -1,0 +1,242 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "chunks.h"
+#include "rows.h"
+
+static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+
+// How much of its input Pillow gives to zlib at a time.
+enum { PILLOW_PIECE = 65536 };
+
+// Deflate expands its input at most so many times.
+enum { MAX_EXPANSION = 1032 };
+
+// Memory that grows and is never given back before the state is.
+typedef struct {
+    uint8_t *data;
+    size_t size;
+} store;
+
+struct gf_png {
+    gf_zstream z;
+    int ready; // z is
+    int variant;
+    store filtered; // a row of zeros, then all rows with their filter bytes
+    store picture;
+    store line; // pixels of one row of a pass
+    gf_png_look look;
+};
+
+// The rows of a pass of Adam7, or of the whole picture.
+typedef struct {
+    uint32_t x, y, step_x, step_y; // where its pixels go
+    uint32_t width, height;
+    size_t row; // bytes, without the filter byte
+} pass;
+
+gf_png *gf_png_new(void) { return calloc(1, sizeof(gf_png)); }
+
+void gf_png_variant(gf_png *p, int variant) { p->variant = variant; }
+
+void gf_png_free(gf_png *p) {
+    if (!p) return;
+    if (p->ready) gf_libz_get()->end(&p->z);
+    free(p->filtered.data);
+    free(p->picture.data);
+    free(p->line.data);
+    free(p);
+}
+
+static int need(store *s, size_t size) {
+    if (s->size >= size) return 1;
+    size = (size + 4095) / 4096 * 4096;
+    free(s->data);
+    s->data = aligned_alloc(64, size);
+    s->size = s->data ? size : 0;
+    return s->data != NULL;
+}
+
+static uint32_t be32(const uint8_t *p) { return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
+
+int gf_png_size(const uint8_t *data, size_t n, int32_t *width, int32_t *height) {
+    if (n < 24 || memcmp(data, signature, 8) || memcmp(data + 12, "IHDR", 4)) return GF_FAULT_UNSUPPORTED;
+    uint32_t w = be32(data + 16), h = be32(data + 20);
+    if (w > INT32_MAX || h > INT32_MAX) return GF_FAULT_UNSUPPORTED;
+    *width = (int32_t)w;
+    *height = (int32_t)h;
+    return 0;
+}
+
+// Lists the passes that have pixels. Returns their number.
+static int list_passes(const gf_chunks *c, int bits, pass *passes) {
+    static const uint8_t adam[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+    static const uint8_t whole[1][4] = {{0, 0, 1, 1}};
+    const uint8_t(*from)[4] = c->interlaced ? adam : whole;
+    int count = 0;
+    for (int i = 0; i < (c->interlaced ? 7 : 1); i++) {
+        pass p = {.x = from[i][0], .y = from[i][1], .step_x = from[i][2], .step_y = from[i][3]};
+        if (c->width <= p.x || c->height <= p.y) continue;
+        p.width = (c->width - p.x + p.step_x - 1) / p.step_x;
+        p.height = (c->height - p.y + p.step_y - 1) / p.step_y;
+        p.row = ((size_t)p.width * (size_t)bits + 7) / 8;
+        passes[count++] = p;
+    }
+    return count;
+}
+
+static int restart(gf_png *p, const gf_libz *libz) {
+    if (p->ready) return libz->reset(&p->z) == GF_Z_OK;
+    p->ready = libz->init(&p->z, libz->version, sizeof p->z) == GF_Z_OK;
+    return p->ready;
+}
+
+// Inflates all rows at once. That is enough where the stream ends with the picture; of any other, Pillow's verdict
+// depends on what it reads at a time and has to be found by doing as it does: *odd is set then.
+static int inflate_whole(gf_chunks *c, uint8_t *rows, size_t size, int *odd) {
+    gf_zstream *z = c->z;
+    z->next_out = rows;
+    z->avail_out = (unsigned)size;
+    for (;;) {
+        uint32_t length;
+        int code = gf_png_piece(c, UINT32_MAX, &z->next_in, &length);
+        if (code) return code;
+        z->avail_in = length;
+        int status = c->libz->inflate(z, 0);
+        if (status == GF_Z_MEM_ERROR) return gf_png_fail(c, GF_FAULT_MEMORY, c->at, "memory is short");
+        if (status == GF_Z_DATA_ERROR && z->avail_out) return gf_png_fail(c, GF_FAULT_FORMAT, c->at, "broken data stream when reading image file");
+        if (status == GF_Z_OK && z->avail_out) continue;
+        *odd = status != GF_Z_STREAM_END || z->avail_out;
+        return 0;
+    }
+}
+
+// Inflates as Pillow's decoder does: a row a call, input in pieces. It takes a picture for complete when the stream
+// ends in the same call as a row; what is missing is left black.
+static int inflate_rows(gf_chunks *c, const pass *passes, int count, uint8_t *rows, size_t size) {
+    gf_zstream *z = c->z;
+    int at = 0;
+    uint32_t row = 0;
+    size_t got = 0;
+    uint8_t *out = rows;
+    for (;;) {
+        uint32_t length;
+        int code = gf_png_piece(c, PILLOW_PIECE, &z->next_in, &length);
+        if (code) return code;
+        z->avail_in = length;
+        while (z->avail_in) {
+            size_t whole = passes[at].row + 1;
+            z->next_out = out + got;
+            z->avail_out = (unsigned)(whole - got);
+            int status = c->libz->inflate(z, 0);
+            if (status == GF_Z_MEM_ERROR) return gf_png_fail(c, GF_FAULT_MEMORY, c->at, "memory is short");
+            if (status < 0) return gf_png_fail(c, GF_FAULT_FORMAT, c->at, "broken data stream when reading image file");
+            if (z->avail_out) {
+                got = whole - z->avail_out;
+                break;
+            }
+            out += whole;
+            got = 0;
+            if (++row == passes[at].height) row = 0, at++;
+            if (at == count || status == GF_Z_STREAM_END) {
+                memset(out, 0, size - (size_t)(out - rows));
+                return 0;
+            }
+        }
+    }
+}
+
+// Undoes the filters and makes pixels.
+static int finish(gf_png *p, gf_chunks *c, const pass *passes, int count, int bits, uint8_t *rows, const uint8_t *zeros) {
+    int pixel = bits < 8 ? 1 : bits / 8;
+    const gf_png_unfilter_fn *unfilter = gf_png_unfilter(p->variant, pixel);
+    size_t stride = (size_t)c->width * 4;
+    for (const pass *s = passes; s < passes + count; s++) {
+        const uint8_t *above = zeros;
+        for (uint32_t y = 0; y < s->height; y++, rows += s->row + 1) {
+            if (rows[0] > 4) return gf_png_fail(c, GF_FAULT_FORMAT, c->at, "unknown filter when reading image file");
+            if (rows[0]) unfilter[rows[0]](rows + 1, above, s->row, pixel);
+            above = rows + 1;
+            uint8_t *to = p->picture.data + stride * (s->y + (size_t)y * s->step_y);
+            if (!c->interlaced) {
+                gf_png_expand(&p->look, p->variant, above, to, s->width);
+                continue;
+            }
+            // Not in place: the kernels write up to three pixels more, which here may be there already.
+            gf_png_expand(&p->look, p->variant, above, p->line.data, s->width);
+            to += 4 * (size_t)s->x;
+            for (uint32_t x = 0; x < s->width; x++, to += 4 * (size_t)s->step_x) memcpy(to, p->line.data + 4 * (size_t)x, 4);
+        }
+    }
+    return 0;
+}
+
+// What is wrong with the picture that the chunks describe, before memory is taken for it.
+static int check(gf_chunks *c, int64_t max_pixels) {
+    uint64_t pixels = (uint64_t)c->width * c->height;
+    if (!pixels) return gf_png_fail(c, GF_FAULT_FORMAT, 16, "the picture has no pixels");
+    if (max_pixels < 0 || pixels > (uint64_t)max_pixels) return gf_png_fail(c, GF_FAULT_LIMIT, 16, "the picture has more pixels than are allowed");
+    if (c->width > INT32_MAX / 64 - 8 || c->height > INT32_MAX) return gf_png_fail(c, GF_FAULT_UNSUPPORTED, 16, "a very large picture");
+    if (c->framed && (c->box[0] || c->box[1] || c->box[2] != c->width || c->box[3] != c->height))
+        return gf_png_fail(c, GF_FAULT_UNSUPPORTED, c->at, "a first frame that is not the whole picture");
+    if (c->palette_bytes * (uint64_t)8 / 24 > 256) return gf_png_fail(c, GF_FAULT_FORMAT, c->at, "invalid palette size");
+    return 0;
+}
+
+static int decode(gf_png *p, gf_chunks *c, int64_t max_pixels, gf_picture *out) {
+    static const uint8_t bands[7] = {1, 0, 3, 1, 2, 0, 4};
+    int code = gf_png_head(c);
+    if (!code) code = check(c, max_pixels);
+    if (code) return code;
+
+    int bits = bands[c->colour] * c->depth;
+    pass passes[7];
+    int count = list_passes(c, bits, passes);
+    size_t size = 0, widest = 0;
+    for (int i = 0; i < count; i++) {
+        size += (passes[i].row + 1) * passes[i].height;
+        if (passes[i].row > widest) widest = passes[i].row;
+    }
+    // So little a file cannot hold all rows; Pillow may still forgive that the rest is missing.
+    if (size > UINT32_MAX || size / MAX_EXPANSION > c->n) return gf_png_fail(c, GF_FAULT_UNSUPPORTED, c->at, "less data than pixels");
+    size_t stride = (size_t)c->width * 4, ahead = (widest + GF_PNG_SLACK + 63) / 64 * 64;
+    if (!need(&p->filtered, ahead + size + GF_PNG_SLACK) || !need(&p->picture, stride * c->height + GF_PNG_SLACK) ||
+        !need(&p->line, stride + GF_PNG_SLACK) || !restart(p, c->libz))
+        return gf_png_fail(c, GF_FAULT_MEMORY, -1, "memory is short");
+    uint8_t *rows = p->filtered.data + ahead;
+    memset(p->filtered.data, 0, ahead);
+    // Kernels read behind the rows, for nothing.
+    memset(rows + size, 0, GF_PNG_SLACK);
+
+    gf_chunks data = *c;
+    int odd = 0;
+    code = inflate_whole(c, rows, size, &odd);
+    if (!code && odd) {
+        *c = data;
+        if (!restart(p, c->libz)) return gf_png_fail(c, GF_FAULT_MEMORY, -1, "memory is short");
+        code = inflate_rows(c, passes, count, rows, size);
+    }
+    if (!code) code = gf_png_tail(c);
+    if (code) return code;
+    // Pillow asks a palette that is not there for the clear entry's colour.
+    if (c->colour == 3 && !c->palette && c->transparent_index) return gf_png_fail(c, GF_FAULT_FORMAT, c->at, "transparency without a palette");
+
+    gf_png_look_at(&p->look, c->depth, c->colour, c->palette, c->palette_bytes / 3);
+    code = finish(p, c, passes, count, bits, rows, p->filtered.data);
+    if (code) return code;
+    memset(p->picture.data + stride * c->height, 0, GF_PNG_SLACK);
+    *out = (gf_picture){p->picture.data, (int64_t)stride, (int32_t)c->width, (int32_t)c->height};
+    return 0;
+}
+
+int gf_png_decode(gf_png *p, const uint8_t *data, size_t n, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
+    *fault = (gf_fault){.offset = -1};
+    gf_chunks c = {.libz = gf_libz_get(), .z = &p->z, .fault = fault, .data = data, .n = n, .at = 8, .sequence = -1};
+    if (!c.libz) return gf_png_fail(&c, GF_FAULT_UNSUPPORTED, -1, "zlib was not found");
+    if (n < 8 || memcmp(data, signature, 8)) return gf_png_fail(&c, GF_FAULT_UNSUPPORTED, 0, "not a PNG file");
+    if (!restart(p, c.libz)) return gf_png_fail(&c, GF_FAULT_MEMORY, -1, "memory is short");
+    int code = decode(p, &c, max_pixels, out);
+    // Pillow shows a broken PNG file to its other decoders, and this one asks for no other signature.
+    if (code == GF_FAULT_FORMAT && n >= 2052 && !memcmp(data + 2048, "PCD_", 4)) return gf_png_fail(&c, GF_FAULT_UNSUPPORTED, 0, "maybe a Photo CD");
+    return code;
+}

@@ -1,0 +1,111 @@
+#include <string.h>
+
+#include "rows.h"
+
+static uint32_t rgbx(uint32_t r, uint32_t g, uint32_t b) { return r | g << 8 | b << 16 | 0xff000000u; }
+
+void gf_png_look_at(gf_png_look *look, int depth, int colour, const uint8_t *palette, uint32_t entries) {
+    look->depth = depth;
+    look->colour = colour;
+    if (depth > 8) return;
+    // An index beyond the palette is black, as in Pillow.
+    for (uint32_t i = 0; i < 256; i++) {
+        if (colour == 3) look->table[i] = i < entries ? rgbx(palette[3 * i], palette[3 * i + 1], palette[3 * i + 2]) : rgbx(0, 0, 0);
+        else look->table[i] = (i * 255 / ((1u << depth) - 1)) * 0x010101u | 0xff000000u;
+    }
+}
+
+static inline void put(uint8_t *pixels, size_t i, uint32_t v) { memcpy(pixels + 4 * i, &v, 4); }
+
+// Pixels of 1, 2 or 4 bits, the leftmost in the high bits.
+static void packed(const gf_png_look *look, const uint8_t *row, uint8_t *pixels, size_t n) {
+    int depth = look->depth;
+    unsigned mask = (1u << depth) - 1;
+    for (size_t i = 0; i < n; i++) {
+        size_t bit = i * (size_t)depth;
+        put(pixels, i, look->table[row[bit >> 3] >> (8 - depth - (int)(bit & 7)) & mask]);
+    }
+}
+
+static void through_table(const gf_png_look *look, const uint8_t *row, uint8_t *pixels, size_t n) {
+    for (size_t i = 0; i < n; i++) put(pixels, i, look->table[row[i]]);
+}
+
+static void grey_8(const uint8_t *row, uint8_t *pixels, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t v = row[i];
+        put(pixels, i, v | v << 8 | v << 16 | 0xff000000u);
+    }
+}
+
+// step bytes a pixel, the first of which is grey: 2 or 4, with alpha.
+static void grey_alpha(const uint8_t *row, uint8_t *pixels, size_t n, size_t step) {
+    for (size_t i = 0; i < n; i++) put(pixels, i, row[step * i] * 0x010101u | 0xff000000u);
+}
+
+// Pillow clips grey of 16 bits, where it keeps the high byte of 16-bit colours.
+static void grey_16(const uint8_t *row, uint8_t *pixels, size_t n) {
+    for (size_t i = 0; i < n; i++) put(pixels, i, (row[2 * i] ? 255u : row[2 * i + 1]) * 0x010101u | 0xff000000u);
+}
+
+static void colours_plain(const uint8_t *row, uint8_t *pixels, size_t n, size_t step, size_t band) {
+    for (size_t i = 0; i < n; i++) put(pixels, i, rgbx(row[step * i], row[step * i + band], row[step * i + 2 * band]));
+}
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+// 16 bytes are read for 4 pixels, the last 4 of them for nothing: what is behind the row is slack.
+__attribute__((target("ssse3"))) static void colours_rgb(const uint8_t *row, uint8_t *pixels, size_t n) {
+    const __m128i spread = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
+    const __m128i opaque = _mm_set1_epi32((int)0xff000000u);
+    for (size_t i = 0; i < n; i += 4) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(row + 3 * i));
+        _mm_storeu_si128((__m128i *)(pixels + 4 * i), _mm_or_si128(_mm_shuffle_epi8(v, spread), opaque));
+    }
+}
+
+static int rgb_fast(void) { return __builtin_cpu_supports("ssse3"); }
+
+#else
+
+static void colours_rgb(const uint8_t *row, uint8_t *pixels, size_t n) { colours_plain(row, pixels, n, 3, 1); }
+
+static int rgb_fast(void) { return 0; }
+
+#endif
+
+static void colours_rgba(const uint8_t *row, uint8_t *pixels, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t v;
+        memcpy(&v, row + 4 * i, 4);
+        put(pixels, i, v | 0xff000000u);
+    }
+}
+
+void gf_png_expand(const gf_png_look *look, int variant, const uint8_t *row, uint8_t *pixels, size_t n) {
+    int wide = look->depth == 16;
+    switch (look->colour) {
+    case 0:
+        if (wide) grey_16(row, pixels, n);
+        else if (look->depth == 8) grey_8(row, pixels, n);
+        else packed(look, row, pixels, n);
+        return;
+    case 2:
+        if (wide) colours_plain(row, pixels, n, 6, 2);
+        else if (variant || !rgb_fast()) colours_plain(row, pixels, n, 3, 1);
+        else colours_rgb(row, pixels, n);
+        return;
+    case 3:
+        if (look->depth == 8) through_table(look, row, pixels, n);
+        else packed(look, row, pixels, n);
+        return;
+    case 4:
+        grey_alpha(row, pixels, n, wide ? 4 : 2);
+        return;
+    default:
+        if (wide) colours_plain(row, pixels, n, 8, 2);
+        else colours_rgba(row, pixels, n);
+    }
+}

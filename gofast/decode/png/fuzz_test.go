@@ -1,0 +1,59 @@
+package png
+
+import (
+	"bytes"
+	"image/png"
+	"math/rand/v2"
+	"testing"
+)
+
+// FuzzDecode compares the kernels with the plain ones, and with Go's decoder
+// where that takes the file and means the same by it.
+func FuzzDecode(f *testing.F) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, k := range everyKind {
+		chunks := k.file(r, 9, 5, r.IntN(2) == 1)
+		f.Add(pack(chunks...))
+		f.Add(pack(append(chunks[:1:1], chunks...)...))
+		f.Add(pack(chunks...)[:60])
+	}
+	d := decoder(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		const limit = 1 << 16
+		d.plain(true)
+		want, wantErr := d.Decode(data, limit)
+		d.plain(false)
+		got, err := d.Decode(data, limit)
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("plain kernels: %v; the others: %v", wantErr, err)
+		}
+		if err != nil {
+			return
+		}
+		if !bytes.Equal(got.Pix, want.Pix) {
+			t.Fatal("the kernels differ from the plain ones")
+		}
+		// Go knows transparency of colours, Pillow drops it; it also forgives other things.
+		if w, h, err := Size(data); err != nil || w != got.Rect.Dx() || h != got.Rect.Dy() || data[24] != 8 || data[25] == 3 || bytes.Contains(data, []byte("tRNS")) {
+			return
+		}
+		if _, err := png.Decode(bytes.NewReader(data)); err != nil {
+			return
+		}
+		if theirs := expected(t, kind{}, data); !bytes.Equal(got.Pix, theirs.Pix) {
+			t.Fatal("the pixels differ from image/png's")
+		}
+	})
+}
+
+// FuzzFilters compares the filters with their twin on any bytes.
+func FuzzFilters(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, []byte{255, 0, 128, 127, 3, 9, 200, 1, 0, 0, 1, 1}, uint8(3))
+	f.Fuzz(func(t *testing.T, row, above []byte, pixel uint8) {
+		size := int(pixel%8) + 1
+		n := min(len(row), len(above)) / size * size
+		if n > 0 {
+			compareFilters(t, row[:n], above[:n], size)
+		}
+	})
+}

@@ -1,0 +1,269 @@
+package png
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+const manyPixels = 1 << 24
+
+func decoder(t testing.TB) *Decoder {
+	t.Helper()
+	if err := Load(""); err != nil {
+		t.Fatal(err)
+	}
+	d := NewDecoder()
+	t.Cleanup(d.Close)
+	return d
+}
+
+// expected is what Go's own decoder sees, with Pillow's ways where they differ:
+// alpha is dropped, not multiplied, and grey of 16 bits is clipped.
+func expected(t testing.TB, k kind, data []byte) *image.NRGBA {
+	t.Helper()
+	m, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatalf("image/png: %v", err)
+	}
+	out := image.NewNRGBA(m.Bounds())
+	switch m := m.(type) {
+	case *image.NRGBA:
+		copy(out.Pix, m.Pix)
+	case *image.NRGBA64:
+		for i := range out.Pix {
+			out.Pix[i] = m.Pix[2*i]
+		}
+	case *image.Gray16:
+		for i := 0; i < len(m.Pix); i += 2 {
+			v := m.Pix[i+1]
+			if m.Pix[i] > 0 {
+				v = 255
+			}
+			copy(out.Pix[2*i:], []byte{v, v, v})
+		}
+	default:
+		draw.Draw(out, out.Bounds(), m, image.Point{}, draw.Src)
+	}
+	for i := 3; i < len(out.Pix); i += 4 {
+		out.Pix[i] = 255
+	}
+	return out
+}
+
+func TestEveryKindAgreesWithGo(t *testing.T) {
+	d := decoder(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, k := range everyKind {
+		for range 60 {
+			w, h, interlaced := 1+r.IntN(67), 1+r.IntN(40), r.IntN(2) == 1
+			data := pack(k.file(r, w, h, interlaced)...)
+			want := expected(t, k, data)
+			if gotW, gotH, err := Size(data[:24]); err != nil || gotW != w || gotH != h {
+				t.Fatalf("Size: %d x %d, %v; want %d x %d", gotW, gotH, err, w, h)
+			}
+			for _, plain := range []bool{false, true} {
+				d.plain(plain)
+				got, err := d.Decode(data, int64(w*h))
+				if err != nil {
+					t.Fatalf("%+v %d x %d, interlaced %v: %v", k, w, h, interlaced, err)
+				}
+				if got.Rect != want.Rect || !bytes.Equal(got.Pix, want.Pix) {
+					t.Fatalf("%+v %d x %d, interlaced %v, plain %v: pixels differ", k, w, h, interlaced, plain)
+				}
+			}
+		}
+	}
+}
+
+// unfilterGo is the plain twin of unfilter.c, as the specification says it.
+func unfilterGo(filter int, row, above []byte, pixel int) {
+	for i := range row {
+		var a, b, c int
+		b = int(above[i])
+		if i >= pixel {
+			a, c = int(row[i-pixel]), int(above[i-pixel])
+		}
+		switch filter {
+		case 1:
+			row[i] += byte(a)
+		case 2:
+			row[i] += byte(b)
+		case 3:
+			row[i] += byte((a + b) / 2)
+		case 4:
+			p := a + b - c
+			switch pa, pb, pc := max(p-a, a-p), max(p-b, b-p), max(p-c, c-p); {
+			case pa <= pb && pa <= pc:
+				row[i] += byte(a)
+			case pb <= pc:
+				row[i] += byte(b)
+			default:
+				row[i] += byte(c)
+			}
+		}
+	}
+}
+
+func compareFilters(t *testing.T, row, above []byte, pixel int) {
+	t.Helper()
+	n := len(row)
+	for filter := 1; filter <= 4; filter++ {
+		want := bytes.Clone(row)
+		unfilterGo(filter, want, above, pixel)
+		for _, plain := range []bool{false, true} {
+			slack := make([]byte, 16)
+			got := append(bytes.Clone(row), slack...)
+			unfilter(plain, filter, got, append(bytes.Clone(above), slack...), n, pixel)
+			if !bytes.Equal(got[:n], want) || !bytes.Equal(got[n:], slack) {
+				t.Fatalf("filter %d, %d bytes a pixel, plain %v:\n got %x\nwant %x", filter, pixel, plain, got, want)
+			}
+		}
+	}
+}
+
+func TestFiltersAgreeWithTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, pixel := range []int{1, 2, 3, 4, 6, 8} {
+		for n := 1; n <= 40; n++ {
+			row, above := make([]byte, n*pixel), make([]byte, n*pixel)
+			for range 20 {
+				for i := range row {
+					row[i], above[i] = byte(r.Uint32()), byte(r.Uint32())
+				}
+				compareFilters(t, row, above, pixel)
+			}
+		}
+	}
+}
+
+// The verdicts are Pillow's, found by asking it.
+func TestVerdicts(t *testing.T) {
+	d := decoder(t)
+	r := rand.New(rand.NewPCG(5, 6))
+	k := kind{2, 8, 3}
+	const w, h = 9, 7
+	raw := k.rows(r, w, h, false)
+	z := deflate(raw)
+	header, end := k.header(w, h, false), chunk{"IEND", nil}
+	whole := []chunk{header, {"IDAT", z}, end}
+	wrongSum := func(file []byte, at int) []byte { file[at] ^= 1; return file }
+	for name, c := range map[string]struct {
+		data []byte
+		want error
+	}{
+		"whole":                      {pack(whole...), nil},
+		"empty":                      {nil, errs.ErrUnsupported},
+		"signature only":             {[]byte(signature), errs.ErrDamaged},
+		"not PNG":                    {[]byte("GIF89a and so on"), errs.ErrUnsupported},
+		"header's checksum":          {wrongSum(pack(whole...), 8+8+13), errs.ErrDamaged},
+		"image data's checksum":      {wrongSum(pack(whole...), 8+25+8+len(z)), nil},
+		"no end":                     {pack(whole[:2]...), nil},
+		"cut in the last checksum":   {pack(whole...)[:8+25+8+len(z)+2], nil},
+		"cut in the image data":      {pack(whole...)[:8+25+8+len(z)/2], errs.ErrDamaged},
+		"rubbish behind the end":     {append(pack(whole...), "rubbish"...), nil},
+		"rubbish instead of an end":  {append(pack(whole[:2]...), "\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8\xf7"...), nil},
+		"cut text behind the data":   {append(pack(whole[:2]...), 0, 0, 1, 0, 't', 'E', 'X', 't', 'a'), errs.ErrDamaged},
+		"no image data":              {pack(header, end), errs.ErrDamaged},
+		"no header":                  {pack(whole[1:]...), errs.ErrDamaged},
+		"two headers":                {pack(header, header, whole[1], end), errs.ErrUnsupported},
+		"short header":               {pack(chunk{"IHDR", header.data[:12]}, whole[1], end), errs.ErrDamaged},
+		"long header":                {pack(chunk{"IHDR", append(bytes.Clone(header.data), 1)}, whole[1], end), nil},
+		"unknown critical chunk":     {pack(header, chunk{"QQQQ", []byte("x")}, whole[1], end), nil},
+		"no pixels":                  {pack(k.header(0, 5, false), whole[1], end), errs.ErrDamaged},
+		"bad depth":                  {pack(kind{2, 4, 3}.header(w, h, false), whole[1], end), errs.ErrDamaged},
+		"too many pixels":            {pack(k.header(5000, 5000, false), whole[1], end), errs.ErrLimit},
+		"less data than pixels":      {pack(k.header(4000, 4000, false), whole[1], end), errs.ErrUnsupported},
+		"empty image data":           {pack(header, chunk{"IDAT", nil}, whole[1], chunk{"IDAT", nil}, end), nil},
+		"chunk within image data":    {pack(header, chunk{"IDAT", z[:20]}, chunk{"tEXt", nil}, chunk{"IDAT", z[20:]}, end), errs.ErrDamaged},
+		"wrong adler":                {pack(header, chunk{"IDAT", append(bytes.Clone(z[:len(z)-1]), z[len(z)-1]^1)}, end), errs.ErrDamaged},
+		"no adler":                   {pack(header, chunk{"IDAT", z[:len(z)-4]}, end), nil},
+		"a row too many":             {pack(header, chunk{"IDAT", deflate(append(bytes.Clone(raw), raw[:28]...))}, end), nil},
+		"ends inside a row":          {pack(header, chunk{"IDAT", deflate(raw[:len(raw)-1])}, end), errs.ErrDamaged},
+		"unknown filter":             {pack(header, chunk{"IDAT", deflate(append([]byte{5}, raw[1:]...))}, end), errs.ErrDamaged},
+		"gamma too short":            {pack(header, chunk{"gAMA", []byte{1}}, whole[1], end), errs.ErrDamaged},
+		"gamma too short behind":     {pack(header, whole[1], chunk{"gAMA", []byte{1}}, end), errs.ErrDamaged},
+		"huge compressed text":       {pack(header, chunk{"zTXt", append([]byte("k\x00\x00"), deflate(make([]byte, 2<<20))...)}, whole[1], end), errs.ErrUnsupported},
+		"text that steers Pillow":    {pack(header, chunk{"tEXt", []byte("interlace\x001")}, whole[1], end), errs.ErrUnsupported},
+		"frame before the animation": {pack(header, chunk{"fdAT", []byte("abcdefgh")}, whole[1], end), errs.ErrUnsupported},
+		"palette too long":           {pack(kind{3, 8, 1}.header(1, 1, false), chunk{"PLTE", make([]byte, 771)}, chunk{"IDAT", deflate([]byte{0, 1})}, end), errs.ErrDamaged},
+		"palette missing":            {pack(kind{3, 8, 1}.header(1, 1, false), chunk{"IDAT", deflate([]byte{0, 1})}, end), nil},
+	} {
+		_, err := d.Decode(c.data, manyPixels)
+		if c.want == nil && err != nil || !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// Pillow takes a picture for complete when the stream ends with a row.
+func TestMissingRowsAreBlack(t *testing.T) {
+	d := decoder(t)
+	raw := bytes.Repeat([]byte{0, 200, 200, 200}, 3)
+	got, err := d.Decode(pack(kind{2, 8, 3}.header(1, 5, false), chunk{"IDAT", deflate(raw)}, chunk{"IEND", nil}), manyPixels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for y := range 5 {
+		want := color.NRGBA{200, 200, 200, 255}
+		if y >= 3 {
+			want = color.NRGBA{0, 0, 0, 255}
+		}
+		if got.NRGBAAt(0, y) != want {
+			t.Errorf("row %d: got %v, want %v", y, got.NRGBAAt(0, y), want)
+		}
+	}
+}
+
+func TestClosedDecoderSaysSo(t *testing.T) {
+	d := decoder(t)
+	d.Close()
+	if _, err := d.Decode(nil, 1); !errors.Is(err, errs.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+	d.Close()
+}
+
+func TestFaultsSayWhere(t *testing.T) {
+	_, err := decoder(t).Decode([]byte(signature+"\x00\x00\x00"), 1)
+	var e *errs.Error
+	if !errors.As(err, &e) || e.Offset != 8 || !strings.Contains(e.Text, "chunk") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	d := decoder(b)
+	r := rand.New(rand.NewPCG(7, 8))
+	m := image.NewNRGBA(image.Rect(0, 0, 500, 375))
+	for i := range m.Pix { // smooth with noise, like a photograph
+		m.Pix[i] = byte(i/4%500/3 + i/2000/4 + r.IntN(8))
+		if i%4 == 3 {
+			m.Pix[i] = 255
+		}
+	}
+	var file bytes.Buffer
+	if err := png.Encode(&file, m); err != nil {
+		b.Fatal(err)
+	}
+	for _, plain := range []bool{false, true} {
+		b.Run(fmt.Sprintf("plain=%v", plain), func(b *testing.B) {
+			d.plain(plain)
+			b.SetBytes(int64(len(m.Pix)))
+			for b.Loop() {
+				if _, err := d.Decode(file.Bytes(), manyPixels); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,29 @@
+// What is done with a row after it is inflated: its filter undone, its samples made RGBX pixels.
+#ifndef GOFAST_PNG_ROWS_H
+#define GOFAST_PNG_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Bytes behind (and for pixels of 3 or 4 bytes also in use of) a row that the kernels may read.
+enum { GF_PNG_ROW_SLACK = 16 };
+
+// Undoes filter 1 to 4 of a row of n bytes in place. above is the row before, undone, or zeros.
+typedef void (*gf_png_unfilter_fn)(uint8_t *row, const uint8_t *above, size_t n, int pixel);
+
+// Indexed by filter; [0] is NULL.
+const gf_png_unfilter_fn *gf_png_unfilter(int variant, int pixel);
+
+// How samples become pixels.
+typedef struct {
+    int depth, colour;
+    uint32_t table[256]; // pixels of grey and palette samples up to 8 bits
+} gf_png_look;
+
+// Fills the table: palette of `entries` whole colours for colour type 3, else ignored.
+void gf_png_look_at(gf_png_look *, int depth, int colour, const uint8_t *palette, uint32_t entries);
+
+// Makes n pixels of a row. row and pixels have 16 bytes of slack.
+void gf_png_expand(const gf_png_look *, int variant, const uint8_t *row, uint8_t *pixels, size_t n);
+
+#endif
