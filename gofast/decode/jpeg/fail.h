@@ -1,0 +1,16 @@
+// How this package's C code says what is wrong.
+#ifndef GOFAST_JPEG_FAIL_H
+#define GOFAST_JPEG_FAIL_H
+
+#include <stdio.h>
+
+#include "jpeg.h"
+
+static inline int fail(gf_fault *fault, int32_t code, int64_t offset, const char *text) {
+    fault->code = code;
+    fault->offset = offset;
+    snprintf(fault->text, sizeof fault->text, "%.*s", (int)sizeof fault->text - 1, text);
+    return code;
+}
+
+#endif

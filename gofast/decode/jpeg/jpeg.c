@@ -1,0 +1,352 @@
+// Decoding. The verdict is Pillow's, which feeds libjpeg in blocks of 64 kB, ignores its warnings, and raises when it
+// stops with an error or runs out of data before the last row; what follows the last row counts as far as the block
+// reaches that the row ended in. Most files need none of that: when the next marker is the end of the image, or
+// restart markers lead to it, the decoder cannot run out of data, nor meet an error, and rows that nobody wants are
+// never decoded. Other files are decoded to the end in Pillow's blocks.
+#include "jpeg.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fail.h"
+#include "header.h"
+#include "libjpeg.h"
+
+enum {
+    PILLOW_BLOCK = 65536,
+    LEAST_CROP = 64, // columns; the library replaces smooth upsampling by plain where fewer than 3 chroma columns are left
+};
+
+enum { IDLE, HEADER, ROWS };
+
+struct gf_jpeg {
+    lj_decompress d; // first: the library's callbacks get a pointer to it
+    const lj_library *library;
+    lj_errors errors;
+    lj_source source;
+    void *(*small)(lj_decompress *, int, size_t);
+    jmp_buf broken;
+    int made, stage;
+
+    const uint8_t *data;
+    size_t n, shown; // bytes of the file, and how many of them the library may see
+    int finishing;
+    int many_scans, clean;
+
+    gf_box region;
+    int32_t first, columns; // that are decoded: the region's, and some more
+    int32_t taken;          // rows of the region
+    uint8_t *buffer;        // GF_JPEG_VIEW rows
+    size_t size;
+    int64_t stride;
+};
+
+static void on_error(lj_decompress *d) { longjmp(((gf_jpeg *)d)->broken, 1); }
+
+static void on_message(lj_decompress *d, int level) {
+    (void)d;
+    (void)level;
+}
+
+static void nothing(lj_decompress *d) { (void)d; }
+
+// Pillow's next block. Where Pillow would have to suspend, and to begin the MCU again with more data, we go on: with the
+// same result, since the decoder sees the same bytes.
+static int next_block(lj_decompress *d) {
+    gf_jpeg *j = (gf_jpeg *)d;
+    if (j->finishing || j->shown == j->n) return 0;
+    size_t more = j->n - j->shown < PILLOW_BLOCK ? j->n - j->shown : PILLOW_BLOCK;
+    j->source.next = j->data + j->shown;
+    j->source.left = more;
+    j->shown += more;
+    return 1;
+}
+
+static void skip(lj_decompress *d, long bytes) {
+    gf_jpeg *j = (gf_jpeg *)d;
+    if (bytes <= 0) return;
+    size_t all = j->source.left;
+    if (!j->finishing) all += j->n - j->shown;
+    size_t step = (size_t)bytes < all ? (size_t)bytes : all;
+    j->source.next += step;
+    if (step <= j->source.left) {
+        j->source.left -= step;
+        return;
+    }
+    size_t position = (size_t)(j->source.next - j->data);
+    size_t blocks = (position + PILLOW_BLOCK - 1) / PILLOW_BLOCK * PILLOW_BLOCK;
+    j->shown = blocks < j->n ? blocks : j->n;
+    j->source.left = j->shown - position;
+}
+
+// Tables of a file must not serve the next one, which may lack its own: they live as long as the file does, in the pool
+// that is emptied with it, instead of for ever.
+static void *small(lj_decompress *d, int pool, size_t size) {
+    (void)pool;
+    return ((gf_jpeg *)d)->small(d, LJ_POOL_IMAGE, size);
+}
+
+static void forget_tables(lj_decompress *d) {
+    memset(d->quantisation, 0, sizeof d->quantisation);
+    memset(d->dc_tables, 0, sizeof d->dc_tables);
+    memset(d->ac_tables, 0, sizeof d->ac_tables);
+}
+
+gf_jpeg *gf_jpeg_new(void) { return calloc(1, sizeof(gf_jpeg)); }
+
+// After an error the structure is made anew: no image's trouble can reach the next.
+static void unmake(gf_jpeg *j) {
+    if (j->made) j->library->destroy(&j->d);
+    j->made = 0;
+    j->stage = IDLE;
+}
+
+void gf_jpeg_free(gf_jpeg *j) {
+    if (!j) return;
+    unmake(j);
+    free(j->buffer);
+    free(j);
+}
+
+static void make(gf_jpeg *j) {
+    memset(&j->d, 0, sizeof j->d);
+    j->d.errors = j->library->std_error(&j->errors);
+    j->errors.error_exit = on_error;
+    j->errors.emit_message = on_message;
+    j->made = 1;
+    j->library->create(&j->d, LJ_VERSION, sizeof j->d);
+    j->small = j->d.memory->small;
+    j->d.memory->small = small;
+    j->source = (lj_source){NULL, 0, nothing, next_block, skip, j->library->resync, nothing};
+    j->d.source = &j->source;
+}
+
+// Drops the current file.
+static void stop(gf_jpeg *j) {
+    j->library->abort(&j->d);
+    forget_tables(&j->d);
+    j->stage = IDLE;
+}
+
+static int64_t position(const gf_jpeg *j) { return j->source.next ? j->source.next - j->data : 0; }
+
+// The library's error, as Pillow would call it.
+static int broken(gf_jpeg *j, gf_fault *fault) {
+    char text[LJ_MESSAGE_SIZE] = "";
+    char why[LJ_MESSAGE_SIZE + 24];
+    if (j->d.memory) j->errors.format_message(&j->d, text);
+    snprintf(why, sizeof why, "broken data stream: %s", text);
+    int64_t offset = position(j);
+    unmake(j);
+    return fail(fault, GF_FAULT_FORMAT, offset, why);
+}
+
+static int truncated(gf_jpeg *j, gf_fault *fault) {
+    stop(j);
+    return fail(fault, GF_FAULT_FORMAT, (int64_t)j->n, "image file is truncated");
+}
+
+// Whether the entropy-coded data from p on are surely accepted: the decoder reads no further than the next marker that
+// is not a restart one, and when that is the end of the image, reading on to it finds nothing that could fail.
+static int ends_cleanly(const uint8_t *p, const uint8_t *end) {
+    while (p < end && (p = memchr(p, 0xff, (size_t)(end - p)))) {
+        while (p < end && *p == 0xff) p++;
+        if (p == end) return 0;
+        uint8_t marker = *p++;
+        if (marker == 0xd9) return 1;
+        if (marker > 1 && (marker < 0xd0 || marker > 0xd7)) return 0;
+    }
+    return 0;
+}
+
+// Where less than the picture can be decoded with the same result: sampling factors are 1 or the greatest of their
+// axis, which is 1, 2 or 4.
+static int usual_sampling(const lj_decompress *d) {
+    int across = d->most_horizontal, down = d->most_vertical;
+    if (across == 3 || down == 3) return 0;
+    if (d->components == 1) return across == 1 && down == 1;
+    for (int i = 0; i < d->components; i++) {
+        const lj_component *c = &d->component[i];
+        if ((c->horizontal != 1 && c->horizontal != across) || (c->vertical != 1 && c->vertical != down)) return 0;
+    }
+    return 1;
+}
+
+int gf_jpeg_begin(gf_jpeg *j, const uint8_t *data, size_t n, int64_t max_pixels, int32_t *width, int32_t *height, gf_fault *fault) {
+    gf_jpeg_header header;
+    j->library = lj_loaded();
+    if (!j->library) return fail(fault, GF_FAULT_UNSUPPORTED, -1, "libjpeg-turbo was not found");
+    if (j->stage != IDLE) stop(j);
+    int code = gf_jpeg_header_read(data, n, n, &header, fault);
+    if (code) return code;
+    if ((int64_t)header.width * header.height > max_pixels) return fail(fault, GF_FAULT_LIMIT, -1, "the picture has too many pixels");
+    // Lossless and hierarchical files, and arithmetic coding, which Pillow's way of feeding it makes fail beyond 64 kB.
+    if (header.frame > 0xc2) return fail(fault, GF_FAULT_UNSUPPORTED, -1, "an unusual kind of JPEG");
+    if (setjmp(j->broken)) return broken(j, fault);
+    if (!j->made) make(j);
+    j->data = data;
+    j->n = j->shown = n;
+    j->source.next = data;
+    j->source.left = n;
+    j->finishing = 0;
+    j->stage = HEADER;
+    int answer = j->library->read_header(&j->d, 0);
+    if (answer == LJ_SUSPENDED) return truncated(j, fault);
+    const lj_decompress *d = &j->d;
+    if (answer != LJ_HEADER_OK || (int64_t)d->width != header.width || (int64_t)d->height != header.height || d->components != header.components || d->arithmetic) {
+        stop(j);
+        return fail(fault, GF_FAULT_UNSUPPORTED, -1, "a header that can be read in two ways");
+    }
+    j->d.out_colours = d->components == 4 ? LJ_CMYK : LJ_EXT_RGBA;
+    j->many_scans = j->library->many_scans(&j->d);
+    j->clean = !j->many_scans && ends_cleanly(j->source.next, data + n);
+    *width = header.width;
+    *height = header.height;
+    return 0;
+}
+
+// What is not needed is not computed. The library's crop begins at a multiple of the MCU's width; where chroma is
+// interpolated, the first and the last column it gives would be wrong, so we ask for one more on both sides.
+static void choose_columns(gf_jpeg *j) {
+    int32_t width = (int32_t)j->d.out_width, from = j->region.x, to = j->region.x + j->region.width;
+    j->first = 0;
+    j->columns = width;
+    if (j->d.most_horizontal > 1) {
+        if (from > 0) from--;
+        if (to < width) to++;
+    }
+    if (to - from < LEAST_CROP) to = from + LEAST_CROP;
+    if (to > width) to = width;
+    if (to - from < LEAST_CROP) from = to > LEAST_CROP ? to - LEAST_CROP : 0;
+    if (from == 0 && to == width) return;
+    unsigned x = (unsigned)from, columns = (unsigned)(to - from);
+    j->library->crop(&j->d, &x, &columns);
+    j->first = (int32_t)x;
+    j->columns = (int32_t)columns;
+}
+
+static int fit_buffer(gf_jpeg *j) {
+    j->stride = ((int64_t)j->columns * 4 + GF_JPEG_SLACK + 63) / 64 * 64;
+    size_t size = (size_t)j->stride * GF_JPEG_VIEW;
+    if (size <= j->size) return 1;
+    free(j->buffer);
+    j->buffer = aligned_alloc(64, size);
+    j->size = j->buffer ? size : 0;
+    if (j->buffer) memset(j->buffer, 0, size); // slack may be read
+    return j->buffer != NULL;
+}
+
+// Reads rows one under the other. 0 when data ran out.
+static int read_rows(gf_jpeg *j, uint8_t *at, int64_t stride, int32_t count) {
+    while (count > 0) {
+        uint8_t *rows[GF_JPEG_VIEW];
+        unsigned most = count < GF_JPEG_VIEW ? (unsigned)count : GF_JPEG_VIEW;
+        for (unsigned i = 0; i < most; i++) rows[i] = at + stride * i;
+        unsigned got = j->library->read(&j->d, rows, most);
+        if (got == 0) return 0;
+        at += stride * got;
+        count -= (int32_t)got;
+    }
+    return 1;
+}
+
+// Decodes rows that nobody wants.
+static int drop_rows(gf_jpeg *j, int32_t count) {
+    for (; count > 0; count -= GF_JPEG_VIEW)
+        if (!read_rows(j, j->buffer, j->stride, count < GF_JPEG_VIEW ? count : GF_JPEG_VIEW)) return 0;
+    return 1;
+}
+
+int gf_jpeg_start(gf_jpeg *j, gf_box region, gf_fault *fault) {
+    if (j->stage != HEADER || region.x < 0 || region.y < 0 || region.width < 1 || region.height < 1 ||
+        (int64_t)region.x + region.width > (int64_t)j->d.width || (int64_t)region.y + region.height > (int64_t)j->d.height) {
+        if (j->stage != IDLE) stop(j);
+        return fail(fault, GF_FAULT_CROP, -1, "the region does not lie in the picture");
+    }
+    if (setjmp(j->broken)) return broken(j, fault);
+    j->region = region;
+    j->taken = 0;
+    if (!j->many_scans && !j->clean) { // as Pillow feeds it from here
+        size_t at = (size_t)position(j), blocks = (at + PILLOW_BLOCK - 1) / PILLOW_BLOCK * PILLOW_BLOCK;
+        j->shown = blocks < j->n ? blocks : j->n;
+        j->source.left = j->shown - at;
+    }
+    if (!j->library->start(&j->d)) return truncated(j, fault); // of a progressive file, this reads all scans
+    j->first = 0;
+    j->columns = (int32_t)j->d.out_width;
+    int less = (j->many_scans || j->clean) && usual_sampling(&j->d);
+    if (less) choose_columns(j);
+    if (!fit_buffer(j)) {
+        stop(j);
+        return fail(fault, GF_FAULT_MEMORY, -1, "memory is short");
+    }
+    j->stage = ROWS;
+    if (less && region.y > 0) j->library->skip(&j->d, (unsigned)region.y);
+    else if (!drop_rows(j, region.y)) return truncated(j, fault);
+    return 0;
+}
+
+// Pillow reads four components inverted, as Adobe writes them, and converts them so.
+static void from_cmyk(uint8_t *at, int64_t columns) {
+    for (int64_t i = 0; i < columns; i++, at += 4) {
+        int key = at[3];
+        for (int c = 0; c < 3; c++) {
+            int t = (255 - at[c]) * key + 128;
+            at[c] = (uint8_t)(key - (((t >> 8) + t) >> 8));
+        }
+        at[3] = 255;
+    }
+}
+
+// Whether so many rows are left; else the picture is dropped.
+static int rows_left(gf_jpeg *j, int32_t rows, gf_fault *fault) {
+    if (j->stage == ROWS && rows >= 0 && rows <= j->region.height - j->taken) return 1;
+    if (j->stage != IDLE) stop(j);
+    fail(fault, GF_FAULT_CROP, -1, "more rows than the region has");
+    return 0;
+}
+
+// Takes rows of the region, from its column or from those before it. 0, or the code of fault.
+static int take(gf_jpeg *j, uint8_t *at, int64_t stride, int32_t rows, gf_fault *fault) {
+    if (setjmp(j->broken)) return broken(j, fault);
+    if (!read_rows(j, at, stride, rows)) return truncated(j, fault);
+    j->taken += rows;
+    if (j->d.components == 4)
+        for (int32_t i = 0; i < rows; i++) from_cmyk(at + i * stride, j->columns);
+    return 0;
+}
+
+uint8_t *gf_jpeg_view(gf_jpeg *j, int32_t rows, int64_t *stride, gf_fault *fault) {
+    if (rows > GF_JPEG_VIEW) rows = INT32_MAX; // more than any region has
+    if (!rows_left(j, rows, fault) || take(j, j->buffer, j->stride, rows, fault)) return NULL;
+    *stride = j->stride;
+    return j->buffer + (int64_t)(j->region.x - j->first) * 4;
+}
+
+int gf_jpeg_rows(gf_jpeg *j, uint8_t *at, int64_t stride, int32_t rows, gf_fault *fault) {
+    if (!rows_left(j, rows, fault)) return fault->code;
+    if (j->columns == j->region.width) return take(j, at, stride, rows, fault);
+    while (rows > 0) {
+        int32_t count = rows < GF_JPEG_VIEW ? rows : GF_JPEG_VIEW;
+        int64_t from_stride;
+        const uint8_t *from = gf_jpeg_view(j, count, &from_stride, fault);
+        if (!from) return fault->code;
+        for (int32_t i = 0; i < count; i++) memcpy(at + i * stride, from + i * from_stride, (size_t)j->region.width * 4);
+        at += count * stride;
+        rows -= count;
+    }
+    return 0;
+}
+
+int gf_jpeg_end(gf_jpeg *j, gf_fault *fault) {
+    if (j->stage == IDLE) return fail(fault, GF_FAULT_CROP, -1, "no picture was begun");
+    if (setjmp(j->broken)) return broken(j, fault);
+    if (j->stage == ROWS && !j->many_scans && !j->clean) {
+        if (!drop_rows(j, (int32_t)(j->d.out_height - j->d.row))) return truncated(j, fault);
+        j->finishing = 1;
+        j->library->finish(&j->d); // Pillow does not mind when data end here
+    }
+    stop(j);
+    return 0;
+}

@@ -1,0 +1,198 @@
+package jpeg
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"image/color"
+	stdjpeg "image/jpeg"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// needLibrary skips a test where no libjpeg-turbo is installed.
+func needLibrary(t testing.TB) {
+	t.Helper()
+	if err := Load(""); err != nil {
+		t.Skipf("these tests need libjpeg-turbo, as a system library or named by GOFAST_LIBJPEG: %v", err)
+	}
+}
+
+// photo is a picture of smooth shapes and noise, as a JPEG of Go's encoder, which halves the colours.
+func photo(t testing.TB, width, height int, grey bool) []byte {
+	t.Helper()
+	r := rand.New(rand.NewPCG(uint64(width), uint64(height)))
+	colours := image.NewRGBA(image.Rect(0, 0, width, height))
+	for y := range height {
+		for x := range width {
+			n := uint8(r.IntN(40))
+			colours.SetRGBA(x, y, color.RGBA{uint8(x*3) + n, uint8(y*5) ^ n, uint8(x+y) - n, 255})
+		}
+	}
+	var source image.Image = colours
+	if grey {
+		g := image.NewGray(colours.Rect)
+		for i := range g.Pix {
+			g.Pix[i] = colours.Pix[4*i]
+		}
+		source = g
+	}
+	var b bytes.Buffer
+	if err := stdjpeg.Encode(&b, source, &stdjpeg.Options{Quality: 85}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// crop is a region of a picture with its own memory, for comparison.
+func crop(m *image.RGBA, region image.Rectangle) []byte {
+	var out []byte
+	for y := region.Min.Y; y < region.Max.Y; y++ {
+		out = append(out, m.Pix[m.PixOffset(region.Min.X, y):m.PixOffset(region.Max.X-1, y)+4]...)
+	}
+	return out
+}
+
+func TestPixelsAreThoseOfThePicture(t *testing.T) {
+	needLibrary(t)
+	for _, grey := range []bool{false, true} {
+		file := photo(t, 123, 77, grey)
+		got, err := Decode(file, image.Rectangle{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := stdjpeg.Decode(bytes.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Go's decoder replicates chroma and rounds otherwise: near on average, never equal.
+		sum := 0
+		for y := range 77 {
+			for x := range 123 {
+				r, g, b, _ := other.At(x, y).RGBA()
+				p := got.RGBAAt(x, y)
+				if p.A != 255 {
+					t.Fatalf("pixel %d,%d is not opaque", x, y)
+				}
+				for _, d := range []int{int(p.R) - int(r>>8), int(p.G) - int(g>>8), int(p.B) - int(b>>8)} {
+					sum += max(d, -d)
+				}
+			}
+		}
+		if mean := float64(sum) / (123 * 77 * 3); mean > 6 {
+			t.Errorf("grey %v: pixels differ from Go's by %.1f on average", grey, mean)
+		}
+	}
+}
+
+func TestRegionEqualsWhole(t *testing.T) {
+	needLibrary(t)
+	d := NewDecoder()
+	defer d.Close()
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, size := range []image.Point{{1, 1}, {2, 3}, {8, 8}, {17, 9}, {63, 65}, {64, 1}, {1, 64}, {129, 131}, {400, 300}} {
+		for _, grey := range []bool{false, true} {
+			file := photo(t, size.X, size.Y, grey)
+			whole, err := d.Decode(file, image.Rectangle{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 200 {
+				x, y := r.IntN(size.X), r.IntN(size.Y)
+				region := image.Rect(x, y, x+1+r.IntN(size.X-x), y+1+r.IntN(size.Y-y))
+				part, err := d.Decode(file, region)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if part.Rect != region || !bytes.Equal(part.Pix, crop(whole, region)) {
+					t.Fatalf("%v of %v, grey %v: pixels differ from the whole picture's", region, size, grey)
+				}
+			}
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	file := photo(t, 300, 200, false)
+	size, err := Size(file)
+	if err != nil || size != image.Pt(300, 200) {
+		t.Fatalf("size %v, error %v", size, err)
+	}
+	var more *NeedMore
+	for n := range 700 {
+		got, err := SizeOfPrefix(file[:n], int64(len(file)))
+		switch {
+		case err == nil && got == size:
+		case !errors.As(err, &more):
+			t.Fatalf("%d bytes: size %v, error %v", n, got, err)
+		case more.Bytes <= int64(n) || more.Bytes > int64(len(file)):
+			t.Fatalf("%d bytes: %d are asked for", n, more.Bytes)
+		}
+	}
+	if got, err := SizeOfPrefix(file[:700], int64(len(file))); err != nil || got != size {
+		t.Fatalf("700 bytes: size %v, error %v", got, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	needLibrary(t)
+	good := photo(t, 40, 30, false)
+	frame := bytes.Index(good, []byte{0xff, 0xc0})
+	change := func(at int, b ...byte) []byte {
+		file := bytes.Clone(good)
+		copy(file[at:], b)
+		return file
+	}
+	for name, c := range map[string]struct {
+		file []byte
+		kind error
+	}{
+		"empty":             {nil, errs.ErrUnsupported},
+		"png":               {[]byte("\x89PNG\r\n\x1a\n"), errs.ErrUnsupported},
+		"start only":        {good[:3], errs.ErrDamaged},
+		"header only":       {good[:frame+10], errs.ErrDamaged},
+		"half":              {good[:len(good)/2], errs.ErrDamaged},
+		"no height":         {change(frame+5, 0, 0), errs.ErrDamaged},
+		"12 bits":           {change(frame+4, 12), errs.ErrDamaged},
+		"two components":    {change(frame+9, 2), errs.ErrDamaged},
+		"lossless":          {change(frame+1, 0xc3), errs.ErrUnsupported},
+		"arithmetic coding": {change(frame+1, 0xc9), errs.ErrUnsupported},
+		"huge":              {change(frame+5, 0xff, 0xdc, 0xff, 0xdc), errs.ErrLimit},
+		"no such table":     {change(frame+12, 3), errs.ErrDamaged},
+	} {
+		if _, err := Decode(c.file, image.Rectangle{}); !errors.Is(err, c.kind) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if _, err := Decode(good, image.Rect(30, 0, 41, 10)); !errors.Is(err, errs.ErrConfig) {
+		t.Errorf("a region outside: error %v", err)
+	}
+	d := NewDecoder()
+	d.MaxPixels = 1199
+	if _, err := d.Decode(good, image.Rectangle{}); !errors.Is(err, errs.ErrLimit) {
+		t.Errorf("a picture above the limit: error %v", err)
+	}
+	d.Close()
+	if _, err := d.Decode(good, image.Rectangle{}); !errors.Is(err, errs.ErrClosed) {
+		t.Errorf("a closed decoder: error %v", err)
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	needLibrary(b)
+	file := photo(b, 468, 401, false)
+	for name, region := range map[string]image.Rectangle{"whole": {}, "region": image.Rect(100, 100, 300, 300)} {
+		b.Run(name, func(b *testing.B) {
+			d := NewDecoder()
+			defer d.Close()
+			b.SetBytes(int64(len(file)))
+			for b.Loop() {
+				if _, err := d.Decode(file, region); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
