@@ -1,0 +1,188 @@
+"""What a transform is: torchvision's own, to the letter, or somebody's code.
+
+torchvision itself is never imported here: a transform can only be torchvision's
+when its user has imported it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch.nn.modules import module as _nn_module
+
+Family = Literal["v1", "v2"]
+
+# In this order: some names stand in both, the classes differ.
+_NAMESPACES: tuple[tuple[Family, str], ...] = (
+    ("v1", "torchvision.transforms"),
+    ("v2", "torchvision.transforms.v2"),
+)
+
+# What every module carries; compared with a fresh one, so that torch may add to it.
+_MODULE_ATTRIBUTES = frozenset(vars(torch.nn.Module()))
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+# Methods that decide what a transform does. On a class of torchvision each comes from
+# torchvision or torch, unless somebody has replaced it.
+_METHODS = (
+    "__call__",
+    "forward",
+    "transform",
+    "make_params",
+    "get_params",
+    "check_inputs",
+    "_call_kernel",
+    "_needs_transform_list",
+)
+
+# Classes of torchvision that draw nothing; v1 and v2 agree. A class that is in neither
+# table is not known to be deterministic.
+_DETERMINISTIC = frozenset(
+    (
+        "CenterCrop",
+        "ConvertImageDtype",
+        "FiveCrop",
+        "Grayscale",
+        "Identity",
+        "LinearTransformation",
+        "Normalize",
+        "PILToTensor",
+        "Pad",
+        "RGB",
+        "Resize",
+        "TenCrop",
+        "ToDtype",
+        "ToImage",
+        "ToPILImage",
+        "ToPureTensor",
+        "ToTensor",
+    )
+)
+_DRAWING = frozenset(
+    (
+        "AugMix",
+        "AutoAugment",
+        "ColorJitter",
+        "ElasticTransform",
+        "GaussianBlur",
+        "GaussianNoise",
+        "JPEG",
+        "RandAugment",
+        "ScaleJitter",
+        "TrivialAugmentWide",
+    )
+)
+
+
+class Known(NamedTuple):
+    """A class of torchvision: where it is found and its name there."""
+
+    family: Family
+    name: str
+
+
+def identify(transform: object) -> Known | None:
+    """Which class of torchvision this is an instance of; not of a subclass."""
+    kind = type(transform)
+    if kind.__module__.startswith("torchvision."):
+        for family, namespace in _NAMESPACES:
+            if getattr(sys.modules.get(namespace), kind.__name__, None) is kind:
+                return Known(family, kind.__name__)
+    return None
+
+
+def attributes(transform: object) -> frozenset[str]:
+    """The names that an instance carries beyond those of any torch module."""
+    names = set(vars(transform))
+    if isinstance(transform, torch.nn.Module):
+        # A ModuleList given as `transforms` is registered, not set.
+        names = (names - _MODULE_ATTRIBUTES) | set(vars(transform)["_modules"])
+    return frozenset(names)
+
+
+def tampered(transform: object) -> str | None:
+    """How an instance of a class of torchvision or torch was changed from outside.
+
+    Returns:
+        A reason to run it in Python, or None.
+    """
+    if isinstance(transform, torch.nn.Module) and any(vars(transform).get(name) for name in _HOOKS):
+        return "has hooks"
+    for name in _METHODS:
+        method = getattr(type(transform), name, None)
+        home = str(getattr(method, "__module__", ""))
+        if method is not None and not home.startswith(("torchvision.", "torch.")):
+            return f"its class's {name} was replaced"
+    return None
+
+
+def environment() -> str | None:
+    """What is unusual about this process: then torchvision's own code must run.
+
+    Returns:
+        A reason, or None where the default dtype is float32, new tensors are on the CPU
+        and no global hook watches modules.
+    """
+    if torch.get_default_dtype() != torch.float32:
+        return f"torch's default dtype is {torch.get_default_dtype()}"
+    device = torch.empty(0).device.type
+    if device != "cpu":
+        return f"torch's default device is {device}"
+    if _nn_module._global_forward_hooks or _nn_module._global_forward_pre_hooks:
+        return "hooks are registered for all modules"
+    return None
+
+
+def leaves(transform: object) -> Iterator[object]:
+    """The transforms that a nest of Compose and nn.Sequential calls one after another."""
+    return _leaves(transform, ())
+
+
+def _leaves(transform: object, around: tuple[int, ...]) -> Iterator[object]:
+    inside = None if id(transform) in around else _chain(transform)
+    if inside is None:
+        yield transform
+        return
+    for inner in inside:
+        yield from _leaves(inner, (*around, id(transform)))
+
+
+def _chain(transform: object) -> list[object] | None:
+    """What a container calls in turn, or None where it is none or does something else."""
+    if type(transform) is torch.nn.Sequential:
+        usual = set(vars(transform)) <= _MODULE_ATTRIBUTES
+        return list(transform) if usual and tampered(transform) is None else None
+    known = identify(transform)
+    if known is None or known.name != "Compose" or attributes(transform) != {"transforms"}:
+        return None
+    return None if tampered(transform) else sequence(getattr(transform, "transforms", None))
+
+
+def sequence(transforms: object) -> list[object] | None:
+    """The members of a plain list of transforms, or None where iterating could do anything."""
+    if type(transforms) in (list, tuple):
+        return list(transforms)  # type: ignore[call-overload, no-any-return]
+    if type(transforms) is torch.nn.ModuleList and tampered(transforms) is None:
+        return list(transforms)
+    return None
+
+
+def draws(transform: object) -> bool | None:
+    """Whether calling it draws random numbers; None where that cannot be known."""
+    known = identify(transform)
+    if known is None or tampered(transform) is not None:
+        return None
+    if known.name in _DRAWING or known.name.startswith("Random"):
+        return True
+    return False if known.name in _DETERMINISTIC else None
+
+
+def name(transform: Any) -> str:
+    """How a report calls it."""
+    if isinstance(transform, type) or (callable(transform) and hasattr(transform, "__qualname__")):
+        return str(transform.__qualname__).rsplit("<locals>.", 1)[-1]
+    return type(transform).__name__

@@ -1,0 +1,743 @@
+"""compile: what of a torchvision transform runs natively, what in Python, and why."""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+import random
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+torchvision = pytest.importorskip("torchvision")
+
+from torchvision import transforms as v1  # noqa: E402
+from torchvision import tv_tensors  # noqa: E402
+from torchvision.transforms import InterpolationMode, v2  # noqa: E402
+
+from gofast import _torchvision  # noqa: E402
+from gofast._compile import Plan, compile, format_report  # noqa: E402
+
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+NORMALIZE = {
+    "op": "normalize",
+    "mean": [float(np.float32(v)) for v in MEAN],
+    "std": [float(np.float32(v)) for v in STD],
+}
+RESIZED_CROP = {
+    "op": "random_resized_crop",
+    "size": [32, 32],
+    "scale": [0.08, 1.0],
+    "ratio": [3 / 4, 4 / 3],
+    "log_ratio": torch.log(torch.tensor((3 / 4, 4 / 3))).tolist(),
+    "filter": "bilinear",
+}
+DIVIDE = {"op": "to_float", "how": "divide"}
+MULTIPLY = {"op": "to_float", "how": "multiply"}
+CAST = {"op": "to_float", "how": "cast"}
+FLIP = {"op": "hflip", "p": 0.5}
+UINT8 = {"op": "to_uint8"}
+
+
+def resize(*size: int, max_size: int | None = None, filter: str = "bilinear") -> dict[str, object]:
+    return {"op": "resize", "size": list(size), "max_size": max_size, "filter": filter}
+
+
+def crop(version: str, **changes: object) -> dict[str, object]:
+    step = {
+        "op": "random_crop",
+        "size": [32, 32],
+        "padding": None,
+        "pad_if_needed": False,
+        "fill": [0, 0, 0],
+        "mode": "constant",
+        "version": version,
+    }
+    return step | changes
+
+
+def pad(*padding: int, fill: tuple[int, int, int] = (0, 0, 0), mode: str = "constant") -> dict[str, object]:
+    return {"op": "pad", "padding": list(padding), "fill": list(fill), "mode": mode}
+
+
+def jitter(**ranges: list[float]) -> dict[str, object]:
+    return {
+        "op": "color_jitter",
+        "brightness": None,
+        "contrast": None,
+        "saturation": None,
+        "hue": None,
+    } | ranges
+
+
+def erasing(*value: float, p: float = 0.5) -> dict[str, object]:
+    return {
+        "op": "random_erasing",
+        "p": p,
+        "scale": [0.02, 0.33],
+        "ratio": [0.3, 3.3],
+        "log_ratio": torch.log(torch.tensor((0.3, 3.3))).tolist(),
+        "value": list(value),
+    }
+
+
+def quiet(make: object, *arguments: object, **options: object) -> object:
+    """v2.ToTensor warns when it is made."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make(*arguments, **options)  # type: ignore[operator]
+
+
+class OwnResize(v1.Resize):
+    def forward(self, img):
+        return img
+
+
+class OwnCompose(v1.Compose):
+    def __call__(self, img):
+        return super().__call__(img)
+
+
+class OwnTransform(v2.Transform):
+    def transform(self, inpt, params):
+        return inpt
+
+
+def own(image):
+    return image
+
+
+# -- wholly native -------------------------------------------------------------
+
+# Each with the steps that it becomes.
+NATIVE = {
+    "none": (None, []),
+    "empty": (v1.Compose([]), []),
+    "v1 train": (
+        v1.Compose(
+            [v1.RandomResizedCrop(32), v1.RandomHorizontalFlip(), v1.ToTensor(), v1.Normalize(MEAN, STD)]
+        ),
+        [RESIZED_CROP, FLIP, DIVIDE, NORMALIZE],
+    ),
+    "v1 val": (
+        v1.Compose([v1.Resize(40), v1.CenterCrop(32), v1.ToTensor(), v1.Normalize(MEAN, STD)]),
+        [resize(40), {"op": "center_crop", "size": [32, 32]}, DIVIDE, NORMALIZE],
+    ),
+    "v2 train": (
+        v2.Compose(
+            [
+                v2.RandomResizedCrop(32, antialias=True),
+                v2.RandomHorizontalFlip(0.5),
+                v2.ToImage(),
+                v2.ToDtype(torch.float32, scale=True),
+                v2.Normalize(MEAN, STD),
+            ]
+        ),
+        [RESIZED_CROP, FLIP, MULTIPLY, NORMALIZE],
+    ),
+    "sequential": (
+        torch.nn.Sequential(v1.Resize((20, 30)), v2.PILToTensor(), v1.ConvertImageDtype(torch.float32)),
+        [resize(20, 30), DIVIDE],
+    ),
+    "nested": (
+        v1.Compose([v2.Compose([v2.Resize([24])]), torch.nn.Sequential(v1.Grayscale(3)), v1.ToTensor()]),
+        [resize(24), {"op": "grayscale", "channels": 3}, DIVIDE],
+    ),
+    "alone": (v1.ToTensor(), [DIVIDE]),
+    "resize list": (v1.Resize([24]), [resize(24)]),
+    "resize max_size": (v1.Resize(24, max_size=40), [resize(24, max_size=40)]),
+    "resize None": (v2.Resize(None, max_size=40), [resize(max_size=40)]),
+    "resize antialias": (v1.Resize(24, antialias=None), [resize(24)]),
+    "resize numpy": (v1.Resize((np.int64(24), np.int32(25))), [resize(24, 25)]),
+    "nearest-exact": (v1.Resize(24, InterpolationMode.NEAREST_EXACT), [resize(24, filter="nearest")]),
+    "center crop list": (v2.CenterCrop([20, 24]), [{"op": "center_crop", "size": [20, 24]}]),
+    "center crop one": (v1.CenterCrop((20,)), [{"op": "center_crop", "size": [20, 20]}]),
+    "pad int": (v1.Pad(2), [pad(2, 2, 2, 2)]),
+    "pad two": (v2.Pad((1, 2)), [pad(1, 2, 1, 2)]),
+    "pad four": (v1.Pad([1, 2, 3, 4], fill=7), [pad(1, 2, 3, 4, fill=(7, 7, 7))]),
+    "pad fill": (v2.Pad(1, fill=(1, 2.9, 3)), [pad(1, 1, 1, 1, fill=(1, 2, 3))]),
+    "pad fill one": (v1.Pad(1, fill=(9,)), [pad(1, 1, 1, 1, fill=(9, 9, 9))]),
+    "pad fill others": (v2.Pad(1, fill={tv_tensors.Mask: 1, "others": 2}), [pad(1, 1, 1, 1, fill=(2, 2, 2))]),
+    "pad fill of PIL": (v2.Pad(1, fill={Image.Image: 3, "others": 2}), [pad(1, 1, 1, 1, fill=(3, 3, 3))]),
+    "pad fill of masks": (v2.Pad(1, fill={tv_tensors.Mask: 1}), [pad(1, 1, 1, 1)]),
+    "pad fill None": (v2.Pad(1, fill=None), [pad(1, 1, 1, 1)]),
+    "pad mode": (v1.Pad(1, fill=9, padding_mode="reflect"), [pad(1, 1, 1, 1, mode="reflect")]),
+    "random crop v1": (v1.RandomCrop(32, padding=4), [crop("v1", padding=[4, 4, 4, 4])]),
+    "random crop v2": (v2.RandomCrop(32, padding=(1, 2, 3, 4)), [crop("v2", padding=[1, 2, 3, 4])]),
+    "random crop v2 two": (v2.RandomCrop(32, padding=(1, 2)), [crop("v2", padding=[1, 2, 1, 2])]),
+    "random crop v2 zero": (v2.RandomCrop(32, padding=0), [crop("v2")]),
+    "random crop needed": (
+        v1.RandomCrop((32, 32), pad_if_needed=True, fill=(1, 2, 3), padding_mode="constant"),
+        [crop("v1", pad_if_needed=True, fill=[1, 2, 3])],
+    ),
+    "random crop mirrored": (
+        v2.RandomCrop(32, padding=1, pad_if_needed=True, padding_mode="symmetric"),
+        [crop("v2", padding=[1, 1, 1, 1], pad_if_needed=True, mode="symmetric")],
+    ),
+    "resized crop": (
+        v2.RandomResizedCrop((32, 32), scale=(0.5, 1), ratio=[1, 1], interpolation="bicubic"),
+        [
+            RESIZED_CROP
+            | {"scale": [0.5, 1.0], "ratio": [1.0, 1.0], "log_ratio": [0.0, 0.0], "filter": "bicubic"}
+        ],
+    ),
+    "vflip": (v2.RandomVerticalFlip(1), [{"op": "vflip", "p": 1.0}]),
+    "grey": (v1.Grayscale(), [{"op": "grayscale", "channels": 1}]),
+    "grey normalized": (
+        v1.Compose([v1.Grayscale(), v1.ToTensor(), v1.Normalize(0.5, 0.25)]),
+        [{"op": "grayscale", "channels": 1}, DIVIDE, {"op": "normalize", "mean": [0.5], "std": [0.25]}],
+    ),
+    "random grey": (v2.RandomGrayscale(0.2), [{"op": "random_grayscale", "p": 0.2}]),
+    "jitter none v1": (v1.ColorJitter(), [jitter()]),
+    "jitter none v2": (v2.ColorJitter(), [jitter()]),
+    "jitter": (
+        v1.ColorJitter(0.5, (0.5, 2), hue=0.25),
+        [jitter(brightness=[0.5, 1.5], contrast=[0.5, 2.0], hue=[-0.25, 0.25])],
+    ),
+    "jitter v2": (v2.ColorJitter(saturation=[0.5, 0.75]), [jitter(saturation=[0.5, 0.75])]),
+    "uint8 v1": (v1.PILToTensor(), [UINT8]),
+    "uint8 v2": (v2.Compose([v2.PILToTensor(), v2.ToDtype(torch.uint8, scale=True)]), [UINT8]),
+    "tv image": (v2.Compose([v2.ToImage(), v2.ToImage()]), [UINT8]),
+    "pure": (v2.Compose([v2.ToPureTensor(), v2.ToImage(), v2.ToPureTensor(), v2.Identity()]), [UINT8]),
+    "tensor to tv image": (v2.Compose([v2.PILToTensor(), v2.ToImage()]), [UINT8]),
+    "v2 ToTensor": (v2.Compose([quiet(v2.ToTensor), quiet(v2.ToTensor), v2.PILToTensor()]), [DIVIDE]),
+    "ToDtype of PIL": (
+        v2.Compose(
+            [v2.ToDtype(torch.float32, scale=True), v2.ConvertImageDtype(), v2.ToDtype({"others": None})]
+        ),
+        [],
+    ),
+    "cast": (v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32)]), [CAST]),
+    "v2 ConvertImageDtype": (v2.Compose([v2.ToImage(), v2.ConvertImageDtype()]), [MULTIPLY]),
+    "half": (v2.Compose([v2.ToImage(), v2.ToDtype(torch.float16, scale=True)]), [MULTIPLY]),
+    "bfloat16 at the end": (
+        v1.Compose(
+            [
+                v1.ToTensor(),
+                v1.Normalize(MEAN, STD),
+                v1.ConvertImageDtype(torch.bfloat16),
+                v1.RandomHorizontalFlip(),
+                v1.RandomErasing(),
+            ]
+        ),
+        [DIVIDE, NORMALIZE, FLIP, erasing(0.0)],
+    ),
+    "flip of a tensor": (
+        v2.Compose([v2.ToImage(), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True)]),
+        [FLIP, MULTIPLY],
+    ),
+    "normalize by tensors": (
+        v1.Compose([v1.ToTensor(), v1.Normalize(torch.tensor(MEAN, dtype=torch.float64), np.array(STD))]),
+        [DIVIDE, NORMALIZE],
+    ),
+    "normalize by one": (
+        v2.Compose(
+            [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [1], inplace=True)]
+        ),
+        [MULTIPLY, {"op": "normalize", "mean": [0.5] * 3, "std": [1.0] * 3}],
+    ),
+    "erasing v1": (
+        v1.Compose([v1.ToTensor(), v1.RandomErasing(0.25, value=(1, 2, 3))]),
+        [DIVIDE, erasing(1, 2, 3, p=0.25)],
+    ),
+    "erasing v2": (v2.Compose([v2.ToImage(), v2.RandomErasing(value=7)]), [UINT8, erasing(7)]),
+    "random apply v1": (
+        v1.RandomApply([v1.Compose([v1.ColorJitter(hue=0.25)]), v1.RandomGrayscale()], 0.8),
+        [
+            {
+                "op": "random_apply",
+                "p": 0.8,
+                "steps": [jitter(hue=[-0.25, 0.25]), {"op": "random_grayscale", "p": 0.1}],
+                "version": "v1",
+            }
+        ],
+    ),
+    "random apply v2": (
+        v2.RandomApply(torch.nn.ModuleList([v2.RandomApply([v2.Pad(1)])]), 0.5),
+        [
+            {
+                "op": "random_apply",
+                "p": 0.5,
+                "steps": [{"op": "random_apply", "p": 0.5, "steps": [pad(1, 1, 1, 1)], "version": "v2"}],
+                "version": "v2",
+            }
+        ],
+    ),
+    "random apply of a tensor": (
+        v1.Compose([v1.ToTensor(), v1.RandomApply([v1.Normalize(MEAN, STD)])]),
+        [DIVIDE, {"op": "random_apply", "p": 0.5, "steps": [NORMALIZE], "version": "v1"}],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NATIVE)
+def test_wholly_native(case: str) -> None:
+    transform, steps = NATIVE[case]
+    plan = compile(transform)
+    assert plan.steps == steps, format_report(plan.report)
+    assert plan.native and plan.rest == [] and plan.rest_draws is False and not plan.in_order
+    assert all(line.native and line.what for line in plan.report)
+    assert json.loads(json.dumps(plan.steps, allow_nan=False)) == plan.steps
+    assert compile(transform) == plan
+    check_what_is_handed_over(transform, plan)
+
+
+@pytest.mark.parametrize("mode", list(InterpolationMode))
+def test_filters(mode: InterpolationMode) -> None:
+    """As an enum, as its value (v2), and as Pillow's number."""
+    number = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
+    name = "nearest" if mode is InterpolationMode.NEAREST_EXACT else mode.value
+    for transform in (
+        v1.Resize(8, mode),
+        v2.Resize(8, mode),
+        v2.Resize(8, mode.value),
+        v1.Resize(8, number[name]),
+        v2.Resize(8, number[name]),
+        v1.RandomResizedCrop(8, interpolation=mode),
+        v2.RandomResizedCrop(8, interpolation=mode.value),
+    ):
+        assert compile(transform).steps[0]["filter"] == name
+    image = picture(40, 30)
+    expected = np.array(image.resize((9, 7), number[name]))
+    assert np.array_equal(np.array(v1.Resize((7, 9), mode)(image)), expected)
+    assert np.array_equal(np.array(v2.Resize((7, 9), mode)(image)), expected)
+
+
+# -- with a Python rest --------------------------------------------------------
+
+
+def hooked(transform: torch.nn.Module) -> torch.nn.Module:
+    transform.register_forward_hook(lambda module, inputs, output: output)
+    return transform
+
+
+def pre_hooked(transform: torch.nn.Module) -> torch.nn.Module:
+    transform.register_forward_pre_hook(lambda module, inputs: inputs)
+    return transform
+
+
+def with_attributes(transform: object, **attributes: object) -> object:
+    for name, value in attributes.items():
+        setattr(transform, name, value)
+    return transform
+
+
+def without(transform: object, name: str) -> object:
+    delattr(transform, name)
+    return transform
+
+
+def cyclic() -> v1.Compose:
+    compose = v1.Compose([])
+    compose.transforms.append(compose)
+    return compose
+
+
+# A transform that must run in Python, and a word of the reason.
+PYTHON = {
+    "own function": (own, "your own code"),
+    "own v2": (OwnTransform(), "your own code"),
+    "Lambda v1": (v1.Lambda(own), "your own code"),
+    "Lambda v2": (v2.Lambda(own), "your own code"),
+    "not callable": (5, "not callable"),
+    "subclass": (OwnResize(8), "a subclass of Resize"),
+    "own Compose": (OwnCompose([v1.Resize(8)]), "a subclass of Compose"),
+    "list": ([v1.Resize(8)], "not callable"),
+    "odd Compose": (v1.Compose(iter([v1.Resize(8)])), "not a plain list"),
+    "cycle": (cyclic(), "not a plain list"),
+    "hook": (hooked(v1.Resize(8)), "has hooks"),
+    "pre-hook": (pre_hooked(v2.Resize(8)), "has hooks"),
+    "hook on Compose": (hooked(v2.Compose([v2.Resize(8)])), "has hooks"),
+    "hook on Sequential": (hooked(torch.nn.Sequential(v1.Resize(8))), "has hooks"),
+    "odd Sequential": (with_attributes(torch.nn.Sequential(), forward=own), "a changed nn.Sequential"),
+    "more attributes": (with_attributes(v1.Resize(8), sharp=True), "unknown version"),
+    "own forward": (with_attributes(v1.Resize(8), forward=own), "unknown version"),
+    "fewer attributes": (without(v1.Resize(8), "antialias"), "unknown version"),
+    "RandAugment": (v1.RandAugment(), "there is no native one"),
+    "AutoAugment": (v2.AutoAugment(), "there is no native one"),
+    "RandomChoice": (v1.RandomChoice([v1.Resize(8)]), "there is no native one"),
+    "RandomOrder": (v2.RandomOrder([v2.Resize(8)]), "there is no native one"),
+    "blur": (v1.GaussianBlur(3), "there is no native one"),
+    "rotation": (v2.RandomRotation(3), "there is no native one"),
+    "affine": (v1.RandomAffine(3), "there is no native one"),
+    "FiveCrop": (v1.FiveCrop(3), "there is no native one"),
+    "TenCrop": (v2.TenCrop(3), "there is no native one"),
+    "size float": (v1.CenterCrop((2.5, 3)), "unusual size"),
+    "size zero": (v1.CenterCrop(0), "unusual size"),
+    "size huge": (v1.CenterCrop(1 << 24), "unusual size"),
+    "size None in v1": (with_attributes(v1.Resize(8), size=None, max_size=9), "unusual size"),
+    "max_size small": (v1.Resize(8, max_size=8), "torchvision raises"),
+    "max_size and two": (v2.Resize((8, 9), max_size=10), "torchvision raises"),
+    "interpolation": (with_attributes(v1.Resize(8), interpolation="bil"), "unusual interpolation"),
+    "padding negative": (v1.Pad(-1), "unusual padding"),
+    "padding float": (v1.Pad(1.5), "unusual padding"),
+    "fill channels": (v1.Pad(1, fill=(1, 2)), "unusual fill"),
+    "fill large": (v1.Pad(1, fill=256), "unusual fill"),
+    "fill nan": (v2.Pad(1, fill=math.nan), "unusual fill"),
+    "fill of masks and PIL": (v2.Pad(1, fill={Image.Image: 300}), "unusual fill"),
+    "padding_mode": (v1.RandomCrop(8, padding_mode="wrap"), "unusual padding_mode"),
+    "mirrored twice": (v1.RandomCrop(8, 1, True, padding_mode="reflect"), "mirrors the picture twice"),
+    "p above 1": (v1.RandomHorizontalFlip(1.5), "unusual p"),
+    "p tensor": (v1.RandomHorizontalFlip(torch.tensor(0.5)), "unusual p"),
+    "scale": (quiet(v1.RandomResizedCrop, 8, scale=(1, 0.5)), "unusual scale"),
+    "scale nan": (v1.RandomResizedCrop(8, scale=(0.5, math.nan)), "unusual scale"),
+    "ratio": (v1.RandomResizedCrop(8, ratio=(0, 1)), "unusual ratio"),
+    "ratio three": (v1.RandomResizedCrop(8, ratio=(1, 1, 1)), "unusual ratio"),
+    "grey channels": (v1.Grayscale(2), "unusual num_output_channels"),
+    "hue": (with_attributes(v1.ColorJitter(hue=0.5), hue=(-1, 1)), "unusual hue"),
+    "brightness": (v1.ColorJitter(brightness=(0, 1e30)), "unusual brightness"),
+    "normalize PIL": (v2.Normalize(MEAN, STD), "needs a float tensor"),
+    "convert PIL": (v1.ConvertImageDtype(torch.float32), "torchvision raises"),
+    "erase PIL": (v2.RandomErasing(), "of a PIL image"),
+    "apply own": (v1.RandomApply([own]), "function in it: your own code"),
+    "apply conversion": (v1.RandomApply([v1.ToTensor()]), "decides what the sample becomes"),
+    "apply grey": (v2.RandomApply([v2.Grayscale()]), "decides what the sample becomes"),
+    "apply hooked": (v2.RandomApply([hooked(v2.Resize(8))]), "Resize in it: has hooks"),
+    "apply p": (v1.RandomApply([v1.Resize(8)], p=-1), "unusual p"),
+    "apply odd list": (v1.RandomApply({v1.Resize(8)}), "not a plain list"),
+}
+
+
+@pytest.mark.parametrize("case", PYTHON)
+def test_runs_in_python(case: str) -> None:
+    """In the middle of a chain: steps before it, and it and what follows untouched."""
+    transform, reason = PYTHON[case]
+    first, last = v1.Resize(16), v1.ToTensor()
+    plan = compile(v1.Compose([first, transform, last]))
+    assert plan.steps == [resize(16)]
+    assert len(plan.rest) == 2 and plan.rest[0] is transform and plan.rest[1] is last
+    assert plan.hands_over == "pil" and not plan.native
+    assert [line.native for line in plan.report] == [True, False, False]
+    assert reason in plan.report[1].what
+    assert plan.report[1].cost == "decoded whole, one PIL image a sample"
+    alone = compile(transform)
+    assert alone.steps == [] and alone.rest == [transform]
+
+
+# A transform that must run in Python behind a conversion, and a word of the reason.
+PYTHON_BEHIND = {
+    "resize": (v1.ToTensor(), v1.Resize(8), "torch's own arithmetic"),
+    "center crop": (v2.ToImage(), v2.CenterCrop(8), "torch's own arithmetic"),
+    "pad": (v2.ToImage(), v2.Pad(8), "torch's own arithmetic"),
+    "random crop": (v2.ToImage(), v2.RandomCrop(8), "torch's own arithmetic"),
+    "resized crop": (v2.ToImage(), v2.RandomResizedCrop(8), "torch's own arithmetic"),
+    "grey": (v1.ToTensor(), v1.Grayscale(3), "torch's own arithmetic"),
+    "random grey": (v1.ToTensor(), v1.RandomGrayscale(), "torch's own arithmetic"),
+    "jitter": (v2.ToImage(), v2.ColorJitter(0.5), "torch's own arithmetic"),
+    "ToTensor twice": (v1.ToTensor(), v1.ToTensor(), "torchvision raises"),
+    "PILToTensor twice": (v1.ToTensor(), v1.PILToTensor(), "torchvision raises"),
+    "back": (v1.ToTensor(), v1.ToPILImage(), "there is no native one"),
+    "normalize uint8": (v2.ToImage(), v2.Normalize(MEAN, STD), "torchvision raises"),
+    "v1 of a tv image": (v2.ToImage(), v1.RandomHorizontalFlip(), "tv_tensors.Image"),
+    "dict": (v2.ToImage(), v2.ToDtype({tv_tensors.Image: torch.float32}, scale=True), "dtype="),
+    "float64": (v2.ToImage(), v2.ToDtype(torch.float64), "dtype="),
+    "int16": (v2.ToImage(), v2.ToDtype(torch.int16), "dtype="),
+    "back to uint8": (v1.ToTensor(), v1.ConvertImageDtype(torch.uint8), "float32 to uint8"),
+    "std zero": (v1.ToTensor(), v1.Normalize(MEAN, [1, 1, 1e-60]), "std is zero"),
+    "mean two": (v1.ToTensor(), v1.Normalize([1, 2], [1, 1]), "unusual mean"),
+    "mean words": (v1.ToTensor(), v1.Normalize("abc", STD), "unusual mean"),
+    "mean inf": (v1.ToTensor(), v1.Normalize(math.inf, STD), "unusual mean"),
+    "std matrix": (v1.ToTensor(), v1.Normalize(MEAN, torch.ones(3, 1, 1)), "unusual std"),
+    "erasing random": (v1.ToTensor(), v1.RandomErasing(value="random"), "torch fills"),
+    "erasing random v2": (v2.ToImage(), v2.RandomErasing(value="random"), "torch fills"),
+    "erasing two": (v1.ToTensor(), v1.RandomErasing(value=(1, 2)), "unusual value"),
+    "erasing uint8": (v2.ToImage(), v2.RandomErasing(value=0.5), "in a uint8 tensor"),
+}
+
+
+@pytest.mark.parametrize("case", PYTHON_BEHIND)
+def test_runs_in_python_behind(case: str) -> None:
+    conversion, transform, reason = PYTHON_BEHIND[case]
+    chain = v1.Compose([v1.Resize((20, 24)), conversion, transform])
+    plan = compile(chain)
+    assert len(plan.rest) == 1 and plan.rest[0] is transform
+    assert plan.hands_over == ("tv_image" if isinstance(conversion, v2.ToImage) else "tensor")
+    assert reason in plan.report[2].what
+    assert plan.report[2].cost.startswith("one ")
+    check_what_is_handed_over(chain, plan)
+
+
+@pytest.mark.parametrize(
+    "chain, steps",
+    [
+        ([v2.ToImage(), v2.RandomErasing(), v2.ToDtype(torch.float32, scale=True)], [UINT8, erasing(0.0)]),
+        ([v1.ToTensor(), v1.ConvertImageDtype(torch.float16), v1.Normalize(MEAN, STD)], [DIVIDE]),
+        ([v1.ToTensor(), v1.ConvertImageDtype(torch.float16), v1.ConvertImageDtype(torch.float32)], [DIVIDE]),
+        (
+            [v1.Grayscale(), v1.ToTensor(), v1.Normalize(MEAN, STD)],
+            [{"op": "grayscale", "channels": 1}, DIVIDE],
+        ),
+        ([v1.Grayscale(), v1.Pad(1, fill=(1, 2, 3))], [{"op": "grayscale", "channels": 1}]),
+    ],
+)
+def test_last_of_a_chain_in_python(chain: list[object], steps: list[dict[str, object]]) -> None:
+    plan = compile(v1.Compose(chain))
+    assert plan.steps == steps and plan.rest == chain[-1:]
+
+
+def test_nested_containers_are_cut_where_python_begins() -> None:
+    chain = [v1.Resize(8), own, v1.ToTensor(), v2.RandomHorizontalFlip()]
+    nested = v2.Compose([v1.Compose(chain[:1]), v1.Compose([v2.Compose(chain[1:3]), chain[3]])])
+    plan = compile(nested)
+    assert plan.steps == [resize(8)] and plan.rest == chain[1:]
+    assert [line.name for line in plan.report] == ["Resize", "own", "ToTensor", "RandomHorizontalFlip"]
+    assert [line.what for line in plan.report[1:]] == ["your own code", "comes after own", "comes after own"]
+
+
+def test_replaced_methods_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(v1.RandomCrop, "get_params", staticmethod(lambda img, size: (0, 0, 8, 8)))
+    assert "get_params was replaced" in compile(v1.RandomCrop(8)).report[0].what
+    monkeypatch.setattr(v2.Resize, "transform", own)
+    assert "transform was replaced" in compile(v2.Resize(8)).report[0].what
+    monkeypatch.setattr(v1.Compose, "__call__", own)
+    assert "__call__ was replaced" in compile(v1.Compose([v1.Resize(8)])).report[0].what
+
+
+def test_unusual_processes_run_in_python() -> None:
+    train = NATIVE["v1 train"][0]
+    torch.set_default_dtype(torch.float64)
+    try:
+        plan = compile(train)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert plan.steps == [] and len(plan.rest) == 4 and "default dtype" in plan.report[0].what
+    with torch.device("meta"):
+        assert "default device is meta" in compile(train).report[0].what
+    hook = torch.nn.modules.module.register_module_forward_hook(lambda module, inputs, output: None)
+    try:
+        assert "for all modules" in compile(train).report[0].what
+    finally:
+        hook.remove()
+    assert compile(train).native
+
+
+# -- what a plan says of itself ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "transform, draws, needs_size, shape",
+    [
+        (None, False, False, None),
+        (v1.Resize((8, 9)), False, False, [3, 8, 9]),
+        (v1.Resize(8), False, False, None),
+        (v1.Compose([v1.CenterCrop((8, 12)), v1.Resize(4)]), False, False, [3, 4, 6]),
+        (v1.Compose([v1.CenterCrop((24, 8)), v1.Resize(4, max_size=9)]), False, False, [3, 9, 3]),
+        (v2.Compose([v2.CenterCrop((8, 24)), v2.Resize(None, max_size=9)]), False, False, [3, 3, 9]),
+        (v1.Compose([v1.CenterCrop(8), v1.Pad((1, 2, 3, 4)), v1.Grayscale()]), False, False, [1, 14, 12]),
+        (v1.RandomHorizontalFlip(), True, False, None),
+        (v1.ColorJitter(), True, False, None),
+        (v1.RandomResizedCrop(8), True, True, [3, 8, 8]),
+        (v1.RandomCrop(8), True, True, [3, 8, 8]),
+        (v1.Compose([v1.Resize((9, 9)), v1.RandomCrop(8)]), True, False, [3, 8, 8]),
+        (v1.Compose([v1.Resize(9), v1.RandomCrop(8)]), True, True, [3, 8, 8]),
+        (v1.Compose([v1.ToTensor(), v1.RandomErasing()]), True, True, None),
+        (v1.Compose([v1.Resize((9, 9)), v1.ToTensor(), v1.RandomErasing()]), True, False, [3, 9, 9]),
+        (v1.RandomApply([v1.Pad(1)]), True, False, None),
+        (v1.Compose([v1.Resize((9, 9)), v1.RandomApply([v1.Pad(1)])]), True, False, None),
+        (
+            v1.Compose([v1.Resize((9, 9)), v1.RandomApply([v1.Pad(1)]), v1.RandomCrop(8)]),
+            True,
+            True,
+            [3, 8, 8],
+        ),
+        (v1.Compose([v1.Resize((9, 9)), v1.RandomApply([v1.RandomCrop(9)])]), True, False, [3, 9, 9]),
+        (v1.RandomApply([v1.RandomCrop(9)]), True, True, None),
+    ],
+)
+def test_draws_and_shape(transform: object, draws: bool, needs_size: bool, shape: list[int] | None) -> None:
+    plan = compile(transform)
+    assert (plan.draws, plan.needs_size, plan.shape) == (draws, needs_size, shape)
+
+
+@pytest.mark.parametrize(
+    "rest, draws",
+    [
+        ([v1.FiveCrop(4)], False),
+        ([v1.FiveCrop(4), v1.Lambda(own)], None),
+        ([v1.FiveCrop(4), own, v1.RandomHorizontalFlip()], True),
+        ([v2.RandAugment()], True),
+        ([v2.ToPILImage()], False),
+        ([hooked(v1.CenterCrop(4))], None),
+        ([OwnResize(4)], None),
+    ],
+)
+def test_rest_draws(rest: list[object], draws: bool | None) -> None:
+    still = compile(v1.Compose([v1.Resize(8), *rest]))
+    assert still.rest_draws is draws and not still.in_order
+    moving = compile(v1.Compose([v1.RandomResizedCrop(8), *rest]))
+    assert moving.rest_draws is draws and moving.in_order is (draws is not False)
+    assert ("takes turns" in moving.report[1].cost) is moving.in_order
+    assert moving.report[1].cost.startswith("one PIL image a sample")
+
+
+def test_every_class_of_torchvision_is_known_to_draw_or_not() -> None:
+    """The tables of classes follow torchvision; what is in none is never trusted."""
+    unknown = set()
+    for module in (v1, v2):
+        for name in dir(module):
+            kind = getattr(module, name)
+            ours = isinstance(kind, type) and kind.__module__.startswith("torchvision.transforms")
+            if ours and not issubclass(kind, enum.Enum):
+                bare = kind.__new__(kind)
+                if isinstance(bare, torch.nn.Module):
+                    torch.nn.Module.__init__(bare)
+                if _torchvision.identify(bare) is not None and _torchvision.draws(bare) is None:
+                    unknown.add(name)
+    assert unknown <= {
+        *("Compose", "Lambda", "Transform"),
+        *("ClampBoundingBoxes", "ClampKeyPoints", "ConvertBoundingBoxFormat", "SetClampingMode"),
+        *("CutMix", "MixUp", "SanitizeBoundingBoxes", "SanitizeKeyPoints", "UniformTemporalSubsample"),
+    }
+
+
+def test_torchvision_is_not_imported() -> None:
+    """Neither by compile nor for somebody's own transforms."""
+    code = (
+        "import sys, torch\nfrom gofast._compile import compile\n"
+        "plan = compile(torch.nn.Sequential(torch.nn.Identity()))\n"
+        "assert len(plan.rest) == 1 and compile(None).native and len(compile(len).rest) == 1\n"
+        "assert 'torchvision' not in sys.modules and 'PIL' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
+
+
+def test_format_report() -> None:
+    plan = compile(v1.Compose([v1.Resize(8), v2.RandomHorizontalFlip(), own, v1.ToTensor()]))
+    assert format_report(plan.report).splitlines() == [
+        "transform             runs in  what                               cost",
+        "Resize                C        resize: size [8], filter bilinear",
+        "RandomHorizontalFlip  C        hflip: p 0.5",
+        "own                   Python   your own code                      "
+        "decoded whole, one PIL image a sample; takes turns with the native draws",
+        "ToTensor              Python   comes after own",
+    ]
+
+
+# -- beside torchvision itself -------------------------------------------------
+
+
+def picture(width: int, height: int) -> Image.Image:
+    values = np.random.default_rng(width * height).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    return Image.fromarray(values)
+
+
+def check_what_is_handed_over(transform: object, plan: Plan) -> None:
+    """Runs the native prefix by torchvision: is the sample there what the plan says?"""
+    chain = [] if transform is None else list(_torchvision.leaves(transform))
+    native = [line.native for line in plan.report]
+    taken = sum(native)
+    assert native == [True] * taken + [False] * (len(chain) - taken)
+    assert len(plan.rest) == len(chain) - taken
+    assert all(mine is theirs for mine, theirs in zip(plan.rest, chain[taken:], strict=True))
+    for width, height in ((50, 40), (37, 61)):
+        sample = picture(width, height)
+        for transform in chain[:taken]:
+            sample = transform(sample)  # type: ignore[operator]
+        if plan.hands_over == "pil":
+            assert type(sample) is Image.Image
+            assert sample.mode == ("RGB" if plan.channels == 3 else "L") and plan.dtype == "uint8"
+            shape = [plan.channels, sample.height, sample.width]
+        else:
+            assert type(sample) is (tv_tensors.Image if plan.hands_over == "tv_image" else torch.Tensor)
+            shape, dtype = list(sample.shape), str(sample.dtype).removeprefix("torch.")
+            assert dtype == plan.dtype and shape[0] == plan.channels
+            assert sample.is_contiguous() is (plan.strides == "chw")
+            assert plan.strides == "chw" or sample.permute(1, 2, 0).is_contiguous()
+        assert plan.shape is None or plan.shape == shape
+
+
+def test_random_chains() -> None:
+    """Whatever is chained: the prefix is what the plan says, and draws if it says so."""
+    makers = [
+        *(m.Resize for m in (v1, v2)),
+        lambda size: v2.Resize((size, size + 3), "nearest"),
+        *(m.CenterCrop for m in (v1, v2)),
+        lambda size: v1.Pad(3),
+        lambda size: v2.RandomCrop(size, padding=60),
+        lambda size: v1.RandomCrop(size, pad_if_needed=True),
+        *(m.RandomResizedCrop for m in (v1, v2)),
+        lambda size: v1.RandomHorizontalFlip(),
+        lambda size: v2.RandomVerticalFlip(),
+        lambda size: v1.Grayscale(3),
+        lambda size: v2.Grayscale(1),
+        lambda size: v2.RandomGrayscale(),
+        lambda size: v1.ColorJitter(0.5, 0.5, 0.5, 0.5),
+        lambda size: v2.RandomApply([v2.Pad(2), v2.RandomVerticalFlip()]),
+        *2 * (lambda size: v1.ToTensor(), lambda size: v1.PILToTensor(), lambda size: v2.ToImage()),
+        lambda size: v2.ToPureTensor(),
+        lambda size: v2.Identity(),
+        *2
+        * (
+            lambda size: v2.ToDtype(torch.float32, scale=True),
+            lambda size: v1.ConvertImageDtype(torch.float16),
+        ),
+        *3 * (lambda size: v1.Normalize(MEAN, STD), lambda size: v2.Normalize([0.5], [0.5])),
+        *2 * (lambda size: v1.RandomErasing(), lambda size: v2.RandomErasing(value=9)),
+        lambda size: v2.GaussianBlur(3),
+    ]
+    dice, lengths, kinds = random.Random(1), set(), set()
+    for _ in range(400):
+        chain = v1.Compose([dice.choice(makers)(dice.randint(8, 40)) for _ in range(dice.randint(1, 7))])
+        plan = compile(chain)
+        json.dumps(plan.steps, allow_nan=False)
+        conversions = [step["op"] for step in plan.steps if step["op"] in ("to_float", "to_uint8")]
+        assert len(conversions) == (plan.hands_over != "pil")
+        before = torch.get_rng_state()
+        check_what_is_handed_over(chain, plan)
+        assert plan.draws or torch.equal(torch.get_rng_state(), before)
+        lengths.add(len(plan.report) - len(plan.rest))
+        kinds.add((plan.hands_over, plan.dtype, plan.strides, plan.native))
+    assert max(lengths) >= 6 and len(kinds) >= 12
+
+
+BYTES = torch.arange(256, dtype=torch.uint8).reshape(1, 16, 16).repeat(3, 1, 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_how_bytes_become_floats(dtype: torch.dtype) -> None:
+    """The three words of to_float, in float32 and rounded once to what the plan says."""
+    floats = BYTES.to(torch.float32)
+    assert torch.equal(v1.ConvertImageDtype(dtype)(BYTES), (floats / 255).to(dtype))
+    for scaled in (v2.ToDtype(dtype, scale=True), v2.ConvertImageDtype(dtype)):
+        assert torch.equal(scaled(BYTES), (floats * torch.tensor(1 / 255)).to(dtype))
+    assert torch.equal(v2.ToDtype(dtype)(BYTES), floats.to(dtype))
+    assert not torch.equal(floats / 255, floats * torch.tensor(1 / 255))
+
+
+def test_rounding_may_wait_for_the_end() -> None:
+    """float32 -> float16, then a flip and erasing, against the rounding last."""
+    image, moves = v1.ToTensor()(picture(40, 30)), [v1.RandomHorizontalFlip(), v1.RandomErasing(1, value=0.1)]
+    half = v1.ConvertImageDtype(torch.float16)
+    for seed in range(20):
+        torch.manual_seed(seed)
+        first = v1.Compose([half, *moves])(image)
+        torch.manual_seed(seed)
+        assert torch.equal(first, v1.Compose([*moves, half])(image))
+
+
+@pytest.mark.parametrize("module", [v1, v2])
+def test_flips_of_pictures_and_tensors_agree(module: object) -> None:
+    image = picture(31, 17)
+    for name in ("RandomHorizontalFlip", "RandomVerticalFlip"):
+        flip = getattr(module, name)(p=0.5)
+        for seed in range(10):
+            torch.manual_seed(seed)
+            late = flip(v1.ToTensor()(image))
+            torch.manual_seed(seed)
+            assert torch.equal(v1.ToTensor()(flip(image)), late)
+
+
+@pytest.mark.parametrize("module", [v1, v2])
+def test_jitter_without_factors_still_draws(module: object) -> None:
+    jitter = module.ColorJitter()  # type: ignore[attr-defined]
+    assert compile(jitter).draws
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    jitter(picture(4, 4))
+    assert not torch.equal(torch.get_rng_state(), before)
