@@ -1,0 +1,392 @@
+package folder
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// later is a clock by which every directory has been left alone for long.
+func later() time.Time { return time.Now().Add(time.Hour) }
+
+// settle waits until a change gives a directory other times: they count in ticks.
+func settle() { time.Sleep(20 * time.Millisecond) }
+
+func mustBuild(t *testing.T, options Options, path string) (fd int, schema Schema) {
+	t.Helper()
+	fd, schema, err := Build(context.Background(), options, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd, schema
+}
+
+// plantSmall is a folder with two classes, one of them nested.
+func plantSmall(t *testing.T) Options {
+	t.Helper()
+	root := t.TempDir()
+	grow(t, root, "a/1.jpg", "a/2.jpg", "b/deep/3.png", "b/deep/note.txt", "b/broken -> ../../gone", "empty/", "link -> b")
+	return Options{Kind: Classes, Root: Name(root), Extensions: jpg, now: later}
+}
+
+func TestRoundTrip(t *testing.T) {
+	options := plantSmall(t)
+	path := filepath.Join(t.TempDir(), "index")
+	if _, err := Open(context.Background(), path, options); !errors.Is(err, errs.ErrNotFound) {
+		t.Errorf("no file: %v", err)
+	}
+	scanned := mustScan(t, options)
+	fd, schema := mustBuild(t, options, path)
+	_, again := mustBuild(t, options, path)
+	if schema.Reused || !again.Reused {
+		t.Errorf("reused: %v, then %v", schema.Reused, again.Reused)
+	}
+	again.Reused = false
+	if a, b := fmt.Sprint(schema), fmt.Sprint(again); a != b || a != fmt.Sprint(scanned.Schema()) {
+		t.Errorf("schemas %s\n%s\n%s", a, b, fmt.Sprint(scanned.Schema()))
+	}
+	x, err := Open(context.Background(), path, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(samples(x), samples(scanned)) || x.Count() != 4 || !slices.Equal(x.Classes(), []string{"a", "b", "empty", "link"}) {
+		t.Errorf("%q, scanned %q", samples(x), samples(scanned))
+	}
+	if err := errors.Join(x.Close(), x.Close()); err != nil {
+		t.Error(err)
+	}
+	// The descriptor and the schema are all that another process needs.
+	data := make([]byte, schema.Size)
+	if _, err := unix.Pread(fd, data, 0); err != nil {
+		t.Fatal(err)
+	}
+	at := schema.PathsOffset + int64(binary.NativeEndian.Uint64(data[schema.PathOffsetsOffset+8*2:]))
+	if got := string(data[at : at+15]); got != "b/deep/3.png\x00li" || data[schema.SampleClassesOffset+4*2] != 1 {
+		t.Errorf("sample 2 is %q", got)
+	}
+	text, err := json.Marshal(schema)
+	if err != nil || !strings.Contains(string(text), `"classes":["a","b","empty","link"],"empty_classes":["empty"]`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(left) != 1 {
+		t.Errorf("files %q are left", left)
+	}
+}
+
+func TestMemoryIsSealed(t *testing.T) {
+	for _, options := range []Options{plantSmall(t), {Kind: List, Paths: []Name{"x"}}} {
+		fd, schema := mustBuild(t, options, "")
+		seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+		if want := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE; err != nil || seals&want != want {
+			t.Errorf("seals %x, %v", seals, err)
+		}
+		var s unix.Stat_t
+		if err := unix.Fstat(fd, &s); err != nil || s.Size != schema.Size {
+			t.Errorf("%d bytes, the schema says %d, %v", s.Size, schema.Size, err)
+		}
+	}
+	if _, _, err := Build(context.Background(), Options{Kind: List}, "index"); !errors.Is(err, errs.ErrConfig) {
+		t.Errorf("a list with an index file: %v", err)
+	}
+}
+
+func TestStaleIndex(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, root string, o *Options){
+		"add file":    func(t *testing.T, root string, _ *Options) { grow(t, root, "b/deep/4.jpg") },
+		"add folder":  func(t *testing.T, root string, _ *Options) { grow(t, root, "a/new/") },
+		"add class":   func(t *testing.T, root string, _ *Options) { grow(t, root, "new/") },
+		"fill class":  func(t *testing.T, root string, _ *Options) { grow(t, root, "empty/1.jpg") },
+		"link's end":  func(t *testing.T, root string, _ *Options) { grow(t, root, "../gone/") },
+		"remove":      func(t *testing.T, root string, _ *Options) { os.Remove(filepath.Join(root, "a/2.jpg")) },
+		"rename":      func(t *testing.T, root string, _ *Options) { os.Rename(root+"/a/2.jpg", root+"/a/3.jpg") },
+		"move folder": func(t *testing.T, root string, _ *Options) { os.Rename(root+"/b/deep", root+"/b/deeper") },
+		"mode":        func(t *testing.T, root string, _ *Options) { os.Chmod(root+"/a", 0o711) },
+		"same times": func(t *testing.T, root string, _ *Options) {
+			was, err := os.Stat(root + "/a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			grow(t, root, "a/0.jpg")
+			if err := os.Chtimes(root+"/a", was.ModTime(), was.ModTime()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"other folder": func(t *testing.T, root string, _ *Options) {
+			os.Rename(root+"/a", root+"/../was a")
+			grow(t, root, "a/1.jpg", "a/2.jpg")
+		},
+		"extensions": func(_ *testing.T, _ string, o *Options) { o.Extensions = []Name{".jpg"} },
+		"kind":       func(_ *testing.T, _ string, o *Options) { o.Kind = Tree },
+		"spelling":   func(_ *testing.T, _ string, o *Options) { o.Root += "/" },
+		"ids":        func(_ *testing.T, _ string, o *Options) { o.Classes, o.ClassIDs = []Name{"a"}, []int32{4} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			parent := t.TempDir()
+			options := plantSmall(t)
+			os.Rename(string(options.Root), parent+"/in")
+			options.Root = Name(parent + "/in")
+			path := filepath.Join(t.TempDir(), "index")
+			mustBuild(t, options, path)
+			settle()
+			if _, s := mustBuild(t, options, path); !s.Reused {
+				t.Error("an index of a folder that did not change was thrown away")
+			}
+			change(t, parent+"/in", &options)
+			if _, err := Open(context.Background(), path, options); !errors.Is(err, errs.ErrChanged) {
+				t.Errorf("after the change: %v, want ErrChanged", err)
+			}
+			if _, s := mustBuild(t, options, path); s.Reused {
+				t.Error("a stale index was reused")
+			}
+			x, err := Open(context.Background(), path, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.Close()
+			if got, want := samples(x), samples(mustScan(t, options)); !slices.Equal(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestJustChangedFoldersAreNotTrusted(t *testing.T) {
+	options := plantSmall(t)
+	options.now = nil // the true clock: the folder is some milliseconds old
+	path := filepath.Join(t.TempDir(), "index")
+	mustBuild(t, options, path)
+	if _, s := mustBuild(t, options, path); s.Reused {
+		t.Error("a scan right after a change was trusted")
+	}
+	options.now = later
+	if _, s := mustBuild(t, options, path); s.Reused {
+		t.Error("what the early scan found was trusted later")
+	}
+	if _, s := mustBuild(t, options, path); !s.Reused {
+		t.Error("the late scan was not trusted")
+	}
+	future := later().Add(24 * time.Hour) // what a user sets does not make it young
+	if err := os.Chtimes(string(options.Root)+"/a", future, future); err != nil {
+		t.Fatal(err)
+	}
+	mustBuild(t, options, path)
+	if _, s := mustBuild(t, options, path); !s.Reused {
+		t.Error("a time in the future makes every start a scan")
+	}
+}
+
+func TestDamagedIndex(t *testing.T) {
+	options := plantSmall(t)
+	path := filepath.Join(t.TempDir(), "index")
+	mustBuild(t, options, path)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := func(name string, data []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if x, err := Open(context.Background(), path, options); !errors.Is(err, errs.ErrDamaged) {
+			t.Errorf("%s: %v, %v, want ErrDamaged", name, x, err)
+		}
+	}
+	for i := range good { // every byte, of the header and of what follows
+		bad := slices.Clone(good)
+		bad[i] ^= 1 << (i % 8)
+		try(fmt.Sprintf("byte %d", i), bad)
+	}
+	for _, n := range []int{0, 1, int(headerBytes) - 1, int(headerBytes), len(good) - 8, len(good) - 1} {
+		try(fmt.Sprintf("cut to %d", n), good[:n])
+	}
+	try("longer", append(slices.Clone(good), make([]byte, 8)...))
+	try("foreign", []byte(strings.Repeat("PK\x03\x04", 1000)))
+	if _, s := mustBuild(t, options, path); s.Reused || s.Count != 4 {
+		t.Errorf("rebuilt: %+v", s)
+	}
+	if _, s := mustBuild(t, options, path); !s.Reused {
+		t.Error("the index was not repaired")
+	}
+	os.Remove(path)
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Build(context.Background(), options, path); !errors.Is(err, errs.ErrRead) {
+		t.Errorf("a folder in the place of the index: %v", err)
+	}
+}
+
+// forge gives data checksums that fit.
+func forge(t *testing.T, data []byte, h header) []byte {
+	t.Helper()
+	data = slices.Clone(data)
+	sum, err := bodySum(context.Background(), 1, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.BodyIEEE, h.BodyCastagnoli = sum.IEEE, sum.Castagnoli
+	if _, err := binary.Encode(data, native, &h); err != nil {
+		t.Fatal(err)
+	}
+	own := sha256.Sum256(data[:summedBytes])
+	copy(data[summedBytes:], own[:])
+	return data
+}
+
+func TestDeceivingIndex(t *testing.T) {
+	x := mustScan(t, plantSmall(t))
+	for name, lie := range map[string]func(h *header, data []byte){
+		"truth":             func(*header, []byte) {},
+		"count":             func(h *header, _ []byte) { h.Count++ },
+		"huge count":        func(h *header, _ []byte) { h.Count = 1 << 61 },
+		"negative count":    func(h *header, _ []byte) { h.Count = -1; h.PathOffsets.Bytes = 0 },
+		"class count":       func(h *header, _ []byte) { h.ClassCount = 1 << 62 },
+		"place count":       func(h *header, _ []byte) { h.PlaceCount-- },
+		"size":              func(h *header, _ []byte) { h.Size += 8 },
+		"paths outside":     func(h *header, _ []byte) { h.Paths.Bytes += 1 << 40 },
+		"negative bytes":    func(h *header, _ []byte) { h.Paths.Bytes = -8 },
+		"overlap":           func(h *header, _ []byte) { h.Paths.At = h.Places.At },
+		"class names":       func(h *header, d []byte) { d[h.ClassNames.At+1] = 'x' },
+		"class names' end":  func(h *header, d []byte) { d[h.ClassNames.end()-1] = 'x' },
+		"root":              func(h *header, d []byte) { d[h.Root.end()-1] = 'x' },
+		"root's middle":     func(h *header, d []byte) { d[h.Root.At] = 0 },
+		"first offset":      func(h *header, d []byte) { d[h.PathOffsets.At] = 1 },
+		"offset":            func(h *header, d []byte) { d[h.PathOffsets.At+8]++ },
+		"offset outside":    func(h *header, d []byte) { native.PutUint64(d[h.PathOffsets.At+8:], 1<<63) },
+		"equal offsets":     func(h *header, d []byte) { copy(d[h.PathOffsets.At+8:], d[h.PathOffsets.At+16:h.PathOffsets.At+24]) },
+		"last offset":       func(h *header, d []byte) { native.PutUint64(d[h.PathOffsets.end()-8:], 8) },
+		"path's end":        func(h *header, d []byte) { d[h.Paths.end()-1] = 'x' },
+		"place's path":      func(h *header, d []byte) { d[h.Places.At+3] = 1 },
+		"place paths's end": func(h *header, d []byte) { d[h.PlacePaths.end()-1] = 'x' },
+	} {
+		data, h := slices.Clone(x.data), x.header
+		lie(&h, data)
+		forged, err := parse(context.Background(), forge(t, data, h), name, 2)
+		if name == "truth" {
+			if err != nil || !slices.Equal(samples(forged), samples(x)) {
+				t.Errorf("the forger is no good: %v", err)
+			}
+		} else if !errors.Is(err, errs.ErrDamaged) {
+			t.Errorf("%s: %v, want ErrDamaged", name, err)
+		}
+	}
+}
+
+func TestTenBuildersAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		clock func() time.Time
+		most  int // scans
+	}{"old folder": {later, 1}, "young folder": {time.Now, 10}} {
+		options := plantSmall(t)
+		options.now = c.clock
+		path := filepath.Join(t.TempDir(), "index")
+		var group sync.WaitGroup
+		var mu sync.Mutex
+		scans := 0
+		for range 10 {
+			group.Go(func() {
+				fd, schema, err := Build(context.Background(), options, path)
+				if err != nil || schema.Count != 4 {
+					t.Errorf("%s: %+v, %v", name, schema, err)
+					return
+				}
+				unix.Close(fd)
+				if mu.Lock(); !schema.Reused {
+					scans++
+				}
+				mu.Unlock()
+			})
+		}
+		group.Wait()
+		if scans < 1 || scans > c.most {
+			t.Errorf("%s: %d scans, want 1 to %d", name, scans, c.most)
+		}
+	}
+}
+
+// The young folder's waiters take what was scanned since they came.
+func TestWaiterTakesAFreshScan(t *testing.T) {
+	options := plantSmall(t)
+	options.now = nil
+	path := filepath.Join(t.TempDir(), "index")
+	since := time.Now().UnixNano()
+	mustBuild(t, options, path)
+	if err := options.check(); err != nil {
+		t.Fatal(err)
+	}
+	fd, _, err := reuse(context.Background(), &options, path, since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fd)
+	if _, _, err := reuse(context.Background(), &options, path, time.Now().UnixNano()); !errors.Is(err, errs.ErrChanged) {
+		t.Errorf("an older scan of a young folder: %v, want ErrChanged", err)
+	}
+}
+
+const reader = `
+#include "folder.h"
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    (void)argc;
+    static char data[1 << 20] __attribute__((aligned(8))), path[4096];
+    gf_index index;
+    if (gf_index_view(&index, data, fread(data, 1, sizeof data, fopen(argv[1], "rb"))))
+        return 1;
+    if (index.count < 1 || gf_index_path(&index, 0, path, strlen(argv[2])) != -1 || gf_index_path(&index, 0, path, strlen(argv[2]) + 1))
+        return 2;
+    for (int64_t i = 0; i < index.count; i++) {
+        gf_index_path(&index, i, path, sizeof path);
+        printf("%s %d\n", path, index.classes[i]);
+    }
+}
+`
+
+func TestCReadsTheSame(t *testing.T) {
+	compiler, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler")
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	source, program, path := folder+"/reader.c", folder+"/reader", folder+"/index"
+	if err := os.WriteFile(source, []byte(reader), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I", here, "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	options := plantSmall(t)
+	mustBuild(t, options, path)
+	x := mustScan(t, options)
+	want := ""
+	for _, sample := range samples(x) {
+		want += x.Root() + sample + "\n"
+	}
+	out, err := exec.Command(program, path, x.Root()+x.Path(0)).Output()
+	if err != nil || string(out) != want {
+		t.Errorf("%v\n%s, want\n%s", err, out, want)
+	}
+}
