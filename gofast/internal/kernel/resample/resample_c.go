@@ -1,0 +1,88 @@
+//go:build cgo
+
+package resample
+
+/*
+#cgo CFLAGS: -O3 -std=c11 -Wall -Wextra
+#cgo LDFLAGS: -lm
+#include <stdlib.h>
+#include "resample.h"
+*/
+import "C"
+
+import (
+	"image"
+	"runtime"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// Variant is a set of C kernels, in resample.h's order.
+type Variant int32
+
+// The variants.
+const (
+	Best Variant = iota
+	Plain
+	AVX2
+	AVX512
+)
+
+// BestVariant is what Best means on this processor.
+func BestVariant() Variant { return Variant(C.gf_resize_best()) }
+
+// Resizer keeps the C state from one picture to the next. One goroutine at a time may use it; Close releases it.
+type Resizer struct{ c *C.gf_resize }
+
+// NewResizer makes one that uses v, or the next best that the processor can do.
+func NewResizer(v Variant) *Resizer {
+	c := (*C.gf_resize)(C.calloc(1, C.sizeof_gf_resize))
+	c.variant = C.int32_t(v)
+	return &Resizer{c}
+}
+
+// Close releases the C state.
+func (r *Resizer) Close() {
+	C.gf_resize_free(r.c)
+	C.free(unsafe.Pointer(r.c))
+	r.c = nil
+}
+
+// Resize is the function Resize.
+func (r *Resizer) Resize(src *image.RGBA, plan Plan) ([]byte, error) {
+	plan, err := plan.complete(src)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 4*plan.Window.Dx()*plan.Window.Dy())
+	c := plan.c()
+	var pinner runtime.Pinner
+	defer pinner.Unpin()
+	data := &src.Pix[src.PixOffset(plan.Crop.Min.X, plan.Crop.Min.Y)]
+	pinner.Pin(data)
+	source := C.gf_picture{data: (*C.uint8_t)(data), stride: C.int64_t(src.Stride), width: c.in_width, height: c.in_height}
+	switch C.gf_resize_picture(r.c, &c, &source, (*C.uint8_t)(&out[0])) {
+	case 0:
+		return out, nil
+	case C.GF_FAULT_UNSUPPORTED:
+		return nil, tooLarge()
+	default:
+		return nil, errs.New(errs.ErrLimit, "resample", "there is no memory for the tables and rows of a picture")
+	}
+}
+
+// c is the plan, which is complete, for C.
+func (p Plan) c() C.gf_resize_plan {
+	flip := C.int32_t(0)
+	if p.Flip {
+		flip = 1
+	}
+	return C.gf_resize_plan{
+		in_width: C.int32_t(p.Crop.Dx()), in_height: C.int32_t(p.Crop.Dy()),
+		out_width: C.int32_t(p.Width), out_height: C.int32_t(p.Height),
+		window: C.gf_box{x: C.int32_t(p.Window.Min.X), y: C.int32_t(p.Window.Min.Y),
+			width: C.int32_t(p.Window.Dx()), height: C.int32_t(p.Window.Dy())},
+		filter: C.int32_t(p.Filter), order: C.int32_t(p.Order), flip: flip,
+	}
+}
