@@ -1,0 +1,73 @@
+// What is done to pictures between the decoder and the batch: colour and layout
+// of uint8 pixels, and uint8 pixels to the numbers that a model is fed.
+//
+// Pictures are planar here: the resizer emits planar rows, nearly every step is
+// then one stream of bytes a channel, and a picture of 224 x 224 stays in L2
+// from its first step to its last. Steps that come before a resize go through
+// split and join.
+//
+// No function allocates, locks or keeps anything: threads of the engine and
+// forked worker processes use them alike. Users of this header need not link to
+// the package: they call through gf_normalise and gf_pixel_ops, whose addresses
+// Go hands them.
+#ifndef GOFAST_PIXEL_H
+#define GOFAST_PIXEL_H
+
+#include "../picture/picture.h"
+
+// Instruction sets: gf_pixel_level says which is the best here.
+enum { GF_PIXEL_PLAIN, GF_PIXEL_AVX2, GF_PIXEL_AVX512 };
+
+int gf_pixel_level(void);
+
+// ---- to numbers
+
+// How a uint8 becomes a number from 0 to 1: ToTensor's true division by 255, or
+// v2.ToDtype(scale=True)'s product with float32(1/255). They differ in 126 of 256.
+enum { GF_SCALE_DIVIDE, GF_SCALE_MULTIPLY };
+
+// What a number is stored as; float16 and bfloat16 are rounded once, from float32.
+enum { GF_AS_FLOAT32, GF_AS_FLOAT16, GF_AS_BFLOAT16, GF_AS_UINT8 };
+
+typedef struct gf_normalise gf_normalise;
+
+// Writes width pixels. Planes: out[c] is where channel c's row begins. Channels
+// last: out[0] is where the row's first pixel begins, the others are not read.
+typedef void (*gf_planar_fn)(const gf_normalise *, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]);
+typedef void (*gf_rgbx_fn)(const gf_normalise *, const uint8_t *src, int64_t width, uint8_t *const out[3]);
+
+// Made by gf_normalise_prepare, only read afterwards.
+struct gf_normalise {
+    gf_planar_fn planar; // from planar rows
+    gf_rgbx_fn rgbx;     // from RGBX pixels; three channels only
+    void (*finish)(void); // once after the last row of a sample, by the thread that wrote it: orders the streaming stores
+    int32_t as;          // GF_AS_...
+    int32_t value_bytes;
+    int32_t channels;    // 3 or 1
+    int32_t last;        // 1: channels last
+    int32_t stream;      // 1: stores bypass the caches
+    int32_t scale;       // GF_SCALE_...
+    int32_t tabled;      // 1: looked up, since arithmetic would not give the same bits (or plain C)
+    float float32[3][256];
+    uint16_t bits16[3][256];
+    // Of arithmetic, (x - mean) * (hi + lo): 16 lanes for each channel, or 48
+    // interleaved ones for channels last.
+    float mean[48], hi[48], lo[48];
+    uint8_t planar_index[4][64], rgbx_index[3][64]; // which pixel bytes an AVX-512 vector takes
+};
+
+// mean and std: a value a channel, or both NULL. stream: the batches cycle
+// through more memory than the caches hold. level: at most this instruction set.
+void gf_normalise_prepare(gf_normalise *, int scale, const float *mean, const float *std, int as, int channels, int last, int stream, int level);
+
+// ---- uint8 to uint8
+
+// A planar picture; whoever made it owns the memory. Rows may be of any alignment.
+typedef struct {
+    uint8_t *plane[3];
+    int64_t stride; // bytes from a row to the next, in every plane
+    int32_t width, height;
+    int32_t channels; // 3, or 1: grey, then only plane[0] counts
+} gf_planes;
+
+#endif

@@ -1,0 +1,28 @@
+// The row functions of each instruction set, chosen by gf_normalise_prepare.
+#ifndef GOFAST_PIXEL_ROWS_H
+#define GOFAST_PIXEL_ROWS_H
+
+#include "pixel.h"
+
+// No step may be fused with the next: gcc keeps to that with -std=c11, clang when asked.
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+typedef struct {
+    gf_planar_fn planar;
+    gf_rgbx_fn rgbx;
+} gf_rows;
+
+// [as][last]
+extern const gf_rows gf_rows_plain[4][2];
+#if defined(__x86_64__)
+extern const gf_rows gf_rows_avx2[3][2];
+extern const gf_rows gf_rows_avx512[4][2];
+void gf_rows_avx512_index(gf_normalise *);
+
+// AVX-512 computes with x / 255 times 2^32.
+#define GF_TWO_32 4294967296.0f
+#endif
+
+#endif
