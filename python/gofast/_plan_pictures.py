@@ -67,7 +67,7 @@ def random_crop(t: Any, family: Family, state: State) -> list[Step]:
         if family == "v2":  # kept as left, right, top, bottom
             padding = [padding[0], padding[2], padding[1], padding[3]]
     if not isinstance(t.pad_if_needed, bool):
-        raise NotNative(f"unusual pad_if_needed={t.pad_if_needed!r}")
+        raise read.unusual("pad_if_needed", t.pad_if_needed)
     if family == "v1" and padding and t.pad_if_needed and mode in ("reflect", "symmetric"):
         # v2 mirrors once; v1 mirrors what was mirrored.
         raise NotNative("mirrors the picture twice")
@@ -118,7 +118,7 @@ def grayscale(t: Any, family: Family, state: State) -> list[Step]:
     state.only_pil("greys")
     channels = read.whole(t.num_output_channels, 1, "num_output_channels")
     if channels not in (1, 3):
-        raise NotNative(f"unusual num_output_channels={channels}")
+        raise read.unusual("num_output_channels", channels)
     state.channels = channels
     return [{"op": "grayscale", "channels": channels}]
 

@@ -18,7 +18,7 @@ from . import _plan_tensors as tensors
 from . import _plan_values as read
 from ._plan_state import State, Step
 from ._plan_values import NotNative
-from ._torchvision import Family, attributes, identify, leaves, sequence, tampered
+from ._torchvision import Family, attributes, identify, leaves, name, sequence, tampered
 
 
 def translate(transform: object, state: State) -> tuple[list[Step], State]:
@@ -65,7 +65,7 @@ def _random_apply(t: Any, family: Family, state: State) -> list[Step]:
         try:
             made, inner = translate(leaf, inner)
         except NotNative as reason:
-            raise NotNative(f"{type(leaf).__name__} in it: {reason}") from None
+            raise NotNative(f"{name(leaf)} in it: {reason}") from None
         steps += made
     if _form(inner) != _form(state):
         raise NotNative("it decides what the sample becomes")

@@ -117,7 +117,7 @@ def _per_channel(values: Any, channels: int, what: str) -> list[float]:
     except (TypeError, ValueError, RuntimeError):
         rounded = torch.empty(0)
     if rounded.ndim > 1 or rounded.numel() not in (1, channels) or not bool(torch.isfinite(rounded).all()):
-        raise NotNative(f"unusual {what}={values!r}")
+        raise read.unusual(what, values)
     numbers = [float(v) for v in rounded.reshape(-1).tolist()]
     return numbers * (channels // len(numbers))
 
@@ -129,7 +129,7 @@ def random_erasing(t: Any, family: Family, state: State) -> list[Step]:
         raise NotNative('value="random": torch fills the rectangle')
     given = list(t.value) if isinstance(t.value, (list, tuple)) else [t.value]
     if len(given) not in (1, state.channels):
-        raise NotNative(f"unusual value={t.value!r}")
+        raise read.unusual("value", t.value)
     value = [_float32(read.number(v, -_LARGEST, _LARGEST, "value")) for v in given]
     if state.dtype == "uint8":
         if any(v != math.floor(v) or not 0 <= v <= 255 for v in value):

@@ -25,10 +25,16 @@ class NotNative(Exception):
     """A transform that must run in Python; the text says why."""
 
 
+def unusual(what: str, value: object) -> NotNative:
+    """The error of a value that is left to torchvision; it keeps to one short line."""
+    text = " ".join(repr(value).split())
+    return NotNative(f"unusual {what}={text if len(text) <= 60 else text[:57] + '...'}")
+
+
 def number(value: object, low: float, high: float, what: str) -> float:
     """A plain number between low and high, both included."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise NotNative(f"unusual {what}={value!r}")
+        raise unusual(what, value)
     return float(value)
 
 
@@ -39,14 +45,14 @@ def whole(value: Any, low: int, what: str) -> int:
     except TypeError:
         pixels = -1
     if isinstance(value, bool) or not low <= pixels <= _MOST_PIXELS:
-        raise NotNative(f"unusual {what}={value!r}")
+        raise unusual(what, value)
     return pixels
 
 
 def listed(value: Any, lengths: tuple[int, ...], what: str) -> list[Any]:
     """A list or tuple of one of these lengths."""
     if not isinstance(value, (list, tuple)) or len(value) not in lengths:
-        raise NotNative(f"unusual {what}={value!r}")
+        raise unusual(what, value)
     return list(value)
 
 
@@ -59,7 +65,7 @@ def span(value: Any, low: float, high: float, what: str) -> list[float]:
     """[from, to] as uniform_ takes it."""
     ends = [number(v, low, high, what) for v in listed(value, (2,), what)]
     if ends[0] > ends[1]:
-        raise NotNative(f"unusual {what}={value!r}")
+        raise unusual(what, value)
     return ends
 
 
@@ -71,7 +77,7 @@ def resampling(value: Any) -> str:
         return _NAMED_FILTERS[value]
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(_FILTERS):
         return _FILTERS[value]
-    raise NotNative(f"unusual interpolation={value!r}")
+    raise unusual("interpolation", value)
 
 
 def padding(value: Any) -> list[int]:
@@ -84,8 +90,8 @@ def padding(value: Any) -> list[int]:
 
 def mode(value: Any) -> str:
     """A padding_mode; v1's RandomCrop takes any value."""
-    if value not in _PADDING_MODES:
-        raise NotNative(f"unusual padding_mode={value!r}")
+    if not isinstance(value, str) or value not in _PADDING_MODES:
+        raise unusual("padding_mode", value)
     return str(value)
 
 
@@ -95,7 +101,7 @@ def fill(transform: Any, family: Family, mode: str, channels: int) -> list[int]:
     if not isinstance(given, (list, tuple)):
         given = [0 if given is None else given]
     if len(given) not in (1, channels):
-        raise NotNative(f"unusual fill={given!r}")
+        raise unusual("fill", given)
     color = [int(number(v, 0, 255.5, "fill")) for v in given]
     return color * (3 // len(color)) if mode == "constant" else [0, 0, 0]
 
@@ -103,7 +109,7 @@ def fill(transform: Any, family: Family, mode: str, channels: int) -> list[int]:
 def _fill_of_pil(fill: Any) -> Any:
     """From v2's dict of fills by type the one of a PIL image."""
     if type(fill) is not dict:
-        raise NotNative(f"unusual fill={fill!r}")
+        raise unusual("fill", fill)
     image = getattr(sys.modules.get("PIL.Image"), "Image", None)
     return fill[image] if image in fill else fill.get("others")
 
@@ -112,5 +118,5 @@ def log_ratio(transform: Any, family: Family) -> list[float]:
     """The float32 logarithms between which torchvision draws: torch's own, to the bit."""
     logs = transform._log_ratio if family == "v2" else torch.log(torch.tensor(transform.ratio))
     if type(logs) is not torch.Tensor or logs.dtype != torch.float32 or logs.shape != (2,):
-        raise NotNative(f"unusual ratio={transform.ratio!r}")
+        raise unusual("ratio", transform.ratio)
     return [float(v) for v in logs.tolist()]

@@ -382,6 +382,7 @@ PYTHON = {
     "fill nan": (v2.Pad(1, fill=math.nan), "unusual fill"),
     "fill of masks and PIL": (v2.Pad(1, fill={Image.Image: 300}), "unusual fill"),
     "padding_mode": (v1.RandomCrop(8, padding_mode="wrap"), "unusual padding_mode"),
+    "padding_mode array": (v1.RandomCrop(8, padding_mode=np.zeros(2)), "unusual padding_mode"),
     "mirrored twice": (v1.RandomCrop(8, 1, True, padding_mode="reflect"), "mirrors the picture twice"),
     "p above 1": (v1.RandomHorizontalFlip(1.5), "unusual p"),
     "p tensor": (v1.RandomHorizontalFlip(torch.tensor(0.5)), "unusual p"),
@@ -395,7 +396,7 @@ PYTHON = {
     "normalize PIL": (v2.Normalize(MEAN, STD), "needs a float tensor"),
     "convert PIL": (v1.ConvertImageDtype(torch.float32), "torchvision raises"),
     "erase PIL": (v2.RandomErasing(), "of a PIL image"),
-    "apply own": (v1.RandomApply([own]), "function in it: your own code"),
+    "apply own": (v1.RandomApply([own]), "own in it: your own code"),
     "apply conversion": (v1.RandomApply([v1.ToTensor()]), "decides what the sample becomes"),
     "apply grey": (v2.RandomApply([v2.Grayscale()]), "decides what the sample becomes"),
     "apply hooked": (v2.RandomApply([hooked(v2.Resize(8))]), "Resize in it: has hooks"),
@@ -731,6 +732,29 @@ def test_flips_of_pictures_and_tensors_agree(module: object) -> None:
             late = flip(v1.ToTensor()(image))
             torch.manual_seed(seed)
             assert torch.equal(v1.ToTensor()(flip(image)), late)
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric"])
+@pytest.mark.parametrize("padding", [None, (1, 2, 3, 4)])
+def test_where_v1_pads_as_v2(mode: str, padding: tuple[int, ...] | None) -> None:
+    """Twice where v2 pads once: the same, but for mirrors of mirrors, which stay in Python."""
+    options = {"padding": padding, "pad_if_needed": True, "padding_mode": mode, "fill": 9}
+    crops = v1.RandomCrop(40, **options), v2.RandomCrop(40, **options)
+    same = set()
+    for width, height in ((30, 20), (38, 12), (7, 50)):
+        made = []
+        for crop in crops:
+            torch.manual_seed(3)
+            made.append(np.array(crop(picture(width, height))))
+        same.add(np.array_equal(*made))
+    twice = padding is not None and mode in ("reflect", "symmetric")
+    assert same == ({False} if twice else {True})
+    assert [compile(crop).native for crop in crops] == [not twice, True]
+
+
+def test_a_reason_is_one_short_line() -> None:
+    plan = compile(v1.Compose([v1.ToTensor(), v1.Normalize(torch.rand(100, 3, 1), STD)]))
+    assert len(plan.report[1].what) < 90 and "\n" not in plan.report[1].what
 
 
 @pytest.mark.parametrize("module", [v1, v2])
