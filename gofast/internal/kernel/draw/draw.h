@@ -1,6 +1,6 @@
 // The random parameters of a plan's steps, drawn ahead of the work: as torchvision draws them from
-// torch's CPU generator, or from a stream of each sample's own. Plain C without allocation, locks or
-// libm, so that it also runs in a forked worker process.
+// torch's CPU generator, or from a stream of each sample's own. Plain C without allocation or locks, so that
+// it also runs in a forked worker process.
 #ifndef GOFAST_DRAW_H
 #define GOFAST_DRAW_H
 
@@ -13,7 +13,7 @@ enum {
     GF_STEP_CENTER_CROP,         // size
     GF_STEP_PAD,                 // padding
     GF_STEP_RANDOM_CROP,         // record: top, left, both in the padded picture
-    GF_STEP_RANDOM_RESIZED_CROP, // record: top, left, height, width
+    GF_STEP_RANDOM_RESIZED_CROP, // record: top, left, height, width (0 is possible: Pillow makes a black picture)
     GF_STEP_HFLIP,               // record: 0 or 1
     GF_STEP_VFLIP,               // record: 0 or 1
     GF_STEP_RANDOM_GRAYSCALE,    // record: 0 or 1

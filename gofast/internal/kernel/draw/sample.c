@@ -71,7 +71,6 @@ static int32_t random_resized_crop(walk *w, const gf_draw_step *step, int32_t *r
     int64_t height = (int64_t)box.height, width = (int64_t)box.width;
     int64_t top = fits ? gf_below(w->words, (uint64_t)(w->size.height - height + 1)) : (w->size.height - height) / 2;
     int64_t left = fits ? gf_below(w->words, (uint64_t)(w->size.width - width + 1)) : (w->size.width - width) / 2;
-    if (height == 0 || width == 0) return RAISE(w->result, "box can't be empty");
     record[0] = (int32_t)top;
     record[1] = (int32_t)left;
     record[2] = (int32_t)height;

@@ -7,6 +7,11 @@
 
 #include "draw.h"
 
+// No product may be fused into a sum, or the bits would depend on the processor. gcc keeps to that under -std=c11.
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+
 enum { GF_MT_WORDS = 624 };
 
 typedef struct gf_words gf_words;

@@ -1,4 +1,4 @@
-"""What torchvision itself draws for a plan: its own transforms run on pictures that have a size and no pixels.
+"""What torchvision itself draws for a plan: its own transforms, run on pictures of a size but without pixels.
 
 A plan is a list of steps as in the JSON that gofast's core reads; `flatten` gives the fields of draw.Step.
 """
@@ -18,10 +18,9 @@ from torchvision.transforms import v2
 Step = dict[str, Any]
 Picture = Any  # an Image.Image or a Tensor without pixels of their own
 
-KINDS = {
-    "to_float": 0, "resize": 1, "center_crop": 2, "pad": 3, "random_crop": 4, "random_resized_crop": 5, "hflip": 6,
-    "vflip": 7, "random_grayscale": 8, "color_jitter": 9, "random_erasing": 10, "random_apply": 11,
-}  # fmt: skip
+SIZES = "to_float resize center_crop pad random_crop random_resized_crop"
+OTHERS = "hflip vflip random_grayscale color_jitter random_erasing random_apply"
+KINDS = {op: kind for kind, op in enumerate([*SIZES.split(), *OTHERS.split()])}
 WORDS = {4: 2, 5: 4, 6: 1, 7: 1, 8: 1, 9: 8, 10: 5, 11: 1}
 FACTORS = ("brightness", "contrast", "saturation", "hue")
 
@@ -34,7 +33,7 @@ def flatten(steps: list[Step], version: int, record: int = 0) -> tuple[list[Step
         flat: Step = {"Kind": kind, "Record": record, "Version": version}
         record += WORDS.get(kind, 0)
         if "size" in step:
-            flat["Size"] = (list(step["size"]) + [0, 0])[:2]
+            flat["Size"] = [*step["size"], 0, 0][:2]
         flat["MaxSize"] = step.get("max_size") or 0
         flat["PadIfNeeded"] = int(step.get("pad_if_needed", False))
         if step.get("padding"):
@@ -54,46 +53,50 @@ def flatten(steps: list[Step], version: int, record: int = 0) -> tuple[list[Step
 
 
 def blank(width: int, height: int) -> Image.Image:
+    """An RGB picture without pixels."""
     picture = Image.Image()
-    picture._size, picture._mode = (width, height), "RGB"  # type: ignore[attr-defined]
+    picture._size, picture._mode = (width, height), "RGB"
     return picture
 
 
 def size_of(picture: Picture) -> tuple[int, int]:
-    """(height, width)"""
+    """Height and width."""
     if isinstance(picture, torch.Tensor):
         return picture.shape[-2], picture.shape[-1]
     return picture.height, picture.width
 
 
 def like(picture: Picture, height: int, width: int) -> Picture:
+    """A picture of another size, tensor or not as this one."""
     if isinstance(picture, torch.Tensor):
         return torch.empty(1).expand(3, height, width)
     return blank(width, height)
 
 
 class Recorder:
-    """Stands in for the operations on pixels: each keeps its parameters and returns a picture of the right size."""
+    """Stands in for the operations on pixels: keeps their parameters, returns a picture of the right size."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, tuple[Any, ...]]] = []
 
     def call(self, name: str, picture: Picture, *args: Any, **kwargs: Any) -> Picture:
+        """Stands in for one operation."""
         values = (*args, *kwargs.values())
         self.seen.append((name, values))
         height, width = size_of(picture)
         if name == "crop":
             return like(picture, values[2], values[3])
         if name == "resized_crop":
-            if 0 in values[2:4]:
-                Image.new("RGB", (values[3], values[2])).resize((8, 8))  # raises as the real one does
             return like(picture, *values[4])
         if name == "pad":
             left, top, right, bottom = _four(values[0])
             return like(picture, height + top + bottom, width + left + right)
         if name == "resize":
             options = {"max_size": values[2], "allow_size_none": True}
-            return like(picture, *F._compute_resized_output_size((height, width), values[0], **options))
+            size = F._compute_resized_output_size((height, width), values[0], **options)
+            if 0 in size:
+                Image.new("RGB", (1, 1)).resize(size)  # raises
+            return like(picture, *size)
         if name == "center_crop":
             return like(picture, *values[0])
         return picture
@@ -108,8 +111,8 @@ def _four(padding: Any) -> tuple[int, int, int, int]:
 
 
 RECORDER = Recorder()
-V1_NAMES = ("crop", "hflip", "vflip", "pad", "resize", "resized_crop", "erase", "rgb_to_grayscale", "center_crop",
-            "adjust_brightness", "adjust_contrast", "adjust_saturation", "adjust_hue")  # fmt: skip
+GEOMETRY = "crop hflip vflip pad resize resized_crop center_crop"
+V1_NAMES = [*GEOMETRY.split(), "erase", "rgb_to_grayscale", *(f"adjust_{name}" for name in FACTORS)]
 V2_NAMES = {"horizontal_flip": "hflip", "vertical_flip": "vflip"}
 
 
@@ -122,15 +125,18 @@ def install() -> None:
     for name in V1_NAMES:
         setattr(F, name, stand_in(name))
 
-    def call_kernel(self: v2.Transform, functional: Any, picture: Picture, *args: Any, **kwargs: Any) -> Picture:
+    def call_kernel(
+        self: v2.Transform, functional: Any, picture: Picture, *args: Any, **kwargs: Any
+    ) -> Picture:
         name = functional.__name__
         return RECORDER.call(V2_NAMES.get(name, name), picture, *args, **kwargs)
 
-    v2.Transform._call_kernel = call_kernel  # type: ignore[method-assign]
-    v2.RandomErasing._call_kernel = call_kernel  # type: ignore[method-assign]
+    v2.Transform._call_kernel = call_kernel
+    v2.RandomErasing._call_kernel = call_kernel
 
 
 def bits(value: float) -> int:
+    """A float32 as the int32 of its bits."""
     return int(struct.unpack("<i", struct.pack("<f", value))[0])
 
 
@@ -145,10 +151,8 @@ def words_of(op: str, seen: list[tuple[str, tuple[Any, ...]]]) -> list[int]:
         return [len(seen)]
     if op == "random_erasing":
         values = seen[0][1] if seen else (0, 0, 0, 0)
-        # v1 without a box "erases" the whole picture with itself
-        return [0] * 5 if not seen or values[4].dim() == 3 and values[4].shape[-1] > 1 else [1, *values[:4]]
-    if op == "color_jitter":
-        raise AssertionError("color_jitter's order comes from its own parameters")
+        # Without a box v1 erases the whole picture with itself, of three channels.
+        return [0] * 5 if not seen or values[4].shape[0] == 3 else [1, *values[:4]]
     return []
 
 
@@ -187,8 +191,8 @@ def build(step: Step, version: int, base: int) -> tuple[Callable[[Picture, list[
 
 def _build_jitter(step: Step, module: Any, base: int) -> Callable[[Picture, list[int]], Picture]:
     # Ranges are given whole, as a compiled plan has them; an unused factor is the one that does nothing.
-    jitter = module.ColorJitter(*(tuple(step[name]) if step[name] else (0.0, 0.0) if name == "hue" else (1.0, 1.0)
-                                  for name in FACTORS))  # fmt: skip
+    idle = {name: (1.0, 1.0) for name in FACTORS} | {"hue": (0.0, 0.0)}
+    jitter = module.ColorJitter(*(tuple(step[name] or idle[name]) for name in FACTORS))
     which = {f"adjust_{name}": i for i, name in enumerate(FACTORS)}
 
     def run(picture: Picture, record: list[int]) -> Picture:
@@ -215,7 +219,9 @@ def _build_jitter(step: Step, module: Any, base: int) -> Callable[[Picture, list
     return run
 
 
-def _build_apply(step: Step, module: Any, version: int, base: int, after: int) -> Any:
+def _build_apply(
+    step: Step, module: Any, version: int, base: int, after: int
+) -> tuple[Callable[[Picture, list[int]], Picture], int]:
     children = []
     for child in step["steps"]:
         function, after = build(child, version, after)
@@ -242,6 +248,8 @@ def _build_apply(step: Step, module: Any, version: int, base: int, after: int) -
 
 
 class Pipeline:
+    """A plan as torchvision runs it."""
+
     def __init__(self, steps: list[Step], version: int) -> None:
         self.functions = []
         after = 0

@@ -1,0 +1,266 @@
+package draw
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+// goldenCase is what torch and torchvision drew; see testdata/make_golden.py.
+type goldenCase struct {
+	Steps   []Step
+	Words   int
+	Seed    uint64
+	Burn    int
+	Sizes   [][2]int32
+	Records [][]int32
+	Error   string
+	State   string
+}
+
+// The torch generator and the stateless one, in C and in Go.
+var engines = []struct {
+	name      string
+	draw      func([]Step, bool, *[StateBytes]byte, []Size, int, []int32, []Answer) (Code, Result)
+	stateless func([]Step, uint64, uint64, []Sample, int, []int32) (Code, Result)
+}{{"C", drawC, statelessC}, {"Go", drawTwin, statelessTwin}}
+
+func fingerprint(state *[StateBytes]byte) string {
+	sum := sha256.Sum256(state[:])
+	return hex.EncodeToString(sum[:8])
+}
+
+func TestGolden(t *testing.T) {
+	text, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct{ Fused, Plain []goldenCase }
+	if err := json.Unmarshal(text, &golden); err != nil {
+		t.Fatal(err)
+	}
+	if len(golden.Fused) < 30 || len(golden.Plain) < 6 {
+		t.Fatal("cases are missing")
+	}
+	for i, c := range slices.Concat(golden.Fused, golden.Plain) {
+		for _, engine := range engines {
+			fused := i < len(golden.Fused)
+			state := Seed(c.Seed)
+			flip := []Step{{Kind: HFlip}}
+			engine.draw(flip, fused, state, slices.Repeat([]Size{{1, 1}}, c.Burn), 1, make([]int32, c.Burn), nil)
+
+			sizes := make([]Size, len(c.Sizes))
+			for i, s := range c.Sizes {
+				sizes[i] = Size{s[0], s[1]}
+			}
+			records := make([]int32, len(sizes)*c.Words)
+			code, result := engine.draw(c.Steps, fused, state, sizes, c.Words, records, nil)
+			want := OK
+			if c.Error != "" {
+				want = Raises
+			}
+			name := fmt.Sprintf("%s, case %d", engine.name, i)
+			if code != want || result.Text != c.Error || int(result.Done) != len(c.Records) {
+				t.Errorf("%s: code %d, %+v; torchvision drew %d samples and said %q", name, code, result, len(c.Records), c.Error)
+			}
+			for j, record := range c.Records {
+				if got := records[j*c.Words : (j+1)*c.Words]; !slices.Equal(got, record) {
+					t.Errorf("%s, sample %d: %v, want %v", name, j, got, record)
+				}
+			}
+			if got := fingerprint(state); got != c.State {
+				t.Errorf("%s: the state differs from torch's", name)
+			}
+		}
+	}
+}
+
+// A box of 1.5 pixels hangs on torch's exp: the call stops where it was before the
+// sample, and goes on with the answer.
+func TestAsk(t *testing.T) {
+	steps := []Step{
+		{Kind: HFlip, P: 0.5},
+		{Kind: RandomResizedCrop, Record: 1, Size: [2]int32{8, 8}, Scale: [2]float64{0.25, 0.25}, Ratio: [2]float64{1, 1}},
+	}
+	sizes := []Size{{4, 4}, {3, 3}, {8, 8}}
+	for _, engine := range engines {
+		start := Seed(1)
+		// So that the asking sample lies across the end of a block of words.
+		engine.draw(steps[:1], true, start, slices.Repeat([]Size{{1, 1}}, 617), 1, make([]int32, 617), nil)
+		state, behindFirst := *start, *start
+		code, result := engine.draw(steps, true, &state, sizes, 5, make([]int32, 15), nil)
+		if code != Ask || result.Done != 1 || result.Ask != 0 || result.Step != 1 {
+			t.Fatalf("%s: code %d, %+v", engine.name, code, result)
+		}
+		engine.draw(steps, true, &behindFirst, sizes[:1], 5, make([]int32, 5), nil)
+		if state != behindFirst {
+			t.Fatalf("%s: the state is not the one behind the first sample", engine.name)
+		}
+		// 1.5 rounds to even, a little less does not.
+		for value, side := range map[float32]int32{1: 2, 1 - 0x1p-24: 1} {
+			again, rest := state, make([]int32, 10)
+			code, result = engine.draw(steps, true, &again, sizes[1:], 5, rest, []Answer{{0.5, 3}, {0, value}})
+			if code != OK || result.Done != 2 || rest[4] != side {
+				t.Errorf("%s: exp %v: code %d, %+v, record %v", engine.name, value, code, result, rest)
+			}
+			atOnce, whole := *start, make([]int32, 15)
+			engine.draw(steps, true, &atOnce, sizes, 5, whole, []Answer{{0, value}})
+			if !slices.Equal(whole[5:], rest) || atOnce != again {
+				t.Errorf("%s: answered at once %v, answered later %v", engine.name, whole[5:], rest)
+			}
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	crop := Step{Kind: RandomResizedCrop, Size: [2]int32{8, 8}, Scale: [2]float64{0.1, 1}, Ratio: [2]float64{0.5, 2}}
+	with := func(change func(s *Step)) Step {
+		s := crop
+		change(&s)
+		return s
+	}
+	for text, step := range map[string]Step{
+		"step 0: there is no such kind":                        {Kind: kinds},
+		"step 0: version must be 1 or 2":                       {Kind: RandomApply},
+		"step 0: there are fewer steps than inner says":        {Kind: RandomApply, Version: 1, Inner: 1},
+		"step 0: its words are not in the record":              {Kind: ColorJitter},
+		"step 0: p must be a number from 0 on":                 {Kind: HFlip, P: math.NaN()},
+		"step 0: padding must not be negative":                 {Kind: Pad, Padding: [4]int32{0, 0, 0, -1}},
+		"step 0: size must be positive":                        {Kind: CenterCrop, Size: [2]int32{1, 0}},
+		"step 0: size and max_size do not go together":         {Kind: Resize},
+		"step 0: max_size must be greater than the short side": {Kind: Resize, Size: [2]int32{9, 0}, MaxSize: 9},
+		"step 0: scale must be a range from 0 on":              with(func(s *Step) { s.Scale[0] = 2 }),
+		"step 0: ratio must be a range above 0":                with(func(s *Step) { s.Ratio[0] = 0 }),
+		"step 0: log_ratio must be a range within -40..40":     with(func(s *Step) { s.LogRatio[1] = float32(math.NaN()) }),
+	} {
+		for _, engine := range engines {
+			code, result := engine.draw([]Step{step}, true, Seed(0), nil, 4, nil, nil)
+			if code != Invalid || result.Text != text {
+				t.Errorf("%s: code %d %q, want %q", engine.name, code, result.Text, text)
+			}
+		}
+	}
+	for _, place := range []int{imageLeft + 1, imageLeft + 3, imageSeeded, imageNext + 2, imageNext + 7} {
+		for _, engine := range engines {
+			state := Seed(0)
+			state[place] ^= 0x80
+			if code, _ := engine.draw([]Step{crop}, true, state, nil, 4, nil, nil); code != Invalid {
+				t.Errorf("%s: a state with a broken byte %d is taken", engine.name, place)
+			}
+		}
+	}
+}
+
+// The known answers of the paper's own library (Random123, kat_vectors).
+func TestPhilox(t *testing.T) {
+	for _, known := range [][10]uint32{
+		{0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
+		{1<<32 - 1, 1<<32 - 1, 1<<32 - 1, 1<<32 - 1, 1<<32 - 1, 1<<32 - 1, 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd},
+		{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1},
+	} {
+		if got := philox([4]uint32(known[:4]), [2]uint32(known[4:6])); got != [4]uint32(known[6:]) {
+			t.Errorf("philox of %x is %x", known[:6], got)
+		}
+	}
+}
+
+// The stateless records are a promise to everybody who kept a seed: this must not change.
+func TestStatelessStays(t *testing.T) {
+	steps := []Step{
+		{Kind: RandomResizedCrop, Size: [2]int32{224, 224}, Scale: [2]float64{0.08, 1}, Ratio: [2]float64{0.75, 4. / 3},
+			LogRatio: [2]float32{-0.28768207, 0.28768207}},
+		{Kind: HFlip, Record: 4, P: 0.5},
+	}
+	samples := []Sample{{0, 0, Size{500, 375}}, {0, 1, Size{500, 375}}, {1 << 40, 0, Size{500, 375}}}
+	want := [2][]int32{
+		{97, 111, 203, 152, 1, 16, 75, 326, 347, 0, 106, 25, 131, 172, 0},
+		{14, 157, 288, 237, 0, 4, 30, 345, 459, 1, 62, 80, 311, 319, 1},
+	}
+	for _, engine := range engines {
+		for epoch := range uint64(2) {
+			records := make([]int32, 5*len(samples))
+			if code, result := engine.stateless(steps, 42, epoch, samples, 5, records); code != OK || result.Done != 3 {
+				t.Fatalf("%s: code %d, %+v", engine.name, code, result)
+			}
+			if !slices.Equal(records, want[epoch]) {
+				t.Errorf("%s, epoch %d: %v, want %v", engine.name, epoch, records, want[epoch])
+			}
+			// A sample's record does not depend on its neighbours.
+			engine.stateless(steps, 42, epoch, samples[2:], 5, records[:5])
+			if !slices.Equal(records[:5], want[epoch][10:]) {
+				t.Errorf("%s: alone %v, with others %v", engine.name, records[:5], want[epoch][10:])
+			}
+		}
+	}
+}
+
+func TestFused(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200000 {
+		x, y := rng.Float32(), float32(rng.NormFloat64())
+		z := float32(rng.NormFloat64() * math.Pow(2, float64(rng.IntN(60)-30)))
+		exact := new(big.Float).SetPrec(300).Mul(big.NewFloat(float64(x)), big.NewFloat(float64(y)))
+		want, _ := exact.SetPrec(300).Add(exact, big.NewFloat(float64(z))).Float32()
+		if got := fused(x, y, z); got != want {
+			t.Fatalf("%v * %v + %v = %v, want %v", x, y, z, got, want)
+		}
+	}
+}
+
+func TestExponential(t *testing.T) {
+	for x := -40.0; x <= 40; x += 0.00137 {
+		if got, want := exponential(x), math.Exp(x); math.Abs(got/want-1) > 0x1p-50 {
+			t.Fatalf("exp(%v) = %v, want %v", x, got, want)
+		}
+	}
+}
+
+func TestIsFused(t *testing.T) {
+	for value, want := range map[float32][2]bool{0x1.8dd5b6p-1: {true, true}, 0x1.8dd5b4p-1: {false, true}, 0.5: {false, false}} {
+		if fused, known := IsFused(value); fused != want[0] || known != want[1] {
+			t.Errorf("%v: %v, %v", value, fused, known)
+		}
+		s := stream{fused: want[0]}
+		m, _ := loadMersenne(Seed(1))
+		s.next32 = m.next32
+		if got := s.uniform(0.08, 1); want[1] && got != value {
+			t.Errorf("seed 1 gives %x, want %x", got, value)
+		}
+	}
+}
+
+func TestLayout(t *testing.T) {
+	if size, offset := unsafe.Sizeof(Step{}), unsafe.Offsetof(Step{}.LogRatio); size != 168 || offset != 160 {
+		t.Errorf("Step has %d bytes, LogRatio at %d: not draw.h's layout", size, offset)
+	}
+	if Functions() == 0 {
+		t.Error("no functions")
+	}
+}
+
+func BenchmarkDraw(b *testing.B) {
+	steps := []Step{
+		{Kind: RandomResizedCrop, Size: [2]int32{224, 224}, Scale: [2]float64{0.08, 1}, Ratio: [2]float64{0.75, 4. / 3},
+			LogRatio: [2]float32{-0.28768207, 0.28768207}},
+		{Kind: HFlip, Record: 4, P: 0.5},
+	}
+	sizes, records := slices.Repeat([]Size{{500, 375}}, 256), make([]int32, 5*256)
+	for _, engine := range engines {
+		b.Run(engine.name, func(b *testing.B) {
+			state, samples := Seed(0), 0
+			for b.Loop() {
+				_, result := engine.draw(steps, true, state, sizes, 5, records, nil)
+				samples += int(result.Done)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(samples), "ns/sample")
+		})
+	}
+}
