@@ -255,10 +255,13 @@ func BenchmarkDraw(b *testing.B) {
 	sizes, records := slices.Repeat([]Size{{500, 375}}, 256), make([]int32, 5*256)
 	for _, engine := range engines {
 		b.Run(engine.name, func(b *testing.B) {
-			state, samples := Seed(0), 0
+			state, samples, answers := Seed(0), 0, []Answer(nil)
 			for b.Loop() {
-				_, result := engine.draw(steps, true, state, sizes, 5, records, nil)
+				code, result := engine.draw(steps, true, state, sizes, 5, records, answers)
 				samples += int(result.Done)
+				if code == Ask {
+					answers = append(answers, Answer{result.Ask, float32(math.Exp(float64(result.Ask)))})
+				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(samples), "ns/sample")
 		})
