@@ -1,0 +1,130 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libwebp.h"
+#include "webp.h"
+
+struct gf_webp {
+    uint8_t *canvas;
+    size_t size;
+};
+
+gf_webp *gf_webp_new(void) { return calloc(1, sizeof(gf_webp)); }
+
+void gf_webp_free(gf_webp *p) {
+    if (!p) return;
+    free(p->canvas);
+    free(p);
+}
+
+static int fail(gf_fault *fault, int code, const char *text) {
+    fault->code = code;
+    snprintf(fault->text, sizeof fault->text, "%s", text);
+    return code;
+}
+
+static uint32_t le24(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16; }
+
+// What Pillow takes for a WebP file.
+static int accepted(const uint8_t *p, size_t n) {
+    return n >= 16 && !memcmp(p, "RIFF", 4) && !memcmp(p + 8, "WEBP", 4) &&
+           (!memcmp(p + 12, "VP8 ", 4) || !memcmp(p + 12, "VP8X", 4) || !memcmp(p + 12, "VP8L", 4));
+}
+
+// Sets both to 0 where the header does not say.
+static void header_size(const uint8_t *p, size_t n, uint32_t *width, uint32_t *height) {
+    *width = *height = 0;
+    if (p[15] == 'X' && n >= 30) {
+        *width = le24(p + 24) + 1;
+        *height = le24(p + 27) + 1;
+    } else if (p[15] == ' ' && n >= 30 && !memcmp(p + 23, "\x9d\x01\x2a", 3)) {
+        *width = (p[26] | (uint32_t)p[27] << 8) & 0x3fff;
+        *height = (p[28] | (uint32_t)p[29] << 8) & 0x3fff;
+    } else if (p[15] == 'L' && n >= 25 && p[20] == 0x2f) {
+        uint32_t bits = le24(p + 21) | (uint32_t)p[24] << 24;
+        *width = (bits & 0x3fff) + 1;
+        *height = (bits >> 14 & 0x3fff) + 1;
+    }
+}
+
+int gf_webp_size(const uint8_t *data, size_t n, int32_t *width, int32_t *height) {
+    if (!accepted(data, n)) return GF_FAULT_UNSUPPORTED;
+    uint32_t w, h;
+    header_size(data, n, &w, &h);
+    if (!w || !h) return GF_FAULT_UNSUPPORTED;
+    *width = (int32_t)w;
+    *height = (int32_t)h;
+    return 0;
+}
+
+static int too_many(uint32_t width, uint32_t height, int64_t max_pixels) {
+    return max_pixels < 0 || (uint64_t)width * height > (uint64_t)max_pixels;
+}
+
+static int grow(gf_webp *p, size_t size) {
+    if (p->size >= size) return 1;
+    size = (size + 4095) / 4096 * 4096;
+    free(p->canvas);
+    p->canvas = aligned_alloc(64, size);
+    p->size = p->canvas ? size : 0;
+    return p->canvas != NULL;
+}
+
+// Puts the first frame on the canvas. libwebp's own WebPAnimDecoder, which Pillow asks, does the same with it: nothing
+// is blended with what is clear black.
+static int draw(gf_webp *p, const wp_library *l, const wp_demuxer *demuxer, uint32_t width, uint32_t height, gf_fault *fault) {
+    wp_iterator it;
+    memset(&it, 0, sizeof it);
+    if (!l->frame(demuxer, 1, &it)) return fail(fault, GF_FAULT_FORMAT, "failed to read next frame");
+    int code = 0;
+    size_t stride = (size_t)width * 4;
+    if (it.x < 0 || it.y < 0 || it.width <= 0 || it.height <= 0 || (uint64_t)it.x + (uint64_t)it.width > width ||
+        (uint64_t)it.y + (uint64_t)it.height > height) {
+        code = fail(fault, GF_FAULT_UNSUPPORTED, "a frame that is not on its canvas");
+    } else {
+        if ((uint32_t)it.width != width || (uint32_t)it.height != height) memset(p->canvas, 0, stride * height);
+        uint8_t *to = p->canvas + stride * (size_t)it.y + 4 * (size_t)it.x;
+        size_t room = stride * ((size_t)it.height - 1) + 4 * (size_t)it.width;
+        if (!l->decode(it.fragment.bytes, it.fragment.size, to, room, (int)stride)) code = fail(fault, GF_FAULT_FORMAT, "failed to read next frame");
+    }
+    l->release(&it);
+    return code;
+}
+
+static int decode(gf_webp *p, const wp_library *l, const wp_demuxer *demuxer, const uint8_t *data, size_t n, gf_picture *out, gf_fault *fault) {
+    uint32_t width = l->get(demuxer, WP_CANVAS_WIDTH), height = l->get(demuxer, WP_CANVAS_HEIGHT), w, h;
+    header_size(data, n, &w, &h);
+    if (width != w || height != h || !w || !h) return fail(fault, GF_FAULT_UNSUPPORTED, "the canvas has another size than the header");
+    if ((uint64_t)width * height > INT32_MAX / 4) return fail(fault, GF_FAULT_UNSUPPORTED, "a very large picture");
+    size_t size = (size_t)width * height * 4;
+    if (!grow(p, size + GF_WEBP_SLACK)) return fail(fault, GF_FAULT_MEMORY, "memory is short");
+    int code = draw(p, l, demuxer, width, height, fault);
+    if (code) return code;
+    for (size_t i = 3; i < size; i += 4) p->canvas[i] = 255;
+    memset(p->canvas + size, 0, GF_WEBP_SLACK);
+    *out = (gf_picture){p->canvas, (int64_t)width * 4, (int32_t)width, (int32_t)height};
+    return 0;
+}
+
+int gf_webp_decode(gf_webp *p, const uint8_t *data, size_t n, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
+    *fault = (gf_fault){.offset = -1};
+    const wp_library *l = wp_loaded();
+    if (!l) return fail(fault, GF_FAULT_UNSUPPORTED, "libwebp was not found");
+    if (!accepted(data, n)) return fail(fault, GF_FAULT_UNSUPPORTED, "not a WebP file");
+    uint32_t width, height;
+    header_size(data, n, &width, &height);
+    if (too_many(width, height, max_pixels)) return fail(fault, GF_FAULT_LIMIT, "the picture has more pixels than are allowed");
+    wp_data file = {data, n};
+    wp_enter();
+    wp_demuxer *demuxer = l->demux(&file, 0, NULL, WP_DEMUX_ABI);
+    int code;
+    if (!demuxer) {
+        code = fail(fault, GF_FAULT_FORMAT, "could not create decoder object");
+    } else {
+        code = decode(p, l, demuxer, data, n, out, fault);
+        l->close(demuxer);
+    }
+    wp_leave();
+    return code;
+}
