@@ -45,7 +45,7 @@ func TestHeadersAreJudgedAsPillowDoes(t *testing.T) {
 		"comment of length 0":   {[]byte{0xff, 0xfe, 0, 0}, nil},
 		"junk and padding":      {[]byte{0xff, 0xd3, 1, 2, 3, 0xff, 0, 0xff, 0xff, 0xff, 0xfe, 0, 2}, nil},
 		"restart marker":        {[]byte{0xff, 0xd3}, nil},
-		"end of image":          {[]byte{0xff, 0xd9}, nil}, // libjpeg then stops; see Decode's tests
+		"end of image":          {[]byte{0xff, 0xd9}, nil}, // Pillow opens it, and fails to load it
 		"marker below C0":       {[]byte{0xff, 0x02}, errs.ErrDamaged},
 		"short JFIF":            {segment(0xe0, []byte("JFIF\x00\x01")...), errs.ErrDamaged},
 		"JFIF of 7":             {segment(0xe0, []byte("JFIF\x00\x01\x01")...), nil},

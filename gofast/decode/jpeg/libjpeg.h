@@ -96,7 +96,7 @@ struct lj_decompress {
     unsigned mcu_row_in;
     int scan_out;
     unsigned mcu_row_out;
-    void *progression;
+    int (*precision_of)[64]; // of each component's coefficients, as far as a progressive file has come: 0 is all
 
     void *quantisation[4], *dc_tables[4], *ac_tables[4];
     int precision;
