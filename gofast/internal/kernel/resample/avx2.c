@@ -19,10 +19,10 @@ INLINE __m256i quarter(const uint8_t *p) {
 
 // One output: sums of R of taps 0 1, R of 2 3, G 0 1, G 2 3 in the lower lane, B and X in the upper.
 INLINE __m256i output(const gf_axis *axis, int groups, int32_t i, const uint8_t *rgbx, __m256i order) {
-    const uint8_t *taps = axis->packed + (int64_t)i * groups * 16;
+    const uint8_t *taps = axis->packed + (int64_t)(i / 8) * groups * 128 + i % 8 * 16;
     const uint8_t *p = rgbx + 4 * (int64_t)axis->first[i];
     __m256i high = _mm256_setzero_si256(), low = high;
-    for (int k = 0; k < groups; k++, p += 16, taps += 16) {
+    for (int k = 0; k < groups; k++, p += 16, taps += 128) {
         __m256i v = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)p)), order);
         high = _mm256_add_epi32(high, _mm256_madd_epi16(v, quarter(taps)));
         low = _mm256_add_epi32(low, _mm256_madd_epi16(v, quarter(taps + 8)));
@@ -63,7 +63,7 @@ AVX2 void gf_horizontal_avx2(const gf_axis *axis, const uint8_t *rgbx, uint8_t *
 }
 
 AVX2 void gf_vertical_avx2(const gf_axis *axis, int32_t i, const uint8_t *const *rows, uint8_t *out, int64_t bytes) {
-    const uint8_t *taps = axis->packed + (int64_t)i * axis->groups * 16;
+    const uint8_t *taps = axis->packed + (int64_t)(i / 8) * axis->groups * 128 + i % 8 * 16;
     int32_t length = axis->length[i];
     const __m256i zero = _mm256_setzero_si256();
     for (int64_t x = 0; x < bytes; x += 32) {
@@ -71,8 +71,8 @@ AVX2 void gf_vertical_avx2(const gf_axis *axis, int32_t i, const uint8_t *const 
         for (int j = 0; j < 4; j++) low[j] = _mm256_set1_epi32(GF_TAP_ONE / 2);
         for (int32_t t = 0; t < length; t += 2) {
             int32_t h, l;
-            memcpy(&h, taps + t / 4 * 16 + t % 4 * 2, 4);
-            memcpy(&l, taps + t / 4 * 16 + t % 4 * 2 + 8, 4);
+            memcpy(&h, taps + t / 4 * 128 + t % 4 * 2, 4);
+            memcpy(&l, taps + t / 4 * 128 + t % 4 * 2 + 8, 4);
             __m256i wh = _mm256_set1_epi32(h), wl = _mm256_set1_epi32(l);
             __m256i r0 = _mm256_loadu_si256((const void *)(rows[t] + x)), r1 = _mm256_loadu_si256((const void *)(rows[t + 1] + x));
             __m256i a = _mm256_unpacklo_epi8(r0, r1), b = _mm256_unpackhi_epi8(r0, r1);

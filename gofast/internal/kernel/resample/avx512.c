@@ -29,11 +29,11 @@ INLINE __m512i gather(int near, const uint8_t *rgbx, int32_t base, __m512i place
 }
 
 // Four outputs, not yet clipped. groups is a constant up to 4, which keeps the pixels in registers between the digits.
-INLINE __m512i quad(const gf_axis *axis, int near, int groups, int32_t q, const uint8_t *rgbx, __m512i channel) {
+INLINE __m512i quad(const gf_axis *axis, int near, int groups, int32_t q, const uint8_t *rgbx, __m512i sorted) {
     const uint8_t *digits = axis->packed + (int64_t)q * groups * 48;
     const int32_t *first = axis->first + 4 * q;
     int32_t base = near ? axis->base[q] : 0;
-    __m512i places = near ? _mm512_add_epi8(four(axis->places + 16 * q), channel) : channel;
+    __m512i places = near ? _mm512_loadu_si512(axis->places + 64 * q) : sorted;
     __m512i a = _mm512_set1_epi32(ROUND);
     if (groups <= 4) {
         __m512i v[4];
@@ -62,24 +62,21 @@ INLINE __m512i quad(const gf_axis *axis, int near, int groups, int32_t q, const 
     return _mm512_srai_epi32(a, GF_TAP_BITS);
 }
 
-// near: places are offsets of the first taps, to which the channel is added. Otherwise the four outputs' 16 bytes lie
-// side by side, and one fixed permutation sorts them by channel.
-INLINE __m512i channels(int near) {
+// Four outputs' 16 bytes side by side -> the lanes of gather.
+INLINE __m512i by_channel(void) {
     uint8_t b[64];
     for (int c = 0; c < 4; c++) {
-        for (int o = 0; o < 4; o++) {
-            for (int t = 0; t < 4; t++) b[16 * c + 4 * o + t] = (uint8_t)(near ? c : 16 * o + 4 * t + c);
-        }
+        for (int i = 0; i < 16; i++) b[16 * c + i] = (uint8_t)(4 * i + c);
     }
     return _mm512_loadu_si512(b);
 }
 
 INLINE void row(const gf_axis *axis, int near, int groups, const uint8_t *rgbx, uint8_t *planes, int64_t plane_bytes) {
-    __m512i channel = channels(near);
+    __m512i sorted = by_channel();
     for (int32_t i = 0; i < axis->count; i += GF_LANES) {
         int32_t q = i / 4;
-        __m512i a = quad(axis, near, groups, q, rgbx, channel), b = quad(axis, near, groups, q + 1, rgbx, channel);
-        __m512i c = quad(axis, near, groups, q + 2, rgbx, channel), d = quad(axis, near, groups, q + 3, rgbx, channel);
+        __m512i a = quad(axis, near, groups, q, rgbx, sorted), b = quad(axis, near, groups, q + 1, rgbx, sorted);
+        __m512i c = quad(axis, near, groups, q + 2, rgbx, sorted), d = quad(axis, near, groups, q + 3, rgbx, sorted);
         // Packing works lane by lane, and a lane is a channel: 16 values of R, then G, then B.
         __m512i v = _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d));
         _mm_storeu_si128((void *)(planes + i), _mm512_castsi512_si128(v));

@@ -62,7 +62,7 @@ typedef struct {
     int32_t *keep;   // the first input that this output or a later one needs
     int32_t *taps;   // tap t of output i: taps[(i / 8 * stride + t) * 8 + i % 8]; zero beyond its length
     uint8_t *packed; // the same for the vector kernels, in their own layouts
-    uint8_t *places; // AVX-512: for each four outputs 16 byte offsets of their taps' pixels from base
+    uint8_t *places; // AVX-512: for each four outputs the permutation of the 64 bytes from pixel base on
     int32_t *base;
     double *weights;
     void *memory;

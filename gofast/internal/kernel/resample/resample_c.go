@@ -3,7 +3,7 @@
 package resample
 
 /*
-#cgo CFLAGS: -O3 -std=c11 -Wall -Wextra
+#cgo CFLAGS: -O3 -std=c11 -Wall -Wextra -Wno-psabi
 #cgo LDFLAGS: -lm
 #include <stdlib.h>
 #include "resample.h"
@@ -70,6 +70,33 @@ func (r *Resizer) Resize(src *image.RGBA, plan Plan) ([]byte, error) {
 	default:
 		return nil, errs.New(errs.ErrLimit, "resample", "there is no memory for the tables and rows of a picture")
 	}
+}
+
+// makeAxis is MakeAxis in C, for tests. It also returns the magnitude of the largest tap.
+func makeAxis(s AxisSpec, v Variant) (Axis, int) {
+	flip := C.int32_t(0)
+	if s.Flip {
+		flip = 1
+	}
+	spec := C.gf_axis_spec{in0: C.float(s.In0), in1: C.float(s.In1), in_size: C.int32_t(s.InSize), out_size: C.int32_t(s.OutSize),
+		from: C.int32_t(s.From), to: C.int32_t(s.To), filter: C.int32_t(s.Filter), flip: flip, variant: C.int32_t(v)}
+	var c C.gf_axis
+	defer C.gf_axis_free(&c)
+	if C.gf_axis_build(&c, &spec) != 0 {
+		return Axis{}, 0
+	}
+	a := Axis{Lo: int(c.lo), Hi: int(c.hi)}
+	firsts, lengths := unsafe.Slice((*int32)(c.first), c.count), unsafe.Slice((*int32)(c.length), c.count)
+	taps := unsafe.Slice((*int32)(c.taps), (int(c.count)+7)/8*8*int(c.stride))
+	for i := range firsts {
+		block := taps[i/8*8*int(c.stride)+i%8:]
+		a.First = append(a.First, int(firsts[i]))
+		a.Taps = append(a.Taps, nil)
+		for t := range lengths[i] {
+			a.Taps[i] = append(a.Taps[i], block[8*t])
+		}
+	}
+	return a, int(c.largest)
 }
 
 // c is the plan, which is complete, for C.

@@ -136,12 +136,14 @@ int gf_resize_picture(gf_resize *r, const gf_resize_plan *plan, const gf_picture
     int fault = gf_resize_begin(r, plan);
     if (fault) return fault;
     int32_t width = r->x.count;
+    int64_t needed = 4 * (int64_t)(r->x.hi - r->x.lo), end = (source->height - 1) * source->stride + 4 * (int64_t)source->width;
     const uint8_t *planes[3];
     for (int32_t y = r->y.lo; y < r->y.hi; y++) {
-        const uint8_t *row = source->data + y * source->stride + 4 * (int64_t)r->x.lo;
-        if (y == source->height - 1) { // nothing may be read behind the last row
-            uint8_t *copy = (uint8_t *)r->memory + r->memory_size - GF_RESIZE_SLACK - 4 * (int64_t)(r->x.hi - r->x.lo);
-            memcpy(copy, row, 4 * (size_t)(r->x.hi - r->x.lo));
+        int64_t at = y * source->stride + 4 * (int64_t)r->x.lo;
+        const uint8_t *row = source->data + at;
+        if (at + needed + GF_RESIZE_SLACK > end) { // the last row, and some before it in a narrow picture
+            uint8_t *copy = (uint8_t *)r->memory + r->memory_size - GF_RESIZE_SLACK - needed;
+            memcpy(copy, row, (size_t)needed);
             row = copy;
         }
         gf_resize_push(r, row);
