@@ -7,6 +7,18 @@ package resample
 #cgo LDFLAGS: -lm
 #include <stdlib.h>
 #include "resample.h"
+
+// The stream alone, as the fused unit uses it; rows need their slack. begin: only the tables.
+static int32_t stream(gf_resize *r, const gf_resize_plan *plan, const uint8_t *data, int64_t stride, int begin) {
+	const uint8_t *planes[3];
+	int32_t rows = 0;
+	if (gf_resize_begin(r, plan) || begin) return rows;
+	for (int32_t y = r->y.lo; y < r->y.hi; y++) {
+		gf_resize_push(r, data + y * stride + 4 * (int64_t)r->x.lo);
+		while (gf_resize_pull(r, planes)) rows++;
+	}
+	return rows;
+}
 */
 import "C"
 
@@ -97,6 +109,17 @@ func makeAxis(s AxisSpec, v Variant) (Axis, int) {
 		}
 	}
 	return a, int(c.largest)
+}
+
+// stream runs a complete plan without keeping the result, or makes its tables only, and returns the rows that came out;
+// for benchmarks.
+func (r *Resizer) stream(src *image.RGBA, plan Plan, tables bool) int {
+	c, begin := plan.c(), C.int(0)
+	if tables {
+		begin = 1
+	}
+	data := (*C.uint8_t)(&src.Pix[src.PixOffset(plan.Crop.Min.X, plan.Crop.Min.Y)])
+	return int(C.stream(r.c, &c, data, C.int64_t(src.Stride), begin))
 }
 
 // c is the plan, which is complete, for C.

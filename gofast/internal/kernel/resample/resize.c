@@ -132,6 +132,13 @@ void gf_resize_free(gf_resize *r) {
     r->memory_size = 0;
 }
 
+static void interleave(const uint8_t *restrict r, const uint8_t *restrict g, const uint8_t *restrict b, uint8_t *restrict out, int32_t width) {
+    for (int32_t x = 0; x < width; x++) {
+        uint32_t v = r[x] | (uint32_t)g[x] << 8 | (uint32_t)b[x] << 16 | 0xff000000u;
+        memcpy(out + 4 * (int64_t)x, &v, 4);
+    }
+}
+
 int gf_resize_picture(gf_resize *r, const gf_resize_plan *plan, const gf_picture *source, uint8_t *out) {
     int fault = gf_resize_begin(r, plan);
     if (fault) return fault;
@@ -148,10 +155,8 @@ int gf_resize_picture(gf_resize *r, const gf_resize_plan *plan, const gf_picture
         }
         gf_resize_push(r, row);
         while (gf_resize_pull(r, planes)) {
-            for (int32_t x = 0; x < width; x++, out += 4) {
-                uint32_t v = planes[0][x] | (uint32_t)planes[1][x] << 8 | (uint32_t)planes[2][x] << 16 | 0xff000000u;
-                memcpy(out, &v, 4);
-            }
+            interleave(planes[0], planes[1], planes[2], out, width);
+            out += 4 * (int64_t)width;
         }
     }
     return 0;
