@@ -6,14 +6,14 @@
 #include <string.h>
 
 // Rounds to nearest even; a NaN becomes torch's quiet one.
-static uint16_t to_bfloat16(float f) {
+uint16_t gf_to_bfloat16(float f) {
     uint32_t bits;
     memcpy(&bits, &f, 4);
     if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fc0;
     return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-static uint16_t to_float16(float f) {
+uint16_t gf_to_float16(float f) {
     uint32_t bits;
     memcpy(&bits, &f, 4);
     uint16_t sign = (uint16_t)((bits >> 16) & 0x8000);
@@ -39,7 +39,7 @@ static void make_tables(gf_normalise *n, const float *mean, const float *std) {
                 x = x / std[c];
             }
             n->float32[c][v] = x;
-            n->bits16[c][v] = n->as == GF_AS_BFLOAT16 ? to_bfloat16(x) : to_float16(x);
+            n->bits16[c][v] = n->as == GF_AS_BFLOAT16 ? gf_to_bfloat16(x) : gf_to_float16(x);
         }
     }
 }
@@ -59,26 +59,14 @@ static void make_lanes(gf_normalise *n, const float *mean, const float *std, flo
 
 // The value of channel c and pixel byte v, stored at out[i].
 static inline void put(const gf_normalise *n, int c, uint8_t v, uint8_t *out, int64_t i, int as) {
-    switch (as) {
-    case GF_AS_FLOAT32:
-        memcpy(out + 4 * i, &n->float32[c][v], 4);
-        break;
-    case GF_AS_UINT8:
-        out[i] = v;
-        break;
-    default:
-        memcpy(out + 2 * i, &n->bits16[c][v], 2);
-    }
+    if (as == GF_AS_FLOAT32) memcpy(out + 4 * i, &n->float32[c][v], 4);
+    else memcpy(out + 2 * i, &n->bits16[c][v], 2);
 }
 
 static inline __attribute__((always_inline)) void planar(const gf_normalise *n, const uint8_t *const src[3], int64_t width,
                                                          uint8_t *const out[3], int as, int last) {
     for (int c = 0; c < n->channels; c++) {
         const uint8_t *s = src[c];
-        if (as == GF_AS_UINT8 && !last) {
-            memcpy(out[c], s, (size_t)width);
-            continue;
-        }
         for (int64_t i = 0; i < width; i++) put(n, c, s[i], last ? out[0] : out[c], last ? 3 * i + c : i, as);
     }
 }
@@ -102,8 +90,44 @@ ROWS(f32_planes, GF_AS_FLOAT32, 0)
 ROWS(f32_last, GF_AS_FLOAT32, 1)
 ROWS(b16_planes, GF_AS_FLOAT16, 0)
 ROWS(b16_last, GF_AS_FLOAT16, 1)
-ROWS(u8_planes, GF_AS_UINT8, 0)
-ROWS(u8_last, GF_AS_UINT8, 1)
+
+// Bytes stay what they are.
+static void planar_u8_planes(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) {
+    for (int c = 0; c < n->channels; c++) memcpy(out[c], src[c], (size_t)width);
+}
+
+static void planar_u8_last(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) {
+    (void)n;
+    const uint8_t *restrict r = src[0], *restrict g = src[1], *restrict b = src[2];
+    uint8_t *restrict o = out[0];
+    for (int64_t i = 0; i < width; i++) {
+        o[3 * i] = r[i];
+        o[3 * i + 1] = g[i];
+        o[3 * i + 2] = b[i];
+    }
+}
+
+static void rgbx_u8_planes(const gf_normalise *n, const uint8_t *src, int64_t width, uint8_t *const out[3]) {
+    (void)n;
+    const uint8_t *restrict s = src;
+    uint8_t *restrict r = out[0], *restrict g = out[1], *restrict b = out[2];
+    for (int64_t i = 0; i < width; i++) {
+        r[i] = s[4 * i];
+        g[i] = s[4 * i + 1];
+        b[i] = s[4 * i + 2];
+    }
+}
+
+static void rgbx_u8_last(const gf_normalise *n, const uint8_t *src, int64_t width, uint8_t *const out[3]) {
+    (void)n;
+    const uint8_t *restrict s = src;
+    uint8_t *restrict o = out[0];
+    for (int64_t i = 0; i < width; i++) {
+        o[3 * i] = s[4 * i];
+        o[3 * i + 1] = s[4 * i + 1];
+        o[3 * i + 2] = s[4 * i + 2];
+    }
+}
 
 const gf_rows gf_rows_plain[4][2] = {
     {{planar_f32_planes, rgbx_f32_planes}, {planar_f32_last, rgbx_f32_last}},
@@ -194,4 +218,5 @@ void gf_normalise_prepare(gf_normalise *n, int scale, const float *mean, const f
     if (n->tabled) n->stream = 0;
     n->planar = rows->planar;
     n->rgbx = rows->rgbx;
+    n->erase = gf_erase;
 }

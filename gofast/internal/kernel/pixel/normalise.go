@@ -128,3 +128,16 @@ func (n Normaliser) RGBX(src []byte, out [3][]byte) {
 	n.spec.checkRow(len(src)/4, out)
 	n.rgbx(src, out)
 }
+
+// Box is a part of a sample.
+type Box struct{ X, Y, Width, Height int }
+
+// Erase sets a box of a finished, contiguous sample to a value a channel,
+// converted as torch does: RandomErasing.
+func (n Normaliser) Erase(sample []byte, width, height int, box Box, value [3]float32) {
+	if box.X < 0 || box.Y < 0 || box.Width < 0 || box.Height < 0 || box.X+box.Width > width || box.Y+box.Height > height ||
+		len(sample) < n.spec.Channels*width*height*n.spec.As.Size() {
+		panic(fmt.Sprintf("pixel: box %+v of %d x %d pixels in %d bytes", box, width, height, len(sample)))
+	}
+	n.erase(sample, width, height, box, value)
+}

@@ -36,10 +36,15 @@ typedef struct gf_normalise gf_normalise;
 typedef void (*gf_planar_fn)(const gf_normalise *, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]);
 typedef void (*gf_rgbx_fn)(const gf_normalise *, const uint8_t *src, int64_t width, uint8_t *const out[3]);
 
+// RandomErasing of a finished sample, contiguous at sample: sets a box in every
+// channel to that channel's value, converted as torch does. The box lies inside.
+typedef void (*gf_erase_fn)(const gf_normalise *, uint8_t *sample, int64_t width, int64_t height, const gf_box *box, const float value[3]);
+
 // Made by gf_normalise_prepare, only read afterwards.
 struct gf_normalise {
     gf_planar_fn planar; // from planar rows
     gf_rgbx_fn rgbx;     // from RGBX pixels; three channels only
+    gf_erase_fn erase;
     void (*finish)(void); // once after the last row of a sample, by the thread that wrote it: orders the streaming stores
     int32_t as;          // GF_AS_...
     int32_t value_bytes;
@@ -69,5 +74,36 @@ typedef struct {
     int32_t width, height;
     int32_t channels; // 3, or 1: grey, then only plane[0] counts
 } gf_planes;
+
+// What lies beyond the edge of a picture: a colour, or what torchvision's edge,
+// reflect and symmetric padding repeat.
+enum { GF_EDGE_CONSTANT, GF_EDGE_EDGE, GF_EDGE_REFLECT, GF_EDGE_SYMMETRIC };
+
+// The steps of one instruction set; constant. All but split, join and window
+// change the picture where it is. Results are those of Pillow 13 and torchvision 0.29
+// on a PIL image of mode RGB, or L with one channel.
+typedef struct {
+    int32_t level;
+    // Pixels x.., y.. of src, as many as dst holds, all inside of src.
+    void (*split)(const gf_picture *src, int32_t x, int32_t y, const gf_planes *dst);
+    // All pixels of src (three channels) to a picture of the same size; X is 255.
+    void (*join)(const gf_planes *src, const gf_picture *dst);
+    void (*hflip)(const gf_planes *);
+    void (*vflip)(const gf_planes *);
+    // Crop and pad: dst's first pixel is src's pixel x, y, which may lie outside, as may
+    // any other; edge says what is there. src is not empty, and no part of dst. Padding by
+    // less than nothing: torchvision crops first, so that src is then what is left.
+    void (*window)(const gf_planes *src, int32_t x, int32_t y, int edge, const uint8_t fill[3], const gf_planes *dst);
+    // channels: 1 makes it a picture of one channel, 3 keeps or makes three equal
+    // ones (the planes must be there).
+    void (*grey)(gf_planes *, int channels);
+    void (*brightness)(const gf_planes *, float factor);
+    void (*contrast)(const gf_planes *, float factor);
+    void (*saturation)(const gf_planes *, float factor);
+    void (*hue)(const gf_planes *, double factor); // -0.5 to 0.5
+} gf_pixel_ops;
+
+// level: at most this instruction set.
+const gf_pixel_ops *gf_pixel_choose(int level);
 
 #endif

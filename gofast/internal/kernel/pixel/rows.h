@@ -9,6 +9,11 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
+uint16_t gf_to_float16(float);
+uint16_t gf_to_bfloat16(float);
+
+void gf_erase(const gf_normalise *, uint8_t *sample, int64_t width, int64_t height, const gf_box *box, const float value[3]);
+
 typedef struct {
     gf_planar_fn planar;
     gf_rgbx_fn rgbx;

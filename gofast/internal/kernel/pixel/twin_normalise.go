@@ -25,19 +25,31 @@ func RGBXGeneric(spec *Spec, src []byte, out [3][]byte) {
 
 // put stores byte v of channel c of pixel i.
 func (s *Spec) put(out [3][]byte, c, i int, v byte) {
+	x := float32(v)
+	if s.As != AsUint8 {
+		x = s.Value(c, v)
+	}
+	s.store(out, c, i, x)
+}
+
+// store converts x to the output type once, for channel c of pixel i.
+func (s *Spec) store(out [3][]byte, c, i int, x float32) {
 	row, at := out[c], i
 	if s.Last {
 		row, at = out[0], s.Channels*i+c
 	}
 	switch le := binary.LittleEndian; s.As {
 	case AsFloat32:
-		le.PutUint32(row[4*at:], math.Float32bits(s.Value(c, v)))
+		le.PutUint32(row[4*at:], math.Float32bits(x))
 	case AsFloat16:
-		le.PutUint16(row[2*at:], float16(s.Value(c, v)))
+		le.PutUint16(row[2*at:], float16(x))
 	case AsBfloat16:
-		le.PutUint16(row[2*at:], bfloat16(s.Value(c, v)))
-	default:
-		row[at] = v
+		le.PutUint16(row[2*at:], bfloat16(x))
+	default: // cut off, then modulo 256
+		row[at] = 0
+		if math.Abs(float64(x)) < 0x1p62 {
+			row[at] = byte(int64(x))
+		}
 	}
 }
 

@@ -1,0 +1,50 @@
+// The steps on uint8 pictures by instruction set, gathered by gf_pixel_choose.
+#ifndef GOFAST_PIXEL_OPS_H
+#define GOFAST_PIXEL_OPS_H
+
+#include "pixel.h"
+
+#include <stddef.h>
+
+// No step may be fused with the next: gcc keeps to that with -std=c11, clang when asked.
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+#if defined(__x86_64__)
+#define AVX2 __attribute__((target("avx2,fma")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni,avx2,fma,prefer-vector-width=512")))
+// One source, three machines.
+#define LEVELS(FUNCTION) FUNCTION(plain, ) FUNCTION(avx2, AVX2) FUNCTION(avx512, AVX512)
+#else
+#define LEVELS(FUNCTION) FUNCTION(plain, )
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+// Rows without gaps are one long row.
+typedef struct {
+    int64_t count, width, stride;
+} gf_span;
+
+static inline gf_span gf_span_of(const gf_planes *p) {
+    if (p->stride == p->width) return (gf_span){p->height > 0, (int64_t)p->width * p->height, 0};
+    return (gf_span){p->height, p->width, p->stride};
+}
+
+#define DECLARE(LEVEL, TARGET)                                                           \
+    void gf_split_##LEVEL(const gf_picture *, int32_t x, int32_t y, const gf_planes *);  \
+    void gf_join_##LEVEL(const gf_planes *, const gf_picture *);                         \
+    void gf_hflip_##LEVEL(const gf_planes *);                                            \
+    void gf_grey_##LEVEL(gf_planes *, int channels);                                     \
+    void gf_brightness_##LEVEL(const gf_planes *, float factor);                         \
+    void gf_contrast_##LEVEL(const gf_planes *, float factor);                           \
+    void gf_saturation_##LEVEL(const gf_planes *, float factor);                         \
+    void gf_hue_##LEVEL(const gf_planes *, double factor);
+LEVELS(DECLARE)
+#undef DECLARE
+
+void gf_vflip(const gf_planes *);
+void gf_window(const gf_planes *src, int32_t x, int32_t y, int edge, const uint8_t fill[3], const gf_planes *dst);
+
+#endif
