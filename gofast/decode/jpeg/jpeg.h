@@ -57,7 +57,8 @@ int gf_jpeg_start(gf_jpeg *, gf_box region, gf_fault *fault);
 uint8_t *gf_jpeg_view(gf_jpeg *, int32_t rows, int64_t *stride, gf_fault *fault);
 
 // The region's next rows, any number, at the caller's memory: straight from the library where the region is as wide as
-// the picture. 0, or the code of fault.
+// the picture. 0, or the code of fault. Rows that are aligned to 16 or 32 bytes are written past the cache: begin 8 bytes
+// behind such a border, with a stride of a multiple of 64, where the rows are to be read soon.
 int gf_jpeg_rows(gf_jpeg *, uint8_t *at, int64_t stride, int32_t rows, gf_fault *fault);
 
 // Ends the picture, whether all rows of the region were taken or not, and gives the verdict: 0, or the code of fault. The rest of
