@@ -2,8 +2,8 @@
 // in float and double and keeps bytes in between; what is computed here is
 // simpler and gives the same bytes for all 2^24 colours and all 256 offsets:
 //
-// - a hue is cut off to a byte after three float divisions. The last, by 6, may
-//   be a product with 1 / 6 in two parts;
+// - a hue is cut off to a byte after a few float operations. The division by 6 may
+//   be a product with 1 / 6 in two parts, and nothing needs double;
 // - HSV to RGB rounds v * (1 - s * f), a fraction of 65025ths that is never a half,
 //   and Pillow's noise never carries it over one. Integers then do as well.
 #include "ops.h"

@@ -61,8 +61,11 @@ struct gf_normalise {
     uint8_t planar_index[4][64], rgbx_index[3][64]; // which pixel bytes an AVX-512 vector takes
 };
 
-// mean and std: a value a channel, or both NULL. stream: the batches cycle
-// through more memory than the caches hold. level: at most this instruction set.
+// mean and std: a value a channel, or both NULL. level: at most this instruction
+// set. stream: the batches cycle through more memory than the caches hold. A float32
+// sample of 3 x 224 x 224 into 77 MB of shared memory then takes 27 us with either
+// vector set (bare streaming stores: 26), else 30 with AVX-512 and 35 to 45 with AVX2;
+// 12 into one hot buffer (2026-11, one core of a Sapphire Rapids).
 void gf_normalise_prepare(gf_normalise *, int scale, const float *mean, const float *std, int as, int channels, int last, int stream, int level);
 
 // ---- uint8 to uint8
