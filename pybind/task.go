@@ -27,6 +27,7 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"cache":   cacheOperation,
 	"convert": convertOperation,
 	"verify":  verifyOperation,
+	"index":   indexOperation,
 }
 
 // Begin starts an operation as a task, whose number the caller chooses: a new

@@ -3,14 +3,10 @@
 // The functions that Python calls once or twice a batch. A gopy call costs about
 // 0.25 us and cannot return a capsule; these cost 0.05 us. Every argument is an
 // integer; addresses come from the engine or from the caller's own buffers.
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include "../../gofast/buffer/slot.h"
 #include "../../gofast/crew.h"
+#include "images.h"
 
-// Reads count integers; false with an exception set when one is not.
-static int integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out) {
+int gf_integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out) {
     if (got != count) {
         PyErr_Format(PyExc_TypeError, "takes %zd arguments (%zd given)", count, got);
         return 0;
@@ -21,8 +17,6 @@ static int integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, lon
     }
     return 1;
 }
-
-#define POINTER(type, value) ((type *)(uintptr_t)(value))
 
 // A capsule that nobody consumed frees its slot.
 static void drop_capsule(PyObject *capsule) {
@@ -38,7 +32,7 @@ static PyObject *wrap(gf_slot *slot) {
 static PyObject *ring_new(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[2];
-    if (!integers(args, n, 2, a)) return NULL;
+    if (!gf_integers(args, n, 2, a)) return NULL;
     gf_ring *ring = gf_ring_new(a[0], (int32_t)a[1]);
     if (!ring) return PyErr_NoMemory();
     return PyLong_FromVoidPtr(ring);
@@ -50,14 +44,14 @@ static int64_t shared_data_offset(long long count) { return gf_align(4 * count, 
 static PyObject *shared_ring_bytes(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[2];
-    if (!integers(args, n, 2, a)) return NULL;
+    if (!gf_integers(args, n, 2, a)) return NULL;
     return PyLong_FromLongLong(shared_data_offset(a[1]) + gf_align(a[0], 4096) * a[1]);
 }
 
 static PyObject *shared_ring(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[3]; // fd, bytes of a slot, slots
-    if (!integers(args, n, 3, a)) return NULL;
+    if (!gf_integers(args, n, 3, a)) return NULL;
     int64_t slot_bytes = gf_align(a[1], 4096), offset = shared_data_offset(a[2]);
     size_t bytes = (size_t)(offset + slot_bytes * a[2]);
     void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (int)a[0], 0);
@@ -73,7 +67,7 @@ static PyObject *shared_ring(PyObject *self, PyObject *const *args, Py_ssize_t n
 static PyObject *ring_drop(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[1];
-    if (!integers(args, n, 1, a)) return NULL;
+    if (!gf_integers(args, n, 1, a)) return NULL;
     gf_ring_drop(POINTER(gf_ring, a[0]));
     Py_RETURN_NONE;
 }
@@ -88,7 +82,7 @@ static void describe(gf_slot *slot, const gf_view *view, int64_t rows) {
 static PyObject *reserve(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[5];
-    if (!integers(args, n, 5, a)) return NULL;
+    if (!gf_integers(args, n, 5, a)) return NULL;
     const gf_view *view = POINTER(const gf_view, a[0]);
     gf_ring *ring = POINTER(gf_ring, a[1]);
     uint64_t *out = POINTER(uint64_t, a[4]);
@@ -114,7 +108,7 @@ static const int64_t RELEASE_LOCK_BYTES = 64 << 10;
 static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[7];
-    if (!integers(args, n, 7, a)) return NULL;
+    if (!gf_integers(args, n, 7, a)) return NULL;
     const gf_view *view = POINTER(const gf_view, a[0]);
     int64_t from = a[3], to = a[4];
     gf_slot *slot = POINTER(gf_slot, a[5]);
@@ -144,7 +138,7 @@ static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 static PyObject *submit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[10];
-    if (!integers(args, n, 10, a)) return NULL;
+    if (!gf_integers(args, n, 10, a)) return NULL;
     if (a[4] < 0 || a[5] < 1) {
         PyErr_SetString(PyExc_ValueError, "no rows");
         return NULL;
@@ -162,7 +156,7 @@ static PyObject *submit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 static PyObject *wait(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[3];
-    if (!integers(args, n, 3, a)) return NULL;
+    if (!gf_integers(args, n, 3, a)) return NULL;
     gf_ticket *ticket = POINTER(gf_ticket, *POINTER(uint64_t, a[0]));
     if (!ticket) Py_RETURN_TRUE;
     atomic_fetch_add_explicit(&ticket->refs, 1, memory_order_relaxed); // another thread may cancel it meanwhile
@@ -177,7 +171,7 @@ static PyObject *wait(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 static PyObject *cancel(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[1];
-    if (!integers(args, n, 1, a)) return NULL;
+    if (!gf_integers(args, n, 1, a)) return NULL;
     uint64_t *cell = POINTER(uint64_t, a[0]);
     gf_ticket *ticket = POINTER(gf_ticket, *cell);
     if (!ticket) Py_RETURN_NONE;
@@ -202,7 +196,7 @@ static PyObject *cancel(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 static PyObject *take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[1];
-    if (!integers(args, n, 1, a)) return NULL;
+    if (!gf_integers(args, n, 1, a)) return NULL;
     uint64_t *place = POINTER(uint64_t, a[0]);
     gf_slot *slot = POINTER(gf_slot, *place);
     if (!slot) Py_RETURN_NONE;
@@ -220,7 +214,7 @@ static PyObject *take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 static PyObject *bad_index(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[1];
-    if (!integers(args, n, 1, a)) return NULL;
+    if (!gf_integers(args, n, 1, a)) return NULL;
     return PyLong_FromLongLong(POINTER(gf_slot, a[0])->bad_index);
 }
 
@@ -229,7 +223,7 @@ static PyObject *bad_index(PyObject *self, PyObject *const *args, Py_ssize_t n) 
 static PyObject *release(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[2];
-    if (!integers(args, n, 2, a)) return NULL;
+    if (!gf_integers(args, n, 2, a)) return NULL;
     uint64_t *places = POINTER(uint64_t, a[0]);
     for (int64_t i = 0; i < a[1]; i++) {
         if (places[i]) gf_slot_release(POINTER(gf_slot, places[i]));
@@ -243,7 +237,7 @@ static PyObject *release(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 static PyObject *hand_over(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[1];
-    if (!integers(args, n, 1, a)) return NULL;
+    if (!gf_integers(args, n, 1, a)) return NULL;
     gf_slot *slot = POINTER(gf_slot, a[0]);
     atomic_fetch_add_explicit(slot->refs, 1, memory_order_acq_rel);
     return PyLong_FromLongLong(slot - slot->ring->slots);
@@ -258,7 +252,7 @@ static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         PyErr_SetString(PyExc_TypeError, "takes a ring, a slot number, a type and 1 to 9 dimensions");
         return NULL;
     }
-    if (!integers(args, n, n, a)) return NULL;
+    if (!gf_integers(args, n, n, a)) return NULL;
     gf_ring *ring = POINTER(gf_ring, a[0]);
     int64_t bytes = a[3] / 8, shape[8];
     for (Py_ssize_t i = 4; i < n; i++) {
@@ -280,10 +274,13 @@ static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 }
 
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+#define IMAGES(name) {#name, (PyCFunction)(void (*)(void))gf_py_##name, METH_FASTCALL, NULL}
 static PyMethodDef functions[] = {
     FUNCTION(ring_new), FUNCTION(shared_ring_bytes), FUNCTION(shared_ring), FUNCTION(ring_drop), FUNCTION(reserve),
     FUNCTION(fill),     FUNCTION(take),              FUNCTION(bad_index),   FUNCTION(release),   FUNCTION(hand_over),
-    FUNCTION(submit),   FUNCTION(wait),              FUNCTION(cancel),      FUNCTION(adopt),    {NULL, NULL, 0, NULL},
+    FUNCTION(submit),   FUNCTION(wait),              FUNCTION(cancel),      FUNCTION(adopt),
+    IMAGES(draw),       IMAGES(draw_stateless),      IMAGES(draw_seed),     IMAGES(faults),      IMAGES(mend),
+    IMAGES(sample),     IMAGES(from_picture),        IMAGES(free_picture),  {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};
 

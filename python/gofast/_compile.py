@@ -84,12 +84,13 @@ class Plan:
         return self.draws and self.rest_draws is not False
 
 
-def compile(transform: object) -> Plan:
+def compile(transform: object, *, pictures_only: bool = False) -> Plan:
     """Splits a transform into its longest native prefix and the rest.
 
     Args:
         transform: of torchvision, v1 or v2; a Compose or ``nn.Sequential`` of some, also
             nested; any callable; or None, which leaves the PIL image as it is.
+        pictures_only: end the prefix where it would make a tensor.
 
     Returns:
         The plan, for a transform in its present state: attributes that are changed
@@ -106,7 +107,10 @@ def compile(transform: object) -> Plan:
         for leaf in chain:
             if obstacle is not None:
                 raise NotNative(obstacle)
-            made, state = translate(leaf, state)
+            made, after = translate(leaf, state)
+            if pictures_only and after.kind != "pil":
+                raise NotNative("samples differ in size, and are made one by one")
+            state = after
             steps += made
             report.append(Line(_torchvision.name(leaf), True, state.note or describe(made)))
             at += 1

@@ -12,13 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch.utils.data import Dataset
-from torch.utils.dlpack import from_dlpack
 
 from . import _engine, errors
 from ._batch import Batch
+from ._filler import Filler
 from ._memory import Memory
-from ._shared import WorkerRings, can_share, in_worker, shared_batch
-from ._stream import Rings
 from ._view import Program, View, row_index_error
 
 Scale = Literal["auto", "unit"] | None
@@ -37,11 +35,6 @@ _DTYPES = {
 }
 
 _LABEL_TYPES = {int: torch.int64, float: torch.float64}
-
-# A batch with more output than this is shared among the engine's threads; below,
-# waking a thread costs more than it brings (measured with batch 16 to 4096 of
-# 784 features on 2 cores).
-_PARALLEL_BYTES = 512 << 10
 
 
 class RowDataset(Dataset[Any]):
@@ -99,7 +92,7 @@ class RowDataset(Dataset[Any]):
         )
         self._mean, self._std = _numbers("mean", mean), _numbers("std", std)
         self._resolve_labels(label)
-        self._per_process: _PerProcess | None = None
+        self._per_process: Filler | None = None
         # Compiling checks every option that the core checks, at once.
         self._compiled: Program | None = None
         # Forked workers can use a view that was made before the fork; and mean, std
@@ -192,16 +185,16 @@ class RowDataset(Dataset[Any]):
                 images = self.batch_transform(torch.stack([image for image, _ in rows]))
                 rows = [(image, label) for image, (_, label) in zip(images, rows, strict=True)]
             return [self._row(image, label) for image, label in rows]
-        view = self._view()
         try:
             wanted = array("q", indices)
         except OverflowError:
             raise row_index_error(
                 next(i for i in indices if not -(1 << 63) <= i < 1 << 63), len(self)
             ) from None
-        batch = self._fill(view, wanted)
+        filler = self._here()
+        batch = filler.fill(wanted)
         if self.batch_transform is not None:
-            return Batch(view, self.batch_transform(batch.images), batch.labels)
+            return Batch(filler.view, self.batch_transform(batch.images), batch.labels)
         return batch
 
     @property
@@ -286,10 +279,11 @@ class RowDataset(Dataset[Any]):
     def _view(self) -> View:
         return self._here().view
 
-    def _here(self) -> _PerProcess:
+    def _here(self) -> Filler:
         here = self._per_process
         if here is None or here.pid != os.getpid():
-            here = self._per_process = _PerProcess(self, here)
+            view = here.view if here is not None else View([self], None)
+            here = self._per_process = Filler(view)
         return here
 
     def _program(self) -> Program:
@@ -318,88 +312,10 @@ class RowDataset(Dataset[Any]):
             )
         return self._compiled
 
-    def _fill(self, view: View, indices: array[int]) -> Batch:
-        """Makes a batch now: on this thread, or on the engine's when it is large."""
-        address, n = indices.buffer_info()
-        here = self._here()
-        capsule = here.capsule
-        labels = view.new_labels(n)
-        label_address = 0 if labels is None else labels.data_ptr()
-        ring = None
-        if here.worker:
-            ring, slots = here.worker_rings(n).reserve(view, n)
-        else:
-            slots = here.rings(n).reserve(view, n, n)
-        place, slot = slots.buffer_info()[0], slots[0]
-        try:
-            if here.threads > 1 and n * view.row_bytes > _PARALLEL_BYTES:
-                self._fill_together(view, address, n, slots, label_address, here.threads)
-            else:
-                capsule.fill(view.address, address, 0, 0, n, slot, label_address)
-            made = capsule.take(place)
-            if made is False:
-                raise row_index_error(capsule.bad_index(slot), len(view))
-        except BaseException:  # Ctrl-C comes here too
-            capsule.release(place, 1)
-            raise
-        images = from_dlpack(made)
-        if ring is not None:
-            return shared_batch(view, ring, slot, images, labels)
-        return Batch(view, images, labels)
-
-    @staticmethod
-    def _fill_together(
-        view: View, address: int, n: int, slots: array[int], labels: int, threads: int
-    ) -> None:
-        """The engine makes the first rows, this thread its own share of them."""
-        theirs = n - n // threads
-        capsule, ticket = _engine.capsule(), array("q", [0])
-        cell = ticket.buffer_info()[0]
-        try:
-            place = slots.buffer_info()[0]
-            if not capsule.submit(
-                _engine.crew(), view.address, address, 0, theirs, theirs, place, labels, threads - 1, cell
-            ):
-                raise errors.ClosedError("the engine is closed")
-            capsule.fill(view.address, address, 0, theirs, n, slots[0], labels)
-            while not capsule.wait(cell, 0, 100):
-                pass
-        finally:  # gives the ticket up; after Ctrl-C the labels' memory may go now
-            capsule.cancel(cell)
-
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         state["_per_process"] = state["_compiled"] = None
         return state
-
-
-class _PerProcess:
-    """What a dataset keeps in one process. A forked child starts anew, but may use
-    the parent's view: it is plain memory."""
-
-    def __init__(self, dataset: RowDataset, inherited: _PerProcess | None) -> None:
-        self.pid = os.getpid()
-        self.view: View = inherited.view if inherited is not None else View([dataset], None)
-        self.capsule = _engine.capsule()
-        self.worker = in_worker() and can_share()
-        # A worker process is one thread of work, as in torch: its engine, if the
-        # parent had one, would have to be loaded again.
-        self.threads = 1 if in_worker() else _engine.threads() if _engine.loaded() else 1
-        self._rings: Rings | None = None
-        self._worker_rings: WorkerRings | None = None
-        self._rows = 0
-
-    def rings(self, rows: int) -> Rings:
-        """Private slots for batches of rows rows."""
-        if self._rings is None or rows > self._rows:
-            self._rings, self._rows = Rings(self.view.row_bytes * rows), rows
-        return self._rings
-
-    def worker_rings(self, rows: int) -> WorkerRings:
-        """Shared slots for batches of rows rows."""
-        if self._worker_rings is None or rows > self._rows:
-            self._worker_rings, self._rows = WorkerRings(max(self.view.row_bytes * rows, 1)), rows
-        return self._worker_rings
 
 
 def _positions(index: Any, rows: int) -> list[int]:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch.utils.data import ConcatDataset, Dataset, Subset
+from torch.utils.dlpack import from_dlpack
 
 from . import _engine, errors
 
@@ -30,10 +31,11 @@ class Program:
     def __init__(self, config: dict[str, Any], keep: object) -> None:
         self.address: int = _engine.call("NewProgram", json.dumps(config))
         self.keep = keep  # owns the matrix
-        weakref.finalize(self, _free, "FreeProgram", self.address, os.getpid(), None).atexit = False
+        weakref.finalize(self, free, "FreeProgram", self.address, os.getpid(), None).atexit = False
 
 
-def _free(function: str, address: int, pid: int, _outlived: object) -> None:
+def free(function: str, address: int, pid: int, _outlived: object) -> None:
+    """Releases C memory of this process's engine; whose owner must not go before it, is held until then."""
     if pid == os.getpid() and _engine.loaded():
         _engine.call(function, address)
 
@@ -44,32 +46,53 @@ class View:
     Attributes:
         address: of the C structure.
         row_bytes: bytes of one output sample.
+        record_words: int32s that are drawn for one sample.
+        heavy: a sample is worth a thread's attention, however few bytes it has.
         datasets: the datasets whose rows these are; all give samples alike.
     """
 
+    output: str
+    keys: tuple[str, str]
+    label_dtype: torch.dtype | None
+    label_shape: tuple[int, ...]
+    row_bytes: int
+    record_words = 0
+    heavy = False
+
     def __init__(self, datasets: Sequence[RowDataset], index_map: IntArray | None) -> None:
         first = datasets[0]
-        self.datasets = tuple(datasets)
-        self._programs = [d._program() for d in datasets]
-        self._map = None if index_map is None else np.ascontiguousarray(index_map, np.int64)
-        rows = [len(d) for d in datasets]
-        config = {
-            "programs": [p.address for p in self._programs],
-            "rows": rows,
-            "dtype": first._dtype_name,
-            "map": 0 if self._map is None else self._map.__array_interface__["data"][0],
-            "length": 0 if self._map is None else len(self._map),
-            "shape": list(first.shape),
-        }
-        self._length = sum(rows) if self._map is None else len(self._map)
-        self.address: int = _engine.call("NewView", json.dumps(config))
-        # The programs outlive the view even when the garbage collector finds all of them at once.
-        weakref.finalize(self, _free, "FreeView", self.address, os.getpid(), self._programs).atexit = False
+        programs = [d._program() for d in datasets]
+        self._lay_out(
+            "NewView", datasets, programs, index_map, {"shape": list(first.shape), "dtype": first._dtype_name}
+        )
         self.output = first._output
         self.keys = first.keys
         self.label_dtype = first._label_dtype
         self.label_shape = first._label_shape
-        self.row_bytes: int = int(np.prod(first.shape, dtype=np.int64)) * first.dtype.itemsize
+        self.row_bytes = int(np.prod(first.shape, dtype=np.int64)) * first.dtype.itemsize
+
+    def _lay_out(
+        self,
+        export: str,
+        datasets: Sequence[Any],
+        programs: Sequence[Any],
+        index_map: IntArray | None,
+        config: dict[str, Any],
+    ) -> None:
+        self.datasets = tuple(datasets)
+        self._programs = list(programs)
+        self._map = None if index_map is None else np.ascontiguousarray(index_map, np.int64)
+        rows = [len(d) for d in datasets]
+        config |= {
+            "programs": [p.address for p in programs],
+            "rows": rows,
+            "map": 0 if self._map is None else self._map.__array_interface__["data"][0],
+            "length": 0 if self._map is None else len(self._map),
+        }
+        self._length = sum(rows) if self._map is None else len(self._map)
+        self.address: int = _engine.call(export, json.dumps(config))
+        # The programs outlive the view even when the garbage collector finds all of them at once.
+        weakref.finalize(self, free, "FreeView", self.address, os.getpid(), self._programs).atexit = False
 
     def __len__(self) -> int:
         return self._length
@@ -87,6 +110,14 @@ class View:
         if self.label_dtype is None:
             return None
         return torch.empty((rows, *self.label_shape), dtype=self.label_dtype)
+
+    def mend(self, slot: int, indices: Any, records: Any, labels: int) -> None:
+        """Makes what could not be made of a failed batch, in another way, or raises what was wrong."""
+        raise row_index_error(_engine.capsule().bad_index(slot), len(self))
+
+    def tensor(self, made: Any) -> torch.Tensor:
+        """A finished batch's samples, from the capsule that owns them."""
+        return from_dlpack(made)
 
     def collated(self, images: torch.Tensor, labels: torch.Tensor | None) -> Any:
         """The batch as torch's default_collate would give it."""

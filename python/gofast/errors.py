@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 __all__ = [
+    "BadImageError",
     "BadValueError",
     "CanceledError",
     "ChangedError",
@@ -111,6 +112,10 @@ class ClosedError(GofastError, RuntimeError):
 
 class InternalError(GofastError, RuntimeError):
     """A bug in gofast; ``debug`` holds the stack of the Go core."""
+
+
+class BadImageError(GofastError, OSError):
+    """A picture that Pillow cannot read either. Python only."""
 
 
 class EngineError(GofastError, RuntimeError):

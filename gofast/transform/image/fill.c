@@ -1,0 +1,88 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "run.h"
+
+// The first read of a header: most JPEGs keep their size within it.
+static const int64_t HEADER_BYTES = 4 << 10;
+
+static int same(gf_draw_size a, gf_draw_size b) { return a.width == b.width && a.height == b.height; }
+
+static int known(gf_draw_size size) { return size.width > 0; }
+
+// Opens a sample's file and makes it. A file that is not the one whose size the draws were made for would give
+// another picture than torchvision's.
+static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sample, const int32_t *record, uint8_t *x, gf_fault *fault) {
+    gf_source source;
+    int32_t code = gf_file_read(p, sample, INT64_MAX, &w->file, fault);
+    if (!code) code = gf_source_open(&source, &w->decoders, &w->file, p->max_pixels, fault);
+    if (code) return code;
+    gf_draw_size size = {source.width, source.height}, before = p->sizes[sample];
+    p->sizes[sample] = size;
+    if (p->record_words && known(before) && !same(size, before))
+        return gf_fault_set(fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d and was %dx%d before", size.width, size.height, before.width, before.height);
+    return gf_image_run(w, p, &source, record, x, fault);
+}
+
+int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
+    gf_image_worker *worker = gf_image_worker_here();
+    for (int64_t i = from; i < to; i++) {
+        int64_t at = gf_view_position(view, batch->indices[i]);
+        if (at < 0) return i;
+        const gf_part *part = gf_view_part(view, at);
+        const gf_image_program *p = part->program;
+        int64_t sample = at - part->start;
+        uint8_t *x = batch->x + i * view->x_bytes;
+        gf_fault fault;
+        if (p->output == GF_IMAGE_PICTURE) memset(x, 0, sizeof(gf_made_picture));
+        if (view->y_bytes) {
+            int64_t target = p->targets[sample];
+            memcpy(batch->y + i * view->y_bytes, &target, sizeof target);
+        }
+        const int32_t *record = (const int32_t *)(batch->records + i * view->record_bytes);
+        int32_t code = worker ? make(worker, p, sample, record, x, &fault) : gf_fault_set(&fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
+        if (code) gf_fault_add(batch->faults, i, &fault);
+    }
+    return -1;
+}
+
+// Reads as much of the file as its header takes.
+static int32_t probe(gf_image_worker *w, const gf_image_program *p, int64_t sample, gf_draw_size *size, gf_fault *fault) {
+    for (int64_t most = HEADER_BYTES;;) {
+        int32_t code = gf_file_read(p, sample, most, &w->file, fault);
+        if (code) return code;
+        code = gf_source_size(w->file.data, w->file.size, w->file.length, size, fault);
+        if (code != GF_JPEG_MORE) return code;
+        most = fault->offset > 2 * most ? fault->offset : 2 * most;
+    }
+}
+
+int64_t gf_image_probe(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
+    gf_image_worker *worker = gf_image_worker_here();
+    for (int64_t i = from; i < to; i++) {
+        int64_t at = gf_view_position(view, batch->indices[i]);
+        if (at < 0) return i;
+        const gf_part *part = gf_view_part(view, at);
+        const gf_image_program *p = part->program;
+        int64_t sample = at - part->start;
+        gf_draw_size size = p->sizes[sample];
+        gf_fault fault;
+        if (!known(size)) {
+            int32_t code = worker ? probe(worker, p, sample, &size, &fault) : gf_fault_set(&fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
+            if (code) {
+                gf_fault_add(batch->faults, i, &fault);
+                size = (gf_draw_size){0, 0};
+            }
+            p->sizes[sample] = size;
+        }
+        memcpy(batch->x + i * view->x_bytes, &size, sizeof size);
+    }
+    return -1;
+}
+
+int32_t gf_image_from_picture(const gf_image_program *p, gf_picture picture, const int32_t *record, uint8_t *x, gf_fault *fault) {
+    gf_image_worker *worker = gf_image_worker_here();
+    if (!worker) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
+    gf_source source = gf_source_of(picture);
+    return gf_image_run(worker, p, &source, record, x, fault);
+}

@@ -1,0 +1,238 @@
+package image
+
+/*
+#include <stdlib.h>
+#include "image.h"
+
+static void *as_pointer(uintptr_t address) { return (void *)address; }
+static size_t view_size(int parts) { return sizeof(gf_view) + (size_t)parts * sizeof(gf_part); }
+static gf_part *part_at(gf_view *view, int i) { return &view->parts[i]; }
+static void make_samples(gf_view *view) { view->fill = gf_image_fill; }
+static void make_sizes(gf_view *view) { view->fill = gf_image_probe; }
+static void set_functions(gf_image_program *p, uintptr_t draw) {
+	p->draw = (const gf_draw_functions *)draw;
+	p->from_picture = gf_image_from_picture;
+	p->pixels = gf_pixel_choose(gf_pixel_level());
+}
+*/
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/kernel/draw"
+	"github.com/gofast-org/gofast/gofast/internal/kernel/fill"
+	"github.com/gofast-org/gofast/gofast/internal/kernel/pixel"
+)
+
+// Files are the pictures of a dataset, in memory that outlives the program:
+// the arrays of a folder index, and the sizes that are found on the way.
+type Files struct {
+	Count   int64   `json:"count"`
+	Root    string  `json:"root"`    // stands before every path
+	Paths   uintptr `json:"paths"`   // address of the paths, each with a zero behind it
+	Offsets uintptr `json:"offsets"` // address of uint64[count], where each path begins
+	Targets uintptr `json:"targets"` // address of int32[count]; 0 without
+	Sizes   uintptr `json:"sizes"`   // address of int32[count][2], width and height, 0 while unknown
+}
+
+// Options are what a program does beside its plan.
+type Options struct {
+	PassOrder    string `json:"pass_order"`     // Pillow's: "13", "12.2" or "horizontal"
+	MaxPixels    int64  `json:"max_pixels"`     // pictures with more are left to Pillow
+	MaxFileBytes int64  `json:"max_file_bytes"` // and so are larger files
+}
+
+var passOrders = map[string]C.int32_t{"13": C.GF_ORDER_PILLOW_13, "12.2": C.GF_ORDER_PILLOW_12_2, "horizontal": C.GF_ORDER_HORIZONTAL}
+
+var numbers = map[string]struct {
+	as  pixel.As
+	out fill.Out
+}{
+	"float32": {pixel.AsFloat32, fill.OutFloat32}, "float16": {pixel.AsFloat16, fill.OutFloat16},
+	"bfloat16": {pixel.AsBfloat16, fill.OutBfloat16}, "uint8": {pixel.AsUint8, fill.OutUint8},
+}
+
+// Program is a plan and its files in C memory. Free it once, after its views.
+type Program struct{ c *C.gf_image_program }
+
+// NewProgram checks a plan and lays it out.
+func NewProgram(plan Plan, files Files, options Options) (Program, error) {
+	var l steps
+	if err := l.add(plan.Steps); err != nil {
+		return Program{}, err
+	}
+	if code, result := draw.Check(l.draws, l.words); code != draw.OK {
+		return Program{}, errs.New(errs.ErrConfig, "plan", result.Text)
+	}
+	order, ok := passOrders[options.PassOrder]
+	if !ok {
+		return Program{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("pass order %q is unknown", options.PassOrder))
+	}
+	p := Program{(*C.gf_image_program)(C.calloc(1, C.sizeof_gf_image_program))}
+	if err := p.setOutput(plan.Output, &l); err != nil {
+		p.Free()
+		return Program{}, err
+	}
+	c := p.c
+	c.draws, c.steps = (*C.gf_draw_step)(inC(l.draws)), (*C.gf_image_step)(inC(l.ops))
+	c.n_steps, c.record_words = C.int32_t(len(l.draws)), C.int32_t(l.words)
+	c.pass_order, c.max_pixels, c.max_file_bytes = order, C.int64_t(options.MaxPixels), C.int64_t(options.MaxFileBytes)
+	c.count, c.root = C.int64_t(files.Count), C.CString(files.Root)
+	c.paths = (*C.char)(C.as_pointer(C.uintptr_t(files.Paths)))
+	c.offsets = (*C.uint64_t)(C.as_pointer(C.uintptr_t(files.Offsets)))
+	c.targets = (*C.int32_t)(C.as_pointer(C.uintptr_t(files.Targets)))
+	c.sizes = (*C.gf_draw_size)(C.as_pointer(C.uintptr_t(files.Sizes)))
+	C.set_functions(c, C.uintptr_t(draw.Functions()))
+	return p, nil
+}
+
+// setOutput says what a sample is, and prepares its numbers.
+func (p Program) setOutput(o Output, l *steps) error {
+	if o.Height == 0 {
+		if l.tensor {
+			return errs.New(errs.ErrConfig, "plan", "a tensor needs a size that every picture has")
+		}
+		p.c.output = C.GF_IMAGE_PICTURE
+		return nil
+	}
+	number, ok := numbers[o.DType]
+	if !ok || o.Height < 1 || o.Height > maxSide || o.Width < 1 || o.Width > maxSide || o.Channels != 1 && o.Channels != 3 {
+		return errs.New(errs.ErrConfig, "plan", fmt.Sprintf("output %+v", o))
+	}
+	if l.float == (number.as == pixel.AsUint8) {
+		return errs.New(errs.ErrConfig, "plan", "output "+o.DType+" does not go with the steps")
+	}
+	p.c.output = C.GF_IMAGE_TENSOR
+	p.c.width, p.c.height, p.c.channels = C.int32_t(o.Width), C.int32_t(o.Height), C.int32_t(o.Channels)
+	scale := pixel.Divide
+	if l.multiply {
+		scale = pixel.Multiply
+	}
+	n := pixel.NewNormaliser(pixel.Spec{
+		Scale: scale, Mean: spread(l.mean, o.Channels), Std: spread(l.std, o.Channels),
+		As: number.as, Channels: o.Channels, Last: o.ChannelsLast, Stream: true,
+	}, pixel.Best)
+	p.c.normalise = (*C.gf_normalise)(C.as_pointer(C.uintptr_t(n.Address())))
+	return nil
+}
+
+// spread gives every channel its value.
+func spread(values []float32, channels int) []float32 {
+	if len(values) != 1 {
+		return values
+	}
+	each := make([]float32, channels)
+	for i := range each {
+		each[i] = values[0]
+	}
+	return each
+}
+
+// inC copies a slice into C memory.
+func inC[T any](values []T) unsafe.Pointer {
+	var zero T
+	m := C.malloc(C.size_t(uintptr(max(len(values), 1)) * unsafe.Sizeof(zero)))
+	copy(unsafe.Slice((*T)(m), len(values)), values)
+	return m
+}
+
+// Free releases the program.
+func (p Program) Free() {
+	for _, m := range []unsafe.Pointer{unsafe.Pointer(p.c.draws), unsafe.Pointer(p.c.steps), unsafe.Pointer(p.c.root),
+		unsafe.Pointer(p.c.normalise), unsafe.Pointer(p.c)} {
+		C.free(m)
+	}
+}
+
+// Address is the program's place in C memory.
+func (p Program) Address() uintptr { return uintptr(unsafe.Pointer(p.c)) }
+
+// ProgramAt is the inverse of Address.
+func ProgramAt(address uintptr) Program {
+	return Program{(*C.gf_image_program)(C.as_pointer(C.uintptr_t(address)))}
+}
+
+// RecordWords is the number of int32 that are drawn for a sample.
+func (p Program) RecordWords() int { return int(p.c.record_words) }
+
+// Part is one dataset of a view.
+type Part struct {
+	Program Program
+	Count   int64
+}
+
+// NewView lays datasets end to end, seen through length positions at indexMap
+// where that is not 0. All make samples of the same shape and type, and draw
+// alike.
+func NewView(parts []Part, indexMap uintptr, length int64, out fill.Out, shape []int, labels bool) fill.View {
+	v := newView(parts, indexMap, length)
+	first := parts[0].Program.c
+	v.record_bytes = 4 * C.int64_t(first.record_words)
+	v.job_rows = 1
+	if labels {
+		v.y_bytes = 8
+	}
+	if first.output == C.GF_IMAGE_PICTURE {
+		v.x_bytes = C.sizeof_gf_made_picture
+		setShape(v, fill.OutUint8, []int{C.sizeof_gf_made_picture})
+	} else {
+		v.x_bytes = C.int64_t(out.Size())
+		for _, n := range shape {
+			v.x_bytes *= C.int64_t(n)
+		}
+		setShape(v, out, shape)
+	}
+	C.make_samples(v)
+	return fill.ViewAt(uintptr(unsafe.Pointer(v)))
+}
+
+// NewSizesView is a view whose samples are the pictures' widths and heights,
+// two int32.
+func NewSizesView(parts []Part, indexMap uintptr, length int64) fill.View {
+	v := newView(parts, indexMap, length)
+	v.job_rows = 4 // a header takes some 20 us
+	v.x_bytes = C.sizeof_gf_draw_size
+	setShape(v, fill.OutInt32, []int{2})
+	C.make_sizes(v)
+	return fill.ViewAt(uintptr(unsafe.Pointer(v)))
+}
+
+func newView(parts []Part, indexMap uintptr, length int64) *C.gf_view {
+	v := (*C.gf_view)(C.calloc(1, C.view_size(C.int(len(parts)))))
+	v.n_parts = C.int32_t(len(parts))
+	var start C.int64_t
+	for i, part := range parts {
+		*C.part_at(v, C.int(i)) = C.gf_part{program: unsafe.Pointer(part.Program.c), start: start}
+		start += C.int64_t(part.Count)
+	}
+	v.length, v._map = start, (*C.int64_t)(C.as_pointer(C.uintptr_t(indexMap)))
+	if indexMap != 0 {
+		v.length = C.int64_t(length)
+	}
+	return v
+}
+
+func setShape(v *C.gf_view, out fill.Out, shape []int) {
+	d := out.DType()
+	v.dtype_code, v.dtype_bits, v.ndim = C.int32_t(d.Code), C.int32_t(d.Bits), C.int32_t(len(shape))
+	for i, n := range shape {
+		v.shape[i] = C.int64_t(n)
+	}
+}
+
+// IsFused tells from one value that torch drew how its uniform_ rounds: 1 once, 0
+// twice, -1 in neither way.
+func IsFused(value float32) int {
+	fused, known := draw.IsFused(value)
+	switch {
+	case !known:
+		return -1
+	case fused:
+		return 1
+	default:
+		return 0
+	}
+}

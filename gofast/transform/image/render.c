@@ -1,0 +1,100 @@
+#include "render.h"
+
+#include <string.h>
+
+gf_sink gf_sink_sample(const gf_normalise *n, int32_t width, int32_t height, uint8_t *x) {
+    int64_t row = (int64_t)width * n->value_bytes, plane = row * height;
+    if (n->last) return (gf_sink){.normalise = n, .out = {x}, .out_stride = row * n->channels};
+    return (gf_sink){.normalise = n, .out = {x, x + plane, x + 2 * plane}, .out_stride = row};
+}
+
+static void put_rgbx(const gf_sink *sink, int32_t y, const uint8_t *row, int32_t width) {
+    if (sink->normalise) {
+        uint8_t *const out[3] = {sink->out[0] + y * sink->out_stride, sink->out[1] + y * sink->out_stride, sink->out[2] + y * sink->out_stride};
+        sink->normalise->rgbx(sink->normalise, row, width, out);
+    } else if (sink->planes) {
+        const gf_planes *p = sink->planes;
+        gf_planes line = {{p->plane[0] + y * p->stride, p->plane[1] + y * p->stride, p->plane[2] + y * p->stride}, p->stride, width, 1, 3};
+        gf_picture from = {(uint8_t *)row, 4 * (int64_t)width, width, 1};
+        sink->pixels->split(&from, 0, 0, &line);
+    } else {
+        memcpy(sink->picture->data + y * sink->picture->stride, row, 4 * (size_t)width);
+    }
+}
+
+static void put_planar(const gf_sink *sink, int32_t y, const uint8_t *const rows[3], int32_t width) {
+    if (sink->normalise) {
+        uint8_t *const out[3] = {sink->out[0] + y * sink->out_stride, sink->out[1] + y * sink->out_stride, sink->out[2] + y * sink->out_stride};
+        sink->normalise->planar(sink->normalise, rows, width, out);
+    } else if (sink->planes) {
+        for (int c = 0; c < 3; c++) memcpy(sink->planes->plane[c] + y * sink->planes->stride, rows[c], (size_t)width);
+    } else {
+        gf_planes line = {{(uint8_t *)rows[0], (uint8_t *)rows[1], (uint8_t *)rows[2]}, width, width, 1, 3};
+        gf_picture to = {sink->picture->data + y * sink->picture->stride, sink->picture->stride, width, 1};
+        sink->pixels->join(&line, &to);
+    }
+}
+
+static void mirror(const uint8_t *row, int32_t width, uint8_t *out) {
+    for (int32_t x = 0; x < width; x++) memcpy(out + 4 * x, row + 4 * (width - 1 - x), 4);
+}
+
+static inline int32_t sink_row(const gf_geometry *g, int32_t y) { return g->vflip ? g->window.height - 1 - y : y; }
+
+static int32_t copy_rows(gf_renderer *r, gf_source *source, const gf_geometry *g, const gf_sink *sink, gf_fault *fault) {
+    int32_t code = gf_source_start(source, g->box, fault);
+    if (code) return code;
+    if (g->hflip && !gf_bytes_reserve(&r->row, 4 * (size_t)g->box.width))
+        return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a row of %d pixels", g->box.width);
+    for (int32_t y = 0; y < g->box.height;) {
+        int32_t rows = g->box.height - y < GF_SOURCE_ROWS ? g->box.height - y : GF_SOURCE_ROWS;
+        int64_t stride;
+        const uint8_t *at = gf_source_rows(source, rows, &stride, fault);
+        if (!at) return fault->code;
+        for (int32_t k = 0; k < rows; k++, y++, at += stride) {
+            const uint8_t *row = at;
+            if (g->hflip) {
+                mirror(at, g->box.width, r->row.data);
+                row = r->row.data;
+            }
+            put_rgbx(sink, sink_row(g, y), row, g->box.width);
+        }
+    }
+    return GF_FAULT_NONE;
+}
+
+static int32_t resize_rows(gf_renderer *r, gf_source *source, const gf_geometry *g, int32_t pass_order, const gf_sink *sink, gf_fault *fault) {
+    gf_resize *resize = &r->resize;
+    gf_resize_plan plan = {
+        .in_width = g->box.width, .in_height = g->box.height, .out_width = g->width, .out_height = g->height,
+        .window = g->window, .filter = g->filter, .order = pass_order, .flip = g->hflip,
+    };
+    int32_t code = gf_resize_begin(resize, &plan);
+    if (code) return gf_fault_set(fault, code, -1, "resize of %dx%d to %dx%d", g->box.width, g->box.height, g->width, g->height);
+    gf_box region = {g->box.x + resize->x.lo, g->box.y + resize->y.lo, resize->x.hi - resize->x.lo, resize->y.hi - resize->y.lo};
+    if ((code = gf_source_start(source, region, fault))) return code;
+    const uint8_t *planes[3];
+    for (int32_t y = 0, done = 0; y < region.height;) {
+        int32_t rows = region.height - y < GF_SOURCE_ROWS ? region.height - y : GF_SOURCE_ROWS;
+        int64_t stride;
+        const uint8_t *at = gf_source_rows(source, rows, &stride, fault);
+        if (!at) return fault->code;
+        for (int32_t k = 0; k < rows; k++, y++, at += stride) {
+            gf_resize_push(resize, at);
+            while (gf_resize_pull(resize, planes)) put_planar(sink, sink_row(g, done++), planes, g->window.width);
+        }
+    }
+    return GF_FAULT_NONE;
+}
+
+int32_t gf_render(gf_renderer *r, gf_source *source, const gf_geometry *g, int32_t pass_order, const gf_sink *sink, gf_fault *fault) {
+    return g->resized ? resize_rows(r, source, g, pass_order, sink, fault) : copy_rows(r, source, g, sink, fault);
+}
+
+void gf_render_planes(const gf_planes *p, const gf_sink *sink) {
+    int second = p->channels == 3, third = p->channels == 3 ? 2 : 0; // grey is all three
+    for (int32_t y = 0; y < p->height; y++) {
+        const uint8_t *const rows[3] = {p->plane[0] + y * p->stride, p->plane[second] + y * p->stride, p->plane[third] + y * p->stride};
+        put_planar(sink, y, rows, p->width);
+    }
+}

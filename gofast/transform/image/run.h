@@ -1,0 +1,22 @@
+// A plan's steps on one picture.
+#ifndef GOFAST_RUN_H
+#define GOFAST_RUN_H
+
+#include "render.h"
+
+// A thread's memory for whatever a plan needs.
+typedef struct {
+    gf_decoders decoders;
+    gf_bytes file;
+    gf_renderer renderer;
+    gf_bytes planes[2]; // a picture between two steps
+    gf_bytes joined;    // one that goes through another resize
+} gf_image_worker;
+
+// This thread's; NULL when memory is short. It goes when the thread ends.
+gf_image_worker *gf_image_worker_here(void);
+
+// Makes a sample of an open source and ends it. x is the sample's memory, record what was drawn for it.
+int32_t gf_image_run(gf_image_worker *, const gf_image_program *, gf_source *, const int32_t *record, uint8_t *x, gf_fault *);
+
+#endif

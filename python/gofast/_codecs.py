@@ -1,0 +1,50 @@
+"""The libraries that decode pictures: those that the user's Pillow brings, so that pixels are the same."""
+
+from __future__ import annotations
+
+import functools
+import glob
+import importlib.metadata
+import importlib.util
+import json
+import os
+import pathlib
+from typing import Any
+
+from . import _engine
+
+
+@functools.cache
+def load() -> dict[str, Any]:
+    """Finds the libraries, once: the name of the JPEG decoder, and which formats are left to Pillow and why.
+
+    A forked child inherits them.
+    """
+    wanted = {"jpeg": _bundled("libjpeg-*.so.62*"), "webp": _bundled("libwebpdemux-*.so.2*")}
+    found: dict[str, Any] = json.loads(_engine.call("LoadCodecs", json.dumps(wanted)))
+    return found
+
+
+def _bundled(pattern: str) -> str:
+    """A library inside the Pillow wheel, or "". Pillow itself is not imported: that takes 20 ms."""
+    spec = importlib.util.find_spec("PIL")
+    if spec is None or spec.origin is None:
+        return ""
+    site = pathlib.Path(spec.origin).parent.parent
+    # Installed by pip the folder is pillow.libs; some builds keep it inside the package.
+    for folder in (site / "pillow.libs", site / "PIL" / ".libs"):
+        found = sorted(glob.glob(os.path.join(glob.escape(str(folder)), pattern)))
+        if found:
+            return found[-1]
+    return ""
+
+
+@functools.cache
+def pass_order() -> str:
+    """In which order the user's Pillow resizes rows and columns; it rounds in between."""
+    try:
+        version = importlib.metadata.version("pillow").split(".")
+        numbers = int(version[0]), int(version[1])
+    except (importlib.metadata.PackageNotFoundError, ValueError, IndexError):
+        return "13"
+    return "13" if numbers >= (13, 0) else "12.2" if numbers >= (12, 2) else "horizontal"

@@ -1,0 +1,119 @@
+"""Where the random parameters of a plan come from: torch's generator, or one that stands for a worker's.
+
+A record is what was drawn for one sample: `record_words` int32s, all that a picture's making depends on
+beside the file. Batches draw in the order in which torch would have drawn them.
+"""
+
+from __future__ import annotations
+
+import functools
+from array import array
+from typing import Any, Protocol
+
+import torch
+
+from . import _engine, errors
+from ._image_view import ImageProgram
+
+_OK, _ASK, _RAISES = 0, 1, 2
+_STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/internal/kernel/draw/draw.h has the layout
+
+
+class Draws(Protocol):
+    """Draws the records of a batch."""
+
+    def records(self, program: ImageProgram, indices: Any, sizes: torch.Tensor) -> array[int]:
+        """One record for each picture of sizes, int32 [n, 2], width and height, in their order.
+
+        Raises:
+            ValueError: as torchvision's own, where a picture is too small for a crop.
+        """
+
+
+@functools.cache
+def rounding() -> int | None:
+    """How this torch's uniform_ rounds, as a flag for the core; None where the core does not imitate it.
+
+    Its vectorised kernels multiply and add in one rounding, its plain ones do not.
+    """
+    if len(torch.get_rng_state()) != _STATE_BYTES or torch.get_default_dtype() != torch.float32:
+        return None
+    drawn = torch.empty(1).uniform_(0.08, 1.0, generator=torch.Generator().manual_seed(1))
+    fused: int = _engine.call("IsFused", drawn.item())
+    return None if fused < 0 else fused
+
+
+class TorchDraws:
+    """From torch's default generator, which is left as torchvision would leave it."""
+
+    def records(self, program: ImageProgram, indices: Any, sizes: torch.Tensor) -> array[int]:
+        """See Draws."""
+        state = torch.get_rng_state()
+        try:
+            return draw(program, state.data_ptr(), sizes)
+        finally:
+            torch.set_rng_state(state)
+
+
+class WorkerDraws:
+    """From generators that stand for those of torch's worker processes: batch k is worker k % count's.
+
+    Args:
+        base_seed: what the loader drew for its workers; worker i starts from base_seed + i.
+    """
+
+    def __init__(self, base_seed: int, count: int) -> None:
+        self._base_seed = base_seed
+        self._states: list[torch.Tensor | None] = [None] * count
+        self._batch = 0
+
+    def next_epoch(self) -> None:
+        """Persistent workers keep their generators and begin with the first one again."""
+        self._batch = 0
+
+    def records(self, program: ImageProgram, indices: Any, sizes: torch.Tensor) -> array[int]:
+        """See Draws."""
+        worker = self._batch % len(self._states)
+        self._batch += 1
+        state = self._states[worker]
+        if state is None:
+            seed = self._base_seed + worker
+            state = self._states[worker] = torch.Generator().manual_seed(seed).get_state()
+        return draw(program, state.data_ptr(), sizes)
+
+
+def draw(program: ImageProgram, state: int, sizes: torch.Tensor) -> array[int]:
+    """Draws from the state image at that address, which it advances."""
+    n = len(sizes)
+    records = array("i", bytes(4 * n * program.record_words))
+    flags = rounding()
+    if flags is None:
+        raise errors.UnsupportedError(
+            "this torch draws its random numbers in a way that gofast does not know"
+        )
+    at, done = records.buffer_info()[0], 0
+    asked: list[float] = []
+    answers = torch.empty(0)
+    while True:
+        arguments = torch.tensor(asked, dtype=torch.float32)
+        code, more, ask, text = _engine.capsule().draw(
+            program.address,
+            flags,
+            state,
+            sizes.data_ptr() + 8 * done,
+            n - done,
+            at + 4 * done * program.record_words,
+            arguments.data_ptr(),
+            answers.data_ptr(),
+            len(asked),
+        )
+        done += more
+        if code == _OK:
+            return records
+        if code == _RAISES:
+            raise ValueError(text)
+        if code != _ASK:
+            raise errors.InternalError(f"the plan cannot be drawn: {text}")
+        # A box hangs on the last bit of torch's exp, which is not libm's.
+        asked.append(ask)
+        answers = torch.cat([torch.exp(torch.tensor([x], dtype=torch.float32)) for x in asked])

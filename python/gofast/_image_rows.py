@@ -1,0 +1,274 @@
+"""What ImageFolder and ImageFiles share: samples made of picture files by a compiled plan."""
+
+from __future__ import annotations
+
+import operator
+import os
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import torch
+from torch.utils.data import Dataset
+
+from . import _compile, _pillow, _rescue, errors
+from ._bad_samples import BadSamples, OnError
+from ._compile import Plan
+from ._draws import TorchDraws, rounding
+from ._files import Files
+from ._filler import Filler
+from ._image_view import ImageProgram, ImageView
+from ._rows import Output
+from ._view import row_index_error
+
+Rng = Literal["torch", "stateless"]
+
+
+class ImageDataset(Dataset[Any]):
+    """A map-style dataset over picture files. Base class.
+
+    Indexing gives one sample for an int, as torchvision would. Batches are made by the core where the
+    transform allows; `gofast.explain` says how far.
+    """
+
+    transform: Callable[[Any], Any] | None
+    target_transform: Callable[[Any], Any] | None
+
+    def __init__(
+        self,
+        files: Files,
+        transform: Callable[[Any], Any] | None,
+        target_transform: Callable[[Any], Any] | None,
+        loader: Callable[[str], Any] | None,
+        *,
+        output: Output,
+        keys: tuple[str, str],
+        channels_last: bool,
+        on_error: OnError,
+        max_bad: int | None,
+    ) -> None:
+        if output not in ("dict", "tuple"):
+            raise errors.OptionError(f'output={output!r} is not "dict" or "tuple"')
+        if len(keys) != 2 or keys[0] == keys[1]:
+            raise errors.OptionError(
+                f"keys={keys!r}: give two different names, of the picture and of the label"
+            )
+        self._files = files
+        self.transform = transform
+        self.target_transform = target_transform
+        self.channels_last = channels_last
+        self.keys = (str(keys[0]), str(keys[1]))
+        self._output: Output = output
+        self._own_loader = loader
+        self._bad = BadSamples(on_error, max_bad)
+        self._work: _Work | None = None
+        self._fallbacks = 0  # pictures that Pillow decoded, in this process
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    # -- torch's protocol ------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        """The sample at an index, negative from the end: (picture, label), as the transforms make them."""
+        return self._samples([self._checked(operator.index(index))])[0]
+
+    def __getitems__(self, indices: list[int]) -> Sequence[Any]:
+        """The samples of a whole batch; torch's fetcher calls this. See ``_batch``."""
+        if type(self).__getitem__ is not ImageDataset.__getitem__ or len(indices) == 0:
+            return [self[i] for i in indices]
+        work = self._here()
+        if work.tensors and self.target_transform is None:
+            batch: Sequence[Any] = work.batch(array("q", [self._checked(i) for i in indices]))
+            return batch
+        return self._samples([self._checked(i) for i in indices])
+
+    def _checked(self, index: int) -> int:
+        count = len(self)
+        if not -count <= index < count:
+            raise row_index_error(index, count)
+        return index + count if index < 0 else index
+
+    def _samples(self, indices: list[int]) -> list[Any]:
+        if self._own_loader is not None:
+            pictures = [self._transformed(self._own_loader(self._files.path(i))) for i in indices]
+        else:
+            pictures = self._here().pictures(indices)
+        return [self._row(p, self._label(i)) for p, i in zip(pictures, indices, strict=True)]
+
+    def _transformed(self, picture: Any) -> Any:
+        return picture if self.transform is None else self.transform(picture)
+
+    def _label(self, sample: int) -> Any:
+        if not self._has_labels:
+            return None
+        label = int(self._files.targets[sample])
+        return label if self.target_transform is None else self.target_transform(label)
+
+    def _row(self, picture: Any, label: Any) -> Any:
+        if not self._has_labels:
+            return {self.keys[0]: picture} if self._output == "dict" else (picture,)
+        return {self.keys[0]: picture, self.keys[1]: label} if self._output == "dict" else (picture, label)
+
+    @property
+    def _has_labels(self) -> bool:
+        return True
+
+    # -- the core's part -------------------------------------------------------
+
+    @property
+    def _native_labels(self) -> bool:
+        return self._has_labels and self.target_transform is None
+
+    @property
+    def _plan(self) -> Plan:
+        return self._here().plan
+
+    @property
+    def _sample_shape(self) -> Sequence[int] | None:
+        work = self._here()
+        return work.plan.shape if work.tensors else None
+
+    def _program(self) -> ImageProgram:
+        return self._here().program
+
+    def _native_view(self) -> ImageView | None:
+        """A view for gofast.DataLoader, or None where Python code has a say."""
+        if (
+            self._own_loader is not None
+            or self.target_transform is not None
+            or type(self).__getitem__ is not ImageDataset.__getitem__
+            or type(self).__getitems__ is not ImageDataset.__getitems__
+            or type(self).__len__ is not ImageDataset.__len__
+        ):
+            return None
+        work = self._here()
+        return work.view if work.tensors else None
+
+    def _here(self) -> _Work:
+        """What this process makes samples with, for the transform as it is now."""
+        work = self._work
+        plan = _compile.compile(self.transform)
+        if work is None or work.pid != os.getpid() or not work.fits(plan, self):
+            work = self._work = _Work(self, plan)
+        return work
+
+    def _stand_in(
+        self, program: ImageProgram, sample: int, error: Exception, place: int, row_bytes: int
+    ) -> int:
+        """What the policy says of a bad sample, at place; the sample whose label goes with it."""
+        self._bad.note(self._files.path(sample), error)
+        _rescue.zero(place, row_bytes)
+        return sample
+
+    def bad_samples(self) -> dict[str, str]:
+        """The files that could not be read so far, and why. Of this process: workers keep their own."""
+        return dict(self._bad.seen)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state["_work"] = None
+        return state
+
+
+class _Work:
+    """A dataset's plan, compiled for this process.
+
+    Attributes:
+        tensors: the core makes finished samples, all of one shape; otherwise pictures, for Python to go on.
+    """
+
+    def __init__(self, dataset: ImageDataset, plan: Plan) -> None:
+        self.pid = os.getpid()
+        self.asked = plan
+        self.labels, self.channels_last = dataset._native_labels, dataset.channels_last
+        drawable = not plan.draws or rounding() is not None
+        self.tensors = plan.native and plan.hands_over != "pil" and plan.shape is not None and drawable
+        self.tensors &= all(step.get("how") != "cast" for step in plan.steps)
+        if not self.tensors:
+            plan = _compile.compile(dataset.transform, pictures_only=True)
+        self.plan = plan
+        self._dataset = dataset
+        files = dataset._files
+        limit = _max_pixels()
+        self.program = ImageProgram(
+            files, plan, plan.shape if self.tensors else None, self.channels_last, limit
+        )
+        dataset._work = self
+        self.view = ImageView([dataset], None)
+        self.filler = Filler(self.view)
+        self._sizes: Filler | None = None
+
+    def fits(self, plan: Plan, dataset: ImageDataset) -> bool:
+        """Whether this is the work of such a plan."""
+        old = self.asked
+        return (
+            old.steps == plan.steps
+            and len(old.rest) == len(plan.rest)
+            and all(a is b for a, b in zip(old.rest, plan.rest, strict=True))
+            and (old.hands_over, old.dtype) == (plan.hands_over, plan.dtype)
+            and (self.labels, self.channels_last) == (dataset._native_labels, dataset.channels_last)
+        )
+
+    def batch(self, indices: array[int]) -> Any:
+        """A finished batch, with the draws that torchvision would have made for it."""
+        return self.filler.fill(indices, self.records(indices))
+
+    def records(self, indices: array[int]) -> array[int] | None:
+        """What is drawn for these samples from torch's generator, or None where the plan draws nothing."""
+        if not self.plan.draws:
+            return None
+        return TorchDraws().records(self.program, indices, self.sizes(indices))
+
+    def sizes(self, indices: array[int]) -> torch.Tensor:
+        """int32 [n, 2], width and height of each picture."""
+        if not self.plan.needs_size:
+            return torch.ones((len(indices), 2), dtype=torch.int32)
+        if self._sizes is None:
+            self._sizes = Filler(self.view.sizes_view())
+        return self._sizes.fill(indices).images
+
+    def pictures(self, indices: list[int]) -> list[Any]:
+        """What the transforms make of each sample's picture."""
+        if self.tensors:
+            batch = self.batch(array("q", indices))
+            return [self._wrapped(batch.images[i]) for i in range(len(indices))]
+        if self.plan.in_order:
+            return [self._rest(picture) for i in indices for picture in self._handed_over([i])]
+        return [self._rest(picture) for picture in self._handed_over(indices)]
+
+    def _handed_over(self, indices: list[int]) -> list[Any]:
+        """PIL images: what the native steps make."""
+        mode = "RGB" if self.plan.channels == 3 else "L"
+        wanted = array("q", indices)
+        batch = self.filler.fill(wanted, self.records(wanted))
+        first = batch.images.data_ptr()
+        try:
+            return [_pillow.take_picture(first + 16 * i, mode) for i in range(len(indices))]
+        finally:
+            _pillow.free_pictures(first, len(indices))
+
+    def _rest(self, picture: Any) -> Any:
+        for function in self.plan.rest:
+            picture = function(picture)
+        return picture
+
+    def _wrapped(self, image: torch.Tensor) -> torch.Tensor:
+        """One sample, of the type and strides that torchvision gives it."""
+        if self.plan.strides == "hwc" and not self.channels_last:
+            image = image.permute(1, 2, 0).contiguous().permute(2, 0, 1)
+        if self.plan.hands_over != "tv_image":
+            return image
+        from torchvision import tv_tensors
+
+        wrapped: torch.Tensor = tv_tensors.Image(image)
+        return wrapped
+
+
+def _max_pixels() -> int:
+    """The most pixels that Pillow reads without a word: beyond, it shall say it itself."""
+    if not _pillow.available():
+        return 1 << 30
+    from PIL import Image
+
+    return Image.MAX_IMAGE_PIXELS or 1 << 30

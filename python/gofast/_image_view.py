@@ -1,0 +1,157 @@
+"""A dataset's files and plan in C memory, and what a list of sample numbers points into."""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+import itertools
+import json
+import os
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.utils.dlpack import from_dlpack
+
+from . import _codecs, _engine, _rescue
+from ._view import IntArray, View, free
+
+if TYPE_CHECKING:
+    from ._compile import Plan
+    from ._files import Files
+    from ._image_rows import ImageDataset
+
+MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
+
+
+class ImageProgram:
+    """A plan and the files it is for, compiled into C memory of this process.
+
+    Args:
+        files: they outlive the program.
+        plan: its native steps.
+        shape: [C, H, W] of a tensor, or None: then samples are pictures, for Python to go on with.
+        channels_last: the order of the tensor's memory.
+        max_pixels: pictures with more are left to Pillow.
+    """
+
+    def __init__(
+        self, files: Files, plan: Plan, shape: Sequence[int] | None, channels_last: bool, max_pixels: int
+    ) -> None:
+        _codecs.load()
+        output: dict[str, Any] = {}
+        if shape is not None:
+            output = dict(zip(("channels", "height", "width"), shape, strict=True))
+            output |= {"dtype": plan.dtype, "channels_last": channels_last}
+        config = {
+            "plan": {"steps": plan.steps, "output": output},
+            "files": files.addresses(),
+            "pass_order": _codecs.pass_order(),
+            "max_pixels": max_pixels,
+            "max_file_bytes": MAX_FILE_BYTES,
+        }
+        self.files = files
+        self.address: int = _engine.call("NewImageProgram", json.dumps(config))
+        self.record_words: int = _engine.call("RecordWords", self.address)
+        weakref.finalize(self, free, "FreeImageProgram", self.address, os.getpid(), files).atexit = False
+
+
+class ImageView(View):
+    """Samples that the engine can make from files.
+
+    Attributes:
+        pictures: samples are pictures of any size, as `_pictures` reads them, not tensors.
+        sizes: the view of the same samples whose rows are widths and heights.
+    """
+
+    heavy = True
+
+    def __init__(self, datasets: Sequence[ImageDataset], index_map: IntArray | None) -> None:
+        first = datasets[0]
+        programs = [d._program() for d in datasets]
+        self._starts = list(itertools.accumulate((len(d) for d in datasets), initial=0))
+        shape = first._sample_shape
+        self.pictures = shape is None
+        self._channels_last = first.channels_last and shape is not None
+        if self._channels_last and shape is not None:
+            shape = [shape[1], shape[2], shape[0]]
+        self._lay_out(
+            "NewImageView",
+            datasets,
+            programs,
+            index_map,
+            {"shape": list(shape or []), "dtype": first._plan.dtype, "labels": first._native_labels},
+        )
+        self.record_words = programs[0].record_words
+        self.output, self.keys = first._output, first.keys
+        self.label_dtype = torch.int64 if first._native_labels else None
+        self.label_shape = ()
+        self.row_bytes = (
+            16 if shape is None else int(np.prod(shape)) * getattr(torch, first._plan.dtype).itemsize
+        )
+
+    def sizes_view(self) -> SizesView:
+        """The view of the same samples whose rows are widths and heights."""
+        return SizesView(self)
+
+    def tensor(self, made: Any) -> torch.Tensor:
+        """[n, C, H, W]: where it is channels_last, over memory that is [n, H, W, C]."""
+        images = from_dlpack(made)
+        return images.permute(0, 3, 1, 2) if self._channels_last else images
+
+    def mend(self, slot: int, indices: Any, records: Any, labels: int) -> None:
+        """Makes what could not be made, by Pillow or as the datasets' policies say, or raises."""
+        capsule = _engine.capsule()
+        faults = capsule.faults(slot)
+        if not faults:
+            super().mend(slot, indices, records, labels)
+        for position, code, offset, text in sorted(faults):
+            dataset, sample = self.locate(indices[position])
+            record = 0 if records is None else records.buffer_info()[0] + 4 * self.record_words * position
+            place = capsule.sample(slot, position, self.row_bytes)
+            fault = _rescue.Fault(code, offset, text)
+            used = _rescue.rescue(dataset, dataset._program(), sample, fault, record, place, self.row_bytes)
+            if labels and used != sample:
+                ctypes.c_int64.from_address(labels + 8 * position).value = int(dataset._files.targets[used])
+        capsule.mend(slot)
+
+    def locate(self, index: int) -> tuple[ImageDataset, int]:
+        """The dataset of a sample, and its number there."""
+        at = index + len(self) if index < 0 else index
+        if self._map is not None:
+            at = int(self._map[at])
+        part = bisect.bisect_right(self._starts, at) - 1
+        return self.datasets[part], at - self._starts[part]
+
+
+class SizesView(View):
+    """The pictures' widths and heights, int32 [n, 2], read from headers as far as they are not known."""
+
+    heavy = True
+
+    def __init__(self, view: ImageView) -> None:
+        self.of = view
+        self._lay_out(
+            "NewImageView",
+            view.datasets,
+            view._programs,
+            view._map,
+            {"shape": [], "dtype": "int32", "sizes": True},
+        )
+        self.output, self.keys = "tuple", ("size", "")
+        self.label_dtype, self.label_shape, self.row_bytes = None, (), 8
+
+    def mend(self, slot: int, indices: Any, records: Any, labels: int) -> None:
+        """Asks Pillow for the sizes that the core could not tell."""
+        capsule = _engine.capsule()
+        faults = capsule.faults(slot)
+        if not faults:
+            super().mend(slot, indices, records, labels)
+        for position, code, offset, text in sorted(faults):
+            dataset, sample = self.of.locate(indices[position])
+            size = _rescue.size_of(dataset, sample, _rescue.Fault(code, offset, text))
+            place = capsule.sample(slot, position, self.row_bytes)
+            (ctypes.c_int32 * 2).from_address(place)[:] = list(size)
+        capsule.mend(slot)

@@ -1,0 +1,92 @@
+"""Pillow's part: the pictures that the core leaves to it, and the pictures that Python goes on with."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING
+
+from . import _engine, errors
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from ._image_view import ImageProgram
+
+
+def open_rgb(path: str) -> Image.Image:
+    """The picture as torchvision's default loader gives it.
+
+    Raises:
+        Whatever Pillow raises: OSError for most broken files.
+    """
+    from PIL import Image
+
+    with open(path, "rb") as file:
+        image: Image.Image = Image.open(file).convert("RGB")
+        return image
+
+
+def size_of(path: str) -> tuple[int, int]:
+    """Width and height, as far as Pillow can tell from the header."""
+    from PIL import Image
+
+    with Image.open(path) as image:
+        width, height = image.size
+        return width, height
+
+
+def available() -> bool:
+    """Whether Pillow is there."""
+    try:
+        import PIL.Image
+    except ImportError:
+        return False
+    return PIL.Image is not None
+
+
+def make_sample(program: ImageProgram, image: Image.Image, record: int, place: int) -> None:
+    """Runs a program's native steps on a picture of Pillow's.
+
+    Args:
+        image: mode RGB.
+        record: address of what was drawn for it, or 0.
+        place: address of the sample's memory.
+    """
+    pixels = image.tobytes("raw", "RGBX") + bytes(64)  # the kernels may read a little beyond
+    data = (ctypes.c_char * len(pixels)).from_buffer_copy(pixels)
+    width, height = image.size
+    code, text = _engine.capsule().from_picture(
+        program.address, ctypes.addressof(data), 4 * width, width, height, record, place
+    )
+    if code:
+        raise errors.UnsupportedError(text)
+
+
+class MadePicture(ctypes.Structure):
+    """A gf_made_picture of gofast/transform/image/image.h: RGBX pixels in memory of their own."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("width", ctypes.c_int32), ("height", ctypes.c_int32)]
+
+
+def take_picture(place: int, mode: str) -> Image.Image:
+    """A PIL image of the finished picture at that address, whose memory is freed.
+
+    Args:
+        mode: "RGB", or "L" where the three channels are equal.
+    """
+    from PIL import Image
+
+    made = MadePicture.from_address(place)
+    size = made.width, made.height
+    try:
+        pixels = (ctypes.c_char * (4 * made.width * made.height)).from_address(made.data)
+        image: Image.Image = Image.frombytes("RGB", size, bytes(pixels), "raw", "RGBX")
+    finally:
+        _engine.capsule().free_picture(place)
+    return image if mode == "RGB" else image.getchannel(0)
+
+
+def free_pictures(first: int, count: int) -> None:
+    """Frees those of count pictures, from that address on, that were not taken."""
+    for i in range(count):
+        _engine.capsule().free_picture(first + i * ctypes.sizeof(MadePicture))
