@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "chunks.h"
+#include "quick.h"
 #include "rows.h"
 
 static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
@@ -25,6 +26,8 @@ struct gf_png {
     store filtered; // a row of zeros, then all rows with their filter bytes
     store picture;
     store line; // pixels of one row of a pass
+    store stream; // image data of several chunks, end to end
+    gf_quick quick;
     gf_png_look look;
 };
 
@@ -45,6 +48,7 @@ void gf_png_free(gf_png *p) {
     free(p->filtered.data);
     free(p->picture.data);
     free(p->line.data);
+    free(p->stream.data);
     free(p);
 }
 
@@ -89,6 +93,32 @@ static int restart(gf_png *p, const gf_libz *libz) {
     if (p->ready) return libz->reset(&p->z) == GF_Z_OK;
     p->ready = libz->init(&p->z, libz->version, sizeof p->z) == GF_Z_OK;
     return p->ready;
+}
+
+// Inflates a stream that ends in the last of the image data's chunks, with all of its rows and a right sum: Pillow has
+// no complaint then, and goes on behind that chunk. 0 when it is not such a stream, or there is no memory to tell.
+static int inflate_quick(gf_png *p, gf_chunks *c, uint8_t *rows, size_t size) {
+    gf_fault ignored;
+    gf_chunks ahead = *c, behind = *c;
+    ahead.fault = &ignored;
+    const uint8_t *piece;
+    uint32_t length = 0;
+    size_t total = 0;
+    // No stream is longer than the file.
+    if (!need(&p->stream, c->n - c->at + GF_QUICK_IN_SLACK)) return 0;
+    while (!gf_png_piece(&ahead, UINT32_MAX, &piece, &length)) {
+        memcpy(p->stream.data + total, piece, length);
+        total += length;
+        behind = ahead;
+    }
+    // A cut chunk is zlib's to judge.
+    if (behind.n - behind.at < 4) return 0;
+    memset(p->stream.data + total, 0, GF_QUICK_IN_SLACK);
+    size_t read = gf_quick_inflate(&p->quick, p->variant, p->stream.data, total, rows, size);
+    if (!read || total - read >= length) return 0;
+    c->at = behind.at;
+    c->left = 0;
+    return 1;
 }
 
 // Inflates all rows at once. That is enough where the stream ends with the picture; of any other, Pillow's verdict
@@ -205,12 +235,12 @@ static int decode(gf_png *p, gf_chunks *c, int64_t max_pixels, gf_picture *out) 
         return gf_png_fail(c, GF_FAULT_MEMORY, -1, "memory is short");
     uint8_t *rows = p->filtered.data + ahead;
     memset(p->filtered.data, 0, ahead);
-    // Kernels read behind the rows, for nothing.
-    memset(rows + size, 0, GF_PNG_SLACK);
 
     gf_chunks data = *c;
     int odd = 0;
-    code = inflate_whole(c, rows, size, &odd);
+    if (p->variant || !inflate_quick(p, c, rows, size)) code = inflate_whole(c, rows, size, &odd);
+    // Kernels read behind the rows, for nothing.
+    memset(rows + size, 0, GF_PNG_SLACK);
     if (!code && odd) {
         *c = data;
         if (!restart(p, c->libz)) return gf_png_fail(c, GF_FAULT_MEMORY, -1, "memory is short");

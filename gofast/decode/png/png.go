@@ -7,6 +7,7 @@
 //	chunks.c    the chunks before and after the image data, as PngImagePlugin.py reads them
 //	libz.c      zlib, found at run time: nothing is linked
 //	decode.c    the state, inflating, Adam7
+//	quick.c     inflates what is as it should be; zlib has the rest
 //	unfilter.c  PNG's four filters
 //	expand.c    samples of all depths and colour types to pixels
 package png
@@ -20,11 +21,6 @@ package png
 #cgo nocallback gf_png_decode
 #include <stdlib.h>
 #include "png.h"
-#include "rows.h"
-
-static void undo(int variant, int filter, uint8_t *row, const uint8_t *above, size_t n, int pixel) {
-	gf_png_unfilter(variant, pixel)[filter](row, above, n, pixel);
-}
 */
 import "C"
 
@@ -89,7 +85,7 @@ func (d *Decoder) Close() {
 	d.state = nil
 }
 
-// plain chooses the plain kernels, for tests.
+// plain chooses the plain kernels and zlib, for tests.
 func (d *Decoder) plain(on bool) {
 	variant := C.int(0)
 	if on {
@@ -112,13 +108,4 @@ func (d *Decoder) Decode(data []byte, maxPixels int64) (*image.NRGBA, error) {
 	out := image.NewNRGBA(image.Rect(0, 0, int(picture.width), int(picture.height)))
 	copy(out.Pix, unsafe.Slice((*byte)(picture.data), int(picture.stride)*int(picture.height)))
 	return out, nil
-}
-
-// unfilter undoes filter 1 to 4 in place. Both rows have 16 bytes more than n.
-func unfilter(plain bool, filter int, row, above []byte, n, pixel int) {
-	variant := C.int(0)
-	if plain {
-		variant = 1
-	}
-	C.undo(variant, C.int(filter), start(row), start(above), C.size_t(n), C.int(pixel))
 }

@@ -25,7 +25,7 @@ gf_png *gf_png_new(void);
 
 void gf_png_free(gf_png *);
 
-// Chooses the kernels: 0 best for this CPU, 1 plain; for tests.
+// Chooses the kernels: 0 best for this CPU, 1 plain, and zlib for everything; for tests.
 void gf_png_variant(gf_png *, int variant);
 
 // The size that the header claims. Looks at the first 33 bytes at most and allocates nothing. 0, or a fault's code.
