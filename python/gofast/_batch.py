@@ -18,12 +18,12 @@ from torch.utils.data._utils.collate import collate, default_collate_fn_map
 from ._view import View
 
 
-class DictRow(dict[str, torch.Tensor]):
+class DictRow(dict[str, Any]):
     """A row ``{"image": ..., "label": ...}`` that knows the batch it is a view of."""
 
     _batch: weakref.ref[Batch]  # weak: the batch keeps its rows, and its memory must go at once
     _position: int
-    _views: tuple[torch.Tensor, ...]
+    _views: tuple[Any, ...]
 
     def _untouched(self, keys: tuple[str, ...]) -> bool:
         if len(self) != len(self._views):
@@ -38,7 +38,7 @@ class DictRow(dict[str, torch.Tensor]):
         return dict, (dict(self),)
 
 
-class TupleRow(tuple[torch.Tensor, ...]):
+class TupleRow(tuple[Any, ...]):
     """A row ``(image, label)`` that knows the batch it is a view of."""
 
     _batch: weakref.ref[Batch]
@@ -125,8 +125,8 @@ class Batch(MutableSequence[Any]):
         return row
 
     def _make(self, position: int) -> DictRow | TupleRow:
-        image = self.images[position]
-        views = (image,) if self.labels is None else (image, self.labels[position])
+        image = self._view.row_image(self.images, position)
+        views = (image,) if self.labels is None else (image, self._view.row_label(self.labels, position))
         row: DictRow | TupleRow
         if self._view.output == "dict":
             row = DictRow(zip(self._view.keys, views, strict=False))

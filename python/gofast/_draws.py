@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import functools
 from array import array
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
 from . import _engine, errors
-from ._image_view import ImageProgram
+from ._image_view import ImageProgram, ImageView
+
+if TYPE_CHECKING:
+    from ._view import View
 
 _OK, _ASK, _RAISES = 0, 1, 2
 _STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/internal/kernel/draw/draw.h has the layout
@@ -22,7 +25,10 @@ _STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/internal/kernel/
 class Draws(Protocol):
     """Draws the records of a batch."""
 
-    def records(self, program: ImageProgram, indices: Any, sizes: torch.Tensor) -> array[int]:
+    def next_epoch(self) -> None:
+        """An epoch is over."""
+
+    def records(self, program: ImageProgram, sizes: torch.Tensor) -> array[int]:
         """One record for each picture of sizes, int32 [n, 2], width and height, in their order.
 
         Raises:
@@ -46,7 +52,10 @@ def rounding() -> int | None:
 class TorchDraws:
     """From torch's default generator, which is left as torchvision would leave it."""
 
-    def records(self, program: ImageProgram, indices: Any, sizes: torch.Tensor) -> array[int]:
+    def next_epoch(self) -> None:
+        """Nothing: the generator goes on."""
+
+    def records(self, program: ImageProgram, sizes: torch.Tensor) -> array[int]:
         """See Draws."""
         state = torch.get_rng_state()
         try:
@@ -71,7 +80,7 @@ class WorkerDraws:
         """Persistent workers keep their generators and begin with the first one again."""
         self._batch = 0
 
-    def records(self, program: ImageProgram, indices: Any, sizes: torch.Tensor) -> array[int]:
+    def records(self, program: ImageProgram, sizes: torch.Tensor) -> array[int]:
         """See Draws."""
         worker = self._batch % len(self._states)
         self._batch += 1
@@ -80,6 +89,32 @@ class WorkerDraws:
             seed = self._base_seed + worker
             state = self._states[worker] = torch.Generator().manual_seed(seed).get_state()
         return draw(program, state.data_ptr(), sizes)
+
+
+class Drawing:
+    """Draws for the batches of a loader's iterator, in torch's order.
+
+    Args:
+        base_seed: what the loader drew for its workers.
+        workers: 0 stands for torch's default generator, whose draws must not come early.
+    """
+
+    def __init__(self, view: ImageView, base_seed: int, workers: int) -> None:
+        self._view = view
+        self._draws = TorchDraws() if workers == 0 else WorkerDraws(base_seed, workers)
+
+    def __call__(self, indices: array[int]) -> array[int]:
+        """What is drawn for a batch of these samples, the next in order."""
+        return self._view.draw(self._draws, indices)
+
+    def next_epoch(self) -> None:
+        """Begins again with the first worker."""
+        self._draws.next_epoch()
+
+
+def drawing(view: View, base_seed: int, workers: int) -> Drawing | None:
+    """A `Drawing`, or None where the view's samples draw nothing."""
+    return Drawing(view, base_seed, workers) if isinstance(view, ImageView) and view.draws else None
 
 
 def draw(program: ImageProgram, state: int, sizes: torch.Tensor) -> array[int]:

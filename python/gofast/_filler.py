@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from array import array
 
-import torch
-
 from . import _engine, errors
 from ._batch import Batch
 from ._shared import WorkerRings, can_share, in_worker, shared_batch
@@ -63,7 +61,7 @@ class Filler:
                 capsule.fill(view.address, address, drawn, 0, n, slot, label_address)
             made = capsule.take(place)
             if made is False:
-                view.mend(slot, indices, records, label_address)
+                view.mend(slot, indices, drawn, label_address)
                 made = capsule.take(place)
         except BaseException:  # Ctrl-C comes here too
             capsule.release(place, 1)
@@ -106,8 +104,3 @@ class Filler:
         if self._worker_rings is None or rows > self._rows:
             self._worker_rings, self._rows = WorkerRings(max(self.view.row_bytes * rows, 1)), rows
         return self._worker_rings
-
-
-def filled_now(filler: Filler, indices: array[int]) -> torch.Tensor:
-    """A copy of a batch's samples, of a view whose samples are small numbers."""
-    return filler.fill(indices).images.clone()

@@ -11,9 +11,12 @@ workers torch pulls one index list for each batch, just before it fetches it. Wi
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from torch import Tensor
 
 from ._schedule import Order, index_list
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from ._lane import Lane
     from ._schedule import Indices
     from ._stream import Stream, Ticket
+
+    Drawn: TypeAlias = array[int] | Exception | None
 
 # Output of one flight. An epoch of 60,000 x 784 float32 in batches of 16 took 12.8 to 13.2 ms with flights of
 # 512 KiB to 2 MiB (2 cores, 2026-11), and 3 times that with a flight a batch.
@@ -95,15 +100,21 @@ class PulledFlights:
     """Batches of a sampler that may draw at any time: one index list a flight, pulled when torch pulls it."""
 
     def __init__(
-        self, lane: Lane, lists: Iterator[Any], fetch: Callable[[Any], Any], pull_ahead: int
+        self,
+        lane: Lane,
+        lists: Iterator[Any],
+        fetch: Callable[[Any], Any],
+        pull_ahead: int,
+        draw: Callable[[array[int]], array[int]] | None = None,
     ) -> None:
         self._lane = lane
+        self._draw = draw  # what the samples of a list need, from generators that torch would have used
         self._stream: Stream | None = None
         self._lists = lists
         self._fetch = fetch  # torch's way to a batch or error, for lists of no integers, or of nothing
         self._workers = pull_ahead > 0
-        self._waiting: deque[tuple[Any, Indices | None]] = deque()  # pulled, not yet submitted
-        self._flights: deque[tuple[Any, Ticket | None, int]] = deque()
+        self._waiting: deque[tuple[Any, Indices | None, Drawn]] = deque()  # pulled, not yet submitted
+        self._flights: deque[tuple[Any, Ticket | Exception | None, int]] = deque()
         self._bytes = 0
         for _ in range(pull_ahead):
             self._pull_one_more()
@@ -118,6 +129,8 @@ class PulledFlights:
             self._submit_ahead()
         index, ticket, _ = self._flights[0]
         try:
+            if isinstance(ticket, Exception):
+                raise ticket
             if ticket is None or self._stream is None:
                 batch = self._fetch(index)
             else:
@@ -138,7 +151,16 @@ class PulledFlights:
 
     def _pull(self) -> None:
         index = next(self._lists)
-        self._waiting.append((index, index_list(index)))
+        indices: Indices | None = index_list(index)
+        drawn: Drawn = None
+        if self._draw is not None and indices is not None and len(indices):
+            if isinstance(indices, Tensor):
+                indices = array("q", indices.tolist())
+            try:
+                drawn = self._draw(indices)
+            except Exception as error:  # torch's workers send it in the batch's place
+                drawn = error
+        self._waiting.append((index, indices, drawn))
 
     def _pull_one_more(self) -> None:
         try:
@@ -148,16 +170,18 @@ class PulledFlights:
 
     def _submit_ahead(self) -> None:
         while self._waiting:
-            index, indices = self._waiting[0]
+            index, indices, drawn = self._waiting[0]
             size = 0 if indices is None else len(indices)
             added = size * self._lane.row_bytes
             if len(self._flights) >= FLIGHTS_AHEAD and self._bytes + added > BYTES_AHEAD:
                 return
-            ticket = None
-            if indices is not None and size:
+            ticket: Ticket | Exception | None = None
+            if isinstance(drawn, Exception):
+                ticket = drawn
+            elif indices is not None and size:
                 if self._stream is None:
                     self._stream = self._lane.open(size)
-                ticket = self._stream.submit(indices, size)
+                ticket = self._stream.submit(indices, size, drawn)
             self._waiting.popleft()
             self._flights.append((index, ticket, added))
             self._bytes += added

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import os
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-import torch
 from torch.utils.data import Dataset
 
 from . import _compile, _pillow, _rescue, errors
@@ -132,6 +132,20 @@ class ImageDataset(Dataset[Any]):
     def _program(self) -> ImageProgram:
         return self._here().program
 
+    def _sample_signature(self) -> tuple[Any, ...]:
+        """What must be equal for two datasets' samples to stand in one batch, and to be drawn alike."""
+        plan = self._plan
+        steps = json.dumps(plan.steps)
+        return (
+            steps,
+            plan.shape,
+            plan.dtype,
+            self._output,
+            self.keys,
+            self._native_labels,
+            self.channels_last,
+        )
+
     def _native_view(self) -> ImageView | None:
         """A view for gofast.DataLoader, or None where Python code has a say."""
         if (
@@ -197,7 +211,6 @@ class _Work:
         dataset._work = self
         self.view = ImageView([dataset], None)
         self.filler = Filler(self.view)
-        self._sizes: Filler | None = None
 
     def fits(self, plan: Plan, dataset: ImageDataset) -> bool:
         """Whether this is the work of such a plan."""
@@ -218,21 +231,13 @@ class _Work:
         """What is drawn for these samples from torch's generator, or None where the plan draws nothing."""
         if not self.plan.draws:
             return None
-        return TorchDraws().records(self.program, indices, self.sizes(indices))
-
-    def sizes(self, indices: array[int]) -> torch.Tensor:
-        """int32 [n, 2], width and height of each picture."""
-        if not self.plan.needs_size:
-            return torch.ones((len(indices), 2), dtype=torch.int32)
-        if self._sizes is None:
-            self._sizes = Filler(self.view.sizes_view())
-        return self._sizes.fill(indices).images
+        return self.view.draw(TorchDraws(), indices)
 
     def pictures(self, indices: list[int]) -> list[Any]:
         """What the transforms make of each sample's picture."""
         if self.tensors:
             batch = self.batch(array("q", indices))
-            return [self._wrapped(batch.images[i]) for i in range(len(indices))]
+            return [self.view.row_image(batch.images, i) for i in range(len(indices))]
         if self.plan.in_order:
             return [self._rest(picture) for i in indices for picture in self._handed_over([i])]
         return [self._rest(picture) for picture in self._handed_over(indices)]
@@ -252,17 +257,6 @@ class _Work:
         for function in self.plan.rest:
             picture = function(picture)
         return picture
-
-    def _wrapped(self, image: torch.Tensor) -> torch.Tensor:
-        """One sample, of the type and strides that torchvision gives it."""
-        if self.plan.strides == "hwc" and not self.channels_last:
-            image = image.permute(1, 2, 0).contiguous().permute(2, 0, 1)
-        if self.plan.hands_over != "tv_image":
-            return image
-        from torchvision import tv_tensors
-
-        wrapped: torch.Tensor = tv_tensors.Image(image)
-        return wrapped
 
 
 def _max_pixels() -> int:

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import weakref
+from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,12 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from . import _codecs, _engine, _rescue
+from ._filler import Filler
 from ._view import IntArray, View, free
 
 if TYPE_CHECKING:
     from ._compile import Plan
+    from ._draws import Draws
     from ._files import Files
     from ._image_rows import ImageDataset
 
@@ -62,8 +65,7 @@ class ImageView(View):
     """Samples that the engine can make from files.
 
     Attributes:
-        pictures: samples are pictures of any size, as `_pictures` reads them, not tensors.
-        sizes: the view of the same samples whose rows are widths and heights.
+        draws: whether anything is drawn for a sample.
     """
 
     heavy = True
@@ -73,7 +75,6 @@ class ImageView(View):
         programs = [d._program() for d in datasets]
         self._starts = list(itertools.accumulate((len(d) for d in datasets), initial=0))
         shape = first._sample_shape
-        self.pictures = shape is None
         self._channels_last = first.channels_last and shape is not None
         if self._channels_last and shape is not None:
             shape = [shape[1], shape[2], shape[0]]
@@ -85,6 +86,10 @@ class ImageView(View):
             {"shape": list(shape or []), "dtype": first._plan.dtype, "labels": first._native_labels},
         )
         self.record_words = programs[0].record_words
+        self.draws = first._plan.draws
+        self._needs_size = first._plan.needs_size
+        self._strides, self._hands_over = first._plan.strides, first._plan.hands_over
+        self._sizes: Filler | None = None
         self.output, self.keys = first._output, first.keys
         self.label_dtype = torch.int64 if first._native_labels else None
         self.label_shape = ()
@@ -92,24 +97,46 @@ class ImageView(View):
             16 if shape is None else int(np.prod(shape)) * getattr(torch, first._plan.dtype).itemsize
         )
 
-    def sizes_view(self) -> SizesView:
-        """The view of the same samples whose rows are widths and heights."""
-        return SizesView(self)
+    def draw(self, draws: Draws, indices: array[int]) -> array[int]:
+        """What is drawn for these samples; a header is read where a size matters and is not known."""
+        if not self._needs_size:
+            sizes = torch.ones((len(indices), 2), dtype=torch.int32)
+        else:
+            if self._sizes is None or self._sizes.pid != os.getpid():
+                self._sizes = Filler(SizesView(self))
+            sizes = self._sizes.fill(indices).images
+        return draws.records(self._programs[0], sizes)
+
+    def row_image(self, images: torch.Tensor, position: int) -> torch.Tensor:
+        """One sample of a batch, of the type and strides that torchvision gives it."""
+        image = images[position]
+        if self._strides == "hwc" and not self._channels_last:
+            image = image.permute(1, 2, 0).contiguous().permute(2, 0, 1)
+        if self._hands_over != "tv_image":
+            return image
+        from torchvision import tv_tensors
+
+        wrapped: torch.Tensor = tv_tensors.Image(image)
+        return wrapped
+
+    def row_label(self, labels: torch.Tensor, position: int) -> int:
+        """A class number, as torchvision's datasets give it."""
+        return int(labels[position])
 
     def tensor(self, made: Any) -> torch.Tensor:
         """[n, C, H, W]: where it is channels_last, over memory that is [n, H, W, C]."""
         images = from_dlpack(made)
         return images.permute(0, 3, 1, 2) if self._channels_last else images
 
-    def mend(self, slot: int, indices: Any, records: Any, labels: int) -> None:
+    def mend(self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int) -> None:
         """Makes what could not be made, by Pillow or as the datasets' policies say, or raises."""
         capsule = _engine.capsule()
         faults = capsule.faults(slot)
         if not faults:
             super().mend(slot, indices, records, labels)
         for position, code, offset, text in sorted(faults):
-            dataset, sample = self.locate(indices[position])
-            record = 0 if records is None else records.buffer_info()[0] + 4 * self.record_words * position
+            dataset, sample = self.locate(int(indices[position]))
+            record = records + 4 * self.record_words * position
             place = capsule.sample(slot, position, self.row_bytes)
             fault = _rescue.Fault(code, offset, text)
             used = _rescue.rescue(dataset, dataset._program(), sample, fault, record, place, self.row_bytes)
@@ -143,14 +170,14 @@ class SizesView(View):
         self.output, self.keys = "tuple", ("size", "")
         self.label_dtype, self.label_shape, self.row_bytes = None, (), 8
 
-    def mend(self, slot: int, indices: Any, records: Any, labels: int) -> None:
+    def mend(self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int) -> None:
         """Asks Pillow for the sizes that the core could not tell."""
         capsule = _engine.capsule()
         faults = capsule.faults(slot)
         if not faults:
             super().mend(slot, indices, records, labels)
         for position, code, offset, text in sorted(faults):
-            dataset, sample = self.of.locate(indices[position])
+            dataset, sample = self.of.locate(int(indices[position]))
             size = _rescue.size_of(dataset, sample, _rescue.Fault(code, offset, text))
             place = capsule.sample(slot, position, self.row_bytes)
             (ctypes.c_int32 * 2).from_address(place)[:] = list(size)

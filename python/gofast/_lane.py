@@ -46,7 +46,7 @@ class Lane:
 
     def __init__(self, view: View, threads: int | None, idle: Idle) -> None:
         self.row_bytes: int = view.row_bytes
-        self._view = view
+        self.view = view
         self._threads = threads
         self._idle = idle
         self._stream: Stream | None = None
@@ -54,8 +54,8 @@ class Lane:
 
     def open(self, batch_size: int) -> Stream:
         """The stream; batch_size is the number of rows of the first batch."""
-        stream = self._stream or self._idle.take(self._view, self._threads)
-        self._stream = stream or _open_stream(self._view, batch_size, self._threads)
+        stream = self._stream or self._idle.take(self.view, self._threads)
+        self._stream = stream or _open_stream(self.view, batch_size, self._threads)
         return self._stream
 
     def cancel(self) -> None:
@@ -74,7 +74,7 @@ class Lane:
         stream, self._stream = self._stream, None
         if stream is not None and self._pid == os.getpid() and not sys.is_finalizing():
             stream.close()
-            self._idle.put(stream, self._view, self._threads)
+            self._idle.put(stream, self.view, self._threads)
 
 
 def _open_stream(view: View, batch_size: int, threads: int | None) -> Stream:

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.utils.dlpack import from_dlpack
 
 from . import _engine, errors
-from ._view import View, row_index_error
+from ._view import View
 
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
 
@@ -54,13 +53,22 @@ class Ticket:
         batches: their number.
     """
 
-    __slots__ = ("_at", "_cell", "_labels", "_next", "_slots", "batches")
+    __slots__ = ("_at", "_cell", "_each", "_indices", "_labels", "_next", "_records", "_slots", "batches")
 
-    def __init__(self, slots: array[int], labels: Sequence[torch.Tensor] | None) -> None:
+    def __init__(
+        self,
+        slots: array[int],
+        labels: Sequence[torch.Tensor] | None,
+        indices: array[int] | torch.Tensor,
+        records: array[int] | None,
+        each: int,
+    ) -> None:
         self._slots = slots  # an address is cleared when its slot is taken or released
         self._at = slots.buffer_info()[0]
         self._cell = array("q", [0])  # the ticket's address, until it is given up
         self._labels = labels
+        self._each = each  # samples of a batch
+        self._indices, self._records = indices, records  # kept for samples that must be made in another way
         self._next = 0
         self.batches = len(slots)
 
@@ -87,13 +95,17 @@ class Stream:
         self._pid = os.getpid()
         dict_output = view.output == "dict" and view.label_dtype is not None
         self._keys = view.keys if dict_output else None
+        self._tensor = view.tensor
 
-    def submit(self, indices: array[int] | torch.Tensor, batch_size: int) -> Ticket:
+    def submit(
+        self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
+    ) -> Ticket:
         """Starts filling the rows ``indices``, in batches of batch_size.
 
         Args:
             indices: ``array('q')`` or int64 tensor [n], contiguous, on the CPU; copied.
             batch_size: rows of a batch; the last may be shorter.
+            records: what was drawn for them, where the view draws; copied.
         """
         if isinstance(indices, torch.Tensor):
             rows, address = indices.numel(), indices.data_ptr()
@@ -108,7 +120,9 @@ class Stream:
         labels = view.new_labels(rows)
         slots = self._rings.reserve(view, rows, batch_size)
         label_address = 0 if labels is None else labels.data_ptr()
-        ticket = Ticket(slots, None if labels is None else torch.split(labels, batch_size))
+        ticket = Ticket(
+            slots, None if labels is None else torch.split(labels, batch_size), indices, records, batch_size
+        )
         self._live.add(ticket)
         try:
             cell = ticket._cell.buffer_info()[0]
@@ -116,7 +130,7 @@ class Stream:
                 self._crew,
                 view.address,
                 address,
-                0,
+                0 if records is None else records.buffer_info()[0],
                 rows,
                 batch_size,
                 ticket._at,
@@ -152,8 +166,8 @@ class Stream:
         self._step(ticket)
         if self._keys is not None:
             assert ticket._labels is not None
-            return {self._keys[0]: from_dlpack(made), self._keys[1]: ticket._labels[k]}
-        return self._view.collated(from_dlpack(made), None if ticket._labels is None else ticket._labels[k])
+            return {self._keys[0]: self._tensor(made), self._keys[1]: ticket._labels[k]}
+        return self._view.collated(self._tensor(made), None if ticket._labels is None else ticket._labels[k])
 
     def _step(self, ticket: Ticket) -> None:
         ticket._next += 1
@@ -178,10 +192,20 @@ class Stream:
             # Another thread may still be writing other rows of this batch.
             while not self._capsule.wait(cell, 0, _WAIT_MS):
                 pass
-            raise row_index_error(self._capsule.bad_index(slot), len(self._view))
+            self._mend(ticket, k, slot)
+            return self._take(at)
         except Exception:
             self._capsule.release(at, 1)
             raise
+
+    def _mend(self, ticket: Ticket, k: int, slot: int) -> None:
+        start = k * ticket._each
+        labels, records = 0, 0
+        if ticket._labels is not None:
+            labels = ticket._labels[k].data_ptr()
+        if ticket._records is not None:
+            records = ticket._records.buffer_info()[0] + 4 * self._view.record_words * start
+        self._view.mend(slot, ticket._indices[start:], records, labels)
 
     def cancel(self, ticket: Ticket) -> None:
         """Drops a ticket: returns when nothing writes into its memory any more."""

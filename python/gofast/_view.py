@@ -111,13 +111,26 @@ class View:
             return None
         return torch.empty((rows, *self.label_shape), dtype=self.label_dtype)
 
-    def mend(self, slot: int, indices: Any, records: Any, labels: int) -> None:
-        """Makes what could not be made of a failed batch, in another way, or raises what was wrong."""
+    def mend(self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int) -> None:
+        """Makes what could not be made of a failed batch, in another way, or raises what was wrong.
+
+        Args:
+            indices: the batch's.
+            records, labels: addresses of what was drawn for it, and of its labels; 0 without.
+        """
         raise row_index_error(_engine.capsule().bad_index(slot), len(self))
 
     def tensor(self, made: Any) -> torch.Tensor:
         """A finished batch's samples, from the capsule that owns them."""
         return from_dlpack(made)
+
+    def row_image(self, images: torch.Tensor, position: int) -> torch.Tensor:
+        """One sample of a batch, as indexing the dataset gives it."""
+        return images[position]
+
+    def row_label(self, labels: torch.Tensor, position: int) -> Any:
+        """Its label, likewise."""
+        return labels[position]
 
     def collated(self, images: torch.Tensor, labels: torch.Tensor | None) -> Any:
         """The batch as torch's default_collate would give it."""
@@ -136,30 +149,30 @@ def resolve(dataset: Dataset[Any]) -> View | None:
         ``__getitem__``, other datasets, subclasses of Subset and ConcatDataset):
         those run on torch's own machinery.
     """
+    from ._image_rows import ImageDataset
+    from ._image_view import ImageView
     from ._rows import RowDataset
 
-    if isinstance(dataset, RowDataset):
+    if isinstance(dataset, (RowDataset, ImageDataset)):
         return dataset._native_view()
-    parts: list[RowDataset] = []
-    index_map = _flatten(dataset, parts)
+    parts: list[Any] = []
+    index_map = _flatten(dataset, parts, (RowDataset, ImageDataset))
     if index_map is None or not parts or any(p._native_view() is None for p in parts):
         return None
     first = parts[0]
     if any(p._sample_signature() != first._sample_signature() for p in parts):
         return None  # torch's collate says what is wrong with mixed samples
-    return View(parts, index_map)
+    return ImageView(parts, index_map) if isinstance(first, ImageDataset) else View(parts, index_map)
 
 
-def _flatten(dataset: Dataset[Any], parts: list[RowDataset]) -> IntArray | None:
+def _flatten(dataset: Dataset[Any], parts: list[Any], ours: tuple[type[Any], ...]) -> IntArray | None:
     """Positions of the dataset's rows in the concatenation of parts, which grows."""
-    from ._rows import RowDataset
-
-    if isinstance(dataset, RowDataset):
+    if isinstance(dataset, ours):
         start = sum(len(p) for p in parts)
         parts.append(dataset)
         return np.arange(start, start + len(dataset), dtype=np.int64)
     if type(dataset) is Subset:
-        inner = _flatten(dataset.dataset, parts)
+        inner = _flatten(dataset.dataset, parts, ours)
         if inner is None:
             return None
         try:
@@ -168,7 +181,7 @@ def _flatten(dataset: Dataset[Any], parts: list[RowDataset]) -> IntArray | None:
         except (TypeError, ValueError, OverflowError, IndexError):
             return None  # indices that only torch understands, or that it refuses when asked
     if type(dataset) is ConcatDataset:
-        pieces = [_flatten(d, parts) for d in dataset.datasets]
+        pieces = [_flatten(d, parts, ours) for d in dataset.datasets]
         if any(p is None for p in pieces):
             return None
         return np.concatenate([p for p in pieces if p is not None])

@@ -21,6 +21,7 @@ from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from ._draws import Drawing, drawing
 from ._flights import DrawnFlights, PulledFlights
 from ._lane import Idle, Lane
 from ._schedule import NO_ORDER, draw_order
@@ -181,11 +182,13 @@ class _NativeIterator(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader[Any], lane: Lane) -> None:
         self._lane = lane
+        self._draw: Drawing | None = None
         self._flights: DrawnFlights | PulledFlights | None = None
         self._pull_ahead = loader.num_workers * (loader.prefetch_factor or 0)
         if loader.num_workers > 0 and not self._pull_ahead:
             raise AssertionError("prefetch_factor must be greater than 0 with num_workers > 0")
         super().__init__(loader)  # iter(sampler), then base_seed's draw; pin_memory's checks and warnings
+        self._draw = drawing(lane.view, int(self._base_seed), loader.num_workers)
         if self._pull_ahead:
             self._reset(loader, first_iter=True)  # as torch's: it calls iter(sampler) again
 
@@ -207,6 +210,8 @@ class _NativeIterator(_BaseDataLoaderIter):
         self._lane.cancel()
         self._flights = None
         super()._reset(loader, first_iter)
+        if self._draw is not None:
+            self._draw.next_epoch()
         self._flights = self._pull_first()
 
     def _next_data(self) -> Any:
@@ -226,8 +231,9 @@ class _NativeIterator(_BaseDataLoaderIter):
     def _pull_first(self) -> DrawnFlights | PulledFlights:
         """Pull what torch pulls first: at `iter` with workers, at the first `next` without."""
         self._flights = DrawnFlights(self._lane, NO_ORDER, 0)  # a sampler that raises is at its end
-        order = draw_order(self._index_sampler)
+        # Where samples draw too, lists are pulled and drawn for in turn, as torch's workers would.
+        order = draw_order(self._index_sampler) if self._draw is None else None
         if order is not None:
             return DrawnFlights(self._lane, order, self._pull_ahead)
         fetcher = _MapDatasetFetcher(self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
-        return PulledFlights(self._lane, self._sampler_iter, fetcher.fetch, self._pull_ahead)
+        return PulledFlights(self._lane, self._sampler_iter, fetcher.fetch, self._pull_ahead, self._draw)

@@ -77,7 +77,9 @@ class FakeStream:
         log.opened += 1
         log.streams.append(self)
 
-    def submit(self, indices: array[int] | torch.Tensor, batch_size: int) -> FakeTicket:
+    def submit(
+        self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
+    ) -> FakeTicket:
         if isinstance(indices, torch.Tensor):
             assert indices.dtype == torch.int64 and indices.dim() == 1
             assert indices.is_contiguous() and indices.device.type == "cpu"
