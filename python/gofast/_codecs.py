@@ -13,16 +13,18 @@ from typing import Any
 
 from . import _engine
 
+_engine_with: Any = None  # the engine that has them: a private copy in a forked child begins without
+_found: dict[str, Any] = {}
 
-@functools.cache
+
 def load() -> dict[str, Any]:
-    """Finds the libraries, once: the name of the JPEG decoder, and which formats are left to Pillow and why.
-
-    A forked child inherits them.
-    """
-    wanted = {"jpeg": _bundled("libjpeg-*.so.62*"), "webp": _bundled("libwebpdemux-*.so.2*")}
-    found: dict[str, Any] = json.loads(_engine.call("LoadCodecs", json.dumps(wanted)))
-    return found
+    """Finds the libraries, once: the JPEG decoder's name, and which formats are left to Pillow and why."""
+    global _engine_with, _found
+    if _engine_with is not _engine.native():
+        wanted = {"jpeg": _bundled("libjpeg-*.so.62*"), "webp": _bundled("libwebpdemux-*.so.2*")}
+        _found = json.loads(_engine.call("LoadCodecs", json.dumps(wanted)))
+        _engine_with = _engine.native()
+    return _found
 
 
 def _bundled(pattern: str) -> str:

@@ -55,7 +55,8 @@ class Filler:
         drawn = 0 if records is None else records.buffer_info()[0]
         capsule = self._capsule
         try:
-            if self._threads > 1 and (view.heavy or n * view.row_bytes > _PARALLEL_BYTES):
+            together = n > 1 if view.heavy else n * view.row_bytes > _PARALLEL_BYTES
+            if self._threads > 1 and together:
                 self._fill_together(address, drawn, n, slots, label_address)
             else:
                 capsule.fill(view.address, address, drawn, 0, n, slot, label_address)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import operator
 import os
@@ -63,6 +64,8 @@ class ImageDataset(Dataset[Any]):
         self._bad = BadSamples(on_error, max_bad)
         self._work: _Work | None = None
         self._fallbacks = 0  # pictures that Pillow decoded, in this process
+        if loader is None:
+            self._here()  # compiled before a fork, the transform needs no engine in the workers
 
     def __len__(self) -> int:
         return len(self._files)
@@ -163,8 +166,10 @@ class ImageDataset(Dataset[Any]):
         """What this process makes samples with, for the transform as it is now."""
         work = self._work
         plan = _compile.compile(self.transform)
-        if work is None or work.pid != os.getpid() or not work.fits(plan, self):
+        if work is None or not work.fits(plan, self):
             work = self._work = _Work(self, plan)
+        elif work.pid != os.getpid():
+            work = self._work = work.inherited()
         return work
 
     def _stand_in(
@@ -211,6 +216,13 @@ class _Work:
         dataset._work = self
         self.view = ImageView([dataset], None)
         self.filler = Filler(self.view)
+
+    def inherited(self) -> _Work:
+        """The same in a forked child: what was compiled is plain memory, and so are its functions."""
+        child = copy.copy(self)
+        child.pid = os.getpid()
+        child.filler = Filler(self.view)
+        return child
 
     def fits(self, plan: Plan, dataset: ImageDataset) -> bool:
         """Whether this is the work of such a plan."""

@@ -145,11 +145,14 @@ def _ticket(origin: _Origin, tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ..
     A ticket owns one more reference to the slot: it is made only when it is sent.
     """
     ring, slot, images, address, keys = origin
+    # Channels last, the memory is [n, H, W, C].
+    last = images.dim() == 4 and not images.is_contiguous() and images.permute(0, 2, 3, 1).is_contiguous()
+    laid = images.permute(0, 2, 3, 1) if last else images
     labels = tensors[1] if len(tensors) == 2 else None
     if not 1 <= len(tensors) <= 2 or tensors[0] is not images or images.requires_grad:
         return None
     # The tensor may have got another shape in place, or other memory.
-    if images.data_ptr() != address or not images.is_contiguous() or not 1 <= images.dim() <= 9:
+    if images.data_ptr() != address or not laid.is_contiguous() or not 1 <= images.dim() <= 9:
         return None
     if labels is not None and (
         type(labels) is not torch.Tensor
@@ -166,7 +169,8 @@ def _ticket(origin: _Origin, tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ..
         ring.slot_bytes,
         ring.count,
         _engine.capsule().hand_over(slot),
-        tuple(images.shape),
+        tuple(laid.shape),
+        last,
         str(images.dtype).removeprefix("torch."),
         None if labels is None else (labels.numpy().tobytes(), str(labels.dtype), tuple(labels.shape)),
         keys,
@@ -186,6 +190,7 @@ def _rebuild(
     count: int,
     number: int,
     shape: tuple[int, ...],
+    last: bool,
     dtype: str,
     labels: tuple[bytes, str, tuple[int, ...]] | None,
     keys: tuple[str, ...] | None,
@@ -193,6 +198,8 @@ def _rebuild(
     """Builds the batch in the parent, over the worker's slot."""
     ring = _map(pid, fd, inode, slot_bytes, count)
     images = from_dlpack(_engine.capsule().adopt(ring, number, *_DLPACK[dtype], *shape))
+    if last:
+        images = images.permute(0, 3, 1, 2)
     tensors = [images]
     if labels is not None:
         data, kind, label_shape = labels
