@@ -9,7 +9,7 @@ tensors. Any other ``collate_fn`` sees a sequence of ordinary dicts or tuples.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from typing import Any, overload
 
 import torch
@@ -59,6 +59,7 @@ class Batch(MutableSequence[Any]):
         images: [n, ...].
         labels: [n, ...], or None.
         hand_over: makes what crosses to another process instead of the tensors.
+        replaced: the samples that stand in for others, by position.
     """
 
     def __init__(
@@ -67,14 +68,20 @@ class Batch(MutableSequence[Any]):
         images: torch.Tensor,
         labels: torch.Tensor | None,
         hand_over: Callable[[], Any] | None = None,
+        replaced: Mapping[int, int] | None = None,
     ) -> None:
         self._view = view
         self.images = images
         self.labels = labels
         self._hand_over = hand_over
+        self._replaced = replaced or {}
         self._n = images.size(0)  # len() of a tensor is a slow Python function
         self._made: dict[int, DictRow | TupleRow] = {}  # rows that were looked at
         self._list: list[Any] | None = None  # the rows, once they were reordered or replaced
+
+    def sources(self, indices: Sequence[int]) -> list[int]:
+        """The samples that the rows are really of, where these were asked for."""
+        return [self._replaced.get(i, index) for i, index in enumerate(indices)]
 
     def collated(self) -> Any:
         """The batch as ``default_collate`` of its rows would give it, without a copy."""

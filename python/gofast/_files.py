@@ -15,6 +15,7 @@ import numpy.typing as npt
 from . import _engine, errors
 
 UNLABELLED = -1
+_PROCESSES = 64  # whose counters do not meet: a loader's workers have consecutive numbers
 
 
 class Files:
@@ -27,7 +28,9 @@ class Files:
         empty_classes: those without a sample.
         targets: int32 [count].
         sizes: int32 [count, 2], width and height of the pictures that were seen so far, else 0.
-            Shared between the processes that were forked or spawned from this one.
+        bad: int32 [count], how often each sample could not be read.
+        fallbacks: int64 [64], pictures that Pillow decoded, each process in a place of its own.
+            These three are shared between the processes that were forked or spawned from this one.
     """
 
     def __init__(self, fd: int, schema: dict[str, Any], sizes_fd: int | None = None) -> None:
@@ -41,9 +44,13 @@ class Files:
         self.offsets = np.frombuffer(self._bytes, np.uint64, self.count + 1, schema["path_offsets_offset"])
         self.targets = np.frombuffer(self._bytes, np.int32, self.count, schema["sample_classes_offset"])
         self._paths: int = schema["paths_offset"]
-        self._sizes_fd = _shared(8 * max(self.count, 1)) if sizes_fd is None else sizes_fd
-        shared = mmap.mmap(self._sizes_fd, 8 * max(self.count, 1))
-        self.sizes: npt.NDArray[np.int32] = np.frombuffer(shared, np.int32)[: 2 * self.count].reshape(-1, 2)
+        size = 8 * _PROCESSES + 12 * max(self.count, 1)
+        self._sizes_fd = _shared(size) if sizes_fd is None else sizes_fd
+        shared = mmap.mmap(self._sizes_fd, size)
+        self.fallbacks: npt.NDArray[np.int64] = np.frombuffer(shared, np.int64, _PROCESSES)
+        found: npt.NDArray[np.int32] = np.frombuffer(shared, np.int32, offset=8 * _PROCESSES)
+        self.sizes = found[: 2 * self.count].reshape(-1, 2)
+        self.bad = found[2 * self.count : 3 * self.count]
 
     @classmethod
     def scan(cls, options: dict[str, Any], index: str = "") -> Files:
@@ -72,6 +79,10 @@ class Files:
         """The whole path of a sample's file."""
         start, end = self._paths + int(self.offsets[sample]), self._paths + int(self.offsets[sample + 1]) - 1
         return self.root + os.fsdecode(self._bytes[start:end])
+
+    def count_fallback(self) -> None:
+        """Notes that Pillow decoded a picture in this process."""
+        self.fallbacks[os.getpid() % _PROCESSES] += 1
 
     def addresses(self) -> dict[str, Any]:
         """Where the arrays lie, for the core."""

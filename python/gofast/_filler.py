@@ -54,6 +54,7 @@ class Filler:
         place, slot = slots.buffer_info()[0], slots[0]
         drawn = 0 if records is None else records.buffer_info()[0]
         capsule = self._capsule
+        replaced = None
         try:
             together = n > 1 if view.heavy else n * view.row_bytes > _PARALLEL_BYTES
             if self._threads > 1 and together:
@@ -62,15 +63,16 @@ class Filler:
                 capsule.fill(view.address, address, drawn, 0, n, slot, label_address)
             made = capsule.take(place)
             if made is False:
-                view.mend(slot, indices, drawn, label_address)
+                replaced = view.mend(slot, indices, drawn, label_address)
                 made = capsule.take(place)
         except BaseException:  # Ctrl-C comes here too
+            view.discard(slot, n)
             capsule.release(place, 1)
             raise
         images = view.tensor(made)
         if ring is not None:
-            return shared_batch(view, ring, slot, images, labels)
-        return Batch(view, images, labels)
+            return shared_batch(view, ring, slot, images, labels, replaced)
+        return Batch(view, images, labels, None, replaced)
 
     def _fill_together(self, address: int, drawn: int, n: int, slots: array[int], labels: int) -> None:
         """The engine's threads and this one make a batch.

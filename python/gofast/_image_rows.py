@@ -13,7 +13,7 @@ from typing import Any, Literal
 from torch.utils.data import Dataset
 
 from . import _compile, _pillow, _rescue, errors
-from ._bad_samples import BadSamples, OnError
+from ._bad_samples import BadSample, BadSamples, OnError
 from ._compile import Plan
 from ._draws import TorchDraws, rounding
 from ._files import Files
@@ -63,7 +63,6 @@ class ImageDataset(Dataset[Any]):
         self._own_loader = loader
         self._bad = BadSamples(on_error, max_bad)
         self._work: _Work | None = None
-        self._fallbacks = 0  # pictures that Pillow decoded, in this process
         if loader is None:
             self._here()  # compiled before a fork, the transform needs no engine in the workers
 
@@ -94,13 +93,19 @@ class ImageDataset(Dataset[Any]):
 
     def _samples(self, indices: list[int]) -> list[Any]:
         if self._own_loader is not None:
-            pictures = [self._transformed(self._own_loader(self._files.path(i))) for i in indices]
+            made = [self._loaded(i) for i in indices]
         else:
-            pictures = self._here().pictures(indices)
-        return [self._row(p, self._label(i)) for p, i in zip(pictures, indices, strict=True)]
+            made = self._here().pictures(indices)
+        return [self._row(picture, self._label(i)) for picture, i in made]
 
-    def _transformed(self, picture: Any) -> Any:
-        return picture if self.transform is None else self.transform(picture)
+    def _loaded(self, sample: int) -> tuple[Any, int]:
+        """What the transforms make of the user's loader's picture, and the sample that it is of."""
+        assert self._own_loader is not None
+        try:
+            picture = self._own_loader(self._files.path(sample))
+        except Exception as error:
+            picture, sample = _rescue.load_instead(self, sample, error)
+        return picture if self.transform is None else self.transform(picture), sample
 
     def _label(self, sample: int) -> Any:
         if not self._has_labels:
@@ -172,17 +177,17 @@ class ImageDataset(Dataset[Any]):
             work = self._work = work.inherited()
         return work
 
-    def _stand_in(
-        self, program: ImageProgram, sample: int, error: Exception, place: int, row_bytes: int
-    ) -> int:
-        """What the policy says of a bad sample, at place; the sample whose label goes with it."""
-        self._bad.note(self._files.path(sample), error)
-        _rescue.zero(place, row_bytes)
-        return sample
+    def bad_samples(self) -> dict[str, BadSample]:
+        """The files that could not be read so far: the reason, and how often they were met.
 
-    def bad_samples(self) -> dict[str, str]:
-        """The files that could not be read so far, and why. Of this process: workers keep their own."""
-        return dict(self._bad.seen)
+        By this process and the worker processes of its loaders. Under on_error="raise" too.
+        """
+        return self._bad.report(self._files, lambda sample: _rescue.reason(self, sample))
+
+    @property
+    def _fallbacks(self) -> int:
+        """Pictures that Pillow decoded because the core does not, here and in worker processes."""
+        return int(self._files.fallbacks.sum())
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -209,9 +214,9 @@ class _Work:
         self.plan = plan
         self._dataset = dataset
         files = dataset._files
-        limit = _max_pixels()
+        self.max_pixels = _pillow.max_pixels()
         self.program = ImageProgram(
-            files, plan, plan.shape if self.tensors else None, self.channels_last, limit
+            files, plan, plan.shape if self.tensors else None, self.channels_last, self.max_pixels
         )
         dataset._work = self
         self.view = ImageView([dataset], None)
@@ -233,6 +238,7 @@ class _Work:
             and all(a is b for a, b in zip(old.rest, plan.rest, strict=True))
             and (old.hands_over, old.dtype) == (plan.hands_over, plan.dtype)
             and (self.labels, self.channels_last) == (dataset._native_labels, dataset.channels_last)
+            and self.max_pixels == _pillow.max_pixels()
         )
 
     def batch(self, indices: array[int]) -> Any:
@@ -245,36 +251,27 @@ class _Work:
             return None
         return self.view.draw(TorchDraws(), indices)
 
-    def pictures(self, indices: list[int]) -> list[Any]:
-        """What the transforms make of each sample's picture."""
+    def pictures(self, indices: list[int]) -> list[tuple[Any, int]]:
+        """What the transforms make of each sample's picture, and the sample that it is of."""
         if self.tensors:
             batch = self.batch(array("q", indices))
-            return [self.view.row_image(batch.images, i) for i in range(len(indices))]
-        if self.plan.in_order:
-            return [self._rest(picture) for i in indices for picture in self._handed_over([i])]
-        return [self._rest(picture) for picture in self._handed_over(indices)]
+            images = [self.view.row_image(batch.images, i) for i in range(len(indices))]
+            return list(zip(images, batch.sources(indices), strict=True))
+        turns = [[i] for i in indices] if self.plan.in_order else [indices]
+        return [(self._rest(picture), i) for turn in turns for picture, i in self._handed_over(turn)]
 
-    def _handed_over(self, indices: list[int]) -> list[Any]:
+    def _handed_over(self, indices: list[int]) -> list[tuple[Any, int]]:
         """PIL images: what the native steps make."""
         mode = "RGB" if self.plan.channels == 3 else "L"
-        wanted = array("q", indices)
-        batch = self.filler.fill(wanted, self.records(wanted))
+        batch = self.batch(array("q", indices))
         first = batch.images.data_ptr()
         try:
-            return [_pillow.take_picture(first + 16 * i, mode) for i in range(len(indices))]
+            images = [_pillow.take_picture(first + 16 * i, mode) for i in range(len(indices))]
         finally:
             _pillow.free_pictures(first, len(indices))
+        return list(zip(images, batch.sources(indices), strict=True))
 
     def _rest(self, picture: Any) -> Any:
         for function in self.plan.rest:
             picture = function(picture)
         return picture
-
-
-def _max_pixels() -> int:
-    """The most pixels that Pillow reads without a word: beyond, it shall say it itself."""
-    if not _pillow.available():
-        return 1 << 30
-    from PIL import Image
-
-    return Image.MAX_IMAGE_PIXELS or 1 << 30

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.utils.dlpack import from_dlpack
 
-from . import _codecs, _engine, _rescue
+from . import _codecs, _engine, _pillow, _rescue
 from ._filler import Filler
 from ._view import IntArray, View, free
 
@@ -75,6 +75,7 @@ class ImageView(View):
         programs = [d._program() for d in datasets]
         self._starts = list(itertools.accumulate((len(d) for d in datasets), initial=0))
         shape = first._sample_shape
+        self._pictures = shape is None
         self._channels_last = first.channels_last and shape is not None
         if self._channels_last and shape is not None:
             shape = [shape[1], shape[2], shape[0]]
@@ -128,21 +129,33 @@ class ImageView(View):
         images = from_dlpack(made)
         return images.permute(0, 3, 1, 2) if self._channels_last else images
 
-    def mend(self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int) -> None:
+    def mend(
+        self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
+    ) -> dict[int, int]:
         """Makes what could not be made, by Pillow or as the datasets' policies say, or raises."""
         capsule = _engine.capsule()
         faults = capsule.faults(slot)
         if not faults:
             super().mend(slot, indices, records, labels)
+        replaced = {}
         for position, code, offset, text in sorted(faults):
             dataset, sample = self.locate(int(indices[position]))
             record = records + 4 * self.record_words * position
-            place = capsule.sample(slot, position, self.row_bytes)
-            fault = _rescue.Fault(code, offset, text)
-            used = _rescue.rescue(dataset, dataset._program(), sample, fault, record, place, self.row_bytes)
-            if labels and used != sample:
+            address = capsule.sample(slot, position, self.row_bytes)
+            place = _rescue.Place(dataset, dataset._program(), record, address, self.row_bytes)
+            used = _rescue.rescue(place, sample, _rescue.Fault(code, offset, text))
+            if used == sample:
+                continue
+            replaced[position] = used
+            if labels:
                 ctypes.c_int64.from_address(labels + 8 * position).value = int(dataset._files.targets[used])
         capsule.mend(slot)
+        return replaced
+
+    def discard(self, slot: int, rows: int) -> None:
+        """Frees pictures."""
+        if self._pictures:
+            _pillow.free_pictures(_engine.capsule().sample(slot, 0, self.row_bytes), rows)
 
     def locate(self, index: int) -> tuple[ImageDataset, int]:
         """The dataset of a sample, and its number there."""
@@ -170,15 +183,17 @@ class SizesView(View):
         self.output, self.keys = "tuple", ("size", "")
         self.label_dtype, self.label_shape, self.row_bytes = None, (), 8
 
-    def mend(self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int) -> None:
+    def mend(
+        self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
+    ) -> dict[int, int]:
         """Asks Pillow for the sizes that the core could not tell."""
         capsule = _engine.capsule()
         faults = capsule.faults(slot)
         if not faults:
             super().mend(slot, indices, records, labels)
-        for position, code, offset, text in sorted(faults):
+        for position, *_ in faults:
             dataset, sample = self.of.locate(int(indices[position]))
-            size = _rescue.size_of(dataset, sample, _rescue.Fault(code, offset, text))
             place = capsule.sample(slot, position, self.row_bytes)
-            (ctypes.c_int32 * 2).from_address(place)[:] = list(size)
+            (ctypes.c_int32 * 2).from_address(place)[:] = list(_rescue.size_of(dataset, sample))
         capsule.mend(slot)
+        return {}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING, BinaryIO
 
 from . import _engine, errors
 
@@ -11,6 +14,25 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from ._image_view import ImageProgram
+
+# Pillow's Image.MAX_IMAGE_PIXELS as it comes.
+_MAX_IMAGE_PIXELS = (1 << 30) // 4 // 3
+_NO_LIMIT = 1 << 30
+# The numbers of gofast/internal/kernel/fault/fault.h that a picture which Pillow decoded may meet.
+MEMORY, CHANGED = 6, 7
+
+
+def _descriptor(path: str, flags: int) -> int:
+    fd = os.open(path, flags | os.O_NONBLOCK)  # who opens a FIFO would wait for a writer
+    if stat.S_ISFIFO(os.fstat(fd).st_mode) or stat.S_ISCHR(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(f"{path}: not a regular file")
+    return fd
+
+
+def _open(path: str) -> BinaryIO:
+    """A file, opened as torchvision's default loader does it, except that one without an end is refused."""
+    return open(path, "rb", opener=_descriptor)
 
 
 def open_rgb(path: str) -> Image.Image:
@@ -21,7 +43,7 @@ def open_rgb(path: str) -> Image.Image:
     """
     from PIL import Image
 
-    with open(path, "rb") as file:
+    with _open(path) as file:
         image: Image.Image = Image.open(file).convert("RGB")
         return image
 
@@ -30,7 +52,7 @@ def size_of(path: str) -> tuple[int, int]:
     """Width and height, as far as Pillow can tell from the header."""
     from PIL import Image
 
-    with Image.open(path) as image:
+    with _open(path) as file, Image.open(file) as image:
         width, height = image.size
         return width, height
 
@@ -44,6 +66,16 @@ def available() -> bool:
     return PIL.Image is not None
 
 
+def max_pixels() -> int:
+    """The most pixels that Pillow reads without a word, as the user may have set it: beyond, it shall speak.
+
+    Who has not imported Pillow cannot have changed it.
+    """
+    image = sys.modules.get("PIL.Image")
+    limit = _MAX_IMAGE_PIXELS if image is None else image.MAX_IMAGE_PIXELS
+    return _NO_LIMIT if limit is None else min(int(limit), _NO_LIMIT)
+
+
 def make_sample(program: ImageProgram, image: Image.Image, record: int, place: int) -> None:
     """Runs a program's native steps on a picture of Pillow's.
 
@@ -51,6 +83,10 @@ def make_sample(program: ImageProgram, image: Image.Image, record: int, place: i
         image: mode RGB.
         record: address of what was drawn for it, or 0.
         place: address of the sample's memory.
+
+    Raises:
+        ChangedError: the record was drawn for a picture of another size.
+        UnsupportedError: what the steps make of it is too large for the core.
     """
     pixels = image.tobytes("raw", "RGBX") + bytes(64)  # the kernels may read a little beyond
     data = (ctypes.c_char * len(pixels)).from_buffer_copy(pixels)
@@ -58,8 +94,10 @@ def make_sample(program: ImageProgram, image: Image.Image, record: int, place: i
     code, text = _engine.capsule().from_picture(
         program.address, ctypes.addressof(data), 4 * width, width, height, record, place
     )
+    if code == MEMORY:
+        raise MemoryError(text)
     if code:
-        raise errors.UnsupportedError(text)
+        raise (errors.ChangedError if code == CHANGED else errors.UnsupportedError)(text)
 
 
 class MadePicture(ctypes.Structure):

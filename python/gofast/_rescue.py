@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any
 
-from . import _pillow, errors
+import torch
+
+from . import _bad_image, _pillow, errors
+from ._bad_samples import excusable, stand_ins
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -14,7 +19,10 @@ if TYPE_CHECKING:
     from ._image_view import ImageProgram
 
 # What a core's fault is about; the numbers are those of gofast/internal/kernel/fault/fault.h.
-CHANGED = 7
+READ, FORMAT, CHANGED = 1, 2, 7
+
+# A picture whose size nobody can tell: any crop can be drawn in it, and nothing will be made of it.
+_ANY_SIZE = 1 << 14, 1 << 14
 
 
 class Fault:
@@ -32,81 +40,245 @@ class Fault:
         self.code, self.offset, self.text = code, offset, text
 
 
-def open_sample(dataset: ImageDataset, sample: int, fault: Fault) -> Image.Image:
-    """The picture as Pillow reads it.
+class Place:
+    """Where a sample of a batch belongs, and what it is made with.
 
-    Raises:
-        ChangedError: the file is not the one whose size was read before.
-        BadImageError: Pillow cannot read it either. Other exceptions of Pillow's come with a note.
-    """
-    path = dataset._files.path(sample)
-    if fault.code == CHANGED:
-        changed = errors.ChangedError(f"sample {sample}: {path}: {fault.text}")
-        changed.path, changed.index = path, sample
-        raise changed
-    if not _pillow.available():
-        raise errors.UnsupportedError(
-            f"sample {sample}: {path}: {fault.text}; install Pillow for what gofast does not decode"
-        )
-    try:
-        image = _pillow.open_rgb(path)
-    except Exception as error:
-        raise bad_image(sample, path, fault, error) from error
-    dataset._fallbacks += 1
-    return image
-
-
-def bad_image(sample: int, path: str, fault: Fault, error: Exception) -> Exception:
-    """The error of a file that Pillow refuses, with what the core found."""
-    where = f" at byte {fault.offset}" if fault.offset >= 0 else ""
-    if not isinstance(error, OSError):
-        error.add_note(f"sample {sample}: {path}") if hasattr(error, "add_note") else None
-        return error
-    said = str(error) if path in str(error) else f"{path}: {error}"
-    bad = errors.BadImageError(f"sample {sample}: {said} ({fault.text}{where})")
-    bad.path, bad.index = path, sample
-    bad.offset = fault.offset if fault.offset >= 0 else None
-    return bad
-
-
-def rescue(
-    dataset: ImageDataset,
-    program: ImageProgram,
-    sample: int,
-    fault: Fault,
-    record: int,
-    place: int,
-    row_bytes: int,
-) -> int:
-    """Makes a sample at place in another way.
-
-    Args:
+    Attributes:
         record: address of what was drawn for it.
-        place: where it belongs, row_bytes long.
+        address: of its memory.
+        bytes: of that memory.
+    """
+
+    __slots__ = ("address", "bytes", "dataset", "program", "record")
+
+    def __init__(
+        self, dataset: ImageDataset, program: ImageProgram, record: int, address: int, row_bytes: int
+    ) -> None:
+        self.dataset, self.program, self.record = dataset, program, record
+        self.address, self.bytes = address, row_bytes
+
+    def make(self, image: Image.Image, record: int | None = None) -> None:
+        """Makes the sample of a picture: by the native steps, or by the user's transform itself where those
+        cannot and nothing was drawn."""
+        try:
+            _pillow.make_sample(self.program, image, self.record if record is None else record, self.address)
+        except errors.UnsupportedError:
+            shape = self.dataset._sample_shape
+            if self.program.record_words or shape is None or self.dataset.transform is None:
+                raise
+            made = self.dataset.transform(image)
+            if not isinstance(made, torch.Tensor) or list(made.shape) != list(shape):
+                raise
+            last = torch.channels_last if self.dataset.channels_last else torch.contiguous_format
+            ordered = made[None].contiguous(memory_format=last)
+            ctypes.memmove(self.address, ordered.data_ptr(), self.bytes)
+
+    def make_another(self, image: Image.Image, sample: int, attempt: int) -> None:
+        """Makes it of a picture for which nothing was drawn.
+
+        What was drawn for sample holds where sizes do not matter. Else it is drawn anew, without torch's
+        generator: a function of what was drawn, the sample and the attempt.
+        """
+        words = self.program.record_words
+        if not words or not self.dataset._plan.needs_size:
+            self.make(image)
+            return
+        from ._draws import draw
+
+        drawn = ctypes.string_at(self.record, 4 * words)
+        seed = zlib.crc32(drawn + struct.pack("<qq", sample, attempt))
+        state = torch.Generator().manual_seed(seed).get_state()
+        size = torch.tensor([image.size], dtype=torch.int32)
+        record = draw(self.program, state.data_ptr(), size)
+        self.make(image, record.buffer_info()[0])
+
+
+def rescue(place: Place, sample: int, fault: Fault) -> int:
+    """Makes a sample in another way.
 
     Returns:
         The sample whose label goes with it: itself, unless another one stands in.
+
+    Raises:
+        BadImageError: Pillow cannot read the file either, and the policy is to raise. It is also an error of
+            the class that Pillow or Python raised. What is no OSError comes as it is, with a note.
+        ChangedError: the picture is not of the size for which was drawn.
     """
+    dataset = place.dataset
     try:
-        _pillow.make_sample(program, open_sample(dataset, sample, fault), record, place)
+        image = _open_sample(dataset, sample, fault)
+        _make(place, image, sample)
         return sample
-    except (OSError, SyntaxError, ValueError) as error:
-        if isinstance(error, errors.ChangedError) or dataset._bad.on_error == "raise":
+    except Exception as error:
+        if not excusable(error):
             raise
-        return dataset._stand_in(program, sample, error, place, row_bytes)
+        dataset._bad.note(dataset._files, sample, error)
+        if dataset._bad.on_error == "raise":
+            raise
+        if dataset._bad.on_error != "zero":
+            return _replace(place, sample, error)
+    if dataset._sample_shape is not None:
+        ctypes.memset(place.address, 0, place.bytes)
+    else:
+        from PIL import Image
+
+        place.make_another(Image.new("RGB", _size_to_be(dataset, sample)), sample, 0)
+    return sample
 
 
-def size_of(dataset: ImageDataset, sample: int, fault: Fault) -> tuple[int, int]:
-    """Width and height of a picture whose header the core does not know."""
+def _replace(place: Place, sample: int, error: Exception) -> int:
+    dataset = place.dataset
+
+    def make(choice: Any, attempt: int) -> None:
+        image = open_picture(dataset, choice) if isinstance(choice, int) else _converted(choice)
+        place.make_another(image, sample, attempt)
+
+    return dataset._bad.settle(dataset._files, sample, error, make)
+
+
+def _converted(choice: Any) -> Image.Image:
+    from PIL import Image
+
+    if not isinstance(choice, Image.Image):
+        raise errors.OptionError(
+            f"on_error returned {type(choice).__name__}: give an index or a PIL image, or raise"
+        )
+    return choice.convert("RGB")
+
+
+def _open_sample(dataset: ImageDataset, sample: int, fault: Fault) -> Image.Image:
+    """The picture as Pillow reads it, after the core has given it up."""
+    path = dataset._files.path(sample)
+    if fault.code == CHANGED:
+        raise _changed(sample, path, fault.text)
+    if not _pillow.available():
+        if fault.code in (READ, FORMAT):
+            raise _unreadable(sample, path, OSError(fault.text), fault)
+        raise errors.UnsupportedError(
+            f"sample {sample}: {path}: {fault.text}; install Pillow for what gofast does not decode"
+        )
+    image = open_picture(dataset, sample, fault)
+    dataset._files.count_fallback()
+    return image
+
+
+def open_picture(dataset: ImageDataset, sample: int, fault: Fault | None = None) -> Image.Image:
+    """The picture as Pillow reads it.
+
+    Raises:
+        BadImageError: Pillow cannot. Where that is no OSError it comes as it is.
+    """
     path = dataset._files.path(sample)
     try:
-        return _pillow.size_of(path)
+        return _pillow.open_rgb(path)
+    except OSError as error:
+        raise _unreadable(sample, path, error, fault) from error
     except Exception as error:
-        if dataset._bad.on_error == "raise":
-            raise bad_image(sample, path, fault, error) from error
-        return 1, 1  # nothing will be made of it
+        if hasattr(error, "add_note"):  # Python 3.11
+            error.add_note(f"sample {sample}: {path}")
+        raise
 
 
-def zero(place: int, row_bytes: int) -> None:
-    """Clears a sample."""
-    ctypes.memset(place, 0, row_bytes)
+def _make(place: Place, image: Image.Image, sample: int) -> None:
+    path = place.dataset._files.path(sample)
+    try:
+        place.make(image)
+    except errors.ChangedError as error:
+        raise _changed(sample, path, str(error)) from None
+    except errors.UnsupportedError as error:
+        raise errors.UnsupportedError(f"sample {sample}: {path}: {error}") from None
+
+
+def _changed(sample: int, path: str, text: str) -> errors.ChangedError:
+    error = errors.ChangedError(f"sample {sample}: {path}: {text}")
+    error.path, error.index = path, sample
+    return error
+
+
+def _unreadable(sample: int, path: str, error: OSError, fault: Fault | None) -> errors.BadImageError:
+    """The error of a file that Pillow refuses, with what the core found."""
+    text = str(error) if path in str(error) else f"{path}: {error}"
+    if fault is not None:
+        found = [] if fault.text in text else [fault.text]
+        found += [f"at byte {fault.offset}"] if fault.offset >= 0 else []
+        text += f" ({' '.join(found)})" if found else ""
+    bad = _bad_image.like(type(error))(f"sample {sample}: {text}")
+    bad.path, bad.index = path, sample
+    bad.offset = fault.offset if fault is not None and fault.offset >= 0 else None
+    bad.errno, bad.strerror, bad.filename = error.errno, error.strerror, error.filename
+    return bad
+
+
+def size_of(dataset: ImageDataset, sample: int) -> tuple[int, int]:
+    """Width and height of a picture whose header the core does not know, for the draws.
+
+    Of one that Pillow cannot read either, some size: its error comes when it is its turn to be made.
+    """
+    try:
+        size = _pillow.open_rgb(dataset._files.path(sample)).size  # a header may say something else
+    except Exception:
+        return _ANY_SIZE
+    dataset._files.sizes[sample] = size
+    return size
+
+
+def _size_to_be(dataset: ImageDataset, sample: int) -> tuple[int, int]:
+    """The size of the black picture that stands for a bad sample: what its header says, or else another's."""
+    for other in (sample, *stand_ins(sample, len(dataset))):
+        try:
+            return _pillow.size_of(dataset._files.path(other))
+        except Exception:
+            continue
+    raise errors.BadImageError("no picture of the dataset can be read")
+
+
+def load_instead(dataset: ImageDataset, sample: int, error: Exception) -> tuple[Any, int]:
+    """What stands in for a sample that the user's own loader could not read, and whose label goes with it."""
+    bad, loader = dataset._bad, dataset._own_loader
+    assert loader is not None
+    if not excusable(error):
+        raise error
+    bad.note(dataset._files, sample, error)
+    if bad.on_error == "raise":
+        raise error
+    found: list[Any] = []
+
+    def load(choice: Any, attempt: int) -> None:
+        found.append(loader(dataset._files.path(choice)) if isinstance(choice, int) else choice)
+
+    if bad.on_error != "zero":
+        used = bad.settle(dataset._files, sample, error, load)
+        return found[-1], used
+    for other in stand_ins(sample, len(dataset)):
+        try:
+            return _black(loader(dataset._files.path(other))), sample
+        except errors.OptionError:
+            raise
+        except Exception:
+            continue
+    raise error
+
+
+def _black(picture: Any) -> Any:
+    """A picture of the same kind and size, all zero."""
+    if isinstance(picture, torch.Tensor):
+        return torch.zeros_like(picture)
+    if hasattr(picture, "mode") and hasattr(picture, "size"):
+        from PIL import Image
+
+        return Image.new(picture.mode, picture.size)
+    if hasattr(picture, "__array_interface__"):
+        return picture * 0
+    raise errors.OptionError(f'on_error="zero": nobody knows a black {type(picture).__name__} of your loader')
+
+
+def reason(dataset: ImageDataset, sample: int) -> str:
+    """Why a sample cannot be read that a worker process met."""
+    try:
+        if dataset._own_loader is not None:
+            dataset._own_loader(dataset._files.path(sample))
+        else:
+            open_picture(dataset, sample)
+    except Exception as error:
+        return str(error)
+    return "a worker process could not read it; it can be read now"

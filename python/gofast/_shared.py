@@ -14,6 +14,7 @@ import os
 import threading
 import weakref
 from array import array
+from collections.abc import Mapping
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -85,7 +86,12 @@ def can_share() -> bool:
 
 
 def shared_batch(
-    view: View, ring: WorkerRing, slot: int, images: torch.Tensor, labels: torch.Tensor | None
+    view: View,
+    ring: WorkerRing,
+    slot: int,
+    images: torch.Tensor,
+    labels: torch.Tensor | None,
+    replaced: Mapping[int, int] | None,
 ) -> Batch:
     """A batch in a worker whose collated form crosses as a ticket."""
 
@@ -96,7 +102,7 @@ def shared_batch(
         crossing.origin = (ring, slot, images, images.data_ptr(), keys)
         return crossing
 
-    return Batch(view, images, labels, hand_over)
+    return Batch(view, images, labels, hand_over, replaced)
 
 
 # What a collated batch in a worker was made of: its slot, its images and where they lay, its keys.

@@ -111,14 +111,22 @@ class View:
             return None
         return torch.empty((rows, *self.label_shape), dtype=self.label_dtype)
 
-    def mend(self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int) -> None:
+    def mend(
+        self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
+    ) -> dict[int, int]:
         """Makes what could not be made of a failed batch, in another way, or raises what was wrong.
 
         Args:
             indices: the batch's.
             records, labels: addresses of what was drawn for it, and of its labels; 0 without.
+
+        Returns:
+            The samples that stand in for others, by position; numbers of their own dataset.
         """
         raise row_index_error(_engine.capsule().bad_index(slot), len(self))
+
+    def discard(self, slot: int, rows: int) -> None:
+        """Frees what the samples of a slot own, which nobody writes any more, and which is not taken."""
 
     def tensor(self, made: Any) -> torch.Tensor:
         """A finished batch's samples, from the capsule that owns them."""

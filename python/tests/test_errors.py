@@ -38,7 +38,7 @@ def test_go_and_python_have_the_same_catalogue() -> None:
     assert json.loads(
         _engine.call("Errors") if _engine.loaded() else _engine.native().pybind_Errors()
     ) == list(errors.KINDS)
-    assert {*errors.KINDS.values(), errors.EngineError} == set(CLASSES)
+    assert {*errors.KINDS.values(), errors.EngineError, errors.BadImageError} == set(CLASSES)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
