@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from array import array
+from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 import torch
@@ -28,7 +29,7 @@ class Draws(Protocol):
     def next_epoch(self) -> None:
         """An epoch is over."""
 
-    def records(self, program: ImageProgram, sizes: torch.Tensor) -> array[int]:
+    def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
         """One record for each picture of sizes, int32 [n, 2], width and height, in their order.
 
         Raises:
@@ -55,11 +56,11 @@ class TorchDraws:
     def next_epoch(self) -> None:
         """Nothing: the generator goes on."""
 
-    def records(self, program: ImageProgram, sizes: torch.Tensor) -> array[int]:
+    def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
         """See Draws."""
         state = torch.get_rng_state()
         try:
-            return draw(program, state.data_ptr(), sizes)
+            return draw(view.program, state.data_ptr(), sizes)
         finally:
             torch.set_rng_state(state)
 
@@ -80,7 +81,7 @@ class WorkerDraws:
         """Persistent workers keep their generators and begin with the first one again."""
         self._batch = 0
 
-    def records(self, program: ImageProgram, sizes: torch.Tensor) -> array[int]:
+    def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
         """See Draws."""
         worker = self._batch % len(self._states)
         self._batch += 1
@@ -88,11 +89,46 @@ class WorkerDraws:
         if state is None:
             seed = self._base_seed + worker
             state = self._states[worker] = torch.Generator().manual_seed(seed).get_state()
-        return draw(program, state.data_ptr(), sizes)
+        return draw(view.program, state.data_ptr(), sizes)
+
+
+class StatelessDraws:
+    """From a stream of each sample's own: a function of seed, epoch, sample and its occurrence in a batch."""
+
+    def next_epoch(self) -> None:
+        """Nothing: ``set_epoch`` says which it is."""
+
+    def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
+        """See Draws."""
+        words = view.record_words
+        records = array("i", bytes(4 * len(indices) * words))
+        at, size = records.buffer_info()[0], sizes.data_ptr()
+        before: Counter[tuple[int, int]] = Counter()
+        for position, index in enumerate(indices):
+            dataset, sample = view.locate(index)
+            key = id(dataset), sample
+            one = array("q", [sample]), array("i", [before[key]])
+            before[key] += 1
+            code, _, _, text = _engine.capsule().draw_stateless(
+                view.program.address,
+                dataset.seed,
+                int(dataset._files.epoch[0]),
+                one[0].buffer_info()[0],
+                one[1].buffer_info()[0],
+                size + 8 * position,
+                1,
+                at + 4 * words * position,
+            )
+            if code != _OK:
+                raise ValueError(text)
+        return records
 
 
 class Drawing:
     """Draws for the batches of a loader's iterator, in torch's order.
+
+    Attributes:
+        early: batches may be drawn for at any time.
 
     Args:
         base_seed: what the loader drew for its workers.
@@ -101,7 +137,10 @@ class Drawing:
 
     def __init__(self, view: ImageView, base_seed: int, workers: int) -> None:
         self._view = view
-        self._draws = TorchDraws() if workers == 0 else WorkerDraws(base_seed, workers)
+        self.early = view.rng == "stateless"
+        self._draws: Draws = StatelessDraws()
+        if not self.early:
+            self._draws = TorchDraws() if workers == 0 else WorkerDraws(base_seed, workers)
 
     def __call__(self, indices: array[int]) -> array[int]:
         """What is drawn for a batch of these samples, the next in order."""

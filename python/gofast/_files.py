@@ -30,7 +30,8 @@ class Files:
         sizes: int32 [count, 2], width and height of the pictures that were seen so far, else 0.
         bad: int32 [count], how often each sample could not be read.
         fallbacks: int64 [64], pictures that Pillow decoded, each process in a place of its own.
-            These three are shared between the processes that were forked or spawned from this one.
+        epoch: int64 [1], what ``set_epoch`` said.
+            These four are shared between the processes that were forked or spawned from this one.
     """
 
     def __init__(self, fd: int, schema: dict[str, Any], sizes_fd: int | None = None) -> None:
@@ -44,11 +45,12 @@ class Files:
         self.offsets = np.frombuffer(self._bytes, np.uint64, self.count + 1, schema["path_offsets_offset"])
         self.targets = np.frombuffer(self._bytes, np.int32, self.count, schema["sample_classes_offset"])
         self._paths: int = schema["paths_offset"]
-        size = 8 * _PROCESSES + 12 * max(self.count, 1)
+        size = 8 * (_PROCESSES + 1) + 12 * max(self.count, 1)
         self._sizes_fd = _shared(size) if sizes_fd is None else sizes_fd
         shared = mmap.mmap(self._sizes_fd, size)
         self.fallbacks: npt.NDArray[np.int64] = np.frombuffer(shared, np.int64, _PROCESSES)
-        found: npt.NDArray[np.int32] = np.frombuffer(shared, np.int32, offset=8 * _PROCESSES)
+        self.epoch: npt.NDArray[np.int64] = np.frombuffer(shared, np.int64, 1, 8 * _PROCESSES)
+        found: npt.NDArray[np.int32] = np.frombuffer(shared, np.int32, offset=8 * (_PROCESSES + 1))
         self.sizes = found[: 2 * self.count].reshape(-1, 2)
         self.bad = found[2 * self.count : 3 * self.count]
 

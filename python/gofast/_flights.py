@@ -37,7 +37,14 @@ BYTES_AHEAD = 8 << 20  # for index lists that were pulled on torch's schedule: w
 class DrawnFlights:
     """The batches of an epoch that is drawn already: flights run ahead of what torch would have pulled."""
 
-    def __init__(self, lane: Lane, order: Order, pull_ahead: int) -> None:
+    def __init__(
+        self,
+        lane: Lane,
+        order: Order,
+        pull_ahead: int,
+        draw: Callable[[array[int]], array[int]] | None = None,
+    ) -> None:
+        self._draw = draw  # what samples need beside their numbers; may be asked at any time
         self._lane = lane
         self._order = order
         self._largest = max(1, FLIGHT_BYTES // max(1, order.batch_size * lane.row_bytes))
@@ -91,7 +98,8 @@ class DrawnFlights:
             if not first:
                 stream = self._lane.open(order.batch_size)
                 self._submit, self._take = stream.submit, stream.take
-            self._flights.append((self._submit(indices, order.batch_size), stop - first))
+            drawn = None if self._draw is None else self._draw(array("q", indices.tolist()))
+            self._flights.append((self._submit(indices, order.batch_size, drawn), stop - first))
             self._submitted = first = stop
             self._size = min(self._size * 2, self._largest)
 

@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 from . import _compile, _pillow, _rescue, errors
 from ._bad_samples import BadSample, BadSamples, OnError
 from ._compile import Plan
-from ._draws import TorchDraws, rounding
+from ._draws import StatelessDraws, TorchDraws, rounding
 from ._files import Files
 from ._filler import Filler
 from ._image_view import ImageProgram, ImageView
@@ -45,6 +45,8 @@ class ImageDataset(Dataset[Any]):
         output: Output,
         keys: tuple[str, str],
         channels_last: bool,
+        rng: Rng = "torch",
+        seed: int = 0,
         on_error: OnError,
         max_bad: int | None,
     ) -> None:
@@ -54,6 +56,10 @@ class ImageDataset(Dataset[Any]):
             raise errors.OptionError(
                 f"keys={keys!r}: give two different names, of the picture and of the label"
             )
+        if rng not in ("torch", "stateless"):
+            raise errors.OptionError(f'rng={rng!r} is not "torch" or "stateless"')
+        self.rng: Rng = rng
+        self.seed = operator.index(seed) & ((1 << 63) - 1)
         self._files = files
         self.transform = transform
         self.target_transform = target_transform
@@ -122,6 +128,10 @@ class ImageDataset(Dataset[Any]):
     def _has_labels(self) -> bool:
         return True
 
+    def set_epoch(self, epoch: int) -> None:
+        """Says which epoch it is, for ``rng="stateless"``; workers that live on see it too."""
+        self._files.epoch[0] = epoch
+
     # -- the core's part -------------------------------------------------------
 
     @property
@@ -143,15 +153,15 @@ class ImageDataset(Dataset[Any]):
     def _sample_signature(self) -> tuple[Any, ...]:
         """What must be equal for two datasets' samples to stand in one batch, and to be drawn alike."""
         plan = self._plan
-        steps = json.dumps(plan.steps)
         return (
-            steps,
+            json.dumps(plan.steps),
             plan.shape,
             plan.dtype,
             self._output,
             self.keys,
             self._native_labels,
             self.channels_last,
+            self.rng,
         )
 
     def _native_view(self) -> ImageView | None:
@@ -249,7 +259,8 @@ class _Work:
         """What is drawn for these samples from torch's generator, or None where the plan draws nothing."""
         if not self.plan.draws:
             return None
-        return self.view.draw(TorchDraws(), indices)
+        draws = TorchDraws() if self._dataset.rng == "torch" else StatelessDraws()
+        return self.view.draw(draws, indices)
 
     def pictures(self, indices: list[int]) -> list[tuple[Any, int]]:
         """What the transforms make of each sample's picture, and the sample that it is of."""

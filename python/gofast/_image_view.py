@@ -65,7 +65,9 @@ class ImageView(View):
     """Samples that the engine can make from files.
 
     Attributes:
+        program: of the first dataset; the others draw alike.
         draws: whether anything is drawn for a sample.
+        rng: where from: "torch" or "stateless".
     """
 
     heavy = True
@@ -87,7 +89,8 @@ class ImageView(View):
             {"shape": list(shape or []), "dtype": first._plan.dtype, "labels": first._native_labels},
         )
         self.record_words = programs[0].record_words
-        self.draws = first._plan.draws
+        self.program: ImageProgram = programs[0]
+        self.draws, self.rng = first._plan.draws, first.rng
         self._needs_size = first._plan.needs_size
         self._strides, self._hands_over = first._plan.strides, first._plan.hands_over
         self._sizes: Filler | None = None
@@ -106,7 +109,7 @@ class ImageView(View):
             if self._sizes is None or self._sizes.pid != os.getpid():
                 self._sizes = Filler(SizesView(self))
             sizes = self._sizes.fill(indices).images
-        return draws.records(self._programs[0], sizes)
+        return draws.records(self, indices, sizes)
 
     def row_image(self, images: torch.Tensor, position: int) -> torch.Tensor:
         """One sample of a batch, of the type and strides that torchvision gives it."""

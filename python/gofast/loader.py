@@ -232,8 +232,9 @@ class _NativeIterator(_BaseDataLoaderIter):
         """Pull what torch pulls first: at `iter` with workers, at the first `next` without."""
         self._flights = DrawnFlights(self._lane, NO_ORDER, 0)  # a sampler that raises is at its end
         # Where samples draw too, lists are pulled and drawn for in turn, as torch's workers would.
-        order = draw_order(self._index_sampler) if self._draw is None else None
+        early = self._draw is None or self._draw.early
+        order = draw_order(self._index_sampler) if early else None
         if order is not None:
-            return DrawnFlights(self._lane, order, self._pull_ahead)
+            return DrawnFlights(self._lane, order, self._pull_ahead, self._draw)
         fetcher = _MapDatasetFetcher(self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
         return PulledFlights(self._lane, self._sampler_iter, fetcher.fetch, self._pull_ahead, self._draw)
