@@ -37,15 +37,20 @@ class Draws(Protocol):
         """
 
 
-@functools.cache
 def rounding() -> int | None:
     """How this torch's uniform_ rounds, as a flag for the core; None where the core does not imitate it.
 
-    Its vectorised kernels multiply and add in one rounding, its plain ones do not.
+    torchvision draws numbers of the default type.
     """
-    if len(torch.get_rng_state()) != _STATE_BYTES or torch.get_default_dtype() != torch.float32:
+    return _rounding() if torch.get_default_dtype() == torch.float32 else None
+
+
+@functools.cache
+def _rounding() -> int | None:
+    """Torch's vectorised kernels multiply and add in one rounding, its plain ones do not."""
+    if len(torch.get_rng_state()) != _STATE_BYTES:
         return None
-    drawn = torch.empty(1).uniform_(0.08, 1.0, generator=torch.Generator().manual_seed(1))
+    drawn = torch.empty(1, device="cpu").uniform_(0.08, 1.0, generator=torch.Generator().manual_seed(1))
     fused: int = _engine.call("IsFused", drawn.item())
     return None if fused < 0 else fused
 
@@ -167,9 +172,9 @@ def draw(program: ImageProgram, state: int, sizes: torch.Tensor) -> array[int]:
         )
     at, done = records.buffer_info()[0], 0
     asked: list[float] = []
-    answers = torch.empty(0)
+    answers = torch.empty(0, device="cpu")
     while True:
-        arguments = torch.tensor(asked, dtype=torch.float32)
+        arguments = torch.tensor(asked, dtype=torch.float32, device="cpu")
         code, more, ask, text = _engine.capsule().draw(
             program.address,
             flags,
@@ -190,4 +195,5 @@ def draw(program: ImageProgram, state: int, sizes: torch.Tensor) -> array[int]:
             raise errors.InternalError(f"the plan cannot be drawn: {text}")
         # A box hangs on the last bit of torch's exp, which is not libm's.
         asked.append(ask)
-        answers = torch.cat([torch.exp(torch.tensor([x], dtype=torch.float32)) for x in asked])
+        one = torch.tensor([ask], dtype=torch.float32, device="cpu")
+        answers = torch.cat([answers, torch.exp(one)])

@@ -104,7 +104,7 @@ class ImageView(View):
     def draw(self, draws: Draws, indices: array[int]) -> array[int]:
         """What is drawn for these samples; a header is read where a size matters and is not known."""
         if not self._needs_size:
-            sizes = torch.ones((len(indices), 2), dtype=torch.int32)
+            sizes = torch.ones((len(indices), 2), dtype=torch.int32, device="cpu")
         else:
             if self._sizes is None or self._sizes.pid != os.getpid():
                 self._sizes = Filler(SizesView(self))

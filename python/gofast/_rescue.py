@@ -88,7 +88,7 @@ class Place:
         drawn = ctypes.string_at(self.record, 4 * words)
         seed = zlib.crc32(drawn + struct.pack("<qq", sample, attempt))
         state = torch.Generator().manual_seed(seed).get_state()
-        size = torch.tensor([image.size], dtype=torch.int32)
+        size = torch.tensor([image.size], dtype=torch.int32, device="cpu")
         record = draw(self.program, state.data_ptr(), size)
         self.make(image, record.buffer_info()[0])
 

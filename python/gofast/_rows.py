@@ -170,7 +170,7 @@ class RowDataset(Dataset[Any]):
 
     def _collate(self, indices: list[int]) -> Any:
         if not indices:
-            images = torch.empty((0, *self.shape), dtype=self.dtype)
+            images = torch.empty((0, *self.shape), dtype=self.dtype, device="cpu")
             return self._view().collated(images, self._view().new_labels(0))
         rows: Any = self.__getitems__(indices)
         return torch.utils.data.default_collate(rows)
@@ -202,7 +202,7 @@ class RowDataset(Dataset[Any]):
         """Labels of all rows, before target_transform and one_hot: [n] or [n, columns]."""
         layout = self._memory.layout
         if not layout.label_kinds:
-            return torch.full((layout.rows,), self.missing_label, dtype=torch.int64)
+            return torch.full((layout.rows,), self.missing_label, dtype=torch.int64, device="cpu")
         columns = [
             torch.from_numpy(self._memory.label_column(i).copy()) for i in range(len(layout.label_kinds))
         ]
@@ -241,14 +241,16 @@ class RowDataset(Dataset[Any]):
         if self._label_dtype is None:
             return None
         if self._label_mode == "missing":
-            return torch.tensor(self.missing_label)
+            return torch.tensor(self.missing_label, device="cpu")
         values = self._memory.label_row(row)
         if self._label_mode == "one_hot":
-            label = torch.zeros(self._label_shape, dtype=torch.float32)
+            label = torch.zeros(self._label_shape, dtype=torch.float32, device="cpu")
             label[int(values[0])] = 1
             return label
         # By their own type first: torch makes a float32 of an int through a float64.
-        labels = [torch.tensor(v, dtype=_LABEL_TYPES[type(v)]).to(self._label_dtype) for v in values]
+        labels = [
+            torch.tensor(v, dtype=_LABEL_TYPES[type(v)], device="cpu").to(self._label_dtype) for v in values
+        ]
         return torch.stack(labels) if self._label_shape else labels[0]
 
     # -- batches, by the kernels -----------------------------------------------

@@ -109,7 +109,7 @@ class View:
         """Uninitialised memory for the labels of rows samples."""
         if self.label_dtype is None:
             return None
-        return torch.empty((rows, *self.label_shape), dtype=self.label_dtype)
+        return torch.empty((rows, *self.label_shape), dtype=self.label_dtype, device="cpu")
 
     def mend(
         self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
