@@ -33,7 +33,7 @@ uint16_t gf_to_float16(float f) {
 static void make_tables(gf_normalise *n, const float *mean, const float *std) {
     for (int c = 0; c < n->channels; c++) {
         for (int v = 0; v < 256; v++) {
-            float x = n->scale == GF_SCALE_DIVIDE ? (float)v / 255.0f : (float)v * (float)(1.0 / 255.0);
+            float x = n->scale == GF_SCALE_DIVIDE ? (float)v / 255.0f : (float)v * n->unit;
             if (mean) {
                 x = x - mean[c];
                 x = x / std[c];
@@ -192,6 +192,7 @@ int gf_pixel_level(void) { return GF_PIXEL_PLAIN; }
 void gf_normalise_prepare(gf_normalise *n, int scale, const float *mean, const float *std, int as, int channels, int last, int stream, int level) {
     memset(n, 0, sizeof *n);
     n->scale = scale;
+    n->unit = scale == GF_SCALE_CAST ? 1.0f : (float)(1.0 / 255.0);
     n->as = as;
     n->value_bytes = as == GF_AS_FLOAT32 ? 4 : as == GF_AS_UINT8 ? 1 : 2;
     n->channels = channels;

@@ -19,13 +19,14 @@ import (
 // Best is the best instruction set of this machine.
 var Best = Level(C.gf_pixel_level())
 
-// Scale is how a uint8 becomes a number from 0 to 1, in pixel.h's order.
+// Scale is how a uint8 becomes a number, in pixel.h's order.
 type Scale int32
 
 // The scales.
 const (
 	Divide   Scale = iota // by 255, as ToTensor does
 	Multiply              // by float32(1/255), as v2.ToDtype(scale=True) does
+	Cast                  // from 0 to 255, as v2.ToDtype does without scale
 )
 
 // As is what a number is stored as, in pixel.h's order.

@@ -22,9 +22,10 @@ int gf_pixel_level(void);
 
 // ---- to numbers
 
-// How a uint8 becomes a number from 0 to 1: ToTensor's true division by 255, or
-// v2.ToDtype(scale=True)'s product with float32(1/255). They differ in 126 of 256.
-enum { GF_SCALE_DIVIDE, GF_SCALE_MULTIPLY };
+// How a uint8 becomes a number: from 0 to 1 by ToTensor's true division by 255, or by
+// v2.ToDtype(scale=True)'s product with float32(1/255) (they differ in 126 of 256), or
+// from 0 to 255 as it is, by v2.ToDtype without scale.
+enum { GF_SCALE_DIVIDE, GF_SCALE_MULTIPLY, GF_SCALE_CAST };
 
 // What a number is stored as; float16 and bfloat16 are rounded once, from float32.
 enum { GF_AS_FLOAT32, GF_AS_FLOAT16, GF_AS_BFLOAT16, GF_AS_UINT8 };
@@ -52,6 +53,7 @@ struct gf_normalise {
     int32_t last;        // 1: channels last
     int32_t stream;      // 1: stores bypass the caches
     int32_t scale;       // GF_SCALE_...
+    float unit;          // unless that is DIVIDE: the factor
     int32_t tabled;      // 1: looked up, since arithmetic would not give the same bits (or plain C)
     float float32[3][256];
     uint16_t bits16[3][256];

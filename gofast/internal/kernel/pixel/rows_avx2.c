@@ -9,17 +9,18 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 typedef struct {
-    __m256 mean, hi, lo;
+    __m256 mean, hi, lo, unit;
 } lanes;
 
 INLINE lanes lanes_at(const gf_normalise *n, int first) {
-    return (lanes){_mm256_loadu_ps(n->mean + first), _mm256_loadu_ps(n->hi + first), _mm256_loadu_ps(n->lo + first)};
+    return (lanes){_mm256_loadu_ps(n->mean + first), _mm256_loadu_ps(n->hi + first), _mm256_loadu_ps(n->lo + first),
+                   _mm256_set1_ps(n->unit)};
 }
 
 // v holds eight pixel values as integers.
 INLINE __m256 value_of(const lanes *l, __m256i v, int divide) {
     const float hi = (float)(1.0 / 255.0), lo = (float)(1.0 / 255.0 - (double)(float)(1.0 / 255.0));
-    __m256 x = _mm256_cvtepi32_ps(v), product = _mm256_mul_ps(x, _mm256_set1_ps(divide ? lo : hi));
+    __m256 x = _mm256_cvtepi32_ps(v), product = _mm256_mul_ps(x, divide ? _mm256_set1_ps(lo) : l->unit);
     x = divide ? _mm256_fmadd_ps(x, _mm256_set1_ps(hi), product) : product;
     x = _mm256_sub_ps(x, l->mean);
     return _mm256_fmadd_ps(x, l->hi, _mm256_mul_ps(x, l->lo));
@@ -121,7 +122,7 @@ INLINE void part(const gf_normalise *n, const uint8_t *src, int64_t width, uint8
 #define ROWS(NAME, AS)                                                                                                           \
     TARGET static void planes_##NAME(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) { \
         for (int c = 0; c < n->channels; c++) {                                                                                  \
-            if (n->scale == GF_SCALE_MULTIPLY) plane(n, c, src[c], width, out[c], AS, 0, n->stream);                             \
+            if (n->scale != GF_SCALE_DIVIDE) plane(n, c, src[c], width, out[c], AS, 0, n->stream);                               \
             else if (n->stream) plane(n, c, src[c], width, out[c], AS, 1, 1);                                                    \
             else plane(n, c, src[c], width, out[c], AS, 1, 0);                                                                   \
         }                                                                                                                        \

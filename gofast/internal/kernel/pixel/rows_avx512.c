@@ -12,7 +12,7 @@
 // One output vector: which bytes of the pixels it takes, and its arithmetic.
 typedef struct {
     __m512i index;
-    __m512 mean, hi, lo;
+    __m512 mean, hi, lo, unit;
 } lanes;
 
 void gf_rows_avx512_index(gf_normalise *n) {
@@ -30,7 +30,7 @@ void gf_rows_avx512_index(gf_normalise *n) {
 
 INLINE lanes lanes_at(const gf_normalise *n, const uint8_t index[64], int channel) {
     return (lanes){_mm512_loadu_si512(index), _mm512_loadu_ps(n->mean + 16 * channel), _mm512_loadu_ps(n->hi + 16 * channel),
-                   _mm512_loadu_ps(n->lo + 16 * channel)};
+                   _mm512_loadu_ps(n->lo + 16 * channel), _mm512_set1_ps(n->unit)};
 }
 
 // Division by 255 without dividing: the byte v repeated four times is v / 255 *
@@ -40,7 +40,7 @@ INLINE lanes lanes_at(const gf_normalise *n, const uint8_t index[64], int channe
 INLINE __m512 value_of(const lanes *l, __m512i pixels, int divide) {
     __m512i v = _mm512_maskz_permutexvar_epi8(divide ? ~0ULL : 0x1111111111111111ULL, l->index, pixels);
     __m512 x = divide ? _mm512_cvt_roundepu32_ps(v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
-                      : _mm512_mul_ps(_mm512_cvtepi32_ps(v), _mm512_set1_ps((float)(1.0 / 255.0)));
+                      : _mm512_mul_ps(_mm512_cvtepi32_ps(v), l->unit);
     x = _mm512_sub_ps(x, l->mean);
     return _mm512_fmadd_ps(x, l->hi, _mm512_mul_ps(x, l->lo)); // (x - mean) / std, see gf_normalise_prepare
 }

@@ -56,9 +56,12 @@ func (s *Spec) store(out [3][]byte, c, i int, x float32) {
 // Value is what torch makes of byte v of channel c: each step is rounded to
 // float32. The conversions keep a compiler from fusing two steps.
 func (s *Spec) Value(c int, v byte) float32 {
-	x := float32(v) / 255
-	if s.Scale == Multiply {
-		x = float32(float32(v) * float32(1.0/255.0))
+	x := float32(v)
+	switch s.Scale {
+	case Divide:
+		x /= 255
+	case Multiply:
+		x = float32(x * float32(1.0/255.0))
 	}
 	if s.Mean != nil {
 		x = float32(x-s.Mean[c]) / s.Std[c]
