@@ -218,7 +218,6 @@ class _Work:
         self.labels, self.channels_last = dataset._native_labels, dataset.channels_last
         drawable = not plan.draws or rounding() is not None
         self.tensors = plan.native and plan.hands_over != "pil" and plan.shape is not None and drawable
-        self.tensors &= all(step.get("how") != "cast" for step in plan.steps)
         if not self.tensors:
             plan = _compile.compile(dataset.transform, pictures_only=True)
         self.plan = plan

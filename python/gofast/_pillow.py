@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MAX_IMAGE_PIXELS = (1 << 30) // 4 // 3
 _NO_LIMIT = 1 << 30
 # The numbers of gofast/internal/kernel/fault/fault.h that a picture which Pillow decoded may meet.
-MEMORY, CHANGED = 6, 7
+MEMORY, CHANGED, CROP = 6, 7, 8
 
 
 def _descriptor(path: str, flags: int) -> int:
@@ -87,6 +87,7 @@ def make_sample(program: ImageProgram, image: Image.Image, record: int, place: i
     Raises:
         ChangedError: the record was drawn for a picture of another size.
         UnsupportedError: what the steps make of it is too large for the core.
+        ValueError: the picture is too small for a step, in the words of torchvision or Pillow.
     """
     pixels = image.tobytes("raw", "RGBX") + bytes(64)  # the kernels may read a little beyond
     data = (ctypes.c_char * len(pixels)).from_buffer_copy(pixels)
@@ -96,6 +97,8 @@ def make_sample(program: ImageProgram, image: Image.Image, record: int, place: i
     )
     if code == MEMORY:
         raise MemoryError(text)
+    if code == CROP:
+        raise ValueError(text)
     if code:
         raise (errors.ChangedError if code == CHANGED else errors.UnsupportedError)(text)
 

@@ -21,7 +21,8 @@ class State:
         channels: 3, or 1 of a grey picture.
         size: height and width, or None where they differ between samples.
         strides: of a tensor: "chw" contiguous, or "hwc" as PILToTensor leaves it.
-        erased: rectangles were erased while the values were uint8.
+        normalized: by Normalize.
+        erased: so many rectangles may have been erased.
         draws: a step so far draws.
         needs_size: what a step so far draws depends on the file's picture size.
         note: what the last step does, where its fields do not say it.
@@ -32,7 +33,8 @@ class State:
     channels: int = 3
     size: tuple[int, int] | None = None
     strides: Literal["chw", "hwc"] = "chw"
-    erased: bool = False
+    normalized: bool = False
+    erased: int = 0
     draws: bool = False
     needs_size: bool = False
     note: str = ""

@@ -67,6 +67,8 @@ def _random_apply(t: Any, family: Family, state: State) -> list[Step]:
         except NotNative as reason:
             raise NotNative(f"{name(leaf)} in it: {reason}") from None
         steps += made
+    if inner.normalized != state.normalized:
+        raise NotNative("it normalizes some samples only")
     if _form(inner) != _form(state):
         raise NotNative("it decides what the sample becomes")
     state.needs_size, state.erased = inner.needs_size, inner.erased

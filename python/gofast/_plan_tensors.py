@@ -18,6 +18,7 @@ _DTYPES = {
     torch.float16: "float16",
     torch.bfloat16: "bfloat16",
 }
+_MOST_ERASURES = 8  # gofast/transform/image/image.h's
 _LARGEST = float(torch.finfo(torch.float32).max)
 
 
@@ -107,6 +108,9 @@ def normalize(t: Any, family: Family, state: State) -> list[Step]:
     mean, std = (_per_channel(getattr(t, name), state.channels, name) for name in ("mean", "std"))
     if 0 in std:
         raise NotNative("std is zero: torchvision raises")
+    if state.normalized or state.erased:
+        raise NotNative("normalizes " + ("twice" if state.normalized else "what was erased"))
+    state.normalized = True
     return [{"op": "normalize", "mean": mean, "std": std}]
 
 
@@ -131,10 +135,11 @@ def random_erasing(t: Any, family: Family, state: State) -> list[Step]:
     if len(given) not in (1, state.channels):
         raise read.unusual("value", t.value)
     value = [_float32(read.number(v, -_LARGEST, _LARGEST, "value")) for v in given]
-    if state.dtype == "uint8":
-        if any(v != math.floor(v) or not 0 <= v <= 255 for v in value):
-            raise NotNative(f"value={t.value!r} in a uint8 tensor")
-        state.erased = True
+    if state.dtype == "uint8" and any(v != math.floor(v) or not 0 <= v <= 255 for v in value):
+        raise NotNative(f"value={t.value!r} in a uint8 tensor")
+    state.erased += 1
+    if state.erased > _MOST_ERASURES:
+        raise NotNative(f"erases more than {_MOST_ERASURES} times")
     step = {
         "op": "random_erasing",
         "p": read.number(t.p, 0, 1, "p"),

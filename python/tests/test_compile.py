@@ -270,8 +270,8 @@ NATIVE = {
         ],
     ),
     "random apply of a tensor": (
-        v1.Compose([v1.ToTensor(), v1.RandomApply([v1.Normalize(MEAN, STD)])]),
-        [DIVIDE, {"op": "random_apply", "p": 0.5, "steps": [NORMALIZE], "version": "v1"}],
+        v1.Compose([v1.ToTensor(), v1.RandomApply([v1.RandomHorizontalFlip()])]),
+        [DIVIDE, {"op": "random_apply", "p": 0.5, "steps": [FLIP], "version": "v1"}],
     ),
 }
 
@@ -445,6 +445,7 @@ PYTHON_BEHIND = {
     "mean words": (v1.ToTensor(), v1.Normalize("abc", STD), "unusual mean"),
     "mean inf": (v1.ToTensor(), v1.Normalize(math.inf, STD), "unusual mean"),
     "std matrix": (v1.ToTensor(), v1.Normalize(MEAN, torch.ones(3, 1, 1)), "unusual std"),
+    "normalize some": (v1.ToTensor(), v1.RandomApply([v1.Normalize(MEAN, STD)]), "some samples only"),
     "erasing random": (v1.ToTensor(), v1.RandomErasing(value="random"), "torch fills"),
     "erasing random v2": (v2.ToImage(), v2.RandomErasing(value="random"), "torch fills"),
     "erasing two": (v1.ToTensor(), v1.RandomErasing(value=(1, 2)), "unusual value"),
@@ -474,6 +475,9 @@ def test_runs_in_python_behind(case: str) -> None:
             [v1.Grayscale(), v1.ToTensor(), v1.Normalize(MEAN, STD)],
             [{"op": "grayscale", "channels": 1}, DIVIDE],
         ),
+        ([v1.ToTensor(), v1.RandomErasing(), v1.Normalize(MEAN, STD)], [DIVIDE, erasing(0.0)]),
+        ([v1.ToTensor(), v1.Normalize(MEAN, STD), v1.Normalize(MEAN, STD)], [DIVIDE, NORMALIZE]),
+        ([v1.ToTensor(), *9 * [v1.RandomErasing()]], [DIVIDE, *8 * [erasing(0.0)]]),
         ([v1.Grayscale(), v1.Pad(1, fill=(1, 2, 3))], [{"op": "grayscale", "channels": 1}]),
     ],
 )

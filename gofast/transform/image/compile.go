@@ -13,6 +13,7 @@ import (
 	_ "github.com/gofast-org/gofast/gofast/decode/png"
 	_ "github.com/gofast-org/gofast/gofast/decode/webp"
 	"github.com/gofast-org/gofast/gofast/internal/kernel/draw"
+	"github.com/gofast-org/gofast/gofast/internal/kernel/pixel"
 	_ "github.com/gofast-org/gofast/gofast/internal/kernel/resample"
 )
 
@@ -24,9 +25,10 @@ type steps struct {
 
 	// What the steps on numbers come to.
 	tensor, float bool
-	multiply      bool
+	scale         pixel.Scale
 	mean, std     []float32
-	erasing       bool
+	erasures      int
+	depth         int // of random_apply
 }
 
 func (l *steps) add(list []Step) error {
@@ -54,18 +56,26 @@ func (l *steps) addStep(s Step) error {
 	if err := describe(s, &d, &op); err != nil {
 		return err
 	}
-	movable := s.Op == "hflip" || s.Op == "vflip" // before and after the change to numbers alike
+	movable := s.Op == "hflip" || s.Op == "vflip" || s.Op == "random_apply" // before and after the change to numbers alike
 	if l.tensor && !movable && s.Op != "random_erasing" || !l.tensor && s.Op == "random_erasing" {
 		return s.bad("it stands on the wrong side of to_float")
 	}
-	l.erasing = l.erasing || s.Op == "random_erasing"
+	if s.Op == "random_erasing" {
+		if l.erasures++; l.erasures > C.GF_MOST_ERASURES {
+			return s.bad("there are more than %d", C.GF_MOST_ERASURES)
+		}
+	}
 	l.words += d.Kind.Words()
 	at := len(l.draws)
 	l.draws, l.ops = append(l.draws, d), append(l.ops, op)
 	if s.Op == "random_apply" {
+		if l.depth++; l.depth > maxDepth {
+			return s.bad("more than %d lie in one another", maxDepth)
+		}
 		if err := l.add(s.Steps); err != nil {
 			return err
 		}
+		l.depth--
 		l.draws[at].Inner = int32(len(l.draws) - at - 1)
 	}
 	return nil
@@ -75,31 +85,41 @@ func (l *steps) addStep(s Step) error {
 // sample, wherever flips stand between them.
 func (l *steps) number(s Step) error {
 	switch {
+	case l.depth > 0:
+		return s.bad("it cannot happen to some samples only")
 	case s.Op == "normalize":
-		if !l.float || l.mean != nil || l.erasing {
+		if !l.float || l.mean != nil || l.erasures > 0 {
 			return s.bad("it is not the first after to_float")
 		}
 		if len(s.Mean) != len(s.Std) || len(s.Mean) != 1 && len(s.Mean) != 3 {
 			return s.bad("mean %v, std %v", s.Mean, s.Std)
 		}
 		l.mean, l.std = s.Mean, s.Std
-	case l.float || l.erasing:
+	case l.float || l.erasures > 0:
 		return s.bad("the tensor is finished already")
 	case s.Op == "to_uint8":
 		l.tensor = true
-	case s.How == "divide" || s.How == "multiply":
-		l.tensor, l.float, l.multiply = true, true, s.How == "multiply"
 	default:
-		return s.bad("how is %q", s.How)
+		scale, ok := scales[s.How]
+		if !ok {
+			return s.bad("how is %q", s.How)
+		}
+		l.tensor, l.float, l.scale = true, true, scale
 	}
 	return nil
 }
+
+// scales are pixel's, by a plan's words.
+var scales = map[string]pixel.Scale{"divide": pixel.Divide, "multiply": pixel.Multiply, "cast": pixel.Cast}
 
 // describers fill in what an operation is. Package draw checks the parameters
 // that it knows.
 var describers = map[string]func(Step, *draw.Step, *C.gf_image_step) error{
 	"resize": func(s Step, d *draw.Step, o *C.gf_image_step) error {
-		d.Kind, o.op, d.MaxSize = draw.Resize, C.GF_OP_RESIZE, int32(min(s.MaxSize, maxSide))
+		if s.MaxSize < 0 || s.MaxSize > maxSide {
+			return s.bad("max_size %d is not within 0..%d", s.MaxSize, maxSide)
+		}
+		d.Kind, o.op, d.MaxSize = draw.Resize, C.GF_OP_RESIZE, int32(s.MaxSize)
 		if err := s.setFilter(o); err != nil {
 			return err
 		}

@@ -27,6 +27,8 @@ enum {
     GF_OP_RANDOM_APPLY,
 };
 
+enum { GF_MOST_ERASURES = 8 }; // in a plan
+
 // One step; draws[i] of the plan says what is drawn for it.
 typedef struct {
     int32_t op;

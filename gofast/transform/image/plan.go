@@ -39,7 +39,7 @@ type Step struct {
 	Contrast    []float64 `json:"contrast"`
 	Saturation  []float64 `json:"saturation"`
 	Hue         []float64 `json:"hue"`
-	How         string    `json:"how"` // to_float: "divide" or "multiply"
+	How         string    `json:"how"` // to_float: "divide", "multiply" or "cast"
 	Mean        []float32 `json:"mean"`
 	Std         []float32 `json:"std"`
 	Value       []float32 `json:"value"` // random_erasing
@@ -56,8 +56,13 @@ type Output struct {
 	ChannelsLast bool   `json:"channels_last"`
 }
 
-// maxSide bounds every size in a plan, so that products of two fit an int32.
-const maxSide = 1 << 15
+const (
+	// maxSide bounds every size in a plan, so that products of two fit an int32.
+	// Python's _plan_values has the same number.
+	maxSide = 1 << 15
+	// maxDepth bounds what lies in one another: plans are read recursively.
+	maxDepth = 100
+)
 
 func (s Step) bad(format string, args ...any) error {
 	return errs.New(errs.ErrConfig, "plan", s.Op+": "+fmt.Sprintf(format, args...))

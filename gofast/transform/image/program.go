@@ -107,12 +107,8 @@ func (p Program) setOutput(o Output, l *steps) error {
 	}
 	p.c.output = C.GF_IMAGE_TENSOR
 	p.c.width, p.c.height, p.c.channels = C.int32_t(o.Width), C.int32_t(o.Height), C.int32_t(o.Channels)
-	scale := pixel.Divide
-	if l.multiply {
-		scale = pixel.Multiply
-	}
 	n := pixel.NewNormaliser(pixel.Spec{
-		Scale: scale, Mean: spread(l.mean, o.Channels), Std: spread(l.std, o.Channels),
+		Scale: l.scale, Mean: spread(l.mean, o.Channels), Std: spread(l.std, o.Channels),
 		As: number.as, Channels: o.Channels, Last: o.ChannelsLast, Stream: true,
 	}, pixel.Best)
 	p.c.normalise = (*C.gf_normalise)(C.as_pointer(C.uintptr_t(n.Address())))

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ERASURES = 4 };
-
 // A box that is erased when the sample is finished, since what lies in it is the same whenever it is erased.
 typedef struct {
     gf_box box;
@@ -22,7 +20,7 @@ typedef struct {
     int resting;
     gf_planes planes;
     int buffer; // the one of the worker's planes in use
-    erasure erasures[MOST_ERASURES];
+    erasure erasures[GF_MOST_ERASURES];
     int n_erasures;
     gf_fault *fault;
 } walk;
@@ -130,11 +128,16 @@ static int32_t center_crop(walk *w, const gf_image_step *step, int32_t width, in
 }
 
 static int32_t random_crop(walk *w, const gf_draw_step *draw, const gf_image_step *step, const int32_t *record) {
-    int32_t code = draw->padded ? pad(w, step, draw->padding) : GF_FAULT_NONE;
-    if (code) return code;
     int32_t width = draw->size[1], height = draw->size[0];
-    if (draw->pad_if_needed && width_of(w) < width && (code = pad(w, step, (int32_t[4]){width - width_of(w), 0, width - width_of(w), 0}))) return code;
-    if (draw->pad_if_needed && height_of(w) < height && (code = pad(w, step, (int32_t[4]){0, height - height_of(w), 0, height - height_of(w)}))) return code;
+    int64_t more_x = 0, more_y = 0; // on either side, what is padded already counted
+    if (draw->pad_if_needed) {
+        more_x = (int64_t)width - width_of(w) - draw->padding[0] - draw->padding[2];
+        more_y = (int64_t)height - height_of(w) - draw->padding[1] - draw->padding[3];
+    }
+    int32_t dx = more_x > 0 ? (int32_t)more_x : 0, dy = more_y > 0 ? (int32_t)more_y : 0;
+    // At once, as v2 does: mirrors of mirrors differ. v1 pads up to three times; the plan has none where that differs.
+    int32_t code = pad(w, step, (int32_t[4]){draw->padding[0] + dx, draw->padding[1] + dy, draw->padding[2] + dx, draw->padding[3] + dy});
+    if (code) return code;
     if (record[0] < 0 || record[1] < 0 || record[0] + height > height_of(w) || record[1] + width > width_of(w))
         return gf_fault_set(w->fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d: not the size for which a crop was drawn", width_of(w), height_of(w));
     crop(w, (gf_box){record[1], record[0], width, height});
@@ -220,7 +223,7 @@ static int32_t jitter(walk *w, const int32_t *record) {
 static int32_t erase(walk *w, const gf_image_step *step, const int32_t *record) {
     if (!record[0]) return GF_FAULT_NONE;
     gf_box box = {record[2], record[1], record[4], record[3]};
-    if (w->n_erasures == MOST_ERASURES) return gf_fault_set(w->fault, GF_FAULT_UNSUPPORTED, -1, "more than %d erasures", MOST_ERASURES);
+    if (w->n_erasures == GF_MOST_ERASURES) return gf_fault_set(w->fault, GF_FAULT_UNSUPPORTED, -1, "more than %d erasures", GF_MOST_ERASURES);
     w->erasures[w->n_erasures++] = (erasure){box, step->value};
     return GF_FAULT_NONE;
 }
@@ -232,6 +235,7 @@ static int32_t step(walk *w, gf_source *again, int32_t i, const int32_t *record)
     switch (op->op) {
     case GF_OP_RESIZE: {
         gf_draw_size size = gf_draw_resized(draw, (gf_draw_size){width_of(w), height_of(w)});
+        if (size.width < 1 || size.height < 1) return gf_fault_set(w->fault, GF_FAULT_CROP, -1, "height and width must be > 0"); // Pillow's words
         if ((int64_t)size.width * size.height > w->program->max_pixels)
             return gf_fault_set(w->fault, GF_FAULT_LIMIT, -1, "resized to %dx%d pixels", size.width, size.height);
         return resize(w, again, size.width, size.height, op->filter);

@@ -15,5 +15,5 @@ const (
 	Index            // there is no such sample
 	Memory           // memory is short
 	Changed          // not the file that it was when its size was read
-	Crop             // the picture is too small for the crop
+	Crop             // the picture is too small for a step: torchvision or Pillow raise ValueError
 )

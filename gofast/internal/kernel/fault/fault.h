@@ -17,7 +17,7 @@ enum {
     GF_FAULT_INDEX,       // there is no such sample
     GF_FAULT_MEMORY,      // memory is short
     GF_FAULT_CHANGED,     // not the file that it was when its size was read
-    GF_FAULT_CROP,        // the picture is too small for the crop
+    GF_FAULT_CROP,        // the picture is too small for a step: torchvision or Pillow raise ValueError
 };
 
 // One fault, in the words of the decoder where it has any.

@@ -1,0 +1,45 @@
+"""Whether two samples are the same, to the last bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from PIL import Image
+
+
+def difference(ours: Any, theirs: Any) -> str:
+    """In what the two differ; empty where in nothing."""
+    if type(ours) is not type(theirs):
+        return f"{type(ours).__name__} instead of {type(theirs).__name__}"
+    if isinstance(theirs, (tuple, list)):
+        if len(ours) != len(theirs):
+            return f"{len(ours)} parts instead of {len(theirs)}"
+        parts = (difference(a, b) for a, b in zip(ours, theirs, strict=True))
+        return "; ".join(part for part in parts if part)
+    if isinstance(theirs, torch.Tensor):
+        return _of_tensors(ours, theirs)
+    if isinstance(theirs, Image.Image):
+        if (ours.mode, ours.size) != (theirs.mode, theirs.size):
+            return f"{ours.mode} {ours.size} instead of {theirs.mode} {theirs.size}"
+        return "" if ours.tobytes() == theirs.tobytes() else "other pixels"
+    return "" if ours == theirs else f"{ours!r} instead of {theirs!r}"
+
+
+def _of_tensors(ours: torch.Tensor, theirs: torch.Tensor) -> str:
+    for what in ("dtype", "shape"):
+        a, b = getattr(ours, what), getattr(theirs, what)
+        if a != b:
+            return f"{what} {a} instead of {b}"
+    if _strides(ours) != _strides(theirs):
+        return f"strides {ours.stride()} instead of {theirs.stride()}, shape {tuple(ours.shape)}"
+    a, b = (torch.empty(t.shape, dtype=t.dtype).copy_(t).view(torch.uint8) for t in (ours, theirs))
+    if torch.equal(a, b):
+        return ""
+    values = ours.as_subclass(torch.Tensor) != theirs.as_subclass(torch.Tensor)
+    return f"{int(values.sum())} of {values.numel()} values differ, first at {values.nonzero()[:1].tolist()}"
+
+
+def _strides(tensor: torch.Tensor) -> list[int]:
+    """Where there is one of a dimension, its stride means nothing."""
+    return [stride for stride, count in zip(tensor.stride(), tensor.shape, strict=True) if count > 1]

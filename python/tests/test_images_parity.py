@@ -1,0 +1,361 @@
+"""gofast.ImageFolder beside torchvision's: random chains over pictures of every kind, to the last bit."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, Subset
+
+torchvision = pytest.importorskip("torchvision")
+
+from torchvision import transforms as v1  # noqa: E402
+from torchvision.transforms import v2  # noqa: E402
+
+from gofast.images import ImageFolder  # noqa: E402
+from picture_chains import KINDS, MEAN, STD, chain, write_pictures  # noqa: E402
+from same import difference  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("pictures")
+    write_pictures(root, 3 * len(KINDS), seed=5)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def quietly() -> Iterator[None]:
+    """Without torchvision's and Pillow's warnings of odd parameters and odd files, and without threads of
+    torch's for the small tensors here: on busy processors they make everything ten times slower."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+    torch.set_num_threads(threads)
+
+
+class Pair:
+    """torchvision's dataset and gofast's, of the same folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.theirs = torchvision.datasets.ImageFolder(root)
+        self.ours = ImageFolder(root)
+        paths = [self.ours._files.path(i) for i in range(len(self.ours))]
+        assert paths == [path for path, _ in self.theirs.samples]
+        self.native = 0
+
+    def transform(self, transform: Any) -> None:
+        self.theirs.transform = self.ours.transform = transform
+
+    def compare(self, seed: int, make: Callable[[Any], Any], *, one_sample: bool) -> bool:
+        """Makes the same of both; whether it could be made."""
+        theirs, after = attempt(seed, lambda: make(self.theirs))
+        ours, own_after = attempt(seed, lambda: make(self.ours))
+        told = f"{self.theirs.transform}, seed {seed}"
+        if isinstance(theirs, Exception):
+            # Draws come before steps, and a batch's native steps before its rest: what raises first, and
+            # after which draws, may differ.
+            assert isinstance(ours, Exception), f"torchvision raises {theirs!r}: {told}"
+            if one_sample:
+                assert (type(ours), str(ours)) == (type(theirs), str(theirs)), told
+            return False
+        if isinstance(ours, Exception):
+            raise AssertionError(told) from ours
+        assert not difference(ours, theirs), f"{difference(ours, theirs)}: {told}"
+        assert own_after == after, f"generators differ: {told}"
+        self.native += self.ours._here().tensors
+        return True
+
+
+def attempt(seed: int, make: Callable[[], Any]) -> tuple[Any, tuple[bytes, Any, str]]:
+    """What it makes or raises, and the state of all generators after it."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed % (1 << 32))
+    try:
+        made = make()
+    except Exception as error:
+        made = error
+    return made, (torch.get_rng_state().numpy().tobytes(), random.getstate(), str(np.random.get_state()))
+
+
+def single_samples(pair: Pair, chains: int, first: int) -> tuple[int, int]:
+    """ds[i] of random chains: how many were made, and how many raised."""
+    made = raised = 0
+    for k in range(first, first + chains):
+        dice = random.Random(k)
+        pair.transform(chain(dice, one_size=dice.random() < 0.5))
+        seed = dice.randrange(1 << 40)
+        for i in dice.sample(range(len(pair.theirs)), 6):
+            done = pair.compare(seed, lambda ds, i=i: ds[i], one_sample=True)
+            made, raised = made + done, raised + (not done)
+    return made, raised
+
+
+def batches(pair: Pair, chains: int, first: int) -> tuple[int, int]:
+    """Batches of a plain DataLoader without workers: how many samples were made, how many batches raised."""
+    made = raised = 0
+    for k in range(first, first + chains):
+        dice = random.Random(k)
+        pair.transform(chain(dice, one_size=True))
+        indices = [dice.randrange(len(pair.theirs)) for _ in range(9)]
+
+        def load(dataset: Any, indices: list[int] = indices) -> list[Any]:
+            return list(DataLoader(Subset(dataset, indices), batch_size=4, shuffle=True))
+
+        done = pair.compare(dice.randrange(1 << 40), load, one_sample=False)
+        made, raised = made + done * len(indices), raised + (not done)
+    return made, raised
+
+
+def rests(pair: Pair, chains: int, first: int) -> tuple[int, int]:
+    """The same where Python must do a part, which may draw."""
+    made = raised = 0
+    for k in range(first, first + chains):
+        dice = random.Random(k)
+        pair.transform(chain(dice, rest=True))
+        indices = [dice.randrange(len(pair.theirs)) for _ in range(7)]
+
+        def load(dataset: Any, indices: list[int] = indices) -> list[Any]:
+            loader = DataLoader(Subset(dataset, indices), batch_size=3, shuffle=True, collate_fn=as_list)
+            return [sample for batch in loader for sample in batch]
+
+        done = pair.compare(dice.randrange(1 << 40), load, one_sample=False)
+        made, raised = made + done * len(indices), raised + (not done)
+    return made, raised
+
+
+def as_list(samples: Any) -> list[Any]:
+    return [tuple(sample) for sample in samples]
+
+
+def test_single_samples(pictures: Path) -> None:
+    pair = Pair(pictures)
+    made, raised = single_samples(pair, 250, 0)
+    assert made > 1000 and raised > 50 and pair.native > 400
+
+
+def test_batches(pictures: Path) -> None:
+    pair = Pair(pictures)
+    made, _ = batches(pair, 150, 10_000)
+    assert made > 800 and pair.native > 40
+
+
+def test_rests(pictures: Path) -> None:
+    made, _ = rests(Pair(pictures), 120, 20_000)
+    assert made > 500
+
+
+SIZE, HALF = 96, 48
+
+# What users write, and what the core can only do a part of.
+PIPELINES = {
+    "train": lambda: v1.Compose(
+        [v1.RandomResizedCrop(SIZE), v1.RandomHorizontalFlip(), v1.ToTensor(), v1.Normalize(MEAN, STD)]
+    ),
+    "val": lambda: v1.Compose(
+        [v1.Resize(SIZE + 16), v1.CenterCrop(SIZE), v1.ToTensor(), v1.Normalize(MEAN, STD)]
+    ),
+    "train v2": lambda: v2.Compose(
+        [
+            v2.RandomResizedCrop(SIZE, antialias=True),
+            v2.RandomHorizontalFlip(),
+            v2.ToImage(),
+            v2.ToDtype(torch.float32, scale=True),
+            v2.Normalize(MEAN, STD),
+        ]
+    ),
+    "SimCLR": lambda: v1.Compose(
+        [
+            v1.RandomResizedCrop(SIZE),
+            v1.RandomHorizontalFlip(),
+            v1.RandomApply([v1.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.8),
+            v1.RandomGrayscale(0.2),
+            v1.ToTensor(),
+        ]
+    ),
+    "SimCLR with blur": lambda: v1.Compose(
+        [
+            v1.RandomResizedCrop(SIZE),
+            v1.RandomApply([v1.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.8),
+            v1.GaussianBlur(9),
+            v1.ToTensor(),
+        ]
+    ),
+    "jitter and erasing": lambda: v1.Compose(
+        [
+            v1.Resize((SIZE, SIZE)),
+            v1.ColorJitter(0.4, 0.4, 0.4, 0.1),
+            v1.ToTensor(),
+            v1.Normalize(MEAN, STD),
+            v1.RandomErasing(0.5),
+        ]
+    ),
+    "RandAugment": lambda: v2.Compose([v2.RandomResizedCrop(SIZE), v2.RandAugment(), v2.ToImage()]),
+    "bytes as floats": lambda: v2.Compose(
+        [
+            v2.Resize((SIZE, HALF)),
+            v2.ToImage(),
+            v2.ToDtype(torch.float32),
+            v2.Normalize([255 * m for m in MEAN], [255 * s for s in STD]),
+        ]
+    ),
+    "five crops": lambda: v1.Compose([v1.Resize((SIZE, SIZE)), v1.FiveCrop(HALF), v1.Lambda(stack)]),
+    "ten random crops": lambda: v1.Compose(
+        [v1.RandomResizedCrop(SIZE), v1.TenCrop((HALF, HALF - 9), vertical_flip=True), v1.Lambda(stack)]
+    ),
+    "rotation": lambda: v2.Compose([v2.RandomCrop(HALF, pad_if_needed=True), v2.RandomRotation(30)]),
+    "choice": lambda: v1.Compose(
+        [v1.RandomCrop(HALF, pad_if_needed=True), v1.RandomChoice([v1.RandomVerticalFlip(), v1.Pad(3)])]
+    ),
+}
+
+
+def stack(crops: Any) -> torch.Tensor:
+    return torch.stack([v1.functional.to_tensor(crop) for crop in crops])
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_pipelines(pictures: Path, pipeline: str) -> None:
+    pair = Pair(pictures)
+    pair.transform(PIPELINES[pipeline]())
+    whole(pair, 1, seed=3)
+
+
+def whole(pair: Pair, epochs: int, seed: int) -> None:
+    """Epochs over all pictures, by a loader that shuffles."""
+    for epoch in range(epochs):
+        assert pair.compare(
+            seed + epoch,
+            lambda dataset: list(DataLoader(dataset, 16, shuffle=True, collate_fn=as_samples)),
+            one_sample=False,
+        )
+
+
+def as_samples(samples: Any) -> list[Any]:
+    return [tuple(sample) for sample in samples]
+
+
+PHOTOGRAPHS = os.environ.get("GOFAST_TEST_DATA", "")
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.skipif(not PHOTOGRAPHS, reason="GOFAST_TEST_DATA has real photographs")
+def test_pipelines_on_photographs(pipeline: str) -> None:
+    pair = photographs()
+    pair.transform(PIPELINES[pipeline]())
+    few = random.Random(pipeline).sample(range(len(pair.theirs)), 40)
+    assert pair.compare(1, lambda dataset: [dataset[i] for i in few], one_sample=False)
+
+
+def photographs() -> Pair:
+    """Of ImageNet's validation set."""
+    return Pair(Path(PHOTOGRAPHS, "imagenet-500"))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("pipeline", ["train", "val", "train v2", "SimCLR", "jitter and erasing"])
+@pytest.mark.skipif(not PHOTOGRAPHS, reason="GOFAST_TEST_DATA has real photographs")
+def test_epochs_of_photographs(monkeypatch: pytest.MonkeyPatch, pipeline: str) -> None:
+    """At the size that ImageNet is trained with."""
+    monkeypatch.setattr(sys.modules[__name__], "SIZE", 224)
+    pair = photographs()
+    pair.transform(PIPELINES[pipeline]())
+    whole(pair, 20 if pipeline in ("train", "val") else 3, seed=100)
+
+
+CAPABILITY = """
+import sys, torch, torchvision
+sys.path[:0] = sys.argv[2:]
+from pathlib import Path
+import test_images_parity as parity
+pair = parity.Pair(Path(sys.argv[1]))
+assert torch.backends.cpu.get_cpu_capability() == "DEFAULT"
+for name in ("train", "SimCLR", "jitter and erasing"):
+    pair.transform(parity.PIPELINES[name]())
+    parity.whole(pair, 2, seed=9)
+assert pair.native == 6
+"""
+
+
+def test_without_vector_instructions(pictures: Path) -> None:
+    """torch's plain kernels round uniform_ otherwise, and their exp is another."""
+    subprocess.run(
+        [sys.executable, "-c", CAPABILITY, str(pictures), *SOURCES],
+        env={**os.environ, "ATEN_CPU_CAPABILITY": "default"},
+        check=True,
+        timeout=100,
+    )
+
+
+SOURCES = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+
+@pytest.mark.parametrize("change", ["dtype", "device"])
+def test_unusual_defaults_run_in_python(pictures: Path, change: str) -> None:
+    """torch draws other numbers then: nothing may be drawn natively."""
+    pair = Pair(pictures)
+    pair.transform(PIPELINES["train"]())
+    pair.compare(1, lambda dataset: dataset[0], one_sample=True)
+    assert pair.native == 1
+    try:
+        if change == "dtype":
+            torch.set_default_dtype(torch.float64)
+        else:
+            torch.set_default_device("meta")
+        for i in range(6):
+            if change == "device":  # torchvision itself fails with it
+                pair.compare(i, lambda dataset, i=i: dataset[i], one_sample=True)
+            else:
+                assert pair.compare(i, lambda dataset, i=i: dataset[i], one_sample=True)
+        assert pair.native == 1
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+    assert pair.compare(2, lambda dataset: dataset[0], one_sample=True) and pair.native == 2
+
+
+@pytest.mark.parametrize("module", [v1, v2])
+def test_boxes_without_pixels(pictures: Path, module: Any) -> None:
+    """A fallback box of RandomResizedCrop may have no height: Pillow makes it black."""
+    pair = Pair(pictures)
+    thin = min(range(len(pair.theirs)), key=lambda i: pair.theirs[i][0].width / pair.theirs[i][0].height)
+    for ratio in ((50.0, 60.0), (0.01, 0.02)):
+        crop = module.RandomResizedCrop((9, 7), scale=(2.0, 3.0), ratio=ratio)
+        pair.transform(module.Compose([crop, module.PILToTensor()]))
+        for i in (thin, *range(30)):
+            assert pair.compare(i, lambda dataset, i=i: dataset[i], one_sample=True)
+
+
+def test_erasing_that_finds_no_place(pictures: Path) -> None:
+    """After ten tries v1 erases with the picture itself: nothing, but the draws are made."""
+    pair = Pair(pictures)
+    for module in (v1, v2):
+        pair.transform(
+            module.Compose(
+                [module.Resize((5, 7)), v1.ToTensor(), module.RandomErasing(1.0, scale=(0.999, 1.0), value=7)]
+            )
+        )
+        for i in range(12):
+            assert pair.compare(i, lambda dataset, i=i: dataset[i], one_sample=True)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_many_chains(pictures: Path) -> None:
+    pair = Pair(pictures)
+    assert single_samples(pair, 6000, 1_000_000)[0] > 25_000
+    assert batches(pair, 4000, 2_000_000)[0] > 20_000
+    assert rests(pair, 2000, 3_000_000)[0] > 8000
