@@ -109,6 +109,8 @@ class ImageView(View):
             if self._sizes is None or self._sizes.pid != os.getpid():
                 self._sizes = Filler(SizesView(self))
             sizes = self._sizes.fill(indices).images
+            if len(sizes) and int(sizes.min()) < 1:  # a header that claims nothing: Pillow refuses the file
+                sizes = torch.where(sizes < 1, _rescue.ANY_SIDE, sizes)
         return draws.records(self, indices, sizes)
 
     def row_image(self, images: torch.Tensor, position: int) -> torch.Tensor:

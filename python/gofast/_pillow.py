@@ -20,6 +20,7 @@ _MAX_IMAGE_PIXELS = (1 << 30) // 4 // 3
 _NO_LIMIT = 1 << 30
 # The numbers of gofast/internal/kernel/fault/fault.h that a picture which Pillow decoded may meet.
 MEMORY, CHANGED, CROP = 6, 7, 8
+_KINDS: dict[int, type[Exception]] = {MEMORY: MemoryError, CHANGED: errors.ChangedError, CROP: ValueError}
 
 
 def _descriptor(path: str, flags: int) -> int:
@@ -86,21 +87,19 @@ def make_sample(program: ImageProgram, image: Image.Image, record: int, place: i
 
     Raises:
         ChangedError: the record was drawn for a picture of another size.
-        UnsupportedError: what the steps make of it is too large for the core.
         ValueError: the picture is too small for a step, in the words of torchvision or Pillow.
+        UnsupportedError: what the steps make of it is too large for the core.
     """
+    if 0 in image.size:
+        raise errors.UnsupportedError("an empty picture")
     pixels = image.tobytes("raw", "RGBX") + bytes(64)  # the kernels may read a little beyond
     data = (ctypes.c_char * len(pixels)).from_buffer_copy(pixels)
     width, height = image.size
     code, text = _engine.capsule().from_picture(
         program.address, ctypes.addressof(data), 4 * width, width, height, record, place
     )
-    if code == MEMORY:
-        raise MemoryError(text)
-    if code == CROP:
-        raise ValueError(text)
     if code:
-        raise (errors.ChangedError if code == CHANGED else errors.UnsupportedError)(text)
+        raise _KINDS.get(code, errors.UnsupportedError)(text)
 
 
 class MadePicture(ctypes.Structure):

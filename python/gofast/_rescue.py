@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 READ, FORMAT, CHANGED = 1, 2, 7
 
 # A picture whose size nobody can tell: any crop can be drawn in it, and nothing will be made of it.
-_ANY_SIZE = 1 << 14, 1 << 14
+ANY_SIDE = 1 << 14
 
 
 class Fault:
@@ -217,7 +217,9 @@ def size_of(dataset: ImageDataset, sample: int) -> tuple[int, int]:
     try:
         size = _pillow.open_rgb(dataset._files.path(sample)).size  # a header may say something else
     except Exception:
-        return _ANY_SIZE
+        return ANY_SIDE, ANY_SIDE
+    if 0 in size:
+        return ANY_SIDE, ANY_SIDE
     dataset._files.sizes[sample] = size
     return size
 

@@ -61,7 +61,7 @@ static int32_t read_open(const gf_image_program *p, int fd, int64_t most, gf_byt
         ssize_t n = pread(fd, b->data + got, size - got, (off_t)got);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return refused(fault, "read");
-        if (n == 0) return gf_fault_set(fault, GF_FAULT_CHANGED, (int64_t)got, "the file shrank while it was read");
+        if (n == 0) return gf_fault_set(fault, GF_FAULT_READ, (int64_t)got, "the file shrank while it was read");
         got += (size_t)n;
     }
     b->size = size;

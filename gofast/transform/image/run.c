@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// What a step may make of a picture: Pillow has a limit for files only. More is left to Python.
+static const int64_t MOST_PIXELS = 1 << 28;
+
 // A box that is erased when the sample is finished, since what lies in it is the same whenever it is erased.
 typedef struct {
     gf_box box;
@@ -101,7 +104,7 @@ static int32_t pad(walk *w, const gf_image_step *step, const int32_t sides[4]) {
     int32_t code = rest(w);
     if (code) return code;
     int64_t width = (int64_t)w->planes.width + sides[0] + sides[2], height = (int64_t)w->planes.height + sides[1] + sides[3];
-    if (width * height > w->program->max_pixels)
+    if (width * height > MOST_PIXELS)
         return gf_fault_set(w->fault, GF_FAULT_LIMIT, -1, "padded to %lldx%lld pixels", (long long)width, (long long)height);
     gf_planes padded;
     if (!lay_out(w, !w->buffer, (int32_t)width, (int32_t)height, &padded)) return w->fault->code;
@@ -236,7 +239,7 @@ static int32_t step(walk *w, gf_source *again, int32_t i, const int32_t *record)
     case GF_OP_RESIZE: {
         gf_draw_size size = gf_draw_resized(draw, (gf_draw_size){width_of(w), height_of(w)});
         if (size.width < 1 || size.height < 1) return gf_fault_set(w->fault, GF_FAULT_CROP, -1, "height and width must be > 0"); // Pillow's words
-        if ((int64_t)size.width * size.height > w->program->max_pixels)
+        if ((int64_t)size.width * size.height > MOST_PIXELS)
             return gf_fault_set(w->fault, GF_FAULT_LIMIT, -1, "resized to %dx%d pixels", size.width, size.height);
         return resize(w, again, size.width, size.height, op->filter);
     }
