@@ -7,7 +7,9 @@ from typing import Any
 
 from torch.utils.data import Dataset
 
-from . import _engine
+from . import _codecs, _engine
+from ._image_rows import ImageDataset
+from ._image_view import ImageView
 from ._rows import RowDataset
 from ._view import resolve
 
@@ -15,7 +17,8 @@ from ._view import resolve
 def version() -> dict[str, str]:
     """Versions of gofast and of what it runs with.
 
-    Loads nothing native: ``engine`` is there once the engine is.
+    Loads nothing native: ``engine`` is there once the engine is, and ``jpeg``, the library that decodes
+    them, once there was an image dataset.
 
     Example:
         >>> gofast.version()["gofast"]
@@ -28,6 +31,8 @@ def version() -> dict[str, str]:
     about = {"gofast": __version__, "torch": str(torch.__version__)}
     if _engine.loaded():
         about["engine"] = _engine.call("Version")
+        if _codecs.found():
+            about["jpeg"] = _codecs.found()["jpeg"]
     return about
 
 
@@ -57,31 +62,62 @@ def explain(dataset: Dataset[Any]) -> str:
     """
     lines = [("step", "runs in", "what")]
     if isinstance(dataset, RowDataset):
-        layout = dataset._memory.layout
-        lines.append(
-            ("source", "Go", f"{layout.rows} rows x {layout.width} features, stored as {layout.type}")
-        )
-        steps = [dataset._dtype_name, f"shape {dataset.shape}"]
-        if dataset._mean is not None:
-            steps.insert(0, "(x - mean) / std")
-        if dataset._unit:
-            steps.insert(0, "x / 255")
-        lines.append(("transform", "C", ", ".join(steps)))
-        if type(dataset).__getitem__ is not RowDataset.__getitem__:
-            lines.append(
-                ("rows", "Python", f"{type(dataset).__name__} overrides __getitem__: one call a row")
-            )
-        for name in ("transform", "target_transform"):
-            if getattr(dataset, name) is not None:
-                lines.append((name, "Python", "your callable: one call a row"))
-        if dataset.batch_transform is not None:
-            lines.append(("batch_transform", "Python", "your callable: one call a batch"))
-    native = resolve(dataset) is not None
-    reason = (
-        "look-ahead on engine threads"
-        if native
-        else "Python code has a say in the rows: torch's own machinery"
-    )
-    lines.append(("gofast.DataLoader", "Go" if native else "Python", reason))
+        lines += _table(dataset)
+    elif isinstance(dataset, ImageDataset):
+        lines += _images(dataset)
+    view = resolve(dataset)
+    if view is None:
+        lines.append(("gofast.DataLoader", "Python", "Python code has a say: torch's own machinery"))
+    elif isinstance(view, ImageView) and view.draws and view.rng == "torch":
+        what = "look-ahead on engine threads if num_workers > 0: the samples draw from torch's generator"
+        lines.append(("gofast.DataLoader", "Go", what))
+    else:
+        lines.append(("gofast.DataLoader", "Go", "look-ahead on engine threads"))
     widths = [max(len(line[i]) for line in lines) for i in range(2)]
     return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in lines)
+
+
+_Line = tuple[str, str, str]
+
+
+def _table(dataset: RowDataset) -> list[_Line]:
+    layout = dataset._memory.layout
+    stored = f"{layout.rows} rows x {layout.width} features, stored as {layout.type}"
+    steps = [dataset._dtype_name, f"shape {dataset.shape}"]
+    if dataset._mean is not None:
+        steps.insert(0, "(x - mean) / std")
+    if dataset._unit:
+        steps.insert(0, "x / 255")
+    lines = [("source", "Go", stored), ("transform", "C", ", ".join(steps))]
+    if type(dataset).__getitem__ is not RowDataset.__getitem__:
+        lines.append(("rows", "Python", f"{type(dataset).__name__} overrides __getitem__: one call a row"))
+    for name in ("transform", "target_transform"):
+        if getattr(dataset, name) is not None:
+            lines.append((name, "Python", "your callable: one call a row"))
+    if dataset.batch_transform is not None:
+        lines.append(("batch_transform", "Python", "your callable: one call a batch"))
+    return lines
+
+
+def _images(dataset: ImageDataset) -> list[_Line]:
+    lines = [("source", "Go", f"{len(dataset)} files")]
+    if dataset._own_loader is not None:
+        lines.append(("loader", "Python", "your callable: one call a sample"))
+    else:
+        codecs = _codecs.load()
+        missing: dict[str, str] = codecs["missing"]
+        native = [name for name in ("jpeg", "png", "webp") if name not in missing]
+        lines.append(("decode", "C", f"{', '.join(native) or 'nothing'} ({codecs['jpeg'] or 'no libjpeg'})"))
+        lines += [("decode", "Python", f"{name} by Pillow: {why}") for name, why in missing.items()]
+        seen = dataset._fallbacks
+        lines.append(
+            ("decode", "Python", f"other formats by Pillow: {seen} picture{'s' * (seen != 1)} so far")
+        )
+    for line in dataset._plan.report:
+        where = "C" if line.native and dataset._own_loader is None else "Python"
+        lines.append((line.name, where, f"{line.what} ({line.cost})" if line.cost else line.what))
+    if dataset.target_transform is not None:
+        lines.append(("target_transform", "Python", "your callable: one call a sample"))
+    if type(dataset).__getitem__ is not ImageDataset.__getitem__:
+        lines.append(("samples", "Python", f"{type(dataset).__name__} overrides __getitem__: one call each"))
+    return lines

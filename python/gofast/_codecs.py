@@ -27,6 +27,11 @@ def load() -> dict[str, Any]:
     return _found
 
 
+def found() -> dict[str, Any]:
+    """What `load` has found in this process; empty before."""
+    return _found
+
+
 def _bundled(pattern: str) -> str:
     """A library inside the Pillow wheel, or "". Pillow itself is not imported: that takes 20 ms."""
     spec = importlib.util.find_spec("PIL")
