@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import struct
+import warnings
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -47,7 +48,9 @@ def saved(picture: Image.Image, kind: str, **options: Any) -> bytes | None:
     """The bytes of a file, or None where Pillow does not write such."""
     out = io.BytesIO()
     try:
-        picture.save(out, kind, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # formats that Pillow means to drop
+            picture.save(out, kind, **options)
     except (OSError, ValueError, KeyError, TypeError, NotImplementedError, AttributeError, SystemError):
         return None
     return out.getvalue()

@@ -1,0 +1,588 @@
+"""Pictures that the core does not read: torchvision's pixels or its verdict; never a crash, never a hang.
+
+Then what becomes of bad samples: every policy in every way that a sample is made.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import shutil
+import subprocess
+import sys
+import textwrap
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import PIL
+import pytest
+import torch
+import torchvision
+from PIL import Image, ImageFile
+from torch.utils.data import DataLoader
+from torchvision import transforms as T
+
+import gofast
+from gofast import errors
+from gofast._bad_samples import stand_ins
+from gofast.images import ImageFolder
+from image_data import make_folder, photograph
+from picture_files import broken, jpeg_header, pillows_kinds, png_header, saved, webp_header
+from same import difference
+
+Verdict = tuple[Any, None] | tuple[None, Exception]
+
+TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
+VALID = T.Compose([T.Resize((16, 16)), T.ToTensor()])
+REST = T.Compose([T.Resize(24), T.RandomCrop(20), T.RandomRotation(10), T.ToTensor()])
+
+
+def verdict(dataset: Any, index: int) -> Verdict:
+    """A sample's picture, or what was raised."""
+    torch.manual_seed(index)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's words about odd files
+        try:
+            return dataset[index][0], None
+        except Exception as error:
+            return None, error
+
+
+def disagreement(ours: Verdict, theirs: Verdict) -> str:
+    """In what two verdicts differ; empty where in nothing."""
+    (picture, error), (their_picture, their_error) = ours, theirs
+    if their_error is None:
+        return difference(picture, their_picture) if error is None else f"raised {error!r}"
+    if not isinstance(error, type(their_error)):
+        return f"{error!r} instead of {their_error!r}"
+    return "" if str(their_error) in str(error) else f"{str(error)!r} does not say {str(their_error)!r}"
+
+
+def compare(root: Path, transform: Callable[[Any], Any] | None) -> tuple[ImageFolder, int]:
+    """Compares every sample with torchvision's: the dataset, and how many samples raised."""
+    ours = ImageFolder(root, transform)
+    theirs = torchvision.datasets.ImageFolder(root, transform)
+    assert len(ours) == len(theirs) > 0
+    wrong, raised = [], 0
+    for i in range(len(theirs)):
+        expected = verdict(theirs, i)
+        raised += expected[1] is not None
+        said = disagreement(verdict(ours, i), expected)
+        if said:
+            wrong.append(f"{Path(theirs.samples[i][0]).name}: {said}")
+    assert not wrong, f"{len(wrong)}:\n" + "\n".join(wrong[:20])
+    return ours, raised
+
+
+# ------------------------------------------------------------------ Pillow's kinds, whole and broken
+
+
+@pytest.fixture(scope="module")
+def kinds() -> list[tuple[str, bytes]]:
+    return list(pillows_kinds())
+
+
+@pytest.mark.parametrize("transform", [None, TRAIN], ids=["pictures", "train"])
+def test_every_kind_that_pillow_writes(
+    tmp_path: Path, kinds: list[tuple[str, bytes]], transform: Callable[[Any], Any] | None
+) -> None:
+    (tmp_path / "c").mkdir()
+    for name, data in kinds:
+        (tmp_path / "c" / f"{name}.png").write_bytes(data)  # of the wrong name, most of them
+    ours, raised = compare(tmp_path, transform)
+    assert len(ours) > 500 and raised < 60
+    assert 300 < ours._fallbacks < 480
+    assert f"by Pillow: {ours._fallbacks} pictures so far" in gofast.explain(ours)
+
+
+def _damage(root: Path, files: list[tuple[str, bytes]], seed: int, each: int) -> None:
+    (root / "c").mkdir()
+    for i, (name, data) in enumerate(files):
+        for what, made in broken(data, seed + i, each):
+            (root / "c" / f"{name}-{what}.jpg").write_bytes(made)
+
+
+@pytest.mark.parametrize("transform", [None, TRAIN, VALID], ids=["pictures", "train", "valid"])
+def test_damaged_files(
+    tmp_path: Path, kinds: list[tuple[str, bytes]], transform: Callable[[Any], Any] | None
+) -> None:
+    native = [(n, d) for n, d in kinds if n.lower().startswith(("jpeg", "png", "webp", "apng", "mpo"))]
+    others = [kind for kind in kinds if kind not in native]
+    _damage(tmp_path, native + random.Random(5).sample(others, 30), 3, 5)
+    ours, raised = compare(tmp_path, transform)
+    assert 100 < raised < len(ours) - 100
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("transform", [None, TRAIN], ids=["pictures", "train"])
+def test_damaged_files_at_length(
+    tmp_path: Path, kinds: list[tuple[str, bytes]], transform: Callable[[Any], Any] | None
+) -> None:
+    _damage(tmp_path, kinds, 1000, 30)
+    compare(tmp_path, transform)
+
+
+def _photographs() -> list[Path]:
+    folder = os.environ.get("GOFAST_TEST_DATA")
+    found = sorted(Path(folder, "imagenet-500").glob("*/*.JPEG")) if folder else []
+    if not found:
+        pytest.skip("no photographs: set GOFAST_TEST_DATA to a folder that has imagenet-500")
+    return found
+
+
+def test_damaged_photographs(tmp_path: Path) -> None:
+    _damage(tmp_path, [(p.stem, p.read_bytes()) for p in _photographs()[::25]], 9, 10)
+    compare(tmp_path, TRAIN)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("transform", [None, TRAIN, VALID], ids=["pictures", "train", "valid"])
+def test_damaged_photographs_at_length(tmp_path: Path, transform: Callable[[Any], Any] | None) -> None:
+    _damage(tmp_path, [(p.stem, p.read_bytes()) for p in _photographs()], 90, 10)
+    compare(tmp_path, transform)
+
+
+# ------------------------------------------------------------------ files that are no pictures
+
+
+def test_odd_files(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    (folder / "folder.jpg").mkdir(parents=True)
+    good = saved(photograph(1, 40, 30), "JPEG") or b""
+    (folder / "folder.jpg" / "inside.jpg").write_bytes(good)
+    (folder / "empty.jpg").write_bytes(b"")
+    (folder / "zeros.png").write_bytes(bytes(1000))
+    (folder / "magic.webp").write_bytes(b"RIFF")
+    (folder / "text.jpg").write_text("no picture\n")
+    (folder / "link.jpg").symlink_to(folder / "folder.jpg" / "inside.jpg")
+    ours, raised = compare(tmp_path, TRAIN)
+    assert raised == 4 and len(ours) == 6
+
+
+def test_files_that_vanish_or_become_something_else(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path, 6, 1) / "class 0"
+    ours, theirs = ImageFolder(tmp_path, TRAIN), torchvision.datasets.ImageFolder(tmp_path, TRAIN)
+    names = [Path(path) for path, _ in theirs.samples]
+    names[0].unlink()
+    names[1].unlink()
+    names[1].mkdir()
+    names[2].write_bytes(names[2].read_bytes()[:100])
+    names[3].unlink()
+    names[3].symlink_to(folder / "nowhere")
+    for i, kind in enumerate((FileNotFoundError, IsADirectoryError, OSError, FileNotFoundError)):
+        ours_said, theirs_said = verdict(ours, i), verdict(theirs, i)
+        assert disagreement(ours_said, theirs_said) == "" and isinstance(theirs_said[1], kind)
+        assert isinstance(ours_said[1], errors.BadImageError)
+        assert ours_said[1].errno == theirs_said[1].errno
+        assert (ours_said[1].path, ours_said[1].index) == (str(names[i]), i)
+    names[4].unlink()
+    os.mkfifo(names[4])
+    error = verdict(ours, 4)[1]  # torchvision would wait for ever
+    assert isinstance(error, OSError) and "not a regular file" in str(error)
+
+
+def test_a_file_that_nobody_may_read(tmp_path: Path) -> None:
+    make_folder(tmp_path, 2, 1)
+    ours, theirs = ImageFolder(tmp_path, TRAIN), torchvision.datasets.ImageFolder(tmp_path, TRAIN)
+    os.chmod(theirs.samples[0][0], 0)
+    if os.access(theirs.samples[0][0], os.R_OK):
+        pytest.skip("this user may read everything")
+    said = verdict(ours, 0)
+    assert disagreement(said, verdict(theirs, 0)) == "" and isinstance(said[1], PermissionError)
+
+
+# ------------------------------------------------------------------ Pillow's settings
+
+
+def _headers(root: Path) -> None:
+    (root / "c").mkdir()
+    for width, height in ((60_000, 60_000), (65_500, 3), (33, 20)):
+        for make in (png_header, jpeg_header, webp_header):
+            (root / "c" / f"{make.__name__}-{width}x{height}.jpg").write_bytes(make(width, height))
+    gif = bytearray(saved(photograph(1, 33, 20), "GIF") or b"")
+    gif[6:10] = b"\x60\xea\x60\xea"  # a canvas of 60,000 x 60,000
+    (root / "c" / "gif.jpg").write_bytes(gif)
+    for i, kind in enumerate(("PNG", "JPEG", "WEBP", "BMP")):
+        (root / "c" / f"good{i}.jpg").write_bytes(saved(photograph(i, 40, 30), kind) or b"")
+
+
+def test_headers_of_enormous_pictures(tmp_path: Path) -> None:
+    _headers(tmp_path)
+    ours, raised = compare(tmp_path, TRAIN)
+    assert raised >= 6
+    bombs = [verdict(ours, i)[1] for i in range(len(ours))]
+    assert sum(isinstance(e, Image.DecompressionBombError) for e in bombs) == 4
+
+
+@pytest.mark.parametrize("limit", [1199, 1200, 600, 599, 300, 0, None])
+def test_the_users_limit_of_pixels_is_followed(
+    tmp_path: Path, limit: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of pictures of 1,200 pixels, at any time; warnings too, except those of Pillow's crop of such a one."""
+    (tmp_path / "c").mkdir()
+    for i, kind in enumerate(("PNG", "JPEG", "WEBP", "GIF")):
+        (tmp_path / "c" / f"{i}.jpg").write_bytes(saved(photograph(i, 40, 30), kind) or b"")
+    ours, theirs = ImageFolder(tmp_path, VALID), torchvision.datasets.ImageFolder(tmp_path, VALID)
+    before = ours._fallbacks
+    for value in (1200, limit, 1200):
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", value)
+        for i in range(4):
+            assert disagreement(verdict(ours, i), verdict(theirs, i)) == ""
+            with warnings.catch_warnings(record=True) as expected:
+                warnings.simplefilter("always")
+                _attempt(theirs, i)
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                _attempt(ours, i)
+            assert {str(w.message) for w in said} == {str(w.message) for w in expected}
+    gifs = 3 * 2
+    assert (ours._fallbacks - before > gifs) == (limit in (1199, 600))  # that Pillow reads with a warning
+
+
+def _attempt(dataset: Any, index: int) -> None:
+    try:
+        dataset[index]
+    except Image.DecompressionBombError:
+        pass
+
+
+def test_truncated_images_are_loaded_where_the_user_says_so(
+    tmp_path: Path, kinds: list[tuple[str, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "c").mkdir()
+    for name, data in kinds:
+        if name.lower().startswith(("jpeg", "png", "webp", "bmp-rgb", "gif-")):
+            for cut in (len(data) // 2, len(data) - 5, len(data) - 20):
+                (tmp_path / "c" / f"{name}-{cut}.jpg").write_bytes(data[:cut])
+    strict = compare(tmp_path, TRAIN)[1]
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
+    assert compare(tmp_path, TRAIN)[1] < strict - 100
+    compare(tmp_path, None)
+
+
+def test_plugins_that_the_user_registers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Plugin(ImageFile.ImageFile):
+        format, format_description = "GOFASTTEST", "a line of grey"
+
+        def _open(self) -> None:
+            assert self.fp is not None
+            self._size, self._mode = (int(self.fp.read(6)[4:]), 8), "L"
+            self.tile = [ImageFile._Tile("raw", (0, 0, *self.size), 6, ("L", 0, 1))]
+
+    for name in ("OPEN", "ID", "EXTENSION"):
+        monkeypatch.setattr(Image, name, getattr(Image, name).copy())
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "own.png").write_bytes(b"GFTX30" + bytes(range(240)))
+    assert compare(tmp_path, TRAIN)[1] == 1
+    Image.register_open("GOFASTTEST", Plugin, lambda head: head.startswith(b"GFTX"))
+    ours, raised = compare(tmp_path, TRAIN)
+    assert raised == 0 and ours._fallbacks == 1
+
+
+# ------------------------------------------------------------------ policies
+
+BAD = (4, 11, 12, 13)  # samples that cannot be read; 11 has a good header
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """24 pictures in 3 classes, four of which are broken, two GIFs."""
+    folder = make_folder(tmp_path / "pictures", 24, 3)
+    files = [Path(path) for path, _ in torchvision.datasets.ImageFolder(folder).samples]
+    files[BAD[0]].write_bytes(b"")
+    files[BAD[1]].write_bytes(files[BAD[1]].read_bytes()[:-60])
+    files[BAD[2]].write_bytes(b"\xff\xd8\xff\xe0" + bytes(50))
+    files[BAD[3]].write_bytes(png_header(50, 50))
+    for i in (0, 20):
+        files[i].write_bytes(saved(photograph(i, 50, 40), "GIF") or b"")
+    return folder
+
+
+def _open(path: str) -> Image.Image:
+    with open(path, "rb") as file:
+        return Image.open(file).convert("RGB")
+
+
+def _next(index: int, _: Exception) -> int:
+    return index + 1
+
+
+def _grey(_index: int, _error: Exception) -> Image.Image:
+    return Image.new("L", (90, 70), 128)
+
+
+POLICIES: dict[str, Any] = {"replace": "replace", "zero": "zero", "next": _next, "grey": _grey}
+
+
+def folder(root: Path, transform: Any, policy: Any, **options: Any) -> ImageFolder:
+    return ImageFolder(root, transform, on_error=policy, **options)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("transform", [TRAIN, VALID, REST], ids=["train", "valid", "rest"])
+@pytest.mark.filterwarnings("ignore:sample 4:RuntimeWarning")
+def test_policies_give_the_same_in_every_way_that_samples_are_made(
+    root: Path, policy: str, transform: Any
+) -> None:
+    def batches(loader: Callable[..., Any], workers: int) -> list[Any]:
+        torch.manual_seed(1)
+        dataset = folder(root, transform, POLICIES[policy])
+        made = list(loader(dataset, batch_size=5, num_workers=workers))
+        assert set(dataset.bad_samples()) == {dataset._files.path(i) for i in BAD}
+        return made
+
+    plain = batches(DataLoader, 0)
+    assert [tuple(x.shape) for x, _ in plain] == [(5, *plain[0][0].shape[1:])] * 4 + [
+        (4, *plain[0][0].shape[1:])
+    ]
+    assert difference(batches(gofast.DataLoader, 0), plain) == ""
+    workers = batches(DataLoader, 2)
+    assert difference(batches(gofast.DataLoader, 2), workers) == ""
+    labels, samples = torch.cat([y for _, y in plain]), torch.cat([x for x, _ in plain])
+    own = torch.tensor(folder(root, None, "raise")._files.targets)
+    for i in BAD:
+        replacement = next(other for other in stand_ins(i, 24) if other not in BAD)
+        used = {"replace": replacement, "next": i + 1 if i == 4 else 14}.get(policy, i)
+        assert labels[i] == own[used]
+        if policy == "zero":
+            assert not samples[i].any()
+        if transform is VALID:
+            expected = folder(root, VALID, "raise")[used][0] if policy in ("replace", "next") else None
+            expected = VALID(_grey(0, OSError()).convert("RGB")) if policy == "grey" else expected
+            assert expected is None or torch.equal(samples[i], expected)
+    torch.manual_seed(1)
+    if transform is not TRAIN:
+        return
+    dataset = folder(root, transform, POLICIES[policy])
+    torch.empty((), dtype=torch.int64).random_()  # the loader's base seed
+    singles = [dataset[i] for i in range(24)]
+    assert difference(torch.stack([x for x, _ in singles]), samples) == ""
+
+
+def test_good_samples_are_torchvisions_beside_bad_ones(root: Path) -> None:
+    good = [i for i in range(24) if i not in BAD]
+    ours, theirs = folder(root, VALID, "zero"), torchvision.datasets.ImageFolder(root, VALID)
+    with pytest.warns(RuntimeWarning, match="bad_samples"):
+        images = torch.cat([x for x, _ in DataLoader(ours, batch_size=24)])
+    assert torch.equal(images[good], torch.stack([theirs[i][0] for i in good]))
+
+
+def test_stand_ins_are_a_function_of_index_and_attempt() -> None:
+    for count in (1, 2, 3, 10, 101):
+        for sample in range(count):
+            found = list(stand_ins(sample, count))
+            assert sorted([*found, sample])[:count] == sorted({*found, sample})
+            assert len(found) == min(count - 1, 100)
+    assert list(stand_ins(3, 8)) == list(stand_ins(3, 8)) == [0, 5, 2, 7, 4, 1, 6]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_policies_with_a_loader_of_the_users(root: Path, policy: str) -> None:
+    dataset = folder(root, VALID, POLICIES[policy], loader=_open)
+    with pytest.warns(RuntimeWarning, match="said once"):
+        images, labels = next(iter(DataLoader(dataset, batch_size=24)))
+    reference = folder(root, VALID, POLICIES[policy])
+    with pytest.warns(RuntimeWarning, match="said once"):
+        expected, expected_labels = next(iter(DataLoader(reference, batch_size=24)))
+    assert torch.equal(images, expected) and torch.equal(labels, expected_labels)
+    assert set(dataset.bad_samples()) == set(reference.bad_samples())
+
+
+def test_a_callable_may_raise_and_is_not_asked_for_ever(root: Path) -> None:
+    def refuse(index: int, error: Exception) -> Any:
+        raise KeyError(f"{index} {type(error).__name__}")
+
+    with pytest.warns(RuntimeWarning), pytest.raises(KeyError, match="4 BadImageUnidentifiedImageError"):
+        folder(root, TRAIN, refuse)[4]
+    asked: list[int] = []
+
+    def in_circles(index: int, _: Exception) -> int:
+        asked.append(index)
+        return BAD[len(asked) % 4]
+
+    with pytest.warns(RuntimeWarning), pytest.raises(errors.BadImageError, match="sample 4: "):
+        folder(root, TRAIN, in_circles)[4]
+    assert len(asked) == 100
+    with pytest.warns(RuntimeWarning), pytest.raises(errors.OptionError, match="an index or a PIL image"):
+        folder(root, TRAIN, lambda *_: None)[4]
+    with pytest.warns(RuntimeWarning), pytest.raises(errors.RowIndexError, match="there are 24 samples"):
+        folder(root, TRAIN, lambda *_: 24)[4]
+
+
+def test_nothing_readable_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    for i in range(3):
+        (tmp_path / "c" / f"{i}.jpg").write_bytes(b"")
+    with pytest.warns(RuntimeWarning), pytest.raises(errors.BadImageError, match="sample 1: "):
+        folder(tmp_path, TRAIN, "replace")[1]
+    with pytest.warns(RuntimeWarning):
+        assert not folder(tmp_path, TRAIN, "zero")[1][0].any()
+
+
+def test_options_are_checked(root: Path) -> None:
+    for options in ({"on_error": "skip"}, {"on_error": None}, {"max_bad": -1}, {"max_bad": 1.5}):
+        with pytest.raises(errors.OptionError):
+            ImageFolder(root, TRAIN, **options)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------ errors and the account
+
+
+def test_the_error_says_where_and_why(root: Path) -> None:
+    dataset = ImageFolder(root, TRAIN)
+    with pytest.raises(PIL.UnidentifiedImageError, match="cannot identify image file") as caught:
+        dataset[4]
+    assert isinstance(caught.value, errors.BadImageError) and caught.value.index == 4
+    with pytest.raises(
+        OSError, match=r"image file is truncated \(\d+ bytes not processed\) \(at byte \d+"
+    ) as cut:
+        DataLoader(dataset, batch_size=24)._get_iterator()._dataset_fetcher.fetch([10, 11])
+    assert isinstance(cut.value, errors.BadImageError)
+    assert cut.value.path == dataset._files.path(11) and cut.value.offset is not None
+    assert f"sample 11: {cut.value.path}" in str(cut.value)
+    assert {path: bad.count for path, bad in dataset.bad_samples().items()} == {
+        dataset._files.path(4): 1,
+        dataset._files.path(11): 1,
+    }
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.parametrize("transform", [TRAIN, VALID, REST], ids=["train", "valid", "rest"])
+def test_errors_come_with_their_batch_and_the_loader_goes_on(
+    root: Path, transform: Any, workers: int
+) -> None:
+    loader = gofast.DataLoader(ImageFolder(root, transform), batch_size=4, num_workers=workers)
+    for _ in range(2):
+        iterator, seen = iter(loader), []
+        for _batch in range(6):
+            try:
+                seen.append(len(next(iterator)[1]))
+            except OSError as error:
+                seen.append(0)
+                assert isinstance(error, errors.BadImageError)
+        assert seen == [4, 0, 0, 0, 4, 4]
+        with pytest.raises(StopIteration):
+            next(iterator)
+
+
+def test_errors_cross_from_workers_with_their_class(root: Path) -> None:
+    iterator = iter(DataLoader(ImageFolder(root, TRAIN), batch_size=3, num_workers=2))
+    next(iterator)
+    with pytest.raises(PIL.UnidentifiedImageError) as caught:
+        next(iterator)
+    assert isinstance(caught.value, errors.BadImageError)
+
+
+@pytest.mark.parametrize("context", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.soak)])
+def test_the_account_has_what_workers_met(root: Path, context: str) -> None:
+    dataset = folder(root, VALID, "replace")
+    loader = DataLoader(dataset, batch_size=4, num_workers=2, multiprocessing_context=context)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a test that ends while a worker says it on stderr
+        for _ in range(3 if context == "fork" else 1):
+            assert len(list(loader)) == 6
+    times = 3 if context == "fork" else 1
+    account = dataset.bad_samples()
+    assert list(account) == [dataset._files.path(i) for i in BAD]
+    assert all(bad.count >= times for bad in account.values())
+    assert "image file is truncated" in account[dataset._files.path(11)].reason
+    assert dataset._fallbacks >= 2 * times
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_too_many_bad_samples_stop_the_run(root: Path, workers: int) -> None:
+    dataset = folder(root, TRAIN, "zero", max_bad=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(errors.LimitError, match="4 bad samples are more than max_bad=3; the last: "):
+            list(DataLoader(dataset, batch_size=4, num_workers=workers))
+        assert len(list(DataLoader(folder(root, TRAIN, "zero", max_bad=4), batch_size=4))) == 6
+
+
+def test_it_is_said_once(root: Path) -> None:
+    dataset = folder(root, TRAIN, "zero")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            list(DataLoader(dataset, batch_size=4))
+    assert len([w for w in said if issubclass(w.category, RuntimeWarning)]) == 1
+    assert {bad.count for bad in dataset.bad_samples().values()} == {2}
+
+
+# ------------------------------------------------------------------ what it costs
+
+
+def test_pillow_is_not_imported_where_nobody_needs_it(root: Path) -> None:
+    files = torchvision.datasets.ImageFolder(root).samples
+    for i in (0, *BAD, 20):
+        Path(files[i][0]).unlink()
+    code = f"""
+        import sys, gofast
+        from gofast.images import ImageFolder
+        dataset = ImageFolder({str(root)!r})
+        batch = dataset._here().filler.fill(__import__("array").array("q", range(len(dataset))))
+        assert dataset.bad_samples() == {{}} and len(dataset) == 18
+        sys.exit("PIL.Image was imported" if "PIL.Image" in sys.modules else 0)
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, env=environment)
+
+
+def _descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _fail(fetch: Callable[[], Any], times: int) -> None:
+    for _ in range(times):
+        with pytest.raises(OSError):
+            fetch()
+
+
+@pytest.mark.parametrize("transform", [VALID, T.RandomRotation(3)], ids=["tensors", "pictures"])
+def test_batches_that_fail_leave_nothing_behind(tmp_path: Path, transform: Any) -> None:
+    """2,000 batches; of the pictures alone each would leave 100 kB."""
+    (tmp_path / "c").mkdir()
+    for i in range(4):
+        (tmp_path / "c" / f"{i}.jpg").write_bytes(saved(photograph(i, 100, 64), "JPEG") or b"")
+    (tmp_path / "c" / "9.jpg").write_bytes(b"\xff\xd8\xff")
+    dataset = ImageFolder(tmp_path, transform)
+    _fail(lambda: dataset.__getitems__([0, 1, 2, 3, 4]), 300)
+    gc.collect()
+    before, descriptors = _resident(), _descriptors()
+    _fail(lambda: dataset.__getitems__([0, 1, 2, 3, 4]), 1700)
+    gc.collect()
+    assert _descriptors() == descriptors
+    assert _resident() - before < 8 << 20
+    assert len(dataset.__getitems__([0, 1, 2, 3])) == 4
+
+
+def test_an_epoch_of_errors_leaves_nothing_behind(root: Path) -> None:
+    shutil.rmtree(root / "class 2")
+    loader = gofast.DataLoader(ImageFolder(root, TRAIN), batch_size=2, num_workers=2)
+
+    def epoch() -> None:
+        iterator: Iterator[Any] = iter(loader)
+        for _ in range(8):
+            try:
+                next(iterator)
+            except OSError:
+                continue
+
+    for _ in range(10):
+        epoch()
+    gc.collect()
+    before, descriptors = _resident(), _descriptors()
+    for _ in range(100):
+        epoch()
+    gc.collect()
+    assert _descriptors() == descriptors
+    assert _resident() - before < 8 << 20
