@@ -174,6 +174,9 @@ var describers = map[string]func(Step, *draw.Step, *C.gf_image_step) error{
 		d.Kind, o.op = draw.ColorJitter, C.GF_OP_COLOR_JITTER
 		for i, factor := range [][]float64{s.Brightness, s.Contrast, s.Saturation, s.Hue} {
 			if len(factor) == 2 {
+				if !(max(-factor[0], factor[1]) <= C.GF_MOST_FACTOR) {
+					return s.bad("factors %v are beyond %d", factor, C.GF_MOST_FACTOR)
+				}
 				d.Jitter |= 1 << i
 				d.Factors[i] = [2]float64(factor)
 			} else if factor != nil {

@@ -10,6 +10,22 @@ static int same(gf_draw_size a, gf_draw_size b) { return a.width == b.width && a
 
 static int known(gf_draw_size size) { return size.width > 0; }
 
+// Sizes are found by several threads and processes at once, each of which finds the same: whole or not at all.
+_Static_assert(sizeof(gf_draw_size) == sizeof(uint64_t), "a size is read and written in one go");
+
+static gf_draw_size remembered(const gf_image_program *p, int64_t sample) {
+    uint64_t bits = __atomic_load_n((uint64_t *)(void *)&p->sizes[sample], __ATOMIC_RELAXED);
+    gf_draw_size size;
+    memcpy(&size, &bits, sizeof size);
+    return size;
+}
+
+static void remember(const gf_image_program *p, int64_t sample, gf_draw_size size) {
+    uint64_t bits;
+    memcpy(&bits, &size, sizeof bits);
+    __atomic_store_n((uint64_t *)(void *)&p->sizes[sample], bits, __ATOMIC_RELAXED);
+}
+
 // Opens a sample's file and makes it. A file that is not the one whose size the draws were made for would give
 // another picture than torchvision's.
 static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sample, const int32_t *record, uint8_t *x, gf_fault *fault) {
@@ -17,8 +33,8 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
     int32_t code = gf_file_read(p, sample, INT64_MAX, &w->file, fault);
     if (!code) code = gf_source_open(&source, &w->decoders, &w->file, p->max_pixels, fault);
     if (code) return code;
-    gf_draw_size size = {source.width, source.height}, before = p->sizes[sample];
-    p->sizes[sample] = size;
+    gf_draw_size size = {source.width, source.height}, before = remembered(p, sample);
+    remember(p, sample, size);
     if (p->record_words && known(before) && !same(size, before))
         return gf_fault_set(fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d and was %dx%d before", size.width, size.height, before.width, before.height);
     return gf_image_run(w, p, &source, record, x, fault);
@@ -57,24 +73,24 @@ static int32_t probe(gf_image_worker *w, const gf_image_program *p, int64_t samp
     }
 }
 
-int64_t gf_image_probe(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
+int32_t gf_image_size(const gf_image_program *p, int64_t sample, gf_draw_size *size, gf_fault *fault) {
+    *size = remembered(p, sample);
+    if (known(*size)) return GF_FAULT_NONE;
     gf_image_worker *worker = gf_image_worker_here();
+    int32_t code = worker ? probe(worker, p, sample, size, fault) : gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
+    if (code) *size = (gf_draw_size){0, 0};
+    else remember(p, sample, *size);
+    return code;
+}
+
+int64_t gf_image_probe(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) {
         int64_t at = gf_view_position(view, batch->indices[i]);
         if (at < 0) return i;
         const gf_part *part = gf_view_part(view, at);
-        const gf_image_program *p = part->program;
-        int64_t sample = at - part->start;
-        gf_draw_size size = p->sizes[sample];
+        gf_draw_size size;
         gf_fault fault;
-        if (!known(size)) {
-            int32_t code = worker ? probe(worker, p, sample, &size, &fault) : gf_fault_set(&fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
-            if (code) {
-                gf_fault_add(batch->faults, i, &fault);
-                size = (gf_draw_size){0, 0};
-            }
-            p->sizes[sample] = size;
-        }
+        if (gf_image_size(part->program, at - part->start, &size, &fault)) gf_fault_add(batch->faults, i, &fault);
         memcpy(batch->x + i * view->x_bytes, &size, sizeof size);
     }
     return -1;

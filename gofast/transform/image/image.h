@@ -27,7 +27,8 @@ enum {
     GF_OP_RANDOM_APPLY,
 };
 
-enum { GF_MOST_ERASURES = 8 }; // in a plan
+// In a plan. Colour factors within this keep sums of bytes exact in a float, and in an int.
+enum { GF_MOST_ERASURES = 8, GF_MOST_FACTOR = 1000000 };
 
 // One step; draws[i] of the plan says what is drawn for it.
 typedef struct {
@@ -72,7 +73,7 @@ struct gf_image_program {
     const char *paths;       // NUL-terminated, relative to root
     const uint64_t *offsets; // of each path
     const int32_t *targets;  // or NULL
-    gf_draw_size *sizes;     // of each picture; 0 x 0 while unknown. Shared between processes
+    gf_draw_size *sizes;     // of each picture, 8-byte aligned; 0 x 0 while unknown. Shared between processes
 };
 
 // A gf_fill_fn: makes samples.
@@ -81,6 +82,9 @@ int64_t gf_image_fill(const gf_view *, const gf_batch *, int64_t from, int64_t t
 // A gf_fill_fn whose samples are gf_draw_size: reads headers as far as sizes are not known, and hints at the
 // files to come.
 int64_t gf_image_probe(const gf_view *, const gf_batch *, int64_t from, int64_t to);
+
+// The size of a sample's picture, from its header where it is not known yet. Returns GF_FAULT_... .
+int32_t gf_image_size(const gf_image_program *, int64_t sample, gf_draw_size *, gf_fault *);
 
 // Makes a sample of a picture that somebody else has decoded, at x. Returns GF_FAULT_... .
 int32_t gf_image_from_picture(const gf_image_program *, gf_picture, const int32_t *record, uint8_t *x, gf_fault *);

@@ -60,6 +60,8 @@ const (
 	// maxSide bounds every size in a plan, so that products of two fit an int32.
 	// Python's _plan_values has the same number.
 	maxSide = 1 << 15
+	// maxPixels bounds what Options may allow: four bytes each, in C.
+	maxPixels = 1 << 30
 	// maxDepth bounds what lies in one another: plans are read recursively.
 	maxDepth = 100
 )

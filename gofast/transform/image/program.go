@@ -71,6 +71,9 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	if !ok {
 		return Program{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("pass order %q is unknown", options.PassOrder))
 	}
+	if options.MaxPixels > maxPixels {
+		return Program{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("max_pixels %d is more than %d", options.MaxPixels, maxPixels))
+	}
 	p := Program{(*C.gf_image_program)(C.calloc(1, C.sizeof_gf_image_program))}
 	if err := p.setOutput(plan.Output, &l); err != nil {
 		p.Free()

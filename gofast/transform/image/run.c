@@ -130,6 +130,15 @@ static int32_t center_crop(walk *w, const gf_image_step *step, int32_t width, in
     return GF_FAULT_NONE;
 }
 
+// Draws were made for a picture of another size; or the record is not one.
+static int32_t other_size(const walk *w) {
+    return gf_fault_set(w->fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d: not the size for which was drawn", width_of(w), height_of(w));
+}
+
+static int inside(const walk *w, gf_box b) {
+    return b.x >= 0 && b.y >= 0 && b.width >= 0 && b.height >= 0 && b.width <= width_of(w) - b.x && b.height <= height_of(w) - b.y;
+}
+
 static int32_t random_crop(walk *w, const gf_draw_step *draw, const gf_image_step *step, const int32_t *record) {
     int32_t width = draw->size[1], height = draw->size[0];
     int64_t more_x = 0, more_y = 0; // on either side, what is padded already counted
@@ -141,8 +150,7 @@ static int32_t random_crop(walk *w, const gf_draw_step *draw, const gf_image_ste
     // At once, as v2 does: mirrors of mirrors differ. v1 pads up to three times; the plan has none where that differs.
     int32_t code = pad(w, step, (int32_t[4]){draw->padding[0] + dx, draw->padding[1] + dy, draw->padding[2] + dx, draw->padding[3] + dy});
     if (code) return code;
-    if (record[0] < 0 || record[1] < 0 || record[0] + height > height_of(w) || record[1] + width > width_of(w))
-        return gf_fault_set(w->fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d: not the size for which a crop was drawn", width_of(w), height_of(w));
+    if (!inside(w, (gf_box){record[1], record[0], width, height})) return other_size(w);
     crop(w, (gf_box){record[1], record[0], width, height});
     return GF_FAULT_NONE;
 }
@@ -159,8 +167,7 @@ static int32_t black(walk *w, int32_t width, int32_t height) {
 static int32_t random_resized_crop(walk *w, gf_source *again, const gf_draw_step *draw, const gf_image_step *step, const int32_t *record) {
     gf_box box = {record[1], record[0], record[3], record[2]};
     if (box.width == 0 || box.height == 0) return black(w, draw->size[1], draw->size[0]);
-    if (box.x < 0 || box.y < 0 || box.width < 1 || box.height < 1 || box.width > width_of(w) - box.x || box.height > height_of(w) - box.y)
-        return gf_fault_set(w->fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d: not the size for which a crop was drawn", width_of(w), height_of(w));
+    if (!inside(w, box)) return other_size(w);
     // Pillow's resize must not see beyond the crop.
     if (!w->resting && w->geometry.resized) {
         int32_t code = rest(w);
@@ -218,6 +225,7 @@ static int32_t jitter(walk *w, const int32_t *record) {
         float factor;
         if (record[i] < 0 || record[i] > 3) continue;
         memcpy(&factor, record + 4 + record[i], sizeof factor);
+        if (!(fabsf(factor) <= GF_MOST_FACTOR)) return gf_fault_set(w->fault, GF_FAULT_CHANGED, -1, "a colour factor of %g", (double)factor);
         adjust(w->program->pixels, &w->planes, record[i], factor);
     }
     return code;
@@ -226,6 +234,7 @@ static int32_t jitter(walk *w, const int32_t *record) {
 static int32_t erase(walk *w, const gf_image_step *step, const int32_t *record) {
     if (!record[0]) return GF_FAULT_NONE;
     gf_box box = {record[2], record[1], record[4], record[3]};
+    if (!inside(w, box)) return other_size(w);
     if (w->n_erasures == GF_MOST_ERASURES) return gf_fault_set(w->fault, GF_FAULT_UNSUPPORTED, -1, "more than %d erasures", GF_MOST_ERASURES);
     w->erasures[w->n_erasures++] = (erasure){box, step->value};
     return GF_FAULT_NONE;
@@ -304,6 +313,7 @@ static int32_t finish_picture(walk *w, uint8_t *x) {
 int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_source *source, const int32_t *record, uint8_t *x, gf_fault *fault) {
     walk w = {.worker = worker, .program = p, .source = source, .geometry = gf_geometry_of(source->width, source->height), .fault = fault};
     gf_source again;
+    if (p->record_words && !record) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "nothing was drawn for the sample");
     for (int32_t i = 0; i < p->n_steps; i++) {
         if (p->steps[i].op == GF_OP_RANDOM_APPLY) {
             if (!record[p->draws[i].record]) i += p->draws[i].inner;
