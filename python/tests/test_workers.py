@@ -15,6 +15,7 @@ import worker_cases
 
 SCRIPT = Path(worker_cases.__file__)
 ALL = [case.__name__ for case in worker_cases.CASES]
+TABLES = [name for name in ALL if "pictures" not in name]
 
 
 def run(tmp_path: Path, method: str, engine: str, names: list[str], preload: str = "") -> None:
@@ -60,11 +61,15 @@ def test_fork(tmp_path: Path, engine: str) -> None:
 @pytest.mark.parametrize("engine", ["unused", "busy"])
 def test_forkserver(tmp_path: Path, engine: str) -> None:
     """With torch in the fork server, which changes nothing but the time that a worker takes to start."""
-    run(tmp_path, "forkserver", engine, ALL, preload="torch")
+    run(tmp_path, "forkserver", engine, TABLES, preload="torch")
+
+
+def test_forkserver_pictures(tmp_path: Path) -> None:
+    run(tmp_path, "forkserver", "loaded", ["pictures"], preload="torch torchvision")
 
 
 def test_forkserver_with_us_in_it(tmp_path: Path) -> None:
-    names = ["epochs", "own_collate", "opened_in_worker", "forked_in_worker"]
+    names = ["epochs", "own_collate", "opened_in_worker", "forked_in_worker", "pictures"]
     run(tmp_path, "forkserver", "loaded", names, preload="gofast worker_cases_preload")
 
 
@@ -74,6 +79,7 @@ def test_forkserver_with_us_in_it(tmp_path: Path) -> None:
         ("unused", ["break_and_again"]),
         ("loaded", ["opened_in_worker"]),
         ("busy", ["table_is_handed_over"]),
+        ("loaded", ["pictures"]),
     ],
 )
 def test_spawn(tmp_path: Path, engine: str, names: list[str]) -> None:
@@ -81,7 +87,7 @@ def test_spawn(tmp_path: Path, engine: str, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", ["from_a_thread", "opened_in_worker", "forked_in_worker", "table_is_handed_over"]
+    "case", ["from_a_thread", "opened_in_worker", "forked_in_worker", "table_is_handed_over", "pictures"]
 )
 def test_first_thing_that_a_process_does(tmp_path: Path, case: str) -> None:
     """Later cases find the engine loaded: tickets of workers are received with its help."""

@@ -21,9 +21,11 @@ from typing import Any
 
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, default_collate, get_worker_info
+from torchvision import datasets, transforms
 
 import gofast
 from gofast import _engine
+from image_data import make_folder
 
 ROWS, WIDTH, BATCH = 203, 12, 16
 X = torch.arange(ROWS * WIDTH, dtype=torch.float32).reshape(ROWS, 3, 4) / 7
@@ -140,7 +142,7 @@ def less_one(y: torch.Tensor) -> torch.Tensor:
     return y - 1
 
 
-def transforms(s: Setting) -> None:
+def own_transforms(s: Setting) -> None:
     check(list(s.loader(table(transform=doubled, target_transform=less_one))), X * 2, Y - 1)
     check(list(s.loader(table(batch_transform=doubled))), X * 2, Y)
 
@@ -390,6 +392,57 @@ def bad_index(s: Setting) -> None:
     gc.collect()
 
 
+# ---------------------------------------------------------------- pictures
+
+PICTURES = 21
+CROPS = transforms.Compose(
+    [
+        transforms.RandomResizedCrop(24),
+        transforms.RandomHorizontalFlip(),
+        transforms.ToTensor(),
+        transforms.Normalize((0.5, 0.4, 0.3), (0.2, 0.3, 0.4)),
+    ]
+)
+
+
+def pictures(s: Setting) -> None:
+    """Samples that draw: in each worker what torchvision draws there."""
+    folder = make_folder(Path(os.environ["WORKER_CASES_FOLDER"], "pictures"), PICTURES)
+    lists = [list(range(start, min(start + 4, PICTURES))) for start in range(0, PICTURES, 4)]
+
+    def seen(dataset: Dataset[Any]) -> list[Any]:
+        torch.manual_seed(3)
+        loader = s.loader(dataset, lists=lists)
+        return [batch for _ in range(2) for batch in loader]
+
+    theirs, ours = seen(datasets.ImageFolder(str(folder), CROPS)), seen(gofast.ImageFolder(folder, CROPS))
+    assert len(ours) == len(theirs) == 2 * len(lists)
+    for got, wanted in zip(ours, theirs, strict=True):
+        assert torch.equal(got[0], wanted[0]) and torch.equal(got[1], wanted[1])
+
+
+class OpensFolder(Dataset[Any]):
+    """Opens its pictures in the worker."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.inner: gofast.ImageFolder | None = None
+
+    def __len__(self) -> int:
+        return PICTURES
+
+    def __getitem__(self, index: int) -> Any:
+        self.inner = self.inner or gofast.ImageFolder(self.folder, transforms.ToTensor())
+        return self.inner[index][0].double().sum()
+
+
+def pictures_opened_in_worker(s: Setting) -> None:
+    folder = make_folder(Path(os.environ["WORKER_CASES_FOLDER"], "pictures"), PICTURES)
+    expected = [image.double().sum() for image, _ in datasets.ImageFolder(str(folder), transforms.ToTensor())]
+    sums = torch.cat(list(s.loader(OpensFolder(str(folder)), lists=[[i] for i in range(PICTURES)])))
+    assert torch.equal(sums, torch.stack(expected))
+
+
 CASES: tuple[Callable[[Setting], None], ...] = (
     epochs,
     views_outlive_batches,
@@ -397,13 +450,15 @@ CASES: tuple[Callable[[Setting], None], ...] = (
     break_and_again,
     two_at_once,
     subset_and_concat,
-    transforms,
+    own_transforms,
     own_collate,
     opened_in_worker,
     forked_in_worker,
     table_is_handed_over,
     from_a_thread,
     bad_index,
+    pictures,
+    pictures_opened_in_worker,
 )
 
 SETTINGS = [(2, True), (1, False), (0, False)]  # workers, persistent
