@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.utils.data import Dataset
 
-from . import _codecs, _engine
+from . import _codecs, _engine, _pillow
 from ._image_rows import ImageDataset
 from ._image_view import ImageView
 from ._rows import RowDataset
@@ -40,11 +40,13 @@ def engine_stats() -> dict[str, Any]:
     """Counters of this process's engine; empty while it is not loaded.
 
     Returns:
-        ``threads``, ``tickets`` submitted, ``rows`` filled, jobs ``queued``.
+        ``threads``, ``tickets`` submitted, ``rows`` filled, jobs ``queued``, ``pillow``: pictures that were
+        left to Pillow.
     """
     if not _engine.loaded():
         return {}
     stats: dict[str, Any] = json.loads(_engine.call("Stats"))
+    stats["pillow"] = _pillow.opened
     return stats
 
 
@@ -118,6 +120,9 @@ def _images(dataset: ImageDataset) -> list[_Line]:
         lines.append((line.name, where, f"{line.what} ({line.cost})" if line.cost else line.what))
     if dataset.target_transform is not None:
         lines.append(("target_transform", "Python", "your callable: one call a sample"))
+    bad, policy = int((dataset._files.bad > 0).sum()), dataset._bad.on_error
+    what = policy if isinstance(policy, str) else "your callable"
+    lines.append(("on_error", "Python", f"{what}: {bad} bad sample{'s' * (bad != 1)} so far"))
     if type(dataset).__getitem__ is not ImageDataset.__getitem__:
         lines.append(("samples", "Python", f"{type(dataset).__name__} overrides __getitem__: one call each"))
     return lines

@@ -37,6 +37,15 @@ class BadSample:
 class BadSamples:
     """A policy for bad samples, and those that fell under it.
 
+    A sample is bad where Pillow or the user's loader cannot read it, where it is too small for a step, or
+    where its file is no longer of the size for which was drawn. What the user's own transforms raise is
+    raised.
+
+    "replace" takes another sample of the whole dataset, with its label: see `stand_ins`. A Subset's bad
+    samples may be replaced by samples outside it; a callable can choose. Where sizes matter to what is drawn,
+    it is drawn for the picture that stands in, without torch's generator. "zero" is a tensor of zeros, or,
+    where Python code makes the samples, a black picture on which that code runs; the label stays.
+
     Args:
         on_error: "raise", "replace" by another sample, "zero", or a callable of (index, error) that returns
             another index or a PIL image, or raises.

@@ -22,6 +22,8 @@ _NO_LIMIT = 1 << 30
 MEMORY, CHANGED, CROP = 6, 7, 8
 _KINDS: dict[int, type[Exception]] = {MEMORY: MemoryError, CHANGED: errors.ChangedError, CROP: ValueError}
 
+opened = 0  # pictures that this process has left to Pillow, for engine_stats
+
 
 def _descriptor(path: str, flags: int) -> int:
     fd = os.open(path, flags | os.O_NONBLOCK)  # who opens a FIFO would wait for a writer

@@ -107,6 +107,7 @@ def rescue(place: Place, sample: int, fault: Fault) -> int:
     dataset = place.dataset
     try:
         image = _open_sample(dataset, sample, fault)
+        _check_size(dataset, sample, image.size)
         _make(place, image, sample)
         return sample
     except Exception as error:
@@ -159,6 +160,7 @@ def _open_sample(dataset: ImageDataset, sample: int, fault: Fault) -> Image.Imag
         )
     image = open_picture(dataset, sample, fault)
     dataset._files.count_fallback()
+    _pillow.opened += 1
     return image
 
 
@@ -179,6 +181,15 @@ def open_picture(dataset: ImageDataset, sample: int, fault: Fault | None = None)
         raise
 
 
+def _check_size(dataset: ImageDataset, sample: int, size: tuple[int, int]) -> None:
+    """Refuses a picture that is not of the size for which was drawn."""
+    known = dataset._files.sizes[sample]
+    if dataset._plan.draws and dataset._plan.needs_size and 0 not in size and tuple(known.tolist()) != size:
+        text = f"the picture is {size[0]}x{size[1]} and was {known[0]}x{known[1]} before"
+        known[:] = size
+        raise _changed(sample, dataset._files.path(sample), text)
+
+
 def _make(place: Place, image: Image.Image, sample: int) -> None:
     path = place.dataset._files.path(sample)
     try:
@@ -190,7 +201,9 @@ def _make(place: Place, image: Image.Image, sample: int) -> None:
 
 
 def _changed(sample: int, path: str, text: str) -> errors.ChangedError:
-    error = errors.ChangedError(f"sample {sample}: {path}: {text}")
+    error = errors.ChangedError(
+        f"sample {sample}: {path}: {text}; asked for again, it is drawn for as it is now"
+    )
     error.path, error.index = path, sample
     return error
 

@@ -11,6 +11,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
@@ -96,6 +97,8 @@ def test_every_kind_that_pillow_writes(
     assert len(ours) > 500 and raised < 60
     assert 300 < ours._fallbacks < 480
     assert f"by Pillow: {ours._fallbacks} pictures so far" in gofast.explain(ours)
+    assert f"raise: {raised} bad samples so far" in gofast.explain(ours)
+    assert gofast.engine_stats()["pillow"] >= ours._fallbacks
 
 
 def _damage(root: Path, files: list[tuple[str, bytes]], seed: int, each: int) -> None:
@@ -186,14 +189,54 @@ def test_files_that_vanish_or_become_something_else(tmp_path: Path) -> None:
     assert isinstance(error, OSError) and "not a regular file" in str(error)
 
 
-def test_a_file_that_nobody_may_read(tmp_path: Path) -> None:
-    make_folder(tmp_path, 2, 1)
-    ours, theirs = ImageFolder(tmp_path, TRAIN), torchvision.datasets.ImageFolder(tmp_path, TRAIN)
-    os.chmod(theirs.samples[0][0], 0)
-    if os.access(theirs.samples[0][0], os.R_OK):
-        pytest.skip("this user may read everything")
-    said = verdict(ours, 0)
-    assert disagreement(said, verdict(theirs, 0)) == "" and isinstance(said[1], PermissionError)
+def test_a_file_that_nobody_may_read() -> None:
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)
+        make_folder(Path(root), 2, 1)
+        ours, theirs = ImageFolder(root, TRAIN), torchvision.datasets.ImageFolder(root, TRAIN)
+        os.chmod(theirs.samples[0][0], 0)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65534)  # root may read everything
+        try:
+            said, expected = verdict(ours, 0), verdict(theirs, 0)
+        finally:
+            os.seteuid(user)
+    assert disagreement(said, expected) == "" and isinstance(said[1], PermissionError)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "GIF"])
+def test_a_picture_that_gets_another_size(tmp_path: Path, kind: str) -> None:
+    """What was drawn for the old one does not hold; what draws nothing does not care."""
+    (tmp_path / "c").mkdir()
+    file = tmp_path / "c" / "0.jpg"
+    file.write_bytes(saved(photograph(1, 100, 80), kind) or b"")
+    train, valid = ImageFolder(tmp_path, TRAIN), ImageFolder(tmp_path, VALID)
+    assert verdict(train, 0)[1] is verdict(valid, 0)[1] is None
+    file.write_bytes(saved(photograph(1, 90, 85), kind) or b"")
+    with pytest.raises(
+        errors.ChangedError, match="the picture is 90x85 and was 100x80 before; asked for again"
+    ):
+        train[0]
+    for ours, transform in ((train, TRAIN), (valid, VALID)):
+        theirs = torchvision.datasets.ImageFolder(tmp_path, transform)
+        assert disagreement(verdict(ours, 0), verdict(theirs, 0)) == ""
+
+
+def test_what_is_too_large_for_the_core_is_the_transforms_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise errors.UnsupportedError("resized to 20000x20000 pixels")
+
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "0.jpg").write_bytes(saved(photograph(1, 100, 80), "GIF") or b"")
+    monkeypatch.setattr("gofast._pillow.make_sample", refuse)
+    compare(tmp_path, VALID)
+    last = ImageFolder(tmp_path, VALID, channels_last=True)[0][0]
+    assert torch.equal(last, ImageFolder(tmp_path, VALID)[0][0])
+    with pytest.raises(errors.UnsupportedError, match=r"sample 0: .*0\.jpg: resized to 20000x20000"):
+        ImageFolder(tmp_path, TRAIN)[0]  # what was drawn cannot be handed over
 
 
 # ------------------------------------------------------------------ Pillow's settings
