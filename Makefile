@@ -16,7 +16,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test test-go test-race test-pure test-asan test-python test-wheel \
-	fuzz soak bench bench-tables lint format stub wheel demo clean
+	fuzz soak bench bench-tables bench-images lint format stub wheel demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,18 @@ bench: ## Go benchmarks, ten runs each, for benchstat
 
 bench-tables: build ## tables against pandas, pyarrow, polars, numpy and TensorDataset (ARGS="--quick")
 	$(BIN)/python -m benchmarks.tables $(ARGS)
+
+# The peers stand beside the development environment, not in it: they are large, and none is needed to work on gofast.
+.venv-bench/.stamp: benchmarks/requirements-peers.txt $(VENV)/.stamp
+	$(BIN)/python -m venv .venv-bench
+	.venv-bench/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "gofast-development.pth").write_text( \
+		"$(CURDIR)/python\n" + pathlib.Path("$(CURDIR)/$(VENV)", *pathlib.Path(sysconfig.get_path("purelib")).parts[-3:]).as_posix() + "\n")'
+	grep -v '^#' $< | while read -r peer; do \
+		.venv-bench/bin/python -m pip install --quiet "$$peer" || echo "$$peer cannot be installed: it will be reported as not measured"; done
+	touch $@
+
+bench-images: build .venv-bench/.stamp ## pictures against torchvision, DALI, OpenCV, SPDL and datago, 10 minutes on two cores (ARGS="--quick")
+	.venv-bench/bin/python -m benchmarks.images $(ARGS)
 
 # ------------------------------------------------------------------ one definition of clean
 

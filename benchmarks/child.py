@@ -1,4 +1,4 @@
-"""The measuring process: a JSON command a line on standard input, a JSON answer a line on standard output.
+"""The measuring process of the table benchmark; serve.py has its line to the parent.
 
 Every peer has a process of its own, so that none pays for another's memory, threads or imports.
 `import torch` comes before every clock and every memory reading, a peer's own module before the clock too.
@@ -7,11 +7,8 @@ Every peer has a process of its own, so that none pays for another's memory, thr
 from __future__ import annotations
 
 import gc
-import json
-import os
-import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,6 +17,7 @@ from torch.utils.data import DataLoader, Subset
 
 from benchmarks import peers, process
 from benchmarks.peers.contract import PERSISTENT, PLAIN, Epochs, Tensors, normalised, pair
+from benchmarks.serve import serve
 
 CHECKED_BATCHES = 20  # of a peer whose rows are slow to make; all batches of the others
 TURN = 0.1  # seconds: how long a peer runs epochs before it is another's turn
@@ -182,23 +180,8 @@ def from_csv(peer: str, path: str) -> tuple[Any, Iterable[Any]]:
     return dataset, vectorised.EPOCHS.modes[PLAIN](dataset, 512)
 
 
-def main() -> None:
-    """Serves commands until standard input ends."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints must not be taken for an answer
-    child = Child()
-    commands: dict[str, Callable[..., dict[str, Any]]] = {
-        name: getattr(child, name)
-        for name in ("open", "reopen", "prepare", "check", "epoch", "imports", "memory", "growth")
-    }
-    print(
-        json.dumps({"torch": torch.__version__, "threads": torch.get_num_threads()}), file=answers, flush=True
-    )
-    for line in sys.stdin:
-        command = json.loads(line)
-        answer = commands[command.pop("do")](**command)
-        print(json.dumps(answer), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    child = Child()
+    names = ("open", "reopen", "prepare", "check", "epoch", "imports", "memory", "growth")
+    greeting = {"torch": torch.__version__, "threads": torch.get_num_threads()}
+    serve(greeting, {name: getattr(child, name) for name in names})

@@ -1,15 +1,17 @@
-"""The parent's side of a measuring process (child.py): start, ask, stop."""
+"""The parent's side of a measuring process (child.py, images_child.py): start, ask, stop."""
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+PATIENCE = 300  # seconds; whoever takes longer for an answer hangs
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -20,11 +22,11 @@ class PeerFailed(Exception):
 class Client:
     """One measuring process. It has imported torch when the constructor returns."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "benchmarks.child") -> None:
         # An installed package has its byte code; a checkout gets it at its first import, unless forbidden.
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.child"],
+            [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -42,7 +44,10 @@ class Client:
 
     def _answer(self, what: str) -> dict[str, Any]:
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        if not ready:
+            self.process.kill()
+        line = self.process.stdout.readline()  # one answer a command: nothing waits in the buffer before it
         if not line:
             self.process.wait()
             raise PeerFailed(f"the measuring process failed at {what}")

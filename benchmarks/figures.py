@@ -14,8 +14,8 @@ Measured = dict[str, dict[str, list[float]]]
 
 @dataclass(frozen=True)
 class Ratio:
-    """gofast in a section against the fastest of some peers, there or in another section: how many times
-    faster it has to be."""
+    """A peer of ours in a section against the fastest of some others, there or in another section: how many
+    times faster it has to be."""
 
     what: str
     section: str
@@ -23,6 +23,7 @@ class Ratio:
     least: float
     aim: float
     elsewhere: str | None = None
+    ours: str = "gofast"
 
 
 @dataclass(frozen=True)
@@ -105,16 +106,21 @@ def reached(value: float, least: float, aim: float, more: bool) -> str:
     return "missed"
 
 
-def table(measured: Measured, growths: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every figure whose values were measured."""
+def table(
+    measured: Measured,
+    growths: dict[str, dict[str, Any]],
+    ratios: tuple[Ratio, ...] = RATIOS,
+    limits: tuple[Limit, ...] = LIMITS,
+) -> list[dict[str, Any]]:
+    """Every figure whose values were measured; of the tables, or of what ratios and limits are given."""
     rows: list[dict[str, Any]] = []
-    for ratio in RATIOS:
+    for ratio in ratios:
         theirs = measured.get(ratio.elsewhere or ratio.section, {})
         others = {peer: median(theirs[peer]) for peer in ratio.against if peer in theirs}
-        if "gofast" not in measured.get(ratio.section, {}) or not others:
+        if ratio.ours not in measured.get(ratio.section, {}) or not others:
             continue
         best = min(others, key=lambda peer: others[peer])
-        ours = median(measured[ratio.section]["gofast"])
+        ours = median(measured[ratio.section][ratio.ours])
         value = others[best] / ours
         rows.append(
             {
@@ -130,7 +136,7 @@ def table(measured: Measured, growths: dict[str, dict[str, Any]]) -> list[dict[s
                 "reached": reached(value, ratio.least, ratio.aim, more=True),
             }
         )
-    for limit in LIMITS:
+    for limit in limits:
         if "gofast" not in measured.get(limit.section, {}):
             continue
         value = median(measured[limit.section]["gofast"]) * SCALE[limit.unit]

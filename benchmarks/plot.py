@@ -22,8 +22,15 @@ PANELS = {
 OURS, OTHERS = "#00758f", "#b8b8b8"
 
 
-def write(stored: dict[str, Any], path: Path) -> None:
-    """Draws the panels whose sections were measured; text stays text, which keeps the file small."""
+def write(
+    stored: dict[str, Any],
+    path: Path,
+    titles: dict[str, dict[str, str]] = PANELS,
+    unit: str = "seconds",
+    scale: float | None = None,
+) -> None:
+    """Draws the panels whose sections were measured; text stays text, which keeps the file small. With a
+    scale the axis is linear, and values are multiplied by it."""
     pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "gofast", "font.size": 9})
     panels = {
         title: {
@@ -31,23 +38,27 @@ def write(stored: dict[str, Any], path: Path) -> None:
             for section, addition in sections.items()
             for peer, values in stored["sections"].get(section, {}).items()
         }
-        for title, sections in PANELS.items()
+        for title, sections in titles.items()
     }
     shown = {title: peers for title, peers in panels.items() if peers}
     rows = (len(shown) + 1) // 2
-    figure, axes = pyplot.subplots(rows, 2, figsize=(11, 2.6 * rows), squeeze=False)
+    tallest = max((len(peers) for peers in shown.values()), default=1)
+    height = max(2.6, 0.25 * tallest)
+    figure, axes = pyplot.subplots(rows, 2, figsize=(11, height * rows), squeeze=False)
     for axis in axes.flat[len(shown) :]:
         axis.remove()
     for axis, (title, peers) in zip(axes.flat, shown.items(), strict=False):
         bars = sorted(peers.items(), key=lambda item: -item[1]["median"])
-        medians = [values["median"] for _, values in bars]
-        below = [values["median"] - values["spread"][0] for _, values in bars]
-        above = [values["spread"][1] - values["median"] for _, values in bars]
+        times = scale or 1.0
+        medians = [times * values["median"] for _, values in bars]
+        below = [times * (values["median"] - values["spread"][0]) for _, values in bars]
+        above = [times * (values["spread"][1] - values["median"]) for _, values in bars]
         colours = [OURS if peer.startswith("gofast") else OTHERS for peer, _ in bars]
         axis.barh([peer for peer, _ in bars], medians, xerr=[below, above], color=colours)
-        axis.set_xscale("log")
+        if scale is None:
+            axis.set_xscale("log")
         axis.set_title(title)
-        axis.set_xlabel("seconds")
+        axis.set_xlabel(unit)
         axis.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})

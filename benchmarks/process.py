@@ -40,6 +40,17 @@ def threads() -> int:
     return _status("Threads")
 
 
+def processor_seconds() -> float:
+    """Seconds of processors that this process, its children that ended and those that live have used."""
+    own, ended = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    seconds = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
+    for task in Path("/proc/self/task").iterdir():
+        for child in (task / "children").read_text(encoding="ascii").split():
+            fields = Path(f"/proc/{child}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+            seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
+
+
 class Neighbours:
     """How much of the machine's processors others used since this was made. On a shared machine a time says
     little: torch's threads wait for each other, and slow down far more than the share that is taken."""

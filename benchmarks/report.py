@@ -13,6 +13,7 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
 BUSY = 0.05  # the share of the processors in other hands above which times are not to be trusted
-START, END = "<!-- bench:tables -->", "<!-- /bench:tables -->"
+TABLES = "tables"
 PACKAGES = ("torch", "numpy", "pandas", "pyarrow", "polars")
 
 
@@ -46,7 +47,23 @@ def result(
     rounds: int,
     neighbours: float,
 ) -> dict[str, Any]:
-    """Everything that the JSON holds."""
+    """Everything that the JSON of the tables holds."""
+    about = {
+        "name": files.name,
+        "rows": files.rows,
+        "csv bytes": files.size("csv"),
+        "parquet bytes": files.size("parquet"),
+    }
+    return {
+        **frame(PACKAGES, about, rounds, neighbours),
+        "sections": sections(measured),
+        "growth": growths,
+        "figures": figures.table(measured, growths),
+    }
+
+
+def frame(packages: tuple[str, ...], about: dict[str, Any], rounds: int, neighbours: float) -> dict[str, Any]:
+    """What every JSON begins with: where, when and with what versions it was measured, on what data."""
     changed = _git(
         "status", "--porcelain", "--untracked-files=no", "--", ".", ":!README.md", ":!benchmarks/results"
     )
@@ -58,36 +75,42 @@ def result(
         },
         "commit": _git("rev-parse", "--short", "HEAD") + ("-changed" if changed else ""),
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-        "versions": {
-            "python": platform.python_version(),
-            **{p: importlib.metadata.version(p) for p in PACKAGES},
-        },
-        "data": {
-            "name": files.name,
-            "rows": files.rows,
-            "csv bytes": files.size("csv"),
-            "parquet bytes": files.size("parquet"),
-        },
+        "versions": {"python": platform.python_version(), **installed(packages)},
+        "data": about,
         "rounds": rounds,
         "processors used by others": round(neighbours, 3),
-        "sections": {
-            section: {
-                peer: {"median": figures.median(values), "spread": figures.spread(values), "values": values}
-                for peer, values in by_peer.items()
-            }
-            for section, by_peer in measured.items()
-        },
-        "growth": growths,
-        "figures": figures.table(measured, growths),
     }
 
 
-def standard_path(stored: dict[str, Any]) -> Path:
-    """results/<machine>-<commit>.json"""
+def installed(packages: tuple[str, ...]) -> dict[str, str]:
+    """The versions of those packages that are there."""
+    found = {}
+    for package in packages:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def sections(measured: figures.Measured) -> dict[str, dict[str, Any]]:
+    """Every section's medians, spreads and values."""
+    return {
+        section: {
+            peer: {"median": figures.median(values), "spread": figures.spread(values), "values": values}
+            for peer, values in by_peer.items()
+        }
+        for section, by_peer in measured.items()
+    }
+
+
+def standard_path(stored: dict[str, Any], prefix: str = "") -> Path:
+    """results/<prefix><machine>-<commit>.json"""
     processor = re.sub(
         r"[^a-z0-9]+", "-", re.sub(r"\((?:r|tm)\)|@.*", "", stored["machine"]["processor"].lower())
     )
-    return RESULTS / f"{processor.strip('-')}-{stored['machine']['cores']}-cores-{stored['commit']}.json"
+    name = f"{processor.strip('-')}-{stored['machine']['cores']}-cores-{stored['commit']}.json"
+    return RESULTS / (prefix + name)
 
 
 def save(stored: dict[str, Any], path: Path) -> None:
@@ -108,15 +131,15 @@ def amount(section: str, value: float) -> str:
     return f"{value / 1e6:.0f} MB" if section == "memory" else duration(value)
 
 
-def text(stored: dict[str, Any]) -> str:
-    """Every median and spread, then the figures."""
+def text(stored: dict[str, Any], show: Callable[[str, float], str] = amount) -> str:
+    """Every median and spread, then the figures; show writes a value of a section."""
     lines = []
     for section, by_peer in stored["sections"].items():
         lines.append(f"\n{section}")
         for peer, values in sorted(by_peer.items(), key=lambda item: -item[1]["median"]):
-            low, high = (amount(section, value) for value in values["spread"])
-            middle = amount(section, values["median"])
-            lines.append(f"  {peer:<28} {middle:>10}   {low} .. {high}, n={len(values['values'])}")
+            low, high = (show(section, value) for value in values["spread"])
+            middle = show(section, values["median"])
+            lines.append(f"  {peer:<38} {middle:>12}   {low} .. {high}, n={len(values['values'])}")
     lines.append("\nfigures")
     for row in stored["figures"]:
         if row["section"] == "growth":
@@ -174,19 +197,26 @@ def readme_table(stored: dict[str, Any], source: str) -> str:
     return "\n".join(lines)
 
 
-def around_table(readme: Path) -> tuple[str, str]:
+def markers(benchmark: str) -> tuple[str, str]:
+    """The lines of README between which a benchmark's table stands."""
+    return f"<!-- bench:{benchmark} -->", f"<!-- /bench:{benchmark} -->"
+
+
+def around_table(readme: Path, benchmark: str = TABLES) -> tuple[str, str]:
     """README's text before and after the table; both markers have to be there."""
+    start, end = markers(benchmark)
     old = readme.read_text(encoding="utf-8")
-    if old.count(START) != 1 or old.count(END) != 1 or old.index(START) > old.index(END):
-        raise SystemExit(f"{readme.name} needs one {START} and after it one {END}")
-    head, rest = old.split(START)
-    return head, rest.split(END)[1]
+    if old.count(start) != 1 or old.count(end) != 1 or old.index(start) > old.index(end):
+        raise SystemExit(f"{readme.name} needs one {start} and after it one {end}")
+    head, rest = old.split(start)
+    return head, rest.split(end)[1]
 
 
-def write_readme(stored: dict[str, Any], source: str, readme: Path) -> None:
+def write_readme(table: str, readme: Path, benchmark: str = TABLES) -> None:
     """Puts the table between README's markers."""
-    head, tail = around_table(readme)
-    readme.write_text(f"{head}{START}\n{readme_table(stored, source)}\n{END}{tail}", encoding="utf-8")
+    start, end = markers(benchmark)
+    head, tail = around_table(readme, benchmark)
+    readme.write_text(f"{head}{start}\n{table}\n{end}{tail}", encoding="utf-8")
 
 
 def publish(path: Path) -> None:
@@ -194,8 +224,13 @@ def publish(path: Path) -> None:
     from benchmarks import plot
 
     stored = json.loads(path.read_text(encoding="utf-8"))
+    if "not measured" in stored:  # only the images' JSON says that of peers
+        from benchmarks import images_report
+
+        images_report.publish(stored, path)
+        return
     plot.write(stored, path.with_suffix(".svg"))
-    write_readme(stored, path.name, README)
+    write_readme(readme_table(stored, path.name), README)
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ def test_ratios_and_limits() -> None:
 
 def test_readme_without_markers(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
-    readme.write_text(f"a {report.END} b {report.START} c")
+    start, end = report.markers(report.TABLES)
+    readme.write_text(f"a {end} b {start} c")
     with pytest.raises(SystemExit, match="needs one"):
         report.around_table(readme)

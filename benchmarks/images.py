@@ -1,0 +1,184 @@
+"""Measures pictures through gofast and its peers: `python -m benchmarks.images`, or `make bench-images`.
+
+One process a peer; rounds are interleaved (A B C, A B C, ...), so that a machine that slows down slows
+everybody down. What a peer gives is compared with torchvision's before it is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks import data, figures, images_data, images_report, process, report
+from benchmarks.client import Client
+from benchmarks.images_figures import FIRST, TWO, cpu
+from benchmarks.peers.images import FRESH, OWN, PEERS, PIL, PLAIN, TENSORS, WORKERS
+from benchmarks.peers.images.contract import KINDS
+
+MODULE = "benchmarks.images_child"
+SECTIONS = (*KINDS, FIRST, "growth")
+TURN, QUICK_TURN = 2.0, 0.2  # seconds at least
+GROWTH_EPOCHS = 50
+FIRST_BATCHES = 5  # a round: one takes no longer than a blink
+
+
+class Run:
+    """One run of the benchmark: what was asked for and what was measured so far."""
+
+    def __init__(self, folder: images_data.Folder, rounds: int, turn: float, wanted: set[str] | None) -> None:
+        self.folder, self.rounds, self.turn, self.wanted = folder, rounds, turn, wanted
+        self.measured: figures.Measured = {}
+        self.growths: dict[str, dict[str, Any]] = {}
+        self.differences: dict[str, float] = {}
+        self.missing: dict[str, str] = {}
+        self.started = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Progress on standard error, with the time since the start."""
+        print(f"[{time.monotonic() - self.started:6.1f} s] {text}", file=sys.stderr, flush=True)
+
+    def asked(self, names: list[str]) -> list[str]:
+        """The peers of names that this run is to measure."""
+        return [name for name in names if self.wanted is None or name in self.wanted]
+
+    def add(self, section: str, peer: str, value: float) -> None:
+        """Keeps one value."""
+        self.measured.setdefault(section, {}).setdefault(peer, []).append(value)
+
+    def best_workers(self, kinds: list[str], search: bool) -> dict[str, set[str]]:
+        """The kinds that each peer with workers is measured in: the worker count that is best in one turn;
+        for PIL also 2, which gofast's 2 are compared with, and 0, whose processor time is one thread's."""
+        chosen: dict[str, set[str]] = {f"{PIL}, {n} workers": set(kinds) for n in (0, 2)}
+        for peer in (PIL, TENSORS):
+            names = self.asked([f"{peer}, {n} workers" for n in WORKERS])
+            if not search or self.wanted is not None:  # those that are named are measured
+                for name in names if self.wanted is not None else [f"{peer}, 2 workers"]:
+                    chosen.setdefault(name, set(kinds))
+                continue
+            times: dict[str, dict[str, float]] = {kind: {} for kind in kinds}
+            for name in names:
+                with Client(MODULE) as client:
+                    client.ask("open", peer=name, folder=self.folder.once)
+                    for kind in kinds:
+                        client.ask("check", kind=kind, compared=False)
+                        times[kind][name] = client.ask("turn", kind=kind, seconds=self.turn)["seconds"]
+            for kind in kinds:
+                best = min(times[kind], key=lambda name: times[kind][name])
+                chosen.setdefault(best, set()).add(kind)
+                shown = ", ".join(f"{1 / t:.0f} img/s with {name}" for name, t in times[kind].items())
+                self.say(f"{kind}: {shown}")
+        return chosen
+
+    def epochs(self, kinds: list[str], search: bool) -> None:
+        """All peers, one process each, in turn."""
+        workers = self.best_workers(kinds, search)
+        candidates = {f"{peer}, {n} workers" for peer in (PIL, TENSORS) for n in WORKERS} | {FRESH}
+        with contextlib.ExitStack() as stack:
+            clients: dict[str, Client] = {}
+            plan: list[tuple[str, str]] = []
+            for name in self.asked([name for name in PEERS if name not in candidates or name in workers]):
+                client = stack.enter_context(Client(MODULE))
+                answer = client.ask("open", peer=name, folder=self.folder.path)
+                for kind in sorted(workers.get(name, set(kinds)), key=kinds.index):
+                    if "missing" not in answer:
+                        answer = client.ask("check", kind=kind)
+                    if "missing" in answer:
+                        self.missing[name] = answer["missing"]
+                        self.say(f"{name} is not measured: {answer['missing']}")
+                        plan = [step for step in plan if step[1] != name]
+                        break
+                    if answer["difference"] is not None:
+                        self.differences[f"{name}, {kind}"] = answer["difference"]
+                    plan.append((kind, name))
+                    clients[name] = client
+                    self.say(f"{name}, {kind}: checked, difference {answer['difference']}")
+            plan.sort(key=lambda step: kinds.index(step[0]))
+            for number in range(self.rounds):
+                for kind, name in plan:
+                    answer = clients[name].ask("turn", kind=kind, seconds=self.turn)
+                    self.add(kind, name, answer["seconds"])
+                    self.add(cpu(kind), name, answer["cpu"])
+                self.say(f"round {number + 1}/{self.rounds}")
+
+    def first_batch(self) -> None:
+        """From iter() to the first batch, in turn."""
+        with contextlib.ExitStack() as stack:
+            clients = {name: stack.enter_context(Client(MODULE)) for name in self.asked([FRESH, TWO])}
+            for name, client in clients.items():
+                client.ask("open", peer=name, folder=self.folder.once)
+                client.ask("first_batch")  # what is loaded once a process
+            for _ in range(self.rounds * FIRST_BATCHES):
+                for name, client in clients.items():
+                    self.add(FIRST, name, client.ask("first_batch")["seconds"])
+        self.say("first batch: done")
+
+    def growth(self) -> None:
+        """Many epochs: memory, descriptors and threads must stay where they are."""
+        for name in self.asked([f"{OWN}, 2 threads", PLAIN]):
+            with Client(MODULE) as client:
+                client.ask("open", peer=name, folder=self.folder.once)
+                self.growths[name] = figures.growth(client.ask("growth", epochs=GROWTH_EPOCHS)["readings"])
+            self.say(f"growth, {name}: {self.growths[name]}")
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.images", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default 5)")
+    parser.add_argument(
+        "--quick", action="store_true", help="1 round of short turns, 2 workers: a check, not a measurement"
+    )
+    parser.add_argument("--only", type=lambda text: text.split(","), help=f"sections of {','.join(SECTIONS)}")
+    parser.add_argument(
+        "--peers",
+        type=lambda text: set(text.split(";")),
+        help="only these peers, by their names, with ';' between",
+    )
+    parser.add_argument("--list", action="store_true", help="say the peers' names")
+    parser.add_argument("--folder", help="<class>/<picture> (default: imagenet-500 under GOFAST_TEST_DATA)")
+    parser.add_argument("--output", type=Path, help="where the JSON goes; no plot and no README table then")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measures, then writes the JSON, the plot and README's table."""
+    options = arguments()
+    if options.list:
+        print("\n".join(PEERS))
+        return
+    wrong = [*(set(options.only or ()) - set(SECTIONS)), *((options.peers or set()) - set(PEERS))]
+    if wrong:
+        raise SystemExit(f"unknown: {', '.join(wrong)}; see --list and --help")
+    partial = options.quick or options.only or options.peers
+    if options.output is None and not partial:
+        report.around_table(report.README, images_report.IMAGES)  # before minutes of measuring
+    folder = images_data.prepare(options.folder, 1 if options.quick else images_data.LINKS)
+    rounds, turn = (1, QUICK_TURN) if options.quick else (options.rounds, TURN)
+    run = Run(folder, rounds, turn, options.peers)
+    neighbours = process.Neighbours()
+    wanted = options.only or (SECTIONS[:-1] if options.quick else SECTIONS)
+    kinds = [kind for kind in KINDS if kind in wanted]
+    if kinds:
+        run.epochs(kinds, search=not options.quick)
+    if FIRST in wanted:
+        run.first_batch()
+    if "growth" in wanted:
+        run.growth()
+    result = images_report.result(
+        run.measured, run.growths, folder, run.differences, run.missing, rounds, neighbours.share()
+    )
+    standard = report.standard_path(result, "images-")
+    target = options.output or (data.CACHE / "images-partial.json" if partial else standard)
+    report.save(result, target)
+    print(images_report.text(result))
+    if options.output is None and not partial:
+        images_report.publish(result, target)
+    print(f"written to {target}")
+
+
+if __name__ == "__main__":
+    main()

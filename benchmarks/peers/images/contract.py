@@ -1,0 +1,42 @@
+"""What a peer of the image benchmark has to offer, so that all are timed and checked by the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+TRAIN, VAL = "train", "val"
+KINDS = (TRAIN, VAL)  # RandomResizedCrop and flip, shuffled; Resize and CenterCrop, in the files' order
+SIZE, SHORT_SIDE, BATCH = 224, 256, 64
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+class Epochs(Protocol):
+    """A folder opened by a peer. Iterating gives an epoch's batches; it is done again and again.
+
+    A batch is (pictures, labels): float32 [n, 3, 224, 224], normalised. Peers without labels give None there,
+    and a peer that makes no batches (the roofs) yields how many pictures it went through.
+    """
+
+    def __iter__(self) -> Any:
+        """One epoch."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One way to make the batches.
+
+    Attributes:
+        open: folder and kind to epochs.
+        exact: gives torchvision's batches to the last bit, for a seed; checked before it is timed. What
+            others give in val must be near torchvision's, so that nobody does less work.
+        workers: of torch's DataLoader, whose draws an exact peer repeats.
+        ordered: gives the pictures in the files' order in val.
+    """
+
+    open: Callable[[str, str], Iterable[Any]]
+    exact: bool = False
+    workers: int = 0
+    ordered: bool = True
+    batches: bool = True

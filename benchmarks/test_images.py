@@ -1,0 +1,127 @@
+"""The arithmetic of the image benchmark: what a crop needs, which peer a ratio takes, what is refused."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from benchmarks import figures, images_child, images_data, images_figures, images_report, process, report
+from benchmarks.images_child import compare, passed
+from benchmarks.peers.images import BARE, LEFT_OUT, OWN, PEERS, PIL
+from benchmarks.peers.images.region import central
+
+
+@pytest.mark.parametrize(
+    ("size", "box"),
+    [
+        ((256, 256), (15, 15, 227, 227)),  # nothing is resized: the crop, and the filter's reach on each side
+        ((512, 256), (143, 15, 227, 227)),
+        ((100, 200), (5, 55, 90, 90)),  # enlarged
+        ((1, 1), (0, 0, 1, 1)),
+    ],
+)
+def test_central(size: tuple[int, int], box: tuple[int, int, int, int]) -> None:
+    assert central(*size) == box
+
+
+def test_central_lies_within() -> None:
+    for width in range(1, 700, 13):
+        for height in range(1, 700, 17):
+            x, y, wide, high = central(width, height)
+            assert x >= 0 and y >= 0 and wide > 0 and high > 0
+            assert x + wide <= width and y + high <= height
+
+
+def test_ratios_take_the_best_workers() -> None:
+    two, bare = f"{OWN}, 2 threads", f"{BARE}, 2 threads"
+    measured = {
+        "train": {
+            f"{PIL}, 0 workers": [0.004],
+            f"{PIL}, 2 workers": [0.002],
+            two: [0.0005, 0.0004, 0.0006],
+            bare: [0.00048],
+        }
+    }
+    rows = {
+        (row["what"], row["against"]): row for row in figures.table(measured, {}, images_figures.RATIOS, ())
+    }
+    what = "train, gofast.DataLoader, 2 threads"
+    assert rows[what, f"{PIL}, 2 workers"]["value"] == pytest.approx(4)
+    assert rows[what, f"{PIL}, 2 workers"]["reached"] == "aim"
+    assert rows[what, bare]["value"] == pytest.approx(0.96)
+    assert rows[what, bare]["reached"] == "least"
+    assert len(rows) == 2
+
+
+def test_ratios_name_peers_that_exist() -> None:
+    for ratio in images_figures.RATIOS:
+        assert {ratio.ours, *ratio.against} <= set(PEERS)
+
+
+def test_compare() -> None:
+    theirs = torch.zeros(2, 3, 4, 4), torch.tensor([1, 2])
+    assert compare(theirs, theirs, True, "same") == 0
+    near = torch.full((2, 3, 4, 4), 1e-6), theirs[1]
+    assert compare(near, theirs, False, "near") == pytest.approx(1e-6)
+    for other, exact, message in (
+        (near, True, "not torchvision's pictures"),
+        ((theirs[0] + 2 * images_child.NEAR, theirs[1]), False, "other work"),
+        ((theirs[0] + float("nan"), theirs[1]), False, "other work"),
+        ((theirs[0], torch.tensor([2, 1])), False, "labels"),
+        ((theirs[0].half(), theirs[1]), False, "float16"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            compare(other, theirs, exact, "peer")
+
+
+def test_passed_counts_pictures() -> None:
+    batches: list[Any] = [(torch.zeros(64, 1), None), (torch.zeros(3, 1), None), 5]
+    assert passed(batches) == 72
+
+
+def test_processor_seconds_counts_this_process() -> None:
+    before, until = process.processor_seconds(), time.process_time() + 0.05
+    while time.process_time() < until:
+        pass
+    assert 0.04 < process.processor_seconds() - before < 10
+
+
+def test_folder_is_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images_data, "CACHE", tmp_path / "cache")
+    for name in ("a/x.jpg", "b/y.jpg"):
+        file = tmp_path / "photos" / name
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"12")
+    folder = images_data.prepare(str(tmp_path / "photos"), 5)
+    assert (folder.pictures, folder.repeats, folder.bytes) == (2, 3, 2)
+    links = sorted(Path(folder.path).glob("*/*"))
+    assert len(links) == 6 and all(link.read_bytes() == b"12" for link in links)
+    with pytest.raises(SystemExit, match="no <class>"):
+        images_data.prepare(str(tmp_path / "photos" / "a"), 5)
+
+
+def test_readme_table() -> None:
+    two = f"{OWN}, 2 threads"
+    measured = {
+        "train": {two: [0.0005], f"{PIL}, 2 workers": [0.002]},
+        "train cpu": {two: [0.001], f"{PIL}, 2 workers": [0.004]},
+    }
+    stored = {
+        "machine": {"processor": "a processor", "cores": 2},
+        "data": {"name": "photos", "pictures": 5, "repeats": 4, "bytes a picture": 110_000, "batch": 64},
+        "versions": {"torch": "2.15.0+cpu"},
+        "rounds": 3,
+        "sections": report.sections(measured),
+        "figures": figures.table(measured, {}, images_figures.RATIOS, ()),
+        "not measured": LEFT_OUT,
+        "commit": "abc",
+        "date": "2026-11-21",
+    }
+    text = images_report.readme_table(stored, "result.json")
+    assert f"| {two} | 2,000 (1.00 ms) |  |" in text
+    assert f"| train, gofast.DataLoader, 2 threads | {PIL}, 2 workers | 4.0 | 3 | 3.5 |" in text
+    assert "FFCV" in text and "torch 2.15.0." in text
