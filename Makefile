@@ -118,7 +118,7 @@ stub: setup ## write python/gofast/_native.pyi from the exports of package pybin
 
 # ------------------------------------------------------------------ the rest
 
-demo: build ## train a small CNN on real digits, before and after
+demo: build ## train small CNNs on real digits and a folder of photographs, before and after
 	$(BIN)/python examples/demo.py
 
 clean: ## remove what was built (the environments .venv* stay)

@@ -1,0 +1,43 @@
+"""`make demo` in short: its photographs, and its pipelines' promise of equal batches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture
+def demo() -> Iterator[ModuleType]:
+    pytest.importorskip("torchvision")
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        import demo_images
+
+        yield demo_images
+    finally:
+        sys.path.remove(str(EXAMPLES))
+
+
+def test_the_photographs_are_few_small_and_of_three_classes(demo: ModuleType) -> None:
+    files = sorted(demo.PHOTOS.glob("*/*.jpg"))
+    assert [file.parent.name for file in files] == ["coast"] * 12 + ["forest"] * 12 + ["town"] * 12
+    assert sum(file.stat().st_size for file in files) < 1_500_000
+
+
+def test_every_pipeline_gives_the_batches_of_the_one_it_names(demo: ModuleType) -> None:
+    ways = demo.pipelines(str(demo.PHOTOS))
+    assert [way.equals for way in ways] == [0, 1, 0, 1, 1]
+    for way in ways[2:]:
+        assert demo.same_batches(ways[way.equals], way) == 9
+
+
+def test_batches_that_differ_stop_the_demo(demo: ModuleType) -> None:
+    ways = demo.pipelines(str(demo.PHOTOS))
+    with pytest.raises(SystemExit, match="batch 0 differs"):
+        demo.same_batches(ways[0], ways[1])
