@@ -14,7 +14,7 @@ from . import errors
 from ._about import engine_stats, explain, version
 from .arrays import ArrayDataset
 from .convert import convert
-from .images import ImageFolder
+from .images import ImageFiles, ImageFolder
 from .loader import DataLoader
 from .table import Limits, TableDataset, verify
 
@@ -23,6 +23,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArrayDataset",
     "DataLoader",
+    "ImageFiles",
     "ImageFolder",
     "Limits",
     "TableDataset",

@@ -103,7 +103,7 @@ def _table(dataset: RowDataset) -> list[_Line]:
 
 def _images(dataset: ImageDataset) -> list[_Line]:
     lines = [("source", "Go", f"{len(dataset)} files")]
-    if dataset._own_loader is not None:
+    if dataset._reader is not None:
         lines.append(("loader", "Python", "your callable: one call a sample"))
     else:
         codecs = _codecs.load()
@@ -116,7 +116,7 @@ def _images(dataset: ImageDataset) -> list[_Line]:
             ("decode", "Python", f"other formats by Pillow: {seen} picture{'s' * (seen != 1)} so far")
         )
     for line in dataset._plan.report:
-        where = "C" if line.native and dataset._own_loader is None else "Python"
+        where = "C" if line.native and dataset._reader is None else "Python"
         lines.append((line.name, where, f"{line.what} ({line.cost})" if line.cost else line.what))
     if dataset.target_transform is not None:
         lines.append(("target_transform", "Python", "your callable: one call a sample"))

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, overload
 
 import torch
+from torch.multiprocessing.reductions import reduce_tensor
 from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
 from ._view import View
@@ -51,6 +53,33 @@ class TupleRow(tuple[Any, ...]):
         return tuple, (tuple(self),)
 
 
+class PictureRow(torch.Tensor):
+    """A row that is the tensor alone, and knows the batch it is a view of. What is made of it is plain."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    _batch: weakref.ref[Batch]
+    _position: int
+
+    def _untouched(self, _: tuple[str, ...]) -> bool:
+        return True
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return plain(self).__reduce_ex__(protocol)  # type: ignore[no-untyped-call]
+
+
+_reduce_tensor: Callable[[torch.Tensor], Any] = reduce_tensor
+
+
+def plain(row: torch.Tensor) -> torch.Tensor:
+    """The same tensor, as torch's own class."""
+    made: torch.Tensor = row.as_subclass(torch.Tensor)
+    return made
+
+
+ForkingPickler.register(PictureRow, lambda row: _reduce_tensor(plain(row)))
+
+
 class Batch(MutableSequence[Any]):
     """A finished batch that looks like the list of its rows, and can be changed like it.
 
@@ -60,6 +89,7 @@ class Batch(MutableSequence[Any]):
         labels: [n, ...], or None.
         hand_over: makes what crosses to another process instead of the tensors.
         replaced: the samples that stand in for others, by position.
+        more: what rows have beside; see ``View.more``.
     """
 
     def __init__(
@@ -69,14 +99,16 @@ class Batch(MutableSequence[Any]):
         labels: torch.Tensor | None,
         hand_over: Callable[[], Any] | None = None,
         replaced: Mapping[int, int] | None = None,
+        more: tuple[Any, ...] = (),
     ) -> None:
         self._view = view
         self.images = images
         self.labels = labels
         self._hand_over = hand_over
         self._replaced = replaced or {}
+        self._more = more
         self._n = images.size(0)  # len() of a tensor is a slow Python function
-        self._made: dict[int, DictRow | TupleRow] = {}  # rows that were looked at
+        self._made: dict[int, Any] = {}  # rows that were looked at
         self._list: list[Any] | None = None  # the rows, once they were reordered or replaced
 
     def sources(self, indices: Sequence[int]) -> list[int]:
@@ -87,13 +119,13 @@ class Batch(MutableSequence[Any]):
         """The batch as ``default_collate`` of its rows would give it, without a copy."""
         if self._hand_over is not None:
             return self._hand_over()
-        return self._view.collated(self.images, self.labels)
+        return self._view.collated(self.images, self.labels, self._more)
 
     def is_whole(self, rows: Sequence[Any]) -> bool:
         """Whether rows are this batch's rows: all of them, in order, and unchanged."""
         keys = self._view.keys
         return len(rows) == self._n and all(
-            isinstance(row, (DictRow, TupleRow))
+            isinstance(row, (DictRow, TupleRow, PictureRow))
             and row._batch() is self
             and row._position == i
             and row._untouched(keys)
@@ -131,13 +163,22 @@ class Batch(MutableSequence[Any]):
             row = self._made[position] = self._make(position)
         return row
 
-    def _make(self, position: int) -> DictRow | TupleRow:
+    def _make(self, position: int) -> Any:
         image = self._view.row_image(self.images, position)
-        views = (image,) if self.labels is None else (image, self._view.row_label(self.labels, position))
-        row: DictRow | TupleRow
+        views: tuple[Any, ...] = (image,)
+        if self.labels is not None:
+            views = image, self._view.row_label(self.labels, position)
+        if self._more:
+            values = (column[position] for column in self._more)
+            views += tuple(v.item() if isinstance(v, torch.Tensor) else v for v in values)
+        row: DictRow | TupleRow | PictureRow
         if self._view.output == "dict":
             row = DictRow(zip(self._view.keys, views, strict=False))
             row._views = views
+        elif self._view.bare and len(views) == 1:
+            if type(image) is not torch.Tensor:
+                return image  # a tv_tensors.Image: it must stay one
+            row = image.as_subclass(PictureRow)
         else:
             row = TupleRow(views)
         row._batch, row._position = weakref.ref(self), position
@@ -195,8 +236,11 @@ def collate_rows(batch: Sequence[Any], *, collate_fn_map: dict[Any, Callable[...
 
 
 def _plain(row: Any) -> Any:
+    if isinstance(row, PictureRow):
+        return plain(row)
     return dict(row) if isinstance(row, DictRow) else tuple(row) if isinstance(row, TupleRow) else row
 
 
 default_collate_fn_map[DictRow] = collate_rows
 default_collate_fn_map[TupleRow] = collate_rows
+default_collate_fn_map[PictureRow] = collate_rows

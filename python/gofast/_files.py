@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import mmap
 import os
+import zlib
 from collections.abc import Iterable, Sequence
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
@@ -17,9 +20,15 @@ from . import _engine, errors
 UNLABELLED = -1
 _PROCESSES = 64  # whose counters do not meet: a loader's workers have consecutive numbers
 
+# Smaller folders are scanned faster than anybody notices: their indexes are not worth a file each.
+_KEPT_FROM = 10_000
+
 
 class Files:
     """An index of picture files: paths and class numbers, in the order of the samples.
+
+    Copies in one process share it. A process that is being spawned is handed its descriptors; in any other
+    pickle are the options of the scan, which is made again.
 
     Attributes:
         count: samples.
@@ -34,9 +43,16 @@ class Files:
             These four are shared between the processes that were forked or spawned from this one.
     """
 
-    def __init__(self, fd: int, schema: dict[str, Any], sizes_fd: int | None = None) -> None:
+    def __init__(
+        self,
+        fd: int,
+        schema: dict[str, Any],
+        sizes_fd: int | None = None,
+        scanned: tuple[dict[str, Any], str | None] | None = None,
+    ) -> None:
         self._fd, self._schema = fd, schema
         self._stat = os.fstat(fd)
+        self._scanned = scanned  # the arguments of scan, where it was one
         self.count: int = schema["count"]
         self.root: str = schema["root"]
         self.classes: list[str] = schema["classes"] or []
@@ -55,32 +71,78 @@ class Files:
         self.bad = found[2 * self.count : 3 * self.count]
 
     @classmethod
-    def scan(cls, options: dict[str, Any], index: str = "") -> Files:
-        """Scans folders in parallel, or maps what an earlier scan kept at index, if nothing changed.
+    def scan(cls, options: dict[str, Any], index: str | None = None) -> Files:
+        """Scans folders in parallel, or maps what an earlier scan kept, if nothing changed.
+
+        Args:
+            options: those of ``gofast/source/folder``.
+            index: the path where the scan is kept; None: in the user's cache folder, if that can be written
+                and the folder is not small.
 
         Raises:
-            NotFoundError, ReadError: the folder.
+            NotFoundError, ReadError: the folder, or the index that was asked for.
             UnsupportedError: the scan cannot be done as Python would do it; see ``gofast/source/folder``.
         """
-        config = {"threads": _engine.threads(), "index": index, **options}
-        made = _engine.run("index", config, f"scanning {options.get('root') or 'files'}")
-        return cls(made.pop("fd"), made)
+        if index is not None:
+            return cls._scan(options, index, (options, index))
+        own = _own_index(options)
+        if own is not None:
+            try:
+                files = cls._scan(options, own, (options, None))
+            except (errors.ReadError, errors.LimitError) as error:
+                if error.path is None or not error.path.startswith(own):
+                    raise
+            else:
+                if files.count < _KEPT_FROM:
+                    os.unlink(own)  # its descriptor stays
+                return files
+        return cls._scan(options, "", (options, None))
 
     @classmethod
-    def listed(cls, paths: Sequence[str], targets: Iterable[int] | None) -> Files:
-        """Files that are given, in their order."""
-        labels = None if targets is None else [int(t) for t in targets]
-        if labels is not None and any(not -(1 << 31) <= t < 1 << 31 for t in labels):
-            raise errors.OptionError("a label does not fit an int32")
-        return cls.scan({"kind": "list", "root": "", "paths": list(paths), "labels": labels})
+    def _scan(cls, options: dict[str, Any], index: str, scanned: tuple[dict[str, Any], str | None]) -> Files:
+        config = {"threads": _engine.threads(), "index": index, **options}
+        made = _engine.run("index", config, f"scanning {options['root']}")
+        return cls(made.pop("fd"), made, None, scanned)
+
+    @classmethod
+    def listed(cls, paths: Sequence[str], targets: Iterable[int] | None, root: str | None = None) -> Files:
+        """Files that are given, in their order.
+
+        Args:
+            targets: int32 numbers; None: UNLABELLED, all of them.
+            root: stands before every path. None: paths that are not absolute start from where we are now.
+        """
+        if root is None:
+            here = os.path.join(os.getcwd(), "")
+            from_here = sum(not path.startswith("/") for path in paths)
+            if 0 < from_here < len(paths):
+                paths, from_here = [os.path.join(here, path) for path in paths], 0
+            root = here if from_here else ""
+        config = {
+            "kind": "list",
+            "root": root,
+            "paths": list(paths),
+            "labels": None if targets is None else list(targets),
+            "threads": _engine.threads(),
+        }
+        made = _engine.run("index", config, f"listing {len(paths)} files")
+        return cls(made.pop("fd"), made)
 
     def __len__(self) -> int:
         return self.count
 
+    def name(self, sample: int) -> str:
+        """The path of a sample's file, from the root on."""
+        start, end = self._paths + int(self.offsets[sample]), self._paths + int(self.offsets[sample + 1]) - 1
+        return os.fsdecode(self._bytes[start:end])
+
+    def names(self) -> list[str]:
+        """All of them."""
+        return os.fsdecode(self._path_bytes()).split("\0")[:-1]
+
     def path(self, sample: int) -> str:
         """The whole path of a sample's file."""
-        start, end = self._paths + int(self.offsets[sample]), self._paths + int(self.offsets[sample + 1]) - 1
-        return self.root + os.fsdecode(self._bytes[start:end])
+        return self.root + self.name(sample)
 
     def count_fallback(self) -> None:
         """Notes that Pillow decoded a picture in this process."""
@@ -98,11 +160,27 @@ class Files:
             "sizes": _address(self.sizes),
         }
 
+    def _path_bytes(self) -> bytes:
+        return self._bytes[self._paths : self._paths + int(self.offsets[-1])]
+
+    def _digest(self) -> str:
+        digest = hashlib.blake2b(self._path_bytes(), digest_size=16)
+        digest.update(self.targets.tobytes())
+        return digest.hexdigest()
+
+    def __copy__(self) -> Files:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Files:
+        return self  # nobody writes to it but the core
+
     def __reduce__(self) -> tuple[Any, ...]:
-        # Only workers that are being spawned get the descriptors; other pickles scan again.
-        if get_spawning_popen() is None:
-            raise TypeError("the files of a dataset are pickled only for a process that is being spawned")
-        return _handed, (DupFd(self._fd), DupFd(self._sizes_fd), self._schema)
+        if get_spawning_popen() is not None:
+            return _handed, (DupFd(self._fd), DupFd(self._sizes_fd), self._schema, self._scanned)
+        if self._scanned is not None:
+            return _scanned_again, (*self._scanned, self._digest())
+        labels = None if (self.targets == UNLABELLED).all() else zlib.compress(self.targets.tobytes())
+        return _listed_again, (self.root, zlib.compress(self._path_bytes()), labels)
 
     def __del__(self) -> None:
         try:
@@ -113,8 +191,38 @@ class Files:
             pass  # never opened, or closed behind our back by a daemon
 
 
-def _handed(fd: Any, sizes: Any, schema: dict[str, Any]) -> Files:
-    return Files(fd.detach(), schema, sizes.detach())
+def _handed(
+    fd: Any, sizes: Any, schema: dict[str, Any], scanned: tuple[dict[str, Any], str | None] | None
+) -> Files:
+    return Files(fd.detach(), schema, sizes.detach(), scanned)
+
+
+def _scanned_again(options: dict[str, Any], index: str | None, digest: str) -> Files:
+    files = Files.scan(options, index)
+    if files._digest() != digest:
+        changed = errors.ChangedError(f"{options['root']}: other files than when the dataset was pickled")
+        changed.path = options["root"]
+        raise changed
+    return files
+
+
+def _listed_again(root: str, names: bytes, targets: bytes | None) -> Files:
+    labels = None if targets is None else np.frombuffer(zlib.decompress(targets), np.int32).tolist()
+    return Files.listed(os.fsdecode(zlib.decompress(names)).split("\0")[:-1], labels, root)
+
+
+def _own_index(options: dict[str, Any]) -> str | None:
+    """Where the index of such a scan is kept, or None where nothing can be kept."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):  # as its specification says
+        cache = os.path.join(os.path.expanduser("~"), ".cache")
+    folder = os.path.join(cache, "gofast", "folders")
+    name = hashlib.blake2b(json.dumps(options, sort_keys=True).encode(), digest_size=16).hexdigest()
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError:
+        return None
+    return os.path.join(folder, name) if os.access(folder, os.W_OK | os.X_OK) else None
 
 
 def _shared(size: int) -> int:

@@ -69,10 +69,10 @@ class Filler:
             view.discard(slot, n)
             capsule.release(place, 1)
             raise
-        images = view.tensor(made)
+        images, more = view.tensor(made), view.more(indices, replaced)
         if ring is not None:
-            return shared_batch(view, ring, slot, images, labels, replaced)
-        return Batch(view, images, labels, None, replaced)
+            return shared_batch(view, ring, slot, images, labels, replaced, more)
+        return Batch(view, images, labels, None, replaced, more)
 
     def _fill_together(self, address: int, drawn: int, n: int, slots: array[int], labels: int) -> None:
         """The engine's threads and this one make a batch.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import operator
 import os
@@ -10,19 +11,23 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import torch
 from torch.utils.data import Dataset
 
-from . import _compile, _pillow, _rescue, errors
+from . import _compile, _pillow, _rescue, _vision, errors
 from ._bad_samples import BadSample, BadSamples, OnError
 from ._compile import Plan
 from ._draws import StatelessDraws, TorchDraws, rounding
 from ._files import Files
 from ._filler import Filler
 from ._image_view import ImageProgram, ImageView
+from ._listing import Listing
 from ._rows import Output
 from ._view import row_index_error
 
 Rng = Literal["torch", "stateless"]
+
+_ROUNDED = (torch.float16, torch.bfloat16, torch.float32)  # what a float32 picture may be rounded to
 
 
 class ImageDataset(Dataset[Any]):
@@ -37,7 +42,7 @@ class ImageDataset(Dataset[Any]):
 
     def __init__(
         self,
-        files: Files,
+        listing: Listing,
         transform: Callable[[Any], Any] | None,
         target_transform: Callable[[Any], Any] | None,
         loader: Callable[[str], Any] | None,
@@ -45,10 +50,13 @@ class ImageDataset(Dataset[Any]):
         output: Output,
         keys: tuple[str, str],
         channels_last: bool,
-        rng: Rng = "torch",
-        seed: int = 0,
+        dtype: torch.dtype | None,
         on_error: OnError,
         max_bad: int | None,
+        return_index: bool,
+        return_path: bool,
+        rng: Rng,
+        seed: int,
     ) -> None:
         if output not in ("dict", "tuple"):
             raise errors.OptionError(f'output={output!r} is not "dict" or "tuple"')
@@ -56,73 +64,99 @@ class ImageDataset(Dataset[Any]):
             raise errors.OptionError(
                 f"keys={keys!r}: give two different names, of the picture and of the label"
             )
+        if dtype not in (None, *_ROUNDED):
+            raise errors.OptionError(f"dtype={dtype} is not one of {', '.join(str(d) for d in _ROUNDED)}")
         if rng not in ("torch", "stateless"):
             raise errors.OptionError(f'rng={rng!r} is not "torch" or "stateless"')
         self.rng: Rng = rng
         self.seed = operator.index(seed) & ((1 << 63) - 1)
-        self._files = files
+        self._listing = listing
         self.transform = transform
         self.target_transform = target_transform
+        self.loader = loader or _vision.default_loader
         self.channels_last = channels_last
+        self.dtype = dtype
         self.keys = (str(keys[0]), str(keys[1]))
+        self.return_index, self.return_path = bool(return_index), bool(return_path)
+        if len(set(self._names)) < len(self._names):
+            raise errors.OptionError(f"keys={keys!r} name what return_index or return_path adds")
         self._output: Output = output
-        self._own_loader = loader
         self._bad = BadSamples(on_error, max_bad)
         self._work: _Work | None = None
-        if loader is None:
+        if self._reader is None:
             self._here()  # compiled before a fork, the transform needs no engine in the workers
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self._listing)
 
     # -- torch's protocol ------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
         """The sample at an index, negative from the end: (picture, label), as the transforms make them."""
-        return self._samples([self._checked(operator.index(index))])[0]
+        samples = [self._checked(operator.index(index))]
+        self._listing.follow(samples)
+        return self._samples(samples)[0]
 
     def __getitems__(self, indices: list[int]) -> Sequence[Any]:
         """The samples of a whole batch; torch's fetcher calls this. See ``_batch``."""
         if type(self).__getitem__ is not ImageDataset.__getitem__ or len(indices) == 0:
             return [self[i] for i in indices]
-        work = self._here()
-        if work.tensors and self.target_transform is None:
-            batch: Sequence[Any] = work.batch(array("q", [self._checked(i) for i in indices]))
-            return batch
-        return self._samples([self._checked(i) for i in indices])
+        samples = [self._checked(operator.index(i)) for i in indices]
+        self._listing.follow(samples)
+        if self._reader is None and self._native_labels == self._has_labels:
+            work = self._here()
+            if work.tensors:
+                batch: Sequence[Any] = work.batch(array("q", samples))
+                return batch
+        return self._samples(samples)
 
     def _checked(self, index: int) -> int:
-        count = len(self)
+        count = len(self._listing)
         if not -count <= index < count:
             raise row_index_error(index, count)
         return index + count if index < 0 else index
 
     def _samples(self, indices: list[int]) -> list[Any]:
-        if self._own_loader is not None:
-            made = [self._loaded(i) for i in indices]
-        else:
-            made = self._here().pictures(indices)
-        return [self._row(picture, self._label(i)) for picture, i in made]
+        if self._reader is not None:
+            return [self._row(*self._loaded(i)) for i in indices]
+        return [self._row(picture, i) for picture, i in self._here().pictures(indices)]
 
     def _loaded(self, sample: int) -> tuple[Any, int]:
         """What the transforms make of the user's loader's picture, and the sample that it is of."""
-        assert self._own_loader is not None
+        assert self._reader is not None
         try:
-            picture = self._own_loader(self._files.path(sample))
+            picture = self._reader(self._listing.path(sample))
         except Exception as error:
             picture, sample = _rescue.load_instead(self, sample, error)
-        return picture if self.transform is None else self.transform(picture), sample
+        return self._rounded(picture if self.transform is None else self.transform(picture)), sample
 
-    def _label(self, sample: int) -> Any:
-        if not self._has_labels:
-            return None
-        label = int(self._files.targets[sample])
-        return label if self.target_transform is None else self.target_transform(label)
+    def _rounded(self, picture: Any) -> Any:
+        """What a transform made, as dtype asks."""
+        if self.dtype is None:
+            return picture
+        if not isinstance(picture, torch.Tensor) or picture.dtype != torch.float32:
+            made = f"{picture.dtype} tensors" if isinstance(picture, torch.Tensor) else type(picture).__name__
+            raise errors.OptionError(f"dtype={self.dtype} rounds float32 tensors; the transform makes {made}")
+        return picture.to(self.dtype)
 
-    def _row(self, picture: Any, label: Any) -> Any:
-        if not self._has_labels:
-            return {self.keys[0]: picture} if self._output == "dict" else (picture,)
-        return {self.keys[0]: picture, self.keys[1]: label} if self._output == "dict" else (picture, label)
+    def _row(self, picture: Any, sample: int) -> Any:
+        values = [picture]
+        if self._has_labels:
+            label = self._listing.label(sample)
+            values.append(label if self.target_transform is None else self.target_transform(label))
+        if self.return_index:
+            values.append(sample)
+        if self.return_path:
+            values.append(self._listing.path(sample))
+        if self._output == "dict":
+            return dict(zip(self._names, values, strict=True))
+        return tuple(values) if len(values) > 1 else picture
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """What a sample consists of."""
+        more = (self._has_labels, self.keys[1]), (self.return_index, "index"), (self.return_path, "path")
+        return (self.keys[0], *(name for wanted, name in more if wanted))
 
     @property
     def _has_labels(self) -> bool:
@@ -132,11 +166,20 @@ class ImageDataset(Dataset[Any]):
         """Says which epoch it is, for ``rng="stateless"``; workers that live on see it too."""
         self._files.epoch[0] = epoch
 
+    @property
+    def _files(self) -> Files:
+        return self._listing.files
+
+    @property
+    def _reader(self) -> Callable[[Any], Any] | None:
+        """What reads the pictures, where that is not the core."""
+        return _vision.own_loader(self.loader) if self._listing.readable else self.loader
+
     # -- the core's part -------------------------------------------------------
 
     @property
     def _native_labels(self) -> bool:
-        return self._has_labels and self.target_transform is None
+        return self._has_labels and self.target_transform is None and self._listing.labels is None
 
     @property
     def _plan(self) -> Plan:
@@ -158,7 +201,8 @@ class ImageDataset(Dataset[Any]):
             plan.shape,
             plan.dtype,
             self._output,
-            self.keys,
+            self._names,
+            self.dtype,
             self._native_labels,
             self.channels_last,
             self.rng,
@@ -166,9 +210,10 @@ class ImageDataset(Dataset[Any]):
 
     def _native_view(self) -> ImageView | None:
         """A view for gofast.DataLoader, or None where Python code has a say."""
+        self._listing.follow()
         if (
-            self._own_loader is not None
-            or self.target_transform is not None
+            self._reader is not None
+            or self._native_labels != self._has_labels
             or type(self).__getitem__ is not ImageDataset.__getitem__
             or type(self).__getitems__ is not ImageDataset.__getitems__
             or type(self).__len__ is not ImageDataset.__len__
@@ -215,17 +260,23 @@ class _Work:
     def __init__(self, dataset: ImageDataset, plan: Plan) -> None:
         self.pid = os.getpid()
         self.asked = plan
-        self.labels, self.channels_last = dataset._native_labels, dataset.channels_last
+        self.layout = _layout(dataset)
         drawable = not plan.draws or rounding() is not None
         self.tensors = plan.native and plan.hands_over != "pil" and plan.shape is not None and drawable
         if not self.tensors:
             plan = _compile.compile(dataset.transform, pictures_only=True)
+        elif dataset.dtype is not None:
+            if plan.dtype != "float32":
+                raise errors.OptionError(
+                    f"dtype={dataset.dtype} rounds float32 tensors; the transform makes {plan.dtype}"
+                )
+            plan = dataclasses.replace(plan, dtype=str(dataset.dtype).removeprefix("torch."))
         self.plan = plan
         self._dataset = dataset
         files = dataset._files
         self.max_pixels = _pillow.max_pixels()
         self.program = ImageProgram(
-            files, plan, plan.shape if self.tensors else None, self.channels_last, self.max_pixels
+            files, plan, plan.shape if self.tensors else None, dataset.channels_last, self.max_pixels
         )
         dataset._work = self
         self.view = ImageView([dataset], None)
@@ -242,11 +293,12 @@ class _Work:
         """Whether this is the work of such a plan."""
         old = self.asked
         return (
-            old.steps == plan.steps
+            self.program.files is dataset._files
+            and old.steps == plan.steps
             and len(old.rest) == len(plan.rest)
             and all(a is b for a, b in zip(old.rest, plan.rest, strict=True))
             and (old.hands_over, old.dtype) == (plan.hands_over, plan.dtype)
-            and (self.labels, self.channels_last) == (dataset._native_labels, dataset.channels_last)
+            and self.layout == _layout(dataset)
             and self.max_pixels == _pillow.max_pixels()
         )
 
@@ -284,4 +336,9 @@ class _Work:
     def _rest(self, picture: Any) -> Any:
         for function in self.plan.rest:
             picture = function(picture)
-        return picture
+        return self._dataset._rounded(picture)
+
+
+def _layout(dataset: ImageDataset) -> tuple[Any, ...]:
+    """What else than plan and files a batch depends on."""
+    return dataset._native_labels, dataset.channels_last, dataset.dtype, dataset._output, dataset._names

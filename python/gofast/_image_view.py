@@ -9,7 +9,7 @@ import json
 import os
 import weakref
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,7 +75,8 @@ class ImageView(View):
     def __init__(self, datasets: Sequence[ImageDataset], index_map: IntArray | None) -> None:
         first = datasets[0]
         programs = [d._program() for d in datasets]
-        self._starts = list(itertools.accumulate((len(d) for d in datasets), initial=0))
+        rows = [len(d._files) for d in datasets]  # a subclass may have another __len__
+        self._starts = list(itertools.accumulate(rows, initial=0))
         shape = first._sample_shape
         self._pictures = shape is None
         self._channels_last = first.channels_last and shape is not None
@@ -86,7 +87,12 @@ class ImageView(View):
             datasets,
             programs,
             index_map,
-            {"shape": list(shape or []), "dtype": first._plan.dtype, "labels": first._native_labels},
+            {
+                "rows": rows,
+                "shape": list(shape or []),
+                "dtype": first._plan.dtype,
+                "labels": first._native_labels,
+            },
         )
         self.record_words = programs[0].record_words
         self.program: ImageProgram = programs[0]
@@ -94,7 +100,10 @@ class ImageView(View):
         self._needs_size = first._plan.needs_size
         self._strides, self._hands_over = first._plan.strides, first._plan.hands_over
         self._sizes: Filler | None = None
-        self.output, self.keys = first._output, first.keys
+        self.output, self.keys = first._output, first._names
+        self._with = first.return_index, first.return_path
+        self.has_more = any(self._with)
+        self.bare = first._output == "tuple"
         self.label_dtype = torch.int64 if first._native_labels else None
         self.label_shape = ()
         self.row_bytes = (
@@ -124,6 +133,22 @@ class ImageView(View):
 
         wrapped: torch.Tensor = tv_tensors.Image(image)
         return wrapped
+
+    def more(
+        self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
+    ) -> tuple[Any, ...]:
+        """Indices, int64 [n], and paths, as far as they are asked for: those of what stands in."""
+        if not self.has_more:
+            return ()
+        places = [self.locate(int(index)) for index in indices]
+        for position, used in (replaced or {}).items():
+            places[position] = places[position][0], used
+        numbers = torch.tensor([sample for _, sample in places], dtype=torch.int64)
+        if not self._with[1]:
+            return (numbers,)
+        paths = [dataset._listing.path(sample) for dataset, sample in places]
+        named = paths if self.output == "dict" else tuple(paths)
+        return (numbers, named) if self._with[0] else (named,)
 
     def row_label(self, labels: torch.Tensor, position: int) -> int:
         """A class number, as torchvision's datasets give it."""
@@ -183,7 +208,7 @@ class SizesView(View):
             view.datasets,
             view._programs,
             view._map,
-            {"shape": [], "dtype": "int32", "sizes": True},
+            {"rows": [len(d._files) for d in view.datasets], "shape": [], "dtype": "int32", "sizes": True},
         )
         self.output, self.keys = "tuple", ("size", "")
         self.label_dtype, self.label_shape, self.row_bytes = None, (), 8

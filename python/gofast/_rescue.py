@@ -66,7 +66,7 @@ class Place:
             shape = self.dataset._sample_shape
             if self.program.record_words or shape is None or self.dataset.transform is None:
                 raise
-            made = self.dataset.transform(image)
+            made = self.dataset._rounded(self.dataset.transform(image))
             if not isinstance(made, torch.Tensor) or list(made.shape) != list(shape):
                 raise
             last = torch.channels_last if self.dataset.channels_last else torch.contiguous_format
@@ -239,7 +239,7 @@ def size_of(dataset: ImageDataset, sample: int) -> tuple[int, int]:
 
 def _size_to_be(dataset: ImageDataset, sample: int) -> tuple[int, int]:
     """The size of the black picture that stands for a bad sample: what its header says, or else another's."""
-    for other in (sample, *stand_ins(sample, len(dataset))):
+    for other in (sample, *stand_ins(sample, len(dataset._files))):
         try:
             return _pillow.size_of(dataset._files.path(other))
         except Exception:
@@ -249,7 +249,7 @@ def _size_to_be(dataset: ImageDataset, sample: int) -> tuple[int, int]:
 
 def load_instead(dataset: ImageDataset, sample: int, error: Exception) -> tuple[Any, int]:
     """What stands in for a sample that the user's own loader could not read, and whose label goes with it."""
-    bad, loader = dataset._bad, dataset._own_loader
+    bad, loader = dataset._bad, dataset._reader
     assert loader is not None
     if not excusable(error):
         raise error
@@ -259,14 +259,14 @@ def load_instead(dataset: ImageDataset, sample: int, error: Exception) -> tuple[
     found: list[Any] = []
 
     def load(choice: Any, attempt: int) -> None:
-        found.append(loader(dataset._files.path(choice)) if isinstance(choice, int) else choice)
+        found.append(loader(dataset._listing.path(choice)) if isinstance(choice, int) else choice)
 
     if bad.on_error != "zero":
         used = bad.settle(dataset._files, sample, error, load)
         return found[-1], used
-    for other in stand_ins(sample, len(dataset)):
+    for other in stand_ins(sample, len(dataset._files)):
         try:
-            return _black(loader(dataset._files.path(other))), sample
+            return _black(loader(dataset._listing.path(other))), sample
         except errors.OptionError:
             raise
         except Exception:
@@ -290,8 +290,8 @@ def _black(picture: Any) -> Any:
 def reason(dataset: ImageDataset, sample: int) -> str:
     """Why a sample cannot be read that a worker process met."""
     try:
-        if dataset._own_loader is not None:
-            dataset._own_loader(dataset._files.path(sample))
+        if dataset._reader is not None:
+            dataset._reader(dataset._listing.path(sample))
         else:
             open_picture(dataset, sample)
     except Exception as error:

@@ -14,16 +14,17 @@ import os
 import threading
 import weakref
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import torch
+from torch.multiprocessing.reductions import reduce_tensor
 from torch.utils.data import get_worker_info
 from torch.utils.dlpack import from_dlpack
 
 from . import _engine, errors
-from ._batch import Batch
+from ._batch import Batch, plain
 from ._view import View
 
 _COUNT = 16  # twice what prefetch_factor=2 keeps busy, with room for a slow consumer
@@ -92,24 +93,41 @@ def shared_batch(
     images: torch.Tensor,
     labels: torch.Tensor | None,
     replaced: Mapping[int, int] | None,
+    more: tuple[Any, ...],
 ) -> Batch:
     """A batch in a worker whose collated form crosses as a ticket."""
 
     def hand_over() -> Any:
-        kind = _SharedDict if view.output == "dict" else _SharedList
-        crossing = kind(view.collated(images, labels))
+        collated = view.collated(images, labels, more)
+        crossing: Any
+        if isinstance(collated, torch.Tensor):
+            crossing = images.as_subclass(_SharedTensor)
+        else:
+            crossing = (_SharedDict if view.output == "dict" else _SharedList)(collated)
         keys = tuple(crossing) if isinstance(crossing, _SharedDict) else None
-        crossing.origin = (ring, slot, images, images.data_ptr(), keys)
+        crossing.origin = (ring, slot, images, images.data_ptr(), keys, labels is not None)
         return crossing
 
-    return Batch(view, images, labels, hand_over, replaced)
+    return Batch(view, images, labels, hand_over, replaced, more)
 
 
-# What a collated batch in a worker was made of: its slot, its images and where they lay, its keys.
-_Origin = tuple[WorkerRing, int, torch.Tensor, int, tuple[str, ...] | None]
+# What a collated batch in a worker was made of: its slot, its images and where they lay, its keys, whether it
+# has labels.
+_Origin = tuple[WorkerRing, int, torch.Tensor, int, tuple[str, ...] | None, bool]
 
 
-class _SharedDict(dict[str, torch.Tensor]):
+class _SharedTensor(torch.Tensor):
+    """A collated batch in a worker that is the images alone; crosses to the parent as a ticket."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    origin: _Origin
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return plain(self).__reduce_ex__(protocol)  # type: ignore[no-untyped-call]
+
+
+class _SharedDict(dict[str, Any]):
     """A collated batch in a worker; crosses to the parent as a ticket."""
 
     origin: _Origin
@@ -118,7 +136,7 @@ class _SharedDict(dict[str, torch.Tensor]):
         return dict, (dict(self),)
 
 
-class _SharedList(list[torch.Tensor]):
+class _SharedList(list[Any]):
     """A collated batch in a worker; crosses to the parent as a ticket."""
 
     origin: _Origin
@@ -140,22 +158,40 @@ def _send_list(batch: _SharedList) -> tuple[Any, ...]:
     return batch.__reduce__() if ticket is None else (_rebuild, ticket)
 
 
+_reduce_tensor: Callable[[torch.Tensor], Any] = reduce_tensor
+
+
+def _send_tensor(batch: _SharedTensor) -> tuple[Any, ...]:
+    images = batch.origin[2]
+    untouched = batch.data_ptr() == images.data_ptr() and not batch.requires_grad
+    if untouched and (batch.shape, batch.stride()) == (images.shape, images.stride()):
+        ticket = _ticket(batch.origin, (images,))
+        if ticket is not None:
+            return _rebuild_alone, ticket
+    sent: tuple[Any, ...] = _reduce_tensor(plain(batch))
+    return sent
+
+
+ForkingPickler.register(_SharedTensor, _send_tensor)
 ForkingPickler.register(_SharedDict, _send_dict)
 ForkingPickler.register(_SharedList, _send_list)
 
 
-def _ticket(origin: _Origin, tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ...] | None:
+def _ticket(origin: _Origin, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """What crosses to the parent, or None where a collate_fn has put something else in
     the batch that only torch can send.
 
     A ticket owns one more reference to the slot: it is made only when it is sent.
     """
-    ring, slot, images, address, keys = origin
+    ring, slot, images, address, keys, labelled = origin
     # Channels last, the memory is [n, H, W, C].
     last = images.dim() == 4 and not images.is_contiguous() and images.permute(0, 2, 3, 1).is_contiguous()
     laid = images.permute(0, 2, 3, 1) if last else images
-    labels = tensors[1] if len(tensors) == 2 else None
-    if not 1 <= len(tensors) <= 2 or tensors[0] is not images or images.requires_grad:
+    if len(values) <= labelled or values[0] is not images or images.requires_grad:
+        return None
+    labels = values[1] if labelled else None
+    more = [_packed(value) for value in values[1 + labelled :]]
+    if None in more:
         return None
     # The tensor may have got another shape in place, or other memory.
     if images.data_ptr() != address or not laid.is_contiguous() or not 1 <= images.dim() <= 9:
@@ -180,7 +216,17 @@ def _ticket(origin: _Origin, tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ..
         str(images.dtype).removeprefix("torch."),
         None if labels is None else (labels.numpy().tobytes(), str(labels.dtype), tuple(labels.shape)),
         keys,
+        more,
     )
+
+
+def _packed(value: Any) -> tuple[Any] | bytes | None:
+    """Texts, or int64s, as they cross; None for what only torch can send."""
+    if isinstance(value, (list, tuple)):
+        return (value,) if all(type(text) is str for text in value) else None
+    if type(value) is not torch.Tensor or value.dtype != torch.int64 or value.device.type != "cpu":
+        return None
+    return value.numpy().tobytes() if value.dim() == 1 and len(value) else None
 
 
 _DLPACK = {"float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16), "float64": (2, 64), "uint8": (1, 8)}
@@ -200,17 +246,26 @@ def _rebuild(
     dtype: str,
     labels: tuple[bytes, str, tuple[int, ...]] | None,
     keys: tuple[str, ...] | None,
+    more: Sequence[tuple[Any] | bytes],
 ) -> Any:
     """Builds the batch in the parent, over the worker's slot."""
     ring = _map(pid, fd, inode, slot_bytes, count)
     images = from_dlpack(_engine.capsule().adopt(ring, number, *_DLPACK[dtype], *shape))
     if last:
         images = images.permute(0, 3, 1, 2)
-    tensors = [images]
+    values: list[Any] = [images]
     if labels is not None:
         data, kind, label_shape = labels
-        tensors.append(torch.frombuffer(bytearray(data), dtype=_LABEL_DTYPES[kind]).reshape(label_shape))
-    return tensors if keys is None else dict(zip(keys, tensors, strict=False))
+        values.append(torch.frombuffer(bytearray(data), dtype=_LABEL_DTYPES[kind]).reshape(label_shape))
+    for packed in more:
+        is_text = isinstance(packed, tuple)
+        values.append(packed[0] if is_text else torch.frombuffer(bytearray(packed), dtype=torch.int64))
+    return values if keys is None else dict(zip(keys, values, strict=False))
+
+
+def _rebuild_alone(*ticket: Any) -> torch.Tensor:
+    images: torch.Tensor = _rebuild(*ticket)[0]
+    return images
 
 
 # inode -> (pid, address of the mapped ring). Dropped when the worker is gone; a ring lives on while

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -53,7 +53,18 @@ class Ticket:
         batches: their number.
     """
 
-    __slots__ = ("_at", "_cell", "_each", "_indices", "_labels", "_next", "_records", "_slots", "batches")
+    __slots__ = (
+        "_at",
+        "_cell",
+        "_each",
+        "_indices",
+        "_labels",
+        "_next",
+        "_records",
+        "_replaced",
+        "_slots",
+        "batches",
+    )
 
     def __init__(
         self,
@@ -69,6 +80,7 @@ class Ticket:
         self._labels = labels
         self._each = each  # samples of a batch
         self._indices, self._records = indices, records  # kept for samples that must be made in another way
+        self._replaced: Mapping[int, int] | None = None  # samples that stand in for others in the next batch
         self._next = 0
         self.batches = len(slots)
 
@@ -93,8 +105,8 @@ class Stream:
         self._slot_rows = batch_size
         self._live: set[Ticket] = set()
         self._pid = os.getpid()
-        dict_output = view.output == "dict" and view.label_dtype is not None
-        self._keys = view.keys if dict_output else None
+        plain = view.output == "dict" and view.label_dtype is not None and not view.has_more
+        self._keys = view.keys if plain else None
         self._tensor = view.tensor
 
     def submit(
@@ -167,7 +179,14 @@ class Stream:
         if self._keys is not None:
             assert ticket._labels is not None
             return {self._keys[0]: self._tensor(made), self._keys[1]: ticket._labels[k]}
-        return self._view.collated(self._tensor(made), None if ticket._labels is None else ticket._labels[k])
+        more: tuple[Any, ...] = ()
+        if self._view.has_more:
+            more = self._view.more(
+                ticket._indices[k * ticket._each : (k + 1) * ticket._each], ticket._replaced
+            )
+            ticket._replaced = None
+        labels = None if ticket._labels is None else ticket._labels[k]
+        return self._view.collated(self._tensor(made), labels, more)
 
     def _step(self, ticket: Ticket) -> None:
         ticket._next += 1
@@ -205,7 +224,7 @@ class Stream:
             labels = ticket._labels[k].data_ptr()
         if ticket._records is not None:
             records = ticket._records.buffer_info()[0] + 4 * self._view.record_words * start
-        self._view.mend(slot, ticket._indices[start:], records, labels)
+        ticket._replaced = self._view.mend(slot, ticket._indices[start:], records, labels)
 
     def cancel(self, ticket: Ticket) -> None:
         """Drops a ticket: returns when nothing writes into its memory any more."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,15 +49,18 @@ class View:
         record_words: int32s that are drawn for one sample.
         heavy: a sample is worth a thread's attention, however few bytes it has.
         datasets: the datasets whose rows these are; all give samples alike.
+        has_more: whether samples have more than features and label; see more.
     """
 
     output: str
-    keys: tuple[str, str]
+    keys: tuple[str, ...]
     label_dtype: torch.dtype | None
     label_shape: tuple[int, ...]
     row_bytes: int
     record_words = 0
     heavy = False
+    bare = False  # a sample without label is the tensor itself, not a tuple of it
+    has_more = False
 
     def __init__(self, datasets: Sequence[RowDataset], index_map: IntArray | None) -> None:
         first = datasets[0]
@@ -82,10 +85,9 @@ class View:
         self.datasets = tuple(datasets)
         self._programs = list(programs)
         self._map = None if index_map is None else np.ascontiguousarray(index_map, np.int64)
-        rows = [len(d) for d in datasets]
+        rows: list[int] = config.setdefault("rows", [len(d) for d in datasets])
         config |= {
             "programs": [p.address for p in programs],
-            "rows": rows,
             "map": 0 if self._map is None else self._map.__array_interface__["data"][0],
             "length": 0 if self._map is None else len(self._map),
         }
@@ -140,13 +142,22 @@ class View:
         """Its label, likewise."""
         return labels[position]
 
-    def collated(self, images: torch.Tensor, labels: torch.Tensor | None) -> Any:
+    def more(
+        self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
+    ) -> tuple[Any, ...]:
+        """What samples have beside features and label, each as default_collate gives it.
+
+        Args:
+            replaced: what mend returned.
+        """
+        return ()
+
+    def collated(self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()) -> Any:
         """The batch as torch's default_collate would give it."""
+        values = [images, *more] if labels is None else [images, labels, *more]
         if self.output == "dict":
-            if labels is None:
-                return {self.keys[0]: images}
-            return {self.keys[0]: images, self.keys[1]: labels}
-        return [images] if labels is None else [images, labels]
+            return dict(zip(self.keys, values, strict=False))
+        return images if self.bare and len(values) == 1 else values
 
 
 def resolve(dataset: Dataset[Any]) -> View | None:

@@ -1,0 +1,810 @@
+"""ImageFolder and ImageFiles as a user of torchvision meets them, beside torchvision itself."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import os
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import ConcatDataset, DataLoader, Subset, random_split
+from torchvision import datasets
+from torchvision import transforms as T
+from torchvision.transforms import v2
+
+import gofast
+from gofast import _files, errors
+
+PLAIN = T.Compose([T.Resize((12, 10)), T.ToTensor()])
+DRAWING = T.Compose([T.RandomResizedCrop(9), T.RandomHorizontalFlip(), T.ToTensor()])
+
+
+def picture(path: Path, seed: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.random.default_rng(seed).integers(0, 256, (20 + seed % 7, 24 + seed % 5, 3), np.uint8)
+    Image.fromarray(pixels).save(path)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three classes, nested folders, upper-case and foreign extensions, a name that is no ASCII."""
+    root = tmp_path_factory.mktemp("tree")
+    names = [
+        "cat/b.png",
+        "cat/a.JPG",
+        "cat/sub/0.jpeg",
+        "cat/sub.jpg",
+        "dog/1.png",
+        "dog/x/y/2.png",
+        "eel/ä.jpg",
+    ]
+    for seed, name in enumerate(names):
+        picture(root / name, seed)
+    (root / "cat" / "notes.txt").write_text("no picture")
+    (root / "lost.jpg").write_text("in no class")
+    return root
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    cache = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    return cache
+
+
+def both(root: Any, *args: Any, **options: Any) -> tuple[datasets.ImageFolder, gofast.ImageFolder]:
+    return datasets.ImageFolder(root, *args, **options), gofast.ImageFolder(root, *args, **options)
+
+
+def same(theirs: Any, ours: Any) -> None:
+    """Samples, and batches of a shuffled loader."""
+    assert len(theirs) == len(ours)
+    batches = []
+    for dataset in (theirs, ours):
+        torch.manual_seed(5)
+        one = [dataset[i] for i in range(len(dataset))]
+        batches.append([*one, *DataLoader(dataset, 3, shuffle=True)])
+    for a, b in zip(*batches, strict=True):
+        assert len(a) == len(b)
+        assert torch.equal(a[0], b[0])
+        assert torch.equal(torch.as_tensor(a[1]), torch.as_tensor(b[1])) and type(a[1]) is type(b[1])
+
+
+def raised(make: Callable[[], Any]) -> BaseException:
+    with pytest.raises(Exception) as caught:
+        make()
+    return caught.value
+
+
+def agree(theirs: Callable[[], Any], ours: Callable[[], Any], kind: type[Exception]) -> None:
+    a, b = raised(theirs), raised(ours)
+    assert isinstance(a, kind) and isinstance(b, kind)
+    assert str(a) == str(b)
+
+
+ATTRIBUTES = ("classes", "class_to_idx", "samples", "imgs", "targets", "root", "extensions")
+
+
+@pytest.mark.parametrize("spelling", ["absolute", "slash", "path", "relative", "dot", "home"])
+def test_attributes_are_torchvisions(tree: Path, spelling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree.parent)
+    monkeypatch.setenv("HOME", str(tree.parent))
+    root = {
+        "absolute": str(tree),
+        "slash": f"{tree}/",
+        "path": tree,
+        "relative": tree.name,
+        "dot": f"./{tree.name}//",
+        "home": f"~/{tree.name}",
+    }[spelling]
+    a, b = both(root, PLAIN)
+    for name in ATTRIBUTES:
+        assert getattr(a, name) == getattr(b, name), name
+        assert type(getattr(a, name)) is type(getattr(b, name)), name
+    assert b.imgs is b.samples
+    same(a, b)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"transform": PLAIN},
+        {"transform": T.ToTensor(), "target_transform": T.Lambda(str)},
+        {"target_transform": T.Lambda(str)},
+        {"transform": v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])},
+    ],
+    ids=str,
+)
+def test_repr_is_torchvisions(tree: Path, options: dict[str, Any]) -> None:
+    a, b = both(tree, **options)
+    assert repr(a) == repr(b)
+    assert repr(a.transforms) == repr(b.transforms)
+    if b.transforms is not None:
+        image = Image.new("RGB", (3, 3))
+        assert str(a.transforms(image, 1)) == str(b.transforms(image, 1))
+
+
+def test_repr_of_a_subclass(tree: Path) -> None:
+    def more(base: Any) -> Any:
+        return type("Birds", (base,), {"extra_repr": lambda _: "Split: x\nFold: 1", "_repr_indent": 2})(
+            tree, PLAIN
+        )
+
+    assert repr(more(datasets.ImageFolder)) == repr(more(gofast.ImageFolder))
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    agree(
+        *(lambda c=c: c(str(tmp_path / "none")) for c in (datasets.ImageFolder, gofast.ImageFolder)),
+        FileNotFoundError,
+    )
+
+
+def test_no_class(tmp_path: Path) -> None:
+    picture(tmp_path / "a.jpg", 0)
+    for root in (tmp_path, str(tmp_path)):
+        agree(
+            *(lambda c=c, root=root: c(root) for c in (datasets.ImageFolder, gofast.ImageFolder)),
+            FileNotFoundError,
+        )
+
+
+def test_a_file_as_root(tree: Path) -> None:
+    agree(
+        *(lambda c=c: c(tree / "lost.jpg") for c in (datasets.ImageFolder, gofast.ImageFolder)),
+        NotADirectoryError,
+    )
+
+
+def test_empty_classes(tmp_path: Path) -> None:
+    picture(tmp_path / "full" / "a.jpg", 0)
+    for name in ("void", "blank"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "void" / "x.txt").write_text("")
+    kinds = (datasets.ImageFolder, gofast.ImageFolder)
+    agree(*(lambda c=c: c(tmp_path) for c in kinds), FileNotFoundError)
+    agree(
+        *(lambda c=c: c(tmp_path, is_valid_file=lambda p: p.endswith(".jpg")) for c in kinds),
+        FileNotFoundError,
+    )
+    a, b = both(tmp_path, PLAIN, allow_empty=True)
+    assert (a.classes, a.samples, a.targets) == (b.classes, b.samples, b.targets)
+    assert b.classes == ["blank", "full", "void"] and b.targets == [1]
+    same(a, b)
+
+
+def test_make_dataset_says_what_is_wrong(tree: Path) -> None:
+    kinds = (datasets.ImageFolder, gofast.ImageFolder)
+    classes = {"cat": 0}
+    agree(*(lambda c=c: c.make_dataset(tree, classes) for c in kinds), ValueError)
+    agree(*(lambda c=c: c.make_dataset(tree, classes, (".jpg",), bool) for c in kinds), ValueError)
+    agree(*(lambda c=c: c.make_dataset(tree, {}, (".jpg",)) for c in kinds), ValueError)
+    agree(*(lambda c=c: c.make_dataset(tree, None, (".jpg",)) for c in kinds), ValueError)
+    agree(*(lambda c=c: c.make_dataset(tree, {"cow": 3, "ant": 4}, ".jpg") for c in kinds), FileNotFoundError)
+    for options in ((".jpg",), (".png", ".jpeg")), ((".jpg"),):
+        for extensions in options:
+            a, b = (c.make_dataset(tree, classes, extensions) for c in kinds)
+            assert a == b
+
+
+def test_is_valid_file(tree: Path) -> None:
+    asked: list[list[str]] = [[], []]
+
+    def valid(seen: list[str]) -> Callable[[str], bool]:
+        return lambda path: (
+            seen.append(path) is None and not path.endswith("b.png") and not path.endswith("txt")
+        )
+
+    a = datasets.ImageFolder(tree, PLAIN, is_valid_file=valid(asked[0]))
+    b = gofast.ImageFolder(tree, PLAIN, is_valid_file=valid(asked[1]))
+    assert asked[0] == asked[1]
+    for name in ATTRIBUTES:
+        assert getattr(a, name) == getattr(b, name), name
+    assert b.extensions is None
+    same(a, b)
+
+
+def subclass(base: Any, **methods: Any) -> Any:
+    return type("Mine", (base,), methods)
+
+
+def test_find_classes_overridden(tree: Path) -> None:
+    def some(self: Any, directory: Any) -> tuple[list[str], dict[str, int]]:
+        return ["eel", "cat"], {"eel": 7, "cat": 2}
+
+    a, b = (subclass(c, find_classes=some)(tree, PLAIN) for c in (datasets.ImageFolder, gofast.ImageFolder))
+    for name in ATTRIBUTES:
+        assert getattr(a, name) == getattr(b, name), name
+    same(a, b)
+
+
+@pytest.mark.parametrize(
+    "found", [{"cat/sub": 0}, {"cat": 1 << 40}, {"cat": 1.5}, {"cat": "felis"}, {}, {"cow": 0}], ids=str
+)
+def test_find_classes_that_only_python_understands(tree: Path, found: dict[str, Any]) -> None:
+    made = {"find_classes": lambda self, directory: (list(found), found)}
+    kinds = [subclass(c, **made) for c in (datasets.ImageFolder, gofast.ImageFolder)]
+    if not found or "cow" in found:
+        agree(*(lambda c=c: c(tree) for c in kinds), ValueError if not found else FileNotFoundError)
+        return
+    a, b = (c(tree, PLAIN) for c in kinds)
+    assert a.samples == b.samples and a.targets == b.targets
+    for x, y in zip(DataLoader(a, 2), DataLoader(b, 2), strict=True):
+        assert torch.equal(x[0], y[0])
+        assert (x[1] == y[1]).all() if isinstance(x[1], torch.Tensor) else x[1] == y[1]
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_make_dataset_overridden(tree: Path, static: bool) -> None:
+    def every_other(directory: Any, class_to_idx: Any, **options: Any) -> list[tuple[str, int]]:
+        assert set(options) == {"extensions", "is_valid_file", "allow_empty"}
+        made: list[tuple[str, int]] = datasets.folder.make_dataset(directory, class_to_idx, **options)
+        return made[::2]
+
+    method = (
+        staticmethod(every_other) if static else lambda self, *args, **options: every_other(*args, **options)
+    )
+    a, b = (subclass(c, make_dataset=method)(tree, PLAIN) for c in (datasets.ImageFolder, gofast.ImageFolder))
+    for name in ATTRIBUTES:
+        assert getattr(a, name) == getattr(b, name), name
+    same(a, b)
+
+
+def test_samples_that_are_no_files(tree: Path) -> None:
+    def numbers(directory: Any, class_to_idx: Any, **_: Any) -> list[Any]:
+        return [(i, i % 2) for i in range(6)]
+
+    def paint(number: int) -> Image.Image:
+        return Image.new("RGB", (4, 4), (number, 0, 0))
+
+    a, b = (
+        subclass(c, make_dataset=staticmethod(numbers))(tree, T.ToTensor(), loader=paint)
+        for c in (datasets.ImageFolder, gofast.ImageFolder)
+    )
+    assert a.samples == b.samples
+    same(a, b)
+    same(a, copy.deepcopy(b))
+
+
+def test_getitem_and_len_overridden(tree: Path) -> None:
+    def getitem(self: Any, index: int) -> Any:
+        path, target = self.samples[index % len(self.samples)]
+        return self.transform(self.loader(path)), target, index
+
+    made = {"__getitem__": getitem, "__len__": lambda self: 2 * len(self.samples)}
+    a, b = (subclass(c, **made)(tree, PLAIN) for c in (datasets.ImageFolder, gofast.ImageFolder))
+    same(a, b)
+
+    def twice(base: Any) -> Any:
+        length = {"__len__": lambda self: 2 * len(self.samples)}
+        item = {"__getitem__": lambda self, i: base.__getitem__(self, i % len(self.samples))}
+        return subclass(base, **length, **item)(tree, DRAWING)
+
+    same(twice(datasets.ImageFolder), twice(gofast.ImageFolder))
+
+
+def test_loaders(tree: Path) -> None:
+    seen: list[str] = []
+
+    def grey(path: str) -> Image.Image:
+        seen.append(path)
+        return Image.open(path).convert("L")
+
+    a, b = both(tree, PLAIN, None, grey)
+    same(a, b)
+    assert seen[: len(a)] == [path for path, _ in a.samples] and len(seen) == 4 * len(a)
+    assert b.loader is grey
+    for standard in (
+        datasets.folder.default_loader,
+        datasets.folder.pil_loader,
+        None,
+        gofast.images.default_loader,
+    ):
+        native = gofast.ImageFolder(tree, PLAIN, loader=standard)
+        assert "resize" in str(native._plan.steps) and native._native_view() is not None
+        assert np.array_equal(
+            native.loader(native.samples[0][0]), datasets.folder.pil_loader(a.samples[0][0])
+        )
+    a, b = both(tree, PLAIN)
+    a.loader = b.loader = grey
+    same(a, b)
+
+
+def test_another_backend_of_torchvisions_is_a_loader(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = gofast.ImageFolder(tree, PLAIN, loader=datasets.folder.default_loader)
+    assert ours._native_view() is not None
+    monkeypatch.setattr("torchvision._image_backend", "accimage")
+    assert ours._native_view() is None
+
+
+def test_transforms_assigned_later(tree: Path) -> None:
+    a, b = both(tree)
+    same_pictures = zip(a, (b[i] for i in range(len(b))), strict=False)
+    assert all(np.array_equal(x[0], y[0]) and x[1] == y[1] for x, y in same_pictures)
+    a.transform = b.transform = PLAIN
+    same(a, b)
+    a.transform = b.transform = DRAWING
+    a.target_transform = b.target_transform = lambda label: label * 10
+    same(a, b)
+    assert repr(a) == repr(b)
+
+
+# -- samples as a list ------------------------------------------------------------------
+
+
+def assign(dataset: Any) -> None:
+    dataset.samples = dataset.samples[1:4]
+
+
+def relabel(dataset: Any) -> None:
+    dataset.samples[3] = (dataset.samples[3][0], 11)
+
+
+def mixed_labels(dataset: Any) -> None:
+    dataset.samples[0] = (dataset.samples[0][0], 2.5)
+    dataset.samples = [(path, float(label)) for path, label in dataset.samples]
+
+
+def lists(dataset: Any) -> None:
+    dataset.samples = [[path, label] for path, label in dataset.samples]
+
+
+EDITS: list[Callable[[Any], Any]] = [
+    assign,
+    relabel,
+    mixed_labels,
+    lists,
+    lambda dataset: dataset.samples.append(dataset.samples[0]),
+    lambda dataset: dataset.samples.__delitem__(slice(0, 3)),
+    lambda dataset: dataset.samples.reverse(),
+    lambda dataset: dataset.imgs.pop(),
+    lambda dataset: setattr(dataset, "samples", [(Path(p), t) for p, t in dataset.samples]),
+]
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("used", [False, True])
+def test_edits_of_samples_are_followed(tree: Path, edit: Callable[[Any], Any], used: bool) -> None:
+    a, b = both(tree, DRAWING)
+    if used:
+        same(a, b)
+    for dataset in (a, b):
+        edit(dataset)
+    same(a, b)
+    assert (a.samples, a.targets, a.imgs) == (b.samples, b.targets, b.imgs)
+    for clone in (copy.copy(b), copy.deepcopy(b), pickle.loads(pickle.dumps(b))):
+        same(a, clone)
+        assert (a.samples, a.targets, a.imgs) == (clone.samples, clone.targets, clone.imgs)
+
+
+def test_an_entry_changed_in_place(tree: Path) -> None:
+    a, b = both(tree, PLAIN)
+    for dataset in (a, b):
+        lists(dataset)
+    same(a, b)
+    for dataset in (a, b):
+        dataset.samples[2][1] = 40
+    same(a, b)
+    assert next(iter(gofast.DataLoader(b, len(b))))[1][2] == 40
+
+
+def test_edits_reach_every_loader(tree: Path) -> None:
+    dataset = gofast.ImageFolder(tree, PLAIN)
+    loader = gofast.DataLoader(dataset, 100)
+    next(iter(loader))
+    dataset.samples[-1] = (dataset.samples[-1][0], 77)
+    assert next(iter(loader))[1][-1] == 77
+    assert next(iter(DataLoader(dataset, 100, num_workers=1)))[1][-1] == 77
+    del dataset.samples[2:]
+    assert len(dataset) == 2
+    assert len(next(iter(gofast.DataLoader(ConcatDataset([dataset, dataset]), 100)))[1]) == 4
+
+
+def test_shallow_copies_share_the_list(tree: Path) -> None:
+    a, b = both(tree, PLAIN)
+    for dataset in (a, b):
+        clone = copy.copy(dataset)
+        clone.samples.pop()
+        assert len(dataset) == len(clone)
+        clone.samples = clone.samples[:2]
+        assert len(dataset) > len(clone) == 2
+        deep = copy.deepcopy(dataset)
+        deep.samples.clear()
+        assert len(dataset) > len(deep) == 0
+    same(a, b)
+
+
+def test_a_wrong_entry(tree: Path) -> None:
+    a, b = both(tree, PLAIN)
+    for dataset in (a, b):
+        dataset.samples[0] = ("only a path",)
+    assert isinstance(raised(lambda: a[0]), ValueError) and isinstance(raised(lambda: b[0]), ValueError)
+
+
+def test_targets_change_nothing(tree: Path) -> None:
+    a, b = both(tree, PLAIN)
+    for dataset in (a, b):
+        dataset.targets[0] = 99
+        dataset.classes.append("more")
+    same(a, b)
+    assert a.targets == b.targets == pickle.loads(pickle.dumps(b)).targets
+    a.targets = b.targets = [1]
+    assert pickle.loads(pickle.dumps(b)).targets == [1]
+    same(a, b)
+
+
+# -- trees of datasets, workers, pickles --------------------------------------------------
+
+
+def test_subset_split_and_concat(tree: Path) -> None:
+    a, b = both(tree, PLAIN)
+    trees: list[Callable[[Any], Any]] = [
+        lambda d: Subset(d, [5, 1, 1, 3]),
+        lambda d: random_split(d, [0.5, 0.5], torch.Generator().manual_seed(1))[0],
+        lambda d: ConcatDataset([Subset(d, [1, 2]), d]),
+    ]
+    for make in trees:
+        same(make(a), make(b))
+        batches = zip(DataLoader(make(a), 2), gofast.DataLoader(make(b), 2), strict=True)
+        assert all(torch.equal(x[0], y[0]) and torch.equal(x[1], y[1]) for x, y in batches)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers(tree: Path, method: str) -> None:
+    a, b = both(tree, DRAWING)
+    assign(a)
+    assign(b)
+    made = []
+    for dataset in (a, b):
+        torch.manual_seed(2)
+        context = "fork" if dataset is a else method
+        made.append(list(DataLoader(dataset, 2, num_workers=2, multiprocessing_context=context)))
+    for x, y in zip(*made, strict=True):
+        assert torch.equal(x[0], y[0]) and torch.equal(x[1], y[1])
+
+
+def _attributes(dataset: Any) -> Any:
+    return [getattr(dataset, name) for name in ATTRIBUTES], repr(dataset), dataset._files.path(0)
+
+
+def _send_attributes(dataset: Any, sender: Any) -> None:
+    sender.send(_attributes(dataset))
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_process_is_handed_the_index(tree: Path, tmp_path: Path, method: str) -> None:
+    root = tmp_path / "moved"
+    shutil.copytree(tree, root)
+    dataset = gofast.ImageFolder(root, PLAIN)
+    expected = _attributes(dataset)
+    root.rename(tmp_path / "away")
+    context: Any = multiprocessing.get_context(method)
+    receiver, sender = context.Pipe(False)
+    process = context.Process(target=_send_attributes, args=(dataset, sender))
+    process.start()
+    assert receiver.recv() == expected
+    process.join()
+
+
+def test_other_pickles_scan_again(tree: Path, tmp_path: Path) -> None:
+    root = tmp_path / "copy"
+    shutil.copytree(tree, root)
+    dataset = gofast.ImageFolder(root, PLAIN)
+    kept = pickle.dumps(dataset)
+    same(dataset, pickle.loads(kept))
+    torch.save(dataset, tmp_path / "dataset.pt")
+    same(dataset, torch.load(tmp_path / "dataset.pt", weights_only=False))
+    picture(root / "dog" / "new.png", 9)
+    with pytest.raises(errors.ChangedError, match="other files than when the dataset was pickled"):
+        pickle.loads(kept)
+
+
+class _Spawning:
+    """What multiprocessing sets while it pickles for a process that is being spawned."""
+
+    DupFd = int
+
+    def __enter__(self) -> _Spawning:
+        multiprocessing.context.set_spawning_popen(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        multiprocessing.context.set_spawning_popen(None)
+
+    def duplicate_for_child(self, fd: int) -> int:
+        return fd
+
+
+def test_pickles_are_small(tmp_path: Path) -> None:
+    for name in range(100):
+        (tmp_path / "root" / f"class {name}").mkdir(parents=True)
+        for i in range(1000):
+            os.close(os.open(tmp_path / "root" / f"class {name}" / f"picture number {i}.jpg", os.O_CREAT))
+    dataset = gofast.ImageFolder(tmp_path / "root", PLAIN)
+    assert len(dataset.samples) == len(dataset.targets) == 100_000
+    assert len(pickle.dumps(dataset)) < 100_000
+    files = gofast.ImageFiles([path for path, _ in dataset.samples], dataset.targets, PLAIN)
+    with _Spawning():
+        assert len(pickle.dumps(dataset)) < 100_000
+        dataset.samples = dataset.samples[:50_000]
+        assert len(pickle.dumps(dataset)) < 100_000
+        assert len(pickle.dumps(files)) < 100_000
+
+
+# -- what gofast adds ----------------------------------------------------------------------
+
+
+def test_dict_samples(tree: Path) -> None:
+    a = datasets.ImageFolder(tree, PLAIN)
+    b = gofast.ImageFolder(tree, PLAIN, output="dict", keys=("x", "y"))
+    assert list(b[0]) == ["x", "y"] and torch.equal(a[0][0], b[0]["x"]) and b[0]["y"] == 0
+    for loader in (DataLoader, gofast.DataLoader):
+        batch = next(iter(loader(b, 4)))
+        assert list(batch) == ["x", "y"] and torch.equal(batch["x"], next(iter(DataLoader(a, 4)))[0])
+
+
+@pytest.mark.parametrize("output", ["tuple", "dict"])
+@pytest.mark.parametrize("extra", [("index",), ("path",), ("index", "path")])
+@pytest.mark.parametrize(
+    "transform", [PLAIN, DRAWING, T.Compose([T.Resize((8, 8)), T.ToTensor(), T.Lambda(lambda x: x)])]
+)
+def test_index_and_path(tree: Path, output: Any, extra: tuple[str, ...], transform: Any) -> None:
+    plain = gofast.ImageFolder(tree, transform, output=output)
+    options: dict[str, Any] = {f"return_{name}": True for name in extra}
+    dataset = gofast.ImageFolder(tree, transform, output=output, **options)
+    order = [4, 0, 2, 2, 6]
+    made = []
+    for one in (plain, dataset):
+        torch.manual_seed(3)
+        loaders = [DataLoader(one, sampler=order, batch_size=2, num_workers=n) for n in (0, 2)]
+        loaders += [gofast.DataLoader(one, sampler=order, batch_size=2, num_workers=n) for n in (0, 2)]
+        made.append([batch for loader in loaders for batch in loader])
+    paths = [path for path, _ in dataset.samples]
+    for position, (a, b) in enumerate(zip(*made, strict=True)):
+        rows = order[position % 3 * 2 :][:2]
+        values, more = (list(v.values()) if output == "dict" else v for v in (a, b))
+        assert len(more) == 2 + len(extra) and list(b)[2:] == list(extra) if output == "dict" else True
+        assert torch.equal(values[0], more[0]) and torch.equal(values[1], more[1])
+        if "index" in extra:
+            assert more[2].dtype == torch.int64 and more[2].tolist() == rows
+        if "path" in extra:
+            assert more[-1] == (list if output == "dict" else tuple)(paths[i] for i in rows)
+    row = dataset[-1]
+    last = list(row.values()) if output == "dict" else list(row)
+    assert last[2:] == [{"index": 6, "path": paths[6]}[name] for name in extra]
+
+
+def test_index_and_path_are_those_of_what_stands_in(tree: Path, tmp_path: Path) -> None:
+    root = tmp_path / "damaged"
+    shutil.copytree(tree, root)
+    (root / "cat" / "b.png").write_bytes(b"no picture")
+    dataset = gofast.ImageFolder(root, PLAIN, on_error="replace", return_index=True, return_path=True)
+    bad = [path for path, _ in dataset.samples].index(str(root / "cat" / "b.png"))
+    with pytest.warns(RuntimeWarning):
+        image, label, index, path = dataset[bad]
+    assert index != bad and path == dataset.samples[index][0] and label == dataset.samples[index][1]
+    assert torch.equal(image, dataset[index][0])
+    for loader in (DataLoader(dataset, 7), gofast.DataLoader(dataset, 7)):
+        assert next(iter(loader))[2][bad] == index
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("last", [False, True])
+def test_dtypes_round_once(tree: Path, dtype: torch.dtype, last: bool) -> None:
+    normalised = T.Compose([T.Resize((12, 10)), T.ToTensor(), T.Normalize((0.4, 0.5, 0.6), (0.2, 0.3, 0.4))])
+    for transform in (normalised, T.Compose([normalised, T.Lambda(lambda x: x)])):
+        a = datasets.ImageFolder(tree, transform)
+        b = gofast.ImageFolder(tree, transform, dtype=dtype, channels_last=last)
+        assert b[1][0].dtype == dtype and torch.equal(a[1][0].to(dtype), b[1][0])
+        for x, y in zip(DataLoader(a, 3), DataLoader(b, 3), strict=True):
+            assert torch.equal(x[0].to(dtype), y[0])
+
+
+def test_dtype_of_what_is_no_float32(tree: Path) -> None:
+    with pytest.raises(errors.OptionError, match="rounds float32 tensors"):
+        gofast.ImageFolder(tree, T.Compose([T.Resize((8, 8)), T.PILToTensor()]), dtype=torch.float16)
+    with pytest.raises(errors.OptionError, match="rounds float32 tensors"):
+        gofast.ImageFolder(tree, dtype=torch.float16)[0]
+    with pytest.raises(errors.OptionError, match="is not one of"):
+        gofast.ImageFolder(tree, dtype=torch.int8)
+
+
+def test_options_that_make_no_sense(tree: Path) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"output": "list"},
+        {"keys": ("a", "a")},
+        {"keys": ("a", "index"), "return_index": True},
+        {"rng": "numpy"},
+        {"on_error": "ignore"},
+    ]
+    for options in wrong:
+        with pytest.raises(errors.OptionError):
+            gofast.ImageFolder(tree, **options)
+
+
+# -- the index ------------------------------------------------------------------------------
+
+
+def test_a_scan_is_kept(tree: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    gofast.ImageFolder(tree)
+    assert not list(own_cache.rglob("*.*")), "small folders are not worth a file"
+    monkeypatch.setattr(_files, "_KEPT_FROM", 1)
+    first = gofast.ImageFolder(tree, PLAIN)
+    kept = [path for path in own_cache.rglob("*") if path.is_file()]
+    assert len(kept) == 1 and kept[0].stat().st_size > 0
+    same(first, gofast.ImageFolder(tree, PLAIN))
+    at = tmp_path / "my.index"
+    same(first, gofast.ImageFolder(tree, PLAIN, index=at))
+    assert at.stat().st_size > 0
+    nowhere = tmp_path / "no" / "folder"
+    with pytest.raises(errors.ReadError) as caught:
+        gofast.ImageFolder(tree, index=nowhere)
+    assert str(nowhere) in str(caught.value)
+
+
+def test_no_place_for_the_index(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert len(gofast.ImageFolder(tree)) == 7
+
+
+def test_a_circle_of_links(tmp_path: Path) -> None:
+    picture(tmp_path / "a" / "1.png", 1)
+    (tmp_path / "a" / "again").symlink_to("..", target_is_directory=True)
+    a, b = both(tmp_path, PLAIN)
+    assert a.samples == b.samples and len(b) > 10
+
+
+# -- ImageFiles -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def flat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("flat")
+    for seed, name in enumerate(["c.png", "a.jpg", "B.JPG", "deep/d.png", "deep/er/e.png"]):
+        picture(root / name, seed)
+    (root / "readme.md").write_text("")
+    return root
+
+
+def test_files_of_a_folder(flat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(flat.parent)
+    for root in (flat, str(flat), flat.name):
+        dataset = gofast.ImageFiles(root, transform=PLAIN)
+        expected = [os.path.join(root, name) for name in ("B.JPG", "a.jpg", "c.png")]
+        assert dataset.paths == expected and dataset.samples == [(path, None) for path in expected]
+        assert dataset.root == str(root) and f"Root location: {root}" in repr(dataset)
+        for i, path in enumerate(expected):
+            assert torch.equal(dataset[i], PLAIN(Image.open(path).convert("RGB")))
+    deep = gofast.ImageFiles(flat, recursive=True)
+    assert [os.path.relpath(p, flat) for p in deep.paths] == [
+        "B.JPG",
+        "a.jpg",
+        "c.png",
+        "deep/d.png",
+        "deep/er/e.png",
+    ]
+    assert len(gofast.ImageFiles(flat, extensions=".png")) == 1
+    assert len(gofast.ImageFiles(flat, extensions=None)) == 4
+
+
+def test_files_without_labels_are_pictures(flat: Path) -> None:
+    dataset = gofast.ImageFiles(flat, transform=PLAIN)
+    expected = torch.stack([dataset[i] for i in range(3)])
+    assert type(dataset[0]) is torch.Tensor
+    for workers in (0, 2):
+        for loader in (DataLoader, gofast.DataLoader):
+            batch = next(iter(loader(dataset, 3, num_workers=workers)))
+            assert type(batch) is torch.Tensor and torch.equal(batch, expected)
+            rows = next(iter(loader(dataset, 3, num_workers=workers, collate_fn=list)))
+            assert torch.equal(torch.stack(rows), expected)
+    assert list(gofast.ImageFiles(flat, transform=PLAIN, output="dict")[0]) == ["image"]
+    image = v2.Compose([v2.ToImage(), v2.Resize((8, 8)), v2.ToDtype(torch.float32, scale=True)])
+    tv = gofast.ImageFiles(flat, transform=image)
+    assert type(next(iter(DataLoader(tv, 3)))) is torch.Tensor and type(tv[0]).__name__ == "Image"
+    clone = pickle.loads(pickle.dumps(next(iter(DataLoader(dataset, 3, collate_fn=list)))[0]))
+    assert type(clone) is torch.Tensor and torch.equal(clone, expected[0])
+
+
+LABELS: list[Any] = [
+    [3, 1, 2],
+    torch.tensor([3, 1, 2], dtype=torch.int32),
+    np.array([3, 1, 2], np.uint8),
+    torch.tensor([0.5, 1.5, 2.5]),
+    np.array([0.5, 1.5, 2.5], np.float32),
+    torch.eye(3),
+    [True, False, True],
+    ["x", "y", "z"],
+    [1 << 40, 2, 3],
+    (2.5, 3.5, 4.5),
+]
+
+
+@pytest.mark.parametrize("labels", LABELS, ids=lambda labels: str(labels).replace("\n", " "))
+def test_labels(flat: Path, labels: Any) -> None:
+    paths = gofast.ImageFiles(flat).paths
+    expected = torch.utils.data.default_collate(list(labels))
+    if isinstance(expected, torch.Tensor) and expected.dtype in (torch.int32, torch.uint8):
+        expected = expected.long()
+    for source in (flat, paths, (Path(p) for p in paths)):
+        dataset = gofast.ImageFiles(source, labels, PLAIN)
+        for clone in (dataset, copy.deepcopy(dataset), pickle.loads(pickle.dumps(dataset))):
+            for loader in (DataLoader, gofast.DataLoader):
+                images, made = next(iter(loader(clone, 3)))
+                assert torch.equal(images[1], PLAIN(Image.open(paths[1]).convert("RGB")))
+                if isinstance(expected, torch.Tensor):
+                    assert torch.equal(made, expected) and made.dtype == expected.dtype
+                else:
+                    assert list(made) == expected
+            assert clone.paths == [str(path) for path in paths] and len(clone.targets) == 3
+
+
+def test_labels_by_path(flat: Path) -> None:
+    by_name = {"a.jpg": 5, "c.png": 6, "B.JPG": 7, "other": 8}
+    assert gofast.ImageFiles(flat, by_name).targets == [7, 5, 6]
+    by_path = {flat / name: label for name, label in by_name.items()}
+    assert gofast.ImageFiles(flat, by_path).targets == [7, 5, 6]
+    assert gofast.ImageFiles([flat / "c.png", flat / "a.jpg"], by_path).targets == [6, 5]
+    with pytest.raises(errors.OptionError, match=r"labels has none for .*B\.JPG"):
+        gofast.ImageFiles(flat, {"a.jpg": 5, "c.png": 6})
+
+
+def test_lists_of_files(flat: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(flat)
+    mixed = ["c.png", str(tree / "dog" / "1.png"), "./deep/../a.jpg"]
+    for paths in (mixed, mixed[::2], mixed[1:2]):
+        dataset = gofast.ImageFiles(paths, list(range(len(paths))), PLAIN)
+        assert dataset.samples == list(zip(paths, range(len(paths)), strict=True)) and dataset.root is None
+        for clone in (dataset, pickle.loads(pickle.dumps(dataset))):
+            assert clone.paths == paths
+            for i, path in enumerate(paths):
+                assert torch.equal(clone[i][0], PLAIN(Image.open(path).convert("RGB"))) and clone[i][1] == i
+    assert len(gofast.ImageFiles([])) == 0 and repr(gofast.ImageFiles([])).splitlines() == [
+        "Dataset ImageFiles",
+        "    Number of datapoints: 0",
+    ]
+
+
+def test_files_that_are_not_there(flat: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        gofast.ImageFiles(tmp_path / "none")
+    with pytest.raises(FileNotFoundError, match="no file that ends with"):
+        gofast.ImageFiles(tmp_path)
+    assert len(gofast.ImageFiles(tmp_path, allow_empty=True)) == 0
+    with pytest.raises(errors.OptionError, match="2 labels do not go with 3 pictures"):
+        gofast.ImageFiles(flat, [1, 2])
+    dataset = gofast.ImageFiles([flat / "none.jpg"], transform=PLAIN)
+    with pytest.raises(FileNotFoundError):
+        dataset[0]
+
+
+def test_label_transforms_and_edits_of_files(flat: Path) -> None:
+    dataset = gofast.ImageFiles(flat, [1, 2, 3], PLAIN, lambda label: -label)
+    assert next(iter(DataLoader(dataset, 3)))[1].tolist() == [-1, -2, -3]
+    dataset.samples.append((str(flat / "deep" / "d.png"), 9))
+    assert dataset[3][1] == -9 and len(dataset.paths) == 4
+    unlabelled = gofast.ImageFiles(flat, transform=PLAIN)
+    unlabelled.samples = unlabelled.samples[1:]
+    assert len(unlabelled) == 2 and torch.equal(unlabelled[0], dataset[1][0])
+
+
+def test_help_suffices() -> None:
+    import inspect
+
+    for kind in (gofast.ImageFolder, gofast.ImageFiles):
+        text = (kind.__doc__ or "") + (gofast.ImageFolder.__doc__ or "")
+        missing = [
+            name
+            for name in inspect.signature(kind).parameters
+            if f"{name}:" not in text and f"{name}," not in text
+        ]
+        assert not missing
