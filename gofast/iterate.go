@@ -88,7 +88,7 @@ func (t *Table) Close() {
 // Batch is a finished batch: valid until the iteration moves on.
 type Batch struct {
 	Rows     int
-	Features []byte // Rows x the output row, in the machine's byte order
+	Features []byte // Rows x the output row or picture, in the machine's byte order
 	Labels   []byte // Rows x the output label
 }
 
@@ -103,18 +103,37 @@ func view[T any](data []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(zero)))
 }
 
+// Source is what Batches walks over: a Table, or a Folder.
+type Source interface {
+	samples() batch.View
+	// draw makes the records of a batch; nil where nothing is drawn.
+	draw(indices []int64) ([]byte, error)
+	// failure is the error of a batch whose slot failed.
+	failure(slot buffer.Slot, indices []int64) error
+}
+
+func (t *Table) samples() batch.View { return t.view }
+
+func (t *Table) draw([]int64) ([]byte, error) { return nil, nil }
+
+func (t *Table) failure(slot buffer.Slot, _ []int64) error { return outOfRange(slot, "rows", t.Rows) }
+
+func outOfRange(slot buffer.Slot, what string, count int64) error {
+	return errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d %s", count, what)).AtIndex(slot.BadIndex())
+}
+
 // lookAhead is the number of batches in flight of Batches.
 const lookAhead = 4
 
-// Batches iterates over the rows of order in batches of batchRows, filling a few
+// Batches iterates over the samples of order in batches of batchRows, filling a few
 // batches ahead. Breaking out of the loop cancels what is in flight.
-func (e *Engine) Batches(ctx context.Context, t *Table, order []int64, batchRows int) iter.Seq2[Batch, error] {
+func (e *Engine) Batches(ctx context.Context, source Source, order []int64, batchRows int) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		if batchRows < 1 {
 			yield(Batch{}, errs.New(errs.ErrConfig, "batches", fmt.Sprintf("%d rows in a batch", batchRows)))
 			return
 		}
-		rowBytes, labelBytes := t.view.RowBytes(), t.view.LabelBytes()
+		rowBytes, labelBytes := source.samples().RowBytes(), source.samples().LabelBytes()
 		ring, err := buffer.NewRing(rowBytes*int64(batchRows), lookAhead)
 		if err != nil {
 			yield(Batch{}, err)
@@ -141,7 +160,7 @@ func (e *Engine) Batches(ctx context.Context, t *Table, order []int64, batchRows
 		for len(order) > 0 || len(flying) > 0 {
 			for len(order) > 0 && len(flying) < lookAhead {
 				n := min(batchRows, len(order))
-				f, err := e.launch(t, order[:n], ring, labels)
+				f, err := e.launch(source, order[:n], ring, labels)
 				if err != nil {
 					yield(Batch{}, err)
 					return
@@ -154,11 +173,11 @@ func (e *Engine) Batches(ctx context.Context, t *Table, order []int64, batchRows
 				return
 			}
 			if f.slot.Status() == buffer.Failed {
-				bad := f.slot.BadIndex()
-				yield(Batch{}, errs.New(errs.ErrIndex, "batches", fmt.Sprintf("the table has %d rows", t.Rows)).AtIndex(bad))
+				yield(Batch{}, source.failure(f.slot, f.indices))
 				return
 			}
-			b := Batch{Rows: f.rows, Features: f.slot.Bytes(rowBytes * int64(f.rows)), Labels: f.labels.Bytes(labelBytes * int64(f.rows))}
+			rows := len(f.indices)
+			b := Batch{Rows: rows, Features: f.slot.Bytes(rowBytes * int64(rows)), Labels: f.labels.Bytes(labelBytes * int64(rows))}
 			more := yield(b, nil)
 			flying = flying[1:]
 			f.ticket.Release()
@@ -175,21 +194,26 @@ func (e *Engine) Batches(ctx context.Context, t *Table, order []int64, batchRows
 type flight struct {
 	ticket       *Ticket
 	slot, labels buffer.Slot
-	rows         int
+	indices      []int64
 }
 
-func (e *Engine) launch(t *Table, indices []int64, ring, labelRing buffer.Ring) (flight, error) {
+func (e *Engine) launch(source Source, indices []int64, ring, labelRing buffer.Ring) (flight, error) {
+	records, err := source.draw(indices)
+	if err != nil {
+		return flight{}, err
+	}
 	slot, ok := ring.Acquire()
 	labels, ok2 := labelRing.Acquire()
 	if !ok || !ok2 { // as many slots as flights: cannot happen
 		return flight{}, errs.New(errs.ErrInternal, "batches", "no free slot")
 	}
 	slot.Describe(int64(len(indices)), nil, 0, 0)
-	ticket, err := e.Submit(Request{View: t.view, Indices: indices, BatchRows: len(indices), Slots: []buffer.Slot{slot}, Labels: labels.Data()})
+	ticket, err := e.Submit(Request{View: source.samples(), Indices: indices, Records: records, BatchRows: len(indices),
+		Slots: []buffer.Slot{slot}, Labels: labels.Data()})
 	if err != nil {
 		slot.Release()
 		labels.Release()
 		return flight{}, err
 	}
-	return flight{ticket, slot, labels, len(indices)}, nil
+	return flight{ticket, slot, labels, indices}, nil
 }

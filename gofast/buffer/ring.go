@@ -9,15 +9,18 @@ package buffer
 
 static void *as_pointer(uintptr_t address) { return (void *)address; }
 static uintptr_t slot_data(gf_slot *slot) { return (uintptr_t)slot->managed.dl_tensor.data; }
+static gf_sample_fault *first_fault(gf_slot *slot) { return atomic_load(&slot->faults.first); }
 static int32_t slot_status(gf_slot *slot) { return atomic_load_explicit(&slot->status, memory_order_acquire); }
 */
 import "C"
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/kernel/fault"
 )
 
 // Ring is a set of slots of one size. The owner calls Drop once; the memory
@@ -90,6 +93,24 @@ func (s Slot) Fail(index int64) { C.gf_slot_fail(s.c, C.int64_t(index)) }
 
 // Status is what has become of the slot.
 func (s Slot) Status() Status { return Status(C.slot_status(s.c)) }
+
+// Fault is a sample of the batch that could not be made.
+type Fault struct {
+	Position int
+	Code     fault.Code
+	Offset   int64 // in its file, or -1
+	Text     string
+}
+
+// Faults are those of a Failed slot, none where BadIndex says why it failed.
+func (s Slot) Faults() []Fault {
+	var faults []Fault
+	for f := C.first_fault(s.c); f != nil; f = f.next {
+		faults = append(faults, Fault{int(f.position), fault.Code(f.fault.code), int64(f.fault.offset), C.GoString(&f.fault.text[0])})
+	}
+	slices.SortFunc(faults, func(a, b Fault) int { return a.Position - b.Position })
+	return faults
+}
 
 // BadIndex is the index that made the slot Failed.
 func (s Slot) BadIndex() int64 { return int64(s.c.bad_index) }

@@ -1,0 +1,145 @@
+package gofast
+
+import (
+	"context"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/gofast-org/gofast/gofast/batch"
+	jpegdecoder "github.com/gofast-org/gofast/gofast/decode/jpeg"
+	images "github.com/gofast-org/gofast/gofast/transform/image"
+)
+
+// photographs are ImageNet's where GOFAST_TEST_DATA has them, else waves of their mean size.
+func photographs(b *testing.B) string {
+	b.Helper()
+	wheels, _ := filepath.Glob("../.venv/lib/python*/site-packages/pillow.libs/libjpeg-*.so*") // the pattern is right
+	library := ""
+	if len(wheels) > 0 {
+		library = wheels[0]
+	}
+	if err := jpegdecoder.Load(library); err != nil {
+		b.Skip(err)
+	}
+	if data := os.Getenv("GOFAST_TEST_DATA"); data != "" {
+		return filepath.Join(data, "imagenet-500")
+	}
+	root := b.TempDir()
+	folder := filepath.Join(root, "waves")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	for i := range 16 {
+		picture := image.NewRGBA(image.Rect(0, 0, 468, 401))
+		for y := range 401 {
+			for x := range 468 {
+				wave := func(length float64) uint8 {
+					return uint8(127 + 100*math.Sin(float64(x*(i+1))/length)*math.Cos(float64(y)/length) + float64((x*31+y*17)%23))
+				}
+				picture.SetRGBA(x, y, color.RGBA{wave(9), wave(21), wave(40), 255})
+			}
+		}
+		file, err := os.Create(filepath.Join(folder, strconv.Itoa(i)+".jpg"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := jpeg.Encode(file, picture, &jpeg.Options{Quality: 90}); err != nil {
+			b.Fatal(err)
+		}
+		if err := file.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return root
+}
+
+// Each stage of ImageNet's samples on one thread; an operation is a picture.
+func BenchmarkImages(b *testing.B) {
+	root := photographs(b)
+	float := images.Output{DType: "float32", Height: 224, Width: 224, Channels: 3}
+	bytes := images.Output{DType: "uint8", Height: 224, Width: 224, Channels: 3}
+	resize := images.Step{Op: "resize", Size: []int{256}, Filter: "bilinear"}
+	center := images.Step{Op: "center_crop", Size: []int{224, 224}}
+	random := trainPlan.Steps[0]
+	random.Size = []int{224, 224}
+	flip, toBytes, toFloat := images.Step{Op: "hflip", P: 0.5}, images.Step{Op: "to_uint8"}, images.Step{Op: "to_float", How: "divide"}
+	normalize := images.Step{Op: "normalize", Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
+
+	b.Run("decode", func(b *testing.B) { benchmarkDecode(b, root) })
+	for _, stage := range []struct {
+		name string
+		plan images.Plan
+	}{
+		{"decode+resize/val", images.Plan{Steps: []images.Step{resize, center, toBytes}, Output: bytes}},
+		{"sample/val", images.Plan{Steps: []images.Step{resize, center, toFloat, normalize}, Output: float}},
+		{"decode+resize/train", images.Plan{Steps: []images.Step{random, toBytes}, Output: bytes}},
+		{"sample/train", images.Plan{Steps: []images.Step{random, flip, toFloat, normalize}, Output: float}},
+	} {
+		b.Run(stage.name, func(b *testing.B) {
+			f, err := OpenFolder(context.Background(), root, stage.plan, FolderOptions{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer f.Close()
+			e := NewEngine(1)
+			defer e.Close()
+			order := make([]int64, b.N)
+			for i := range order {
+				order[i] = int64(i) % f.Count
+			}
+			b.ResetTimer()
+			for _, err := range e.Batches(context.Background(), f, order, 64) {
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("draw", func(b *testing.B) {
+		f, err := OpenFolder(context.Background(), root, images.Plan{Steps: []images.Step{random, flip, toFloat}, Output: float}, FolderOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer f.Close()
+		order := batch.Sequential(min(f.Count, 64))
+		if _, err := f.draw(order); err != nil { // reads the headers
+			b.Fatal(err)
+		}
+		for i := 0; b.Loop(); i++ {
+			if i%len(order) == 0 {
+				if _, err := f.draw(order); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// benchmarkDecode is the roof: whole pictures from memory by the same library, and nothing else.
+func benchmarkDecode(b *testing.B, root string) {
+	paths, err := filepath.Glob(filepath.Join(root, "*", "*.*[gG]"))
+	if err != nil || len(paths) == 0 {
+		b.Fatal("no photographs: ", err)
+	}
+	var files [][]byte
+	for _, path := range paths[:min(len(paths), 64)] {
+		file, err := os.ReadFile(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	d := jpegdecoder.NewDecoder()
+	defer d.Close()
+	for i := 0; b.Loop(); i++ {
+		if _, err := d.Decode(files[i%len(files)], image.Rectangle{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
