@@ -165,7 +165,7 @@ class ImageView(View):
         """Makes what could not be made, by Pillow or as the datasets' policies say, or raises."""
         capsule = _engine.capsule()
         faults = capsule.faults(slot)
-        if not faults:
+        if not faults or not -len(self) <= capsule.bad_index(slot) < len(self):  # that is 0 without any
             super().mend(slot, indices, records, labels)
         replaced = {}
         for position, code, offset, text in sorted(faults):
@@ -219,7 +219,7 @@ class SizesView(View):
         """Asks Pillow for the sizes that the core could not tell."""
         capsule = _engine.capsule()
         faults = capsule.faults(slot)
-        if not faults:
+        if not faults or not -len(self) <= capsule.bad_index(slot) < len(self):  # that is 0 without any
             super().mend(slot, indices, records, labels)
         for position, *_ in faults:
             dataset, sample = self.of.locate(int(indices[position]))

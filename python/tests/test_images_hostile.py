@@ -515,6 +515,16 @@ def test_errors_come_with_their_batch_and_the_loader_goes_on(
             next(iterator)
 
 
+@pytest.mark.parametrize("transform", [TRAIN, VALID], ids=["train", "valid"])
+def test_an_index_out_of_range_beside_what_pillow_decodes(root: Path, transform: Any) -> None:
+    for batch in ([0, 24, 1], [4, -25, 1]):
+        loader = gofast.DataLoader(folder(root, transform, "zero"), batch_sampler=[batch, [0, 1, 2]])
+        iterator = iter(loader)
+        with pytest.raises(errors.RowIndexError, match=f"index {batch[1]} is out of range"):
+            next(iterator)
+        assert len(next(iterator)[1]) == 3
+
+
 def test_errors_cross_from_workers_with_their_class(root: Path) -> None:
     iterator = iter(DataLoader(ImageFolder(root, TRAIN), batch_size=3, num_workers=2))
     next(iterator)
