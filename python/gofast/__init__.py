@@ -10,13 +10,17 @@ Importing this package loads nothing native: the engine starts at first use.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from . import errors
 from ._about import engine_stats, explain, version
 from .arrays import ArrayDataset
 from .convert import convert
-from .images import ImageFiles, ImageFolder
 from .loader import DataLoader
 from .table import Limits, TableDataset, verify
+
+if TYPE_CHECKING:
+    from .images import ImageFiles, ImageFolder
 
 __version__ = "0.1.0"
 
@@ -34,3 +38,17 @@ __all__ = [
     "verify",
     "version",
 ]
+
+_IMAGES = ("ImageFiles", "ImageFolder")  # imported when they are asked for: scripts over tables need none of it
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _IMAGES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import images
+
+    return getattr(images, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

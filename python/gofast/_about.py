@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch.utils.data import Dataset
 
 from . import _codecs, _engine, _pillow
-from ._image_rows import ImageDataset
-from ._image_view import ImageView
 from ._rows import RowDataset
 from ._view import resolve
+
+if TYPE_CHECKING:
+    from ._image_rows import ImageDataset
 
 
 def version() -> dict[str, str]:
@@ -62,6 +63,9 @@ def explain(dataset: Dataset[Any]) -> str:
     Example:
         >>> print(gofast.explain(train))
     """
+    from ._image_rows import ImageDataset
+    from ._image_view import ImageView
+
     lines = [("step", "runs in", "what")]
     if isinstance(dataset, RowDataset):
         lines += _table(dataset)
@@ -102,6 +106,8 @@ def _table(dataset: RowDataset) -> list[_Line]:
 
 
 def _images(dataset: ImageDataset) -> list[_Line]:
+    from ._image_rows import ImageDataset
+
     lines = [("source", "Go", f"{len(dataset)} files")]
     if dataset._reader is not None:
         lines.append(("loader", "Python", "your callable: one call a sample"))

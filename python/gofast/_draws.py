@@ -156,9 +156,10 @@ class Drawing:
         self._draws.next_epoch()
 
 
-def drawing(view: View, base_seed: int, workers: int) -> Drawing | None:
-    """A `Drawing`, or None where the view's samples draw nothing."""
-    return Drawing(view, base_seed, workers) if isinstance(view, ImageView) and view.draws else None
+def drawing(view: View, base_seed: int, workers: int) -> Drawing:
+    """A `Drawing` for a view that draws."""
+    assert isinstance(view, ImageView)
+    return Drawing(view, base_seed, workers)
 
 
 def draw(program: ImageProgram, state: int, sizes: torch.Tensor) -> array[int]:

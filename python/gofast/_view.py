@@ -47,6 +47,7 @@ class View:
         address: of the C structure.
         row_bytes: bytes of one output sample.
         record_words: int32s that are drawn for one sample.
+        draws: samples need records.
         heavy: a sample is worth a thread's attention, however few bytes it has.
         datasets: the datasets whose rows these are; all give samples alike.
         has_more: whether samples have more than features and label; see more.
@@ -59,6 +60,7 @@ class View:
     row_bytes: int
     record_words = 0
     heavy = False
+    draws = False
     bare = False  # a sample without label is the tensor itself, not a tuple of it
     has_more = False
 

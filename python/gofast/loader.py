@@ -21,13 +21,13 @@ from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from ._draws import Drawing, drawing
 from ._flights import DrawnFlights, PulledFlights
 from ._lane import Idle, Lane
 from ._schedule import NO_ORDER, draw_order
 from .errors import OptionError
 
 if TYPE_CHECKING:
+    from ._draws import Drawing
     from ._view import View
 
 T = TypeVar("T", covariant=True)
@@ -188,7 +188,10 @@ class _NativeIterator(_BaseDataLoaderIter):
         if loader.num_workers > 0 and not self._pull_ahead:
             raise AssertionError("prefetch_factor must be greater than 0 with num_workers > 0")
         super().__init__(loader)  # iter(sampler), then base_seed's draw; pin_memory's checks and warnings
-        self._draw = drawing(lane.view, int(self._base_seed), loader.num_workers)
+        if lane.view.draws:
+            from ._draws import drawing  # here, since few need it and all would pay for its import
+
+            self._draw = drawing(lane.view, int(self._base_seed), loader.num_workers)
         if self._pull_ahead:
             self._reset(loader, first_iter=True)  # as torch's: it calls iter(sampler) again
 
