@@ -12,10 +12,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+import PIL
 import torch
+from PIL import Image
 from torch.utils.data import DataLoader
 
 import gofast
+from gofast import _codecs, _compile, _files, _image_view, _pillow
 
 ROWS, FEATURES, BATCH = 1000, 16, 64
 CONTEXTS = ("fork", "forkserver", "spawn")
@@ -38,8 +42,80 @@ def check(name: str, loader: DataLoader, images: torch.Tensor, labels: torch.Ten
     print(f"  {name}: {len(batches)} batches as expected")
 
 
+def noisy(height: int, width: int) -> Image.Image:
+    """A picture whose every rounding shows."""
+    return Image.fromarray(np.random.default_rng(height).integers(0, 256, (height, width, 3), dtype=np.uint8))
+
+
+def write_pictures(root: Path) -> None:
+    """Two classes; every format that is decoded natively, and one that is Pillow's."""
+    for name in ("a", "b"):
+        (root / name).mkdir()
+    noisy(61, 83).save(root / "a" / "1.jpg", quality=90)
+    noisy(64, 64).convert("L").save(root / "a" / "2.jpg", quality=75, progressive=True)
+    noisy(50, 40).save(root / "a" / "3.png")
+    noisy(33, 47).quantize(200).save(root / "b" / "4.png")
+    noisy(45, 51).save(root / "b" / "5.webp", quality=80)
+    noisy(40, 40).save(root / "b" / "6.bmp")
+
+
+def corner(picture: Image.Image) -> torch.Tensor:
+    """A user's own transform."""
+    return torch.from_numpy(np.array(picture)[:32, :32]).permute(2, 0, 1)
+
+
+def check_pictures(root: Path) -> None:
+    """Pixels are Pillow's, by the JPEG library that came with it, in this process and in workers."""
+    write_pictures(root)
+    folder = gofast.ImageFolder(root, transform=corner)
+    expected = [corner(Image.open(path).convert("RGB")) for path, _ in folder.samples]
+    for workers, context in ((0, None), (2, "fork"), (2, "spawn")):
+        loader = DataLoader(folder, batch_size=3, num_workers=workers, multiprocessing_context=context)
+        batches = list(loader)
+        assert torch.equal(torch.cat([images for images, _ in batches]), torch.stack(expected)), context
+        assert torch.cat([labels for _, labels in batches]).tolist() == [0, 0, 0, 1, 1, 1]
+    left = gofast.engine_stats()["pillow"]
+    assert left == 1, f"{left} pictures were left to Pillow: only the BMP should be"
+    library = gofast.version()["jpeg"]
+    assert "pillow.libs" in library, f"libjpeg is not that of the Pillow wheel: {library or 'none was found'}"
+    print(f"  six pictures in four formats, num_workers=0 and 2: Pillow's pixels, by {library}")
+
+
+def resize_steps(height: int, width: int) -> _compile.Plan:
+    """What compile makes of Resize and PILToTensor, for machines without torchvision."""
+    resize = {"op": "resize", "size": [height, width], "max_size": None, "filter": "bilinear"}
+    return _compile.Plan(
+        steps=[resize, {"op": "to_uint8"}],
+        rest=[],
+        hands_over="tensor",
+        dtype="uint8",
+        channels=3,
+        shape=[3, height, width],
+        strides="chw",
+        draws=False,
+        needs_size=False,
+        rest_draws=False,
+        report=[],
+    )
+
+
+def check_pass_order(root: Path) -> None:
+    """Resized pixels are those of this Pillow, whose versions differ in which axis they resize first."""
+    files = _files.Files.listed([str(root / "a" / "1.jpg")], [0])
+    for before, (height, width) in (((200, 90), (30, 80)), ((404, 4), (300, 3)), ((90, 200), (80, 30))):
+        picture = noisy(*before)
+        program = _image_view.ImageProgram(
+            files, resize_steps(height, width), [3, height, width], False, 1 << 28
+        )
+        made = torch.zeros((3, height, width), dtype=torch.uint8)
+        _pillow.make_sample(program, picture, 0, made.data_ptr())
+        wanted = np.asarray(picture.resize((width, height), Image.Resampling.BILINEAR))
+        assert np.array_equal(made.permute(1, 2, 0).numpy(), wanted), f"{before} to {height, width}"
+    print(f"  resized as by Pillow {PIL.__version__}: pass order {_codecs.pass_order()}")
+
+
 def main() -> None:
-    """Opens a table and reads it through every kind of loader."""
+    """Opens a table and a folder of pictures, and reads them through every kind of loader."""
     where = f"gofast {gofast.__version__} in {gofast.__path__[0]}"
     print(f"Python {sys.version.split()[0]}, torch {torch.__version__}, {where}")
     for tool in ("go", "gcc", "cc"):
@@ -68,6 +144,10 @@ def main() -> None:
             print(f"  a missing file: {type(error).__name__}")
         else:
             raise AssertionError("a missing file raised nothing")
+        pictures = Path(folder, "pictures")
+        pictures.mkdir()
+        check_pictures(pictures)
+        check_pass_order(pictures)
 
 
 if __name__ == "__main__":
