@@ -39,7 +39,7 @@ __all__ = [
     "version",
 ]
 
-_IMAGES = ("ImageFiles", "ImageFolder")  # imported when they are asked for: scripts over tables need none of it
+_IMAGES = ("ImageFiles", "ImageFolder")  # imported when asked for: tables need none of it
 
 
 def __getattr__(name: str) -> Any:

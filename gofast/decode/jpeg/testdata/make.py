@@ -31,6 +31,7 @@ KINDS: dict[str, tuple[str, int, int, dict[str, object]]] = {
 
 
 def picture(mode: str, width: int, height: int) -> Image.Image:
+    """A small picture with edges and gradients in every band."""
     bands = len(Image.new(mode, (1, 1)).getbands())
     y, x = np.mgrid[:height, :width]
     waves = [127 + 120 * np.sin(x / (5 + 3 * b) + b) * np.cos(y / (7 + b)) for b in range(bands)]
@@ -39,6 +40,7 @@ def picture(mode: str, width: int, height: int) -> Image.Image:
 
 
 def main() -> None:
+    """Writes the golden pictures."""
     lines = []
     for name, (mode, width, height, options) in KINDS.items():
         out = io.BytesIO()
