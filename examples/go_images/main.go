@@ -1,0 +1,65 @@
+// Command go_images reads a folder of pictures, a sub-folder a class, in random
+// crops and shuffled batches, from Go alone. JPEGs need a libjpeg-turbo: the
+// system's libjpeg.so.62, or the file that $GOFAST_LIBJPEG names.
+//
+//	go run ./examples/go_images examples/data/photos
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"math"
+	"os"
+	"time"
+
+	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/batch"
+	"github.com/gofast-org/gofast/gofast/transform/image"
+)
+
+const side = 96
+
+// plan is torchvision's RandomResizedCrop(96), RandomHorizontalFlip(), ToTensor().
+var plan = image.Plan{
+	Steps: []image.Step{
+		{Op: "random_resized_crop", Size: []int{side, side}, Filter: "bilinear",
+			Scale: []float64{0.08, 1}, Ratio: []float64{3. / 4, 4. / 3},
+			LogRatio: []float32{float32(math.Log(3. / 4)), float32(math.Log(4. / 3))}},
+		{Op: "hflip", P: 0.5},
+		{Op: "to_float", How: "divide"},
+	},
+	Output: image.Output{DType: "float32", Height: side, Width: side, Channels: 3},
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: go_images FOLDER")
+	}
+	ctx := context.Background()
+	start := time.Now()
+	folder, err := gofast.OpenFolder(ctx, os.Args[1], plan, gofast.FolderOptions{Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer folder.Close()
+	fmt.Printf("%d pictures of %d classes, found in %v\n", folder.Count, len(folder.Classes), time.Since(start).Round(time.Microsecond))
+
+	engine := gofast.NewEngine(0)
+	defer engine.Close()
+	for epoch := range uint64(3) {
+		folder.SetEpoch(epoch)
+		start, batches, sum := time.Now(), 0, 0.0
+		for b, err := range engine.Batches(ctx, folder, batch.Shuffled(folder.Count, 0, epoch), 12) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			batches++
+			for _, v := range b.Float32() {
+				sum += float64(v)
+			}
+		}
+		mean := sum / float64(folder.Count*3*side*side)
+		fmt.Printf("epoch %d: %d batches, mean value %.4f, %v\n", epoch, batches, mean, time.Since(start).Round(time.Microsecond))
+	}
+}
