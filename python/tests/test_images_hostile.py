@@ -407,6 +407,19 @@ def test_policies_give_the_same_in_every_way_that_samples_are_made(
     assert difference(torch.stack([x for x, _ in singles]), samples) == ""
 
 
+@pytest.mark.filterwarnings("ignore:sample 4:RuntimeWarning")
+@pytest.mark.parametrize("transform", [VALID, REST], ids=["valid", "rest"])
+def test_index_and_path_are_those_of_what_stands_in(root: Path, transform: Any) -> None:
+    for loader, workers in ((DataLoader, 0), (DataLoader, 1), (gofast.DataLoader, 0), (gofast.DataLoader, 1)):
+        dataset = folder(root, transform, _next, return_index=True, return_path=True)
+        _, labels, indices, paths = next(iter(loader(dataset, batch_size=24, num_workers=workers)))
+        expected = [{4: 5, 11: 14, 12: 14, 13: 14}.get(i, i) for i in range(24)]
+        assert indices.tolist() == expected
+        assert [(path, int(label)) for path, label in zip(paths, labels, strict=True)] == [
+            dataset.samples[i] for i in expected
+        ]
+
+
 def test_good_samples_are_torchvisions_beside_bad_ones(root: Path) -> None:
     good = [i for i in range(24) if i not in BAD]
     ours, theirs = folder(root, VALID, "zero"), torchvision.datasets.ImageFolder(root, VALID)
@@ -567,6 +580,15 @@ def test_it_is_said_once(root: Path) -> None:
             list(DataLoader(dataset, batch_size=4))
     assert len([w for w in said if issubclass(w.category, RuntimeWarning)]) == 1
     assert {bad.count for bad in dataset.bad_samples().values()} == {2}
+
+
+def test_without_pillow_the_core_is_the_judge(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    dataset = ImageFolder(root, VALID)
+    with pytest.raises(errors.UnsupportedError, match=r"sample 0: .*; install Pillow"):
+        dataset[0]
+    with pytest.raises(errors.BadImageError, match=r"sample 11: .*image file is truncated"):
+        dataset[11]
 
 
 # ------------------------------------------------------------------ what it costs
