@@ -10,6 +10,7 @@ from nvidia.dali import fn, pipeline_def, types
 from torch.utils.dlpack import from_dlpack
 
 from benchmarks.peers.images.contract import BATCH, MEAN, SHORT_SIDE, SIZE, STD, TRAIN, Peer
+from benchmarks.peers.images.torchvision_ import single
 
 THREADS = 2
 
@@ -48,6 +49,7 @@ class Epochs:
     """Batches that torch can use: copied out of DALI's buffers, as DALI's own iterator for torch does."""
 
     def __init__(self, folder: str, kind: str) -> None:
+        single()
         self.pipe = pipeline(folder, kind)
         self.pipe.build()
         self.count: int = self.pipe.epoch_size("files")

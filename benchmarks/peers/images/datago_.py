@@ -10,13 +10,14 @@ import torch
 from datago import DatagoClient
 
 from benchmarks.peers.images.contract import BATCH, TRAIN, Peer
-from benchmarks.peers.images.torchvision_ import pil_transform
+from benchmarks.peers.images.torchvision_ import pil_transform, single
 
 
 class Epochs:
     """A client an epoch; datago gives neither labels nor an order."""
 
     def __init__(self, folder: str, kind: str) -> None:
+        single()
         self.transform = pil_transform(kind)
         self.config = json.dumps(
             {

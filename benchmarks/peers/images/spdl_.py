@@ -13,6 +13,7 @@ from torchvision.datasets import ImageFolder
 from torchvision.transforms import RandomResizedCrop
 
 from benchmarks.peers.images.contract import BATCH, MEAN, SHORT_SIDE, SIZE, STD, TRAIN, Peer
+from benchmarks.peers.images.torchvision_ import single
 
 THREADS = 2
 
@@ -41,7 +42,7 @@ class Epochs:
         self.files, self.train = ImageFolder(folder).samples, kind == TRAIN
         self.mean = 255 * torch.tensor(MEAN).view(1, 3, 1, 1)
         self.scale = 1 / (255 * torch.tensor(STD).view(1, 3, 1, 1))
-        torch.set_num_threads(1)
+        single()
 
     def _decode(self, sample: tuple[str, int]) -> tuple[Any, int]:
         packets = spdl.io.demux_image(sample[0])

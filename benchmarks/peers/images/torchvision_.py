@@ -52,7 +52,8 @@ def loader(dataset: Any, kind: str, workers: int) -> DataLoader[Any]:
 
 
 def single() -> None:
-    """torch's own threads get in the way of worker processes' and are of no use to a single thread."""
+    """torch's own threads wait actively for each other: in the way of a peer's threads (datago: 23 ms of
+    processor time a picture instead of 3), and of no use to one."""
     torch.set_num_threads(1)
 
 
