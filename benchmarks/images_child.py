@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torchvision.datasets import ImageFolder
 
@@ -114,13 +115,13 @@ class Child:
         """Memory, descriptors and threads after each of many epochs, after as many to warm up."""
         assert self.peer is not None
         loader = self.peer.open(self.folder, TRAIN)
-        readings: list[list[int]] = []
+        readings = np.ones((2 * epochs, 3), np.int64)  # written before the first reading: it must not grow
         gc.freeze()
-        for _ in range(2 * epochs):
+        for reading in readings:
             passed(loader)
             gc.collect()
-            readings.append([process.resident(), process.descriptors(), process.threads()])
-        return {"readings": readings[epochs:]}
+            reading[:] = process.resident(), process.descriptors(), process.threads()
+        return {"readings": readings[epochs:].tolist()}
 
 
 def passed(epochs: Iterable[Any]) -> int:
