@@ -21,7 +21,7 @@ import gofast
 
 PHOTOS = Path(__file__).resolve().parent / "data" / "photos"
 BATCH, SIDE = 32, 96
-PASSES = 8  # an epoch sees each of the few photographs so many times, each time cut out otherwise
+PASSES = 16  # an epoch sees each of the few photographs so many times, each time cut out otherwise
 
 TRAIN = transforms.Compose(
     [
