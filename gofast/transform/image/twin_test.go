@@ -19,7 +19,6 @@ type twin struct {
 	channels int // of the tensor
 	tensor   []float32
 	record   []int32
-	scale    pixel.Scale
 }
 
 func twinSample(plan Plan, picture *stdimage.RGBA, record []int32) []byte {
