@@ -8,7 +8,7 @@ import json
 import operator
 import os
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import torch
@@ -83,6 +83,7 @@ class ImageDataset(Dataset[Any]):
         self._output: Output = output
         self._bad = BadSamples(on_error, max_bad)
         self._work: _Work | None = None
+        self._labels_draw = False  # whether target_transform was seen to draw from torch's generator
         if self._reader is None:
             self._here()  # compiled before a fork, the transform needs no engine in the workers
 
@@ -119,7 +120,20 @@ class ImageDataset(Dataset[Any]):
     def _samples(self, indices: list[int]) -> list[Any]:
         if self._reader is not None:
             return [self._row(*self._loaded(i)) for i in indices]
-        return [self._row(picture, i) for picture, i in self._here().pictures(indices)]
+        work = self._here()
+        if self.target_transform is None or not work.plan.draws or work.plan.in_order:
+            return [self._row(picture, i) for picture, i in work.pictures(indices)]
+        # The label's transform may draw too, between the pictures' draws. Whether it does is seen afterwards.
+        if not self._labels_draw:
+            before = torch.get_rng_state()
+            made = list(work.pictures(indices))
+            drawn = torch.get_rng_state()
+            rows = [self._row(picture, i) for picture, i in made]
+            if len(indices) == 1 or torch.equal(drawn, torch.get_rng_state()):
+                return rows
+            self._labels_draw = True
+            torch.set_rng_state(before)
+        return [self._row(picture, i) for index in indices for picture, i in work.pictures([index])]
 
     def _loaded(self, sample: int) -> tuple[Any, int]:
         """What the transforms make of the user's loader's picture, and the sample that it is of."""
@@ -313,14 +327,19 @@ class _Work:
         draws = TorchDraws() if self._dataset.rng == "torch" else StatelessDraws()
         return self.view.draw(draws, indices)
 
-    def pictures(self, indices: list[int]) -> list[tuple[Any, int]]:
-        """What the transforms make of each sample's picture, and the sample that it is of."""
+    def pictures(self, indices: list[int]) -> Iterator[tuple[Any, int]]:
+        """What the transforms make of each sample's picture, and the sample that it is of.
+
+        The rest in Python runs when a picture is asked for.
+        """
         if self.tensors:
             batch = self.batch(array("q", indices))
-            images = [self.view.row_image(batch.images, i) for i in range(len(indices))]
-            return list(zip(images, batch.sources(indices), strict=True))
-        turns = [[i] for i in indices] if self.plan.in_order else [indices]
-        return [(self._rest(picture), i) for turn in turns for picture, i in self._handed_over(turn)]
+            for position, sample in enumerate(batch.sources(indices)):
+                yield self.view.row_image(batch.images, position), sample
+            return
+        for turn in [[i] for i in indices] if self.plan.in_order else [indices]:
+            for picture, sample in self._handed_over(turn):
+                yield self._rest(picture), sample
 
     def _handed_over(self, indices: list[int]) -> list[tuple[Any, int]]:
         """PIL images: what the native steps make."""

@@ -232,7 +232,7 @@ class ImageFiles(PictureDataset):
         target_transform: called with the label.
         loader: called with a path (a str), returns what transform takes.
         recursive: also take what lies in folders in the folder.
-        extensions: which names are taken from a folder, compared in lower case; None: all.
+        extensions: ends of the names that are taken from a folder, in any case; None: all.
         allow_empty: a folder without a picture is no error.
         output: ``"tuple"`` samples are (picture, label), and the picture alone where there are no
             labels; ``"dict"`` samples {"image": picture, "label": label}, or {"image": picture}.
@@ -290,7 +290,8 @@ class ImageFiles(PictureDataset):
         if isinstance(paths, (str, os.PathLike)):
             self.root = os.path.expanduser(os.fspath(paths))
             if extensions is not None:
-                self.extensions = (extensions,) if isinstance(extensions, str) else tuple(extensions)
+                ends = (extensions,) if isinstance(extensions, str) else extensions
+                self.extensions = tuple(end.lower() for end in ends)
             listing = self._scan(recursive, kept)
             if len(listing) == 0 and not allow_empty:
                 raise _no_pictures(self.root, self.extensions)
