@@ -128,7 +128,7 @@ class Run:
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.images", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured (default 5)")
+    parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured (default 3)")
     parser.add_argument(
         "--quick", action="store_true", help="1 round of short turns, 2 workers: a check, not a measurement"
     )
