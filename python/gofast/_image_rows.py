@@ -83,7 +83,6 @@ class ImageDataset(Dataset[Any]):
         self._output: Output = output
         self._bad = BadSamples(on_error, max_bad)
         self._work: _Work | None = None
-        self._labels_draw = False  # whether target_transform was seen to draw from torch's generator
         if self._reader is None:
             self._here()  # compiled before a fork, the transform needs no engine in the workers
 
@@ -119,21 +118,21 @@ class ImageDataset(Dataset[Any]):
 
     def _samples(self, indices: list[int]) -> list[Any]:
         if self._reader is not None:
-            return [self._row(*self._loaded(i)) for i in indices]
+            loaded = (self._loaded(i) for i in indices)
+            return [self._row(picture, i, self._label(i)) for picture, i in loaded]
         work = self._here()
         if self.target_transform is None or not work.plan.draws or work.plan.in_order:
-            return [self._row(picture, i) for picture, i in work.pictures(indices)]
-        # The label's transform may draw too, between the pictures' draws. Whether it does is seen afterwards.
-        if not self._labels_draw:
-            before = torch.get_rng_state()
-            made = list(work.pictures(indices))
-            drawn = torch.get_rng_state()
-            rows = [self._row(picture, i) for picture, i in made]
-            if len(indices) == 1 or torch.equal(drawn, torch.get_rng_state()):
-                return rows
-            self._labels_draw = True
-            torch.set_rng_state(before)
-        return [self._row(picture, i) for index in indices for picture, i in work.pictures([index])]
+            return [self._row(picture, i, self._label(i)) for picture, i in work.pictures(indices)]
+        # The label's transform may draw too: after its own picture's draws, before the next one's.
+        records, labels = array("i"), []
+        for index in indices:
+            records += work.records(array("q", [index])) or records[:0]
+            labels.append(self._label(index))
+        made = work.pictures(indices, records)
+        return [
+            self._row(picture, i, label if i == index else self._label(i))
+            for (picture, i), index, label in zip(made, indices, labels, strict=True)
+        ]
 
     def _loaded(self, sample: int) -> tuple[Any, int]:
         """What the transforms make of the user's loader's picture, and the sample that it is of."""
@@ -153,11 +152,14 @@ class ImageDataset(Dataset[Any]):
             raise errors.OptionError(f"dtype={self.dtype} rounds float32 tensors; the transform makes {made}")
         return picture.to(self.dtype)
 
-    def _row(self, picture: Any, sample: int) -> Any:
-        values = [picture]
-        if self._has_labels:
-            label = self._listing.label(sample)
-            values.append(label if self.target_transform is None else self.target_transform(label))
+    def _label(self, sample: int) -> Any:
+        if not self._has_labels:
+            return None
+        label = self._listing.label(sample)
+        return label if self.target_transform is None else self.target_transform(label)
+
+    def _row(self, picture: Any, sample: int, label: Any) -> Any:
+        values = [picture, label] if self._has_labels else [picture]
         if self.return_index:
             values.append(sample)
         if self.return_path:
@@ -316,9 +318,9 @@ class _Work:
             and self.max_pixels == _pillow.max_pixels()
         )
 
-    def batch(self, indices: array[int]) -> Any:
+    def batch(self, indices: array[int], records: array[int] | None = None) -> Any:
         """A finished batch, with the draws that torchvision would have made for it."""
-        return self.filler.fill(indices, self.records(indices))
+        return self.filler.fill(indices, self.records(indices) if records is None else records)
 
     def records(self, indices: array[int]) -> array[int] | None:
         """What is drawn for these samples from torch's generator, or None where the plan draws nothing."""
@@ -327,24 +329,27 @@ class _Work:
         draws = TorchDraws() if self._dataset.rng == "torch" else StatelessDraws()
         return self.view.draw(draws, indices)
 
-    def pictures(self, indices: list[int]) -> Iterator[tuple[Any, int]]:
+    def pictures(self, indices: list[int], records: array[int] | None = None) -> Iterator[tuple[Any, int]]:
         """What the transforms make of each sample's picture, and the sample that it is of.
 
         The rest in Python runs when a picture is asked for.
+
+        Args:
+            records: what was drawn for the samples; else it is drawn now.
         """
         if self.tensors:
-            batch = self.batch(array("q", indices))
+            batch = self.batch(array("q", indices), records)
             for position, sample in enumerate(batch.sources(indices)):
                 yield self.view.row_image(batch.images, position), sample
             return
         for turn in [[i] for i in indices] if self.plan.in_order else [indices]:
-            for picture, sample in self._handed_over(turn):
+            for picture, sample in self._handed_over(turn, records):
                 yield self._rest(picture), sample
 
-    def _handed_over(self, indices: list[int]) -> list[tuple[Any, int]]:
+    def _handed_over(self, indices: list[int], records: array[int] | None) -> list[tuple[Any, int]]:
         """PIL images: what the native steps make."""
         mode = "RGB" if self.plan.channels == 3 else "L"
-        batch = self.batch(array("q", indices))
+        batch = self.batch(array("q", indices), records)
         first = batch.images.data_ptr()
         try:
             images = [_pillow.take_picture(first + 16 * i, mode) for i in range(len(indices))]
