@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import torch
-from torch.utils.data import Dataset
 
 from . import _compile, _pillow, _rescue, _vision, errors
 from ._bad_samples import BadSample, BadSamples, OnError
@@ -23,14 +22,14 @@ from ._filler import Filler
 from ._image_view import ImageProgram, ImageView
 from ._listing import Listing
 from ._rows import Output
-from ._view import row_index_error
+from ._view import IntArray, NativeDataset, row_index_error
 
 Rng = Literal["torch", "stateless"]
 
 _ROUNDED = (torch.float16, torch.bfloat16, torch.float32)  # what a float32 picture may be rounded to
 
 
-class ImageDataset(Dataset[Any]):
+class ImageDataset(NativeDataset):
     """A map-style dataset over picture files. Base class.
 
     Indexing gives one sample for an int, as torchvision would. Batches are made by the core where the
@@ -208,6 +207,9 @@ class ImageDataset(Dataset[Any]):
 
     def _program(self) -> ImageProgram:
         return self._here().program
+
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> ImageView:
+        return ImageView(parts, index_map)
 
     def _sample_signature(self) -> tuple[Any, ...]:
         """What must be equal for two datasets' samples to stand in one batch, and to be drawn alike."""

@@ -11,13 +11,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.utils.data import Dataset
 
 from . import _engine, errors
 from ._batch import Batch
 from ._filler import Filler
 from ._memory import Memory
-from ._view import Program, View, row_index_error
+from ._view import IntArray, NativeDataset, Program, View, row_index_error
 
 Scale = Literal["auto", "unit"] | None
 Output = Literal["dict", "tuple"]
@@ -37,7 +36,7 @@ _DTYPES = {
 _LABEL_TYPES = {int: torch.int64, float: torch.float64}
 
 
-class RowDataset(Dataset[Any]):
+class RowDataset(NativeDataset):
     """A map-style dataset over the rows of a matrix in memory. Base class.
 
     Indexing gives one sample for an int (negative from the end), and a collated
@@ -273,6 +272,9 @@ class RowDataset(Dataset[Any]):
         ):
             return None
         return self._view()
+
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
+        return View(parts, index_map)
 
     def _sample_signature(self) -> tuple[Any, ...]:
         """What must be equal for two datasets' rows to stand in one batch."""

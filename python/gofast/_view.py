@@ -162,6 +162,29 @@ class View:
         return images if self.bare and len(values) == 1 else values
 
 
+class NativeDataset(Dataset[Any]):
+    """A dataset whose batches the engine can make: a table's rows, or pictures.
+
+    `resolve` knows them by this class, and imports nothing: a module that another thread was importing when
+    this process was forked can never be imported here.
+    """
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def _native_view(self) -> View | None:
+        """A view for gofast.DataLoader, or None where Python code has a say."""
+        raise NotImplementedError
+
+    def _sample_signature(self) -> tuple[Any, ...]:
+        """What must be equal for two datasets' samples to stand in one batch."""
+        raise NotImplementedError
+
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
+        """The view of datasets of this kind, end to end."""
+        raise NotImplementedError
+
+
 def resolve(dataset: Dataset[Any]) -> View | None:
     """A native view of a dataset, or of a Subset/ConcatDataset tree over some.
 
@@ -170,30 +193,26 @@ def resolve(dataset: Dataset[Any]) -> View | None:
         ``__getitem__``, other datasets, subclasses of Subset and ConcatDataset):
         those run on torch's own machinery.
     """
-    from ._image_rows import ImageDataset
-    from ._image_view import ImageView
-    from ._rows import RowDataset
-
-    if isinstance(dataset, (RowDataset, ImageDataset)):
+    if isinstance(dataset, NativeDataset):
         return dataset._native_view()
-    parts: list[Any] = []
-    index_map = _flatten(dataset, parts, (RowDataset, ImageDataset))
+    parts: list[NativeDataset] = []
+    index_map = _flatten(dataset, parts)
     if index_map is None or not parts or any(p._native_view() is None for p in parts):
         return None
     first = parts[0]
     if any(p._sample_signature() != first._sample_signature() for p in parts):
         return None  # torch's collate says what is wrong with mixed samples
-    return ImageView(parts, index_map) if isinstance(first, ImageDataset) else View(parts, index_map)
+    return first._joined(parts, index_map)
 
 
-def _flatten(dataset: Dataset[Any], parts: list[Any], ours: tuple[type[Any], ...]) -> IntArray | None:
+def _flatten(dataset: Dataset[Any], parts: list[NativeDataset]) -> IntArray | None:
     """Positions of the dataset's rows in the concatenation of parts, which grows."""
-    if isinstance(dataset, ours):
+    if isinstance(dataset, NativeDataset):
         start = sum(len(p) for p in parts)
         parts.append(dataset)
         return np.arange(start, start + len(dataset), dtype=np.int64)
     if type(dataset) is Subset:
-        inner = _flatten(dataset.dataset, parts, ours)
+        inner = _flatten(dataset.dataset, parts)
         if inner is None:
             return None
         try:
@@ -202,7 +221,7 @@ def _flatten(dataset: Dataset[Any], parts: list[Any], ours: tuple[type[Any], ...
         except (TypeError, ValueError, OverflowError, IndexError):
             return None  # indices that only torch understands, or that it refuses when asked
     if type(dataset) is ConcatDataset:
-        pieces = [_flatten(d, parts, ours) for d in dataset.datasets]
+        pieces = [_flatten(d, parts) for d in dataset.datasets]
         if any(p is None for p in pieces):
             return None
         return np.concatenate([p for p in pieces if p is not None])

@@ -52,6 +52,7 @@ class FakeView:
     def __init__(self, dataset: Numbers) -> None:
         self.dataset = dataset
         self.row_bytes = ROW_BYTES
+        self.draws = False
 
     def __len__(self) -> int:
         return len(self.dataset)
