@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
-import time
 from pathlib import Path
-from typing import Any
 
 from benchmarks import data, figures, images_data, images_report, process, report
 from benchmarks.client import Client
 from benchmarks.images_figures import FIRST, TWO, cpu
 from benchmarks.peers.images import FRESH, OWN, PEERS, PIL, PLAIN, TENSORS, WORKERS
 from benchmarks.peers.images.contract import KINDS
+from benchmarks.run import Run
 
 MODULE = "benchmarks.images_child"
 SECTIONS = (*KINDS, FIRST, "growth")
@@ -26,28 +24,14 @@ GROWTH_EPOCHS = 50
 FIRST_BATCHES = 5  # a round: one takes no longer than a blink
 
 
-class Run:
-    """One run of the benchmark: what was asked for and what was measured so far."""
+class ImagesRun(Run):
+    """One run over pictures."""
 
     def __init__(self, folder: images_data.Folder, rounds: int, turn: float, wanted: set[str] | None) -> None:
-        self.folder, self.rounds, self.turn, self.wanted = folder, rounds, turn, wanted
-        self.measured: figures.Measured = {}
-        self.growths: dict[str, dict[str, Any]] = {}
+        super().__init__(rounds, wanted)
+        self.folder, self.turn = folder, turn
         self.differences: dict[str, float] = {}
         self.missing: dict[str, str] = {}
-        self.started = time.monotonic()
-
-    def say(self, text: str) -> None:
-        """Progress on standard error, with the time since the start."""
-        print(f"[{time.monotonic() - self.started:6.1f} s] {text}", file=sys.stderr, flush=True)
-
-    def asked(self, names: list[str]) -> list[str]:
-        """The peers of names that this run is to measure."""
-        return [name for name in names if self.wanted is None or name in self.wanted]
-
-    def add(self, section: str, peer: str, value: float) -> None:
-        """Keeps one value."""
-        self.measured.setdefault(section, {}).setdefault(peer, []).append(value)
 
     def best_workers(self, kinds: list[str], search: bool) -> dict[str, set[str]]:
         """The kinds that each peer with workers is measured in: the worker count that is best in one turn;
@@ -158,7 +142,7 @@ def main() -> None:
         report.around_table(report.README, images_report.IMAGES)  # before minutes of measuring
     folder = images_data.prepare(options.folder, 1 if options.quick else images_data.LINKS)
     rounds, turn = (1, QUICK_TURN) if options.quick else (options.rounds, TURN)
-    run = Run(folder, rounds, turn, options.peers)
+    run = ImagesRun(folder, rounds, turn, options.peers)
     neighbours = process.Neighbours()
     wanted = options.only or (SECTIONS[:-1] if options.quick else SECTIONS)
     kinds = [kind for kind in KINDS if kind in wanted]

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,34 +16,19 @@ from typing import Any
 from benchmarks import data, figures, peers, process, report
 from benchmarks.client import Client, once
 from benchmarks.peers.contract import FRESH, OWN, PERSISTENT, PLAIN
+from benchmarks.run import Run
 
 MODES = {512: (PLAIN, OWN, FRESH, PERSISTENT), 16: (PLAIN, OWN)}
 SECTIONS = ("csv", "parquet", "cache", "epochs", "memory", "import", "growth")
 GROWTH_EPOCHS = 200
 
 
-class Run:
-    """One run of the benchmark: what was asked for and what was measured so far."""
+class TablesRun(Run):
+    """One run over tables."""
 
     def __init__(self, files: data.Files, rounds: int, wanted: set[str] | None) -> None:
+        super().__init__(rounds, wanted)
         self.files = files
-        self.rounds = rounds
-        self.wanted = wanted
-        self.measured: figures.Measured = {}
-        self.growths: dict[str, dict[str, Any]] = {}
-        self.started = time.monotonic()
-
-    def say(self, text: str) -> None:
-        """Progress on standard error, with the time since the start."""
-        print(f"[{time.monotonic() - self.started:6.1f} s] {text}", file=sys.stderr, flush=True)
-
-    def asked(self, names: list[str]) -> list[str]:
-        """The peers of names that this run is to measure."""
-        return [name for name in names if self.wanted is None or name in self.wanted]
-
-    def add(self, section: str, peer: str, value: float) -> None:
-        """Keeps one value."""
-        self.measured.setdefault(section, {}).setdefault(peer, []).append(value)
 
     def open_files(self, file_format: str) -> None:
         """File to tensors (gofast: to the first batch), each time in a fresh process."""
@@ -154,7 +137,7 @@ def main() -> None:
     if options.output is None and not partial:
         report.around_table(report.README)  # a README without its markers is said before minutes of measuring
     files = data.prepare(options.csv, options.parquet, rows)
-    run = Run(files, rounds, options.peers)
+    run = TablesRun(files, rounds, options.peers)
     neighbours = process.Neighbours()
     steps: dict[str, Callable[[], None]] = {
         "csv": lambda: run.open_files("csv"),

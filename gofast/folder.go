@@ -12,6 +12,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/decode/webp"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/kernel/draw"
+	"github.com/gofast-org/gofast/gofast/internal/kernel/fault"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/transform"
@@ -197,5 +198,5 @@ func (f *Folder) failure(slot buffer.Slot, indices []int64) error {
 	if index < 0 {
 		index += f.Count
 	}
-	return image.Failure(first.Code, first.Offset, first.Text).At(f.Path(index)).AtIndex(index)
+	return fault.Error(first.Code, "image", first.Offset, first.Text).At(f.Path(index)).AtIndex(index)
 }

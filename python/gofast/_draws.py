@@ -140,7 +140,8 @@ class Drawing:
         workers: 0 stands for torch's default generator, whose draws must not come early.
     """
 
-    def __init__(self, view: ImageView, base_seed: int, workers: int) -> None:
+    def __init__(self, view: View, base_seed: int, workers: int) -> None:
+        assert isinstance(view, ImageView)  # no other draws
         self._view = view
         self.early = view.rng == "stateless"
         self._draws: Draws = StatelessDraws()
@@ -154,12 +155,6 @@ class Drawing:
     def next_epoch(self) -> None:
         """Begins again with the first worker."""
         self._draws.next_epoch()
-
-
-def drawing(view: View, base_seed: int, workers: int) -> Drawing:
-    """A `Drawing` for a view that draws."""
-    assert isinstance(view, ImageView)
-    return Drawing(view, base_seed, workers)
 
 
 def draw(program: ImageProgram, state: int, sizes: torch.Tensor) -> array[int]:

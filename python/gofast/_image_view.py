@@ -18,7 +18,7 @@ from torch.utils.dlpack import from_dlpack
 
 from . import _codecs, _engine, _pillow, _rescue
 from ._filler import Filler
-from ._view import IntArray, View, free
+from ._view import IntArray, View, free, row_index_error
 
 if TYPE_CHECKING:
     from ._compile import Plan
@@ -163,12 +163,9 @@ class ImageView(View):
         self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
     ) -> dict[int, int]:
         """Makes what could not be made, by Pillow or as the datasets' policies say, or raises."""
-        capsule = _engine.capsule()
-        faults = capsule.faults(slot)
-        if not faults or not -len(self) <= capsule.bad_index(slot) < len(self):  # that is 0 without any
-            super().mend(slot, indices, records, labels)
+        capsule, faults = _engine.capsule(), _faults(self, slot)
         replaced = {}
-        for position, code, offset, text in sorted(faults):
+        for position, code, offset, text in faults:
             dataset, sample = self.locate(int(indices[position]))
             record = records + 4 * self.record_words * position
             address = capsule.sample(slot, position, self.row_bytes)
@@ -217,13 +214,23 @@ class SizesView(View):
         self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
     ) -> dict[int, int]:
         """Asks Pillow for the sizes that the core could not tell."""
-        capsule = _engine.capsule()
-        faults = capsule.faults(slot)
-        if not faults or not -len(self) <= capsule.bad_index(slot) < len(self):  # that is 0 without any
-            super().mend(slot, indices, records, labels)
+        capsule, faults = _engine.capsule(), _faults(self, slot)
         for position, *_ in faults:
             dataset, sample = self.of.locate(int(indices[position]))
             place = capsule.sample(slot, position, self.row_bytes)
             (ctypes.c_int32 * 2).from_address(place)[:] = list(_rescue.size_of(dataset, sample))
         capsule.mend(slot)
         return {}
+
+
+def _faults(view: View, slot: int) -> list[tuple[int, int, int, str]]:
+    """What is wrong with single samples of a failed batch: (position, code, offset, text), in order.
+
+    Raises:
+        RowIndexError: the batch asked for a sample that does not exist.
+    """
+    faults = _engine.capsule().faults(slot)
+    bad = _engine.capsule().bad_index(slot)
+    if not faults or not -len(view) <= bad < len(view):  # that is 0 without any
+        raise row_index_error(bad, len(view))
+    return sorted(faults)

@@ -189,9 +189,9 @@ class _NativeIterator(_BaseDataLoaderIter):
             raise AssertionError("prefetch_factor must be greater than 0 with num_workers > 0")
         super().__init__(loader)  # iter(sampler), then base_seed's draw; pin_memory's checks and warnings
         if lane.view.draws:
-            from ._draws import drawing  # here, since few need it and all would pay for its import
+            from ._draws import Drawing  # here, since few need it and all would pay for its import
 
-            self._draw = drawing(lane.view, int(self._base_seed), loader.num_workers)
+            self._draw = Drawing(lane.view, int(self._base_seed), loader.num_workers)
         if self._pull_ahead:
             self._reset(loader, first_iter=True)  # as torch's: it calls iter(sampler) again
 

@@ -57,18 +57,12 @@ func Load(path string) error {
 // Library names the loaded library, with its version and path; empty before [Load].
 func Library() string { return C.GoString(C.gf_libjpeg_version()) }
 
-// failure makes an error of a fault.
+// failure makes an error of a fault. A region outside of the picture is the
+// caller's mistake here.
 func failure(f *C.gf_fault) error {
-	kind := map[fault.Code]error{
-		fault.Format: errs.ErrDamaged, fault.Unsupported: errs.ErrUnsupported, fault.Limit: errs.ErrLimit,
-		fault.Memory: errs.ErrLimit, fault.Crop: errs.ErrConfig,
-	}[fault.Code(f.code)]
-	if kind == nil {
-		kind = errs.ErrInternal
-	}
-	err := errs.New(kind, op, C.GoString(&f.text[0]))
-	if f.offset >= 0 {
-		return err.AtOffset(int64(f.offset))
+	err := fault.Error(fault.Code(f.code), op, int64(f.offset), C.GoString(&f.text[0]))
+	if fault.Code(f.code) == fault.Crop {
+		err.Kind = errs.ErrConfig
 	}
 	return err
 }

@@ -32,22 +32,6 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/kernel/fault"
 )
 
-// kinds are the catalogue's words for the faults of a decoder.
-var kinds = map[fault.Code]error{
-	fault.Format:      errs.ErrDamaged,
-	fault.Unsupported: errs.ErrUnsupported,
-	fault.Limit:       errs.ErrLimit,
-	fault.Memory:      errs.ErrLimit,
-}
-
-func failure(code fault.Code, offset int64, text string) error {
-	kind, known := kinds[code]
-	if !known {
-		kind = errs.ErrInternal
-	}
-	return errs.New(kind, "png", text).AtOffset(offset)
-}
-
 // Load finds zlib for the whole process: GOFAST_LIBZ where that is set, else
 // path, else the system's. Later calls change nothing once it is found.
 func Load(path string) error {
@@ -67,7 +51,7 @@ func start(b []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.SliceData(b)) }
 func Size(data []byte) (width, height int, err error) {
 	var w, h C.int32_t
 	if code := fault.Code(C.gf_png_size(start(data), C.size_t(len(data)), &w, &h)); code != fault.None {
-		return 0, 0, failure(code, 0, "not a PNG file, or one of an unusual kind")
+		return 0, 0, fault.Error(code, "png", 0, "not a PNG file, or one of an unusual kind")
 	}
 	return int(w), int(h), nil
 }
@@ -103,7 +87,7 @@ func (d *Decoder) Decode(data []byte, maxPixels int64) (*image.NRGBA, error) {
 	var picture C.gf_picture
 	var f C.gf_fault
 	if code := C.gf_png_decode(d.state, start(data), C.size_t(len(data)), C.int64_t(maxPixels), &picture, &f); code != 0 {
-		return nil, failure(fault.Code(code), int64(f.offset), C.GoString(&f.text[0]))
+		return nil, fault.Error(fault.Code(code), "png", int64(f.offset), C.GoString(&f.text[0]))
 	}
 	out := image.NewNRGBA(image.Rect(0, 0, int(picture.width), int(picture.height)))
 	copy(out.Pix, unsafe.Slice((*byte)(picture.data), int(picture.stride)*int(picture.height)))

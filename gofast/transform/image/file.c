@@ -78,11 +78,3 @@ int32_t gf_file_read(const gf_image_program *p, int64_t sample, int64_t most, gf
     close(fd);
     return code;
 }
-
-void gf_file_will_need(const gf_image_program *p, int64_t sample) {
-    char path[PATH_MAX];
-    int fd = open_sample(p, sample, path);
-    if (fd < 0) return;
-    posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED);
-    close(fd);
-}

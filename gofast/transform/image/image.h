@@ -79,8 +79,7 @@ struct gf_image_program {
 // A gf_fill_fn: makes samples.
 int64_t gf_image_fill(const gf_view *, const gf_batch *, int64_t from, int64_t to);
 
-// A gf_fill_fn whose samples are gf_draw_size: reads headers as far as sizes are not known, and hints at the
-// files to come.
+// A gf_fill_fn whose samples are gf_draw_size: reads headers as far as sizes are not known.
 int64_t gf_image_probe(const gf_view *, const gf_batch *, int64_t from, int64_t to);
 
 // The size of a sample's picture, from its header where it is not known yet. Returns GF_FAULT_... .

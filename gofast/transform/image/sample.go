@@ -16,28 +16,8 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/kernel/fault"
 )
 
-// kinds are the errors of single samples.
-var kinds = map[fault.Code]error{
-	fault.Read: errs.ErrRead, fault.Format: errs.ErrDamaged, fault.Unsupported: errs.ErrUnsupported, fault.Limit: errs.ErrLimit,
-	fault.Index: errs.ErrIndex, fault.Memory: errs.ErrLimit, fault.Changed: errs.ErrChanged, fault.Crop: errs.ErrValue,
-}
-
-// Failure is the error of a sample that could not be made: what the decoder or
-// a step said of it, and where in the file, or -1.
-func Failure(code fault.Code, offset int64, text string) *errs.Error {
-	kind := kinds[code]
-	if kind == nil {
-		kind = errs.ErrInternal
-	}
-	err := errs.New(kind, "image", text)
-	if offset >= 0 {
-		err = err.AtOffset(offset)
-	}
-	return err
-}
-
 func failure(f *C.gf_fault) error {
-	return Failure(fault.Code(f.code), int64(f.offset), C.GoString(&f.text[0]))
+	return fault.Error(fault.Code(f.code), "image", int64(f.offset), C.GoString(&f.text[0]))
 }
 
 // Count is the number of files.

@@ -2,6 +2,8 @@
 // for Go callers.
 package fault
 
+import "github.com/gofast-org/gofast/gofast/internal/errs"
+
 // Code is a kind of fault; the order is that of fault.h.
 type Code int32
 
@@ -17,3 +19,23 @@ const (
 	Changed          // not the file that it was when its size was read
 	Crop             // the picture is too small for a step: torchvision or Pillow raise ValueError
 )
+
+// kinds are the catalogue's words for the codes.
+var kinds = map[Code]error{
+	Read: errs.ErrRead, Format: errs.ErrDamaged, Unsupported: errs.ErrUnsupported, Limit: errs.ErrLimit,
+	Index: errs.ErrIndex, Memory: errs.ErrLimit, Changed: errs.ErrChanged, Crop: errs.ErrValue,
+}
+
+// Error is the error of a fault: what a decoder or a step said, and where in
+// the file, or -1.
+func Error(code Code, op string, offset int64, text string) *errs.Error {
+	kind, known := kinds[code]
+	if !known {
+		kind = errs.ErrInternal
+	}
+	err := errs.New(kind, op, text)
+	if offset >= 0 {
+		err = err.AtOffset(offset)
+	}
+	return err
+}
