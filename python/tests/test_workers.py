@@ -15,7 +15,6 @@ import worker_cases
 
 SCRIPT = Path(worker_cases.__file__)
 ALL = [case.__name__ for case in worker_cases.CASES]
-TABLES = [name for name in ALL if "pictures" not in name]
 
 
 def run(tmp_path: Path, method: str, engine: str, names: list[str], preload: str = "") -> None:
@@ -60,17 +59,13 @@ def test_fork(tmp_path: Path, engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["unused", "busy"])
 def test_forkserver(tmp_path: Path, engine: str) -> None:
-    """With torch in the fork server, which changes nothing but the time that a worker takes to start."""
-    run(tmp_path, "forkserver", engine, TABLES, preload="torch")
-
-
-def test_forkserver_pictures(tmp_path: Path) -> None:
-    run(tmp_path, "forkserver", "loaded", ["pictures"], preload="torch torchvision")
+    """What the cases import is in the fork server, which changes nothing but the time that a worker takes to start."""
+    run(tmp_path, "forkserver", engine, ALL, preload="torch torchvision")
 
 
 def test_forkserver_with_us_in_it(tmp_path: Path) -> None:
     names = ["epochs", "own_collate", "opened_in_worker", "forked_in_worker", "pictures"]
-    run(tmp_path, "forkserver", "loaded", names, preload="gofast worker_cases_preload")
+    run(tmp_path, "forkserver", "loaded", names, preload="torchvision gofast worker_cases_preload")
 
 
 @pytest.mark.parametrize(
