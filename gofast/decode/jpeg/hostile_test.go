@@ -183,6 +183,9 @@ func resident(t *testing.T) int {
 }
 
 func TestMemoryDoesNotGrow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the sanitizers' own memory grows")
+	}
 	needLibrary(t)
 	files := goldens(t)
 	d := NewDecoder()

@@ -11,77 +11,20 @@
 
 #include "fail.h"
 #include "header.h"
-#include "libjpeg.h"
+#include "state.h"
 
 enum {
-    PILLOW_BLOCK = 65536,
     // libjpeg-turbo writes rows past the cache when they are aligned for its vectors. Ours are read at once: 4 % of a
     // decode's time, and cache misses for whoever reads them, are saved by rows that are never aligned.
     MISALIGNED = 8,
     LEAST_CROP = 64, // columns; the library replaces smooth upsampling by plain where fewer than 3 chroma columns are left
 };
 
-enum { IDLE, HEADER, ROWS };
-
-struct gf_jpeg {
-    lj_decompress d; // first: the library's callbacks get a pointer to it
-    const lj_library *library;
-    lj_errors errors;
-    lj_source source;
-    void *(*small)(lj_decompress *, int, size_t);
-    jmp_buf broken;
-    int made, stage;
-
-    const uint8_t *data;
-    size_t n, shown; // bytes of the file, and how many of them the library may see
-    int finishing;
-    int many_scans, clean;
-
-    gf_box region;
-    int32_t first, columns; // that are decoded: the region's, and some more
-    int32_t taken;          // rows of the region
-    uint8_t *memory;
-    size_t size;
-    uint8_t *buffer; // GF_JPEG_VIEW rows, in memory
-    int64_t stride;
-};
-
-static void on_error(lj_decompress *d) { longjmp(((gf_jpeg *)d)->broken, 1); }
+static void on_error(lj_decompress *d) { longjmp(((gf_jpeg *)d)->broken, BROKEN); }
 
 static void on_message(lj_decompress *d, int level) {
     (void)d;
     (void)level;
-}
-
-static void nothing(lj_decompress *d) { (void)d; }
-
-// Pillow's next block. Where Pillow would have to suspend, and to begin the MCU again with more data, we go on: with the
-// same result, since the decoder sees the same bytes.
-static int next_block(lj_decompress *d) {
-    gf_jpeg *j = (gf_jpeg *)d;
-    if (j->finishing || j->shown == j->n) return 0;
-    size_t more = j->n - j->shown < PILLOW_BLOCK ? j->n - j->shown : PILLOW_BLOCK;
-    j->source.next = j->data + j->shown;
-    j->source.left = more;
-    j->shown += more;
-    return 1;
-}
-
-static void skip(lj_decompress *d, long bytes) {
-    gf_jpeg *j = (gf_jpeg *)d;
-    if (bytes <= 0) return;
-    size_t all = j->source.left;
-    if (!j->finishing) all += j->n - j->shown;
-    size_t step = (size_t)bytes < all ? (size_t)bytes : all;
-    j->source.next += step;
-    if (step <= j->source.left) {
-        j->source.left -= step;
-        return;
-    }
-    size_t position = (size_t)(j->source.next - j->data);
-    size_t blocks = (position + PILLOW_BLOCK - 1) / PILLOW_BLOCK * PILLOW_BLOCK;
-    j->shown = blocks < j->n ? blocks : j->n;
-    j->source.left = j->shown - position;
 }
 
 // Tables of a file must not serve the next one, which may lack its own: they live as long as the file does, in the pool
@@ -109,6 +52,7 @@ static void unmake(gf_jpeg *j) {
 void gf_jpeg_free(gf_jpeg *j) {
     if (!j) return;
     unmake(j);
+    huffman_free(&j->huffman);
     free(j->memory);
     free(j);
 }
@@ -122,8 +66,7 @@ static void make(gf_jpeg *j) {
     j->library->create(&j->d, LJ_VERSION, sizeof j->d);
     j->small = j->d.memory->small;
     j->d.memory->small = small;
-    j->source = (lj_source){NULL, 0, nothing, next_block, skip, j->library->resync, nothing};
-    j->d.source = &j->source;
+    feed_make(j);
 }
 
 // Drops the current file.
@@ -133,15 +76,13 @@ static void stop(gf_jpeg *j) {
     j->stage = IDLE;
 }
 
-static int64_t position(const gf_jpeg *j) { return j->source.next ? j->source.next - j->data : 0; }
-
 // The library's error, as Pillow would call it.
 static int broken(gf_jpeg *j, gf_fault *fault) {
     char text[LJ_MESSAGE_SIZE] = "";
     char why[LJ_MESSAGE_SIZE + 24];
     if (j->d.memory) j->errors.format_message(&j->d, text);
     snprintf(why, sizeof why, "broken data stream: %s", text);
-    int64_t offset = position(j);
+    int64_t offset = feed_position(j);
     unmake(j);
     return fail(fault, GF_FAULT_FORMAT, offset, why);
 }
@@ -149,36 +90,6 @@ static int broken(gf_jpeg *j, gf_fault *fault) {
 static int truncated(gf_jpeg *j, gf_fault *fault) {
     stop(j);
     return fail(fault, GF_FAULT_FORMAT, (int64_t)j->n, "image file is truncated");
-}
-
-// Where a marker may begin: at the first 0xff of 256-byte steps that is not followed by the 0 of entropy-coded data, or up
-// to 255 bytes before it. Such a loop is vectorised: 4 us for a file of 110 kB in the
-// cache, where memchr for each 0xff took 8 us more.
-static const uint8_t *near_marker(const uint8_t *p, const uint8_t *end) {
-    for (; end - p > 256; p += 256) {
-        uint8_t found = 0;
-        for (int i = 0; i < 256; i++) found |= (uint8_t)((p[i] == 0xff) & (p[i + 1] != 0));
-        if (found) return p;
-    }
-    return p;
-}
-
-// Whether the entropy-coded data from p on are surely accepted: the decoder reads no further than the next marker that
-// is not a restart one, and when that is the end of the image, reading on to it finds nothing that could fail.
-static int ends_cleanly(const uint8_t *p, const uint8_t *end) {
-    while (p < end) {
-        p = near_marker(p, end);
-        const uint8_t *step = end - p > 256 ? p + 256 : end;
-        while (p < step && (p = memchr(p, 0xff, (size_t)(end - p)))) {
-            while (p < end && *p == 0xff) p++;
-            if (p == end) return 0;
-            uint8_t marker = *p++;
-            if (marker == 0xd9) return 1;
-            if (marker > 1 && (marker < 0xd0 || marker > 0xd7)) return 0;
-        }
-        if (!p) return 0;
-    }
-    return 0;
 }
 
 // Whether a region comes out as it does within the whole picture: for sampling factors that are 1 or the greatest of
@@ -201,23 +112,18 @@ static int is_smoothed(const lj_decompress *d) {
     return 0;
 }
 
-int gf_jpeg_begin(gf_jpeg *j, const uint8_t *data, size_t n, int64_t max_pixels, int32_t *width, int32_t *height, gf_fault *fault) {
+// Reads the header of the file that is fed.
+static int begin(gf_jpeg *j, gf_fault *fault) {
     gf_jpeg_header header;
-    j->library = lj_loaded();
-    if (!j->library) return fail(fault, GF_FAULT_UNSUPPORTED, -1, "libjpeg-turbo was not found");
     if (j->stage != IDLE) stop(j);
-    int code = gf_jpeg_header_read(data, n, n, &header, fault);
+    int code = gf_jpeg_header_read(j->data, j->n, j->n, &header, fault);
     if (code) return code;
-    if ((int64_t)header.width * header.height > max_pixels) return fail(fault, GF_FAULT_LIMIT, -1, "the picture has too many pixels");
+    if ((int64_t)header.width * header.height > j->max_pixels) return fail(fault, GF_FAULT_LIMIT, -1, "the picture has too many pixels");
     // Lossless and hierarchical files, and arithmetic coding, which Pillow's way of feeding it makes fail beyond 64 kB.
     if (header.frame > 0xc2) return fail(fault, GF_FAULT_UNSUPPORTED, -1, "an unusual kind of JPEG");
     if (setjmp(j->broken)) return broken(j, fault);
     if (!j->made) make(j);
-    j->data = data;
-    j->n = j->shown = n;
-    j->source.next = data;
-    j->source.left = n;
-    j->finishing = 0;
+    feed_begin(j);
     j->stage = HEADER;
     int answer = j->library->read_header(&j->d, 0);
     if (answer == LJ_SUSPENDED) return truncated(j, fault);
@@ -228,10 +134,32 @@ int gf_jpeg_begin(gf_jpeg *j, const uint8_t *data, size_t n, int64_t max_pixels,
     }
     j->d.out_colours = d->components == 4 ? LJ_CMYK : LJ_EXT_RGBA;
     j->many_scans = j->library->many_scans(&j->d);
-    j->clean = !j->many_scans && ends_cleanly(j->source.next, data + n);
-    *width = header.width;
-    *height = header.height;
+    j->clean = !j->many_scans && (exchange_look(j) || feed_ends_cleanly(j->source.next, j->data + j->n));
     return 0;
+}
+
+int gf_jpeg_begin(gf_jpeg *j, const uint8_t *data, size_t n, int64_t max_pixels, int32_t *width, int32_t *height, gf_fault *fault) {
+    if (!j->library) j->library = lj_loaded();
+    if (!j->library) return fail(fault, GF_FAULT_UNSUPPORTED, -1, "libjpeg-turbo was not found");
+    j->data = data;
+    j->n = n;
+    j->max_pixels = max_pixels;
+    j->not_ours = 0;
+    int code = begin(j, fault);
+    if (code) return code;
+    *width = (int32_t)j->d.width;
+    *height = (int32_t)j->d.height;
+    return 0;
+}
+
+// Begins the same picture anew after the rows that were taken, and leaves all to the library.
+static int begin_again(gf_jpeg *j, gf_fault *fault) {
+    gf_box left = j->region;
+    left.y += j->taken;
+    left.height -= j->taken;
+    j->not_ours = 1;
+    int code = begin(j, fault);
+    return code ? code : gf_jpeg_start(j, left, fault);
 }
 
 // What is not needed is not computed. The library's crop begins at a multiple of the MCU's width; where chroma is
@@ -295,14 +223,11 @@ int gf_jpeg_start(gf_jpeg *j, gf_box region, gf_fault *fault) {
         if (j->stage != IDLE) stop(j);
         return fail(fault, GF_FAULT_CROP, -1, "the region does not lie in the picture");
     }
-    if (setjmp(j->broken)) return broken(j, fault);
+    int left_by = setjmp(j->broken);
+    if (left_by) return left_by == NOT_OURS ? begin_again(j, fault) : broken(j, fault);
     j->region = region;
     j->taken = 0;
-    if (!j->many_scans && !j->clean) { // as Pillow feeds it from here
-        size_t at = (size_t)position(j), blocks = (at + PILLOW_BLOCK - 1) / PILLOW_BLOCK * PILLOW_BLOCK;
-        j->shown = blocks < j->n ? blocks : j->n;
-        j->source.left = j->shown - at;
-    }
+    if (!j->many_scans && !j->clean) feed_blocks(j);
     if (!j->library->start(&j->d)) return truncated(j, fault); // of a progressive file, this reads all scans
     if (is_smoothed(&j->d)) {
         stop(j);
@@ -317,6 +242,7 @@ int gf_jpeg_start(gf_jpeg *j, gf_box region, gf_fault *fault) {
         return fail(fault, GF_FAULT_MEMORY, -1, "memory is short");
     }
     j->stage = ROWS;
+    exchange_start(j);
     if (less && region.y > 0) j->library->skip(&j->d, (unsigned)region.y);
     else if (!drop_rows(j, region.y)) return truncated(j, fault);
     return 0;
@@ -344,7 +270,12 @@ static int rows_left(gf_jpeg *j, int32_t rows, gf_fault *fault) {
 
 // Takes rows of the region, from its column or from those before it. 0, or the code of fault.
 static int take(gf_jpeg *j, uint8_t *at, int64_t stride, int32_t rows, gf_fault *fault) {
-    if (setjmp(j->broken)) return broken(j, fault);
+    int left_by = setjmp(j->broken);
+    if (left_by == NOT_OURS) {
+        int code = begin_again(j, fault);
+        return code ? code : take(j, at, stride, rows, fault);
+    }
+    if (left_by) return broken(j, fault);
     if (!read_rows(j, at, stride, rows)) return truncated(j, fault);
     j->taken += rows;
     if (j->d.components == 4)

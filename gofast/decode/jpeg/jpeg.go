@@ -12,7 +12,7 @@ package jpeg
 #cgo CFLAGS: -O3 -std=gnu11 -Wall -Wextra
 #cgo LDFLAGS: -ldl
 #include <stdlib.h>
-#include "jpeg.h"
+#include "state.h"
 
 // All of a decode in one call: the library must not keep a Go pointer from one call to the next.
 static int decode_region(gf_jpeg *j, const uint8_t *data, size_t n, int64_t max_pixels, gf_box region, uint8_t *out, gf_fault *fault) {
@@ -126,6 +126,12 @@ func (d *Decoder) Close() {
 		d.c = nil
 	}
 }
+
+// exchanged is how many files' coefficients were decoded here, not by the
+// library; byLibrary leaves them all to it. For tests.
+func (d *Decoder) exchanged() int { return int(d.c.exchanged) }
+
+func (d *Decoder) byLibrary() { d.c.by_library = 1 }
 
 // Decode decodes a region of a file, or all of it where region is empty. The
 // pixels are those of the whole picture, and so is the verdict: an error is

@@ -56,6 +56,12 @@ typedef struct {
     void *(*small)(lj_decompress *, int pool, size_t size);
 } lj_memory;
 
+// A table of Huffman codes as a file gives it: how many codes of 1..16 bits, and what they stand for.
+typedef struct {
+    uint8_t bits[17], values[256];
+    int sent;
+} lj_huffman;
+
 typedef struct {
     int id, index;
     int horizontal, vertical; // sampling factors
@@ -67,6 +73,15 @@ typedef struct {
     int mcu[6];
     void *tables[2];
 } lj_component;
+
+// The start of the library's own decoder of coefficients. This is not documented, though it has been so since 1991: the
+// function is exchanged for ours only where a trial shows that it may be.
+typedef int lj_decode_mcu(lj_decompress *, int16_t (*const *blocks)[64]);
+
+typedef struct {
+    void (*start)(lj_decompress *);
+    lj_decode_mcu *decode_mcu;
+} lj_entropy;
 
 struct lj_decompress {
     lj_errors *errors;
@@ -98,7 +113,8 @@ struct lj_decompress {
     unsigned mcu_row_out;
     int (*precision_of)[64]; // of each component's coefficients, as far as a progressive file has come: 0 is all
 
-    void *quantisation[4], *dc_tables[4], *ac_tables[4];
+    void *quantisation[4];
+    lj_huffman *dc_tables[4], *ac_tables[4];
     int precision;
     lj_component *component;
     int progressive, arithmetic;
@@ -118,13 +134,15 @@ struct lj_decompress {
     void *range_limit;
 
     int components_in_scan;
-    void *in_scan[4];
+    lj_component *in_scan[4];
     unsigned mcus_per_row, mcu_rows_in_scan;
     int blocks_in_mcu, membership[10];
     int spectral[4];
     int unread_marker;
 
-    void *modules[11];
+    void *modules[6];
+    lj_entropy *entropy;
+    void *more_modules[4];
 };
 
 // The library's functions.
@@ -142,6 +160,7 @@ typedef struct {
     unsigned (*read)(lj_decompress *, uint8_t **rows, unsigned count);
     int (*finish)(lj_decompress *);
     int (*resync)(lj_decompress *, int desired);
+    lj_decode_mcu *decode_mcu; // what ours may be exchanged for; NULL when nothing may
     char path[512];
     char version[640]; // and where it is
 } lj_library;

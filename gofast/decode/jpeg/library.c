@@ -1,10 +1,7 @@
 // Finds libjpeg-turbo and makes sure that it is what libjpeg.h says.
 #define _GNU_SOURCE
-#include "libjpeg.h"
-
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "jpeg.h"
+#include "state.h"
 
 // Written once, and never freed: forked workers inherit it.
 static _Atomic(const lj_library *) loaded;
@@ -149,6 +146,7 @@ static const lj_library *try_path(const char *path, char *why, size_t size) {
         int known = dladdr((void *)library->create, &place) && place.dli_fname;
         snprintf(library->path, sizeof library->path, "%s", known ? place.dli_fname : path);
         examine(library, t);
+        if (!*t->text) exchange_try(library);
         find_version(library);
     }
     if (missing || *t->text) {

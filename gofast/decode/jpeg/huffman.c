@@ -1,0 +1,297 @@
+#include "huffman.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Where a block's coefficients lie, in the order in which they are coded.
+static const uint8_t natural[64] = {
+    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
+    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+};
+
+// An entry of the look-up table:
+//     bits 0..5    how many bits to take
+//     bits 8..15   how many coefficients to go on, the one with the value included
+//     bits 16..31  the value
+// or, where code and value do not fit together into the look-up, with LONG:
+//     bits 0..5    the code's bits, 0 where it is longer than the look-up
+//     bits 8..15   the symbol
+enum {
+    LONG = 1 << 6,
+    END = 128, // coefficients to go on at the end of a block: more than any other symbol may reach
+};
+
+// The number that size bits stand for.
+static inline int32_t extend(uint32_t value, int size) { return (int32_t)value - (size && value < 1u << (size - 1) ? (1 << size) - 1 : 0); }
+
+// A symbol's coefficients: of a DC table, one; of an AC table, a run of zeroes and one.
+static uint32_t advance(int symbol, int ac) {
+    if (!ac) return 0;
+    return symbol == 0 ? END : (uint32_t)(symbol >> 4) + 1;
+}
+
+// Symbols with a size of 0 and neither END nor 16 zeroes end a block for the library; they are none here.
+static int is_symbol(int symbol, int ac) { return ac ? (symbol & 15) || symbol == 0 || symbol == 0xf0 : symbol < 16; }
+
+static uint32_t entry(int symbol, int length, uint32_t rest, int ac) {
+    int size = symbol & 15, left = HUFFMAN_LOOK - length;
+    if (!is_symbol(symbol, ac)) return LONG;
+    if (size > left) return LONG | (uint32_t)symbol << 8 | (uint32_t)length;
+    int32_t value = extend(rest >> (left - size), size);
+    return (uint32_t)value << 16 | advance(symbol, ac) << 8 | (uint32_t)(length + size);
+}
+
+// How far the symbols that the look-up holds whole lead together: two on average. As in look, without values; with LONG
+// in the place of END for none.
+static void make_skips(huffman_table *t) {
+    for (uint32_t i = 0; i < 1 << HUFFMAN_LOOK; i++) {
+        uint32_t bits = 0, on = 0;
+        while (on < END) {
+            uint32_t e = t->look[i << bits & ((1 << HUFFMAN_LOOK) - 1)], to = on + (e >> 8 & 255);
+            if (e & LONG || bits + (e & 63) > HUFFMAN_LOOK || (to >= 64 && to < END)) break;
+            bits += e & 63;
+            on = to;
+        }
+        t->skip[i] = (uint16_t)((bits ? on : 64) << 8 | bits);
+    }
+}
+
+static void make_table(huffman_table *t, const lj_huffman *from, int ac) {
+    int known = 0;
+    for (int i = 1; i <= HUFFMAN_LONGEST; i++) known += from->bits[i];
+    if (t->made && !memcmp(t->made_of.bits, from->bits, sizeof from->bits) && !memcmp(t->made_of.values, from->values, (size_t)known)) return;
+    t->made = 1;
+    t->made_of = *from;
+    int32_t code = 0, k = 0;
+    uint32_t at = 0;
+    for (int length = 1; length <= HUFFMAN_LONGEST; length++, code <<= 1) {
+        t->offset[length] = k - code;
+        for (int i = 0; i < from->bits[length]; i++, k++, code++)
+            for (uint32_t rest = 0; length <= HUFFMAN_LOOK && rest < 1u << (HUFFMAN_LOOK - length); rest++)
+                t->look[at++] = entry(from->values[k], length, rest, ac);
+        t->limit[length] = code << (HUFFMAN_LONGEST - length);
+    }
+    while (at < 1 << HUFFMAN_LOOK) t->look[at++] = LONG;
+    if (ac) make_skips(t);
+}
+
+typedef uint8_t sixteen __attribute__((vector_size(16)));
+
+// Where the first 0xff of 16 bytes is; 16 when there is none.
+static inline int find_ff(sixteen bytes) {
+    uint64_t found[2];
+    sixteen same = (sixteen)(bytes == 0xff);
+    memcpy(found, &same, 16);
+    if (__builtin_expect(!(found[0] | found[1]), 1)) return 16;
+    return found[0] ? __builtin_ctzll(found[0]) / 8 : 8 + __builtin_ctzll(found[1]) / 8;
+}
+
+// The bytes up to the next marker, without the zeroes that are stuffed behind each 0xff. 0 when none follows.
+static int next_bytes(huffman *h) {
+    const uint8_t *from = h->file, *end = h->end;
+    uint8_t *to = h->data;
+    for (;;) {
+        int n = 0;
+        if (end - from >= 16) {
+            sixteen bytes;
+            memcpy(&bytes, from, 16);
+            memcpy(to, &bytes, 16);
+            n = find_ff(bytes);
+        } else {
+            for (; from + n < end && from[n] != 0xff; n++) to[n] = from[n];
+        }
+        from += n;
+        to += n;
+        if (n == 16) continue;
+        if (end - from < 2) return 0;
+        int marker = from[1];
+        from += 2;
+        *to++ = 0xff;
+        if (marker == 0) continue;
+        h->marker = marker;
+        h->file = from;
+        h->size = (size_t)(to - 1 - h->data);
+        h->next = h->data;
+        h->bits = 0;
+        h->count = 0;
+        memset(to - 1, 0, HUFFMAN_SLACK);
+        return 1;
+    }
+}
+
+static int fit(huffman *h, size_t size) {
+    if (size <= h->room) return 1;
+    free(h->data);
+    h->data = malloc(size);
+    h->room = h->data ? size : 0;
+    return h->data != NULL;
+}
+
+int huffman_read(huffman *h, const lj_decompress *d, const uint8_t *file, const uint8_t *end) {
+    size_t size = (size_t)(end - file);
+    h->marker = 0;
+    if (d->progressive || d->arithmetic || size > HUFFMAN_MOST || !fit(h, size + HUFFMAN_SLACK)) return 0;
+    h->file = file;
+    h->end = end;
+    return next_bytes(h) ? h->marker : 0;
+}
+
+int huffman_begin(huffman *h, const lj_decompress *d) {
+    h->interval = h->until_restart = d->restart_interval;
+    h->restarts = 0;
+    if (!h->marker || (h->marker != 0xd9 && !h->interval) || d->components_in_scan != d->components) return 0;
+    memset(h->last_dc, 0, sizeof h->last_dc);
+    h->blocks = d->blocks_in_mcu;
+    for (int i = 0; i < h->blocks; i++) {
+        const lj_component *c = d->in_scan[d->membership[i]];
+        huffman_table *dc = &h->tables[0][c->dc_table], *ac = &h->tables[1][c->ac_table];
+        make_table(dc, d->dc_tables[c->dc_table], 0);
+        make_table(ac, d->ac_tables[c->ac_table], 1);
+        h->component[i] = (uint8_t)d->membership[i];
+        h->dc[i] = dc;
+        h->ac[i] = ac;
+    }
+    return 1;
+}
+
+// Bits of the data that are not taken yet; fewer than none behind their end.
+static int64_t bits_left(const huffman *h) { return (h->data + h->size - h->next) * 8 + h->count; }
+
+static int restart(huffman *h) {
+    if (bits_left(h) >= 8 || h->marker != 0xd0 + (int)(h->restarts++ & 7) || !next_bytes(h)) return 0;
+    memset(h->last_dc, 0, sizeof h->last_dc);
+    h->until_restart = h->interval - 1;
+    return 1;
+}
+
+// What is read next, in registers. Of count only the last six bits mean something: shifts look at no others.
+typedef struct {
+    const uint8_t *next;
+    uint64_t bits;
+    uint32_t count;
+} reader;
+
+// At least 56 bits.
+static inline void refill(reader *r) {
+    uint64_t more;
+    memcpy(&more, r->next, 8);
+    r->bits |= __builtin_bswap64(more) >> (r->count & 63);
+    r->next += (~r->count & 63) >> 3;
+    r->count |= 56;
+}
+
+static inline uint32_t look(const reader *r) { return (uint32_t)(r->bits >> (64 - HUFFMAN_LOOK)); }
+
+static inline void take(reader *r, uint32_t entry) {
+    r->bits <<= entry & 63;
+    r->count -= entry;
+}
+
+// A symbol whose code and value the look-up does not hold, as an entry that it would be in a larger one; 0 when there is none.
+static __attribute__((noinline)) uint32_t long_entry(const huffman_table *t, uint64_t bits, uint32_t e, int ac) {
+    int length = e & 63, symbol = (int)(e >> 8 & 255);
+    if (!length) {
+        int32_t code = (int32_t)(bits >> (64 - HUFFMAN_LONGEST));
+        if (code < t->limit[HUFFMAN_LOOK]) return 0;
+        for (length = HUFFMAN_LOOK + 1; length <= HUFFMAN_LONGEST && code >= t->limit[length]; length++) {}
+        if (length > HUFFMAN_LONGEST) return 0;
+        symbol = t->made_of.values[t->offset[length] + (code >> (HUFFMAN_LONGEST - length))];
+        if (!is_symbol(symbol, ac)) return 0;
+    }
+    int size = symbol & 15;
+    int32_t value = size ? extend((uint32_t)(bits << length >> (64 - size)), size) : 0;
+    return (uint32_t)value << 16 | advance(symbol, ac) << 8 | (uint32_t)(length + size);
+}
+
+// The first coefficient of a block. 0 when it is not ours.
+static inline int decode_dc(reader *r, const huffman_table *dc, int32_t *last) {
+    refill(r);
+    uint32_t e = dc->look[look(r)];
+    if (e & LONG && !(e = long_entry(dc, r->bits, e, 0))) return 0;
+    take(r, e);
+    *last += (int16_t)(e >> 16);
+    return *last == (int16_t)*last;
+}
+
+// The other ones.
+static inline int decode_ac(reader *r, const huffman_table *ac, int16_t *at) {
+    uint32_t k = 1, e;
+    for (;;) {
+        refill(r);
+        e = ac->look[look(r)];
+        if (!(e & LONG)) { // another symbol fits into what is left of the bits
+            take(r, e);
+            k += e >> 8 & 255;
+            if (k >= 64) break;
+            at[natural[k - 1]] = (int16_t)(e >> 16);
+            e = ac->look[look(r)];
+        }
+        if (__builtin_expect(e & LONG, 0) && !(e = long_entry(ac, r->bits, e, 1))) return 0;
+        take(r, e);
+        k += e >> 8 & 255;
+        if (k >= 64) break;
+        at[natural[k - 1]] = (int16_t)(e >> 16);
+    }
+    if (k == 64) at[63] = (int16_t)(e >> 16);
+    return k == 64 || k >= END;
+}
+
+// As decode_ac, to nowhere.
+static inline int skip_ac(reader *r, const huffman_table *ac) {
+    uint32_t k = 1;
+    for (;;) {
+        refill(r);
+        for (int i = 0; i < 2; i++) {
+            uint32_t s = ac->skip[look(r)], to = k + (s >> 8);
+            // Where the 64th coefficient is among the symbols, those behind it are another block's.
+            if (to >= 64) {
+                if (to < END || to >= END + 64) break;
+                take(r, s);
+                return 1;
+            }
+            take(r, s);
+            k = to;
+        }
+        uint32_t e = ac->look[look(r)];
+        if (e & LONG && !(e = long_entry(ac, r->bits, e, 1))) return 0;
+        take(r, e);
+        k += e >> 8 & 255;
+        if (k >= 64) return k == 64 || k >= END;
+    }
+}
+
+// An MCU; at NULL, to nowhere.
+static inline __attribute__((always_inline)) int decode_mcu(huffman *h, huffman_block *const *blocks) {
+    reader r = {h->next, h->bits, h->count};
+    for (int i = 0; i < h->blocks; i++) {
+        int32_t *last = &h->last_dc[h->component[i]];
+        if (!decode_dc(&r, h->dc[i], last)) return 0;
+        if (blocks) (*blocks[i])[0] = (int16_t)*last;
+        if (!(blocks ? decode_ac(&r, h->ac[i], *blocks[i]) : skip_ac(&r, h->ac[i]))) return 0;
+    }
+    h->next = r.next;
+    h->bits = r.bits;
+    h->count = r.count & 63;
+    return 1;
+}
+
+static int keep_plain(huffman *h, huffman_block *const *blocks) { return decode_mcu(h, blocks); }
+static int skip_plain(huffman *h) { return decode_mcu(h, NULL); }
+
+#ifdef __x86_64__
+__attribute__((target("bmi2"))) static int keep_bmi2(huffman *h, huffman_block *const *blocks) { return decode_mcu(h, blocks); }
+__attribute__((target("bmi2"))) static int skip_bmi2(huffman *h) { return decode_mcu(h, NULL); }
+#endif
+
+int huffman_mcu(huffman *h, huffman_block *const *blocks) {
+    if (h->interval && h->until_restart-- == 0 && !restart(h)) return 0;
+    int ok;
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("bmi2")) ok = blocks ? keep_bmi2(h, blocks) : skip_bmi2(h);
+    else
+#endif
+        ok = blocks ? keep_plain(h, blocks) : skip_plain(h);
+    return ok && bits_left(h) >= 0;
+}
+
+void huffman_free(huffman *h) { free(h->data); }
