@@ -9,46 +9,40 @@ static const uint8_t natural[64] = {
     35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 };
 
-// An entry of the look-up table:
-//     bits 0..5    how many bits to take
-//     bits 8..15   how many coefficients to go on, the one with the value included
-//     bits 16..31  the value
-// or, where code and value do not fit together into the look-up, with LONG:
-//     bits 0..5    the code's bits, 0 where it is longer than the look-up
-//     bits 8..15   the symbol
+// What a symbol does:
+//     bits 0..5    bits of the code and of the value behind it
+//     bits 8..15   how many coefficients it leads on, the one with the value included
+//     bits 16..21  bits of the code
+//     bits 22..27  63 less the bits of the value
+// Of a field, shifts take six bits: none needs a mask. NONE is no symbol, or one whose code is longer than the look-up.
 enum {
-    LONG = 1 << 6,
-    END = 128, // coefficients to go on at the end of a block: more than any other symbol may reach
+    NONE = 1 << 6,
+    END = 128, // coefficients that the end of a block leads on: more than any other symbol
 };
 
-// The number that size bits stand for.
-static inline int32_t extend(uint32_t value, int size) { return (int32_t)value - (size && value < 1u << (size - 1) ? (1 << size) - 1 : 0); }
-
-// A symbol's coefficients: of a DC table, one; of an AC table, a run of zeroes and one.
-static uint32_t advance(int symbol, int ac) {
-    if (!ac) return 0;
-    return symbol == 0 ? END : (uint32_t)(symbol >> 4) + 1;
+// Sizes that no 8-bit picture has are none here, nor are the codes that end a block for the library without saying so.
+static uint32_t entry(int symbol, int length, int ac) {
+    int size = ac ? symbol & 15 : symbol, run = symbol >> 4;
+    if (ac ? size > 10 || (size == 0 && run != 0 && run != 15) : size > 11) return NONE;
+    uint32_t on = !ac ? 0 : symbol == 0 ? END : (uint32_t)run + 1;
+    return (uint32_t)(63 - size) << 22 | (uint32_t)length << 16 | on << 8 | (uint32_t)(length + size);
 }
 
-// Symbols with a size of 0 and neither END nor 16 zeroes end a block for the library; they are none here.
-static int is_symbol(int symbol, int ac) { return ac ? (symbol & 15) || symbol == 0 || symbol == 0xf0 : symbol < 16; }
-
-static uint32_t entry(int symbol, int length, uint32_t rest, int ac) {
-    int size = symbol & 15, left = HUFFMAN_LOOK - length;
-    if (!is_symbol(symbol, ac)) return LONG;
-    if (size > left) return LONG | (uint32_t)symbol << 8 | (uint32_t)length;
-    int32_t value = extend(rest >> (left - size), size);
-    return (uint32_t)value << 16 | advance(symbol, ac) << 8 | (uint32_t)(length + size);
+// The value that follows the code at the left of bits: of size bits, those that begin with 0 mean 1 - 2^size and more.
+static inline int32_t value(uint32_t entry, uint64_t bits) {
+    uint64_t at = bits << (entry >> 16 & 63);
+    int less = entry >> 22 & 63;
+    return (int32_t)((at >> 1 >> less) - (INT64_MAX >> less & (uint64_t)((int64_t)~at >> 63)));
 }
 
-// How far the symbols that the look-up holds whole lead together: two on average. As in look, without values; with LONG
-// in the place of END for none.
+// How far the symbols that the look-up holds whole lead together: two on average. Only bits 0..5 and
+// 8..15 of a symbol; 64 coefficients for none.
 static void make_skips(huffman_table *t) {
     for (uint32_t i = 0; i < 1 << HUFFMAN_LOOK; i++) {
         uint32_t bits = 0, on = 0;
         while (on < END) {
             uint32_t e = t->look[i << bits & ((1 << HUFFMAN_LOOK) - 1)], to = on + (e >> 8 & 255);
-            if (e & LONG || bits + (e & 63) > HUFFMAN_LOOK || (to >= 64 && to < END)) break;
+            if (e & NONE || bits + (e & 63) > HUFFMAN_LOOK || (to >= 64 && to < END)) break;
             bits += e & 63;
             on = to;
         }
@@ -66,12 +60,13 @@ static void make_table(huffman_table *t, const lj_huffman *from, int ac) {
     uint32_t at = 0;
     for (int length = 1; length <= HUFFMAN_LONGEST; length++, code <<= 1) {
         t->offset[length] = k - code;
-        for (int i = 0; i < from->bits[length]; i++, k++, code++)
-            for (uint32_t rest = 0; length <= HUFFMAN_LOOK && rest < 1u << (HUFFMAN_LOOK - length); rest++)
-                t->look[at++] = entry(from->values[k], length, rest, ac);
+        for (int i = 0; i < from->bits[length]; i++, k++, code++) {
+            uint32_t e = entry(from->values[k], length, ac), same = length <= HUFFMAN_LOOK ? 1u << (HUFFMAN_LOOK - length) : 0;
+            while (same--) t->look[at++] = e;
+        }
         t->limit[length] = code << (HUFFMAN_LONGEST - length);
     }
-    while (at < 1 << HUFFMAN_LOOK) t->look[at++] = LONG;
+    while (at < 1 << HUFFMAN_LOOK) t->look[at++] = NONE;
     if (ac) make_skips(t);
 }
 
@@ -187,53 +182,49 @@ static inline void take(reader *r, uint32_t entry) {
     r->count -= entry;
 }
 
-// A symbol whose code and value the look-up does not hold, as an entry that it would be in a larger one; 0 when there is none.
-static __attribute__((noinline)) uint32_t long_entry(const huffman_table *t, uint64_t bits, uint32_t e, int ac) {
-    int length = e & 63, symbol = (int)(e >> 8 & 255);
-    if (!length) {
-        int32_t code = (int32_t)(bits >> (64 - HUFFMAN_LONGEST));
-        if (code < t->limit[HUFFMAN_LOOK]) return 0;
-        for (length = HUFFMAN_LOOK + 1; length <= HUFFMAN_LONGEST && code >= t->limit[length]; length++) {}
-        if (length > HUFFMAN_LONGEST) return 0;
-        symbol = t->made_of.values[t->offset[length] + (code >> (HUFFMAN_LONGEST - length))];
-        if (!is_symbol(symbol, ac)) return 0;
-    }
-    int size = symbol & 15;
-    int32_t value = size ? extend((uint32_t)(bits << length >> (64 - size)), size) : 0;
-    return (uint32_t)value << 16 | advance(symbol, ac) << 8 | (uint32_t)(length + size);
+// The entry of a code that is longer than the look-up; NONE when there is no such code.
+static __attribute__((noinline)) uint32_t long_entry(const huffman_table *t, uint64_t bits, int ac) {
+    int32_t code = (int32_t)(bits >> (64 - HUFFMAN_LONGEST));
+    if (code < t->limit[HUFFMAN_LOOK]) return NONE;
+    for (int length = HUFFMAN_LOOK + 1; length <= HUFFMAN_LONGEST; length++)
+        if (code < t->limit[length]) return entry(t->made_of.values[t->offset[length] + (code >> (HUFFMAN_LONGEST - length))], length, ac);
+    return NONE;
+}
+
+// The next symbol. At most 27 bits of the reader are taken for it and its value.
+static inline uint32_t symbol(const reader *r, const huffman_table *t, int ac) {
+    uint32_t e = t->look[look(r)];
+    return __builtin_expect(e & NONE, 0) ? long_entry(t, r->bits, ac) : e;
 }
 
 // The first coefficient of a block. 0 when it is not ours.
 static inline int decode_dc(reader *r, const huffman_table *dc, int32_t *last) {
     refill(r);
-    uint32_t e = dc->look[look(r)];
-    if (e & LONG && !(e = long_entry(dc, r->bits, e, 0))) return 0;
+    uint32_t e = symbol(r, dc, 0);
+    if (e & NONE) return 0;
+    *last += value(e, r->bits);
     take(r, e);
-    *last += (int16_t)(e >> 16);
     return *last == (int16_t)*last;
 }
 
 // The other ones.
 static inline int decode_ac(reader *r, const huffman_table *ac, int16_t *at) {
-    uint32_t k = 1, e;
+    uint32_t k = 1;
     for (;;) {
         refill(r);
-        e = ac->look[look(r)];
-        if (!(e & LONG)) { // another symbol fits into what is left of the bits
+        for (int i = 0; i < 2; i++) {
+            uint32_t e = symbol(r, ac, 1);
+            if (e & NONE) return 0;
+            int32_t v = value(e, r->bits);
             take(r, e);
             k += e >> 8 & 255;
-            if (k >= 64) break;
-            at[natural[k - 1]] = (int16_t)(e >> 16);
-            e = ac->look[look(r)];
+            if (k >= 64) {
+                if (k == 64) at[63] = (int16_t)v;
+                return k == 64 || k >= END;
+            }
+            at[natural[k - 1]] = (int16_t)v;
         }
-        if (__builtin_expect(e & LONG, 0) && !(e = long_entry(ac, r->bits, e, 1))) return 0;
-        take(r, e);
-        k += e >> 8 & 255;
-        if (k >= 64) break;
-        at[natural[k - 1]] = (int16_t)(e >> 16);
     }
-    if (k == 64) at[63] = (int16_t)(e >> 16);
-    return k == 64 || k >= END;
 }
 
 // As decode_ac, to nowhere.
@@ -252,8 +243,8 @@ static inline int skip_ac(reader *r, const huffman_table *ac) {
             take(r, s);
             k = to;
         }
-        uint32_t e = ac->look[look(r)];
-        if (e & LONG && !(e = long_entry(ac, r->bits, e, 1))) return 0;
+        uint32_t e = symbol(r, ac, 1);
+        if (e & NONE) return 0;
         take(r, e);
         k += e >> 8 & 255;
         if (k >= 64) return k == 64 || k >= END;

@@ -10,10 +10,10 @@
 #include "libjpeg.h"
 
 enum {
-    HUFFMAN_LOOK = 11,                     // bits of a look-up: 9 are 10 % slower, 12 are no faster
-    HUFFMAN_LONGEST = 16,                  // bits of a code
-    HUFFMAN_SLACK = 10 * 64 * 4 + 16,      // bytes read behind the data, at most: an MCU of 10 blocks, 31 bits a coefficient
-    HUFFMAN_MOST = 16 << 20,               // bytes of a file; larger ones are the library's
+    HUFFMAN_LOOK = 11,               // bits of a look-up: 10 are 5 % slower, 12 are no faster
+    HUFFMAN_LONGEST = 16,            // bits of a code
+    HUFFMAN_SLACK = 10 * 64 * 4 + 16, // bytes read behind the data, at most: an MCU of 10 blocks, 27 bits a coefficient
+    HUFFMAN_MOST = 16 << 20,         // bytes of a file; larger ones are the library's
 };
 
 // A table of codes, made of the file's own, which is kept to know it again: most files have the same few.
