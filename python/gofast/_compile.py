@@ -16,6 +16,9 @@ __all__ = ["Line", "Plan", "compile", "format_report"]
 # Steps after which a decoder need not make the whole picture.
 _CROPS = ("center_crop", "random_crop", "random_resized_crop")
 
+# Classes that leave nothing of a PIL image but its pixels.
+_TO_TENSOR = ("PILToTensor", "ToImage", "ToTensor")
+
 
 @dataclasses.dataclass(frozen=True)
 class Line:
@@ -51,6 +54,7 @@ class Plan:
         shape: [C, H, W] of what is handed over, or None where it differs between samples.
         strides: of a tensor handed over: "chw" is contiguous, "hwc" is the permuted view
             that PILToTensor and ToImage return, [1, 3 W, 3].
+        shown: whether a PIL image handed over comes before somebody's own code, who may look at its info.
         draws: whether the steps draw from torch's generator.
         needs_size: whether what they draw depends on the file's picture size.
         rest_draws: whether the rest draws; None where that cannot be known.
@@ -64,6 +68,7 @@ class Plan:
     channels: int
     shape: list[int] | None
     strides: str
+    shown: bool
     draws: bool
     needs_size: bool
     rest_draws: bool | None
@@ -129,6 +134,7 @@ def compile(transform: object, *, pictures_only: bool = False) -> Plan:
         channels=state.channels,
         shape=None if state.size is None else [state.channels, *state.size],
         strides=state.strides,
+        shown=state.kind == "pil" and _shown(rest),
         draws=state.draws,
         needs_size=state.needs_size,
         rest_draws=True if True in drawn else None if None in drawn else False,
@@ -139,6 +145,17 @@ def compile(transform: object, *, pictures_only: bool = False) -> Plan:
         turns = f"{first.cost}; takes turns with the native draws"
         report[at] = dataclasses.replace(first, cost=turns)
     return plan
+
+
+def _shown(rest: Sequence[object]) -> bool:
+    """Whether somebody's own code gets the PIL image, or what torchvision's transforms make of it."""
+    for leaf in rest:
+        if _torchvision.looks_beside(leaf):
+            return True
+        known = _torchvision.identify(leaf)
+        if known is not None and known.name in _TO_TENSOR:
+            return False
+    return True  # the user of the dataset's
 
 
 def _python_lines(rest: Sequence[object], reason: str, state: State, steps: list[Step]) -> list[Line]:

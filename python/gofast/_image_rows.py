@@ -315,7 +315,7 @@ class _Work:
             and old.steps == plan.steps
             and len(old.rest) == len(plan.rest)
             and all(a is b for a, b in zip(old.rest, plan.rest, strict=True))
-            and (old.hands_over, old.dtype) == (plan.hands_over, plan.dtype)
+            and (old.hands_over, old.dtype, old.shown) == (plan.hands_over, plan.dtype, plan.shown)
             and self.layout == _layout(dataset)
             and self.max_pixels == _pillow.max_pixels()
         )
@@ -350,14 +350,17 @@ class _Work:
 
     def _handed_over(self, indices: list[int], records: array[int] | None) -> list[tuple[Any, int]]:
         """PIL images: what the native steps make."""
-        mode = "RGB" if self.plan.channels == 3 else "L"
+        mode, files = "RGB" if self.plan.channels == 3 else "L", self.program.files
         batch = self.batch(array("q", indices), records)
-        first = batch.images.data_ptr()
+        place, made = batch.images.data_ptr(), []
         try:
-            images = [_pillow.take_picture(first + 16 * i, mode) for i in range(len(indices))]
+            for i, sample in enumerate(batch.sources(indices)):
+                path = files.path(sample) if self.plan.shown else None
+                image = _pillow.take_picture(place + i * _pillow.PICTURE_BYTES, mode, path)
+                made.append((image, sample))
         finally:
-            _pillow.free_pictures(first, len(indices))
-        return list(zip(images, batch.sources(indices), strict=True))
+            _pillow.free_pictures(place, len(indices))
+        return made
 
     def _rest(self, picture: Any) -> Any:
         for function in self.plan.rest:

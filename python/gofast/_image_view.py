@@ -106,9 +106,9 @@ class ImageView(View):
         self.bare = first._output == "tuple"
         self.label_dtype = torch.int64 if first._native_labels else None
         self.label_shape = ()
-        self.row_bytes = (
-            16 if shape is None else int(np.prod(shape)) * getattr(torch, first._plan.dtype).itemsize
-        )
+        self.row_bytes = _pillow.PICTURE_BYTES
+        if shape is not None:
+            self.row_bytes = int(np.prod(shape)) * getattr(torch, first._plan.dtype).itemsize
 
     def draw(self, draws: Draws, indices: array[int]) -> array[int]:
         """What is drawn for these samples; a header is read where a size matters and is not known."""

@@ -6,7 +6,7 @@ import ctypes
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import _engine, errors
 
@@ -107,14 +107,24 @@ def make_sample(program: ImageProgram, image: Image.Image, record: int, place: i
 class MadePicture(ctypes.Structure):
     """A gf_made_picture of gofast/transform/image/image.h: RGBX pixels in memory of their own."""
 
-    _fields_ = [("data", ctypes.c_void_p), ("width", ctypes.c_int32), ("height", ctypes.c_int32)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("width", ctypes.c_int32),
+        ("height", ctypes.c_int32),
+        ("info", ctypes.c_int32),
+    ]
 
 
-def take_picture(place: int, mode: str) -> Image.Image:
+_PADDED, _GREYED, _LOST = 1, 2, 4  # image.h's GF_INFO_...
+PICTURE_BYTES = ctypes.sizeof(MadePicture)
+
+
+def take_picture(place: int, mode: str, path: str | None) -> Image.Image:
     """A PIL image of the finished picture at that address, whose memory is freed.
 
     Args:
         mode: "RGB", or "L" where the three channels are equal.
+        path: of the file, whose info goes with the image; None: nobody will look at that.
     """
     from PIL import Image
 
@@ -125,10 +135,41 @@ def take_picture(place: int, mode: str) -> Image.Image:
         image: Image.Image = Image.frombytes("RGB", size, bytes(pixels), "raw", "RGBX")
     finally:
         _engine.capsule().free_picture(place)
-    return image if mode == "RGB" else image.getchannel(0)
+    if mode == "L":
+        image = image.getchannel(0)
+    if path is not None and not made.info & _LOST:
+        image.info = _info_after(made.info, mode, _info_of(path))
+    return image
+
+
+def _info_after(steps: int, mode: str, info: dict[Any, Any]) -> dict[Any, Any]:
+    """What the steps left of a picture's info, as Pillow itself makes it."""
+    from PIL import Image, ImageOps
+
+    image: Image.Image = Image.new("RGB", (1, 1))
+    image.info = info
+    if steps & _PADDED:
+        image = ImageOps.expand(image)
+    if mode == "L" or steps & _GREYED:
+        image = image.convert("L").convert(mode)
+    left: dict[Any, Any] = image.info
+    return left
+
+
+def _info_of(path: str) -> dict[Any, Any]:
+    """What `open_rgb`'s image has beside pixels, such as EXIF data; nothing where Pillow cannot open it."""
+    from PIL import Image
+
+    try:
+        with _open(path) as file, Image.open(file) as image:
+            # Of a JPEG all of it stands before the pixels, and no conversion changes it.
+            info: dict[Any, Any] = (image if image.format == "JPEG" else image.convert("RGB")).info
+            return info
+    except Exception:  # another picture stands in for this one
+        return {}
 
 
 def free_pictures(first: int, count: int) -> None:
     """Frees those of count pictures, from that address on, that were not taken."""
     for i in range(count):
-        _engine.capsule().free_picture(first + i * ctypes.sizeof(MadePicture))
+        _engine.capsule().free_picture(first + i * PICTURE_BYTES)

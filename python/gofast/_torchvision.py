@@ -77,6 +77,9 @@ _DRAWING = frozenset(
     )
 )
 
+# Classes of torchvision that call some of the transforms that they are given.
+_CALLING = ("RandomApply", "RandomChoice", "RandomOrder")
+
 
 class Known(NamedTuple):
     """A class of torchvision: where it is found and its name there."""
@@ -179,6 +182,17 @@ def draws(transform: object) -> bool | None:
     if known.name in _DRAWING or known.name.startswith("Random"):
         return True
     return False if known.name in _DETERMINISTIC else None
+
+
+def looks_beside(transform: object) -> bool:
+    """Whether it may look at what a PIL image has beside pixels: torchvision's own transforms do not."""
+    known = identify(transform)
+    if known is None or tampered(transform) is not None:
+        return True
+    if known.name in _CALLING:
+        members = sequence(getattr(transform, "transforms", None))
+        return members is None or any(looks_beside(leaf) for one in members for leaf in leaves(one))
+    return not (known.name in _DETERMINISTIC or known.name in _DRAWING or known.name.startswith("Random"))
 
 
 def name(transform: Any) -> str:

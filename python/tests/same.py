@@ -22,8 +22,16 @@ def difference(ours: Any, theirs: Any) -> str:
     if isinstance(theirs, Image.Image):
         if (ours.mode, ours.size) != (theirs.mode, theirs.size):
             return f"{ours.mode} {ours.size} instead of {theirs.mode} {theirs.size}"
-        return "" if ours.tobytes() == theirs.tobytes() else "other pixels"
+        if ours.tobytes() != theirs.tobytes():
+            return "other pixels"
+        return difference(_info(ours), _info(theirs))
     return "" if ours == theirs else f"{ours!r} instead of {theirs!r}"
+
+
+def _info(image: Image.Image) -> dict[Any, Any]:
+    """What it has beside pixels; a profile that Pillow makes when it converts says when that was."""
+    profile = image.info.get("icc_profile") or b""
+    return image.info | {"icc_profile": profile[:24] + profile[36:]}
 
 
 def _of_tensors(ours: torch.Tensor, theirs: torch.Tensor) -> str:

@@ -581,6 +581,24 @@ def test_rest_draws(rest: list[object], draws: bool | None) -> None:
     assert moving.report[1].cost.startswith("one PIL image a sample")
 
 
+@pytest.mark.parametrize(
+    ("rest", "shown"),
+    [
+        ([], True),
+        ([own, v1.ToTensor()], True),
+        ([v1.RandomRotation(3), v1.ToTensor(), own], False),
+        ([v1.RandomRotation(3), own, v1.ToTensor()], True),
+        ([v1.FiveCrop(4), v1.Lambda(own)], True),
+        ([v1.RandomApply([v1.RandomRotation(3), v1.GaussianBlur(3)]), v1.ToTensor()], False),
+        ([v1.RandomApply([v1.Compose([own])]), v1.ToTensor()], True),
+        ([v2.RandomChoice([v2.RandAugment(), own]), v2.ToImage()], True),
+        ([hooked(v1.RandomRotation(3)), v1.ToTensor()], True),
+    ],
+)
+def test_who_sees_the_pil_image(rest: list[object], shown: bool) -> None:
+    assert compile(v1.Compose([v1.Resize(8), *rest]), pictures_only=True).shown is shown
+
+
 def test_every_class_of_torchvision_is_known_to_draw_or_not() -> None:
     """The tables of classes follow torchvision; what is in none is never trusted."""
     unknown = set()

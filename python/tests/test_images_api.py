@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 from torch.utils.data import ConcatDataset, DataLoader, Subset, random_split
 from torchvision import datasets
 from torchvision import transforms as T
@@ -336,6 +336,22 @@ def test_transforms_assigned_later(tree: Path) -> None:
     a.target_transform = b.target_transform = lambda label: label * 10
     same(a, b)
     assert repr(a) == repr(b)
+
+
+def test_what_a_camera_says_reaches_the_users_code(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x112] = 6  # it lay on its side
+    for name in ("a/1.jpg", "a/2.png", "a/3.webp", "a/4.tif", "b/5.jpg"):
+        picture(tmp_path / name, 1)
+        Image.open(tmp_path / name).save(tmp_path / name, exif=exif)
+    a, b = both(tmp_path)
+    ours = [b[i][0].info for i in range(len(b))]
+    assert (
+        ours == [x.info for x, _ in a] and sum("exif" in info for info in ours) == 4
+    )  # Pillow drops a TIFF's
+    for steps in ([], [T.CenterCrop((16, 20))], [T.ColorJitter(saturation=0.3)], [T.ColorJitter(0.3)]):
+        a.transform = b.transform = T.Compose([*steps, ImageOps.exif_transpose, T.ToTensor()])
+        assert [x.shape for x, _ in (b[i] for i in range(5))] == [x.shape for x, _ in a]
 
 
 @pytest.mark.parametrize("rest", [[], [T.Lambda(lambda x: x + torch.rand(()))]], ids=["native", "rest"])

@@ -88,6 +88,7 @@ def resize_steps(height: int, width: int) -> _compile.Plan:
         steps=[resize, {"op": "to_uint8"}],
         rest=[],
         hands_over="tensor",
+        shown=False,
         dtype="uint8",
         channels=3,
         shape=[3, height, width],

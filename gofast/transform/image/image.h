@@ -46,10 +46,18 @@ enum {
     GF_IMAGE_PICTURE, // a gf_made_picture: of any size, for Python to go on with
 };
 
+// What torchvision's steps would have done to what a PIL image says beside pixels, its info.
+enum {
+    GF_INFO_PADDED = 1, // Pillow has expanded it
+    GF_INFO_GREYED = 2, // Pillow has converted it to grey and back
+    GF_INFO_LOST = 4,   // pixels alone were taken over
+};
+
 // A finished picture in memory of its own, RGBX; free() it. data is NULL where there is none.
 typedef struct {
     uint8_t *data;
     int32_t width, height;
+    int32_t info; // GF_INFO_..., several
 } gf_made_picture;
 
 typedef struct gf_image_program gf_image_program;

@@ -25,6 +25,7 @@ typedef struct {
     int buffer; // the one of the worker's planes in use
     erasure erasures[GF_MOST_ERASURES];
     int n_erasures;
+    int32_t info; // GF_INFO_..., several
     gf_fault *fault;
 } walk;
 
@@ -100,7 +101,9 @@ static int32_t resize(walk *w, gf_source *again, int32_t width, int32_t height, 
 }
 
 static int32_t pad(walk *w, const gf_image_step *step, const int32_t sides[4]) {
-    if (!(sides[0] | sides[1] | sides[2] | sides[3])) return GF_FAULT_NONE;
+    int nothing = !(sides[0] | sides[1] | sides[2] | sides[3]);
+    if (!nothing || step->op == GF_OP_PAD) w->info |= step->mode == GF_EDGE_CONSTANT ? GF_INFO_PADDED : GF_INFO_LOST;
+    if (nothing) return GF_FAULT_NONE;
     int32_t code = rest(w);
     if (code) return code;
     int64_t width = (int64_t)w->planes.width + sides[0] + sides[2], height = (int64_t)w->planes.height + sides[1] + sides[3];
@@ -200,6 +203,7 @@ static void flip(walk *w, int vertical) {
 static int32_t grey(walk *w, int channels) {
     int32_t code = rest(w);
     if (!code) w->program->pixels->grey(&w->planes, channels);
+    if (channels == 3) w->info |= GF_INFO_LOST;
     return code;
 }
 
@@ -227,6 +231,8 @@ static int32_t jitter(walk *w, const int32_t *record) {
         memcpy(&factor, record + 4 + record[i], sizeof factor);
         if (!(fabsf(factor) <= GF_MOST_FACTOR)) return gf_fault_set(w->fault, GF_FAULT_CHANGED, -1, "a colour factor of %g", (double)factor);
         adjust(w->program->pixels, &w->planes, record[i], factor);
+        if (record[i] == GF_JITTER_HUE && w->planes.channels == 1) continue; // nothing was done
+        w->info |= record[i] == GF_JITTER_SATURATION ? GF_INFO_GREYED : GF_INFO_LOST;
     }
     return code;
 }
@@ -297,7 +303,7 @@ static int32_t finish_tensor(walk *w, uint8_t *x) {
 
 static int32_t finish_picture(walk *w, uint8_t *x) {
     int32_t width = width_of(w), height = height_of(w);
-    gf_made_picture made = {malloc(4 * (size_t)width * (size_t)height), width, height};
+    gf_made_picture made = {malloc(4 * (size_t)width * (size_t)height), width, height, w->info};
     if (!made.data) return gf_fault_set(w->fault, GF_FAULT_MEMORY, -1, "no memory for a picture of %dx%d", width, height);
     gf_picture picture = {made.data, 4 * (int64_t)width, width, height};
     gf_sink sink = {.pixels = w->program->pixels, .picture = &picture};
