@@ -322,7 +322,19 @@ class _Work:
 
     def batch(self, indices: array[int], records: array[int] | None = None) -> Any:
         """A finished batch, with the draws that torchvision would have made for it."""
-        return self.filler.fill(indices, self.records(indices) if records is None else records)
+        if records is not None or not self.plan.draws:
+            return self.filler.fill(indices, records)
+        before = torch.get_rng_state()
+        drawn = self.records(indices)
+        try:
+            return self.filler.fill(indices, drawn)
+        except errors.BadImageError as error:
+            if self._dataset.rng == "torch" and error.index is not None and error.index in indices:
+                # torchvision reads before it draws: who catches this goes on with its draws for those before.
+                torch.set_rng_state(before)
+                if read := indices[: indices.index(error.index)]:
+                    self.records(read)
+            raise
 
     def records(self, indices: array[int]) -> array[int] | None:
         """What is drawn for these samples from torch's generator, or None where the plan draws nothing."""

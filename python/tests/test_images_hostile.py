@@ -509,6 +509,35 @@ def test_the_error_says_where_and_why(root: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("transform", [TRAIN, REST], ids=["train", "rest"])
+def test_who_catches_an_error_goes_on_as_with_torchvision(root: Path, transform: Any, workers: int) -> None:
+    def forgiving(kind: Any) -> Any:
+        class Forgiving(kind):  # type: ignore[misc]
+            def __getitem__(self, index: int) -> Any:
+                try:
+                    return super().__getitem__(index)
+                except OSError:
+                    return self[index + 1]
+
+        return Forgiving(root, transform)
+
+    def batches(dataset: Any) -> list[Any]:
+        torch.manual_seed(2)
+        loader, seen = iter(DataLoader(dataset, 5, num_workers=workers)), []
+        for _ in range(5):
+            try:
+                seen.append(next(loader))
+            except OSError:
+                seen.append("bad")
+        return [*seen, torch.rand(3)]
+
+    for make in (forgiving, lambda kind: kind(root, transform)):
+        ours, theirs = batches(make(ImageFolder)), batches(make(torchvision.datasets.ImageFolder))
+        assert not difference(ours, theirs)
+        assert ("bad" in theirs) is (make is not forgiving)
+
+
 @pytest.mark.parametrize("workers", [0, 1, 2])
 @pytest.mark.parametrize("transform", [TRAIN, VALID, REST], ids=["train", "valid", "rest"])
 def test_errors_come_with_their_batch_and_the_loader_goes_on(
