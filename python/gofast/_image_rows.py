@@ -200,11 +200,6 @@ class ImageDataset(NativeDataset):
     def _plan(self) -> Plan:
         return self._here().plan
 
-    @property
-    def _sample_shape(self) -> Sequence[int] | None:
-        work = self._here()
-        return work.plan.shape if work.tensors else None
-
     def _program(self) -> ImageProgram:
         return self._here().program
 

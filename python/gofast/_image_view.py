@@ -55,7 +55,7 @@ class ImageProgram:
             "max_pixels": max_pixels,
             "max_file_bytes": MAX_FILE_BYTES,
         }
-        self.files = files
+        self.files, self.plan, self.shape = files, plan, shape
         self.address: int = _engine.call("NewImageProgram", json.dumps(config))
         self.record_words: int = _engine.call("RecordWords", self.address)
         weakref.finalize(self, free, "FreeImageProgram", self.address, os.getpid(), files).atexit = False
@@ -77,7 +77,7 @@ class ImageView(View):
         programs = [d._program() for d in datasets]
         rows = [len(d._files) for d in datasets]  # a subclass may have another __len__
         self._starts = list(itertools.accumulate(rows, initial=0))
-        shape = first._sample_shape
+        plan, shape = programs[0].plan, programs[0].shape
         self._pictures = shape is None
         self._channels_last = first.channels_last and shape is not None
         if self._channels_last and shape is not None:
@@ -90,15 +90,15 @@ class ImageView(View):
             {
                 "rows": rows,
                 "shape": list(shape or []),
-                "dtype": first._plan.dtype,
+                "dtype": plan.dtype,
                 "labels": first._native_labels,
             },
         )
         self.record_words = programs[0].record_words
         self.program: ImageProgram = programs[0]
-        self.draws, self.rng = first._plan.draws, first.rng
-        self._needs_size = first._plan.needs_size
-        self._strides, self._hands_over = first._plan.strides, first._plan.hands_over
+        self.draws, self.rng = plan.draws, first.rng
+        self._needs_size = plan.needs_size
+        self._strides, self._hands_over = plan.strides, plan.hands_over
         self._sizes: Filler | None = None
         self.output, self.keys = first._output, first._names
         self._with = first.return_index, first.return_path
@@ -108,7 +108,7 @@ class ImageView(View):
         self.label_shape = ()
         self.row_bytes = _pillow.PICTURE_BYTES
         if shape is not None:
-            self.row_bytes = int(np.prod(shape)) * getattr(torch, first._plan.dtype).itemsize
+            self.row_bytes = int(np.prod(shape)) * getattr(torch, plan.dtype).itemsize
 
     def draw(self, draws: Draws, indices: array[int]) -> array[int]:
         """What is drawn for these samples; a header is read where a size matters and is not known."""
@@ -166,10 +166,11 @@ class ImageView(View):
         capsule, faults = _engine.capsule(), _faults(self, slot)
         replaced = {}
         for position, code, offset, text in faults:
-            dataset, sample = self.locate(int(indices[position]))
+            part, sample = self._locate(int(indices[position]))
+            dataset = self.datasets[part]
             record = records + 4 * self.record_words * position
             address = capsule.sample(slot, position, self.row_bytes)
-            place = _rescue.Place(dataset, dataset._program(), record, address, self.row_bytes)
+            place = _rescue.Place(dataset, self._programs[part], record, address, self.row_bytes)
             used = _rescue.rescue(place, sample, _rescue.Fault(code, offset, text))
             if used == sample:
                 continue
@@ -186,11 +187,15 @@ class ImageView(View):
 
     def locate(self, index: int) -> tuple[ImageDataset, int]:
         """The dataset of a sample, and its number there."""
+        part, sample = self._locate(index)
+        return self.datasets[part], sample
+
+    def _locate(self, index: int) -> tuple[int, int]:
         at = index + len(self) if index < 0 else index
         if self._map is not None:
             at = int(self._map[at])
         part = bisect.bisect_right(self._starts, at) - 1
-        return self.datasets[part], at - self._starts[part]
+        return part, at - self._starts[part]
 
 
 class SizesView(View):

@@ -63,7 +63,7 @@ class Place:
         try:
             _pillow.make_sample(self.program, image, self.record if record is None else record, self.address)
         except errors.UnsupportedError:
-            shape = self.dataset._sample_shape
+            shape = self.program.shape
             if self.program.record_words or shape is None or self.dataset.transform is None:
                 raise
             made = self.dataset._rounded(self.dataset.transform(image))
@@ -80,7 +80,7 @@ class Place:
         generator: a function of what was drawn, the sample and the attempt.
         """
         words = self.program.record_words
-        if not words or not self.dataset._plan.needs_size:
+        if not words or not self.program.plan.needs_size:
             self.make(image)
             return
         from ._draws import draw
@@ -107,7 +107,7 @@ def rescue(place: Place, sample: int, fault: Fault) -> int:
     dataset = place.dataset
     try:
         image = _open_sample(dataset, sample, fault)
-        _check_size(dataset, sample, image.size)
+        _check_size(place, sample, image.size)
         _make(place, image, sample)
         return sample
     except Exception as error:
@@ -118,7 +118,7 @@ def rescue(place: Place, sample: int, fault: Fault) -> int:
             raise
         if dataset._bad.on_error != "zero":
             return _replace(place, sample, error)
-    if dataset._sample_shape is not None:
+    if place.program.shape is not None:
         ctypes.memset(place.address, 0, place.bytes)
     else:
         from PIL import Image
@@ -181,13 +181,14 @@ def open_picture(dataset: ImageDataset, sample: int, fault: Fault | None = None)
         raise
 
 
-def _check_size(dataset: ImageDataset, sample: int, size: tuple[int, int]) -> None:
+def _check_size(place: Place, sample: int, size: tuple[int, int]) -> None:
     """Refuses a picture that is not of the size for which was drawn."""
-    known = dataset._files.sizes[sample]
-    if dataset._plan.draws and dataset._plan.needs_size and 0 not in size and tuple(known.tolist()) != size:
+    files, plan = place.dataset._files, place.program.plan
+    known = files.sizes[sample]
+    if plan.draws and plan.needs_size and 0 not in size and tuple(known.tolist()) != size:
         text = f"the picture is {size[0]}x{size[1]} and was {known[0]}x{known[1]} before"
         known[:] = size
-        raise _changed(sample, dataset._files.path(sample), text)
+        raise _changed(sample, files.path(sample), text)
 
 
 def _make(place: Place, image: Image.Image, sample: int) -> None:

@@ -20,7 +20,7 @@ from torch.utils.data import (
 from torchvision import datasets, transforms
 
 import gofast
-from image_data import make_folder
+from image_data import make_folder, photograph
 
 # torch warns of more workers than this machine has cores.
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -137,6 +137,25 @@ def test_own_collate_sees_torchvisions_samples(folder: Path, make: Callable[...,
 
     options: dict[str, Any] = {"batch_size": 8, "num_workers": workers, "collate_fn": collate}
     assert_same(DataLoader(theirs, **options), make(ours, **options))
+
+
+def test_a_transform_assigned_during_an_epoch_holds_from_the_next_one_on(tmp_path: Path) -> None:
+    """As with torch's workers, that have copies; of pictures that are left to Pillow, too."""
+    (tmp_path / "a").mkdir()
+    for i in range(24):
+        photograph(i, 40, 30).save(tmp_path / "a" / f"{i:02}.tif")
+    small, large = (
+        transforms.Compose([transforms.Resize(s), transforms.ToTensor()]) for s in [(8, 9), (300, 300)]
+    )
+    theirs, ours = datasets.ImageFolder(str(tmp_path), small), gofast.ImageFolder(tmp_path, small)
+    loader = gofast.DataLoader(ours, 4, num_workers=2)
+    batches = iter(loader)
+    seen = [next(batches)]
+    ours.transform = large
+    seen += [*batches]
+    assert all(torch.equal(a, b) for (a, _), (b, _) in zip(seen, DataLoader(theirs, 4), strict=True))
+    theirs.transform = large
+    assert all(torch.equal(a, b) for (a, _), (b, _) in zip(loader, DataLoader(theirs, 4), strict=True))
 
 
 def test_held_batches_stay(folder: Path) -> None:
