@@ -167,16 +167,16 @@ class ImageView(View):
         replaced = {}
         for position, code, offset, text in faults:
             part, sample = self._locate(int(indices[position]))
-            dataset = self.datasets[part]
+            program = self._programs[part]  # the dataset may have another by now
             record = records + 4 * self.record_words * position
             address = capsule.sample(slot, position, self.row_bytes)
-            place = _rescue.Place(dataset, self._programs[part], record, address, self.row_bytes)
+            place = _rescue.Place(self.datasets[part], program, record, address, self.row_bytes)
             used = _rescue.rescue(place, sample, _rescue.Fault(code, offset, text))
             if used == sample:
                 continue
             replaced[position] = used
             if labels:
-                ctypes.c_int64.from_address(labels + 8 * position).value = int(dataset._files.targets[used])
+                ctypes.c_int64.from_address(labels + 8 * position).value = int(program.files.targets[used])
         capsule.mend(slot)
         return replaced
 
@@ -221,9 +221,10 @@ class SizesView(View):
         """Asks Pillow for the sizes that the core could not tell."""
         capsule, faults = _engine.capsule(), _faults(self, slot)
         for position, *_ in faults:
-            dataset, sample = self.of.locate(int(indices[position]))
+            part, sample = self.of._locate(int(indices[position]))
+            size = _rescue.size_of(self._programs[part].files, sample)
             place = capsule.sample(slot, position, self.row_bytes)
-            (ctypes.c_int32 * 2).from_address(place)[:] = list(_rescue.size_of(dataset, sample))
+            (ctypes.c_int32 * 2).from_address(place)[:] = list(size)
         capsule.mend(slot)
         return {}
 

@@ -15,6 +15,7 @@ from ._bad_samples import excusable, stand_ins
 if TYPE_CHECKING:
     from PIL import Image
 
+    from ._files import Files
     from ._image_rows import ImageDataset
     from ._image_view import ImageProgram
 
@@ -104,16 +105,16 @@ def rescue(place: Place, sample: int, fault: Fault) -> int:
             the class that Pillow or Python raised. What is no OSError comes as it is, with a note.
         ChangedError: the picture is not of the size for which was drawn.
     """
-    dataset = place.dataset
+    dataset, files = place.dataset, place.program.files
     try:
-        image = _open_sample(dataset, sample, fault)
+        image = _open_sample(files, sample, fault)
         _check_size(place, sample, image.size)
         _make(place, image, sample)
         return sample
     except Exception as error:
         if not excusable(error):
             raise
-        dataset._bad.note(dataset._files, sample, error)
+        dataset._bad.note(files, sample, error)
         if dataset._bad.on_error == "raise":
             raise
         if dataset._bad.on_error != "zero":
@@ -123,18 +124,18 @@ def rescue(place: Place, sample: int, fault: Fault) -> int:
     else:
         from PIL import Image
 
-        place.make_another(Image.new("RGB", _size_to_be(dataset, sample)), sample, 0)
+        place.make_another(Image.new("RGB", _size_to_be(files, sample)), sample, 0)
     return sample
 
 
 def _replace(place: Place, sample: int, error: Exception) -> int:
-    dataset = place.dataset
+    files = place.program.files
 
     def make(choice: Any, attempt: int) -> None:
-        image = open_picture(dataset, choice) if isinstance(choice, int) else _converted(choice)
+        image = open_picture(files, choice) if isinstance(choice, int) else _converted(choice)
         place.make_another(image, sample, attempt)
 
-    return dataset._bad.settle(dataset._files, sample, error, make)
+    return place.dataset._bad.settle(files, sample, error, make)
 
 
 def _converted(choice: Any) -> Image.Image:
@@ -147,9 +148,9 @@ def _converted(choice: Any) -> Image.Image:
     return choice.convert("RGB")
 
 
-def _open_sample(dataset: ImageDataset, sample: int, fault: Fault) -> Image.Image:
+def _open_sample(files: Files, sample: int, fault: Fault) -> Image.Image:
     """The picture as Pillow reads it, after the core has given it up."""
-    path = dataset._files.path(sample)
+    path = files.path(sample)
     if fault.code == CHANGED:
         raise _changed(sample, path, fault.text)
     if not _pillow.available():
@@ -158,19 +159,19 @@ def _open_sample(dataset: ImageDataset, sample: int, fault: Fault) -> Image.Imag
         raise errors.UnsupportedError(
             f"sample {sample}: {path}: {fault.text}; install Pillow for what gofast does not decode"
         )
-    image = open_picture(dataset, sample, fault)
-    dataset._files.count_fallback()
+    image = open_picture(files, sample, fault)
+    files.count_fallback()
     _pillow.opened += 1
     return image
 
 
-def open_picture(dataset: ImageDataset, sample: int, fault: Fault | None = None) -> Image.Image:
+def open_picture(files: Files, sample: int, fault: Fault | None = None) -> Image.Image:
     """The picture as Pillow reads it.
 
     Raises:
         BadImageError: Pillow cannot. Where that is no OSError it comes as it is.
     """
-    path = dataset._files.path(sample)
+    path = files.path(sample)
     try:
         return _pillow.open_rgb(path)
     except OSError as error:
@@ -183,7 +184,7 @@ def open_picture(dataset: ImageDataset, sample: int, fault: Fault | None = None)
 
 def _check_size(place: Place, sample: int, size: tuple[int, int]) -> None:
     """Refuses a picture that is not of the size for which was drawn."""
-    files, plan = place.dataset._files, place.program.plan
+    files, plan = place.program.files, place.program.plan
     known = files.sizes[sample]
     if plan.draws and plan.needs_size and 0 not in size and tuple(known.tolist()) != size:
         text = f"the picture is {size[0]}x{size[1]} and was {known[0]}x{known[1]} before"
@@ -192,7 +193,7 @@ def _check_size(place: Place, sample: int, size: tuple[int, int]) -> None:
 
 
 def _make(place: Place, image: Image.Image, sample: int) -> None:
-    path = place.dataset._files.path(sample)
+    path = place.program.files.path(sample)
     try:
         place.make(image)
     except errors.ChangedError as error:
@@ -223,26 +224,26 @@ def _unreadable(sample: int, path: str, error: OSError, fault: Fault | None) -> 
     return bad
 
 
-def size_of(dataset: ImageDataset, sample: int) -> tuple[int, int]:
+def size_of(files: Files, sample: int) -> tuple[int, int]:
     """Width and height of a picture whose header the core does not know, for the draws.
 
     Of one that Pillow cannot read either, some size: its error comes when it is its turn to be made.
     """
     try:
-        size = _pillow.open_rgb(dataset._files.path(sample)).size  # a header may say something else
+        size = _pillow.open_rgb(files.path(sample)).size  # a header may say something else
     except Exception:
         return ANY_SIDE, ANY_SIDE
     if 0 in size:
         return ANY_SIDE, ANY_SIDE
-    dataset._files.sizes[sample] = size
+    files.sizes[sample] = size
     return size
 
 
-def _size_to_be(dataset: ImageDataset, sample: int) -> tuple[int, int]:
+def _size_to_be(files: Files, sample: int) -> tuple[int, int]:
     """The size of the black picture that stands for a bad sample: what its header says, or else another's."""
-    for other in (sample, *stand_ins(sample, len(dataset._files))):
+    for other in (sample, *stand_ins(sample, len(files))):
         try:
-            return _pillow.size_of(dataset._files.path(other))
+            return _pillow.size_of(files.path(other))
         except Exception:
             continue
     raise errors.BadImageError("no picture of the dataset can be read")
@@ -294,7 +295,7 @@ def reason(dataset: ImageDataset, sample: int) -> str:
         if dataset._reader is not None:
             dataset._reader(dataset._listing.path(sample))
         else:
-            open_picture(dataset, sample)
+            open_picture(dataset._files, sample)
     except Exception as error:
         return str(error)
     return "a worker process could not read it; it can be read now"

@@ -139,7 +139,7 @@ def test_own_collate_sees_torchvisions_samples(folder: Path, make: Callable[...,
     assert_same(DataLoader(theirs, **options), make(ours, **options))
 
 
-def test_a_transform_assigned_during_an_epoch_holds_from_the_next_one_on(tmp_path: Path) -> None:
+def test_what_is_assigned_during_an_epoch_holds_from_the_next_one_on(tmp_path: Path) -> None:
     """As with torch's workers, that have copies; of pictures that are left to Pillow, too."""
     (tmp_path / "a").mkdir()
     for i in range(24):
@@ -151,10 +151,10 @@ def test_a_transform_assigned_during_an_epoch_holds_from_the_next_one_on(tmp_pat
     loader = gofast.DataLoader(ours, 4, num_workers=2)
     batches = iter(loader)
     seen = [next(batches)]
-    ours.transform = large
+    ours.transform, ours.samples = large, ours.samples[:7]
     seen += [*batches]
     assert all(torch.equal(a, b) for (a, _), (b, _) in zip(seen, DataLoader(theirs, 4), strict=True))
-    theirs.transform = large
+    theirs.transform, theirs.samples = large, theirs.samples[:7]
     assert all(torch.equal(a, b) for (a, _), (b, _) in zip(loader, DataLoader(theirs, 4), strict=True))
 
 
