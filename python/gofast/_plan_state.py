@@ -25,6 +25,7 @@ class State:
         erased: so many rectangles may have been erased.
         draws: a step so far draws.
         needs_size: what a step so far draws depends on the file's picture size.
+        within: in so many RandomApply.
         note: what the last step does, where its fields do not say it.
     """
 
@@ -37,6 +38,7 @@ class State:
     erased: int = 0
     draws: bool = False
     needs_size: bool = False
+    within: int = 0
     note: str = ""
 
     def draw(self, of_size: bool = False) -> None:

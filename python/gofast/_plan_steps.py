@@ -18,7 +18,7 @@ from . import _plan_tensors as tensors
 from . import _plan_values as read
 from ._plan_state import State, Step
 from ._plan_values import NotNative
-from ._torchvision import Family, attributes, identify, leaves, name, sequence, tampered
+from ._torchvision import MOST_NESTED, Family, attributes, identify, leaves, name, sequence, tampered
 
 
 def translate(transform: object, state: State) -> tuple[list[Step], State]:
@@ -54,18 +54,24 @@ def _foreign(transform: object) -> str:
     return "your own code" if callable(transform) else "not callable"
 
 
+_TOO_DEEP = f"more than {MOST_NESTED} lie in one another"
+
+
 def _random_apply(t: Any, family: Family, state: State) -> list[Step]:
     members = sequence(t.transforms)
     if members is None:
         raise NotNative("its transforms are not a plain list")
+    if state.within == MOST_NESTED:
+        raise NotNative(_TOO_DEEP)
     p = read.number(t.p, 0, 1, "p")
     state.draw()
-    inner, steps = state, []
+    inner, steps = dataclasses.replace(state, within=state.within + 1), []
     for leaf in (leaf for member in members for leaf in leaves(member)):
         try:
             made, inner = translate(leaf, inner)
         except NotNative as reason:
-            raise NotNative(f"{name(leaf)} in it: {reason}") from None
+            said = str(reason)
+            raise NotNative(said if said == _TOO_DEEP else f"{name(leaf)} in it: {said}") from None
         steps += made
     if inner.normalized != state.normalized:
         raise NotNative("it normalizes some samples only")

@@ -80,6 +80,8 @@ _DRAWING = frozenset(
 # Classes of torchvision that call some of the transforms that they are given.
 _CALLING = ("RandomApply", "RandomChoice", "RandomOrder")
 
+MOST_NESTED = 100  # RandomApply in one another; gofast/transform/image/compile.go's
+
 
 class Known(NamedTuple):
     """A class of torchvision: where it is found and its name there."""
@@ -184,14 +186,20 @@ def draws(transform: object) -> bool | None:
     return False if known.name in _DETERMINISTIC else None
 
 
-def looks_beside(transform: object) -> bool:
-    """Whether it may look at what a PIL image has beside pixels: torchvision's own transforms do not."""
+def looks_beside(transform: object, depth: int = MOST_NESTED) -> bool:
+    """Whether it may look at what a PIL image has beside pixels: torchvision's own transforms do not.
+
+    Args:
+        depth: how many more may lie in one another; beyond, nobody knows.
+    """
     known = identify(transform)
     if known is None or tampered(transform) is not None:
         return True
     if known.name in _CALLING:
         members = sequence(getattr(transform, "transforms", None))
-        return members is None or any(looks_beside(leaf) for one in members for leaf in leaves(one))
+        if members is None or depth == 0:
+            return True
+        return any(looks_beside(leaf, depth - 1) for one in members for leaf in leaves(one))
     return not (known.name in _DETERMINISTIC or known.name in _DRAWING or known.name.startswith("Random"))
 
 

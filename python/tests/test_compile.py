@@ -317,6 +317,16 @@ def hooked(transform: torch.nn.Module) -> torch.nn.Module:
     return transform
 
 
+def applied(times: int) -> v1.RandomApply:
+    """RandomApply in one another so many times, or in itself."""
+    outer = inner = v1.RandomApply([v1.RandomHorizontalFlip()])
+    for _ in range(times - 1):
+        outer = v1.RandomApply([outer])
+    if not times:
+        inner.transforms.append(inner)
+    return outer
+
+
 def pre_hooked(transform: torch.nn.Module) -> torch.nn.Module:
     transform.register_forward_pre_hook(lambda module, inputs: inputs)
     return transform
@@ -401,6 +411,8 @@ PYTHON = {
     "apply grey": (v2.RandomApply([v2.Grayscale()]), "decides what the sample becomes"),
     "apply hooked": (v2.RandomApply([hooked(v2.Resize(8))]), "Resize in it: has hooks"),
     "apply p": (v1.RandomApply([v1.Resize(8)], p=-1), "unusual p"),
+    "apply deep": (applied(101), "more than 100 lie in one another"),
+    "apply itself": (applied(0), "more than 100 lie in one another"),
     "apply odd list": (v1.RandomApply({v1.Resize(8)}), "not a plain list"),
 }
 
