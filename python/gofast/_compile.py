@@ -27,14 +27,21 @@ class Line:
     Attributes:
         name: its class or function.
         native: whether it runs natively; in Python otherwise.
-        what: the native step, or the reason for Python.
+        note: the reason for Python; or what the native steps do, where they do not say it themselves.
         cost: what Python costs here, where that is worth a word.
+        steps: the native ones.
     """
 
     name: str
     native: bool
-    what: str
+    note: str
     cost: str = ""
+    steps: Sequence[Step] = ()
+
+    @property
+    def what(self) -> str:
+        """The native step in words, or the reason for Python."""
+        return self.note or describe(self.steps)  # made when asked for: plans are compiled for every batch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +124,7 @@ def compile(transform: object, *, pictures_only: bool = False) -> Plan:
                 raise NotNative("samples differ in size, and are made one by one")
             state = after
             steps += made
-            report.append(Line(_torchvision.name(leaf), True, state.note or describe(made)))
+            report.append(Line(_torchvision.name(leaf), True, state.note, steps=made))
             at += 1
     except NotNative as reason:
         report += _python_lines(chain[at:], str(reason), state, steps)

@@ -120,9 +120,11 @@ def _per_channel(values: Any, channels: int, what: str) -> list[float]:
         rounded = torch.as_tensor(values, dtype=torch.float32)
     except (TypeError, ValueError, RuntimeError):
         rounded = torch.empty(0)
-    if rounded.ndim > 1 or rounded.numel() not in (1, channels) or not bool(torch.isfinite(rounded).all()):
+    if rounded.ndim > 1 or rounded.numel() not in (1, channels):
         raise read.unusual(what, values)
-    numbers = [float(v) for v in rounded.reshape(-1).tolist()]
+    numbers: list[float] = rounded.reshape(-1).tolist()
+    if not all(math.isfinite(number) for number in numbers):
+        raise read.unusual(what, values)
     return numbers * (channels // len(numbers))
 
 

@@ -39,6 +39,9 @@ _METHODS = (
     "_needs_transform_list",
 )
 
+# Of classes of torchvision and torch: their methods, when they were last found to be their own.
+_genuine: dict[type, tuple[object, ...]] = {}
+
 # Classes of torchvision that draw nothing; v1 and v2 agree. A class that is in neither
 # table is not known to be deterministic.
 _DETERMINISTIC = frozenset(
@@ -117,11 +120,15 @@ def tampered(transform: object) -> str | None:
     """
     if isinstance(transform, torch.nn.Module) and any(vars(transform).get(name) for name in _HOOKS):
         return "has hooks"
-    for name in _METHODS:
-        method = getattr(type(transform), name, None)
+    kind = type(transform)
+    methods = tuple(getattr(kind, name, None) for name in _METHODS)
+    if _genuine.get(kind) == methods:
+        return None
+    for name, method in zip(_METHODS, methods, strict=True):
         home = str(getattr(method, "__module__", ""))
         if method is not None and not home.startswith(("torchvision.", "torch.")):
             return f"its class's {name} was replaced"
+    _genuine[kind] = methods
     return None
 
 
