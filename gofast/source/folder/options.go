@@ -86,7 +86,7 @@ func (o *Options) check() error {
 	}
 	for _, extension := range o.Extensions {
 		if strings.IndexFunc(string(extension), func(r rune) bool { return r >= 0x80 || r == '/' }) >= 0 {
-			return fail(errs.ErrUnsupported, root, "an extension must be ASCII and without a slash: test names with is_valid_file=").
+			return fail(errs.ErrUnsupported, root, "an extension must be ASCII and without a slash: give the paths as a list").
 				WithCell(string(extension))
 		}
 	}
