@@ -8,7 +8,8 @@ static const int64_t HEADER_BYTES = 4 << 10;
 
 static int same(gf_draw_size a, gf_draw_size b) { return a.width == b.width && a.height == b.height; }
 
-static int known(gf_draw_size size) { return size.width > 0; }
+// Both: Python stores one after the other.
+static int known(gf_draw_size size) { return size.width > 0 && size.height > 0; }
 
 // Sizes are found by several threads and processes at once, each of which finds the same: whole or not at all.
 _Static_assert(sizeof(gf_draw_size) == sizeof(uint64_t), "a size is read and written in one go");
