@@ -115,7 +115,7 @@ class MadePicture(ctypes.Structure):
     ]
 
 
-_PADDED, _GREYED, _LOST = 1, 2, 4  # image.h's GF_INFO_...
+_PADDED, _GREYED, LOST = 1, 2, 4  # image.h's GF_INFO_...
 PICTURE_BYTES = ctypes.sizeof(MadePicture)
 
 
@@ -137,7 +137,7 @@ def take_picture(place: int, mode: str, path: str | None) -> Image.Image:
         _engine.capsule().free_picture(place)
     if mode == "L":
         image = image.getchannel(0)
-    if path is not None and not made.info & _LOST:
+    if path is not None and not made.info & LOST:
         image.info = _info_after(made.info, mode, _info_of(path))
     return image
 
@@ -165,7 +165,7 @@ def _info_of(path: str) -> dict[Any, Any]:
             # Of a JPEG all of it stands before the pixels, and no conversion changes it.
             info: dict[Any, Any] = (image if image.format == "JPEG" else image.convert("RGB")).info
             return info
-    except Exception:  # another picture stands in for this one
+    except Exception:  # the file has changed since it was decoded
         return {}
 
 

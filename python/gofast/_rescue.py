@@ -93,6 +93,12 @@ class Place:
         record = draw(self.program, state.data_ptr(), size)
         self.make(image, record.buffer_info()[0])
 
+    def make_of_no_file(self, image: Image.Image, sample: int, attempt: int) -> None:
+        """The same of a picture that nobody read from a file: the info of sample's does not go with it."""
+        self.make_another(image, sample, attempt)
+        if self.program.shape is None:
+            _pillow.MadePicture.from_address(self.address).info |= _pillow.LOST
+
 
 def rescue(place: Place, sample: int, fault: Fault) -> int:
     """Makes a sample in another way.
@@ -124,7 +130,7 @@ def rescue(place: Place, sample: int, fault: Fault) -> int:
     else:
         from PIL import Image
 
-        place.make_another(Image.new("RGB", _size_to_be(files, sample)), sample, 0)
+        place.make_of_no_file(Image.new("RGB", _size_to_be(files, sample)), sample, 0)
     return sample
 
 
@@ -132,8 +138,10 @@ def _replace(place: Place, sample: int, error: Exception) -> int:
     files = place.program.files
 
     def make(choice: Any, attempt: int) -> None:
-        image = open_picture(files, choice) if isinstance(choice, int) else _converted(choice)
-        place.make_another(image, sample, attempt)
+        if isinstance(choice, int):
+            place.make_another(open_picture(files, choice), sample, attempt)
+        else:
+            place.make_of_no_file(_converted(choice), sample, attempt)
 
     return place.dataset._bad.settle(files, sample, error, make)
 

@@ -472,6 +472,14 @@ def test_a_callable_may_raise_and_is_not_asked_for_ever(root: Path) -> None:
         folder(root, TRAIN, lambda *_: 24)[4]
 
 
+@pytest.mark.filterwarnings("ignore:sample 4:RuntimeWarning")
+def test_a_stand_in_has_its_own_info(root: Path) -> None:
+    for policy in ("replace", "next", "zero", "grey"):
+        dataset = folder(root, None, POLICIES[policy], return_path=True)
+        for picture, _, path in (dataset[i] for i in BAD):
+            assert picture.info == (_open(path).info if policy in ("replace", "next") else {})
+
+
 def test_nothing_readable_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     for i in range(3):
