@@ -129,7 +129,7 @@ def compile(transform: object, *, pictures_only: bool = False) -> Plan:
     except NotNative as reason:
         report += _python_lines(chain[at:], str(reason), state, steps)
     if any(step["op"] == "to_float" for step in steps):
-        # It makes the tensor; only flips, the same on a picture, can stand between.
+        # It makes the tensor; only what does the same to a picture can stand between.
         steps = [step for step in steps if step["op"] != "to_uint8"]
     rest: list[Any] = chain[at:]
     drawn = [_torchvision.draws(leaf) for leaf in rest]

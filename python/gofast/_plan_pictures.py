@@ -1,4 +1,4 @@
-"""Native steps of transforms that work on PIL images: geometry and colour."""
+"""Native steps of transforms that work on pictures: geometry, of uint8 tensors too, and colour."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from . import _plan_values as read
 from ._plan_state import State, Step
 from ._plan_values import NotNative
-from ._torchvision import Family
+from ._torchvision import Family, resizes_bytes
 
 
 def resize(t: Any, family: Family, state: State) -> list[Step]:
-    state.only_pil("resizes")
+    filter = _filter(t, family, state)
     size: list[int] = []
     if t.size is not None or family == "v1":  # v2's None: max_size alone decides
         given = t.size if isinstance(t.size, (list, tuple)) else [t.size]
@@ -21,8 +21,28 @@ def resize(t: Any, family: Family, state: State) -> list[Step]:
     wrong = longest is None if not size else longest is not None and (len(size) == 2 or longest <= size[0])
     if wrong:
         raise NotNative(f"max_size={longest} does not go with size={t.size}: torchvision raises")
+    _lay_out(state)
     state.size = _resized(state.size, size, longest)
-    return [{"op": "resize", "size": size, "max_size": longest, "filter": read.resampling(t.interpolation)}]
+    return [{"op": "resize", "size": size, "max_size": longest, "filter": filter}]
+
+
+def _lay_out(state: State) -> None:
+    """Notes how torch lays out what it resizes: as it was, but a view as if it were new."""
+    if state.cut:
+        state.strides, state.cut = "chw", False
+
+
+def _filter(t: Any, family: Family, state: State) -> str:
+    """How a picture is resized: by Pillow's filter, or by what torch does to uint8 tensors."""
+    state.only_bytes(family, "resizes")
+    filter = read.resampling(t.interpolation)
+    if state.kind == "pil":
+        return filter
+    if filter not in ("bilinear", "bicubic") or t.antialias is not True:
+        raise NotNative(f"resizes a tensor by {filter}" + (", antialias=False" if not t.antialias else ""))
+    if not resizes_bytes(t.interpolation):
+        raise NotNative("resizes a tensor as floats on this processor")
+    return f"torch_{filter}"
 
 
 def _resized(size: tuple[int, int] | None, to: list[int], longest: int | None) -> tuple[int, int] | None:
@@ -43,23 +63,30 @@ def _resized(size: tuple[int, int] | None, to: list[int], longest: int | None) -
 
 
 def center_crop(t: Any, family: Family, state: State) -> list[Step]:
-    state.only_pil("crops")
+    state.only_bytes(family, "crops")
     size = read.pair(t.size)
-    state.size = size[0], size[1]
+    state.size, state.cut = (size[0], size[1]), state.kind != "pil"
     return [{"op": "center_crop", "size": size}]
 
 
 def pad(t: Any, family: Family, state: State) -> list[Step]:
-    state.only_pil("pads")
     padding, mode = read.padding(t.padding), read.mode(t.padding_mode)
-    fill = read.fill(t, family, mode, state.channels)
+    fill = _fill(t, family, mode, state)
+    state.strides = "chw"
     if state.size is not None:
         state.size = state.size[0] + padding[1] + padding[3], state.size[1] + padding[0] + padding[2]
     return [{"op": "pad", "padding": padding, "fill": fill, "mode": mode}]
 
 
+def _fill(t: Any, family: Family, mode: str, state: State) -> list[int]:
+    """The colour of what is padded."""
+    state.only_bytes(family, "pads")
+    if state.kind != "pil" and (mode != "constant" or type(t.fill) is not int or t.fill != 0):
+        raise NotNative("pads a tensor otherwise than with zeroes")
+    return read.fill(t, family, mode, state.channels)
+
+
 def random_crop(t: Any, family: Family, state: State) -> list[Step]:
-    state.only_pil("crops")
     size, mode = read.pair(t.size), read.mode(t.padding_mode)
     padding = None
     if t.padding is not None:
@@ -71,9 +98,11 @@ def random_crop(t: Any, family: Family, state: State) -> list[Step]:
     if family == "v1" and padding and t.pad_if_needed and mode in ("reflect", "symmetric"):
         # v2 mirrors once; v1 mirrors what was mirrored.
         raise NotNative("mirrors the picture twice")
-    fill = read.fill(t, family, mode, state.channels)
+    fill = _fill(t, family, mode, state)
     state.draw(of_size=True)
-    state.size = size[0], size[1]
+    state.size, state.cut = (size[0], size[1]), state.kind != "pil"
+    if padding is not None:
+        state.strides = "chw"
     return [
         {
             "op": "random_crop",
@@ -88,7 +117,7 @@ def random_crop(t: Any, family: Family, state: State) -> list[Step]:
 
 
 def random_resized_crop(t: Any, family: Family, state: State) -> list[Step]:
-    state.only_pil("resizes")
+    filter = _filter(t, family, state)
     size = read.pair(t.size)
     step = {
         "op": "random_resized_crop",
@@ -96,10 +125,11 @@ def random_resized_crop(t: Any, family: Family, state: State) -> list[Step]:
         "scale": read.span(t.scale, 0, read.WIDEST, "scale"),
         "ratio": read.span(t.ratio, 1 / read.WIDEST, read.WIDEST, "ratio"),
         "log_ratio": read.log_ratio(t, family),
-        "filter": read.resampling(t.interpolation),
+        "filter": filter,
     }
     state.draw(of_size=True)
-    state.size = size[0], size[1]
+    state.size, state.cut = (size[0], size[1]), state.kind != "pil"
+    _lay_out(state)
     return [step]
 
 

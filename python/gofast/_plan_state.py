@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, Literal
 
 from ._plan_values import NotNative
+from ._torchvision import Family
 
 Step = dict[str, Any]
 Kind = Literal["pil", "tensor", "tv_image"]
@@ -20,7 +21,10 @@ class State:
         dtype: its values: uint8, float32, float16 or bfloat16.
         channels: 3, or 1 of a grey picture.
         size: height and width, or None where they differ between samples.
-        strides: of a tensor: "chw" contiguous, or "hwc" as PILToTensor leaves it.
+        strides: of a tensor: "chw" contiguous, or "hwc" as PILToTensor leaves it. Where they
+            hang on a picture's size in torchvision, as of a crop as wide as the picture, those
+            of the other pictures.
+        cut: a view of a larger tensor in torchvision; ours is dense, in the same order.
         normalized: by Normalize.
         erased: so many rectangles may have been erased.
         draws: a step so far draws.
@@ -34,6 +38,7 @@ class State:
     channels: int = 3
     size: tuple[int, int] | None = None
     strides: Literal["chw", "hwc"] = "chw"
+    cut: bool = False
     normalized: bool = False
     erased: int = 0
     draws: bool = False
@@ -50,3 +55,8 @@ class State:
         """Raises NotNative of a tensor, whose arithmetic is not Pillow's."""
         if self.kind != "pil":
             raise NotNative(f"{what} a tensor with torch's own arithmetic")
+
+    def only_bytes(self, family: Family, what: str) -> None:
+        """Raises NotNative of a tensor, unless it is one of bytes, and v2's to transform."""
+        if self.kind != "pil" and (family == "v1" or self.dtype != "uint8" or self.erased):
+            self.only_pil(what)

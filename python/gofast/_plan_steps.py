@@ -84,7 +84,7 @@ def _random_apply(t: Any, family: Family, state: State) -> list[Step]:
 
 
 def _form(state: State) -> tuple[object, ...]:
-    return state.kind, state.dtype, state.channels, state.strides
+    return state.kind, state.dtype, state.channels, state.strides, state.cut
 
 
 _FOREIGN = {"Lambda": "your own code", "Compose": "its transforms are not a plain list"}

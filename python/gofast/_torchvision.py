@@ -215,3 +215,12 @@ def name(transform: Any) -> str:
     if isinstance(transform, type) or (callable(transform) and hasattr(transform, "__qualname__")):
         return str(transform.__qualname__).rsplit("<locals>.", 1)[-1]
     return type(transform).__name__
+
+
+def resizes_bytes(interpolation: Any) -> bool:
+    """Whether v2 resizes uint8 tensors as such here, not as floats. A test sees that it can be asked."""
+    v2 = sys.modules.get("torchvision.transforms.v2.functional._geometry")
+    try:
+        return bool(v2._do_native_uint8_resize_on_cpu(v2._check_interpolation(interpolation)))  # type: ignore[union-attr]
+    except AttributeError:
+        return False

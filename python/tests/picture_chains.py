@@ -247,6 +247,26 @@ def _as_it_is(sample: Any) -> Any:
     return sample
 
 
+def _bytes_step(d: random.Random) -> Any:
+    """One step of v2 on a uint8 tensor that moves or resizes it."""
+    filter, antialias = d.choice(FILTERS), d.random() < 0.9
+    return d.choice(
+        (
+            lambda: v2.Resize(_sized(d), filter, antialias=antialias),
+            lambda: v2.RandomResizedCrop(_sized(d), interpolation=filter, antialias=antialias),
+            lambda: v2.CenterCrop(_sized(d)),
+            lambda: v2.RandomCrop(_sized(d, 60), d.choice((None, _padding(d))), True, d.choice((0, 7))),
+            lambda: v2.Pad(_padding(d), d.choice((0, 7)), d.choice(MODES[:2])),
+            lambda: v2.RandomHorizontalFlip(_chance(d)),
+        )
+    )()
+
+
+def moves_tensors(chain: Any) -> bool:
+    """Whether its samples become tensors before they are moved: torch's strides then hang on their sizes."""
+    return any(isinstance(step, (v2.ToImage, v2.PILToTensor)) for step in chain.transforms[:1])
+
+
 def chain(d: random.Random, *, one_size: bool = False, rest: bool = False) -> Any:
     """A Compose of v1's or v2's transforms, now and then of both.
 
@@ -255,6 +275,12 @@ def chain(d: random.Random, *, one_size: bool = False, rest: bool = False) -> An
         one_size: the samples of all pictures have the same size.
         rest: with something that only Python can do.
     """
+    if not rest and d.random() < 0.2:
+        steps = [d.choice((v2.ToImage, v2.PILToTensor))(), *(_bytes_step(d) for _ in range(d.randint(1, 3)))]
+        if one_size:
+            steps.append(v2.Resize((d.randint(1, 100), d.randint(1, 100)), d.choice(("bilinear", "bicubic"))))
+        steps.append(v2.ToDtype(d.choice(DTYPES), scale=True))
+        return v2.Compose([*steps, *(tensor_step(d, v2) for _ in range(d.randint(0, 2)))])
     main = d.choice((v1, v2))
 
     def module() -> Any:

@@ -8,17 +8,17 @@ import torch
 from PIL import Image
 
 
-def difference(ours: Any, theirs: Any) -> str:
-    """In what the two differ; empty where in nothing."""
+def difference(ours: Any, theirs: Any, strides: bool = True) -> str:
+    """In what the two differ; empty where in nothing. Strides are compared unless told otherwise."""
     if type(ours) is not type(theirs):
         return f"{type(ours).__name__} instead of {type(theirs).__name__}"
     if isinstance(theirs, (tuple, list)):
         if len(ours) != len(theirs):
             return f"{len(ours)} parts instead of {len(theirs)}"
-        parts = (difference(a, b) for a, b in zip(ours, theirs, strict=True))
+        parts = (difference(a, b, strides) for a, b in zip(ours, theirs, strict=True))
         return "; ".join(part for part in parts if part)
     if isinstance(theirs, torch.Tensor):
-        return _of_tensors(ours, theirs)
+        return _of_tensors(ours, theirs, strides)
     if isinstance(theirs, Image.Image):
         if (ours.mode, ours.size) != (theirs.mode, theirs.size):
             return f"{ours.mode} {ours.size} instead of {theirs.mode} {theirs.size}"
@@ -34,12 +34,12 @@ def _info(image: Image.Image) -> dict[Any, Any]:
     return image.info | {"icc_profile": profile[:24] + profile[36:]}
 
 
-def _of_tensors(ours: torch.Tensor, theirs: torch.Tensor) -> str:
+def _of_tensors(ours: torch.Tensor, theirs: torch.Tensor, strides: bool) -> str:
     for what in ("dtype", "shape"):
         a, b = getattr(ours, what), getattr(theirs, what)
         if a != b:
             return f"{what} {a} instead of {b}"
-    if _strides(ours) != _strides(theirs):
+    if strides and _strides(ours) != _strides(theirs):
         return f"strides {ours.stride()} instead of {theirs.stride()}, shape {tuple(ours.shape)}"
     a, b = (torch.empty(t.shape, dtype=t.dtype).copy_(t).view(torch.uint8) for t in (ours, theirs))
     if torch.equal(a, b):

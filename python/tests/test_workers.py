@@ -59,7 +59,7 @@ def test_fork(tmp_path: Path, engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["unused", "busy"])
 def test_forkserver(tmp_path: Path, engine: str) -> None:
-    """What the cases import is in the fork server, which changes nothing but the time that a worker takes to start."""
+    """With the cases' imports in the fork server: that changes only how long a worker takes to start."""
     run(tmp_path, "forkserver", engine, ALL, preload="torch torchvision")
 
 

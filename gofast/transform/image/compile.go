@@ -57,7 +57,7 @@ func (l *steps) addStep(s Step) error {
 		return err
 	}
 	movable := s.Op == "hflip" || s.Op == "vflip" || s.Op == "random_apply" // before and after the change to numbers alike
-	if l.tensor && !movable && s.Op != "random_erasing" || !l.tensor && s.Op == "random_erasing" {
+	if s.Op == "random_erasing" && !l.tensor || s.Op != "random_erasing" && !movable && (l.float || l.erasures > 0) {
 		return s.bad("it stands on the wrong side of to_float")
 	}
 	if s.Op == "random_erasing" {
@@ -239,9 +239,10 @@ func (s Step) setBox(d *draw.Step) error {
 	return nil
 }
 
-// filters are resample.h's, by Pillow's names.
+// filters are resample.h's: Pillow's, by its names, and torch's.
 var filters = map[string]C.int32_t{"nearest": C.GF_FILTER_NEAREST, "box": C.GF_FILTER_BOX, "bilinear": C.GF_FILTER_BILINEAR,
-	"hamming": C.GF_FILTER_HAMMING, "bicubic": C.GF_FILTER_BICUBIC, "lanczos": C.GF_FILTER_LANCZOS}
+	"hamming": C.GF_FILTER_HAMMING, "bicubic": C.GF_FILTER_BICUBIC, "lanczos": C.GF_FILTER_LANCZOS,
+	"torch_bilinear": C.GF_FILTER_TORCH_BILINEAR, "torch_bicubic": C.GF_FILTER_TORCH_BICUBIC}
 
 func (s Step) setFilter(o *C.gf_image_step) error {
 	filter, ok := filters[s.Filter]

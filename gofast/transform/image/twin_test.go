@@ -267,7 +267,7 @@ func randomPlan(r *rand.Rand) Plan {
 }
 
 func randomFilter(r *rand.Rand) string {
-	return []string{"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"}[r.IntN(6)]
+	return []string{"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos", "torch_bilinear", "torch_bicubic"}[r.IntN(8)]
 }
 
 func randomBox(r *rand.Rand, s Step) Step {

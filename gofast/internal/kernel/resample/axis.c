@@ -27,7 +27,7 @@ typedef double v4d __attribute__((vector_size(8 * WIDE)));
 typedef int64_t v4l __attribute__((vector_size(8 * WIDE)));
 typedef int32_t v4i __attribute__((vector_size(4 * WIDE)));
 
-static const double SUPPORT[GF_FILTERS] = {0.5, 0.5, 1.0, 1.0, 2.0, 3.0};
+static const double SUPPORT[GF_FILTERS] = {0.5, 0.5, 1.0, 1.0, 2.0, 3.0, 1.0, 2.0};
 
 INLINE v4d choose(v4l mask, v4d yes, v4d no) { return (v4d)((mask & (v4l)yes) | (~mask & (v4l)no)); }
 INLINE v4i choose_int(v4i mask, v4i yes, v4i no) { return (mask & yes) | (~mask & no); }
@@ -83,33 +83,47 @@ static __attribute__((noinline)) void drop_front(int32_t *taps, int32_t *first, 
     }
 }
 
-// Fills first, length (inputs counted from 0) and the taps of four outputs. Zero taps at both ends are dropped: exact,
-// and most tables then need fewer groups of four.
-INLINE void four_outputs(gf_axis *axis, int filter, int32_t start, double scale, double support, double step) {
-    const gf_axis_spec *s = &axis->spec;
-    int32_t *taps = axis->taps + (int64_t)(start / BLOCK) * axis->stride * BLOCK + start % BLOCK;
-    const v4i lane = {0, 1, 2, 3}, none = {0};
-    v4i p = choose_int(start + lane < axis->count, start + lane, none + axis->count - 1);
-    v4i output = s->flip ? s->to - 1 - p : s->from + p;
-    v4d centre = s->in0 + (__builtin_convertvector(output, v4d) + 0.5) * scale;
-    v4i first = __builtin_convertvector(centre - support + 0.5, v4i);
-    v4i end = __builtin_convertvector(centre + support + 0.5, v4i);
-    first = choose_int(first < 0, none, first);
-    end = choose_int(end > s->in_size, none + s->in_size, end);
-    v4i length = end - first;
-    int32_t most = largest_of(length);
+// How an axis is filtered.
+typedef struct {
+    int filter;
+    double scale, support, step;
+} method;
+
+// The weights of four outputs, in axis->weights, and the inputs that they are for. The sums of the weights.
+INLINE v4d four_weights(gf_axis *axis, const method *m, v4i output, v4i *first, v4i *length) {
+    const v4i none = {0};
+    v4d centre = axis->spec.in0 + (__builtin_convertvector(output, v4d) + 0.5) * m->scale;
+    v4i begin = __builtin_convertvector(centre - m->support + 0.5, v4i);
+    v4i end = __builtin_convertvector(centre + m->support + 0.5, v4i);
+    begin = choose_int(begin < 0, none, begin);
+    end = choose_int(end > axis->spec.in_size, none + axis->spec.in_size, end);
+    *first = begin;
+    *length = end - begin;
+    int32_t most = largest_of(*length);
     v4d sum = {0}, *weights = (v4d *)axis->weights;
     for (int32_t t = 0; t < most; t++) {
-        v4d w = weight(filter, (__builtin_convertvector(t + first, v4d) - centre + 0.5) * step);
-        w = choose(__builtin_convertvector(t < length, v4l), w, (v4d){0});
+        v4d w = weight(m->filter, (__builtin_convertvector(t + begin, v4d) - centre + 0.5) * m->step);
+        w = choose(__builtin_convertvector(t < *length, v4l), w, (v4d){0});
         weights[t] = w;
         sum += w;
     }
-    sum = choose(sum == 0.0, (v4d){0} + 1.0, sum);
+    return choose(sum == 0.0, (v4d){0} + 1.0, sum);
+}
+
+// Fills first, length (inputs counted from 0) and the taps of four outputs. Zero taps at both ends are dropped: exact,
+// and most tables then need fewer groups of four.
+INLINE void four_outputs(gf_axis *axis, const method *m, int32_t start) {
+    const gf_axis_spec *s = &axis->spec;
+    int32_t *taps = axis->taps + (int64_t)(start / BLOCK) * axis->stride * BLOCK + start % BLOCK;
+    const v4i lane = {0, 1, 2, 3}, none = {0};
+    v4i p = choose_int(start + lane < axis->count, start + lane, none + axis->count - 1), first, length;
+    v4d sum = four_weights(axis, m, s->flip ? s->to - 1 - p : s->from + p, &first, &length), *weights = (v4d *)axis->weights;
+    int32_t most = largest_of(length);
+    double one = (double)(1 << axis->bits);
     v4i used = none, zeros = none + most, largest = none;
     for (int32_t t = 0; t < most; t++) {
-        v4d w = weights[t] / sum * (double)GF_TAP_ONE;
-        v4i tap = __builtin_convertvector(w + choose(w < 0.0, (v4d){0} - 0.5, (v4d){0} + 0.5), v4i);
+        v4d w = weights[t] / sum * one;
+        v4i tap = __builtin_convertvector(w + choose(w < 0.0, (v4d){0} - 0.5, (v4d){0} + 0.5), v4i) << (GF_TAP_BITS - axis->bits);
         v4i size = choose_int(tap < 0, -tap, tap);
         memcpy(taps + t * BLOCK, &tap, sizeof tap);
         used = choose_int(tap != 0, none + (t + 1), used);
@@ -126,19 +140,43 @@ INLINE void four_outputs(gf_axis *axis, int filter, int32_t start, double scale,
     if (largest_of(zeros) > 0) drop_front(taps, axis->first + start, axis->length + start, &zeros);
 }
 
+// Torch takes as many bits as the largest weight of the whole axis leaves it in an int16.
+INLINE int32_t torch_bits(gf_axis *axis, const method *m) {
+    const v4i lane = {0, 1, 2, 3};
+    v4d largest = {0};
+    int32_t last = axis->spec.out_size - 1;
+    for (int32_t i = 0; i <= last; i += WIDE) {
+        v4i first, length;
+        v4d sum = four_weights(axis, m, choose_int(i + lane < last, i + lane, (v4i){0} + last), &first, &length);
+        for (int32_t t = 0; t < largest_of(length); t++) {
+            v4d w = ((v4d *)axis->weights)[t] / sum;
+            largest = choose(w > largest, w, largest);
+        }
+    }
+    double most = 0.0;
+    for (int j = 0; j < WIDE; j++) most = largest[j] > most ? largest[j] : most;
+    int32_t bits = 0;
+    while (bits < GF_TAP_BITS && (int32_t)(0.5 + most * (double)(1 << (bits + 1))) < 1 << 15) bits++;
+    return bits;
+}
+
 INLINE void all_taps(gf_axis *axis, int filter) {
     const gf_axis_spec *s = &axis->spec;
     double scale = (double)(s->in1 - s->in0) / s->out_size;
     double stretch = scale < 1.0 ? 1.0 : scale;
-    for (int32_t i = 0; i < axis->count; i += WIDE) four_outputs(axis, filter, i, scale, SUPPORT[filter] * stretch, 1.0 / stretch);
+    const method m = {filter, scale, SUPPORT[filter] * stretch, 1.0 / stretch};
+    axis->bits = s->filter >= GF_FILTER_TORCH_BILINEAR ? torch_bits(axis, &m) : GF_TAP_BITS;
+    for (int32_t i = 0; i < axis->count; i += WIDE) four_outputs(axis, &m, i);
 }
 
 INLINE void filter_taps(gf_axis *axis) {
     switch (axis->spec.filter) { // so that each filter's loop is compiled for itself
     case GF_FILTER_BOX: all_taps(axis, GF_FILTER_BOX); break;
-    case GF_FILTER_BILINEAR: all_taps(axis, GF_FILTER_BILINEAR); break;
+    case GF_FILTER_BILINEAR:
+    case GF_FILTER_TORCH_BILINEAR: all_taps(axis, GF_FILTER_BILINEAR); break;
     case GF_FILTER_HAMMING: all_taps(axis, GF_FILTER_HAMMING); break;
-    case GF_FILTER_BICUBIC: all_taps(axis, GF_FILTER_BICUBIC); break;
+    case GF_FILTER_BICUBIC:
+    case GF_FILTER_TORCH_BICUBIC: all_taps(axis, GF_FILTER_BICUBIC); break;
     default: all_taps(axis, GF_FILTER_LANCZOS); break;
     }
 }

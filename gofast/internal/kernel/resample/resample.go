@@ -1,4 +1,4 @@
-// Package resample resizes 8-bit RGB pictures exactly as Pillow does, to the last bit. The stream that the fused image
+// Package resample resizes 8-bit RGB pictures exactly as Pillow does, or as torch does, to the last bit. The stream that the fused image
 // unit uses is C (resample.h); twin.go says in plain Go what it must produce.
 package resample
 
@@ -10,7 +10,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
-// Filter is one of Pillow's resampling filters, in resample.h's order.
+// Filter is one of Pillow's resampling filters, or what torch makes of them for uint8 tensors, in resample.h's order.
 type Filter int32
 
 // The filters.
@@ -21,6 +21,8 @@ const (
 	Hamming
 	Bicubic
 	Lanczos
+	TorchBilinear // interpolate(mode="bilinear", antialias=True)
+	TorchBicubic
 	filters
 )
 

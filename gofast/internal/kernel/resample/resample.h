@@ -18,10 +18,16 @@
 
 #include "../picture/picture.h"
 
-// Filters; the order is that of Go's resample.Filter.
-enum { GF_FILTER_NEAREST, GF_FILTER_BOX, GF_FILTER_BILINEAR, GF_FILTER_HAMMING, GF_FILTER_BICUBIC, GF_FILTER_LANCZOS, GF_FILTERS };
+// Filters; the order is that of Go's resample.Filter. Those of torch are what interpolate(antialias=True) does to uint8
+// tensors: the same weights as Pillow's, in fewer bits, so that each fits an int16.
+enum {
+    GF_FILTER_NEAREST, GF_FILTER_BOX, GF_FILTER_BILINEAR, GF_FILTER_HAMMING, GF_FILTER_BICUBIC, GF_FILTER_LANCZOS,
+    GF_FILTER_TORCH_BILINEAR, GF_FILTER_TORCH_BICUBIC,
+    GF_FILTERS
+};
 
-// Which pass comes first. It matters, because the picture between the passes is rounded to uint8.
+// Which pass comes first. It matters, because the picture between the passes is rounded to uint8. Torch's filters are
+// horizontal first in every order.
 enum {
     GF_ORDER_PILLOW_13,  // vertical first where the height shrinks by more than twice what the width does
     GF_ORDER_PILLOW_12_2, // 12.2 and 12.3: vertical first for a shrinking picture more than 100 times as high as wide
@@ -57,6 +63,7 @@ typedef struct {
     int32_t spread;  // the most inputs between the first taps of four neighbouring outputs
     int32_t largest; // magnitude of the largest tap
     int32_t stride;  // taps that there is room for in an output
+    int32_t bits;    // of the taps behind the point: fewer than 22 leave zeroes at their ends
     // For each output, rounded up to 16 outputs; inputs count from lo.
     int32_t *first, *length;
     int32_t *keep;   // the first input that this output or a later one needs

@@ -35,6 +35,7 @@ static int kernel(const gf_axis *axis) { return axis->largest <= GF_TAP_FITS ? a
 
 static int vertical_first(const gf_resize_plan *p) {
     int64_t w = p->in_width, h = p->in_height, ow = p->out_width, oh = p->out_height;
+    if (p->filter >= GF_FILTER_TORCH_BILINEAR) return 0;
     switch (p->order) {
     case GF_ORDER_PILLOW_13:
         return h > oh && h - oh > 2 * (w - ow);

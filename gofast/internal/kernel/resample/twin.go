@@ -18,7 +18,7 @@ func weight(filter Filter, x float64) float64 {
 		if x > -0.5 && x <= 0.5 {
 			return 1
 		}
-	case Bilinear:
+	case Bilinear, TorchBilinear:
 		if a < 1 {
 			return 1 - a
 		}
@@ -31,7 +31,7 @@ func weight(filter Filter, x float64) float64 {
 			// The constants are single precision in Pillow.
 			return math.Sin(a) / a * (float64(float32(0.54)) + float64(float64(float32(0.46))*math.Cos(a)))
 		}
-	case Bicubic:
+	case Bicubic, TorchBicubic:
 		if a < 1 {
 			return float64(float64(float64(float64(1.5*a)-2.5)*a)*a) + 1
 		}
@@ -54,13 +54,17 @@ func sinc(x float64) float64 {
 	return math.Sin(x) / x
 }
 
-var supports = [filters]float64{Box: 0.5, Bilinear: 1, Hamming: 1, Bicubic: 2, Lanczos: 3}
+var supports = [filters]float64{Box: 0.5, Bilinear: 1, Hamming: 1, Bicubic: 2, Lanczos: 3, TorchBilinear: 1, TorchBicubic: 2}
 
 // MakeAxis is the Go twin of gf_axis_build.
 func MakeAxis(s AxisSpec) Axis {
 	n := s.To - s.From
 	a := Axis{Lo: s.InSize, First: make([]int, n), Taps: make([][]int32, n)}
 	scale := float64(s.In1-s.In0) / float64(s.OutSize)
+	bits := tapBits
+	if s.Filter >= TorchBilinear {
+		bits = torchBits(s, scale)
+	}
 	at := float64(s.In0) + float64(scale*0.5) // Nearest's position, a running sum from output 0 on
 	for i := range s.To {
 		if i >= s.From {
@@ -71,7 +75,7 @@ func MakeAxis(s AxisSpec) Axis {
 			if s.Filter == Nearest {
 				a.First[p], a.Taps[p] = nearest(s, at)
 			} else {
-				a.First[p], a.Taps[p] = taps(s, i, scale)
+				a.First[p], a.Taps[p] = taps(s, i, scale, bits)
 			}
 			a.Lo, a.Hi = min(a.Lo, a.First[p]), max(a.Hi, a.First[p]+len(a.Taps[p]))
 		}
@@ -90,8 +94,8 @@ func nearest(s AxisSpec, at float64) (int, []int32) {
 	return int(at), []int32{tapOne}
 }
 
-// taps are those of output i, and the input that the first of them is for.
-func taps(s AxisSpec, i int, scale float64) (int, []int32) {
+// weights are those of output i, and the input that the first of them is for.
+func weights(s AxisSpec, i int, scale float64) (int, []float64) {
 	stretch := max(scale, 1)
 	support, step := supports[s.Filter]*stretch, 1/stretch
 	centre := float64(s.In0) + float64((float64(i)+0.5)*scale)
@@ -102,13 +106,38 @@ func taps(s AxisSpec, i int, scale float64) (int, []int32) {
 		weights[t] = weight(s.Filter, (float64(t+first)-centre+0.5)*step)
 		sum += weights[t]
 	}
+	for t := range weights {
+		if sum != 0 {
+			weights[t] /= sum
+		}
+	}
+	return first, weights
+}
+
+// torchBits is how many bits torch takes behind the point: as many as the largest weight leaves it in an int16.
+func torchBits(s AxisSpec, scale float64) int {
+	largest := 0.0
+	for i := range s.OutSize {
+		_, all := weights(s, i, scale)
+		for _, w := range all {
+			largest = max(largest, w)
+		}
+	}
+	bits := 0
+	for bits < tapBits && int(0.5+largest*float64(int(2)<<bits)) < 1<<15 {
+		bits++
+	}
+	return bits
+}
+
+// taps are those of output i with so many bits behind the point, in 22-bit fixed point, and the input that the first of
+// them is for.
+func taps(s AxisSpec, i int, scale float64, bits int) (int, []int32) {
+	first, weights := weights(s, i, scale)
 	fixed := make([]int32, len(weights))
 	for t, w := range weights {
-		if sum != 0 {
-			w /= sum
-		}
-		w *= tapOne
-		fixed[t] = int32(w + math.Copysign(0.5, w))
+		w *= float64(int(1) << bits)
+		fixed[t] = int32(w+math.Copysign(0.5, w)) << (tapBits - bits)
 	}
 	for len(fixed) > 1 && fixed[len(fixed)-1] == 0 {
 		fixed = fixed[:len(fixed)-1]
@@ -133,7 +162,7 @@ func ResizeGeneric(src *image.RGBA, p Plan) []byte {
 	needed := image.Rect(x.Lo, y.Lo, x.Hi, y.Hi).Add(p.Crop.Min)
 	pic := &image.RGBA{Pix: src.Pix[src.PixOffset(needed.Min.X, needed.Min.Y):], Stride: src.Stride,
 		Rect: image.Rect(0, 0, needed.Dx(), needed.Dy())}
-	if p.Order.verticalFirst(width, height, p.Width, p.Height) {
+	if p.Filter < TorchBilinear && p.Order.verticalFirst(width, height, p.Width, p.Height) {
 		return horizontal(vertical(pic, y), x).Pix
 	}
 	return vertical(horizontal(pic, x), y).Pix
