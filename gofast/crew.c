@@ -106,9 +106,18 @@ void gf_release(gf_ticket *t) {
     if (atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 1) free(t);
 }
 
-// Fills rows from..to-1 of the ticket, batch by batch. A bad index fails its own
+// What a thread is handed out: rows of a ticket, and which samples to hint at before it makes them.
+typedef struct {
+    int64_t from, to;
+    int n_soon;
+    int64_t soon[GF_VIEW_AHEAD];
+} job;
+
+// Fills rows of the ticket, batch by batch. A bad index fails its own
 // batch; the others are filled.
-static void fill_rows(gf_ticket *t, int64_t from, int64_t to) {
+static void fill_rows(gf_ticket *t, const job *j) {
+    for (int i = 0; i < j->n_soon; i++) t->view->hint(t->view, j->soon[i]);
+    int64_t from = j->from, to = j->to;
     while (from < to) {
         int64_t k = from / t->batch_rows, start = k * t->batch_rows;
         int64_t stop = to < start + t->batch_rows ? to : start + t->batch_rows;
@@ -134,13 +143,28 @@ static void all_given(gf_crew *crew) {
     if (atomic_fetch_sub(&crew->pending, 1) == 1 && crew->stopping) pthread_cond_broadcast(&crew->work);
 }
 
+// Notes which samples come soon and were not hinted at: of this ticket and of those behind it. Their indices are copied,
+// since a ticket may be cancelled any time, and only the ticket's own view cannot go meanwhile. Under the lock.
+static void look_ahead(gf_ticket *t, job *j) {
+    int64_t window = GF_VIEW_AHEAD;
+    for (gf_ticket *u = t; u && window > 0; u = u->next) {
+        if (u->view != t->view) continue;
+        if (u->hinted < u->given) u->hinted = u->given;
+        int64_t stop = u->rows - u->given < window ? u->rows : u->given + window;
+        while (u->hinted < stop) j->soon[j->n_soon++] = u->indices[u->hinted++];
+        window -= stop - u->given;
+    }
+}
+
 // Hands out the next rows of a ticket. Under the lock; 0 when there are none.
-static int claim(gf_crew *crew, gf_ticket *t, int64_t *from, int64_t *to) {
+static int claim(gf_crew *crew, gf_ticket *t, job *j) {
     if (t->given == t->rows || t->active >= t->most) return 0;
-    *from = t->given;
-    *to = t->rows - t->given < t->job_rows ? t->rows : t->given + t->job_rows;
-    t->given = *to;
+    j->from = t->given;
+    j->to = t->rows - t->given < t->job_rows ? t->rows : t->given + t->job_rows;
+    t->given = j->to;
     t->active++;
+    j->n_soon = 0;
+    if (t->view->hint) look_ahead(t, j);
     if (t->given == t->rows) all_given(crew);
     return 1;
 }
@@ -159,9 +183,9 @@ static void finish(gf_crew *crew, gf_ticket *t, int64_t rows) {
 }
 
 // Finds rows of any ticket, of the oldest first. Under the lock.
-static gf_ticket *claim_any(gf_crew *crew, int64_t *from, int64_t *to) {
+static gf_ticket *claim_any(gf_crew *crew, job *j) {
     for (gf_ticket *t = crew->first; t; t = t->next)
-        if (claim(crew, t, from, to)) return t;
+        if (claim(crew, t, j)) return t;
     return NULL;
 }
 
@@ -171,17 +195,17 @@ static void spin_for_work(gf_crew *crew) {
 }
 
 void gf_crew_work(gf_crew *crew) {
-    int64_t from, to;
+    job j;
     int spun = 0;
     pthread_mutex_lock(&crew->lock);
     for (;;) {
-        gf_ticket *t = claim_any(crew, &from, &to);
+        gf_ticket *t = claim_any(crew, &j);
         if (t) {
             pthread_mutex_unlock(&crew->lock);
-            fill_rows(t, from, to);
+            fill_rows(t, &j);
             pthread_mutex_lock(&crew->lock);
             t->active--;
-            finish(crew, t, to - from);
+            finish(crew, t, j.to - j.from);
             spun = 0;
         } else if (crew->stopping && !atomic_load(&crew->pending)) {
             break;
@@ -216,16 +240,17 @@ static int settled(gf_ticket *t, const gf_slot *slot) {
 
 int gf_wait(gf_ticket *t, const gf_slot *slot, int64_t milliseconds) {
     gf_crew *crew = t->crew;
-    int64_t start = now(), until = start + milliseconds * 1000000, from, to;
+    int64_t start = now(), until = start + milliseconds * 1000000;
+    job j;
     if (settled(t, slot)) return 1;
     pthread_mutex_lock(&crew->lock);
     while (!settled(t, slot)) {
-        if (crew->processors > 1 && claim(crew, t, &from, &to)) { // who waits may as well work
+        if (crew->processors > 1 && claim(crew, t, &j)) { // who waits may as well work
             pthread_mutex_unlock(&crew->lock);
-            fill_rows(t, from, to);
+            fill_rows(t, &j);
             pthread_mutex_lock(&crew->lock);
             t->active--;
-            finish(crew, t, to - from);
+            finish(crew, t, j.to - j.from);
             start = now();
             continue;
         }

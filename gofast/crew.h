@@ -21,7 +21,7 @@ typedef struct gf_ticket {
     const gf_view *view;
     int64_t rows, batch_rows, job_rows;
     uint8_t *labels;           // the caller's memory until the ticket is done
-    int64_t given;             // rows handed out, under the crew's lock
+    int64_t given, hinted;     // rows handed out, and told to view->hint; under the crew's lock
     int active, most;          // threads at work, and how many may be; under the lock
     _Atomic int64_t left;      // rows that are not finished
     _Atomic int refs;

@@ -12,6 +12,10 @@
 
 enum { SLACK = 64 };
 
+// Of one file: GF_VIEW_AHEAD of them must not push out of memory what is read now. The rest of a larger one comes by the
+// kernel's own read-ahead. What is asked for in one call it cuts to the read-ahead of the disk, 128 KiB on most.
+enum { HINT_BYTES = 1 << 20, HINT_STEP = 128 << 10 };
+
 int32_t gf_fault_set(gf_fault *fault, int32_t code, int64_t offset, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -77,4 +81,13 @@ int32_t gf_file_read(const gf_image_program *p, int64_t sample, int64_t most, gf
     int32_t code = read_open(p, fd, most, b, fault);
     close(fd);
     return code;
+}
+
+void gf_file_hint(const gf_image_program *p, int64_t sample) {
+    char path[PATH_MAX];
+    int fd = open_sample(p, sample, path);
+    if (fd < 0) return;
+    off_t size = lseek(fd, 0, SEEK_END);
+    for (off_t at = 0; at < size && at < HINT_BYTES; at += HINT_STEP) posix_fadvise(fd, at, HINT_STEP, POSIX_FADV_WILLNEED);
+    close(fd);
 }

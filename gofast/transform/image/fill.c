@@ -1,3 +1,4 @@
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,11 +42,38 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
     return gf_image_run(w, p, &source, record, x, fault);
 }
 
+// Hints at samples of a range from the one behind i on, at each once.
+static void look_ahead(const gf_view *view, const gf_batch *batch, int64_t from, int64_t i, int64_t to) {
+    int64_t last = i + GF_VIEW_AHEAD < to ? i + GF_VIEW_AHEAD : to - 1;
+    for (int64_t k = i == from ? i + 1 : i + GF_VIEW_AHEAD; k <= last; k++) view->hint(view, batch->indices[k]);
+}
+
+// Samples whose header's hint has fetched all of the file: it is not opened once more for the picture, which on a network
+// disk would cost what the hint gains. Some are forgotten; then a hint is given twice.
+static _Atomic uint64_t fetched[4096];
+
+static _Atomic uint64_t *fetched_entry(const gf_image_program *p, int64_t sample, uint64_t *key) {
+    *key = (uint64_t)(uintptr_t)p + (uint64_t)sample; // of a program that is gone it may be another's: one hint less
+    return &fetched[(uint64_t)sample % (sizeof fetched / sizeof *fetched)];
+}
+
+void gf_image_hint(const gf_view *view, int64_t index) {
+    int64_t at = gf_view_position(view, index);
+    if (at < 0) return;
+    const gf_part *part = gf_view_part(view, at);
+    int64_t sample = at - part->start;
+    uint64_t key;
+    _Atomic uint64_t *entry = fetched_entry(part->program, sample, &key);
+    if (atomic_compare_exchange_strong_explicit(entry, &key, 0, memory_order_relaxed, memory_order_relaxed)) return;
+    gf_file_hint(part->program, sample);
+}
+
 int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
     gf_image_worker *worker = gf_image_worker_here();
     for (int64_t i = from; i < to; i++) {
         int64_t at = gf_view_position(view, batch->indices[i]);
         if (at < 0) return i;
+        look_ahead(view, batch, from, i, to);
         const gf_part *part = gf_view_part(view, at);
         const gf_image_program *p = part->program;
         int64_t sample = at - part->start;
@@ -84,10 +112,23 @@ int32_t gf_image_size(const gf_image_program *p, int64_t sample, gf_draw_size *s
     return code;
 }
 
+void gf_image_probe_hint(const gf_view *view, int64_t index) {
+    int64_t at = gf_view_position(view, index);
+    if (at < 0) return;
+    const gf_part *part = gf_view_part(view, at);
+    int64_t sample = at - part->start;
+    if (known(remembered(part->program, sample))) return;
+    uint64_t key;
+    _Atomic uint64_t *entry = fetched_entry(part->program, sample, &key);
+    atomic_store_explicit(entry, key, memory_order_relaxed);
+    gf_file_hint(part->program, sample);
+}
+
 int64_t gf_image_probe(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) {
         int64_t at = gf_view_position(view, batch->indices[i]);
         if (at < 0) return i;
+        look_ahead(view, batch, from, i, to);
         const gf_part *part = gf_view_part(view, at);
         gf_draw_size size;
         gf_fault fault;

@@ -87,8 +87,14 @@ struct gf_image_program {
 // A gf_fill_fn: makes samples.
 int64_t gf_image_fill(const gf_view *, const gf_batch *, int64_t from, int64_t to);
 
+// The view's hint for that: the file's bytes begin their way into memory.
+void gf_image_hint(const gf_view *, int64_t index);
+
 // A gf_fill_fn whose samples are gf_draw_size: reads headers as far as sizes are not known.
 int64_t gf_image_probe(const gf_view *, const gf_batch *, int64_t from, int64_t to);
+
+// The view's hint for that: the whole file, since it is made next; nothing where the size is known.
+void gf_image_probe_hint(const gf_view *, int64_t index);
 
 // The size of a sample's picture, from its header where it is not known yet. Returns GF_FAULT_... .
 int32_t gf_image_size(const gf_image_program *, int64_t sample, gf_draw_size *, gf_fault *);

@@ -7,8 +7,14 @@ package image
 static void *as_pointer(uintptr_t address) { return (void *)address; }
 static size_t view_size(int parts) { return sizeof(gf_view) + (size_t)parts * sizeof(gf_part); }
 static gf_part *part_at(gf_view *view, int i) { return &view->parts[i]; }
-static void make_samples(gf_view *view) { view->fill = gf_image_fill; }
-static void make_sizes(gf_view *view) { view->fill = gf_image_probe; }
+static void make_samples(gf_view *view) {
+	view->fill = gf_image_fill;
+	view->hint = gf_image_hint;
+}
+static void make_sizes(gf_view *view) {
+	view->fill = gf_image_probe;
+	view->hint = gf_image_probe_hint;
+}
 static void set_functions(gf_image_program *p, uintptr_t draw) {
 	p->draw = (const gf_draw_functions *)draw;
 	p->from_picture = gf_image_from_picture;

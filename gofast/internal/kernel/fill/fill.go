@@ -225,7 +225,7 @@ func (o Out) DType() DType {
 // and the programs outlive the view. shape is the shape of one sample, at most 8
 // dimensions. Every part makes rows of the same size and type.
 func NewView(parts []Part, length int64, indexMap uintptr, out Out, shape []int) View {
-	v := (*C.gf_view)(C.calloc(1, C.view_size(C.int(len(parts)))))
+	v := (*C.gf_view)(C.calloc(1, C.view_size(C.int(len(parts))))) // without a hint: tables lie in memory
 	v.length, v._map = C.int64_t(length), (*C.int64_t)(C.as_pointer(C.uintptr_t(indexMap)))
 	first := parts[0].Program.c
 	v.x_bytes, v.y_bytes = first.x_bytes, first.y_bytes

@@ -27,6 +27,10 @@ typedef struct {
 // Makes samples from..to-1 of a batch. Returns -1, or the position of the first index that is out of range.
 typedef int64_t (*gf_fill_fn)(const gf_view *, const gf_batch *, int64_t from, int64_t to);
 
+// How many samples ahead of the one that is made hints are given. Each is a file: 16 keep a disk busy that needs 8 ms
+// for one, and two threads that need 1 ms.
+enum { GF_VIEW_AHEAD = 16 };
+
 // Parts laid end to end, optionally seen through a map (torch's Subset). Negative indexes count from the end.
 struct gf_view {
     int64_t length;     // valid indexes are -length..length-1
@@ -37,6 +41,7 @@ struct gf_view {
     int32_t ndim;       // of one sample
     int64_t shape[8];
     gf_fill_fn fill;    // so that users of this header need not link to it
+    void (*hint)(const gf_view *, int64_t index); // a sample will be made soon; NULL where that helps nobody
     int32_t n_parts;
     gf_part parts[];    // ascending start
 };
