@@ -57,7 +57,10 @@ def crew() -> int:
     """The address of this process's engine threads, for ``capsule().submit``."""
     global _crew
     if _crew is None:
-        _crew = call("Crew")
+        address = call("Crew")
+        with _lock:  # one object for all threads: a loader knows by it that it was not forked meanwhile
+            if _crew is None:
+                _crew = address
     return _crew
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import gofast
-from gofast import ArrayDataset, errors
+from gofast import ArrayDataset, _engine, errors
 from reference import assert_same, assert_same_batches
 
 
@@ -169,3 +170,24 @@ def test_options_and_the_docstrings_example() -> None:
     scaled = ArrayDataset(np.full((2, 2), 255, np.uint8), scale="auto", dtype=torch.float32)
     assert_same(scaled[0][0], torch.ones(2))
     assert "10 rows" in repr(ds) and "float32" in repr(ds)
+
+
+def test_two_threads_ask_for_the_engine_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both get the same object: a loader that saw another one would take its process for a fork."""
+    met, call, crews = threading.Barrier(2), _engine.call, []
+
+    def late(function: str, *args: Any) -> Any:
+        made = call(function, *args)
+        if function == "Crew":
+            met.wait(20)
+        return made
+
+    monkeypatch.setattr(_engine, "call", late)
+    for _ in range(20):
+        monkeypatch.setattr(_engine, "_crew", None)
+        threads = [threading.Thread(target=lambda: crews.append(_engine.crew())) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert crews[-1] is crews[-2] is _engine._crew
