@@ -87,7 +87,12 @@ def _form(state: State) -> tuple[object, ...]:
     return state.kind, state.dtype, state.channels, state.strides, state.cut
 
 
-_FOREIGN = {"Lambda": "your own code", "Compose": "its transforms are not a plain list"}
+_FOREIGN = {
+    "Lambda": "your own code",
+    "Compose": "its transforms are not a plain list",
+    "FiveCrop": "makes five pictures of one",
+    "TenCrop": "makes ten pictures of one",
+}
 
 
 class _Native(NamedTuple):

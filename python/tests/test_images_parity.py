@@ -21,6 +21,7 @@ torchvision = pytest.importorskip("torchvision")
 from torchvision import transforms as v1  # noqa: E402
 from torchvision.transforms import v2  # noqa: E402
 
+import gofast  # noqa: E402
 from gofast.images import ImageFolder  # noqa: E402
 from picture_chains import KINDS, MEAN, STD, chain, moves_tensors, write_pictures  # noqa: E402
 from same import difference  # noqa: E402
@@ -234,6 +235,16 @@ PIPELINES = {
     "ten random crops": lambda: v1.Compose(
         [v1.RandomResizedCrop(SIZE), v1.TenCrop((HALF, HALF - 9), vertical_flip=True), v1.Lambda(stack)]
     ),
+    "five random crops v2": lambda: v2.Compose(
+        [
+            v2.RandomResizedCrop(SIZE),
+            v2.RandomHorizontalFlip(),
+            v2.FiveCrop(HALF),
+            v2.ToImage(),
+            v2.ToDtype(torch.float32, scale=True),
+            v2.Normalize(MEAN, STD),
+        ]
+    ),
     "rotation": lambda: v2.Compose([v2.RandomCrop(HALF, pad_if_needed=True), v2.RandomRotation(30)]),
     "choice": lambda: v1.Compose(
         [v1.RandomCrop(HALF, pad_if_needed=True), v1.RandomChoice([v1.RandomVerticalFlip(), v1.Pad(3)])]
@@ -260,6 +271,22 @@ def whole(pair: Pair, epochs: int, seed: int) -> None:
             lambda dataset: list(DataLoader(dataset, 16, shuffle=True, collate_fn=as_samples)),
             one_sample=False,
         )
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+@pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("pipeline", ["five crops", "ten random crops", "five random crops v2"])
+def test_crops_in_loaders(pictures: Path, pipeline: str, workers: int, loader: Any) -> None:
+    """Samples of several tensors: default_collate makes a list of batches of them."""
+
+    def load(dataset: Any) -> list[Any]:
+        kind = loader if isinstance(dataset, ImageFolder) else DataLoader
+        return [batch for _ in range(2) for batch in kind(dataset, 16, shuffle=True, num_workers=workers)]
+
+    pair = Pair(pictures)
+    pair.transform(PIPELINES[pipeline]())
+    assert pair.compare(1, load, one_sample=False)
 
 
 def as_samples(samples: Any) -> list[Any]:
