@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import mmap
@@ -94,7 +95,8 @@ class Files:
                     raise
             else:
                 if files.count < _KEPT_FROM:
-                    os.unlink(own)  # its descriptor stays
+                    with contextlib.suppress(FileNotFoundError):  # another process scans too
+                        os.unlink(own)  # its descriptor stays
                 return files
         return cls._scan(options, "", (options, None))
 
