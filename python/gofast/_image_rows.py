@@ -106,7 +106,7 @@ class ImageDataset(NativeDataset):
             work = self._here()
             if work.tensors:
                 batch: Sequence[Any] = work.batch(array("q", samples))
-                return batch
+                return list(batch) if work.view.lists else batch
         return self._samples(samples)
 
     def _checked(self, index: int) -> int:

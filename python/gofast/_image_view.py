@@ -105,6 +105,9 @@ class ImageView(View):
         self.has_more = any(self._with)
         self.bare = first._output == "tuple"
         self.label_dtype = torch.int64 if first._native_labels else None
+        # A sample that is a tv_tensors.Image alone keeps its class, for which torch's collate wants a list.
+        alone = self.bare and self.label_dtype is None and not self.has_more
+        self.lists = alone and plan.hands_over == "tv_image"
         self.label_shape = ()
         self.row_bytes = _pillow.PICTURE_BYTES
         if shape is not None:
