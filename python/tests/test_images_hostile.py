@@ -34,6 +34,12 @@ from image_data import make_folder, photograph
 from picture_files import broken, jpeg_header, pillows_kinds, png_header, saved, webp_header
 from same import difference
 
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dropped after an error, torch's iterators wait so long for each worker, whatever the dataset: 5 s."""
+    monkeypatch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.5)
+
 Verdict = tuple[Any, None] | tuple[None, Exception]
 
 TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
@@ -674,7 +680,7 @@ def test_batches_that_fail_leave_nothing_behind(tmp_path: Path, transform: Any) 
     before, descriptors = _resident(), _descriptors()
     _fail(lambda: dataset.__getitems__([0, 1, 2, 3, 4]), 1700)
     gc.collect()
-    assert _descriptors() == descriptors
+    assert _descriptors() <= descriptors  # fewer, when an earlier test's workers are gone
     assert _resident() - before < 8 << 20
     assert len(dataset.__getitems__([0, 1, 2, 3])) == 4
 
@@ -698,5 +704,5 @@ def test_an_epoch_of_errors_leaves_nothing_behind(root: Path) -> None:
     for _ in range(100):
         epoch()
     gc.collect()
-    assert _descriptors() == descriptors
+    assert _descriptors() <= descriptors  # fewer, when an earlier test's workers are gone
     assert _resident() - before < 8 << 20
