@@ -40,6 +40,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dropped after an error, torch's iterators wait so long for each worker, whatever the dataset: 5 s."""
     monkeypatch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.5)
 
+
 Verdict = tuple[Any, None] | tuple[None, Exception]
 
 TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
