@@ -686,6 +686,20 @@ def test_batches_that_fail_leave_nothing_behind(tmp_path: Path, transform: Any) 
     assert len(dataset.__getitems__([0, 1, 2, 3])) == 4
 
 
+@pytest.mark.parametrize("transform", [None, VALID], ids=["pictures", "tensors"])
+def test_an_enormous_picture_leaves_no_memory_behind(tmp_path: Path, transform: Any) -> None:
+    """Of its 560 MB a thread keeps none: a folder may hold one such file, and a machine many threads."""
+    path = tmp_path / "0.png"
+    Image.new("RGB", (10_000, 8_000)).save(path, compress_level=1)
+    dataset = gofast.ImageFiles([path, path], transform=transform)
+    before = _resident()
+    for _ in range(2):
+        assert dataset[0] is not None
+        assert len(dataset.__getitems__([0, 1])) == 2  # by the engine's threads
+        gc.collect()
+        assert _resident() - before < 64 << 20
+
+
 def test_an_epoch_of_errors_leaves_nothing_behind(root: Path) -> None:
     shutil.rmtree(root / "class 2")
     loader = gofast.DataLoader(ImageFolder(root, TRAIN), batch_size=2, num_workers=2)

@@ -52,6 +52,8 @@ void gf_png_free(gf_png *p) {
     free(p);
 }
 
+size_t gf_png_held(const gf_png *p) { return p->filtered.size + p->picture.size + p->line.size + p->stream.size; }
+
 static int need(store *s, size_t size) {
     if (s->size >= size) return 1;
     size = (size + 4095) / 4096 * 4096;

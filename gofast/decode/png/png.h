@@ -25,6 +25,9 @@ gf_png *gf_png_new(void);
 
 void gf_png_free(gf_png *);
 
+// Bytes that it keeps for the next picture.
+size_t gf_png_held(const gf_png *);
+
 // Chooses the kernels: 0 best for this CPU, 1 plain, and zlib for everything; for tests.
 void gf_png_variant(gf_png *, int variant);
 

@@ -18,6 +18,8 @@ void gf_webp_free(gf_webp *p) {
     free(p);
 }
 
+size_t gf_webp_held(const gf_webp *p) { return p->size; }
+
 static int fail(gf_fault *fault, int code, const char *text) {
     fault->code = code;
     snprintf(fault->text, sizeof fault->text, "%s", text);

@@ -26,6 +26,9 @@ gf_webp *gf_webp_new(void);
 
 void gf_webp_free(gf_webp *);
 
+// Bytes that it keeps for the next picture.
+size_t gf_webp_held(const gf_webp *);
+
 // The size that the header claims. Looks at the first 30 bytes at most, allocates nothing and needs no library. 0, or a
 // fault's code.
 int gf_webp_size(const uint8_t *data, size_t n, int32_t *width, int32_t *height);

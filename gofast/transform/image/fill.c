@@ -87,6 +87,7 @@ int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, 
         const int32_t *record = (const int32_t *)(batch->records + i * view->record_bytes);
         int32_t code = worker ? make(worker, p, sample, record, x, &fault) : gf_fault_set(&fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
         if (code) gf_fault_add(batch->faults, i, &fault);
+        if (worker) gf_image_worker_tidy(worker);
     }
     return -1;
 }
@@ -142,5 +143,7 @@ int32_t gf_image_from_picture(const gf_image_program *p, gf_picture picture, con
     gf_image_worker *worker = gf_image_worker_here();
     if (!worker) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
     gf_source source = gf_source_of(picture);
-    return gf_image_run(worker, p, &source, record, x, fault);
+    int32_t code = gf_image_run(worker, p, &source, record, x, fault);
+    gf_image_worker_tidy(worker);
+    return code;
 }

@@ -16,6 +16,10 @@ typedef struct {
 // This thread's; NULL when memory is short. It goes when the thread ends.
 gf_image_worker *gf_image_worker_here(void);
 
+// Gives memory back that is more than usual pictures need. Without this one enormous picture, or a file that claims to be
+// one, would cost each thread gigabytes for as long as it lives.
+void gf_image_worker_tidy(gf_image_worker *);
+
 // Makes a sample of an open source and ends it. x is the sample's memory, record what was drawn for it.
 int32_t gf_image_run(gf_image_worker *, const gf_image_program *, gf_source *, const int32_t *record, uint8_t *x, gf_fault *);
 

@@ -2,13 +2,16 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+
+// A PNG of 24 megapixels takes 170 MB and its file: that much is not allocated anew for each picture.
+static const size_t MOST_KEPT = 256 << 20;
 
 static __thread gf_image_worker *here;
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void drop(void *value) {
-    gf_image_worker *w = value;
+static void empty(gf_image_worker *w) {
     if (w->decoders.jpeg) gf_jpeg_free(w->decoders.jpeg);
     if (w->decoders.png) gf_png_free(w->decoders.png);
     if (w->decoders.webp) gf_webp_free(w->decoders.webp);
@@ -18,7 +21,20 @@ static void drop(void *value) {
     free(w->planes[0].data);
     free(w->planes[1].data);
     free(w->joined.data);
-    free(w);
+    memset(w, 0, sizeof *w);
+}
+
+static void drop(void *worker) {
+    empty(worker);
+    free(worker);
+}
+
+void gf_image_worker_tidy(gf_image_worker *w) {
+    size_t held = w->file.room + w->planes[0].room + w->planes[1].room + w->joined.room;
+    held += w->renderer.row.room + w->renderer.resize.memory_size;
+    if (w->decoders.png) held += gf_png_held(w->decoders.png);
+    if (w->decoders.webp) held += gf_webp_held(w->decoders.webp);
+    if (held > MOST_KEPT) empty(w);
 }
 
 static void make_key(void) { pthread_key_create(&key, drop); }
