@@ -75,6 +75,8 @@ def readme_table(stored: dict[str, Any], source: str) -> str:
         f"{about['repeats']} times an epoch, {machine['processor']}, {machine['cores']} cores; batches of "
         f"{about['batch']}, float32, normalised; medians of {stored['rounds']} interleaved rounds.",
         "",
+        report.picture(source, "milliseconds a picture, of gofast and its peers"),
+        "",
         "| images/s (processor time each) | train | val |",
         "|---|---|---|",
     ]

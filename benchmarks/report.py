@@ -173,6 +173,8 @@ def readme_table(stored: dict[str, Any], source: str) -> str:
         f"{table['parquet bytes'] / 1e6:.1f} MB Parquet), {machine['processor']}, {machine['cores']} cores; "
         f"medians of {stored['rounds']} interleaved rounds.",
         "",
+        picture(source, "seconds to the first batch and per epoch, of gofast and its peers"),
+        "",
         "| what | classic | the peer to beat | gofast | times faster |",
         "|---|---|---|---|---|",
     ]
@@ -195,6 +197,11 @@ def readme_table(stored: dict[str, Any], source: str) -> str:
         f"all values in `benchmarks/results/{source}`.",
     ]
     return "\n".join(lines)
+
+
+def picture(source: str, what: str) -> str:
+    """The plot that publish writes beside a JSON, in Markdown."""
+    return f"![{what}](benchmarks/results/{Path(source).with_suffix('.svg')})"
 
 
 def markers(benchmark: str) -> tuple[str, str]:
