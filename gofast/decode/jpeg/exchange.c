@@ -36,22 +36,19 @@ void exchange_start(gf_jpeg *j) {
 enum { TRIAL_WIDTH = 200, TRIAL_HEIGHT = 40, TRIAL_DATA = 12000 };
 
 static const uint8_t header[] = {
-    0xff, 0xd8,                                                               //
     0xff, 0xc0, 0, 17, 8, 0, TRIAL_HEIGHT, 0, TRIAL_WIDTH, 3, 1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0, // halved colours
-    0xff, 0xc4, 0, 23, 0x00, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3,           // DC: sizes
+    0xff, 0xc4, 0, 23, 0x00, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3,          // DC: sizes
     0xff, 0xc4, 0, 23, 0x10, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x01, 0x12, 0x03, // AC: end, runs and sizes
-    0xff, 0xda, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 63, 0,                         //
+    0xff, 0xda, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 63, 0,
 };
 
 static size_t make_trial(uint8_t *at) {
+    static const uint8_t start[] = {0xff, 0xd8, 0xff, 0xdb, 0, 67, 0}; // quantisation by sevens
     uint8_t *p = at;
-    memcpy(p, header, 2);
-    p += 2;
-    *p++ = 0xff, *p++ = 0xdb, *p++ = 0, *p++ = 67, *p++ = 0; // quantisation
-    memset(p, 7, 64);
-    p += 64;
-    memcpy(p, header + 2, sizeof header - 2);
-    p += sizeof header - 2;
+    memcpy(p, start, sizeof start);
+    memset(p += sizeof start, 7, 64);
+    memcpy(p += 64, header, sizeof header);
+    p += sizeof header;
     uint32_t noise = 1;
     for (int i = 0; i < TRIAL_DATA; i++) {
         noise = noise * 1664525 + 1013904223;

@@ -1,6 +1,7 @@
 // JPEG files as rows of RGBX pixels, exactly as Pillow's Image.open(f).convert("RGB") shows them, and with Pillow's
-// verdict on damaged files. libjpeg-turbo is found at run time. Plain C, no lock and no global state but the library's
-// functions: engine threads and forked workers use it alike, each with a state of its own.
+// verdict on damaged files. libjpeg-turbo is found at run time; where it lets us, its slowest part is exchanged for
+// ours (exchange.c). Plain C, no lock and no global state but the library's functions: engine threads and forked workers
+// use it alike, each with a state of its own.
 //
 //     gf_jpeg_begin(j, file, size, limit, &width, &height, &fault)
 //     gf_jpeg_start(j, region, &fault)
