@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from . import _codecs
 from . import _plan_values as read
 from ._plan_state import State, Step
 from ._plan_values import NotNative
@@ -119,11 +120,15 @@ def random_crop(t: Any, family: Family, state: State) -> list[Step]:
 def random_resized_crop(t: Any, family: Family, state: State) -> list[Step]:
     filter = _filter(t, family, state)
     size = read.pair(t.size)
+    ratio = read.span(t.ratio, 1 / read.WIDEST, read.WIDEST, "ratio")
+    if (ratio[0] >= 2 or ratio[1] <= 0.5) and (state.kind != "pil" or _codecs.pass_order() != "13"):
+        # Of a picture one pixel wide or high the box may have none: black in Pillow 13, else an error.
+        raise read.unusual("ratio", t.ratio)
     step = {
         "op": "random_resized_crop",
         "size": size,
         "scale": read.span(t.scale, 0, read.WIDEST, "scale"),
-        "ratio": read.span(t.ratio, 1 / read.WIDEST, read.WIDEST, "ratio"),
+        "ratio": ratio,
         "log_ratio": read.log_ratio(t, family),
         "filter": filter,
     }
