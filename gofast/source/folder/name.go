@@ -90,7 +90,7 @@ func (n *Name) UnmarshalJSON(text []byte) error {
 	}
 }
 
-// codeUnit reads uXXXX.
+// codeUnit reads a u and four hexadecimal digits.
 func codeUnit(escape string) rune {
 	unit, err := strconv.ParseUint(escape[1:5], 16, 16)
 	if err != nil {

@@ -19,7 +19,7 @@
 
 #define PI 3.14159265358979323846
 
-enum { BLOCK = 8, WIDE = 4, MOST_TAPS = 1 << 24 };
+enum { WIDE = 4, MOST_TAPS = 1 << 24 };
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -77,7 +77,7 @@ static __attribute__((noinline)) void drop_front(int32_t *taps, int32_t *first, 
     for (int j = 0; j < WIDE; j++) {
         int32_t by = (*zeros)[j];
         if (by == 0) continue;
-        for (int32_t t = 0; t < length[j]; t++) taps[t * BLOCK + j] = t + by < length[j] ? taps[(t + by) * BLOCK + j] : 0;
+        for (int32_t t = 0; t < length[j]; t++) taps[t * GF_BLOCK + j] = t + by < length[j] ? taps[(t + by) * GF_BLOCK + j] : 0;
         first[j] += by;
         length[j] -= by;
     }
@@ -114,7 +114,7 @@ INLINE v4d four_weights(gf_axis *axis, const method *m, v4i output, v4i *first, 
 // and most tables then need fewer groups of four.
 INLINE void four_outputs(gf_axis *axis, const method *m, int32_t start) {
     const gf_axis_spec *s = &axis->spec;
-    int32_t *taps = axis->taps + (int64_t)(start / BLOCK) * axis->stride * BLOCK + start % BLOCK;
+    int32_t *taps = axis->taps + (int64_t)(start / GF_BLOCK) * axis->stride * GF_BLOCK + start % GF_BLOCK;
     const v4i lane = {0, 1, 2, 3}, none = {0};
     v4i p = choose_int(start + lane < axis->count, start + lane, none + axis->count - 1), first, length;
     v4d sum = four_weights(axis, m, s->flip ? s->to - 1 - p : s->from + p, &first, &length), *weights = (v4d *)axis->weights;
@@ -125,12 +125,12 @@ INLINE void four_outputs(gf_axis *axis, const method *m, int32_t start) {
         v4d w = weights[t] / sum * one;
         v4i tap = __builtin_convertvector(w + choose(w < 0.0, (v4d){0} - 0.5, (v4d){0} + 0.5), v4i) << (GF_TAP_BITS - axis->bits);
         v4i size = choose_int(tap < 0, -tap, tap);
-        memcpy(taps + t * BLOCK, &tap, sizeof tap);
+        memcpy(taps + t * GF_BLOCK, &tap, sizeof tap);
         used = choose_int(tap != 0, none + (t + 1), used);
         zeros = choose_int((tap != 0) & (zeros == most), none + t, zeros);
         largest = choose_int(size > largest, size, largest);
     }
-    for (int32_t t = most; t < axis->stride; t++) memcpy(taps + t * BLOCK, &none, sizeof none);
+    for (int32_t t = most; t < axis->stride; t++) memcpy(taps + t * GF_BLOCK, &none, sizeof none);
     zeros = choose_int(used == 0, none, zeros);
     length = choose_int(used == 0, none + 1, used);
     int32_t size = largest_of(largest);
@@ -198,8 +198,8 @@ static void nearest_taps(gf_axis *axis) {
         int inside = at >= 0.0 && (int32_t)at < s->in_size; // Pillow leaves the others black
         axis->first[p] = inside ? (int32_t)at : s->in_size - 1;
         axis->length[p] = 1;
-        int32_t *tap = axis->taps + (int64_t)(p / BLOCK) * axis->stride * BLOCK + p % BLOCK;
-        for (int32_t t = 0; t < axis->stride; t++) tap[t * BLOCK] = 0;
+        int32_t *tap = axis->taps + (int64_t)(p / GF_BLOCK) * axis->stride * GF_BLOCK + p % GF_BLOCK;
+        for (int32_t t = 0; t < axis->stride; t++) tap[t * GF_BLOCK] = 0;
         tap[0] = inside ? GF_TAP_ONE : 0;
     }
     axis->largest = GF_TAP_ONE;
@@ -211,9 +211,9 @@ static void move_inside(gf_axis *axis, int32_t i, int32_t width) {
     int32_t by = axis->first[i] + 4 * (axis->groups - 1) - width;
     if (by > axis->first[i]) by = axis->first[i];
     if (by <= 0) return;
-    int32_t *tap = axis->taps + (int64_t)(i / BLOCK) * axis->stride * BLOCK + i % BLOCK;
-    for (int32_t t = axis->length[i] - 1; t >= 0; t--) tap[(t + by) * BLOCK] = tap[t * BLOCK];
-    for (int32_t t = 0; t < by; t++) tap[t * BLOCK] = 0;
+    int32_t *tap = axis->taps + (int64_t)(i / GF_BLOCK) * axis->stride * GF_BLOCK + i % GF_BLOCK;
+    for (int32_t t = axis->length[i] - 1; t >= 0; t--) tap[(t + by) * GF_BLOCK] = tap[t * GF_BLOCK];
+    for (int32_t t = 0; t < by; t++) tap[t * GF_BLOCK] = 0;
     axis->first[i] -= by;
     axis->length[i] += by;
 }
@@ -224,8 +224,8 @@ static void pad(gf_axis *axis) {
     for (int32_t i = axis->count; i < end; i++) {
         axis->first[i] = axis->first[last];
         axis->length[i] = 1;
-        int32_t *tap = axis->taps + (int64_t)(i / BLOCK) * axis->stride * BLOCK + i % BLOCK;
-        for (int32_t t = 0; t < axis->stride; t++) tap[t * BLOCK] = 0;
+        int32_t *tap = axis->taps + (int64_t)(i / GF_BLOCK) * axis->stride * GF_BLOCK + i % GF_BLOCK;
+        for (int32_t t = 0; t < axis->stride; t++) tap[t * GF_BLOCK] = 0;
     }
 }
 
@@ -255,85 +255,6 @@ static void survey(gf_axis *axis) {
     }
     axis->span = span;
 }
-
-// Three signed bytes a tap: for each four outputs and each four taps, 16 bytes of the high, the middle, the low digits.
-INLINE void pack_digits(gf_axis *axis) {
-    int32_t blocks = (axis->count + GF_LANES - 1) / GF_LANES * (GF_LANES / BLOCK);
-    for (int32_t b = 0; b < blocks; b++) {
-        const int32_t *taps = axis->taps + (int64_t)b * BLOCK * axis->stride;
-        for (int32_t k = 0; k < axis->groups; k++) {
-            uint32_t digit[3][BLOCK];
-            for (int j = 0; j < BLOCK; j++) {
-                uint32_t high = 0, middle = 0, low = 0;
-                for (int t = 0; t < 4; t++) {
-                    int32_t v = taps[(4 * k + t) * BLOCK + j];
-                    int32_t d0 = (int32_t)((uint32_t)v << 24) >> 24;
-                    v = (v - d0) >> 8;
-                    int32_t d1 = (int32_t)((uint32_t)v << 24) >> 24;
-                    v = (v - d1) >> 8;
-                    low |= (uint32_t)(d0 & 255) << (8 * t);
-                    middle |= (uint32_t)(d1 & 255) << (8 * t);
-                    high |= (uint32_t)(v & 255) << (8 * t);
-                }
-                digit[0][j] = high;
-                digit[1][j] = middle;
-                digit[2][j] = low;
-            }
-            for (int half = 0; half < 2; half++) {
-                uint8_t *to = axis->packed + ((int64_t)(2 * b + half) * axis->groups + k) * 48;
-                for (int d = 0; d < 3; d++) memcpy(to + 16 * d, digit[d] + 4 * half, 16);
-            }
-        }
-    }
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=256"))) static void pack_avx512(gf_axis *axis) {
-    pack_digits(axis);
-    if (!axis->spec.horizontal) return;
-    int32_t quads = (axis->count + GF_LANES - 1) / GF_LANES * (GF_LANES / 4);
-    axis->spread = 0;
-    for (int32_t q = 0; q < quads; q++) {
-        const int32_t *first = axis->first + 4 * q;
-        int32_t base = first[0], end = first[0];
-        for (int j = 1; j < 4; j++) {
-            base = first[j] < base ? first[j] : base;
-            end = first[j] > end ? first[j] : end;
-        }
-        axis->base[q] = base;
-        axis->spread = end - base > axis->spread ? end - base : axis->spread;
-        for (uint32_t c = 0; c < 4; c++) {
-            for (int j = 0; j < 4; j++) {
-                uint32_t place = ((uint32_t)(first[j] - base) * 4 + c) * 0x01010101u + 0x0c080400u;
-                memcpy(axis->places + 64 * q + 16 * c + 4 * j, &place, 4);
-            }
-        }
-    }
-}
-
-// For each eight outputs, each four taps and each output: the high 16 bits of taps 0 1 2 3, then their low 8 bits as 16.
-__attribute__((target("avx2"))) static void pack_avx2(gf_axis *axis) {
-    int32_t blocks = (axis->count + GF_LANES - 1) / GF_LANES * (GF_LANES / BLOCK);
-    for (int32_t b = 0; b < blocks; b++) {
-        for (int32_t k = 0; k < axis->groups; k++) {
-            const int32_t *taps = axis->taps + ((int64_t)b * axis->stride + 4 * k) * BLOCK;
-            uint32_t part[4][BLOCK];
-            for (int j = 0; j < BLOCK; j++) {
-                uint32_t t0 = (uint32_t)taps[j], t1 = (uint32_t)taps[BLOCK + j], t2 = (uint32_t)taps[2 * BLOCK + j], t3 = (uint32_t)taps[3 * BLOCK + j];
-                part[0][j] = (t0 >> 8 & 0xffff) | t1 >> 8 << 16;
-                part[1][j] = (t2 >> 8 & 0xffff) | t3 >> 8 << 16;
-                part[2][j] = (t0 & 255) | (t1 & 255) << 16;
-                part[3][j] = (t2 & 255) | (t3 & 255) << 16;
-            }
-            uint8_t *to = axis->packed + ((int64_t)b * axis->groups + k) * 16 * BLOCK;
-            for (int j = 0; j < BLOCK; j++) {
-                uint32_t four[4] = {part[0][j], part[1][j], part[2][j], part[3][j]};
-                memcpy(to + 16 * j, four, 16);
-            }
-        }
-    }
-}
-#endif
 
 static int same_spec(const gf_axis_spec *a, const gf_axis_spec *b) {
     return a->in0 == b->in0 && a->in1 == b->in1 && a->in_size == b->in_size && a->out_size == b->out_size && a->from == b->from &&
@@ -396,8 +317,8 @@ int gf_axis_build(gf_axis *axis, const gf_axis_spec *spec) {
     pad(axis);
 #if defined(__x86_64__)
     if (variant != GF_RESIZE_PLAIN && axis->largest <= GF_TAP_FITS) {
-        if (variant == GF_RESIZE_AVX512) pack_avx512(axis);
-        else pack_avx2(axis);
+        if (variant == GF_RESIZE_AVX512) gf_pack_avx512(axis);
+        else gf_pack_avx2(axis);
     }
 #endif
     return 0;

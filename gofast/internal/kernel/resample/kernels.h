@@ -13,6 +13,8 @@ enum {
     GF_TAP_FITS = 127 * 65536 + 127 * 256 + 127,
     // Outputs are computed in multiples of this.
     GF_LANES = 16,
+    // Tables lay the taps of so many outputs side by side.
+    GF_BLOCK = 8,
 };
 
 // One row: RGBX pixels from axis->lo on -> axis->count values, rounded up to GF_LANES, for each of three planes.
@@ -28,6 +30,10 @@ void gf_horizontal_avx2(const gf_axis *axis, const uint8_t *rgbx, uint8_t *plane
 void gf_vertical_avx2(const gf_axis *axis, int32_t i, const uint8_t *const *rows, uint8_t *out, int64_t bytes);
 void gf_horizontal_avx512(const gf_axis *axis, const uint8_t *rgbx, uint8_t *planes, int64_t plane_bytes);
 void gf_vertical_avx512(const gf_axis *axis, int32_t i, const uint8_t *const *rows, uint8_t *out, int64_t bytes);
+
+// pack.c: makes axis->packed (and places) of its taps.
+void gf_pack_avx2(gf_axis *axis);
+void gf_pack_avx512(gf_axis *axis);
 #endif
 
 #endif
