@@ -22,15 +22,10 @@ def resize(t: Any, family: Family, state: State) -> list[Step]:
     wrong = longest is None if not size else longest is not None and (len(size) == 2 or longest <= size[0])
     if wrong:
         raise NotNative(f"max_size={longest} does not go with size={t.size}: torchvision raises")
-    _lay_out(state)
+    if state.cut:  # torch lays a view out anew, and all else as it was
+        state.strides, state.cut = "chw", False
     state.size = _resized(state.size, size, longest)
     return [{"op": "resize", "size": size, "max_size": longest, "filter": filter}]
-
-
-def _lay_out(state: State) -> None:
-    """Notes how torch lays out what it resizes: as it was, but a view as if it were new."""
-    if state.cut:
-        state.strides, state.cut = "chw", False
 
 
 def _filter(t: Any, family: Family, state: State) -> str:
@@ -133,8 +128,7 @@ def random_resized_crop(t: Any, family: Family, state: State) -> list[Step]:
         "filter": filter,
     }
     state.draw(of_size=True)
-    state.size, state.cut = (size[0], size[1]), state.kind != "pil"
-    _lay_out(state)
+    state.size, state.strides, state.cut = (size[0], size[1]), "chw", False
     return [step]
 
 

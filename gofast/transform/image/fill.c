@@ -42,6 +42,15 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
     return gf_image_run(w, p, &source, record, x, fault);
 }
 
+// The program of a view's sample, and the sample's number in its folder; NULL where the view has no such index.
+static const gf_image_program *find(const gf_view *view, int64_t index, int64_t *sample) {
+    int64_t at = gf_view_position(view, index);
+    if (at < 0) return NULL;
+    const gf_part *part = gf_view_part(view, at);
+    *sample = at - part->start;
+    return part->program;
+}
+
 // Hints at samples of a range from the one behind i on, at each once.
 static void look_ahead(const gf_view *view, const gf_batch *batch, int64_t from, int64_t i, int64_t to) {
     int64_t last = i + GF_VIEW_AHEAD < to ? i + GF_VIEW_AHEAD : to - 1;
@@ -58,25 +67,22 @@ static _Atomic uint64_t *fetched_entry(const gf_image_program *p, int64_t sample
 }
 
 void gf_image_hint(const gf_view *view, int64_t index) {
-    int64_t at = gf_view_position(view, index);
-    if (at < 0) return;
-    const gf_part *part = gf_view_part(view, at);
-    int64_t sample = at - part->start;
+    int64_t sample;
+    const gf_image_program *p = find(view, index, &sample);
+    if (!p) return;
     uint64_t key;
-    _Atomic uint64_t *entry = fetched_entry(part->program, sample, &key);
+    _Atomic uint64_t *entry = fetched_entry(p, sample, &key);
     if (atomic_compare_exchange_strong_explicit(entry, &key, 0, memory_order_relaxed, memory_order_relaxed)) return;
-    gf_file_hint(part->program, sample);
+    gf_file_hint(p, sample);
 }
 
 int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
     gf_image_worker *worker = gf_image_worker_here();
     for (int64_t i = from; i < to; i++) {
-        int64_t at = gf_view_position(view, batch->indices[i]);
-        if (at < 0) return i;
+        int64_t sample;
+        const gf_image_program *p = find(view, batch->indices[i], &sample);
+        if (!p) return i;
         look_ahead(view, batch, from, i, to);
-        const gf_part *part = gf_view_part(view, at);
-        const gf_image_program *p = part->program;
-        int64_t sample = at - part->start;
         uint8_t *x = batch->x + i * view->x_bytes;
         gf_fault fault;
         if (p->output == GF_IMAGE_PICTURE) memset(x, 0, sizeof(gf_made_picture));
@@ -114,26 +120,24 @@ int32_t gf_image_size(const gf_image_program *p, int64_t sample, gf_draw_size *s
 }
 
 void gf_image_probe_hint(const gf_view *view, int64_t index) {
-    int64_t at = gf_view_position(view, index);
-    if (at < 0) return;
-    const gf_part *part = gf_view_part(view, at);
-    int64_t sample = at - part->start;
-    if (known(remembered(part->program, sample))) return;
+    int64_t sample;
+    const gf_image_program *p = find(view, index, &sample);
+    if (!p || known(remembered(p, sample))) return;
     uint64_t key;
-    _Atomic uint64_t *entry = fetched_entry(part->program, sample, &key);
+    _Atomic uint64_t *entry = fetched_entry(p, sample, &key);
     atomic_store_explicit(entry, key, memory_order_relaxed);
-    gf_file_hint(part->program, sample);
+    gf_file_hint(p, sample);
 }
 
 int64_t gf_image_probe(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) {
-        int64_t at = gf_view_position(view, batch->indices[i]);
-        if (at < 0) return i;
+        int64_t sample;
+        const gf_image_program *p = find(view, batch->indices[i], &sample);
+        if (!p) return i;
         look_ahead(view, batch, from, i, to);
-        const gf_part *part = gf_view_part(view, at);
         gf_draw_size size;
         gf_fault fault;
-        if (gf_image_size(part->program, at - part->start, &size, &fault)) gf_fault_add(batch->faults, i, &fault);
+        if (gf_image_size(p, sample, &size, &fault)) gf_fault_add(batch->faults, i, &fault);
         memcpy(batch->x + i * view->x_bytes, &size, sizeof size);
     }
     return -1;

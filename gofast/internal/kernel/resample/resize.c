@@ -103,7 +103,7 @@ static const uint8_t *pull_vertical(gf_resize *r, uint8_t *out) {
     int32_t first = r->y.first[i], length = r->y.length[i];
     if (r->next_in < first + length) return NULL;
     r->next_out++;
-    if (length == 1 && r->y.taps[(int64_t)(i / 8) * r->y.stride * 8 + i % 8] == GF_TAP_ONE) return slot(r, first);
+    if (length == 1 && r->y.taps[(int64_t)(i / GF_BLOCK) * r->y.stride * GF_BLOCK + i % GF_BLOCK] == GF_TAP_ONE) return slot(r, first);
     int32_t at = first % r->capacity;
     for (int32_t t = 0; t < length; t++) {
         r->rows[t] = r->ring + at * r->row_bytes;
