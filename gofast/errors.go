@@ -19,6 +19,7 @@ var (
 	ErrSchema      = errs.ErrSchema
 	ErrValue       = errs.ErrValue
 	ErrMissing     = errs.ErrMissing
+	ErrLabel       = errs.ErrLabel
 	ErrLimit       = errs.ErrLimit
 	ErrIndex       = errs.ErrIndex
 	ErrConfig      = errs.ErrConfig

@@ -1,6 +1,6 @@
-"""Everything that gofast raises: one class for each error of the Go core.
+"""Everything that gofast raises or warns of: one class for each error of the Go core.
 
-All derive from :class:`GofastError`, and from the built-in exception that a user
+All errors derive from :class:`GofastError`, and from the built-in exception that a user
 would expect, so ``except FileNotFoundError`` and ``except ValueError`` work.
 """
 
@@ -16,8 +16,10 @@ __all__ = [
     "ClosedError",
     "DamagedError",
     "EngineError",
+    "FallbackWarning",
     "FormatError",
     "GofastError",
+    "GofastWarning",
     "InternalError",
     "LimitError",
     "MissingValueError",
@@ -26,6 +28,7 @@ __all__ = [
     "ReadError",
     "RowIndexError",
     "SchemaError",
+    "UnknownLabelError",
     "UnsupportedError",
 ]
 
@@ -90,6 +93,10 @@ class MissingValueError(GofastError, ValueError):
     """A cell is empty, null or NaN and no ``fill_value`` was given."""
 
 
+class UnknownLabelError(GofastError, ValueError):
+    """A label is not one of the classes that were given, or not a label of their kind."""
+
+
 class LimitError(GofastError, ValueError):
     """A size would exceed the memory limit or another configured limit."""
 
@@ -122,6 +129,18 @@ class EngineError(GofastError, RuntimeError):
     """The native engine cannot be loaded in this process. Python only."""
 
 
+class GofastWarning(UserWarning):
+    """Something that was not asked for by name is not there, or not as one may think. Base of all warnings.
+
+    Every text says how to settle the matter. ``warnings.filterwarnings("ignore",
+    category=gofast.errors.GofastWarning)`` silences all of them.
+    """
+
+
+class FallbackWarning(GofastWarning):
+    """A loader runs on torch's own machinery, or a whole transform in Python: right, but not fast."""
+
+
 # The Go core's names (gofast/internal/errs); a test compares the lists.
 KINDS: dict[str, type[GofastError]] = {
     "NotFound": NotFoundError,
@@ -133,6 +152,7 @@ KINDS: dict[str, type[GofastError]] = {
     "Schema": SchemaError,
     "Value": BadValueError,
     "Missing": MissingValueError,
+    "Label": UnknownLabelError,
     "Limit": LimitError,
     "Index": RowIndexError,
     "Config": OptionError,

@@ -28,7 +28,11 @@ import gofast
 from gofast import ArrayDataset, TableDataset, _engine, errors
 from reference import DIGITS
 
-CLASSES = [getattr(errors, name) for name in errors.__all__ if name != "GofastError"]
+CLASSES = [
+    kind
+    for kind in (getattr(errors, name) for name in errors.__all__)
+    if issubclass(kind, errors.GofastError) and kind is not errors.GofastError
+]
 
 
 # ------------------------------------------------------------------ the catalogue

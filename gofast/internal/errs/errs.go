@@ -31,6 +31,8 @@ var (
 	ErrValue = errors.New("bad value")
 	// ErrMissing: a cell is empty, null or NaN and no fill_value was given.
 	ErrMissing = errors.New("missing value")
+	// ErrLabel: a label is not one of the classes that were given.
+	ErrLabel = errors.New("unknown label")
 	// ErrLimit: a size would exceed the memory limit or another configured limit.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrIndex: a row index lies outside the table.
@@ -52,8 +54,8 @@ var catalogue = []struct {
 }{
 	{ErrNotFound, "NotFound"}, {ErrRead, "Read"}, {ErrChanged, "Changed"}, {ErrFormat, "Format"},
 	{ErrDamaged, "Damaged"}, {ErrUnsupported, "Unsupported"}, {ErrSchema, "Schema"}, {ErrValue, "Value"},
-	{ErrMissing, "Missing"}, {ErrLimit, "Limit"}, {ErrIndex, "Index"}, {ErrConfig, "Config"},
-	{ErrCanceled, "Canceled"}, {ErrClosed, "Closed"}, {ErrInternal, "Internal"},
+	{ErrMissing, "Missing"}, {ErrLabel, "Label"}, {ErrLimit, "Limit"}, {ErrIndex, "Index"},
+	{ErrConfig, "Config"}, {ErrCanceled, "Canceled"}, {ErrClosed, "Closed"}, {ErrInternal, "Internal"},
 }
 
 // Names lists the names of all sentinels, in catalogue order.

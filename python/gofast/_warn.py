@@ -1,0 +1,31 @@
+"""Warnings that point at the user's own line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+
+import torch
+
+from .errors import GofastWarning
+
+_OURS = tuple(os.path.dirname(path) + os.sep for path in (__file__, torch.__file__))
+_said: set[str] = set()  # keys of what is said once a process
+
+
+def warn(text: str, category: type[Warning] = GofastWarning, *, once: str | None = None) -> None:
+    """Warns at the first line up the stack that is neither gofast's nor torch's.
+
+    Args:
+        text: what is so, and how to settle it or to silence the warning.
+        once: a key: what was said under it is not said again in this process.
+    """
+    if once is not None:
+        if once in _said:
+            return
+        _said.add(once)
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
