@@ -27,6 +27,7 @@ setup: $(VENV)/.stamp ## make .venv with pinned tools (PYTHON=python3.12 chooses
 
 $(VENV)/.stamp: python/requirements-dev.txt
 	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gofast needs Python >= 3.11 to develop: none found, give one with PYTHON=..."; exit 1; }
+	@echo "setting up $(VENV): torch and its kin are about 3 GB to download, a few minutes, once"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --requirement python/requirements-dev.txt
 	$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "gofast-sources.pth").write_text("$(CURDIR)/python\n")'
@@ -35,7 +36,7 @@ $(VENV)/.stamp: python/requirements-dev.txt
 build: setup ## build the native module into python/gofast (DEBUG=1 keeps symbols)
 	$(BIN)/python pybind/build_native.py $(if $(DEBUG),--debug)
 
-wheel: setup ## build dist/gofast-<version>-cp310-abi3-<platform>.whl
+wheel: setup ## build dist/gofast_torch-<version>-cp310-abi3-<platform>.whl
 	rm -rf dist/*.whl
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	@ls dist/*.whl

@@ -140,7 +140,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*elsewhere))
     subprocess.run([sys.executable, "-c", make], cwd=tree, check=True, capture_output=True)
     shutil.rmtree(tree)
-    (sdist,) = folder.glob("gofast-*.tar.gz")
+    (sdist,) = folder.glob("gofast_torch-*.tar.gz")
     command = [
         sys.executable,
         "-m",
@@ -160,7 +160,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.timeout(300)  # the first test to ask waits for the wheel
 def test_wheel_name(wheel: Path) -> None:
-    assert re.fullmatch(r"gofast-\d+\.\d+\.\d+-cp310-abi3-linux_\w+\.whl", wheel.name)
+    assert re.fullmatch(r"gofast_torch-\d+\.\d+\.\d+-cp310-abi3-linux_\w+\.whl", wheel.name)
 
 
 def test_wheel_contents(wheel: Path) -> None:
@@ -176,9 +176,16 @@ def test_wheel_metadata(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
     lines = archive.read(name).decode().splitlines()
+    assert "Name: gofast-torch" in lines  # "gofast" on the index is another project
     assert "Requires-Python: >=3.10" in lines
     needed = [line.removeprefix("Requires-Dist: ") for line in lines if line.startswith("Requires-Dist: ")]
-    assert needed == ["torch>=2.4", "numpy", "pillow", 'tqdm; extra == "progress"']
+    assert needed == [
+        "torch>=2.4",
+        "numpy",
+        "pillow",
+        'tqdm; extra == "progress"',
+        'torchvision>=0.19; extra == "vision"',
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ def find_python(version: str) -> Path | None:
 
 def find_wheel() -> Path:
     """The one wheel in dist/."""
-    wheels = sorted((ROOT / "dist").glob("gofast-*.whl"))
+    wheels = sorted((ROOT / "dist").glob("gofast_torch-*.whl"))
     if len(wheels) != 1:
         raise SystemExit(f"expected one wheel in dist/, found {[w.name for w in wheels]}: run `make wheel`")
     return wheels[0]
