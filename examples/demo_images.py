@@ -21,7 +21,7 @@ import gofast
 
 PHOTOS = Path(__file__).resolve().parent / "data" / "photos"
 BATCH, SIDE = 32, 96
-PASSES = 16  # an epoch sees each of the few photographs so many times, each time cut out otherwise
+PASSES = 32  # an epoch sees each of the few photographs so many times, each time cut out otherwise
 
 TRAIN = transforms.Compose(
     [
@@ -71,11 +71,11 @@ def pipelines(root: str) -> list[Pipeline]:
         return gofast.ImageFolder(root, TRAIN)
 
     return [
-        Pipeline("before: torchvision, DataLoader", torchvisions, loader(DataLoader, 0)),
-        Pipeline("before: the same, num_workers=2", torchvisions, loader(DataLoader, 2), equals=1),
-        Pipeline("after:  gofast.ImageFolder, DataLoader", ours, loader(DataLoader, 0)),
-        Pipeline("after:  the same, num_workers=2", ours, loader(DataLoader, 2), equals=1),
-        Pipeline("after:  gofast.DataLoader, num_workers=2", ours, loader(gofast.DataLoader, 2), equals=1),
+        Pipeline("torchvision, num_workers=0", torchvisions, loader(DataLoader, 0), before=True),
+        Pipeline("torchvision, num_workers=2", torchvisions, loader(DataLoader, 2), before=True, equals=1),
+        Pipeline("gofast.ImageFolder, num_workers=0", ours, loader(DataLoader, 0)),
+        Pipeline("gofast.ImageFolder, num_workers=2", ours, loader(DataLoader, 2), equals=1),
+        Pipeline("gofast.DataLoader, num_workers=2", ours, loader(gofast.DataLoader, 2), equals=1),
     ]
 
 

@@ -76,12 +76,12 @@ def pipelines(path: str) -> list[Pipeline]:
         return gofast.TableDataset(path, shape=(1, 28, 28))
 
     return [
-        Pipeline("before: pandas Dataset, DataLoader", classic, plain_loader(0)),
-        Pipeline("before: the same, num_workers=2", classic, plain_loader(2)),
-        Pipeline("after:  TableDataset, DataLoader", table, plain_loader(0)),
-        Pipeline("after:  the same, num_workers=2", table, plain_loader(2)),
+        Pipeline("pandas, num_workers=0", classic, plain_loader(0), before=True),
+        Pipeline("pandas, num_workers=2", classic, plain_loader(2), before=True),
+        Pipeline("gofast.TableDataset, num_workers=0", table, plain_loader(0)),
+        Pipeline("gofast.TableDataset, num_workers=2", table, plain_loader(2)),
         Pipeline(
-            "after:  TableDataset, gofast.DataLoader",
+            "gofast.DataLoader",
             table,
             lambda dataset: gofast.DataLoader(dataset, batch_size=BATCH, shuffle=True),
         ),

@@ -34,7 +34,7 @@ def test_every_pipeline_gives_the_batches_of_the_one_it_names(demo: ModuleType) 
     ways = demo.pipelines(str(demo.PHOTOS))
     assert [way.equals for way in ways] == [0, 1, 0, 1, 1]
     for way in ways[2:]:
-        assert demo.same_batches(ways[way.equals], way) == 18
+        assert demo.same_batches(ways[way.equals], way) == 36
 
 
 def test_batches_that_differ_stop_the_demo(demo: ModuleType) -> None:
