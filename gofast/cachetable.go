@@ -52,7 +52,7 @@ func BuildCache(ctx context.Context, paths []string, options TableOptions, path,
 }
 
 func (o *opened) cacheMeta(fingerprint string) cache.Meta {
-	meta := cache.Meta{Fingerprint: fingerprint, Rows: o.schema.Rows, Shape: o.schema.Shape, Bool: o.schema.Bool, Names: o.schema.Features}
+	meta := cache.Meta{Fingerprint: fingerprint, Rows: o.schema.Rows, Shape: o.schema.Shape, Bool: o.schema.Bool, Names: o.schema.Features, Dropped: o.schema.Dropped}
 	for i, name := range o.schema.Labels {
 		label := cache.Label{Name: name, Kind: o.kinds[i]}
 		if o.kinds[i] == decode.TextLabel {

@@ -69,7 +69,7 @@ func (o *opened) open(ctx context.Context, paths []string, options TableOptions,
 // them with those of the first.
 func (o *opened) choose(options TableOptions) error {
 	last := len(o.readers) - 1
-	path, columns := o.files[last].Path(), o.readers[last].Columns()
+	path, columns, dropped := o.files[last].Path(), o.readers[last].Columns(), o.readers[last].Dropped()
 	if last > 0 {
 		if err := sameColumns(o.files[0].Path(), o.readers[0].Columns(), path, columns); err != nil {
 			return err
@@ -79,10 +79,10 @@ func (o *opened) choose(options TableOptions) error {
 	for _, ref := range options.Label {
 		i, ok := find(columns, ref)
 		if !ok {
-			if options.LabelOptional && len(options.Label) == 1 {
+			if options.LabelOptional && len(options.Label) == 1 && !slices.Contains(dropped, ref.Name) {
 				break
 			}
-			return noColumn(path, "label", ref, columns)
+			return noColumn(path, "label", ref, columns, dropped)
 		}
 		sel.Labels = append(sel.Labels, i)
 	}
@@ -96,7 +96,7 @@ func (o *opened) choose(options TableOptions) error {
 	for _, ref := range options.Columns {
 		i, ok := find(columns, ref)
 		if !ok {
-			return noColumn(path, "columns", ref, columns)
+			return noColumn(path, "columns", ref, columns, dropped)
 		}
 		sel.Features = append(sel.Features, i)
 	}
@@ -119,10 +119,13 @@ func find(columns []decode.Column, ref ColumnRef) (int, bool) {
 	return i, i >= 0
 }
 
-func noColumn(path, option string, ref ColumnRef, columns []decode.Column) error {
+func noColumn(path, option string, ref ColumnRef, columns []decode.Column, dropped []string) error {
 	wanted := fmt.Sprintf("%q", errs.Cut(ref.Name))
 	if ref.ByPos {
 		wanted = fmt.Sprint(ref.Index)
+	} else if slices.Contains(dropped, ref.Name) {
+		return errs.New(errs.ErrSchema, "open", fmt.Sprintf("%s=%s is the index of the pandas frame, which is not one of its columns: "+
+			"write the file again after reset_index()", option, wanted)).At(path)
 	}
 	return errs.New(errs.ErrSchema, "open", fmt.Sprintf("%s=%s is not a column; the file has %s", option, wanted, listed(columns))).At(path)
 }
@@ -193,6 +196,7 @@ func (o *opened) describe(path string, columns []decode.Column, sel decode.Selec
 		return errs.New(errs.ErrUnsupported, "open", "a text label cannot stand beside other label columns: give one label").At(path)
 	}
 	if first {
+		s.Dropped = o.readers[0].Dropped()
 		o.schema = s
 	}
 	return nil

@@ -59,6 +59,7 @@ type Schema struct {
 	Bool       bool     `json:"bool"` // the features are booleans
 	Shape      []int    `json:"shape"`
 	Features   []string `json:"features"`
+	Dropped    []string `json:"dropped"` // columns with the index of a pandas frame
 	Labels     []string `json:"labels"`
 	LabelKinds []string `json:"label_kinds"` // "int", "float" or "text"
 	Classes    []string `json:"classes"`     // of the text label, sorted

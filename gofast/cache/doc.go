@@ -49,5 +49,6 @@ type Meta struct {
 	Shape       []int // of one row; its product is the width
 	Bool        bool  // the features are booleans
 	Names       []string
+	Dropped     []string // columns of the sources that hold a pandas frame's index
 	Labels      []Label
 }

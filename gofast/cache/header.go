@@ -30,6 +30,7 @@ type header struct {
 	Bool        bool     `json:"bool"`
 	Shape       []int    `json:"shape"`
 	Names       []string `json:"names"`
+	Dropped     []string `json:"dropped"`
 	Labels      []label  `json:"labels"`
 	Arrays      []stored `json:"arrays"`
 	Size        int64    `json:"-"`

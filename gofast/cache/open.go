@@ -78,7 +78,7 @@ func (c *File) Close() error {
 
 // meta reads the classes and puts the description together.
 func (h *header) meta(f *source.File) (Meta, error) {
-	m := Meta{Fingerprint: h.Fingerprint, Rows: h.Rows, Shape: h.Shape, Bool: h.Bool, Names: h.Names}
+	m := Meta{Fingerprint: h.Fingerprint, Rows: h.Rows, Shape: h.Shape, Bool: h.Bool, Names: h.Names, Dropped: h.Dropped}
 	for i, l := range h.Labels {
 		out := Label{Name: l.Name}
 		for kind, name := range kindNames {

@@ -142,7 +142,7 @@ func (w *Writer) layout(m Meta) (*header, []member, map[string][]byte, error) {
 	}
 	h := &header{
 		Format: Format, ByteOrder: byteOrder(), Fingerprint: m.Fingerprint, Rows: m.Rows, Width: width,
-		DType: w.bound.Type.String(), Bool: m.Bool, Shape: m.Shape, Names: m.Names, Labels: []label{},
+		DType: w.bound.Type.String(), Bool: m.Bool, Shape: m.Shape, Names: m.Names, Dropped: m.Dropped, Labels: []label{},
 	}
 	var kinds []string
 	for _, l := range m.Labels {

@@ -202,8 +202,11 @@ type Options struct {
 // the path, and the row and column where they apply; every panic inside is
 // recovered into ErrInternal.
 type Reader interface {
-	// Columns lists the file's columns, without index columns that pandas adds.
+	// Columns lists the file's columns, without those that Dropped names.
 	Columns() []Column
+	// Dropped names the columns that hold a pandas frame's index, in file order:
+	// they are neither features nor labels.
+	Dropped() []string
 	// Rows is the number of rows, or an upper bound when exact is false.
 	Rows() (n int64, exact bool)
 	// Range scans the selected cells; labels has one entry per label column.

@@ -24,7 +24,7 @@ from . import errors
 from ._memory import Layout
 
 FORMAT = 1  # of the file; gofast/cache/header.go has the same
-READER_VERSION = 1  # raised whenever the same files would be decoded to something else
+READER_VERSION = 2  # raised whenever the same files would be decoded to something else
 
 _HASHED = 64 << 10  # bytes at either end of a source that go into its fingerprint
 _TAIL = 64 << 10  # read at once: it holds the header of a table of some thousand columns
@@ -155,6 +155,7 @@ def _checked(header: dict[str, Any], fd: int, size: int) -> Layout | None:
         bool=header["bool"],
         shape=shape,
         features=tuple(header["names"] or ()),
+        dropped=tuple(header.get("dropped") or ()),  # a cache of an older version says nothing
         labels=tuple(label["name"] for label in labels),
         label_kinds=kinds,
         classes=classes,

@@ -32,13 +32,14 @@ class Layout:
     features_offset: int
     labels_offset: int
     size: int
+    dropped: tuple[str, ...] = ()  # columns with a pandas frame's index
 
     @classmethod
     def from_schema(cls, schema: dict[str, Any]) -> Layout:
         """From the engine's answer, where null stands for an empty list."""
         names = {field.name for field in dataclasses.fields(cls)}
         values = {key: value for key, value in schema.items() if key in names}
-        for key in ("shape", "features", "labels", "label_kinds"):
+        for key in ("shape", "features", "dropped", "labels", "label_kinds"):
             values[key] = tuple(values[key] or ())
         values["classes"] = tuple(values["classes"]) if values["classes"] is not None else None
         return cls(**values)

@@ -120,13 +120,13 @@ func (r *reader) name(first [][]byte, columns int, header bool) error {
 		case !header:
 			f.Name = strconv.Itoa(i)
 		case i < shift:
-			f.hidden = true
+			f.Name = pandasIndex
 		case len(first[i-shift]) == 0:
 			f.Name = fmt.Sprintf("Unnamed: %d", i-shift)
 		default:
 			f.Name = string(first[i-shift])
 		}
-		f.hidden = f.hidden || f.Name == pandasIndex
+		f.hidden = f.Name == pandasIndex
 		if f.hidden {
 			continue
 		}

@@ -84,6 +84,17 @@ func (r *reader) Columns() []decode.Column {
 	return columns
 }
 
+// Dropped implements decode.Reader.
+func (r *reader) Dropped() []string {
+	var names []string
+	for i := range r.fields {
+		if r.fields[i].hidden {
+			names = append(names, r.fields[i].Name)
+		}
+	}
+	return names
+}
+
 // Rows implements decode.Reader. For a plain file it is the bound that follows
 // from the file's size: counting would mean reading the file twice.
 func (r *reader) Rows() (n int64, exact bool) { return r.rows, r.exact }

@@ -129,6 +129,9 @@ func (t *table) where(column int) (*array, int) {
 // Columns implements decode.Reader.
 func (t *table) Columns() []decode.Column { return t.columns }
 
+// Dropped implements decode.Reader: numpy has no row names.
+func (t *table) Dropped() []string { return nil }
+
 // Rows implements decode.Reader; the number is exact.
 func (t *table) Rows() (n int64, exact bool) { return t.rows, true }
 

@@ -46,6 +46,7 @@ type metadata struct {
 	leaves int
 	rows   int64
 	groups []group
+	index  map[string]bool // columns that pandas reads as the frame's index
 }
 
 var (
@@ -119,6 +120,10 @@ func (r *Reader) parseFooter(footer []byte, end int64) (*metadata, error) {
 				return
 			}
 			if err := r.parseGroups(t, kind, meta, end); err != nil {
+				stop(err)
+			}
+		case 5:
+			if err := r.parseNotes(t, kind, meta); err != nil {
 				stop(err)
 			}
 		case 8:

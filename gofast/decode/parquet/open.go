@@ -23,7 +23,8 @@ type Reader struct {
 	opts     decode.Options
 	meta     *metadata
 	columns  []column
-	reserved int64 // of opts.Budget, until Close
+	dropped  []string // columns with the index of a pandas frame
+	reserved int64    // of opts.Budget, until Close
 }
 
 // Open reads the footer of a Parquet file. The reader owns f when there is no
@@ -58,7 +59,7 @@ func Open(f *source.File, opts decode.Options) (reader decode.Reader, err error)
 		if len(r.columns) > 0 {
 			return nil, r.fault(errs.ErrUnsupported, text+"; the first is "+r.columns[0].why).InColumn(r.columns[0].Name)
 		}
-		return nil, r.fault(errs.ErrSchema, text+": the file has only the row names of a pandas frame")
+		return nil, r.fault(errs.ErrSchema, text+": the file has only the index of a pandas frame; write it again after reset_index()")
 	}
 	return r, nil
 }
@@ -73,6 +74,9 @@ func (r *Reader) Columns() []decode.Column {
 	}
 	return list
 }
+
+// Dropped implements decode.Reader.
+func (r *Reader) Dropped() []string { return r.dropped }
 
 // Rows is the number of rows that the footer declares; Decode verifies it.
 func (r *Reader) Rows() (n int64, exact bool) { return r.meta.rows, true }

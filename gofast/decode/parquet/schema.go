@@ -174,11 +174,12 @@ func (r *Reader) buildColumns(meta *metadata) error {
 			return r.fault(errs.ErrSchema, fmt.Sprintf("two columns of this name, %d and %d: rename one", other, n)).InColumn(c.Name)
 		}
 		seen[c.Name] = n
-		if strings.HasPrefix(c.Name, "__index_level_") && strings.HasSuffix(c.Name, "__") {
-			continue // the row names of a pandas frame
-		}
 		if leaves == 0 {
 			return r.fault(errs.ErrDamaged, "a column without values").InColumn(c.Name)
+		}
+		if meta.index[c.Name] || strings.HasPrefix(c.Name, "__index_level_") && strings.HasSuffix(c.Name, "__") {
+			r.dropped = append(r.dropped, c.Name)
+			continue
 		}
 		r.columns = append(r.columns, c)
 	}
