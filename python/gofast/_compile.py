@@ -54,6 +54,7 @@ class Plan:
 
     Attributes:
         steps: native steps, ready for JSON.
+        native_part: the transforms that they stand for, in order.
         rest: what runs in Python behind them, in order.
         hands_over: "pil", "tensor", or "tv_image" for a ``tv_tensors.Image``.
         dtype: of what is handed over: uint8, float32, float16 or bfloat16.
@@ -69,6 +70,7 @@ class Plan:
     """
 
     steps: list[Step]
+    native_part: list[Callable[[Any], Any]]
     rest: list[Callable[[Any], Any]]
     hands_over: Kind
     dtype: str
@@ -96,13 +98,15 @@ class Plan:
         return self.draws and self.rest_draws is not False
 
 
-def compile(transform: object, *, pictures_only: bool = False) -> Plan:
+def compile(transform: object, *, handed: bool = False, drawn: bool = True) -> Plan:
     """Splits a transform into its longest native prefix and the rest.
 
     Args:
         transform: of torchvision, v1 or v2; a Compose or ``nn.Sequential`` of some, also
             nested; any callable; or None, which leaves the PIL image as it is.
-        pictures_only: end the prefix where it would make a tensor.
+        handed: end the prefix where Python can go on sample by sample: where it makes PIL images, or tensors
+            that all have one size and torchvision's strides.
+        drawn: whether steps may draw from torch's generator natively.
 
     Returns:
         The plan, for a transform in its present state: attributes that are changed
@@ -112,29 +116,40 @@ def compile(transform: object, *, pictures_only: bool = False) -> Plan:
         >>> compile(transforms.ToTensor()).steps
         [{'op': 'to_float', 'how': 'divide'}]
     """
-    chain = [] if transform is None else list(_torchvision.leaves(transform))
+    chain: list[Any] = [] if transform is None else list(_torchvision.leaves(transform))
     obstacle = _torchvision.environment()
-    state, steps, report, at = State(), [], [], 0
-    try:
-        for leaf in chain:
+    states, made, why = [State()], [], ""  # the states before and behind each native transform
+    for leaf in chain:
+        try:
             if obstacle is not None:
                 raise NotNative(obstacle)
-            made, after = translate(leaf, state)
-            if pictures_only and after.kind != "pil":
-                raise NotNative("samples differ in size, and are made one by one")
-            state = after
-            steps += made
-            report.append(Line(_torchvision.name(leaf), True, state.note, steps=made))
-            at += 1
-    except NotNative as reason:
-        report += _python_lines(chain[at:], str(reason), state, steps)
+            steps, after = translate(leaf, states[-1])
+            if after.draws and not drawn:
+                raise NotNative("this torch draws in a way that gofast does not know")
+        except NotNative as reason:
+            why = str(reason)
+            break
+        states.append(after)
+        made.append(steps)
+    while handed and not states[-1].exact:
+        why = _why_not_handed(states.pop())
+        made.pop()
+    state, at = states[-1], len(made)
+    steps = [step for group in made for step in group]
+    rest = chain[at:]
+    report = [
+        Line(_torchvision.name(leaf), True, after.note, steps=group)
+        for leaf, after, group in zip(chain, states[1:], made, strict=False)
+    ]
+    if rest:
+        report += _python_lines(rest, why, state, steps)
     if any(step["op"] == "to_float" for step in steps):
         # It makes the tensor; only what does the same to a picture can stand between.
         steps = [step for step in steps if step["op"] != "to_uint8"]
-    rest: list[Any] = chain[at:]
-    drawn = [_torchvision.draws(leaf) for leaf in rest]
+    random = [_torchvision.draws(leaf) for leaf in rest]
     plan = Plan(
         steps=steps,
+        native_part=chain[:at],
         rest=rest,
         hands_over=state.kind,
         dtype=state.dtype,
@@ -144,7 +159,7 @@ def compile(transform: object, *, pictures_only: bool = False) -> Plan:
         shown=state.kind == "pil" and _shown(rest),
         draws=state.draws,
         needs_size=state.needs_size,
-        rest_draws=True if True in drawn else None if None in drawn else False,
+        rest_draws=True if True in random else None if None in random else False,
         report=report,
     )
     if plan.in_order and plan.rest:
@@ -152,6 +167,13 @@ def compile(transform: object, *, pictures_only: bool = False) -> Plan:
         turns = f"{first.cost}; takes turns with the native draws"
         report[at] = dataclasses.replace(first, cost=turns)
     return plan
+
+
+def _why_not_handed(state: State) -> str:
+    """Why Python cannot go on sample by sample with what is there: not with every prefix that is native."""
+    if state.size is None:
+        return "no step before it gives all samples one size"
+    return "torch's order of its tensor's memory hangs on the picture's size"
 
 
 def _shown(rest: Sequence[object]) -> bool:

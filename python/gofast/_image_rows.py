@@ -104,7 +104,7 @@ class ImageDataset(NativeDataset):
         self._listing.follow(samples)
         if self._reader is None and self._native_labels == self._has_labels:
             work = self._here()
-            if work.tensors:
+            if work.finished:
                 batch: Sequence[Any] = work.batch(array("q", samples))
                 return list(batch) if work.view.lists else batch
         return self._samples(samples)
@@ -233,7 +233,7 @@ class ImageDataset(NativeDataset):
         ):
             return None
         work = self._here()
-        return work.view if work.tensors else None
+        return work.view if work.finished else None
 
     def _here(self) -> _Work:
         """What this process makes samples with, for the transform as it is now."""
@@ -267,7 +267,7 @@ class _Work:
     """A dataset's plan, compiled for this process.
 
     Attributes:
-        tensors: the core makes finished samples, all of one shape; otherwise pictures, for Python to go on.
+        finished: the core makes whole samples, all of one shape; else Python goes on with what it makes.
     """
 
     def __init__(self, dataset: ImageDataset, plan: Plan) -> None:
@@ -275,9 +275,9 @@ class _Work:
         self.asked = plan
         self.layout = _layout(dataset)
         drawable = not plan.draws or rounding() is not None
-        self.tensors = plan.native and plan.hands_over != "pil" and plan.shape is not None and drawable
-        if not self.tensors:
-            plan = _compile.compile(dataset.transform, pictures_only=True)
+        self.finished = plan.native and plan.hands_over != "pil" and plan.shape is not None and drawable
+        if not self.finished:
+            plan = _compile.compile(dataset.transform, handed=True, drawn=drawable)
         elif dataset.dtype is not None:
             if plan.dtype != "float32":
                 raise errors.OptionError(
@@ -288,9 +288,9 @@ class _Work:
         self._dataset = dataset
         files = dataset._files
         self.max_pixels = _pillow.max_pixels()
-        self.program = ImageProgram(
-            files, plan, plan.shape if self.tensors else None, dataset.channels_last, self.max_pixels
-        )
+        shape = None if plan.hands_over == "pil" else plan.shape
+        last = dataset.channels_last and self.finished  # Python shall see torchvision's strides
+        self.program = ImageProgram(files, plan, shape, last, self.max_pixels)
         dataset._work = self
         self.view = ImageView([dataset], None)
         self.filler = Filler(self.view)
@@ -346,17 +346,24 @@ class _Work:
         Args:
             records: what was drawn for the samples; else it is drawn now.
         """
-        if self.tensors:
+        if self.finished:
             batch = self.batch(array("q", indices), records)
             for position, sample in enumerate(batch.sources(indices)):
                 yield self.view.row_image(batch.images, position), sample
             return
+        handed_over = self._pil_images if self.plan.hands_over == "pil" else self._tensors
         for turn in [[i] for i in indices] if self.plan.in_order else [indices]:
-            for picture, sample in self._handed_over(turn, records):
+            for picture, sample in handed_over(turn, records):
                 yield self._rest(picture), sample
 
-    def _handed_over(self, indices: list[int], records: array[int] | None) -> list[tuple[Any, int]]:
-        """PIL images: what the native steps make."""
+    def _tensors(self, indices: list[int], records: array[int] | None) -> Iterator[tuple[Any, int]]:
+        """What the native steps make, each in memory of its own: the rest may write into it, or keep it."""
+        batch = self.batch(array("q", indices), records)
+        for position, sample in enumerate(batch.sources(indices)):
+            yield self.view.own_image(batch.images, position), sample
+
+    def _pil_images(self, indices: list[int], records: array[int] | None) -> list[tuple[Any, int]]:
+        """The same, where that is PIL images."""
         mode, files = "RGB" if self.plan.channels == 3 else "L", self.program.files
         batch = self.batch(array("q", indices), records)
         place, made = batch.images.data_ptr(), []

@@ -55,7 +55,7 @@ class ImageProgram:
             "max_pixels": max_pixels,
             "max_file_bytes": MAX_FILE_BYTES,
         }
-        self.files, self.plan, self.shape = files, plan, shape
+        self.files, self.plan, self.shape, self.channels_last = files, plan, shape, channels_last
         self.address: int = _engine.call("NewImageProgram", json.dumps(config))
         self.record_words: int = _engine.call("RecordWords", self.address)
         weakref.finalize(self, free, "FreeImageProgram", self.address, os.getpid(), files).atexit = False
@@ -79,7 +79,7 @@ class ImageView(View):
         self._starts = list(itertools.accumulate(rows, initial=0))
         plan, shape = programs[0].plan, programs[0].shape
         self._pictures = shape is None
-        self._channels_last = first.channels_last and shape is not None
+        self._channels_last = programs[0].channels_last
         if self._channels_last and shape is not None:
             shape = [shape[1], shape[2], shape[0]]
         self._lay_out(
@@ -127,7 +127,13 @@ class ImageView(View):
 
     def row_image(self, images: torch.Tensor, position: int) -> torch.Tensor:
         """One sample of a batch, of the type and strides that torchvision gives it."""
-        image = images[position]
+        return self._as_torchvision(images[position])
+
+    def own_image(self, images: torch.Tensor, position: int) -> torch.Tensor:
+        """The same in memory of its own."""
+        return self._as_torchvision(images[position].clone())
+
+    def _as_torchvision(self, image: torch.Tensor) -> torch.Tensor:
         if self._strides == "hwc" and not self._channels_last:
             image = image.permute(1, 2, 0).contiguous().permute(2, 0, 1)
         if self._hands_over != "tv_image":

@@ -61,14 +61,15 @@ def _resized(size: tuple[int, int] | None, to: list[int], longest: int | None) -
 def center_crop(t: Any, family: Family, state: State) -> list[Step]:
     state.only_bytes(family, "crops")
     size = read.pair(t.size)
-    state.size, state.cut = (size[0], size[1]), state.kind != "pil"
+    state.size = size[0], size[1]
+    state.move(cut=True)
     return [{"op": "center_crop", "size": size}]
 
 
 def pad(t: Any, family: Family, state: State) -> list[Step]:
     padding, mode = read.padding(t.padding), read.mode(t.padding_mode)
     fill = _fill(t, family, mode, state)
-    state.strides = "chw"
+    state.move("chw", state.cut)
     if state.size is not None:
         state.size = state.size[0] + padding[1] + padding[3], state.size[1] + padding[0] + padding[2]
     return [{"op": "pad", "padding": padding, "fill": fill, "mode": mode}]
@@ -96,9 +97,8 @@ def random_crop(t: Any, family: Family, state: State) -> list[Step]:
         raise NotNative("mirrors the picture twice")
     fill = _fill(t, family, mode, state)
     state.draw(of_size=True)
-    state.size, state.cut = (size[0], size[1]), state.kind != "pil"
-    if padding is not None:
-        state.strides = "chw"
+    state.size = size[0], size[1]
+    state.move("chw" if padding is not None else None, cut=True)
     return [
         {
             "op": "random_crop",
@@ -128,7 +128,8 @@ def random_resized_crop(t: Any, family: Family, state: State) -> list[Step]:
         "filter": filter,
     }
     state.draw(of_size=True)
-    state.size, state.strides, state.cut = (size[0], size[1]), "chw", False
+    state.size = size[0], size[1]
+    state.move("chw")
     return [step]
 
 

@@ -25,6 +25,7 @@ class State:
             hang on a picture's size in torchvision, as of a crop as wide as the picture, those
             of the other pictures.
         cut: a view of a larger tensor in torchvision; ours is dense, in the same order.
+        loose: torch's order of a tensor's memory hangs on the picture's size: `strides` may be wrong.
         normalized: by Normalize.
         erased: so many rectangles may have been erased.
         draws: a step so far draws.
@@ -39,6 +40,7 @@ class State:
     size: tuple[int, int] | None = None
     strides: Literal["chw", "hwc"] = "chw"
     cut: bool = False
+    loose: bool = False
     normalized: bool = False
     erased: int = 0
     draws: bool = False
@@ -50,6 +52,21 @@ class State:
         """Notes that a step draws, and whether it must know the size that it is given."""
         self.draws = True
         self.needs_size |= of_size and self.size is None
+
+    @property
+    def exact(self) -> bool:
+        """Whether Python can go on with it: PIL images, or tensors that have one size and strides."""
+        return self.kind == "pil" or (self.size is not None and not self.loose)
+
+    def move(self, strides: Literal["chw", "hwc"] | None = None, cut: bool = False) -> None:
+        """Notes that a step moved the pixels, of a tensor perhaps.
+
+        Args:
+            strides: of what it makes, where they are others than before.
+            cut: it makes a view.
+        """
+        tensor = self.kind != "pil"
+        self.strides, self.cut, self.loose = strides or self.strides, cut and tensor, self.loose or tensor
 
     def only_pil(self, what: str) -> None:
         """Raises NotNative of a tensor, whose arithmetic is not Pillow's."""

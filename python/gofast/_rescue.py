@@ -59,18 +59,21 @@ class Place:
         self.address, self.bytes = address, row_bytes
 
     def make(self, image: Image.Image, record: int | None = None) -> None:
-        """Makes the sample of a picture: by the native steps, or by the user's transform itself where those
+        """Makes the sample of a picture: by the native steps, or by the transforms themselves where those
         cannot and nothing was drawn."""
         try:
             _pillow.make_sample(self.program, image, self.record if record is None else record, self.address)
         except errors.UnsupportedError:
-            shape = self.program.shape
-            if self.program.record_words or shape is None or self.dataset.transform is None:
+            shape, plan = self.program.shape, self.program.plan
+            if self.program.record_words or shape is None or not plan.native_part:
                 raise
-            made = self.dataset._rounded(self.dataset.transform(image))
+            made: Any = image
+            for transform in plan.native_part:
+                made = transform(made)
             if not isinstance(made, torch.Tensor) or list(made.shape) != list(shape):
                 raise
-            last = torch.channels_last if self.dataset.channels_last else torch.contiguous_format
+            made = made.to(getattr(torch, plan.dtype))
+            last = torch.channels_last if self.program.channels_last else torch.contiguous_format
             ordered = made[None].contiguous(memory_format=last)
             ctypes.memmove(self.address, ordered.data_ptr(), self.bytes)
 
@@ -125,7 +128,7 @@ def rescue(place: Place, sample: int, fault: Fault) -> int:
             raise
         if dataset._bad.on_error != "zero":
             return _replace(place, sample, error)
-    if place.program.shape is not None:
+    if place.program.shape is not None and not place.program.plan.rest:
         ctypes.memset(place.address, 0, place.bytes)
     else:
         from PIL import Image

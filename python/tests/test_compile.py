@@ -628,7 +628,7 @@ def test_rest_draws(rest: list[object], draws: bool | None) -> None:
     ],
 )
 def test_who_sees_the_pil_image(rest: list[object], shown: bool) -> None:
-    assert compile(v1.Compose([v1.Resize(8), *rest]), pictures_only=True).shown is shown
+    assert compile(v1.Compose([v1.Resize(8), *rest]), handed=True).shown is shown
 
 
 def test_every_class_of_torchvision_is_known_to_draw_or_not() -> None:

@@ -76,7 +76,7 @@ class Pair:
         strides = not moves_tensors(self.theirs.transform)
         assert not difference(ours, theirs, strides), f"{difference(ours, theirs, strides)}: {told}"
         assert own_after == after, f"generators differ: {told}"
-        self.native += self.ours._here().tensors
+        self.native += self.ours._here().finished
         return True
 
 
