@@ -15,7 +15,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-go test-race test-pure test-asan test-python test-wheel \
+.PHONY: help setup build test test-go test-race test-pure test-asan test-python test-wheel test-integrations \
 	fuzz soak bench bench-tables bench-images lint format stub wheel demo clean
 
 help: ## list the targets
@@ -35,6 +35,13 @@ $(VENV)/.stamp: python/requirements-dev.txt
 
 build: setup ## build the native module into python/gofast (DEBUG=1 keeps symbols)
 	$(BIN)/python pybind/build_native.py $(if $(DEBUG),--debug)
+
+# An environment that sees gofast's sources and all that $(VENV) has, and what else is installed into it.
+define beside
+	$(BIN)/python -m venv $(1)
+	$(1)/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "gofast-development.pth").write_text( \
+		"$(CURDIR)/python\n" + pathlib.Path("$(CURDIR)/$(VENV)", *pathlib.Path(sysconfig.get_path("purelib")).parts[-3:]).as_posix() + "\n")'
+endef
 
 wheel: setup ## build dist/gofast_torch-<version>-cp310-abi3-<platform>.whl
 	rm -rf dist/*.whl
@@ -64,6 +71,15 @@ test-python: build ## Python tests, the wheel's among them (ARGS="-k csv" choose
 test-wheel: wheel ## the wheel on four Pythons, no Go or gcc in sight (WHEEL_PYTHONS="3.10@2.4.0 3.13": with torch 2.4.0, the newest)
 	$(BIN)/python python/tests/wheel_matrix.py $(WHEEL_PYTHONS)
 
+# The frameworks stand beside the development environment, whose torch they use.
+.venv-integrations/.stamp: python/requirements-integrations.txt $(VENV)/.stamp
+	$(call beside,.venv-integrations)
+	.venv-integrations/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+test-integrations: build .venv-integrations/.stamp ## gofast.integrations with the real Accelerate and transformers (200 MB)
+	GOFAST_INTEGRATIONS=1 .venv-integrations/bin/python -m pytest python/tests/test_integrations.py $(ARGS)
+
 soak: build ## the long ones: many forks, many epochs, growth of memory
 	$(BIN)/python -m pytest -m soak --timeout 1800 $(ARGS)
 
@@ -85,9 +101,7 @@ bench-tables: build ## tables against pandas, pyarrow, polars, numpy and TensorD
 
 # The peers stand beside the development environment, not in it: they are large, and none is needed to work on gofast.
 .venv-bench/.stamp: benchmarks/requirements-peers.txt $(VENV)/.stamp
-	$(BIN)/python -m venv .venv-bench
-	.venv-bench/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "gofast-development.pth").write_text( \
-		"$(CURDIR)/python\n" + pathlib.Path("$(CURDIR)/$(VENV)", *pathlib.Path(sysconfig.get_path("purelib")).parts[-3:]).as_posix() + "\n")'
+	$(call beside,.venv-bench)
 	grep -v '^#' $< | while read -r peer; do \
 		.venv-bench/bin/python -m pip install --quiet "$$peer" || echo "$$peer cannot be installed: it will be reported as not measured"; done
 	touch $@

@@ -10,6 +10,7 @@ Importing this package loads nothing native: the engine starts at first use.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import errors
@@ -20,6 +21,7 @@ from .loader import DataLoader
 from .table import Limits, TableDataset, verify
 
 if TYPE_CHECKING:
+    from . import integrations as integrations
     from .images import ImageFiles, ImageFolder
 
 __version__ = "0.1.0"
@@ -35,6 +37,7 @@ __all__ = [
     "engine_stats",
     "errors",
     "explain",
+    "integrations",
     "verify",
     "version",
 ]
@@ -43,6 +46,8 @@ _IMAGES = ("ImageFiles", "ImageFolder")  # imported when asked for: tables need 
 
 
 def __getattr__(name: str) -> Any:
+    if name == "integrations":
+        return importlib.import_module(".integrations", __name__)
     if name not in _IMAGES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import images

@@ -1,0 +1,153 @@
+"""Keeping gofast.DataLoader where a framework makes a torch DataLoader of its own around the dataset.
+
+Lightning and plain DistributedDataParallel scripts need nothing of this: they use the loader that they are
+given. Accelerate's ``prepare`` and the Trainer of transformers do not: they take a loader apart and build
+torch's again. What they built is given back its engine here:
+
+    loader = gofast.integrations.keep(accelerator.prepare(loader))
+
+    class Trainer(gofast.integrations.TrainerMixin, transformers.Trainer):
+        pass
+
+Nothing is patched, and neither package is imported here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from torch.utils.data import DataLoader as TorchDataLoader
+from torch.utils.data import default_collate
+
+from ._view import View, resolve
+from .errors import OptionError
+from .loader import DataLoader
+
+__all__ = ["TrainerMixin", "keep"]
+
+L = TypeVar("L")
+
+# What a loader of any torch >= 2.4 was made with, beside its dataset and what orders it.
+_SETTINGS = (
+    "num_workers",
+    "pin_memory",
+    "timeout",
+    "worker_init_fn",
+    "multiprocessing_context",
+    "generator",
+    "prefetch_factor",
+    "persistent_workers",
+    "pin_memory_device",
+    "in_order",
+)
+
+
+def keep(loader: L, *, threads: int | None = None) -> L:
+    """Puts gofast.DataLoader in the place of the torch DataLoader that a framework built.
+
+    Batches, their order and the generators stay as they were. Where the engine cannot make the batches,
+    gofast.DataLoader does what torch's would, and says so.
+
+    Args:
+        loader: what ``accelerator.prepare``, ``prepare_data_loader`` or ``skip_first_batches`` returned: the
+            same object comes back, with another loader inside. Or a torch DataLoader: then a new
+            gofast.DataLoader with its arguments.
+        threads: as of :class:`gofast.DataLoader`; default: the loader's ``num_workers``.
+
+    Raises:
+        OptionError: loader is neither, or is torchdata's StatefulDataLoader, whose state ours has not.
+
+    Example:
+        >>> model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+        >>> loader = gofast.integrations.keep(loader)
+    """
+    inside = getattr(loader, "__dict__", {})  # Accelerate's loaders say that they are of the class within
+    if "base_dataloader" in inside:
+        inside["base_dataloader"] = _rebuilt(inside["base_dataloader"], threads)
+        return loader
+    made: Any = _rebuilt(loader, threads)
+    return made  # type: ignore[no-any-return]
+
+
+def _rebuilt(loader: object, threads: int | None) -> DataLoader[Any]:
+    """The loader as a gofast.DataLoader."""
+    kind = type(loader)
+    if kind is DataLoader and (threads is None or threads == loader.threads):  # type: ignore[attr-defined]
+        return loader  # type: ignore[return-value]
+    if kind not in (TorchDataLoader, DataLoader):
+        raise OptionError(
+            f"keep takes what accelerator.prepare returned, or a torch DataLoader, not {kind.__module__}."
+            f"{kind.__qualname__}"
+        )
+    assert isinstance(loader, TorchDataLoader)
+    view = resolve(loader.dataset)
+    settings = {name: getattr(loader, name) for name in _SETTINGS if hasattr(loader, name)}
+    if not loader.num_workers:
+        settings["prefetch_factor"] = None
+    if view is not None and not view.draws and _only_seeds(settings["worker_init_fn"]):
+        settings["worker_init_fn"] = None  # nobody draws from what it seeds
+    order: dict[str, Any] = {"batch_sampler": loader.batch_sampler}
+    if loader.batch_sampler is None:  # without automatic batching
+        order = {"batch_size": None, "sampler": loader.sampler}
+    return DataLoader(
+        loader.dataset,
+        collate_fn=_simplest(loader.collate_fn, view),
+        threads=threads,
+        **order,
+        **settings,
+    )
+
+
+def _only_seeds(function: Any) -> bool:
+    """Whether this is what transformers has every worker do: seed the generators."""
+    inner = function.func if isinstance(function, functools.partial) else function
+    name = f"{getattr(inner, '__module__', '')}.{getattr(inner, '__name__', '')}"
+    return name.startswith("transformers.") and name.endswith(".seed_worker")
+
+
+def _simplest(collate_fn: Callable[[Any], Any], view: View | None) -> Callable[[Any], Any]:
+    """default_collate in the place of transformers' collator, where both give the same.
+
+    That one stacks tensors as torch's does. It calls a key "label" or "label_ids" "labels", and its wrapper
+    leaves out what the model does not take.
+    """
+    if view is None or view.output != "dict":
+        return collate_fn
+    keys: Iterable[str] = view.keys
+    collator: Any = collate_fn
+    if type(collator).__name__ == "RemoveColumnsCollator":
+        if not set(keys) <= set(collator.signature_columns):
+            return collate_fn
+        collator = collator.data_collator
+    name = getattr(collator, "__name__", type(collator).__name__)
+    known = collator is default_collate or name in ("default_data_collator", "DefaultDataCollator")
+    same = not view.has_more and not {"label", "label_ids"} & set(keys)
+    return default_collate if known and same else collate_fn
+
+
+class TrainerMixin:
+    """Makes transformers' Trainer, or a subclass, keep gofast.DataLoader. Name it before the Trainer.
+
+    The dataset gives dicts whose keys are the model's arguments. Then the Trainer's default collator does
+    what torch's does, and the engine makes whole batches; any other collator gets the rows as before.
+
+    Example:
+        >>> class Trainer(gofast.integrations.TrainerMixin, transformers.Trainer):
+        ...     pass
+        >>> train = gofast.ImageFolder("train", transform, output="dict", keys=("pixel_values", "labels"))
+        >>> Trainer(model, args, train_dataset=train).train()
+    """
+
+    def get_train_dataloader(self) -> Any:
+        """The Trainer's loader of training batches, with our engine."""
+        return keep(super().get_train_dataloader())  # type: ignore[misc]
+
+    def get_eval_dataloader(self, *args: Any, **kwargs: Any) -> Any:
+        """The Trainer's loader of evaluation batches, with our engine."""
+        return keep(super().get_eval_dataloader(*args, **kwargs))  # type: ignore[misc]
+
+    def get_test_dataloader(self, *args: Any, **kwargs: Any) -> Any:
+        """The Trainer's loader of test batches, with our engine."""
+        return keep(super().get_test_dataloader(*args, **kwargs))  # type: ignore[misc]
