@@ -29,6 +29,9 @@ class Draws(Protocol):
     def next_epoch(self) -> None:
         """An epoch is over."""
 
+    def skip(self) -> None:
+        """A batch is torch's to make, or to refuse: nothing is drawn for it here."""
+
     def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
         """One record for each picture of sizes, int32 [n, 2], width and height, in their order.
 
@@ -61,6 +64,9 @@ class TorchDraws:
     def next_epoch(self) -> None:
         """Nothing: the generator goes on."""
 
+    def skip(self) -> None:
+        """Nothing, likewise."""
+
     def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
         """See Draws."""
         state = torch.get_rng_state()
@@ -86,6 +92,10 @@ class WorkerDraws:
         """Persistent workers keep their generators and begin with the first one again."""
         self._batch = 0
 
+    def skip(self) -> None:
+        """It is the next worker's turn."""
+        self._batch += 1
+
     def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
         """See Draws."""
         worker = self._batch % len(self._states)
@@ -102,6 +112,9 @@ class StatelessDraws:
 
     def next_epoch(self) -> None:
         """Nothing: ``set_epoch`` says which it is."""
+
+    def skip(self) -> None:
+        """Nothing: every sample draws for itself."""
 
     def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
         """See Draws."""
@@ -151,6 +164,10 @@ class Drawing:
     def __call__(self, indices: array[int]) -> array[int]:
         """What is drawn for a batch of these samples, the next in order."""
         return self._view.draw(self._draws, indices)
+
+    def skip(self) -> None:
+        """Nothing is drawn for the next batch."""
+        self._draws.skip()
 
     def next_epoch(self) -> None:
         """Begins again with the first worker."""

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch import Tensor
 
-from ._schedule import Order, index_list
+from ._indices import index_list
+from ._schedule import Order
 
 if TYPE_CHECKING:
+    from ._draws import Drawing
+    from ._indices import Indices
     from ._lane import Lane
-    from ._schedule import Indices
     from ._stream import Stream, Ticket
 
     Drawn: TypeAlias = array[int] | Exception | None
@@ -113,7 +115,7 @@ class PulledFlights:
         lists: Iterator[Any],
         fetch: Callable[[Any], Any],
         pull_ahead: int,
-        draw: Callable[[array[int]], array[int]] | None = None,
+        draw: Drawing | None = None,
     ) -> None:
         self._lane = lane
         self._draw = draw  # what the samples of a list need, from generators that torch would have used
@@ -159,9 +161,13 @@ class PulledFlights:
 
     def _pull(self) -> None:
         index = next(self._lists)
+        if isinstance(index, Iterator):
+            index = list(index)  # it is read here, and again where it holds no integers
         indices: Indices | None = index_list(index)
         drawn: Drawn = None
-        if self._draw is not None and indices is not None and len(indices):
+        if self._draw is not None and (indices is None or not len(indices)):
+            self._draw.skip()
+        elif self._draw is not None and indices is not None:
             if isinstance(indices, Tensor):
                 indices = array("q", indices.tolist())
             try:

@@ -8,7 +8,7 @@ import json
 import operator
 import os
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import torch
@@ -19,7 +19,9 @@ from ._compile import Plan
 from ._draws import StatelessDraws, TorchDraws, rounding
 from ._files import Files
 from ._filler import Filler
+from ._getitems import getitems
 from ._image_view import ImageProgram, ImageView
+from ._indices import listed
 from ._listing import Listing
 from ._rows import Output
 from ._view import IntArray, NativeDataset, row_index_error
@@ -96,8 +98,10 @@ class ImageDataset(NativeDataset):
         self._listing.follow(samples)
         return self._samples(samples)[0]
 
-    def __getitems__(self, indices: list[int]) -> Sequence[Any]:
+    @getitems
+    def __getitems__(self, indices: Iterable[int]) -> Sequence[Any]:
         """The samples of a whole batch; torch's fetcher calls this. See ``_batch``."""
+        indices = listed(indices)
         if type(self).__getitem__ is not ImageDataset.__getitem__ or len(indices) == 0:
             return [self[i] for i in indices]
         samples = [self._checked(operator.index(i)) for i in indices]

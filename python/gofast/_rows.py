@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +15,8 @@ import torch
 from . import _engine, errors
 from ._batch import Batch
 from ._filler import Filler
+from ._getitems import getitems
+from ._indices import listed
 from ._memory import Memory
 from ._view import IntArray, NativeDataset, Program, View, row_index_error
 
@@ -174,8 +176,10 @@ class RowDataset(NativeDataset):
         rows: Any = self.__getitems__(indices)
         return torch.utils.data.default_collate(rows)
 
-    def __getitems__(self, indices: list[int]) -> Sequence[Any]:
+    @getitems
+    def __getitems__(self, indices: Iterable[int]) -> Sequence[Any]:
         """The rows of a whole batch; torch's fetcher calls this. See ``_batch``."""
+        indices = listed(indices)
         if type(self).__getitem__ is not RowDataset.__getitem__ or len(indices) == 0:
             return [self[i] for i in indices]
         if self._has_python_rows():

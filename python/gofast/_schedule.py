@@ -8,17 +8,15 @@ changes nothing that anybody can see.
 `draw_order` does what the first pull of a `BatchSampler` does to the generators and returns the whole
 `Order` of the epoch, as an int64 tensor that is never turned into a Python list. It returns None, having
 touched nothing, for every sampler that it does not know; such samplers are pulled one list at a time
-(`index_list`).
+(see `_indices.index_list`).
 """
 
 from __future__ import annotations
 
 import math
-from array import array
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data.distributed import DistributedSampler
@@ -30,12 +28,9 @@ from torch.utils.data.sampler import (
     WeightedRandomSampler,
 )
 
+from ._indices import picked_from
 from ._openmp import alone
 
-if TYPE_CHECKING:
-    Indices: TypeAlias = "array[int] | Tensor"
-
-_INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time with replacement
 
 
@@ -88,28 +83,17 @@ NO_ORDER = Order(Drawn(None, 0), 1, False)
 def draw_order(batch_sampler: Iterable[Any]) -> Order | None:
     """Draw a whole epoch as batch_sampler's first pull would, or return None and touch no generator.
 
-    Types are compared exactly: a subclass may do anything in `__iter__`.
+    Types are compared exactly: a subclass may do anything in `__iter__`. So may whoever replaces torch's own.
     """
     if type(batch_sampler) is not BatchSampler:
         return None
-    draw = _DRAWS.get(type(batch_sampler.sampler))
-    if draw is None:
+    kind = type(batch_sampler.sampler)
+    draw = _DRAWS.get(kind)
+    if draw is None or any(type_.__iter__ is not _TORCHS[type_] for type_ in (kind, BatchSampler)):
         return None
     with alone():
         drawn = draw(batch_sampler.sampler)
     return None if drawn is None else Order(drawn, batch_sampler.batch_size, batch_sampler.drop_last)
-
-
-def index_list(index: Any) -> Indices | None:
-    """What a batch sampler yielded, as int64s in a row, or None if it is not a list of integers."""
-    if isinstance(index, (Tensor, np.ndarray)):
-        return _integers(index)
-    if isinstance(index, (bytes, bytearray)):
-        return None  # array would take them for eight bytes a number
-    try:
-        return array("q", index)
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def _sequential(sampler: SequentialSampler) -> Drawn:
@@ -149,7 +133,7 @@ def _random_blocks(size: int, wanted: int, replacement: bool, generator: torch.G
 
 
 def _subset_random(sampler: SubsetRandomSampler) -> Drawn | None:
-    chosen = _positions(sampler.indices)
+    chosen = picked_from(sampler.indices)
     if chosen is None:
         return None
     order = _on_cpu(torch.randperm(len(sampler.indices), generator=sampler.generator))
@@ -187,27 +171,7 @@ _DRAWS: dict[type, Callable[[Any], Drawn | None]] = {
     WeightedRandomSampler: _weighted,
     DistributedSampler: _distributed,
 }
-
-
-def _positions(indices: Sequence[int] | Tensor | np.ndarray[Any, Any]) -> Tensor | None:
-    """A sequence that a sampler picks from, as int64s, or None where only picking tells what is in it."""
-    if isinstance(indices, range):
-        return torch.arange(indices.start, indices.stop, indices.step, dtype=torch.int64, device="cpu")
-    if isinstance(indices, (Tensor, np.ndarray)):
-        return _integers(indices)
-    if not isinstance(indices, (list, tuple)):
-        return None
-    values = index_list(indices)
-    return None if values is None else torch.from_numpy(np.array(values, dtype=np.int64))
-
-
-def _integers(values: Tensor | np.ndarray[Any, Any]) -> Tensor | None:
-    if values.ndim != 1:
-        return None
-    if isinstance(values, np.ndarray):
-        fits = values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
-        return torch.from_numpy(values.astype(np.int64)) if fits else None
-    return values.to(device="cpu", dtype=torch.int64).contiguous() if values.dtype in _INTEGERS else None
+_TORCHS: dict[type, object] = {kind: kind.__iter__ for kind in (*_DRAWS, BatchSampler)}  # type: ignore[attr-defined]
 
 
 def _on_cpu(indices: Tensor) -> Tensor:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from torch.utils.dlpack import from_dlpack
 
 from . import _engine, errors
+from ._indices import picked_from
 
 if TYPE_CHECKING:
     from ._rows import RowDataset
@@ -185,6 +187,11 @@ class NativeDataset(Dataset[Any]):
         raise NotImplementedError
 
 
+def is_native(dataset: object) -> TypeGuard[NativeDataset]:
+    """Whether it is one of ours, whose batches nobody has taken over; isinstance believes a proxy's word."""
+    return issubclass(type(dataset), NativeDataset) and "__getitems__" not in vars(dataset)
+
+
 def resolve(dataset: Dataset[Any]) -> View | None:
     """A native view of a dataset, or of a Subset/ConcatDataset tree over some.
 
@@ -193,7 +200,7 @@ def resolve(dataset: Dataset[Any]) -> View | None:
         ``__getitem__``, other datasets, subclasses of Subset and ConcatDataset):
         those run on torch's own machinery.
     """
-    if isinstance(dataset, NativeDataset):
+    if is_native(dataset):
         return dataset._native_view()
     parts: list[NativeDataset] = []
     index_map = _flatten(dataset, parts)
@@ -207,25 +214,44 @@ def resolve(dataset: Dataset[Any]) -> View | None:
 
 def _flatten(dataset: Dataset[Any], parts: list[NativeDataset]) -> IntArray | None:
     """Positions of the dataset's rows in the concatenation of parts, which grows."""
-    if isinstance(dataset, NativeDataset):
+    if is_native(dataset):
         start = sum(len(p) for p in parts)
         parts.append(dataset)
         return np.arange(start, start + len(dataset), dtype=np.int64)
-    if type(dataset) is Subset:
+    if _is_torchs(dataset, Subset):
         inner = _flatten(dataset.dataset, parts)
-        if inner is None:
+        positions = picked_from(dataset.indices)
+        if inner is None or positions is None:
             return None
         try:
-            positions = np.asarray(dataset.indices, dtype=np.int64)
-            return inner[positions] if len(positions) else inner[:0]
-        except (TypeError, ValueError, OverflowError, IndexError):
-            return None  # indices that only torch understands, or that it refuses when asked
-    if type(dataset) is ConcatDataset:
+            chosen: IntArray = inner[positions.numpy()]
+            return chosen
+        except IndexError:
+            return None  # torch refuses it when it is asked for
+    if _is_torchs(dataset, ConcatDataset):
         pieces = [_flatten(d, parts) for d in dataset.datasets]
-        if any(p is None for p in pieces):
-            return None
-        return np.concatenate([p for p in pieces if p is not None])
+        whole = [piece for piece in pieces if piece is not None]
+        if len(whole) < len(pieces) or dataset.cumulative_sizes != [*itertools.accumulate(map(len, whole))]:
+            return None  # a dataset may have changed its length, of which torch takes no notice
+        return np.concatenate(whole)
     return None
+
+
+_T = TypeVar("_T", bound=Dataset[Any])
+_METHODS = ("__getitem__", "__getitems__", "__len__")
+
+
+def _methods(kind: type) -> list[Any]:
+    return [getattr(kind, name, None) for name in _METHODS]
+
+
+_TORCHS: dict[type, list[Any]] = {kind: _methods(kind) for kind in (Subset, ConcatDataset)}
+
+
+def _is_torchs(dataset: Dataset[Any], kind: type[_T]) -> TypeGuard[_T]:
+    """Whether it is of this class of torch's itself, with torch's own methods."""
+    own = type(dataset) is kind and "__getitems__" not in vars(dataset)
+    return own and _methods(kind) == _TORCHS[kind]
 
 
 def row_index_error(index: int, length: int) -> errors.RowIndexError:

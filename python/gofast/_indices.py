@@ -1,0 +1,64 @@
+"""Lists of sample numbers, as far as they are certainly read as torch would read them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    Indices: TypeAlias = "array[int] | Tensor"
+
+_INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
+
+
+def listed(indices: Iterable[Any]) -> Sequence[Any]:
+    """A batch's indices with a length, to be read more than once: torch only iterates over them."""
+    return indices if type(indices) is list else list(indices)
+
+
+def index_list(index: Iterable[Any]) -> Indices | None:
+    """What a batch sampler yielded, as int64s in a row, or None if its elements are not all integers.
+
+    Args:
+        index: not an iterator, which could not be read again.
+    """
+    if isinstance(index, (Tensor, np.ndarray)):
+        integers = _integers(index)
+        if integers is not None:
+            return integers
+    try:
+        return array("q", listed(index))  # not index itself: bytes would be eight to a number
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def picked_from(indices: Any) -> Tensor | None:
+    """A sequence whose elements torch picks by position, as int64s, or None where only picking tells them.
+
+    Types are compared exactly: a subclass, a pandas Series for one, may give anything for a position.
+    """
+    kind = type(indices)
+    if kind is Tensor or kind is np.ndarray or kind is np.memmap:
+        return _integers(indices)
+    try:
+        if kind is range:
+            return torch.from_numpy(np.arange(indices.start, indices.stop, indices.step, dtype=np.int64))
+        if kind is list or kind is tuple:
+            return torch.from_numpy(np.array(array("q", indices), dtype=np.int64))
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return None
+
+
+def _integers(values: Tensor | np.ndarray[Any, Any]) -> Tensor | None:
+    if values.ndim != 1:
+        return None
+    if isinstance(values, np.ndarray):
+        fits = values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
+        return torch.from_numpy(values.astype(np.int64)) if fits else None
+    return values.to(device="cpu", dtype=torch.int64).contiguous() if values.dtype in _INTEGERS else None
