@@ -21,6 +21,7 @@ from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from ._classes import warn_of_conflicts
 from ._flights import DrawnFlights, PulledFlights
 from ._lane import Idle, Lane
 from ._schedule import NO_ORDER, draw_order
@@ -60,6 +61,9 @@ class DataLoader(TorchDataLoader[T]):
 
     Raises:
         OptionError: threads is not a positive number.
+
+    Warns:
+        GofastWarning: the parts of a ConcatDataset number their classes differently (``class_to_idx``).
     """
 
     def __init__(
@@ -87,6 +91,7 @@ class DataLoader(TorchDataLoader[T]):
     ) -> None:
         if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
             raise OptionError(f"threads={threads!r}: give at least 1, or None for num_workers' choice")
+        warn_of_conflicts(dataset)
         self.threads = threads
         self._live: weakref.WeakSet[_NativeIterator] = weakref.WeakSet()
         self._idle = Idle()
