@@ -1,13 +1,12 @@
-"""ImageFolder and ImageFiles: torchvision's batches of pictures, many times faster."""
+"""ImageFolder, and all that has to do with pictures: torchvision's batches of pictures, many times faster."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from . import _vision, errors
@@ -18,6 +17,7 @@ from ._image_rows import Rng
 from ._listing import Listing
 from ._rows import Output
 from ._vision import IMG_EXTENSIONS, default_loader
+from .image_files import ImageFiles
 
 __all__ = ["IMG_EXTENSIONS", "ImageFiles", "ImageFolder", "default_loader"]
 
@@ -215,165 +215,6 @@ class ImageFolder(PictureDataset):
         return _vision.find_classes(directory)
 
 
-class ImageFiles(PictureDataset):
-    """Pictures in one folder, or of a list of paths, with labels or without.
-
-    What a short custom Dataset does that opens files with PIL, natively. Transforms, batches, draws and
-    all options that are not named here are as in :class:`gofast.ImageFolder`.
-
-    Args:
-        paths: a folder, whose pictures are taken in the order of their sorted paths; or an iterable of
-            paths of files, in their order.
-        labels: one a picture: a sequence, array or tensor [n, ...] in the order of the pictures, or a mapping
-            from a path (as it is given, or within the folder) to a label. Integers are int64 in a batch, and
-            Python's ints in a sample; any other label, such as a row of a tensor, is given as it is. None:
-            no labels.
-        transform: called with a PIL image of mode RGB.
-        target_transform: called with the label.
-        loader: called with a path (a str), returns what transform takes.
-        recursive: also take what lies in folders in the folder.
-        extensions: ends of the names that are taken from a folder, in any case; None: all.
-        allow_empty: a folder without a picture is no error.
-        output: ``"tuple"`` samples are (picture, label), and the picture alone where there are no
-            labels; ``"dict"`` samples {"image": picture, "label": label}, or {"image": picture}.
-
-    Attributes:
-        root: the folder, or None.
-        paths (list[str]): a copy of the paths.
-        samples (list[tuple[str, Any]]): paths and labels (None without). Assigning it, or changing the
-            list in place, changes the dataset.
-        targets (list): the labels, or None. Changing them changes nothing else.
-
-    Raises:
-        gofast.errors.NotFoundError: no such folder, or no picture in it (a FileNotFoundError).
-        gofast.errors.OptionError: labels do not go with the pictures, or another option makes no sense
-            (a ValueError).
-        Others at indexing, as :class:`gofast.ImageFolder`.
-
-    Example:
-        >>> from torchvision import transforms as T
-        >>> resize = T.Compose([T.Resize((256, 256)), T.ToTensor()])
-        >>> gofast.ImageFiles("photos", transform=resize)[0].shape
-        torch.Size([3, 256, 256])
-        >>> faces = gofast.ImageFiles(["a.jpg", "b.jpg"], [0.5, 2.0], resize)
-        >>> faces[1][1]
-        2.0
-    """
-
-    def __init__(
-        self,
-        paths: str | Path | Iterable[str | Path],
-        labels: Sequence[Any] | Mapping[Any, Any] | torch.Tensor | np.ndarray[Any, Any] | None = None,
-        transform: Callable[[Any], Any] | None = None,
-        target_transform: Callable[[Any], Any] | None = None,
-        loader: Callable[[str], Any] | None = default_loader,
-        *,
-        recursive: bool = False,
-        extensions: str | Sequence[str] | None = IMG_EXTENSIONS,
-        allow_empty: bool = False,
-        output: Output = "tuple",
-        keys: tuple[str, str] = ("image", "label"),
-        channels_last: bool = False,
-        dtype: torch.dtype | None = None,
-        on_error: OnError = "raise",
-        max_bad: int | None = None,
-        return_index: bool = False,
-        return_path: bool = False,
-        index: str | Path | None = None,
-        rng: Rng = "torch",
-        seed: int = 0,
-    ) -> None:
-        kept = None if index is None else os.fspath(index)
-        self._labelled = labels is not None
-        self.root: str | None = None
-        self.extensions: tuple[str, ...] | None = None
-        if isinstance(paths, (str, os.PathLike)):
-            self.root = os.path.expanduser(os.fspath(paths))
-            if extensions is not None:
-                ends = (extensions,) if isinstance(extensions, str) else extensions
-                self.extensions = tuple(end.lower() for end in ends)
-            listing = self._scan(recursive, kept)
-            if len(listing) == 0 and not allow_empty:
-                raise _no_pictures(self.root, self.extensions)
-            if labels is not None:
-                listing = listing.labelled(_matched(labels, *_names(listing)))
-        else:
-            listed = [os.fspath(path) for path in paths]
-            listing = Listing.of_paths(listed, None if labels is None else _matched(labels, listed))
-        super().__init__(
-            listing,
-            transform,
-            target_transform,
-            loader,
-            output=output,
-            keys=keys,
-            channels_last=channels_last,
-            dtype=dtype,
-            on_error=on_error,
-            max_bad=max_bad,
-            return_index=return_index,
-            return_path=return_path,
-            rng=rng,
-            seed=seed,
-        )
-
-    def _scan(self, recursive: bool, index: str | None) -> Listing:
-        assert self.root is not None
-        options = {
-            "kind": "tree" if recursive else "flat",
-            "root": os.path.join(os.getcwd(), self.root),
-            "extensions": None if self.extensions is None else list(self.extensions),
-        }
-        return Listing(Files.scan(options, index), os.path.join(self.root, ""), has_labels=False)
-
-    @property
-    def _has_labels(self) -> bool:
-        return self._labelled
-
-    @property
-    def paths(self) -> list[str]:
-        """The paths of the pictures: a copy."""
-        return self._listing.paths()
-
-
 def _is(method: Any, own: Any) -> bool:
     """Whether a method is the class's own, and not overridden in a subclass or an object."""
     return getattr(method, "__func__", method) is own
-
-
-def _names(listing: Listing) -> tuple[list[str], list[str]]:
-    """What a mapping of labels may call a folder's pictures."""
-    return listing.paths(), listing.files.names()
-
-
-def _matched(labels: Any, *names: list[str]) -> list[Any]:
-    """The labels as a list, one for each name.
-
-    Args:
-        names: the pictures' names; several lists where a mapping may use any of them.
-    """
-    if isinstance(labels, Mapping):
-        by_name = {os.fspath(name): label for name, label in labels.items()}
-        missing = next(
-            (same for same in zip(*names, strict=True) if not any(n in by_name for n in same)), None
-        )
-        if missing is not None:
-            raise errors.OptionError(f"labels has none for {missing[0]!r}")
-        return [next(by_name[n] for n in same if n in by_name) for same in zip(*names, strict=True)]
-    if isinstance(labels, torch.Tensor):
-        whole = labels.dim() == 1 and not (
-            labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool
-        )
-    else:
-        whole = isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iu"
-    made = labels.tolist() if whole else list(labels)
-    if len(made) != len(names[0]):
-        raise errors.OptionError(f"{len(made)} labels do not go with {len(names[0])} pictures")
-    return made
-
-
-def _no_pictures(root: str, extensions: Sequence[str] | None) -> errors.NotFoundError:
-    what = "no file" if extensions is None else f"no file that ends with {', '.join(extensions)}"
-    error = errors.NotFoundError(f"{root}: {what}")
-    error.path = root
-    return error
