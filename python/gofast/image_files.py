@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -16,11 +16,14 @@ from ._classes import Classes, in_order, numbered
 from ._files import Files
 from ._image_face import PictureDataset
 from ._image_rows import Rng
+from ._labels_file import LabelsFile, LabelType
 from ._listing import Listing
 from ._picture_labels import matched, numbers
 from ._picture_paths import Pictures, is_pattern, listed, matching
 from ._rows import Output
 from ._vision import IMG_EXTENSIONS, default_loader
+
+Self = TypeVar("Self", bound="ImageFiles")
 
 
 class ImageFiles(PictureDataset):
@@ -144,6 +147,60 @@ class ImageFiles(PictureDataset):
             rng=rng,
             seed=seed,
         )
+
+    @classmethod
+    def from_csv(
+        cls: type[Self],
+        csv: str | Path,
+        root: str | Path = "",
+        *,
+        path: str = "filename",
+        label: str | None = "label",
+        suffix: str = "",
+        classes: Classes | None = None,
+        label_type: LabelType = "auto",
+        **options: Any,
+    ) -> Self:
+        """The pictures that a labels file lists, one a row, in its order.
+
+        Args:
+            csv: a text table whose first line names the columns, separated by commas, tabs, semicolons, bars
+                or spaces.
+            root: the folder from which the files' names go on.
+            path: the column of these names.
+            label: the column of the labels; None: there are none.
+            suffix: what the names lack, such as ``".jpg"``.
+            classes: as in :class:`gofast.ImageFiles`.
+            label_type: ``"int"``, ``"float"``, ``"text"``, or ``"auto"``: what the first row's label is. Any
+                other label that does not fit is an error. True and False are 1 and 0. Text without
+                ``classes=`` is numbered in sorted order, so that a file with other texts gets other numbers:
+                give it the first dataset as ``classes=``.
+            options: those of :class:`gofast.ImageFiles`.
+
+        Raises:
+            gofast.errors.NotFoundError: no such labels file, or no such picture in its first row.
+            gofast.errors.SchemaError: no such column.
+            gofast.errors.MissingValueError: an empty cell.
+            gofast.errors.BadValueError, gofast.errors.UnknownLabelError: a label that does not fit. All
+                of these name the line.
+
+        Example:
+            >>> columns = {"path": "id", "label": "breed", "suffix": ".jpg"}
+            >>> train = gofast.ImageFiles.from_csv("train.csv", "train", **columns)
+            >>> val = gofast.ImageFiles.from_csv("val.csv", "val", **columns, classes=train)
+        """
+        if label_type not in ("auto", "int", "float", "text"):
+            raise errors.OptionError(f'label_type={label_type!r} is not "auto", "int", "float" or "text"')
+        if classes is not None and label is None:
+            raise errors.OptionError("classes= numbers the labels: give label= too")
+        table = LabelsFile(os.path.expanduser(os.fspath(csv)), path, label)
+        numbers = None if classes is None else numbered(classes)
+        labels, found = (None, None) if label is None else table.values(label_type, numbers)
+        made = cls(table.paths(os.path.expanduser(os.fspath(root)), suffix), labels, **options)
+        made.root = os.fspath(root) or None
+        made.class_to_idx = found if numbers is None else numbers
+        made.classes = None if made.class_to_idx is None else in_order(made.class_to_idx)
+        return made
 
     def _numbered(self, labels: Any, pictures: Pictures) -> list[Any]:
         """The label of each picture: its class's number where there are classes."""

@@ -1,0 +1,170 @@
+"""ImageFiles.from_csv: a folder of pictures and a file that says what they are."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader
+from torchvision import transforms as T
+
+import gofast
+from gofast import errors
+
+TENSOR = T.ToTensor()
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("photos")
+    for shade, name in enumerate("abcd"):
+        Image.new("RGB", (4, 4), (shade, 0, 0)).save(root / f"{name}.png")
+    return root
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "labels.csv"
+
+
+def opened(file: Path, text: str, root: Path, **options: Any) -> gofast.ImageFiles:
+    file.write_text(text)
+    return gofast.ImageFiles.from_csv(file, root, **options)
+
+
+def refused(kind: type[Exception], match: str, file: Path, text: str, root: Path, **options: Any) -> None:
+    with pytest.raises(kind, match=match) as caught:
+        opened(file, text, root, **options)
+    assert caught.value.path == str(file)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|", " "])
+def test_rows_are_samples_in_the_order_of_the_file(photos: Path, file: Path, delimiter: str) -> None:
+    table = pd.DataFrame({"more": ["x"] * 3, "filename": ["c.png", "a.png", "b.png"], "label": [7, 5, 6]})
+    table.to_csv(file, sep=delimiter, index=False)
+    dataset = gofast.ImageFiles.from_csv(file, photos, transform=TENSOR)
+    assert dataset.samples == [
+        (str(photos / n), y) for n, y in zip(table["filename"], table["label"], strict=True)
+    ]
+    assert dataset.root == str(photos) and f"Root location: {photos}" in repr(dataset)
+    for copy in (dataset, pickle.loads(pickle.dumps(dataset))):
+        images, labels = next(iter(DataLoader(copy, 3)))
+        assert labels.tolist() == [7, 5, 6] and labels.dtype == torch.int64
+        assert (images[:, 0, 0, 0] * 255).round().tolist() == [2, 0, 1]
+
+
+def test_ids_without_an_ending(photos: Path, file: Path) -> None:
+    text = "id,breed\nb,pug\na,collie\n"
+    columns = {"path": "id", "label": "breed"}
+    refused(errors.NotFoundError, r"line 2: no file '.*/b'; .* suffix='\.png'", file, text, photos, **columns)
+    refused(FileNotFoundError, "no file '.*/b.gif'; see root=", file, text, photos, suffix=".gif", **columns)
+    train = opened(file, text, photos, suffix=".png", **columns)
+    assert train.targets == [1, 0] and train.class_to_idx == {"collie": 0, "pug": 1}
+    assert train.classes == ["collie", "pug"] and train.paths[0] == str(photos / "b.png")
+    val = opened(file, "id,breed\nd,pug\n", photos, suffix=".png", classes=train, **columns)
+    assert val.targets == [1] and val.classes == train.classes  # alone it would be 0
+    assert opened(file, "id,breed\nd,pug\n", photos, suffix=".png", **columns).targets == [0]
+    with pytest.raises(errors.UnknownLabelError, match=r"line 3: label 'cat' is not one of the") as caught:
+        opened(file, "id,breed\nd,pug\nb,cat\n", photos, suffix=".png", classes=train, **columns)
+    assert caught.value.column == "breed"
+
+
+def test_columns_are_asked_for_by_name(photos: Path, file: Path) -> None:
+    text = "image, target\na.png,3\n"
+    refused(
+        errors.SchemaError, "no column 'filename'; its first line names 'image', 'target'", file, text, photos
+    )
+    refused(errors.SchemaError, "no column 'label'.*None: no labels", file, text, photos, path="image")
+    assert opened(file, text, photos, path="image", label="target").targets == [3]
+    unlabelled = opened(file, text, photos, path="image", label=None, transform=TENSOR)
+    assert isinstance(unlabelled[0], torch.Tensor) and unlabelled.classes is None
+    refused(errors.SchemaError, "two columns 'a'", file, "a,b,a\na.png,1,2\n", photos, path="a", label="b")
+    refused(errors.SchemaError, "no column 'filename'", file, "", photos)
+
+
+LABELS: list[tuple[str, list[Any]]] = [
+    ("3 -1 +2", [3, -1, 2]),
+    ("0.5 2 1e3", [0.5, 2.0, 1000.0]),
+    ("True false TRUE", [1, 0, 1]),
+    ("x 7 True", [2, 0, 1]),
+    (f"{1 << 40} 2 3", [1 << 40, 2, 3]),
+]
+
+
+@pytest.mark.parametrize("cells, expected", LABELS, ids=[cells for cells, _ in LABELS])
+def test_the_first_label_says_what_all_are(photos: Path, file: Path, cells: str, expected: list[Any]) -> None:
+    rows = "".join(f"{name}.png,{cell}\n" for name, cell in zip("abc", cells.split(), strict=True))
+    dataset = opened(file, "filename,label\n" + rows, photos, transform=TENSOR)
+    assert dataset.targets == expected
+    assert [type(label) for label in dataset.targets] == [type(label) for label in expected]
+    labels = next(iter(gofast.DataLoader(dataset, 3)))[1]
+    assert labels.tolist() == expected
+    assert labels.dtype == (torch.float64 if type(expected[0]) is float else torch.int64)
+
+
+@pytest.mark.parametrize(
+    "cells, match",
+    [
+        ("3 2.5", r"line 3, column 'label': '2\.5' is no integer: .*label_type=\"float\""),
+        ("3 oops", r"line 3, column 'label': 'oops' is no integer: .*label_type=\"text\""),
+        ("0.5 oops", "line 3, column 'label': 'oops' is no number"),
+        ("0.5 nan", "line 3, column 'label': 'nan' is no number"),
+        ("3 1_0", "line 3, column 'label': '1_0' is no integer"),
+        ("True 1", "line 3, column 'label': '1' is not True or False"),
+    ],
+)
+def test_a_label_that_does_not_fit_is_refused(photos: Path, file: Path, cells: str, match: str) -> None:
+    """And never changes what the others are."""
+    first, second = cells.split()
+    refused(errors.BadValueError, match, file, f"filename,label\na.png,{first}\nb.png,{second}\n", photos)
+
+
+def test_label_type(photos: Path, file: Path) -> None:
+    text = "filename,label\na.png,3\nb.png,2.5\n"
+    assert opened(file, text, photos, label_type="float").targets == [3.0, 2.5]
+    assert opened(file, text, photos, label_type="text").class_to_idx == {"2.5": 0, "3": 1}
+    refused(errors.BadValueError, "'2.5' is no integer", file, text, photos, label_type="int")
+    assert opened(file, "filename,label\na.png,07\nb.png,3\n", photos, classes=[3, 7]).targets == [1, 0]
+    with pytest.raises(errors.OptionError, match="label_type='real'"):
+        opened(file, text, photos, label_type="real")
+    with pytest.raises(errors.OptionError, match="give label= too"):
+        opened(file, text, photos, label=None, classes=["a"])
+
+
+def test_cells_as_files_have_them(photos: Path, file: Path, tmp_path: Path) -> None:
+    text = '\ufefffilename, label\r\n"a.png" , 1 \r\n\r\nb.png,"2"\r\n'
+    assert opened(file, text, photos).targets == [1, 2]
+    refused(
+        errors.MissingValueError,
+        "line 3, column 'label': is empty",
+        file,
+        "filename,label\na.png,1\nb.png,\n",
+        photos,
+    )
+    refused(
+        errors.MissingValueError,
+        "line 3, column 'filename': is empty",
+        file,
+        "filename,label\na.png,1\n,2\n",
+        photos,
+    )
+    refused(
+        errors.SchemaError, "line 3: 1 cells, and 2 columns", file, "filename,label\na.png,1\nb.png\n", photos
+    )
+    long = 'filename,label,note\na.png,1,"two\nlines"\nb.png,x,\n'
+    refused(errors.BadValueError, "line 4, column 'label': 'x' is no integer", file, long, photos)
+    file.write_bytes("filename,label\na.png,1\n".encode("utf-16"))
+    with pytest.raises(errors.FormatError, match="no table in text of UTF-8"):
+        gofast.ImageFiles.from_csv(file, photos)
+    with pytest.raises(errors.NotFoundError, match=r"none\.csv: no such file"):
+        gofast.ImageFiles.from_csv(tmp_path / "none.csv", photos)
+    with pytest.raises(errors.ReadError):
+        gofast.ImageFiles.from_csv(tmp_path, photos)
+    whole = opened(file, f"filename,label\n{photos}/a.png,1\n", Path())
+    assert whole.paths == [str(photos / "a.png")] and whole.root == "."
+    assert len(opened(file, "filename,label\n", photos)) == 0
