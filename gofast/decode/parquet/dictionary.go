@@ -26,6 +26,13 @@ func (d *numbers[T]) build(p *pages) error {
 	if err != nil {
 		return err
 	}
+	if d.c.physical == byteArray {
+		if p.dictionary, err = d.evenDecimals(&d.w.evenDict, p.dictValues, func(visit func(int, []byte) error) error {
+			return eachText(p.dictionary, p.dictValues, visit)
+		}); err != nil {
+			return err
+		}
+	}
 	d.dict.entries, d.dict.bad, d.dict.fast = entries, nil, false
 	if err := d.plain(p.dictionary, entries); err != nil {
 		if d.dict.bad, err = grow(d.w, &d.w.bad, len(entries)); err != nil {

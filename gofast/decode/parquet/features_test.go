@@ -355,3 +355,38 @@ func TestHalf(t *testing.T) {
 		t.Errorf("0x7e00 is %v", f)
 	}
 }
+
+// TestByteArrayDecimals: Avro's and Hive's writers give every decimal as many
+// bytes as it needs.
+func TestByteArrayDecimals(t *testing.T) {
+	texts := []string{"", "\x00", "\x01", "\xff", "\x7f\xff\xff\xff\xff\xff\xff\xff", "\x80\x00\x00\x00\x00\x00\x00\x00",
+		"\x00\x80\x00\x00\x00\x00\x00\x00\x00", "\xff\x7f\xff\xff\xff\xff\xff\xff\xff", "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x05",
+		"\x4b\x3b\x4c\xa8\x5a\x86\xc4\x7a\x09\x8a\x22\x3f\xff\xff\xff\xff"}
+	want := []float64{0, 0, 0.01, -0.01, 92233720368547758.07, -92233720368547758.08, 92233720368547758.08, -92233720368547758.09, 0.05,
+		999999999999999999999999999999999999.99}
+	for name, node := range map[string]pq.Node{
+		"plain":      pq.Encoded(pq.Decimal(2, 38, pq.ByteArrayType), &pq.Plain),
+		"dictionary": pq.Encoded(pq.Decimal(2, 38, pq.ByteArrayType), &pq.RLEDictionary),
+		"lengths":    pq.Encoded(pq.Decimal(2, 38, pq.ByteArrayType), &pq.DeltaLengthByteArray),
+		"delta":      pq.Encoded(pq.Decimal(2, 38, pq.ByteArrayType), &pq.DeltaByteArray),
+	} {
+		t.Run(name, func(t *testing.T) {
+			values := make([]any, len(texts))
+			for i, s := range texts {
+				values[i] = s
+			}
+			file := table{}
+			file.add("d", node, values)
+			r := mustOpen(t, file.bytes(t))
+			d, err := decodeAll(t.Context(), r, all(r), nil, nil, 1<<20)
+			if err != nil || d.kind != decode.Float64 {
+				t.Fatal(d, err)
+			}
+			for i, w := range want {
+				if got := d.at(i, 0); got != w {
+					t.Errorf("%x: %v, want %v", texts[i], got, w)
+				}
+			}
+		})
+	}
+}

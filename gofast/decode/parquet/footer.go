@@ -21,6 +21,7 @@ type element struct {
 	leaf       bool
 	logical    logical
 	scale      int32
+	precision  int32
 }
 
 // chunk is one column of one row group.
@@ -199,8 +200,10 @@ func parseElement(t *thrift) element {
 			}
 		case 7:
 			e.scale = t.i32(kind)
+		case 8:
+			e.precision = t.i32(kind)
 		case 10:
-			if l := parseLogical(t, kind, &e.scale); l != logicalNone {
+			if l := parseLogical(t, kind, &e); l != logicalNone {
 				e.logical = l
 			}
 		default:

@@ -18,6 +18,9 @@ func (d *numbers[T]) plain(src []byte, dst []T) error {
 		return damaged("%d bytes of values, %d values of %d bytes are declared", len(src), len(dst), size)
 	}
 	src = src[:len(dst)*size]
+	if d.c.bigEndian() {
+		return d.bytesDecimals(src, dst)
+	}
 	switch d.c.kind {
 	case signedInts, unsignedInts:
 		return d.plainInts(src, dst)
@@ -53,14 +56,6 @@ func (d *numbers[T]) plain(src []byte, dst []T) error {
 		}
 		return nil
 	}
-}
-
-func (d *numbers[T]) decimal(unscaled int64, dst []T, i int) error {
-	f := float64(unscaled) / d.c.scale
-	if dst[i] = T(f); float64(dst[i]) != f {
-		return decode.ErrNarrow
-	}
-	return nil
 }
 
 // plainInts converts integers. Pixels arrive here as wide integers when a writer

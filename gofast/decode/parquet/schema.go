@@ -2,7 +2,6 @@ package parquet
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/gofast-org/gofast/gofast/decode"
@@ -72,7 +71,7 @@ func convertedType(n int32) logical {
 }
 
 // parseLogical reads the newer annotation, a union.
-func parseLogical(t *thrift, kind byte, scale *int32) logical {
+func parseLogical(t *thrift, kind byte, e *element) logical {
 	found := logicalNone
 	t.structure(kind, func(id int16, kind byte) {
 		switch id {
@@ -83,9 +82,12 @@ func parseLogical(t *thrift, kind byte, scale *int32) logical {
 		case 5:
 			found = logicalDecimal
 			t.structure(kind, func(id int16, kind byte) {
-				if id == 1 {
-					*scale = t.i32(kind)
-				} else {
+				switch id {
+				case 1:
+					e.scale = t.i32(kind)
+				case 2:
+					e.precision = t.i32(kind)
+				default:
 					t.skip(kind)
 				}
 			})
@@ -124,7 +126,7 @@ const (
 	float16s
 	float32s
 	float64s
-	decimals // an integer divided by 10^scale
+	decimals // an integer divided by 10^digits
 	texts
 	pixels // a fixed-length binary: each byte is a value
 )
@@ -138,9 +140,9 @@ type column struct {
 	leaf     int // its chunk in every row group
 	kind     kind
 	physical physical
-	length   int     // bytes of a fixed-length binary
-	scale    float64 // of decimals: 10^scale
-	why      string  // it cannot be used: the feature, for the error
+	length   int    // bytes of a fixed-length binary
+	digits   int    // of decimals, behind the point
+	why      string // it cannot be used: the feature, for the error
 
 	maxDef, maxRep uint8
 	list           bool
@@ -271,18 +273,5 @@ func (c *column) setKind(leaf *element) {
 		c.why = "a list of strings or binaries"
 	default:
 		c.why = "an unknown physical type"
-	}
-}
-
-func (c *column) setDecimal(leaf *element) {
-	switch {
-	case leaf.physical != int32s && leaf.physical != int64s:
-		c.why = "a decimal stored as bytes: cast it to float64 or to a decimal of at most 18 digits before writing"
-	case leaf.scale < 0 || leaf.scale > 18:
-		c.why = fmt.Sprintf("a decimal of scale %d", leaf.scale)
-	case leaf.scale == 0:
-		c.kind = signedInts
-	default:
-		c.kind, c.Hint, c.scale = decimals, decode.Float32, math.Pow10(int(leaf.scale))
 	}
 }

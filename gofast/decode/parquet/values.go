@@ -83,6 +83,8 @@ func (d *numbers[T]) dense(v *values, dst []T) error {
 		return nil
 	}
 	switch {
+	case d.c.physical == byteArray && !v.encoding.dictionary():
+		return d.textDecimals(v, dst)
 	case v.encoding == encPlain:
 		return d.plain(v.data, dst)
 	case v.encoding.dictionary():
@@ -98,6 +100,12 @@ func (d *numbers[T]) dense(v *values, dst []T) error {
 		return d.integers(ints, dst)
 	case v.encoding == encByteStreamSplit && d.plainSize() > 0:
 		plain, err := d.w.unsplit(v.data, len(dst), d.plainSize())
+		if err != nil {
+			return err
+		}
+		return d.plain(plain, dst)
+	case v.encoding == encDeltaStrings && d.c.physical == fixedByteArray:
+		plain, err := v.binaries()
 		if err != nil {
 			return err
 		}
@@ -123,10 +131,14 @@ func (d *numbers[T]) dense(v *values, dst []T) error {
 	}
 }
 
-// plainSize is the bytes of one plain value, 0 for booleans.
+// plainSize is the bytes of one plain value, 0 for booleans. Decimals of any
+// length have been given the same.
 func (d *numbers[T]) plainSize() int {
-	if d.c.physical == fixedByteArray {
+	switch d.c.physical {
+	case fixedByteArray:
 		return d.c.length
+	case byteArray:
+		return decimalBytes
 	}
 	return d.c.physical.size()
 }

@@ -15,22 +15,24 @@ type worker struct {
 	r    *Reader
 	held int64
 
-	window  []byte     // bytes of the file
-	dict    []byte     // the current chunk's dictionary, decompressed
-	plain   []byte     // the current page, decompressed
-	split   []byte     // a byte-stream-split page put together; strings of a delta page
-	reps    []byte     // repetition levels
-	defs    []byte     // definition levels
-	bits    []byte     // booleans
-	bad     []bool     // dictionary entries that the target type cannot hold
-	indexes []uint32   // dictionary indexes
-	ints    []int64    // values of a delta page, or its prefix lengths
-	ids     []int64    // numbers of the dictionary's strings
-	lengths []int64    // lengths of a delta page's strings
-	table   []uint64   // the dictionary as the target type
-	cells   []uint64   // decoded values: a tile, or a page of a vector column
-	words   [][]byte   // the dictionary's strings
-	codecs  codecStore // decompressors
+	window   []byte     // bytes of the file
+	dict     []byte     // the current chunk's dictionary, decompressed
+	plain    []byte     // the current page, decompressed
+	split    []byte     // a byte-stream-split page put together; strings of a delta page
+	reps     []byte     // repetition levels
+	defs     []byte     // definition levels
+	bits     []byte     // booleans
+	bad      []bool     // dictionary entries that the target type cannot hold
+	even     []byte     // decimals of any length, given the same
+	evenDict []byte     // those of the dictionary
+	indexes  []uint32   // dictionary indexes
+	ints     []int64    // values of a delta page, or its prefix lengths
+	ids      []int64    // numbers of the dictionary's strings
+	lengths  []int64    // lengths of a delta page's strings
+	table    []uint64   // the dictionary as the target type
+	cells    []uint64   // decoded values: a tile, or a page of a vector column
+	words    [][]byte   // the dictionary's strings
+	codecs   codecStore // decompressors
 }
 
 // close gives the memory back to the budget.
