@@ -28,7 +28,7 @@ const (
 	codecLZ4
 )
 
-var codecNames = [...]string{"uncompressed", "snappy", "gzip", "LZO", "brotli", "LZ4 with Hadoop frames", "zstd", "LZ4_RAW"}
+var codecNames = [...]string{"uncompressed", "snappy", "gzip", "LZO", "brotli", "LZ4", "zstd", "LZ4_RAW"}
 
 // codecStore is a worker's decompressors; each is made at first use.
 type codecStore struct {
@@ -84,7 +84,9 @@ func (w *worker) decompress(c codec, src, dst []byte) (err error) {
 		if cause = w.codecs.brotli.Reset(bytes.NewReader(src)); cause == nil {
 			n, cause = exactly(w.codecs.brotli, dst)
 		}
-	case codecLZO, codecLZ4Hadoop:
+	case codecLZ4Hadoop:
+		n, cause = unlz4(src, dst)
+	case codecLZO:
 		return unsupported("compression %s: write the file again with snappy or zstd", codecNames[c])
 	default:
 		return unsupported("compression number %d", c)
