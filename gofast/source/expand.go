@@ -1,7 +1,7 @@
 package source
 
 import (
-	"io/fs"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,8 +11,9 @@ import (
 )
 
 // Expand turns files, globs and folders into the list of files of one table:
-// those given in their order, the content of globs and folders sorted. Hidden
-// files and those that begin with "_" (Spark's markers) are left out of folders.
+// those given in their order, the content of globs and folders sorted. Of a folder,
+// files with a table's ending are taken, but neither hidden ones nor those that
+// begin with "_" (Spark's markers); two different endings are ErrSchema.
 func Expand(paths []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
@@ -46,14 +47,55 @@ func inFolder(path string) ([]string, error) {
 	if err != nil {
 		return nil, errs.New(errs.ErrRead, "open", "cannot list the folder").At(path).Because(cause(err))
 	}
-	var files []string
+	var files, others []string
+	first := ""
 	for _, entry := range entries {
-		if entry.Type()&fs.ModeType == 0 && !strings.HasPrefix(entry.Name(), ".") && !strings.HasPrefix(entry.Name(), "_") {
-			files = append(files, filepath.Join(path, entry.Name()))
+		name := entry.Name()
+		if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+			continue
 		}
+		end := ending(name)
+		info, err := os.Stat(filepath.Join(path, name)) // of what a link points at
+		if end == "" || err != nil || !info.Mode().IsRegular() {
+			others = append(others, name)
+			continue
+		}
+		if first == "" {
+			first = end
+		}
+		if end != first {
+			return nil, errs.New(errs.ErrSchema, "open", fmt.Sprintf(
+				"the folder holds %s and %s files, which may be the same rows twice: choose with a glob", first, end)).At(path)
+		}
+		files = append(files, filepath.Join(path, name))
 	}
 	if len(files) == 0 {
-		return nil, errs.New(errs.ErrNotFound, "open", "the folder holds no files").At(path)
+		text := "the folder holds no files"
+		if len(others) > 0 {
+			text = "no file in the folder ends in " + strings.Join(tableEndings, ", ") + ": name files by a glob; the first is " + errs.Cut(others[0])
+		}
+		return nil, errs.New(errs.ErrNotFound, "open", text).At(path)
 	}
 	return files, nil
+}
+
+// What a folder's files must end in to be taken; python/gofast/_sources.py has the
+// same, and says what is left out.
+var (
+	tableEndings  = []string{".csv", ".tsv", ".parquet", ".pq", ".npy", ".npz"}
+	packedEndings = []string{".gz", ".zst", ".bz2", ".xz"}
+)
+
+// ending is the table's ending of a file's name, with that of its compression, or "".
+func ending(name string) string {
+	name = strings.ToLower(name)
+	table, packed := filepath.Ext(name), ""
+	if slices.Contains(packedEndings, table) {
+		packed = table
+		table = filepath.Ext(strings.TrimSuffix(name, packed))
+	}
+	if !slices.Contains(tableEndings, table) {
+		return ""
+	}
+	return table + packed
 }

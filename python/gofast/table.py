@@ -18,7 +18,7 @@ from . import _engine, errors
 from ._cache import fingerprint, open_cache
 from ._memory import Layout, MappedMemory
 from ._rows import Numbers, Output, RowDataset, Scale
-from ._sources import Path, expand
+from ._sources import Path, expand, given
 
 # Times a cache is built before its sources are said to change too quickly.
 _BUILDS = 3
@@ -134,7 +134,7 @@ class TableDataset(RowDataset):
         limits: Limits | Mapping[str, int] | None = None,
     ) -> None:
         self._source: dict[str, Any] = {
-            "path": path if isinstance(path, str) or not isinstance(path, Iterable) else list(path),
+            "path": given(path),
             "label": label,
             "columns": columns,
             "fill_value": fill_value,

@@ -96,8 +96,7 @@ def test_whole_decimals_are_integers_by_their_type(tmp_path: Path) -> None:
 
 def test_duckdb_writes_hugeint_decimals(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
-    duckdb.sql(
-        f"COPY (SELECT (range * 123456789.987654321)::DECIMAL(38, 12) AS x FROM range(500)) TO '{path}' (FORMAT parquet)"
-    )
+    rows = "SELECT (range * 123456789.987654321)::DECIMAL(38, 12) AS x FROM range(500)"
+    duckdb.sql(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
     want = [float(v) for v in pq.read_table(path)["x"].to_pylist()]
     assert read(path)[:, 0].tolist() == want
