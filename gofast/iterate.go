@@ -116,7 +116,12 @@ func (t *Table) samples() batch.View { return t.view }
 
 func (t *Table) draw([]int64) ([]byte, error) { return nil, nil }
 
-func (t *Table) failure(slot buffer.Slot, _ []int64) error { return outOfRange(slot, "rows", t.Rows) }
+func (t *Table) failure(slot buffer.Slot, _ []int64) error {
+	if i := slot.BadIndex(); -t.Rows <= i && i < t.Rows {
+		return errs.New(errs.ErrLabel, "batches", "the label has no place in the one-hot vector").AtIndex(i)
+	}
+	return outOfRange(slot, "rows", t.Rows)
+}
 
 func outOfRange(slot buffer.Slot, what string, count int64) error {
 	return errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d %s", count, what)).AtIndex(slot.BadIndex())

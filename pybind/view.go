@@ -11,13 +11,17 @@ import (
 
 // programConfig is a decoded table in the caller's memory and its transform.
 type programConfig struct {
-	Features   uintptr         `json:"features"`
-	Labels     uintptr         `json:"labels"`
-	Rows       int64           `json:"rows"`
-	Width      int             `json:"width"`
-	Type       string          `json:"type"`
-	LabelFloat []bool          `json:"label_float"`
-	Transform  transform.Table `json:"transform"`
+	Features   uintptr `json:"features"`
+	Labels     uintptr `json:"labels"`
+	Rows       int64   `json:"rows"`
+	Width      int     `json:"width"`
+	Type       string  `json:"type"`
+	LabelFloat []bool  `json:"label_float"`
+	// Of the user's own arrays; see transform.Stored.
+	RowStride   int64           `json:"row_stride"`
+	LabelStride int64           `json:"label_stride"`
+	LabelSize   int             `json:"label_size"`
+	Transform   transform.Table `json:"transform"`
 }
 
 // NewProgram compiles a table's transform; config is JSON. The memory it names
@@ -29,7 +33,8 @@ func NewProgram(config string) (address uintptr, err error) {
 		return 0, err
 	}
 	stored := transform.Stored{Features: c.Features, Labels: c.Labels, Rows: c.Rows, Width: c.Width,
-		Type: decode.TypeNamed(c.Type), LabelFloat: c.LabelFloat}
+		Type: decode.TypeNamed(c.Type), LabelFloat: c.LabelFloat,
+		RowStride: c.RowStride, LabelStride: c.LabelStride, LabelSize: c.LabelSize}
 	if stored.Type == decode.Invalid {
 		return 0, gofast.NewError(gofast.ErrConfig, "program", "storage type is unknown").WithCell(c.Type)
 	}

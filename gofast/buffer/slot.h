@@ -51,7 +51,7 @@ typedef struct gf_slot {
     _Atomic uint32_t own_refs;  // what refs points at in a private ring
     _Atomic int32_t status;     // GF_SLOT_...
     _Atomic int64_t rows_left;  // of the batch being filled
-    int64_t bad_index;          // the index that made it fail
+    int64_t bad_index;          // the index that made it fail: out of range, or of a label that does not fit
     gf_fault_list faults;       // of single samples: they make it fail once all are made
     int32_t pid;                // the process whose tensor owns it
 } gf_slot;

@@ -30,7 +30,7 @@ type Table struct {
 	DType     string    `json:"dtype"` // "float32" (default), "float16", "bfloat16", "float64", or the integer storage type
 	Shape     []int     `json:"shape"` // of one sample; nil: (features)
 	// Labels: how label columns leave. "" for none.
-	Label        string `json:"label"` // "", "missing", "int64", "float32", "float64", "one_hot"
+	Label        string `json:"label"` // "", "missing", "int64", "float32", "float64", "one_hot", "copy"
 	MissingLabel int64  `json:"missing_label"`
 	Classes      int    `json:"classes"` // of "one_hot"
 }
@@ -52,7 +52,7 @@ func Out(dtype string) (fill.Out, error) {
 
 var labelModes = map[string]fill.LabelMode{
 	"": fill.LabelNone, "missing": fill.LabelMissing, "int64": fill.LabelInt64,
-	"float32": fill.LabelFloat32, "float64": fill.LabelFloat64, "one_hot": fill.LabelOneHot,
+	"float32": fill.LabelFloat32, "float64": fill.LabelFloat64, "one_hot": fill.LabelOneHot, "copy": fill.LabelCopy,
 }
 
 // Stored is the memory of a decoded table.
@@ -64,6 +64,9 @@ type Stored struct {
 	Type       decode.Type
 	Bool       bool   // the features are booleans: never scaled by "auto"
 	LabelFloat []bool // one per label column: stored as float64, not int64
+	// Bytes from one row to the next, 0 where no gap is between them; and, of label mode "copy", of a row's labels.
+	RowStride, LabelStride int64
+	LabelSize              int
 }
 
 // Compile checks the options against the table and lays the program out.
@@ -81,7 +84,7 @@ func (t Table) Compile(s Stored) (fill.Program, fill.Out, error) {
 	}
 	spec := fill.Spec{
 		Features: s.Features, Labels: s.Labels, Rows: s.Rows, Width: s.Width, Storage: int(s.Type), StorageSize: s.Type.Size(),
-		Out: out, LabelMode: mode, LabelFloat: s.LabelFloat, MissingLabel: t.MissingLabel, Classes: t.Classes,
+		RowStride: s.RowStride, LabelStride: s.LabelStride, LabelSize: s.LabelSize, Out: out, LabelMode: mode, LabelFloat: s.LabelFloat, MissingLabel: t.MissingLabel, Classes: t.Classes,
 	}
 	switch t.Scale {
 	case ScaleAuto:

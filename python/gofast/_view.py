@@ -129,7 +129,12 @@ class View:
         Returns:
             The samples that stand in for others, by position; numbers of their own dataset.
         """
-        raise row_index_error(_engine.capsule().bad_index(slot), len(self))
+        bad = _engine.capsule().bad_index(slot)
+        if -len(self) <= bad < len(self):
+            error = errors.UnknownLabelError(f"row {bad}: its label has no place in the one_hot vector")
+            error.row = bad
+            raise error
+        raise row_index_error(bad, len(self))
 
     def discard(self, slot: int, rows: int) -> None:
         """Frees what the samples of a slot own, which nobody writes any more, and which is not taken."""

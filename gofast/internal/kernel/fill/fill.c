@@ -15,25 +15,28 @@ static void prefetch(const uint8_t *row, int64_t bytes) {
     __builtin_prefetch(row + end - 1, 0, 3); // rows are not aligned
 }
 
-static void put_label(const gf_program *p, int64_t row, uint8_t *y) {
-    const uint8_t *src = p->labels + row * p->label_columns * 8;
+// Returns 0 where the label has no place in a one-hot vector.
+static int put_label(const gf_program *p, int64_t row, uint8_t *y) {
+    const uint8_t *src = p->labels + row * p->label_stride;
     int64_t v = 0;
     switch (p->label_mode) {
     case GF_LABEL_NONE:
-        return;
+        return 1;
     case GF_LABEL_MISSING:
         memcpy(y, &p->missing_label, 8);
-        return;
+        return 1;
     case GF_LABEL_INT64:
-        memcpy(y, src, (size_t)p->label_columns * 8);
-        return;
+    case GF_LABEL_COPY:
+        memcpy(y, src, (size_t)p->y_bytes);
+        return 1;
     case GF_LABEL_ONE_HOT: {
         float one = 1.0f;
         memcpy(&v, src, 8);
         memset(y, 0, (size_t)p->classes * 4);
-        // The range was checked when the table was opened; a mapped cache could still lie.
-        if (v >= 0 && v < p->classes) memcpy(y + v * 4, &one, 4);
-        return;
+        // The range was checked when the table was opened; but a mapped cache could lie, and a user's array change.
+        if (v < 0 || v >= p->classes) return 0;
+        memcpy(y + v * 4, &one, 4);
+        return 1;
     }
     default: // floats, from int64 or float64 columns
         for (int32_t c = 0; c < p->label_columns; c++, src += 8) {
@@ -52,6 +55,7 @@ static void put_label(const gf_program *p, int64_t row, uint8_t *y) {
                 memcpy(y + c * 4, &f, 4);
             }
         }
+        return 1;
     }
 }
 
@@ -66,14 +70,14 @@ int64_t gf_fill(const gf_view *view, const gf_batch *batch, int64_t from, int64_
             if (ahead >= 0) {
                 const gf_part *part = gf_view_part(view, ahead);
                 const gf_program *p = part->program;
-                prefetch(p->features + (ahead - part->start) * p->row_bytes, p->row_bytes);
+                prefetch(p->features + (ahead - part->start) * p->row_stride, p->row_bytes);
             }
         }
         const gf_part *part = gf_view_part(view, at);
         const gf_program *p = part->program;
         int64_t row = at - part->start;
-        p->row(p, p->features + row * p->row_bytes, x);
-        put_label(p, row, y);
+        p->row(p, p->features + row * p->row_stride, x);
+        if (!put_label(p, row, y)) return i;
     }
     return -1;
 }

@@ -52,12 +52,16 @@ const (
 	LabelFloat32                  // every column rounded once to float32
 	LabelFloat64                  // every column as float64
 	LabelOneHot                   // one column, Spec.Classes float32 values
+	LabelCopy                     // Spec.LabelSize bytes, as they are
 )
 
 // Spec describes one table and what is made of its rows.
 type Spec struct {
-	Features     uintptr // address of the row-major matrix
-	Labels       uintptr // address of the label columns, 8 bytes a value; 0 without
+	Features     uintptr // address of row 0, whose values stand side by side
+	Labels       uintptr // address of row 0's labels, 8 bytes a value; 0 without
+	RowStride    int64   // bytes from one row's features to the next one's; 0: no gap
+	LabelStride  int64   // likewise of the labels
+	LabelSize    int     // bytes of one row's labels, of LabelCopy
 	Rows         int64
 	Width        int
 	Storage      int // a decode.Type
@@ -82,9 +86,23 @@ func (s *Spec) LabelBytes() int {
 		return 4 * len(s.LabelFloat)
 	case LabelOneHot:
 		return 4 * s.Classes
+	case LabelCopy:
+		return s.LabelSize
 	default:
 		return 8 * len(s.LabelFloat)
 	}
+}
+
+// strides are the bytes from one row's features, and labels, to the next one's.
+func (s *Spec) strides() (features, labels int64) {
+	features, labels = int64(s.Width*s.StorageSize), int64(8*len(s.LabelFloat))
+	if s.RowStride != 0 {
+		features = s.RowStride
+	}
+	if s.LabelStride != 0 {
+		labels = s.LabelStride
+	}
+	return features, labels
 }
 
 // uniform says that every feature of an uint8 table is treated alike, so that
@@ -113,6 +131,8 @@ func NewProgram(spec Spec, portable bool) Program {
 	p.labels = (*C.uint8_t)(C.as_pointer(C.uintptr_t(spec.Labels)))
 	p.rows, p.width = C.int64_t(spec.Rows), C.int64_t(spec.Width)
 	p.row_bytes = C.int64_t(spec.Width * spec.StorageSize)
+	features, labels := spec.strides()
+	p.row_stride, p.label_stride = C.int64_t(features), C.int64_t(labels)
 	p.x_bytes, p.y_bytes = C.int64_t(spec.Width*spec.Out.Size()), C.int64_t(spec.LabelBytes())
 	p.storage, p.out = C.int32_t(spec.Storage), C.int32_t(spec.Out)
 	if spec.Unit {
@@ -265,7 +285,8 @@ func (v View) LabelBytes() int64 { return int64(v.c.y_bytes) }
 func (v View) RecordBytes() int64 { return int64(v.c.record_bytes) }
 
 // Fill makes rows from..to-1 of a batch; x and y are the addresses of its row 0.
-// It returns -1, or the position of the first index that is out of range.
+// It returns -1, or the position of the first index that is out of range, or whose label has no place in a
+// one-hot vector.
 func (v View) Fill(indices []int64, from, to int, x, y uintptr) int64 {
 	return int64(C.call_fill(v.c, (*C.int64_t)(unsafe.SliceData(indices)), C.int64_t(from), C.int64_t(to),
 		(*C.uint8_t)(C.as_pointer(C.uintptr_t(x))), (*C.uint8_t)(C.as_pointer(C.uintptr_t(y)))))

@@ -14,18 +14,19 @@ enum { GF_UINT8 = 1, GF_INT16, GF_INT32, GF_INT64, GF_FLOAT32, GF_FLOAT64 };
 enum { GF_OUT_FLOAT32, GF_OUT_FLOAT16, GF_OUT_BFLOAT16, GF_OUT_FLOAT64, GF_OUT_UINT8, GF_OUT_INT16, GF_OUT_INT32, GF_OUT_INT64 };
 
 // What becomes of the label columns.
-enum { GF_LABEL_NONE, GF_LABEL_MISSING, GF_LABEL_INT64, GF_LABEL_FLOAT32, GF_LABEL_FLOAT64, GF_LABEL_ONE_HOT };
+enum { GF_LABEL_NONE, GF_LABEL_MISSING, GF_LABEL_INT64, GF_LABEL_FLOAT32, GF_LABEL_FLOAT64, GF_LABEL_ONE_HOT, GF_LABEL_COPY };
 
 struct gf_program;
 typedef void (*gf_row_fn)(const struct gf_program *, const void *src, void *dst);
 
 // One table and its transform. The matrix and the vectors outlive the program.
 typedef struct gf_program {
-    const uint8_t *features; // rows x width of the storage type, row-major
-    const uint8_t *labels;   // rows x label_columns, 8 bytes each, or NULL
+    const uint8_t *features; // row 0: width values of the storage type
+    const uint8_t *labels;   // row 0: label_columns values of 8 bytes, or y_bytes to copy; or NULL
     int64_t rows;
     int64_t width;      // values in a row
     int64_t row_bytes;  // bytes of a stored row
+    int64_t row_stride, label_stride; // bytes from one row to the next
     int64_t x_bytes;    // bytes of an output row
     int64_t y_bytes;    // bytes of an output label
     int32_t storage;    // GF_UINT8 ...

@@ -179,7 +179,7 @@ func TestFillPartsMapAndBadIndex(t *testing.T) {
 // Whole batches, labels included, through maps and parts: C against the Go twin.
 func TestFillAgreesWithTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	modes := []LabelMode{LabelNone, LabelMissing, LabelInt64, LabelFloat32, LabelFloat64, LabelOneHot}
+	modes := []LabelMode{LabelNone, LabelMissing, LabelInt64, LabelFloat32, LabelFloat64, LabelOneHot, LabelCopy}
 	for _, mode := range modes {
 		for range 20 {
 			columns := 1 + r.IntN(3)
@@ -194,17 +194,22 @@ func TestFillAgreesWithTwin(t *testing.T) {
 			var parts []Part
 			start := int64(0)
 			width := 1 + r.IntN(70)
+			gap, labelGap, labelSize := r.IntN(2)*r.IntN(9), r.IntN(2)*r.IntN(3), 1+r.IntN(8*columns) // between rows
 			for range 1 + r.IntN(3) {
 				rows := int64(1 + r.IntN(9))
-				features, labels := randomRow(r, 2, width*int(rows)), make([]int64, int(rows)*columns)
+				features, labels := randomRow(r, 2, (width+gap)*int(rows)), make([]int64, int(rows)*(columns+labelGap))
 				for i := range labels {
 					labels[i] = r.Int64() >> r.IntN(64)
-					if float[i%columns] {
+					if mode == LabelOneHot && r.IntN(50) > 0 { // others have no place
+						labels[i] = r.Int64N(5)
+					}
+					if float[i%(columns+labelGap)%columns] {
 						labels[i] = int64(math.Float64bits(r.NormFloat64() * 1e3))
 					}
 				}
 				raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(labels))), 8*len(labels))
 				spec := &Spec{Features: address(features), Labels: address(raw), Rows: rows, Width: width, Storage: 2, StorageSize: 2,
+					RowStride: int64(2 * (width + gap)), LabelStride: int64(8 * (columns + labelGap)), LabelSize: labelSize,
 					Out: OutFloat32, LabelMode: mode, LabelFloat: float, MissingLabel: -1, Classes: 5}
 				p := NewProgram(*spec, false)
 				specs[p.Address()] = spec

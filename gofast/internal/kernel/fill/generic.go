@@ -25,8 +25,11 @@ func (v View) fillGeneric(indices []int64, from, to int, x, y uintptr, specOf fu
 		k := sort.Search(len(parts), func(k int) bool { return parts[k].Start > at }) - 1
 		spec, row := specOf(parts[k].Program), at-parts[k].Start
 		size := int64(spec.Width * spec.StorageSize)
-		RowGeneric(spec, memory(spec.Features+uintptr(row*size), size), memory(x+uintptr(int64(i)*v.RowBytes()), v.RowBytes()))
-		LabelGeneric(spec, row, memory(y+uintptr(int64(i)*v.LabelBytes()), v.LabelBytes()))
+		stride, _ := spec.strides()
+		RowGeneric(spec, memory(spec.Features+uintptr(row*stride), size), memory(x+uintptr(int64(i)*v.RowBytes()), v.RowBytes()))
+		if !LabelGeneric(spec, row, memory(y+uintptr(int64(i)*v.LabelBytes()), v.LabelBytes())) {
+			return int64(i)
+		}
 	}
 	return -1
 }
@@ -37,25 +40,31 @@ func memory(address uintptr, size int64) []byte {
 }
 
 // LabelGeneric is the plain twin of put_label.
-func LabelGeneric(spec *Spec, row int64, dst []byte) {
+func LabelGeneric(spec *Spec, row int64, dst []byte) bool {
 	le := binary.LittleEndian
-	columns := len(spec.LabelFloat)
 	switch spec.LabelMode {
 	case LabelNone:
-		return
+		return true
 	case LabelMissing:
 		le.PutUint64(dst, uint64(spec.MissingLabel))
-		return
+		return true
 	}
-	src := memory(spec.Labels+uintptr(row*int64(columns)*8), int64(columns)*8)
+	_, stride := spec.strides()
+	size := int64(8 * len(spec.LabelFloat))
+	if spec.LabelMode == LabelCopy {
+		size = int64(spec.LabelSize)
+	}
+	src := memory(spec.Labels+uintptr(row*stride), size)
 	switch spec.LabelMode {
-	case LabelInt64:
+	case LabelInt64, LabelCopy:
 		copy(dst, src)
 	case LabelOneHot:
 		clear(dst)
-		if v := int64(le.Uint64(src)); v >= 0 && v < int64(spec.Classes) {
-			le.PutUint32(dst[4*v:], math.Float32bits(1))
+		v := int64(le.Uint64(src))
+		if v < 0 || v >= int64(spec.Classes) {
+			return false
 		}
+		le.PutUint32(dst[4*v:], math.Float32bits(1))
 	default:
 		for c, float := range spec.LabelFloat {
 			v := value{i: int64(le.Uint64(src[8*c:]))}
@@ -69,6 +78,7 @@ func LabelGeneric(spec *Spec, row int64, dst []byte) {
 			v.put(out, dst, c)
 		}
 	}
+	return true
 }
 
 // RowGeneric is the plain twin of the C row functions: it converts one stored

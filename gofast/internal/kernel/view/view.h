@@ -24,7 +24,8 @@ typedef struct {
     gf_fault_list *faults;  // where samples that cannot be made are noted
 } gf_batch;
 
-// Makes samples from..to-1 of a batch. Returns -1, or the position of the first index that is out of range.
+// Makes samples from..to-1 of a batch. Returns -1, or the position of the first index that is out of range, or whose
+// label has no place in a one-hot vector.
 typedef int64_t (*gf_fill_fn)(const gf_view *, const gf_batch *, int64_t from, int64_t to);
 
 // How many samples ahead of the one that is made hints are given. Each is a file: 16 keep a disk busy that needs 8 ms
