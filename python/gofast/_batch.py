@@ -163,14 +163,19 @@ class Batch(MutableSequence[Any]):
             row = self._made[position] = self._make(position)
         return row
 
-    def _make(self, position: int) -> Any:
-        image = self._view.row_image(self.images, position)
-        views: tuple[Any, ...] = (image,)
+    def _values(self, position: int) -> tuple[Any, ...]:
+        """What one row holds."""
+        view = self._view
+        values: tuple[Any, ...] = (view.row_image(self.images, position),)
         if self.labels is not None:
-            views = image, self._view.row_label(self.labels, position)
+            values += (view.row_label(self.labels, position),)
         if self._more:
-            values = (column[position] for column in self._more)
-            views += tuple(v.item() if isinstance(v, torch.Tensor) else v for v in values)
+            values += tuple(view.row_more(column, position) for column in self._more)
+        return values
+
+    def _make(self, position: int) -> Any:
+        views = self._values(position)
+        image = views[0]
         row: DictRow | TupleRow | PictureRow
         if self._view.output == "dict":
             row = DictRow(zip(self._view.keys, views, strict=False))

@@ -55,7 +55,7 @@ class RowDataset(NativeDataset):
         mean: Numbers,
         std: Numbers,
         dtype: torch.dtype,
-        keys: tuple[str, str],
+        keys: tuple[str, ...],
         output: Output,
         missing_label: int,
         one_hot: int | None,
@@ -64,22 +64,17 @@ class RowDataset(NativeDataset):
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None,
         label: object,
     ) -> None:
-        if dtype not in _DTYPES:
-            raise errors.OptionError(f"dtype={dtype} is not one of {', '.join(str(d) for d in _DTYPES)}")
         if output not in ("dict", "tuple"):
             raise errors.OptionError(f'output={output!r} is not "dict" or "tuple"')
         if scale not in ("auto", "unit", None):
             raise errors.OptionError(f'scale={scale!r} is not "auto", "unit" or None')
-        if len(keys) != 2 or keys[0] == keys[1]:
-            raise errors.OptionError(
-                f"keys={keys!r}: give two different names, of the features and of the label"
-            )
+        self._check_keys(keys)
         if one_hot is not None and one_hot < 1:
             raise errors.OptionError(f"one_hot={one_hot}: give the number of classes")
         layout = self._memory.layout
         self.shape = layout.shape if shape is None else _whole_shape(shape, layout.width)
         self.dtype = dtype
-        self.keys = (str(keys[0]), str(keys[1]))
+        self.keys = tuple(str(key) for key in keys)
         self.scale = scale
         self.transform = transform
         self.target_transform = target_transform
@@ -87,7 +82,7 @@ class RowDataset(NativeDataset):
         self.missing_label = missing_label
         self.one_hot = one_hot
         self._output: Output = output
-        self._dtype_name = _DTYPES[dtype]
+        self._dtype_name = self._output_type(dtype)
         self._unit = scale == "unit" or (
             scale == "auto" and layout.type == "uint8" and not layout.bool and dtype.is_floating_point
         )
@@ -101,6 +96,18 @@ class RowDataset(NativeDataset):
         # engine can wait: a table from a cache file opens without it.
         if _engine.loaded() or self._mean is not None or self._std is not None or not dtype.is_floating_point:
             self._view()
+
+    def _check_keys(self, keys: Sequence[str]) -> None:
+        if len(keys) != 2 or keys[0] == keys[1]:
+            raise errors.OptionError(
+                f"keys={keys!r}: give two different names, of the features and of the label"
+            )
+
+    def _output_type(self, dtype: torch.dtype) -> str:
+        """The kernel's name of the type of the samples."""
+        if dtype not in _DTYPES:
+            raise errors.OptionError(f"dtype={dtype} is not one of {', '.join(str(d) for d in _DTYPES)}")
+        return _DTYPES[dtype]
 
     def _resolve_labels(self, label: object) -> None:
         layout = self._memory.layout
@@ -147,27 +154,36 @@ class RowDataset(NativeDataset):
         return self._memory.layout.rows
 
     def __getitem__(self, index: Any) -> Any:
+        if self._is_as_torch():
+            return self._indexed(index)
         if isinstance(index, slice):
             return self._collate(list(range(*index.indices(len(self)))))
         if isinstance(index, (list, tuple, range, np.ndarray, torch.Tensor)) and np.ndim(index) > 0:
             return self._collate(_positions(index, len(self)))
-        image, label = self._transformed(operator.index(index))
+        values = self._transformed(operator.index(index))
         if self.batch_transform is not None:
-            image = self.batch_transform(image.unsqueeze(0))[0]
-        return self._row(image, label)
+            values[0] = self.batch_transform(values[0].unsqueeze(0))[0]
+        return self._row(values)
 
-    def _transformed(self, index: int) -> tuple[Any, Any]:
-        image, label = self._sample(self._checked(index))
+    def _is_as_torch(self) -> bool:
+        """Whether any index does what it does to TensorDataset."""
+        return False
+
+    def _indexed(self, index: Any) -> Any:
+        raise NotImplementedError
+
+    def _transformed(self, index: int) -> list[Any]:
+        values = self._sample(self._checked(index))
         if self.transform is not None:
-            image = self.transform(image)
-        if label is not None and self.target_transform is not None:
-            label = self.target_transform(label)
-        return image, label
+            values[0] = self.transform(values[0])
+        if len(values) > 1 and self.target_transform is not None:
+            values[1] = self.target_transform(values[1])
+        return values
 
-    def _row(self, image: Any, label: Any) -> Any:
+    def _row(self, values: Sequence[Any]) -> Any:
         if self._output == "dict":
-            return {self.keys[0]: image} if label is None else {self.keys[0]: image, self.keys[1]: label}
-        return (image,) if label is None else (image, label)
+            return dict(zip(self.keys, values, strict=False))
+        return tuple(values)
 
     def _collate(self, indices: list[int]) -> Any:
         if not indices:
@@ -185,20 +201,29 @@ class RowDataset(NativeDataset):
         if self._has_python_rows():
             rows = [self._transformed(operator.index(i)) for i in indices]
             if self.batch_transform is not None:
-                images = self.batch_transform(torch.stack([image for image, _ in rows]))
-                rows = [(image, label) for image, (_, label) in zip(images, rows, strict=True)]
-            return [self._row(image, label) for image, label in rows]
+                for row, image in zip(
+                    rows, self.batch_transform(torch.stack([row[0] for row in rows])), strict=True
+                ):
+                    row[0] = image
+            return [self._row(row) for row in rows]
         try:
             wanted = array("q", indices)
         except OverflowError:
             raise row_index_error(
                 next(i for i in indices if not -(1 << 63) <= i < 1 << 63), len(self)
             ) from None
-        filler = self._here()
-        batch = filler.fill(wanted)
-        if self.batch_transform is not None:
-            return Batch(filler.view, self.batch_transform(batch.images), batch.labels)
-        return batch
+        if self.batch_transform is None:
+            return self._batch(wanted)
+        batch = self._fill(wanted)
+        return Batch(batch._view, self.batch_transform(batch.images), batch.labels, more=batch._more)
+
+    def _batch(self, indices: array[int]) -> Batch:
+        """A batch for whoever collates it."""
+        return self._fill(indices)
+
+    def _fill(self, indices: array[int]) -> Batch:
+        """A batch, made now."""
+        return self._here().fill(indices)
 
     @property
     def targets(self) -> torch.Tensor:
@@ -221,9 +246,13 @@ class RowDataset(NativeDataset):
             raise row_index_error(index, rows)
         return index + rows if index < 0 else index
 
-    def _sample(self, row: int) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Sample and label of a row, by numpy: the same roundings as the kernels."""
-        x = self._memory.features[row]
+    def _sample(self, row: int) -> list[Any]:
+        """What the sample of a row holds: features, and label."""
+        image, label = self._converted(self._memory.features[row]).reshape(self.shape), self._label(row)
+        return [image] if label is None else [image, label]
+
+    def _converted(self, x: npt.NDArray[Any]) -> torch.Tensor:
+        """Features [..., width] by numpy: the same roundings as the kernels."""
         with np.errstate(all="ignore"):  # beyond a type is infinity, as in a batch
             if self._unit or self._mean is not None:
                 x = x.astype(np.float32)
@@ -232,10 +261,8 @@ class RowDataset(NativeDataset):
                 if self._mean is not None and self._std is not None:
                     x = (x - self._spread(self._mean)) / self._spread(self._std)
             if self.dtype == torch.bfloat16:
-                image = torch.from_numpy(x.astype(np.float32)).to(torch.bfloat16)
-            else:
-                image = torch.from_numpy(x.astype(self._dtype_name))
-        return image.reshape(self.shape), self._label(row)
+                return torch.from_numpy(x.astype(np.float32)).to(torch.bfloat16)
+            return torch.from_numpy(x.astype(self._dtype_name))
 
     def _spread(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         return np.repeat(values, self._memory.layout.width // len(values))
@@ -290,35 +317,38 @@ class RowDataset(NativeDataset):
     def _here(self) -> Filler:
         here = self._per_process
         if here is None or here.pid != os.getpid():
-            view = here.view if here is not None else View([self], None)
+            view = here.view if here is not None else self._joined([self], None)
             here = self._per_process = Filler(view)
         return here
 
     def _program(self) -> Program:
         if self._compiled is None:
-            layout, memory = self._memory.layout, self._memory
-            self._compiled = Program(
-                {
-                    "features": memory.features_address,
-                    "labels": memory.labels_address,
-                    "rows": layout.rows,
-                    "width": layout.width,
-                    "type": layout.type,
-                    "label_float": [kind == "float" for kind in layout.label_kinds],
-                    "transform": {
-                        "scale": "unit" if self._unit else "none",
-                        "mean": None if self._mean is None else self._mean.tolist(),
-                        "std": None if self._std is None else self._std.tolist(),
-                        "dtype": self._dtype_name,
-                        "shape": list(self.shape),
-                        "label": self._label_mode,
-                        "missing_label": self.missing_label,
-                        "classes": self.one_hot or 0,
-                    },
-                },
-                keep=memory,
-            )
+            self._compiled = Program(self._program_config(), keep=self._memory)
         return self._compiled
+
+    def _program_config(self) -> dict[str, Any]:
+        layout, memory = self._memory.layout, self._memory
+        return {
+            "features": memory.features_address,
+            "labels": memory.labels_address,
+            "rows": layout.rows,
+            "width": layout.width,
+            "type": layout.type,
+            "label_float": [kind == "float" for kind in layout.label_kinds],
+            "transform": self._transform_config(),
+        }
+
+    def _transform_config(self) -> dict[str, Any]:
+        return {
+            "scale": "unit" if self._unit else "none",
+            "mean": None if self._mean is None else self._mean.tolist(),
+            "std": None if self._std is None else self._std.tolist(),
+            "dtype": self._dtype_name,
+            "shape": list(self.shape),
+            "label": self._label_mode,
+            "missing_label": self.missing_label,
+            "classes": self.one_hot or 0,
+        }
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

@@ -151,6 +151,11 @@ class View:
         """Its label, likewise."""
         return labels[position]
 
+    def row_more(self, values: Any, position: int) -> Any:
+        """What it has beside, likewise."""
+        value = values[position]
+        return value.item() if isinstance(value, torch.Tensor) else value
+
     def more(
         self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
     ) -> tuple[Any, ...]:

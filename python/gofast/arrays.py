@@ -2,99 +2,52 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from . import errors
-from ._memory import Layout, Memory
+from ._array_view import ArrayView, SourceBatch, same_shapes
+from ._batch import Batch
+from ._fields import KERNEL_TYPES, OPAQUE, Array, ArrayMemory, C
 from ._rows import Numbers, Output, RowDataset, Scale
-
-_FEATURE_TYPES = ("uint8", "int16", "int32", "int64", "float32", "float64")
-Array = torch.Tensor | npt.NDArray[Any]
-
-
-class ArrayMemory(Memory):
-    """The user's own arrays: nothing is copied where the types allow it."""
-
-    def __init__(self, arrays: Sequence[Array]) -> None:
-        if not 1 <= len(arrays) <= 2:
-            raise errors.OptionError(
-                f"{len(arrays)} arrays: give the features, and at most one array of labels"
-            )
-        features = _numpy(arrays[0])
-        if any(len(a.shape) == 0 or a.shape[0] != features.shape[0] for a in arrays):
-            sizes = [tuple(a.shape) for a in arrays]
-            raise errors.SchemaError(
-                f"arrays of shapes {sizes}: the first dimension, of rows, must be the same"
-            )
-        if features.dtype.name not in _FEATURE_TYPES or not features.dtype.isnative:
-            raise errors.UnsupportedError(
-                f"features of type {features.dtype}: use one of {', '.join(_FEATURE_TYPES)}"
-            )
-        rows, shape = len(features), features.shape[1:]
-        width = int(np.prod(shape, dtype=np.int64))
-        if width == 0:
-            raise errors.SchemaError(f"features of shape {features.shape}: a row has no values")
-        self.features = np.ascontiguousarray(features).reshape(rows, width)
-        self.float64_labels = False
-        kinds: tuple[str, ...] = ()
-        labels = np.empty((rows, 0), np.int64)
-        if len(arrays) == 2:
-            given = _numpy(arrays[1])
-            if given.ndim not in (1, 2) or given.dtype.kind not in "biuf" or given.dtype == np.uint64:
-                raise errors.UnsupportedError(
-                    f"labels of type {given.dtype} and shape {given.shape}: "
-                    "give integers or floats, [n] or [n, columns]"
-                )
-            real = given.dtype.kind == "f"
-            self.float64_labels = given.dtype == np.float64
-            wide = np.ascontiguousarray(given, np.float64 if real else np.int64)
-            labels = wide.reshape(rows, *given.shape[1:] or (1,)).view(np.int64)
-            kinds = ("float" if real else "int",) * labels.shape[1]
-        self.labels = labels
-        self.layout = Layout(
-            rows=rows,
-            width=width,
-            type=features.dtype.name,
-            bool=False,
-            shape=shape,
-            features=(),
-            labels=tuple(str(i) for i in range(len(kinds))),
-            label_kinds=kinds,
-            classes=None,
-            features_offset=0,
-            labels_offset=0,
-            size=0,
-        )
+from ._view import IntArray, Program, View
 
 
 class ArrayDataset(RowDataset):
     """Map-style dataset over arrays, as ``torch.utils.data.TensorDataset``.
 
-    Without options its samples equal TensorDataset's (integer labels narrower than
-    64 bits become int64). The options are :class:`gofast.TableDataset`'s. Arrays are
-    not copied: change them, and the samples change.
+    Without options samples and batches are TensorDataset's, in values, types, shapes and
+    aliasing: a sample is a view of the arrays, nothing is copied before a batch is made,
+    and what is written into an array shows in the next sample. ``print(gofast.explain(ds))``
+    says which arrays are gathered in C and which by torch.
 
     Args:
-        *arrays: features [n, ...] of type uint8, int16, int32, int64, float32 or
-            float64, and optionally labels [n] or [n, columns], as numpy arrays or CPU
-            tensors.
-        dtype: of the samples; default that of the features.
-        shape, scale, mean, std, keys, output, one_hot, transform, target_transform,
-            batch_transform: see :class:`gofast.TableDataset`.
+        *arrays: features [n, ...], and labels [n, ...] and anything else [n, ...] that
+            belongs to them: tensors, of any type that torch has, or numpy arrays, of
+            those that ``torch.from_numpy`` takes. Samples of a tensor that requires grad
+            do not; of a read-only array they are copies.
+        dtype: of the features; default their own. Other ones, and scale, mean and std, are
+            for features of type uint8, int16, int32, int64, float32 or float64 on the CPU.
+        keys: names of the arrays in a ``"dict"`` sample, as many as arrays.
+        target_transform: for the second array.
+        one_hot: of the second array: number of classes; integers become float32 [classes].
+        shape, scale, mean, std, output, transform, batch_transform: of the features; see
+            :class:`gofast.TableDataset`.
 
     Raises:
-        gofast.errors.GofastError: for arrays that do not fit together.
+        gofast.errors.GofastError: for arrays that do not fit together, or that torch
+            cannot read without a copy, such as ``x[::-1]``.
 
     Example:
         >>> ds = gofast.ArrayDataset(np.zeros((10, 3), np.float32), np.arange(10))
         >>> ds[3]
         (tensor([0., 0., 0.]), tensor(3))
     """
+
+    _memory: ArrayMemory
 
     def __init__(
         self,
@@ -104,7 +57,7 @@ class ArrayDataset(RowDataset):
         mean: Numbers = None,
         std: Numbers = None,
         dtype: torch.dtype | None = None,
-        keys: tuple[str, str] = ("image", "label"),
+        keys: tuple[str, ...] | None = None,
         output: Output = "tuple",
         one_hot: int | None = None,
         transform: Callable[[torch.Tensor], Any] | None = None,
@@ -113,10 +66,23 @@ class ArrayDataset(RowDataset):
     ) -> None:
         memory = ArrayMemory(arrays)
         self._memory = memory
+        self._shell: ArrayView | None = None
+        self._compiled_at: list[tuple[Any, ...]] = []
+        own = memory.fields[0].tensor.dtype
         arithmetic = scale is not None or mean is not None or std is not None
         if dtype is None:
-            own: torch.dtype = getattr(torch, memory.layout.type)
             dtype = own if own.is_floating_point or not arithmetic else torch.float32
+        if keys is None and len(arrays) <= 2:
+            keys = ("image", "label")
+        elif keys is None and output == "dict":
+            raise errors.OptionError(f"keys: give {len(arrays)} different names, one for each array")
+        elif keys is None:
+            keys = tuple(str(i) for i in range(len(arrays)))
+        self._is_opaque = own not in KERNEL_TYPES
+        if self._is_opaque and (arithmetic or dtype != own):
+            raise errors.UnsupportedError(
+                f"features of type {own}: dtype, scale, mean and std take {', '.join(KERNEL_TYPES.values())}"
+            )
         super().__init__(
             shape=shape,
             scale=scale,
@@ -132,26 +98,196 @@ class ArrayDataset(RowDataset):
             batch_transform=batch_transform,
             label=None if len(arrays) == 1 else "label",
         )
+        if not self._is_plain:
+            self._program()  # its checks of mean and std, also where it will not run
+            try:
+                self._features(memory.fields[0][:0])
+            except (RuntimeError, TypeError) as error:
+                raise errors.UnsupportedError(f"features that numpy cannot read: {error}") from None
+
+    def _check_keys(self, keys: Sequence[str]) -> None:
+        count = len(self._memory.fields)
+        fits = len(keys) == count or (count == 1 and len(keys) == 2)
+        if not fits or len(set(keys)) != len(keys):
+            raise errors.OptionError(f"keys={keys!r}: give {count} different names, one for each array")
 
     def __repr__(self) -> str:
-        layout = self._memory.layout
+        arrays = ", ".join(map(repr, self._memory.fields))
+        return f"ArrayDataset({len(self)} rows of {arrays}; samples: shape {self.shape}, {self.dtype})"
+
+    @property
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        """The arrays as tensors over the same memory, as TensorDataset's attribute."""
+        return tuple(f.tensor for f in self._memory.fields)
+
+    @property
+    def targets(self) -> torch.Tensor:
+        """The second array itself; -1 for every row where there is none."""
+        fields = self._memory.fields
+        return fields[1].tensor if len(fields) > 1 else super().targets
+
+    # -- what is made of the arrays ----------------------------------------------
+
+    def _output_type(self, dtype: torch.dtype) -> str:
+        """The kernel's name of the type of the samples; copied ones are integers to it."""
+        if self._is_opaque:
+            return KERNEL_TYPES[OPAQUE.get(dtype.itemsize, torch.uint8)]
+        return super()._output_type(dtype)
+
+    def _resolve_labels(self, label: object) -> None:
+        fields = self._memory.fields
+        features = fields[0]
+        own = features.tensor.dtype
+        self.classes = self.class_to_idx = None
+        self._is_plain = not self._unit and self._mean is None and self._std is None and self.dtype == own
+        double = own.itemsize == 16
+        self._is_native = features.way == C and len(self.shape) + double <= 8
+        self._label_dtype, self._label_shape, self._label_mode = None, (), ""
+        self._label_is_native = False
+        if label is None:
+            if self.one_hot is not None:
+                raise errors.OptionError(f"one_hot={self.one_hot} needs an array of labels")
+            return
+        labels = fields[1]
+        if self.one_hot is None:
+            self._label_dtype, self._label_shape, self._label_mode = labels.tensor.dtype, labels.shape, "copy"
+            self._label_is_native = labels.way == C
+            return
+        if labels.tensor.dtype.is_floating_point or labels.tensor.is_complex() or labels.width != 1:
+            raise errors.OptionError(f"one_hot={self.one_hot} needs labels [n] of integers")
+        self._label_dtype, self._label_shape, self._label_mode = torch.float32, (self.one_hot,), "one_hot"
+        self._label_is_native = labels.way == C and labels.tensor.dtype == torch.int64
+        self._check_one_hot(self.one_hot)
+
+    def _check_one_hot(self, classes: int) -> None:
+        labels = self._memory.fields[1][:].reshape(-1).long()
+        bad = ((labels < 0) | (labels >= classes)).nonzero()
+        if len(bad):
+            row = int(bad[0])
+            error = errors.BadValueError(f"row {row}: label {int(labels[row])} is outside one_hot={classes}")
+            error.row = row
+            raise error
+
+    def _one_hot(self, labels: torch.Tensor, classes: int) -> torch.Tensor:
+        """Of labels [n, ...], which may have changed since they were checked."""
+        whole = labels.reshape(-1).long()
+        bad = whole[(whole < 0) | (whole >= classes)]
+        if len(bad):
+            raise errors.UnknownLabelError(f"label {int(bad[0])} is outside one_hot={classes}")
+        return torch.nn.functional.one_hot(whole, classes).to(torch.float32)
+
+    def _features(self, rows: torch.Tensor) -> torch.Tensor:
+        """What the features [n, ...] become."""
+        if not self._is_plain:
+            rows = self._converted(rows.numpy().reshape(len(rows), self._memory.layout.width))
+        return rows.reshape(len(rows), *self.shape)
+
+    def _sample(self, row: int) -> list[Any]:
+        """What the sample of a row holds."""
+        fields = self._memory.fields
+        values = [field[row] for field in fields]
+        if not self._is_plain or self.shape != fields[0].shape:
+            values[0] = self._features(values[0].unsqueeze(0))[0]
+        if self.one_hot is not None:
+            values[1] = self._one_hot(values[1], self.one_hot)[0]
+        return values
+
+    def _gather(self, rows: torch.Tensor, first: int) -> tuple[torch.Tensor, ...]:
+        """Values first, first + 1, ... of rows [n], by torch."""
+        values = [field.gather(rows) for field in self._memory.fields[first:]]
+        if first == 0:
+            values[0] = self._features(values[0])
+        if first < 2 and self.one_hot is not None:
+            values[1 - first] = self._one_hot(values[1 - first], self.one_hot)
+        return tuple(values)
+
+    # -- torch's protocol ----------------------------------------------------------
+
+    def _collate(self, indices: list[int]) -> Any:
+        if indices:
+            return super()._collate(indices)
+        none = torch.empty(0, dtype=torch.int64, device="cpu")
+        return self._view().collated(self._gather(none, 0)[0], None, self._gather(none, 0)[1:])
+
+    def _batch(self, indices: array[int]) -> Batch:
+        if self._is_plain and self.one_hot is None and self._memory.writable:
+            return SourceBatch(self, indices)
+        return self._fill(indices)
+
+    def _fill(self, indices: array[int]) -> Batch:
+        if self._is_native:
+            return super()._fill(indices)
+        rows = torch.tensor([self._checked(i) for i in indices], dtype=torch.int64, device="cpu")
+        values = self._gather(rows, 0)
+        return Batch(self._view(), values[0], None, more=values[1:])
+
+    def _has_python_rows(self) -> bool:
+        return self._memory.by_rows or super()._has_python_rows()
+
+    def _native_view(self) -> View | None:
+        return super()._native_view() if self._is_native else None
+
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
+        return ArrayView(parts, index_map)
+
+    def _sample_signature(self) -> tuple[Any, ...]:
+        rest = [(f.tensor.dtype, f.shape) for f in self._memory.fields[1 + self._label_is_native :]]
+        return (*super()._sample_signature(), "arrays", self._dtype_name, *rest)
+
+    def _is_as_torch(self) -> bool:
         return (
-            f"ArrayDataset({layout.rows} rows, {layout.width} features stored as {layout.type}, "
-            f"shape {self.shape}, {self.dtype})"
+            self._output == "tuple"
+            and self._is_plain
+            and self.one_hot is None
+            and self.shape == self._memory.fields[0].shape
+            and self.transform is None
+            and self.target_transform is None
+            and self.batch_transform is None
         )
 
-    def _float_label_dtype(self) -> torch.dtype:
-        memory = self._memory
-        assert isinstance(memory, ArrayMemory)
-        return torch.float64 if memory.float64_labels else torch.float32
+    def _indexed(self, index: Any) -> tuple[torch.Tensor, ...]:
+        if type(index) is int:
+            self._checked(index)
+        return tuple(field[index] for field in self._memory.fields)
 
+    # -- for the kernels -------------------------------------------------------------
 
-def _numpy(array: Array) -> npt.NDArray[Any]:
-    if isinstance(array, torch.Tensor):
-        if array.device.type != "cpu":
-            raise errors.UnsupportedError(f"an array on {array.device}: move it to the CPU")
-        try:
-            return array.detach().numpy()
-        except TypeError:
-            raise errors.UnsupportedError(f"an array of type {array.dtype}: numpy has no such type") from None
-    return np.asarray(array)
+    def _view(self) -> View:
+        if self._is_native:
+            return super()._view()
+        if self._shell is None:
+            self._shell = ArrayView([self], None, native=False)
+        return self._shell
+
+    def _program(self) -> Program:
+        fields, places = self._memory.fields, self._memory.places()
+        if self._compiled is None or places != self._compiled_at:
+            if self._compiled is not None:
+                same_shapes(self._compiled_at, places)
+            # The tensors as they are now: the user may put other memory under his own.
+            self._compiled = Program(
+                self._program_config(), keep=[field.tensor.detach() for field in fields[:2]]
+            )
+            self._compiled_at = places
+        return self._compiled
+
+    def _program_config(self) -> dict[str, Any]:
+        fields = self._memory.fields
+        config = super()._program_config() | {"row_stride": fields[0].stride}
+        if self._is_opaque:
+            config["type"] = self._dtype_name
+        if self._is_opaque and self.dtype.itemsize == 16:
+            config["width"] *= 2
+            config["transform"]["shape"].append(2)
+        if not self._label_is_native:
+            config["transform"]["label"] = ""
+            return config | {"labels": 0, "label_float": []}
+        labels = fields[1]
+        return config | {
+            "label_stride": labels.stride,
+            "label_size": labels.width * labels.tensor.dtype.itemsize,
+            "label_float": [False],
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_shell": None, "_compiled_at": []}

@@ -41,7 +41,9 @@ def _of_tensors(ours: torch.Tensor, theirs: torch.Tensor, strides: bool) -> str:
             return f"{what} {a} instead of {b}"
     if strides and _strides(ours) != _strides(theirs):
         return f"strides {ours.stride()} instead of {theirs.stride()}, shape {tuple(ours.shape)}"
-    a, b = (torch.empty(t.shape, dtype=t.dtype).copy_(t).view(torch.uint8) for t in (ours, theirs))
+    a, b = (
+        torch.empty(t.shape, dtype=t.dtype).copy_(t).reshape(-1).view(torch.uint8) for t in (ours, theirs)
+    )
     if torch.equal(a, b):
         return ""
     values = ours.as_subclass(torch.Tensor) != theirs.as_subclass(torch.Tensor)

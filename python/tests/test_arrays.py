@@ -67,12 +67,12 @@ def test_numpy_and_odd_memory_orders() -> None:
     for given in (
         x,
         np.asfortranarray(x),
-        x[:, ::-1, ::2],
+        x[:, ::2, 1::2],
         x.transpose(0, 2, 1),
         np.broadcast_to(x[:1], (5, 3, 4)),
     ):
         ds = ArrayDataset(given, labels)
-        assert_same(ds[:], [torch.from_numpy(np.array(given)), torch.from_numpy(labels.copy())])
+        assert_same(ds[:], (torch.from_numpy(np.array(given)), torch.from_numpy(labels.copy())))
         assert_same(ds[2][0], torch.from_numpy(np.array(given[2])))
 
 
@@ -111,41 +111,36 @@ def test_copies(duplicate: Any) -> None:
 def test_no_rows() -> None:
     ds = ArrayDataset(np.empty((0, 3), np.float32), np.empty(0, np.int64))
     assert len(ds) == 0
-    assert_same(ds[:], [torch.empty(0, 3), torch.empty(0, dtype=torch.int64)])
+    assert_same(ds[:], (torch.empty(0, 3), torch.empty(0, dtype=torch.int64)))
 
 
 @pytest.mark.parametrize("dims", [1, 7, 8, 9, 20])
 def test_many_dimensions(dims: int) -> None:
     x = torch.arange(6.0).reshape(3, 2, *[1] * (dims - 1))
-    try:
-        ds = ArrayDataset(x)
-        got = ds[:]
-    except errors.OptionError as error:
-        assert dims > 8 and "dimensions" in str(error)
-        return
-    assert_same(got, [x])
+    ds = ArrayDataset(x)
+    assert_same(ds[:], (x,))
     assert_same(ds[1], (x[1],))
+    assert_same_batches(ds, TensorDataset(x), batch_size=2)
 
 
 @pytest.mark.parametrize(
     ("given", "error"),
     [
         ([], errors.OptionError),
-        ([np.zeros(3)] * 3, errors.OptionError),
         ([np.zeros((3, 2)), np.zeros(4)], errors.SchemaError),
         ([np.zeros(()), np.zeros(())], errors.SchemaError),
         ([np.zeros((3, 2)), np.zeros(())], errors.SchemaError),
-        ([np.zeros((3, 0))], errors.SchemaError),
-        ([np.zeros((3, 2), np.complex64)], errors.UnsupportedError),
+        ([np.zeros((3, 2)), np.zeros(3), torch.zeros(())], errors.SchemaError),
+        ([np.zeros((3, 2))[::-1]], errors.UnsupportedError),
+        ([np.zeros((3, 2))[:, ::-1]], errors.UnsupportedError),
+        ([np.ma.masked_array([1.0, 2.0], [False, True])], errors.UnsupportedError),
+        ([np.zeros(3, np.longdouble)], errors.UnsupportedError),
+        ([np.zeros(3, "M8[s]")], errors.UnsupportedError),
+        ([np.zeros(4, "i1,f8")["f1"]], errors.UnsupportedError),
         ([np.zeros((3, 2), object)], errors.UnsupportedError),
         ([np.zeros((3, 2), ">f4")], errors.UnsupportedError),
         ([np.array(["a", "b"])], errors.UnsupportedError),
         ([np.zeros((3, 2)), np.array(["a", "b", "c"])], errors.UnsupportedError),
-        ([np.zeros((3, 2)), np.zeros((3, 2, 2))], errors.UnsupportedError),
-        ([np.zeros((3, 2)), np.zeros(3, np.uint64)], errors.UnsupportedError),
-        ([torch.zeros(3, 2, dtype=torch.bfloat16)], errors.UnsupportedError),
-        ([torch.zeros(3, 2, device="meta")], errors.UnsupportedError),
-        ([torch.zeros(3, 2).to_sparse()], errors.UnsupportedError),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(given: list[Any], error: type[errors.GofastError]) -> None:

@@ -1,0 +1,193 @@
+"""ArrayDataset and its arrays' memory: nothing is copied before a sample is made."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
+
+import gofast
+from gofast import ArrayDataset, errors
+from reference import assert_same
+from test_array_types import DTYPES, LAYOUTS
+
+
+def both(*arrays: Any) -> tuple[ArrayDataset, TensorDataset]:
+    return ArrayDataset(*arrays), TensorDataset(*(torch.as_tensor(a) for a in arrays))
+
+
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "no width"])
+@pytest.mark.filterwarnings("ignore:ComplexHalf support")
+def test_a_change_shows_in_the_next_sample(layout: str) -> None:
+    for dtype in DTYPES:
+        if dtype == torch.complex32:
+            continue  # torch cannot compare them
+        arrays = [LAYOUTS[layout](dtype, seed) for seed in (1, 2, 3)]
+        ds = ArrayDataset(*arrays)
+        ds[3], ds[:4], ds.__getitems__([1, 2])[0], default_collate(ds.__getitems__([1, 2]))
+        for x in arrays:
+            x[1] = torch.zeros((), dtype=torch.float32).to(dtype)
+            x[2] = torch.ones((), dtype=torch.float32).to(dtype)
+        for i, x in enumerate(arrays):
+            want = x[[2, 1]].to(torch.complex128)
+            for got in (ds[[2, 1]][i], default_collate(ds.__getitems__([2, 1]))[i]):
+                assert torch.equal(got.to(torch.complex128), want), (dtype, i)
+            assert ds[2][i].data_ptr() == x[2].data_ptr()
+
+
+def test_numpy_changes_show() -> None:
+    x, y, z = np.zeros((3, 8), np.float32)[:, ::2], np.zeros(3, np.int16), np.zeros((3, 2, 2), bool)
+    ds = ArrayDataset(x, y, z)
+    loader = DataLoader(ds, batch_size=3)
+    list(loader), ds[1]
+    x[1], y[1], z[1] = 5, 6, True
+    want = [torch.from_numpy(np.array(a)) for a in (x, y, z)]
+    assert_same(next(iter(loader)), want)
+    assert_same(ds[1], tuple(w[1] for w in want))
+    ds[2][0].fill_(9)  # and the other way round, as with TensorDataset
+    assert x[2, 3] == 9
+
+
+@pytest.mark.parametrize("move", ["share", "resize", "data"])
+@pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
+def test_memory_that_torch_moves(move: str, loader: Any) -> None:
+    x, y = torch.zeros(64, 500), torch.zeros(64, dtype=torch.int32)
+    got, want = both(x, y)
+    junk = []
+    for epoch in range(3):
+        for a, b in zip(loader(got, batch_size=16), DataLoader(want, batch_size=16), strict=True):
+            assert_same(a, b)
+        for tensor in (x, y):
+            if move == "share" and epoch == 0:
+                tensor.share_memory_()
+            elif move == "resize":
+                tensor.untyped_storage().resize_(tensor.untyped_storage().nbytes() * 8)
+            elif move == "data":
+                tensor.data = tensor.data.clone()
+            tensor += 1
+        junk.append([torch.full((64, 500), 77.0) for _ in range(5)])
+    assert_same(got[5], want[5])
+
+
+def test_another_shape_is_an_error() -> None:
+    x = torch.zeros(8, 3)
+    ds = ArrayDataset(x)
+    next(iter(DataLoader(ds, batch_size=2)))
+    x.data = torch.zeros(4, 3)
+    with pytest.raises(errors.SchemaError, match="make a new dataset"):
+        next(iter(DataLoader(ds, batch_size=2)))
+
+
+def test_read_only_memory(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.arange(12, dtype=np.int16).reshape(4, 3))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ds = ArrayDataset(mapped, np.broadcast_to(np.float16(2), 4))
+    ds[1][0].fill_(7)  # a copy: the file's pages would end the process
+    ds[1:3][0].fill_(7)
+    for row in ds.__getitems__([0, 1]):
+        row[0].fill_(7)
+    assert_same(ds[1], (torch.tensor([3, 4, 5], dtype=torch.int16), torch.tensor(2.0).half()))
+
+    def doubled(rows: Any) -> Any:
+        for row in rows:
+            row[0].mul_(2)
+        return default_collate(rows)
+
+    (batch,) = DataLoader(ds, batch_size=4, collate_fn=doubled)
+    assert_same(batch[0], torch.arange(0, 24, 2, dtype=torch.int16).reshape(4, 3))
+    written = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    ds = ArrayDataset(written)
+    ds[1][0].fill_(7)
+    assert np.load(tmp_path / "x.npy")[1].tolist() == [7, 7, 7]
+
+
+def test_rows_in_a_collate_function_are_tensor_datasets() -> None:
+    """Views of the arrays: what is written to them stays, and one that is kept keeps no batch."""
+    seen: list[list[Any]] = []
+    for kind in (ArrayDataset, TensorDataset):
+        x, y, z = torch.zeros(6, 2), torch.arange(6, dtype=torch.int8), torch.ones(6, 1, 3)
+        dataset: Dataset[Any] = kind(x, y, z)
+
+        kept: list[torch.Tensor] = []
+
+        def collate(rows: Any, kept: list[torch.Tensor] = kept) -> Any:
+            for row in rows:
+                row[0].add_(row[1])
+            kept.append(rows[0][0])
+            return default_collate(rows)
+
+        batches = [b for _ in range(2) for b in DataLoader(dataset, batch_size=4, collate_fn=collate)]
+        seen.append([*batches, x])
+        assert all(row.untyped_storage().data_ptr() == x.untyped_storage().data_ptr() for row in kept)
+    assert_same(*seen)
+
+
+def test_gradients_stay_behind() -> None:
+    x = torch.ones(3, 2, requires_grad=True)
+    ds = ArrayDataset(x, torch.ones(3, 2, requires_grad=True)[:, ::2], x)
+    for batch in (ds[0], ds[:], ds[[1, 2]], *DataLoader(ds, batch_size=2)):
+        assert not any(t.requires_grad for t in batch)
+    with torch.no_grad():
+        x += 1
+    assert_same(ds[1][0], torch.full((2,), 2.0))
+    assert ds.tensors[0] is x
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda d: pickle.loads(pickle.dumps(d))])
+def test_copies_of_three(duplicate: Any) -> None:
+    x = np.arange(24, dtype=np.float16).reshape(4, 3, 2)
+    ds = ArrayDataset(x, torch.arange(4), torch.ones(4, 2, dtype=torch.bool))
+    list(DataLoader(ds, batch_size=2))
+    again = duplicate(ds)
+    assert_same(list(DataLoader(again, batch_size=3)), list(DataLoader(ds, batch_size=3)))
+    assert (again.tensors[0].data_ptr() == ds.tensors[0].data_ptr()) == (duplicate is copy.copy)
+
+
+class FirstOnly(Dataset[Any]):
+    def __init__(self, inner: ArrayDataset) -> None:
+        self.inner = inner
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.inner[index][0]
+
+
+def test_spawned_workers_share_tensors_with_us() -> None:
+    x = torch.zeros(4, 3)
+    ds = ArrayDataset(x, np.zeros(4))
+    options: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": "spawn", "batch_size": 4}
+    assert_same(list(DataLoader(ds, **options)), [[torch.zeros(4, 3), torch.zeros(4, dtype=torch.float64)]])
+    assert x.is_shared()  # torch moved it, and gave the memory back that we knew
+    x += 1
+    assert_same(next(iter(DataLoader(ds, batch_size=4)))[0], torch.ones(4, 3))
+    assert_same(next(iter(DataLoader(FirstOnly(ds), batch_size=4))), torch.ones(4, 3))
+
+
+def test_threads() -> None:
+    x = torch.arange(4000.0).reshape(1000, 4)
+    ds = ArrayDataset(x, x[:, 0].int(), x[:, ::2])
+    wrong: list[Any] = []
+
+    def read() -> None:
+        for first, second, third in DataLoader(ds, batch_size=50, shuffle=True, generator=torch.Generator()):
+            if not (torch.equal(first[:, 0].int(), second) and torch.equal(first[:, ::2], third)):
+                wrong.append(first)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
