@@ -10,11 +10,11 @@ Importing this package loads nothing native: the engine starts at first use.
 
 from __future__ import annotations
 
-import importlib
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import errors
-from ._about import engine_stats, explain, version
+from ._about import engine_stats, version
 from .arrays import ArrayDataset
 from .convert import convert
 from .loader import DataLoader
@@ -22,6 +22,7 @@ from .table import Limits, TableDataset, verify
 
 if TYPE_CHECKING:
     from . import integrations as integrations
+    from ._explain import explain
     from .images import ImageFiles, ImageFolder
 
 __version__ = "0.1.0"
@@ -42,18 +43,16 @@ __all__ = [
     "version",
 ]
 
-_IMAGES = ("ImageFiles", "ImageFolder")  # imported when asked for: tables need none of it
+# Imported when asked for: few need them, and all would pay for it.
+_LATE = {"ImageFiles": "images", "ImageFolder": "images", "explain": "_explain", "integrations": "integrations"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "integrations":
-        return importlib.import_module(".integrations", __name__)
-    if name not in _IMAGES:
+    if name not in _LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import images
-
-    return getattr(images, name)
+    module = import_module(f".{_LATE[name]}", __name__)
+    return module if name == _LATE[name] else getattr(module, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import torch
 
-from . import _compile, _pillow, _rescue, _vision, errors
+from . import _compile, _fallback, _pillow, _rescue, _vision, errors
 from ._bad_samples import BadSample, BadSamples, OnError
 from ._compile import Plan
 from ._draws import StatelessDraws, TorchDraws, rounding
@@ -297,6 +297,9 @@ class _Work:
         self.program = ImageProgram(files, plan, shape, last, self.max_pixels)
         dataset._work = self
         self.view = ImageView([dataset], None)
+        _fallback.warn_of_transform(type(dataset).__name__, plan.report)
+        if dataset.channels_last and not self.finished:
+            _fallback.warn_of_channels_last()
         self.filler = Filler(self.view)
 
     def inherited(self) -> _Work:

@@ -50,7 +50,8 @@ class DataLoader(TorchDataLoader[T]):
     Takes torch's arguments, all of them, with torch's meaning. For datasets that the engine can read by
     itself (`gofast.explain` tells), with automatic batching, torch's `default_collate` and no
     `worker_init_fn`, `num_workers` is the number of threads, 0 standing for all the cores this process
-    may use, and no process is ever started. Any other combination runs on torch's own machinery.
+    may use, and no process is ever started. Any other combination runs on torch's own machinery, which is
+    said once for each reason (`gofast.errors.FallbackWarning`); the repr says it too.
 
     Batches, their order and the states of all generators are torch's own at every step. To that end
     `num_workers`, `prefetch_factor` and `persistent_workers` also decide, as in torch, when a sampler is
@@ -152,6 +153,11 @@ class DataLoader(TorchDataLoader[T]):
     ) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        from ._explain import describe
+
+        return describe(self)
+
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
         state.update(_iterator=None, _live=None, _idle=None)  # work under way stays here
@@ -171,6 +177,10 @@ class DataLoader(TorchDataLoader[T]):
     def _get_iterator(self) -> _BaseDataLoaderIter:
         view = self._native_view()
         if view is None:
+            if self._auto_collation:  # without, one sample after another is what was asked for
+                from . import _fallback, _reasons
+
+                _fallback.warn_of_loader(_reasons.of_loader(self))
             return super()._get_iterator()
         iterator = _NativeIterator(self, Lane(view, self.threads or self.num_workers or None, self._idle))
         self._live.add(iterator)

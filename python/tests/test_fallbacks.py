@@ -1,0 +1,144 @@
+"""What runs on torch's machinery, or wholly in Python, says so: once, at the user's line, where it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from torchvision import transforms as T
+
+import gofast
+from gofast import _warn
+from gofast.errors import FallbackWarning
+from image_data import make_folder
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+    pytest.mark.filterwarnings("always::gofast.errors.FallbackWarning"),
+]
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_warn, "_said", set())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_folder(tmp_path_factory.mktemp("pictures"), count=6)
+
+
+def rows(**options: Any) -> gofast.ArrayDataset:
+    return gofast.ArrayDataset(np.arange(40, dtype=np.uint8).reshape(20, 2), np.arange(20), **options)
+
+
+def as_they_are(samples: Any) -> Any:
+    return list(samples)
+
+
+def nothing(_: Any) -> None:
+    pass
+
+
+def said(make: Any) -> Iterator[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make()
+    for one in caught:
+        if issubclass(one.category, FallbackWarning):
+            assert one.filename == __file__
+            yield str(one.message)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: gofast.DataLoader(rows(), 4, collate_fn=as_they_are), "collate_fn=as_they_are: your code"),
+        (
+            lambda: gofast.DataLoader(rows(), 4, num_workers=1, worker_init_fn=nothing),
+            "worker_init_fn=nothing",
+        ),
+        (lambda: gofast.DataLoader(TensorDataset(torch.zeros(9)), 4), "TensorDataset is not a dataset of go"),
+        (lambda: gofast.DataLoader(rows(transform=torch.neg), 4), "transform=neg is your own code"),
+    ],
+)
+def test_a_loader_says_it_once(make: Any, why: str) -> None:
+    (text,) = said(lambda: [list(make()) for _ in range(3)])
+    assert why in text and "torch's own machinery" in text
+    assert 'warnings.filterwarnings("ignore", category=gofast.errors.FallbackWarning)' in text
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: gofast.DataLoader(rows(), 4),
+        lambda: gofast.DataLoader(rows(), 4, num_workers=2, shuffle=True),
+        lambda: gofast.DataLoader(rows(), 4, worker_init_fn=nothing),  # there are no workers
+        lambda: gofast.DataLoader(rows(), batch_size=None),  # one by one is what was asked for
+        lambda: DataLoader(rows(transform=torch.neg), 4, collate_fn=as_they_are, num_workers=1),
+        lambda: DataLoader(TensorDataset(torch.zeros(9)), 4),
+    ],
+)
+def test_where_nothing_is_lost_nothing_is_said(make: Any) -> None:
+    assert not [*said(lambda: list(make()))]
+
+
+def test_a_transform_that_is_wholly_in_python(folder: Path) -> None:
+    (text,) = said(lambda: [gofast.ImageFolder(folder, T.ToTensor()) for _ in range(3)])
+    assert "ImageFolder runs in Python (ToTensor: no step before it gives all samples one size)" in text
+    (text,) = said(lambda: gofast.ImageFiles(folder / "class 0", transform=as_they_are))
+    assert "ImageFiles runs in Python (as_they_are: your own code)" in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"transform": T.Resize(8)},
+        {"transform": T.Compose([T.Resize((8, 8)), T.RandAugment(), T.ToTensor()])},
+        {"transform": T.Compose([T.Resize((8, 8)), T.ToTensor(), as_they_are])},
+        {"transform": as_they_are, "loader": nothing},  # reading was asked to be Python's
+    ],
+)
+def test_a_transform_that_is_native_in_part_says_nothing(folder: Path, options: Any) -> None:
+    assert not [*said(lambda: gofast.ImageFolder(folder, **options))]
+
+
+WORKERS = """
+import sys, warnings
+warnings.simplefilter("always")
+import gofast, torch
+def own(image):
+    return torch.zeros(2)
+if __name__ == "__main__":
+    ours = gofast.ImageFolder(sys.argv[1], own)
+    context = sys.argv[2]
+    for loader in (gofast.DataLoader, torch.utils.data.DataLoader):
+        for _ in loader(ours, 2, num_workers=2, multiprocessing_context=context):
+            pass
+"""
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_workers_do_not_say_it_again(folder: Path, tmp_path: Path, context: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(WORKERS)
+    source = str(Path(gofast.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, str(script), str(folder), context],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+        env={"PYTHONPATH": source, "PATH": ""},
+    )
+    assert done.stderr.count("FallbackWarning:") == 2, done.stderr  # the dataset's, and one loader's
+    assert done.stderr.count("script.py:") >= 2
