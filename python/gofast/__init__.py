@@ -13,6 +13,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+try:
+    import numpy as _numpy  # noqa: F401
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError as _error:
+    if _error.name not in ("numpy", "torch"):
+        raise  # what they miss themselves
+    raise ImportError(
+        f"gofast needs {_error.name}, which is not installed here: pip install {_error.name}",
+        name=_error.name,
+    ) from None
+
 from . import errors
 from ._about import engine_stats, version
 from .arrays import ArrayDataset
@@ -44,7 +55,12 @@ __all__ = [
 ]
 
 # Imported when asked for: few need them, and all would pay for it.
-_LATE = {"ImageFiles": "images", "ImageFolder": "images", "explain": "_explain", "integrations": "integrations"}
+_LATE = {
+    "ImageFiles": "images",
+    "ImageFolder": "images",
+    "explain": "_explain",
+    "integrations": "integrations",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -55,4 +71,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

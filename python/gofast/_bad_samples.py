@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from . import errors
+from ._warn import warn
 
 if TYPE_CHECKING:
     from ._files import Files
@@ -82,11 +82,8 @@ class BadSamples:
                 raise made from error
         if first:
             what = self.on_error if isinstance(self.on_error, str) else "your function decides"
-            warnings.warn(
-                f"{error}; on_error: {what}; this is said once, bad_samples() has them all",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            said = f"{error}; on_error: {what}; this is said once, bad_samples() has them all"
+            warn(said, errors.BadSampleWarning)
 
     def settle(
         self, files: Files, sample: int, error: Exception, make: Callable[[int | Any, int], None]

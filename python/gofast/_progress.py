@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from types import TracebackType
 from typing import Any
 
@@ -13,11 +14,12 @@ _PATIENCE = 1.0  # seconds before anything is shown
 class Progress:
     """Shows how far work has come, once it takes longer than a second.
 
-    Nothing is shown without a label, or when standard error is not a terminal.
+    Nothing is shown without a label, or when standard error is neither a terminal nor a notebook's.
     """
 
     def __init__(self, label: str | None) -> None:
-        self._label = label if sys.stderr is not None and sys.stderr.isatty() else None
+        seen = sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
+        self._label = label if seen else None
         self._start = time.monotonic()
         self._bar: Any = None
         self._plain = False
@@ -31,7 +33,9 @@ class Progress:
             return
         if self._bar is None and not self._plain:
             try:
-                from tqdm import tqdm
+                with warnings.catch_warnings():  # of a notebook without widgets: then it is text
+                    warnings.simplefilter("ignore")
+                    from tqdm.auto import tqdm
 
                 self._bar = tqdm(
                     total=100, desc=self._label, unit="%", bar_format="{l_bar}{bar}| {elapsed}<{remaining}"
@@ -51,3 +55,9 @@ class Progress:
             self._bar.close()
         elif self._plain:
             print(file=sys.stderr)
+
+
+def _in_notebook() -> bool:
+    """Whether a kernel of IPython runs this: what goes to standard error is shown in the notebook."""
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_ipython is not None and getattr(get_ipython(), "kernel", None) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
 import warnings
@@ -10,12 +11,14 @@ import torch
 
 from .errors import GofastWarning
 
-_OURS = tuple(os.path.dirname(path) + os.sep for path in (__file__, torch.__file__))
+_OURS = tuple(os.path.dirname(path) + os.sep for path in (__file__, torch.__file__, multiprocessing.__file__))
 _said: set[str] = set()  # keys of what is said once a process
 
 
 def warn(text: str, category: type[Warning] = GofastWarning, *, once: str | None = None) -> None:
     """Warns at the first line up the stack that is neither gofast's nor torch's.
+
+    In a forked worker that is the line that started it.
 
     Args:
         text: what is so, and how to settle it or to silence the warning.

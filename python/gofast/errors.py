@@ -10,6 +10,7 @@ import json
 
 __all__ = [
     "BadImageError",
+    "BadSampleWarning",
     "BadValueError",
     "CanceledError",
     "ChangedError",
@@ -135,6 +136,10 @@ class GofastWarning(UserWarning):
     Every text says how to settle the matter. ``warnings.filterwarnings("ignore",
     category=gofast.errors.GofastWarning)`` silences all of them.
     """
+
+
+class BadSampleWarning(GofastWarning, RuntimeWarning):
+    """A picture could not be read, and on_error decided. Said of the first; ``bad_samples()`` has all."""
 
 
 class FallbackWarning(GofastWarning):
