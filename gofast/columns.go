@@ -35,7 +35,11 @@ func (o *opened) open(ctx context.Context, paths []string, options TableOptions,
 	if threads <= 0 {
 		threads = Threads()
 	}
-	decodeOptions := decode.Options{Threads: threads, Limits: lim, Budget: o.budget}
+	delimiter, err := options.delimiter()
+	if err != nil {
+		return err
+	}
+	decodeOptions := decode.Options{Delimiter: delimiter, SkipRows: options.SkipRows, Threads: threads, Limits: lim, Budget: o.budget}
 	progress := newProgress(options.Progress)
 	decodeOptions.Progress = progress.add
 	for _, path := range paths {
@@ -236,4 +240,21 @@ func holds(c decode.Column) string {
 	default:
 		return "floats"
 	}
+}
+
+// delimiter checks the options that say how a text file is cut.
+func (t *TableOptions) delimiter() (byte, error) {
+	if t.SkipRows < 0 {
+		return 0, errs.New(errs.ErrConfig, "open", fmt.Sprintf("skiprows=%d: give the number of lines before the table", t.SkipRows))
+	}
+	if t.Delimiter == "" {
+		return 0, nil
+	}
+	c := t.Delimiter[0]
+	letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+	if len(t.Delimiter) != 1 || c >= 0x7f || c < ' ' && c != '\t' || c >= '0' && c <= '9' || letter || strings.IndexByte(`"+-.`, c) >= 0 {
+		return 0, errs.New(errs.ErrConfig, "open", fmt.Sprintf(
+			"delimiter=%q: give one ASCII character that no number has, such as \";\"", errs.Cut(t.Delimiter)))
+	}
+	return c, nil
 }

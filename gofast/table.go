@@ -23,7 +23,11 @@ type TableOptions struct {
 	// Columns are the features, in this order; nil: all that are not labels.
 	Columns []ColumnRef `json:"columns"`
 	// FillValue replaces empty, null and NaN features; nil: they are an error.
-	FillValue *float64      `json:"fill_value"`
+	FillValue *float64 `json:"fill_value"`
+	// Delimiter is the character between the cells of a text file, "" for the one
+	// that its first rows show; SkipRows are lines before the table.
+	Delimiter string        `json:"delimiter"`
+	SkipRows  int           `json:"skiprows"`
 	Threads   int           `json:"threads"`
 	Limits    limits.Limits `json:"limits"`
 	// Progress is called with bytes of the sources done and in all.

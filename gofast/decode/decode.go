@@ -192,6 +192,10 @@ type Options struct {
 	Threads int
 	Limits  limits.Limits
 	Budget  *limits.Budget
+	// Delimiter is the byte between the cells of a text file; 0: as its head shows.
+	Delimiter byte
+	// SkipRows is how many lines of a text file stand before the table.
+	SkipRows int
 	// Progress is called with the bytes of the source that were just finished;
 	// from any goroutine; may be nil.
 	Progress func(bytes int64)

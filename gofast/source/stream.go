@@ -3,6 +3,7 @@ package source
 import (
 	"bufio"
 	"bytes"
+	"compress/bzip2"
 	"errors"
 	"io"
 
@@ -20,9 +21,10 @@ const (
 	Plain Compression = iota
 	Gzip
 	Zstd
+	Bzip2
 )
 
-var compressionNames = [...]string{"plain", "gzip", "zstd"}
+var compressionNames = [...]string{"plain", "gzip", "zstd", "bzip2"}
 
 // String is the compression's usual name.
 func (c Compression) String() string { return compressionNames[c] }
@@ -34,6 +36,8 @@ func CompressionOf(head []byte) Compression {
 		return Gzip
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		return Zstd
+	case len(head) >= 4 && bytes.HasPrefix(head, []byte("BZh")) && head[3]-'1' < 9: // then the size of its blocks
+		return Bzip2
 	default:
 		return Plain
 	}
@@ -91,6 +95,8 @@ func OpenStream(f *File, c Compression, memory int64) (*Stream, error) {
 			return nil, s.fail(err)
 		}
 		s.r, s.close = z, z.Close
+	case Bzip2:
+		s.r = bzip2.NewReader(buffered) // up to 4 MB, whatever the file says
 	}
 	return s, nil
 }

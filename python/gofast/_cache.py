@@ -49,12 +49,12 @@ class CacheTable:
     layout: Layout
 
 
-def open_cache(path: str, fingerprint: str) -> CacheTable | None:
+def open_cache(path: str, fingerprint: str | None) -> CacheTable | None:
     """Opens a cache that was built from the same sources and options.
 
     Args:
         path: of the cache.
-        fingerprint: what :func:`fingerprint` says now.
+        fingerprint: what :func:`fingerprint` says now; ``None`` for whatever it was built from.
 
     Returns:
         ``None`` when there is no cache, or it is stale, foreign, incomplete or its
@@ -91,7 +91,7 @@ def _read_error(path: str, error: OSError) -> errors.ReadError:
     return failed
 
 
-def _layout(fd: int, fingerprint: str) -> Layout | None:
+def _layout(fd: int, fingerprint: str | None) -> Layout | None:
     """The layout in the header, or None where anything is not as it must be."""
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode) or info.st_size < _ZIP_END.size + _SEAL_LENGTH:
@@ -120,7 +120,7 @@ def _layout(fd: int, fingerprint: str) -> Layout | None:
     if (
         header["format"] != FORMAT
         or header["byteorder"] != sys.byteorder
-        or header["fingerprint"] != fingerprint
+        or fingerprint not in (None, header["fingerprint"])
     ):
         return None
     return _checked(header, fd, info.st_size)

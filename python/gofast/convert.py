@@ -17,6 +17,8 @@ def convert(
     label: str | int | Sequence[str | int] | None = "label",
     columns: Sequence[str | int] | None = None,
     fill_value: float | None = None,
+    delimiter: str | None = None,
+    skiprows: int = 0,
     threads: int | None = None,
     limits: Limits | Mapping[str, int] | None = None,
 ) -> None:
@@ -30,7 +32,7 @@ def convert(
         dst: a name that ends in ``.npy`` (rows of the features, with numeric labels
             as the first columns), ``.npz`` (``features`` and one array for each label)
             or ``.parquet`` (the labels, then one column for each feature).
-        label, columns, fill_value, threads, limits: see :class:`gofast.TableDataset`.
+        label, columns, fill_value, delimiter, skiprows, threads, limits: see :class:`gofast.TableDataset`.
 
     Raises:
         OptionError: dst ends in something else, or cannot hold the table.
@@ -46,6 +48,6 @@ def convert(
         "destination": target,
         "threads": _engine.threads(threads),
         "limits": Limits.of(limits).as_config(),
-        **selection(label, columns, fill_value),
+        **selection(label, columns, fill_value, delimiter, skiprows),
     }
     _engine.run("convert", config, f"converting {source[0]} to {target}")

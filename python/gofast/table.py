@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from . import _engine, errors
-from ._cache import fingerprint, open_cache
+from ._cache import CacheTable, fingerprint, open_cache
 from ._memory import Layout, MappedMemory
 from ._rows import Numbers, Output, RowDataset, Scale
 from ._sources import Path, expand, given
@@ -68,8 +68,9 @@ class TableDataset(RowDataset):
     ``collate_fn`` are handed over without a copy.
 
     Args:
-        path: a file, glob or folder, or a list of them: CSV/TSV (plain, .gz, .zst),
-            Parquet, .npy or .npz, told apart by content. Several files are one table.
+        path: a file, glob or folder, or a list of them: CSV/TSV (plain, .gz, .zst, .bz2),
+            Parquet, .npy or .npz, told apart by content. Several files are one table. Of
+            a folder, files with a table's ending, all the same. A cache opens as its table.
         label: name or position of the label column, a list of several, or ``None``
             for no label. The default name may be absent: then every label is
             ``missing_label``. In an .npz, the name of the label array.
@@ -90,6 +91,9 @@ class TableDataset(RowDataset):
         transform, target_transform: called with each sample's tensor (of the final
             dtype and shape) and label, in Python.
         batch_transform: called with each batch's samples [n, *shape], in Python.
+        delimiter: the character between the cells of a text file; default whichever of
+            ``, ; |`` and tab its first rows show. Also ``" "``, which is never guessed.
+        skiprows: lines of a text file before its header: a title, comments.
         cache: path of an .npz that keeps the decoded table: later opens map it in
             milliseconds and processes share it. Also how tables larger than memory work.
         threads: threads for decoding; default all that the process may use.
@@ -129,6 +133,8 @@ class TableDataset(RowDataset):
         transform: Callable[[torch.Tensor], Any] | None = None,
         target_transform: Callable[[torch.Tensor], Any] | None = None,
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        delimiter: str | None = None,
+        skiprows: int = 0,
         cache: Path | None = None,
         threads: int | None = None,
         limits: Limits | Mapping[str, int] | None = None,
@@ -138,6 +144,8 @@ class TableDataset(RowDataset):
             "label": label,
             "columns": columns,
             "fill_value": fill_value,
+            "delimiter": delimiter,
+            "skiprows": skiprows,
             "cache": cache,
             "threads": threads,
             "limits": Limits.of(limits),
@@ -217,16 +225,20 @@ def open_table(
     label: str | int | Sequence[str | int] | None,
     columns: Sequence[str | int] | None,
     fill_value: float | None,
+    delimiter: str | None,
+    skiprows: int,
     cache: Path | None,
     threads: int | None,
     limits: Limits,
 ) -> MappedMemory:
     """Decodes the files, or maps the cache that holds them."""
     paths = expand(path, None if cache is None else os.fspath(cache))
-    config = selection(label, columns, fill_value)
+    config = selection(label, columns, fill_value, delimiter, skiprows)
     running = {"paths": paths, "threads": _engine.threads(threads), "limits": limits.as_config(), **config}
     if cache is not None:
         return _open_cached(os.fspath(cache), paths, config, running)
+    if len(paths) == 1 and (table := open_cache(paths[0], None)) is not None:
+        return _cached_alone(paths[0], table, config)
     schema = _engine.run("open", running, f"reading {paths[0]}")
     return MappedMemory(schema["fd"], Layout.from_schema(schema))
 
@@ -235,6 +247,8 @@ def selection(
     label: str | int | Sequence[str | int] | None,
     columns: Sequence[str | int] | None,
     fill_value: float | None,
+    delimiter: str | None,
+    skiprows: int,
 ) -> dict[str, Any]:
     """The options that shape the decoded table, as the engine takes them."""
     return {
@@ -242,6 +256,8 @@ def selection(
         "label_optional": label == "label",
         "columns": None if columns is None else _columns("columns", columns),
         "fill_value": _finite("fill_value", fill_value),
+        "delimiter": _delimiter(delimiter),
+        "skiprows": _lines(skiprows),
     }
 
 
@@ -267,6 +283,24 @@ def _open_cached(
         error.path = cache
         raise error
     return MappedMemory(table.fd, table.layout)
+
+
+def _cached_alone(path: str, table: CacheTable, config: dict[str, Any]) -> MappedMemory:
+    """The table of a cache that was given as the source: decoded already."""
+    memory = MappedMemory(table.fd, table.layout)
+    plain = selection("label", None, None, None, 0)
+    given = [key for key in plain if config[key] != plain[key] and not key.startswith("label")]
+    if given:
+        raise errors.OptionError(
+            f"{path} is a cache, whose table is decoded already: {given[0]}= is for its sources; "
+            "open them, with this file as cache="
+        )
+    held = list(table.layout.labels)
+    if config["label"] and config["label"] != held and not config["label_optional"]:
+        error = errors.SchemaError(f"open {path}: the cache holds the labels {held}, not {config['label']}")
+        error.path = path
+        raise error
+    return memory
 
 
 def verify(path: Path) -> None:
@@ -295,6 +329,21 @@ def _columns(option: str, columns: str | int | Sequence[str | int] | None) -> li
         return [c if isinstance(c, str) else operator.index(c) for c in listed]
     except TypeError:
         raise errors.OptionError(f"{option}={columns!r}: give names or positions of columns") from None
+
+
+def _delimiter(value: str | None) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not value:
+        raise errors.OptionError(f'delimiter={value!r}: give one character, such as ";", or None')
+    return value
+
+
+def _lines(value: int) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise errors.OptionError(f"skiprows={value!r}: give the number of lines before the header") from None
 
 
 def _finite(option: str, value: float | None) -> float | None:

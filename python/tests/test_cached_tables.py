@@ -346,3 +346,49 @@ def test_a_file_is_not_converted_into_itself(tmp_path: Path) -> None:
     with pytest.raises(errors.OptionError, match="itself"):
         gofast.convert(tmp_path / "t.npy", tmp_path / "t.npy")
     assert (tmp_path / "t.npy").read_bytes() == before
+
+
+# ------------------------------------------------------------------ a cache as the path
+
+
+def test_a_cache_opens_by_itself(source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "t.cache.npz"
+    want = TableDataset(source, fill_value=0.5, cache=cache)
+    source.unlink()
+    got = TableDataset(cache)
+    assert_same(got[:], want[:])
+    assert got.classes == want.classes and got.class_to_idx == want.class_to_idx
+    assert got._memory.layout.features == want._memory.layout.features
+    assert_same_batches(got, want, batch_size=64, shuffle=True, num_workers=1)
+    assert_same(pickle.loads(pickle.dumps(got))[7], want[7])
+    assert_same(TableDataset(cache, label="label")[3], want[3])
+    assert list(TableDataset(cache, label=None)[3]) == [want.keys[0]]
+
+
+def test_a_cache_by_itself_keeps_its_label(tmp_path: Path) -> None:
+    pd.DataFrame({"a": [1, 2], "target": [0.5, 1.5]}).to_csv(tmp_path / "t.csv", index=False)
+    want = TableDataset(tmp_path / "t.csv", label="target", cache=tmp_path / "t.npz")
+    assert_same(TableDataset(tmp_path / "t.npz")[:], want[:])
+    with pytest.raises(errors.SchemaError, match="target"):
+        TableDataset(tmp_path / "t.npz", label="a")
+
+
+@pytest.mark.parametrize("options", [{"columns": ["a"]}, {"fill_value": 0}, {"delimiter": ";"}])
+def test_a_cache_by_itself_is_decoded_already(options: dict[str, Any], source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "t.npz"
+    TableDataset(source, fill_value=0.5, cache=cache)
+    with pytest.raises(errors.OptionError, match="is a cache"):
+        TableDataset(cache, **options)
+
+
+def test_a_cache_beside_others_or_damaged_is_named(source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "t.npz"
+    TableDataset(source, fill_value=0.5, cache=cache)
+    with pytest.raises(errors.FormatError, match="a cache of gofast"):
+        TableDataset([cache, cache])
+    data = bytearray(cache.read_bytes())
+    at = data.rindex(b'"rows"')
+    data[at + 7] ^= 1
+    cache.write_bytes(data)
+    with pytest.raises(errors.GofastError, match="build it again"):
+        TableDataset(cache)

@@ -33,6 +33,14 @@ func (r *reader) recognise(s *sample) error {
 		// As in pandas, one name less than cells means that the first column is an
 		// index without a name.
 		if len(rows) > 0 && len(rows[0]) == columns+1 {
+			if endsWithDelimiter(rows) {
+				return r.fail(errs.ErrSchema, fmt.Sprintf("every row ends with %q, which the header does not: its names would stand "+
+					"over the wrong cells; drop it from the rows, or add one to the header and choose columns=", r.delim))
+			}
+			if columns == 1 {
+				return r.fail(errs.ErrSchema, fmt.Sprintf("the header has one name and the rows have two cells: write decimal points where %q "+
+					"is a decimal comma, or name both columns", r.delim)).AtRow(0, "")
+			}
 			columns++
 		}
 	}
@@ -44,13 +52,16 @@ func (r *reader) recognise(s *sample) error {
 	for i, row := range rows {
 		if len(row) != columns {
 			r.fields = make([]field, columns)
-			return r.cellCount(int64(i), len(row))
+			return r.unlike(s.rows, int64(i), row)
 		}
 	}
 	if err := r.name(first, columns, header); err != nil {
 		return err
 	}
 	r.guessTypes(rows)
+	if columns == 1 && r.fields[0].Text && r.opts.Delimiter == 0 {
+		return r.oneText(s.rows)
+	}
 	return nil
 }
 

@@ -1,5 +1,5 @@
 // Package csv reads comma, tab, semicolon and bar separated tables, plain or
-// packed with gzip or zstd, with the meaning that pandas' read_csv gives them.
+// packed with gzip, zstd or bzip2, with the meaning that pandas' read_csv gives them.
 //
 // Open looks at the first lines (sniff.go, header.go). Decode and Range run over
 // the file once, in chunks and in parallel (chunk.go); rows of small integers go

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/foreign"
 	"github.com/gofast-org/gofast/gofast/source"
 )
 
@@ -22,7 +23,8 @@ const (
 type sample struct {
 	text  []byte // of the whole content if all is true; its last line has a newline then
 	size  int    // length of text in the file, without an added newline
-	skip  int    // length of the byte order mark
+	skip  int    // length of what stands before the table
+	given byte   // the delimiter, where it is known
 	all   bool
 	cells int // most cells of a row
 
@@ -62,12 +64,20 @@ func (r *reader) sample() (*sample, error) {
 			return nil, err
 		}
 		text = grown[:n+more]
+		// What a compressed file holds is known only now.
+		if advice := foreign.Advice(text); advice != "" {
+			return nil, r.fail(errs.ErrFormat, advice)
+		}
+		if known := unpackable(text); known != "" && r.compression != source.Plain {
+			return nil, r.fail(errs.ErrFormat, "a "+known+" file, packed with "+r.compression.String()+" as a whole: unpack it first")
+		}
 		if err := r.looksLikeText(text); err != nil {
 			return nil, err
 		}
 		s := &sample{text: text, size: len(text), all: all, cells: int(r.opts.Limits.Columns) + 1}
-		if bytes.HasPrefix(text, byteOrderMark) {
-			s.skip = len(byteOrderMark)
+		begun, err := s.begin(r)
+		if err != nil {
+			return nil, err
 		}
 		if all {
 			if len(text) == s.skip {
@@ -79,13 +89,25 @@ func (r *reader) sample() (*sample, error) {
 			s.cut()
 			return s, nil
 		}
-		if s.cut(); len(s.rows) >= 2 {
-			return s, nil
+		if begun {
+			if s.cut(); len(s.rows) >= 2 {
+				return s, nil
+			}
 		}
 		if int64(len(text)) > r.opts.Limits.Cell+sampleSize {
 			return nil, r.tooLong()
 		}
 	}
+}
+
+// unpackable names a format that is read, but not through a stream.
+func unpackable(text []byte) string {
+	for magic, name := range map[string]string{"PAR1": "Parquet", "\x93NUMPY": "npy", "PK\x03\x04": "npz or zip"} {
+		if bytes.HasPrefix(text, []byte(magic)) {
+			return name
+		}
+	}
+	return ""
 }
 
 // looksLikeText refuses binary content: NUL bytes, or more than one control
@@ -113,9 +135,14 @@ var delimiters = []byte(",\t;|")
 // cut picks the delimiter that cuts every record of the sample into the same
 // number of cells, more than one; of several the one that leaves most numbers.
 func (s *sample) cut() {
+	if s.given != 0 {
+		s.delim = s.given
+		s.rows, s.starts = s.rowsOf(s.delim)
+		return
+	}
 	var present []byte
 	for _, delim := range delimiters {
-		if bytes.IndexByte(s.text, delim) >= 0 {
+		if bytes.IndexByte(s.text[s.skip:], delim) >= 0 {
 			present = append(present, delim)
 		}
 	}
@@ -169,8 +196,9 @@ func (s *sample) row(text []byte, pos int, delim byte, likely int) (row [][]byte
 }
 
 // score is 0 for a delimiter that occurs neither in the first record nor in the
-// last, below 1 for one that cuts the records unevenly, and grows from there with
-// the share of cells that are not text.
+// last, below 1 for one that cuts the records unevenly, from 1 where the first one
+// lacks a cell, from 2 for an even cut, and grows with the share of cells that are
+// not text.
 func score(rows [][][]byte) float64 {
 	if len(rows) == 0 {
 		return 0
@@ -197,5 +225,9 @@ func score(rows [][][]byte) float64 {
 	if even < len(rows) {
 		return 0.9 * float64(even) / float64(len(rows))
 	}
-	return 1 + float64(numbers)/float64(max(total, 1))
+	score := 1 + 0.9*float64(numbers)/float64(max(total, 1))
+	if len(rows[0]) == cells {
+		score++
+	}
+	return score
 }

@@ -83,7 +83,7 @@ func TestNPZErrors(t *testing.T) {
 	}{
 		"rows":      {[]part{{"a.npy", one}, {"b.npy", two}}, errs.ErrSchema, `array "a" has 1 rows, array "b" has 2`},
 		"duplicate": {[]part{{"a.npy", one}, {"a.npy", one}}, errs.ErrSchema, "same name"},
-		"foreign":   {[]part{{"a.npy", one}, {"readme.txt", nil}}, errs.ErrUnsupported, "readme.txt"},
+		"foreign":   {[]part{{"a.npy", one}, {"readme.txt", nil}}, errs.ErrFormat, "readme.txt"},
 		"scalar":    {[]part{{"a.npy", npyOf("|u1", false, "()", le32, []uint8{1})}}, errs.ErrSchema, "single value"},
 		"pickle":    {[]part{{"a.npy", npyOf("|O", false, "(1,)", le32, []uint8{1})}}, errs.ErrUnsupported, "pickled"},
 		"none":      {nil, errs.ErrSchema, "no arrays"},

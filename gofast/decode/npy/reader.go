@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/decode"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/foreign"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source"
 )
@@ -61,6 +62,13 @@ func OpenNPZ(f *source.File, opts decode.Options) (r decode.Reader, err error) {
 	if len(members) == 0 {
 		return nil, t.fail(errs.ErrSchema, "the file holds no arrays")
 	}
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.name
+	}
+	if advice := foreign.ZipAdvice(names); advice != "" {
+		return nil, t.fail(errs.ErrFormat, "%s", advice)
+	}
 	seen := map[string]bool{}
 	for _, m := range members {
 		a, err := t.openMember(m)
@@ -93,10 +101,7 @@ func newTable(op string, f *source.File, opts decode.Options) *table {
 
 // openMember reads the head of one array of an .npz.
 func (t *table) openMember(m *member) (*array, error) {
-	name, ok := strings.CutSuffix(m.name, ".npy")
-	if !ok {
-		return nil, t.fail(errs.ErrUnsupported, "the zip file holds something else than .npy arrays").InColumn(m.name)
-	}
+	name := strings.TrimSuffix(m.name, ".npy")
 	a := &array{place: t.place, file: t.file, name: name, member: m}
 	stream := m.open(t.file, nil)
 	defer stream.Close()
