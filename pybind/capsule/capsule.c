@@ -134,7 +134,8 @@ static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 
 // submit(crew, view, indices, records, rows, batch_rows, slots, labels, threads, cell):
 // starts the work of a ticket, whose address it leaves in the cell: a signal may
-// raise in Python as soon as this returns. False when the engine is closed.
+// raise in Python as soon as this returns. False when the engine is closed, None
+// when a slot is gone: another thread, or a signal handler, gave the ticket up.
 static PyObject *submit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[10];
@@ -143,6 +144,8 @@ static PyObject *submit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         PyErr_SetString(PyExc_ValueError, "no rows");
         return NULL;
     }
+    for (long long i = 0; i * a[5] < a[4]; i++)
+        if (!POINTER(const uint64_t, a[6])[i]) Py_RETURN_NONE;
     gf_crew *crew = POINTER(gf_crew, a[0]);
     gf_ticket *ticket = crew->submit(crew, POINTER(const gf_view, a[1]), POINTER(const int64_t, a[2]),
                                      POINTER(const uint8_t, a[3]), a[4], a[5], POINTER(gf_slot *const, a[6]),
@@ -232,6 +235,18 @@ static PyObject *release(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     Py_RETURN_NONE;
 }
 
+// move(from, to): the slot whose address lies at from is what lies at to from now on, in one step. False when
+// there is none.
+static PyObject *move(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[2];
+    if (!gf_integers(args, n, 2, a)) return NULL;
+    uint64_t *from = POINTER(uint64_t, a[0]), *to = POINTER(uint64_t, a[1]);
+    *to = *from;
+    *from = 0;
+    return PyBool_FromLong(*to != 0);
+}
+
 // hand_over(slot): one more reference, for another process to release. Returns
 // the slot's number in its ring.
 static PyObject *hand_over(PyObject *self, PyObject *const *args, Py_ssize_t n) {
@@ -278,7 +293,7 @@ static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 static PyMethodDef functions[] = {
     FUNCTION(ring_new), FUNCTION(shared_ring_bytes), FUNCTION(shared_ring), FUNCTION(ring_drop), FUNCTION(reserve),
     FUNCTION(fill),     FUNCTION(take),              FUNCTION(bad_index),   FUNCTION(release),   FUNCTION(hand_over),
-    FUNCTION(submit),   FUNCTION(wait),              FUNCTION(cancel),      FUNCTION(adopt),
+    FUNCTION(submit),   FUNCTION(wait),              FUNCTION(cancel),      FUNCTION(adopt),     FUNCTION(move),
     IMAGES(draw),       IMAGES(draw_stateless),      IMAGES(draw_seed),     IMAGES(faults),      IMAGES(mend),
     IMAGES(sample),     IMAGES(from_picture),        IMAGES(free_picture),  {NULL, NULL, 0, NULL},
 };

@@ -7,6 +7,8 @@ beside the file. Batches draw in the order in which torch would have drawn them.
 from __future__ import annotations
 
 import functools
+import os
+import threading
 from array import array
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
@@ -21,6 +23,16 @@ if TYPE_CHECKING:
 
 _OK, _ASK, _RAISES = 0, 1, 2
 _STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/internal/kernel/draw/draw.h has the layout
+
+_drawing = threading.RLock()  # torch's default generator is taken, and not put back yet
+
+
+def _after_fork_in_child() -> None:
+    global _drawing
+    _drawing = threading.RLock()  # another thread may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class Draws(Protocol):
@@ -69,11 +81,12 @@ class TorchDraws:
 
     def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
         """See Draws."""
-        state = torch.get_rng_state()
-        try:
-            return draw(view.program, state.data_ptr(), sizes)
-        finally:
-            torch.set_rng_state(state)
+        with _drawing:  # threads that took the same state would draw the same numbers
+            state = torch.get_rng_state()
+            try:
+                return draw(view.program, state.data_ptr(), sizes)
+            finally:
+                torch.set_rng_state(state)
 
 
 class WorkerDraws:

@@ -20,7 +20,7 @@ _PARALLEL_BYTES = 512 << 10
 class Filler:
     """Fills batches of a view, for one dataset in one process.
 
-    A forked child starts anew, but may use the parent's view: it is plain memory.
+    A forked child starts anew, but may use the parent's view: it is plain memory. Threads may share it.
     """
 
     def __init__(self, view: View) -> None:
@@ -33,7 +33,6 @@ class Filler:
         self._threads = 1 if in_worker() else _engine.threads() if _engine.loaded() else 1
         self._rings: Rings | None = None
         self._worker_rings: WorkerRings | None = None
-        self._rows = 0
 
     def fill(self, indices: array[int], records: array[int] | None = None) -> Batch:
         """The batch of these samples.
@@ -97,13 +96,15 @@ class Filler:
             capsule.cancel(cell)
 
     def _slots(self, rows: int) -> Rings:
-        """Private slots for batches of rows rows."""
-        if self._rings is None or rows > self._rows:
-            self._rings, self._rows = Rings(max(self.view.row_bytes * rows, 1)), rows
-        return self._rings
+        """Private slots for batches of rows rows. Other threads may ask at once, for larger ones."""
+        rings, size = self._rings, max(self.view.row_bytes * rows, 1)
+        if rings is None or size > rings.slot_bytes:
+            rings = self._rings = Rings(size)
+        return rings
 
     def _shared_slots(self, rows: int) -> WorkerRings:
         """Shared slots for batches of rows rows."""
-        if self._worker_rings is None or rows > self._rows:
-            self._worker_rings, self._rows = WorkerRings(max(self.view.row_bytes * rows, 1)), rows
-        return self._worker_rings
+        rings, size = self._worker_rings, max(self.view.row_bytes * rows, 1)
+        if rings is None or size > rings.slot_bytes:
+            rings = self._worker_rings = WorkerRings(size)
+        return rings

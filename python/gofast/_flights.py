@@ -193,8 +193,7 @@ class PulledFlights:
             if isinstance(drawn, Exception):
                 ticket = drawn
             elif indices is not None and size:
-                if self._stream is None:
-                    self._stream = self._lane.open(size)
+                self._stream = self._lane.open(size)  # the same one, unless the lane was closed meanwhile
                 ticket = self._stream.submit(indices, size, drawn)
             self._waiting.popleft()
             self._flights.append((index, ticket, added))

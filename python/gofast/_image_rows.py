@@ -208,7 +208,7 @@ class ImageDataset(NativeDataset):
         return self._here().program
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> ImageView:
-        return ImageView(parts, index_map)
+        return ImageView(parts, index_map, [part._program() for part in parts])
 
     def _sample_signature(self) -> tuple[Any, ...]:
         """What must be equal for two datasets' samples to stand in one batch, and to be drawn alike."""
@@ -295,8 +295,7 @@ class _Work:
         shape = None if plan.hands_over == "pil" else plan.shape
         last = dataset.channels_last and self.finished  # Python shall see torchvision's strides
         self.program = ImageProgram(files, plan, shape, last, self.max_pixels)
-        dataset._work = self
-        self.view = ImageView([dataset], None)
+        self.view = ImageView([dataset], None, [self.program])
         _fallback.warn_of_transform(type(dataset).__name__, plan.report)
         if dataset.channels_last and not self.finished:
             _fallback.warn_of_channels_last()

@@ -64,6 +64,9 @@ class ImageProgram:
 class ImageView(View):
     """Samples that the engine can make from files.
 
+    Args:
+        programs: of each dataset.
+
     Attributes:
         program: of the first dataset; the others draw alike.
         draws: whether anything is drawn for a sample.
@@ -72,9 +75,13 @@ class ImageView(View):
 
     heavy = True
 
-    def __init__(self, datasets: Sequence[ImageDataset], index_map: IntArray | None) -> None:
+    def __init__(
+        self,
+        datasets: Sequence[ImageDataset],
+        index_map: IntArray | None,
+        programs: Sequence[ImageProgram],
+    ) -> None:
         first = datasets[0]
-        programs = [d._program() for d in datasets]
         rows = [len(d._files) for d in datasets]  # a subclass may have another __len__
         self._starts = list(itertools.accumulate(rows, initial=0))
         plan, shape = programs[0].plan, programs[0].shape

@@ -82,8 +82,9 @@ class Listing:
     def samples(self) -> list[Any]:
         """The list, which may be changed."""
         if self._list is None:
-            self._list = list(zip(self.paths(), self._labels(), strict=True))
-            self._seen = self._list.copy()
+            made = list(zip(self.paths(), self._labels(), strict=True))
+            self._seen = made.copy()
+            self._list = made  # last: other threads compare the two
         return self._list
 
     def paths(self) -> list[Any]:

@@ -56,14 +56,13 @@ class WorkerRings:
         slots = array("q", [0])
         where = slots.buffer_info()[0]
         capsule = _engine.capsule()
-        for ring in reversed(self._rings):
-            if capsule.reserve(view.address, ring.address, rows, rows, where) == 1:
-                return ring, slots
-        # The consumer holds on to batches: more rings, in ever larger steps.
-        ring = WorkerRing(self.slot_bytes, 2 * self._rings[-1].count)
-        self._rings.append(ring)
-        capsule.reserve(view.address, ring.address, rows, rows, where)
-        return ring, slots
+        while True:
+            for ring in reversed(self._rings):
+                if capsule.reserve(view.address, ring.address, rows, rows, where) == 1:
+                    return ring, slots
+            # The consumer holds on to batches: more rings, in ever larger steps. And again, where other
+            # threads are quicker to take the new slots.
+            self._rings.append(WorkerRing(self.slot_bytes, 2 * self._rings[-1].count))
 
 
 def in_worker() -> bool:

@@ -16,13 +16,17 @@ _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
 
 
 class Rings:
-    """Slots of one size. Grows when the user holds on to batches."""
+    """Slots of one size. Grows when the user holds on to batches.
+
+    Several threads may reserve at once: a ring gives a slot to one of them, and nothing else here matters to
+    two of them.
+    """
 
     _COUNT = 8
 
     def __init__(self, slot_bytes: int, count: int = _COUNT) -> None:
         self._capsule = _engine.capsule()
-        self._bytes = slot_bytes
+        self.slot_bytes = slot_bytes
         self._rings: list[int] = [self._capsule.ring_new(slot_bytes, count)]
         self._count = count
 
@@ -30,16 +34,15 @@ class Rings:
         """Takes a slot for every batch; their addresses."""
         slots = array("q", bytes(8 * -(-rows // batch_rows)))
         out = slots.buffer_info()[0]
-        for ring in reversed(self._rings):
-            if self._capsule.reserve(view.address, ring, rows, batch_rows, out) >= 0:
-                return slots
-        # Every slot is held by a tensor of the user's: go beyond, in ever larger
-        # steps, so that holding a whole epoch costs few mappings.
-        self._count = max(2 * self._count, len(slots))
-        ring = self._capsule.ring_new(self._bytes, self._count)
-        self._rings.append(ring)
-        self._capsule.reserve(view.address, ring, rows, batch_rows, out)
-        return slots
+        while True:
+            for ring in reversed(self._rings):
+                if self._capsule.reserve(view.address, ring, rows, batch_rows, out) >= 0:
+                    return slots
+            # Every slot is held by a tensor of the user's: go beyond, in ever larger
+            # steps, so that holding a whole epoch costs few mappings. And again, where
+            # other threads are quicker to take the new ones.
+            self._count = max(2 * self._count, len(slots))
+            self._rings.append(self._capsule.ring_new(self.slot_bytes, self._count))
 
     def __del__(self) -> None:
         for ring in getattr(self, "_rings", ()):
@@ -88,6 +91,9 @@ class Ticket:
 class Stream:
     """Submits index blocks of a view and hands out finished batches, in order.
 
+    One thread at a time submits and takes. Any thread may cancel and close meanwhile, and so may whatever
+    runs between two steps of this one: a signal handler, the garbage collector.
+
     Args:
         view: what the indices point into.
         batch_size: rows of the largest batch.
@@ -102,7 +108,6 @@ class Stream:
         self._take = self._capsule.take
         self._threads = threads or 0
         self._rings = Rings(max(view.row_bytes * batch_size, 1))
-        self._slot_rows = batch_size
         self._live: set[Ticket] = set()
         self._pid = os.getpid()
         plain = view.output == "dict" and view.label_dtype is not None and not view.has_more
@@ -126,11 +131,11 @@ class Stream:
         if self._crew is not _engine._crew:
             raise _forked()
         view = self._view
-        if batch_size > self._slot_rows:
-            self._rings = Rings(view.row_bytes * batch_size)
-            self._slot_rows = batch_size
+        rings = self._rings
+        if view.row_bytes * batch_size > rings.slot_bytes:
+            rings = self._rings = Rings(view.row_bytes * batch_size)
         labels = view.new_labels(rows)
-        slots = self._rings.reserve(view, rows, batch_size)
+        slots = rings.reserve(view, rows, batch_size)
         label_address = 0 if labels is None else labels.data_ptr()
         ticket = Ticket(
             slots, None if labels is None else torch.split(labels, batch_size), indices, records, batch_size
@@ -138,7 +143,7 @@ class Stream:
         self._live.add(ticket)
         try:
             cell = ticket._cell.buffer_info()[0]
-            if not self._submit(
+            started = self._submit(
                 self._crew,
                 view.address,
                 address,
@@ -149,7 +154,10 @@ class Stream:
                 label_address,
                 self._threads,
                 cell,
-            ):
+            )
+            if started is None:
+                raise _given_up()
+            if not started:
                 raise errors.ClosedError("submit: the engine is closed")
         except BaseException:  # Ctrl-C too, which may come when the work has begun
             self.cancel(ticket)
@@ -205,16 +213,32 @@ class Stream:
             if made:
                 return made
             if made is None:
-                raise errors.CanceledError(
-                    "the batch was given up: its loader was closed, or Ctrl-C came in between"
-                )
+                raise _given_up()
             # Another thread may still be writing other rows of this batch.
             while not self._capsule.wait(cell, 0, _WAIT_MS):
                 pass
-            self._mend(ticket, k, slot)
-            return self._take(at)
+            return self._mended(ticket, k)
         except Exception:
             self._capsule.release(at, 1)
+            raise
+
+    def _mended(self, ticket: Ticket, k: int) -> Any:
+        """Batch k, whose samples are partly made in another way."""
+        # Mending takes long, and another thread may close the stream: the slot is not the ticket's meanwhile.
+        own = array("q", [0])
+        mine, theirs = own.buffer_info()[0], ticket._at + 8 * k
+        if not self._capsule.move(theirs, mine):
+            raise _given_up()
+        try:
+            self._mend(ticket, k, own[0])
+            return self._take(mine)
+        except Exception:
+            self._capsule.release(mine, 1)
+            raise
+        except BaseException:  # Ctrl-C: the batch can be taken again, and is mended then
+            self._capsule.move(mine, theirs)
+            if ticket not in self._live:
+                self._capsule.release(theirs, 1)
             raise
 
     def _mend(self, ticket: Ticket, k: int, slot: int) -> None:
@@ -251,6 +275,10 @@ class Stream:
     def __del__(self) -> None:
         if getattr(self, "_live", None):
             self.close()
+
+
+def _given_up() -> errors.CanceledError:
+    return errors.CanceledError("the batch was given up: its loader was closed, or Ctrl-C came in between")
 
 
 def _forked() -> errors.EngineError:

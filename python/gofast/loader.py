@@ -14,27 +14,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
-from torch.autograd.profiler import record_function
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import Dataset, Sampler, default_collate
-from torch.utils.data._utils.fetch import _MapDatasetFetcher
-from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ._classes import warn_of_conflicts
-from ._flights import DrawnFlights, PulledFlights
+from ._iterator import NativeIterator
 from ._lane import Idle, Lane
-from ._schedule import NO_ORDER, draw_order
 from .errors import OptionError
 
 if TYPE_CHECKING:
-    from ._draws import Drawing
     from ._view import View
 
 T = TypeVar("T", covariant=True)
 
-_profiling: Callable[[], bool] = torch._C._autograd._profiler_enabled
-_pin_memory: Callable[..., Any] = pin_memory
 _TORCH_HAS_IN_ORDER = "in_order" in inspect.signature(TorchDataLoader.__init__).parameters  # torch 2.6
 
 
@@ -94,7 +87,7 @@ class DataLoader(TorchDataLoader[T]):
             raise OptionError(f"threads={threads!r}: give at least 1, or None for num_workers' choice")
         warn_of_conflicts(dataset)
         self.threads = threads
-        self._live: weakref.WeakSet[_NativeIterator] = weakref.WeakSet()
+        self._live: weakref.WeakValueDictionary[int, NativeIterator] = weakref.WeakValueDictionary()
         self._idle = Idle()
         if _TORCH_HAS_IN_ORDER:
             newer["in_order"] = in_order
@@ -136,9 +129,11 @@ class DataLoader(TorchDataLoader[T]):
 
     def close(self) -> None:
         """Cancel what is under way in every iterator of this loader. A later `iter` starts afresh."""
-        for iterator in list(self._live):
-            iterator.close()
-        if isinstance(self._iterator, _NativeIterator):
+        for live in self._live.valuerefs():  # in one step: other threads may make iterators meanwhile
+            iterator = live()
+            if iterator is not None:
+                iterator.close()
+        if isinstance(self._iterator, NativeIterator):
             self._iterator = None
         self._idle.drop()
 
@@ -164,7 +159,7 @@ class DataLoader(TorchDataLoader[T]):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _live=weakref.WeakSet(), _idle=Idle())
+        self.__dict__.update(state, _live=weakref.WeakValueDictionary(), _idle=Idle())
 
     def _native_view(self) -> View | None:
         """The dataset as the engine sees it, or None if this loader must run on torch's machinery."""
@@ -182,77 +177,6 @@ class DataLoader(TorchDataLoader[T]):
 
                 _fallback.warn_of_loader(_reasons.of_loader(self))
             return super()._get_iterator()
-        iterator = _NativeIterator(self, Lane(view, self.threads or self.num_workers or None, self._idle))
-        self._live.add(iterator)
+        iterator = NativeIterator(self, Lane(view, self.threads or self.num_workers or None, self._idle))
+        self._live[id(iterator)] = iterator
         return iterator
-
-
-class _NativeIterator(_BaseDataLoaderIter):
-    """One epoch of a DataLoader (with persistent_workers any number of them).
-
-    What is under way is cancelled at the end, by `DataLoader.close`, or when the iterator is dropped.
-    Batches that were handed out stay valid. Nothing that it holds refers back to it, so that dropping it
-    has its effect at once.
-    """
-
-    def __init__(self, loader: DataLoader[Any], lane: Lane) -> None:
-        self._lane = lane
-        self._draw: Drawing | None = None
-        self._flights: DrawnFlights | PulledFlights | None = None
-        self._pull_ahead = loader.num_workers * (loader.prefetch_factor or 0)
-        if loader.num_workers > 0 and not self._pull_ahead:
-            raise AssertionError("prefetch_factor must be greater than 0 with num_workers > 0")
-        super().__init__(loader)  # iter(sampler), then base_seed's draw; pin_memory's checks and warnings
-        if lane.view.draws:
-            from ._draws import Drawing  # here, since few need it and all would pay for its import
-
-            self._draw = Drawing(lane.view, int(self._base_seed), loader.num_workers)
-        if self._pull_ahead:
-            self._reset(loader, first_iter=True)  # as torch's: it calls iter(sampler) again
-
-    def __next__(self) -> Any:
-        if _profiling():
-            with record_function(self._profile_name):
-                return self._next_data()
-        return self._next_data()
-
-    def close(self) -> None:
-        """Cancel what is under way; there is no next batch."""
-        self._lane.close()
-        self._flights = DrawnFlights(self._lane, NO_ORDER, 0)
-
-    def __del__(self) -> None:
-        self._lane.close()
-
-    def _reset(self, loader: TorchDataLoader[Any], first_iter: bool = False) -> None:
-        self._lane.cancel()
-        self._flights = None
-        super()._reset(loader, first_iter)
-        if self._draw is not None:
-            self._draw.next_epoch()
-        self._flights = self._pull_first()
-
-    def _next_data(self) -> Any:
-        if self._flights is None:
-            self._flights = self._pull_first()
-        try:
-            batch = self._flights.take()
-        except StopIteration:
-            if not self._persistent_workers:
-                self._lane.close()
-            raise
-        self._num_yielded += 1
-        if self._pin_memory:
-            return _pin_memory(batch, self._pin_memory_device)
-        return batch
-
-    def _pull_first(self) -> DrawnFlights | PulledFlights:
-        """Pull what torch pulls first: at `iter` with workers, at the first `next` without."""
-        self._flights = DrawnFlights(self._lane, NO_ORDER, 0)  # a sampler that raises is at its end
-        # Where samples draw too, lists are pulled and drawn for in turn, as torch's workers would.
-        early = self._draw is None or self._draw.early
-        order = draw_order(self._index_sampler) if early else None
-        if order is not None:
-            return DrawnFlights(self._lane, order, self._pull_ahead, self._draw)
-        fetcher = _MapDatasetFetcher(self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
-        return PulledFlights(self._lane, self._sampler_iter, fetcher.fetch, self._pull_ahead, self._draw)

@@ -27,8 +27,8 @@ from torch.utils.data import (
 )
 
 from fake_stream import ROW_BYTES, FakeStream, Log, Numbers, install
-from gofast import _flights, _lane, errors, loader
-from gofast.loader import DataLoader, _NativeIterator
+from gofast import _flights, _iterator, _lane, errors
+from gofast.loader import DataLoader, NativeIterator
 
 BOTH = pytest.mark.parametrize("workers", [0, 2])
 
@@ -144,7 +144,7 @@ def double(batch: list[Any]) -> Any:
 def test_what_runs_on_torchs_machinery(log: Log, options: dict[str, Any], expected: Any) -> None:
     made = DataLoader(Numbers(3), **{"batch_size": 2, **options})
     iterator = iter(made)
-    assert not isinstance(iterator, _NativeIterator)
+    assert not isinstance(iterator, NativeIterator)
     assert values(iterator) == expected
     assert log.opened == 0
 
@@ -450,7 +450,7 @@ def test_pin_memory_goes_through_torch(log: Log, workers: int, monkeypatch: pyte
         devices.append(device)
         return {"x": -batch["x"]}
 
-    monkeypatch.setattr(loader, "_pin_memory", pin)
+    monkeypatch.setattr(_iterator, "_pin_memory", pin)
     assert values(DataLoader(Numbers(3), 2, num_workers=workers, pin_memory=True)) == [[0, -1], [-2]]
     assert devices == ["cuda", "cuda"]
 
