@@ -115,14 +115,13 @@ def _dataset(dataset: Any) -> list[Line]:
 
 
 def _table(dataset: RowDataset) -> list[Line]:
-    layout = dataset._memory.layout
-    stored = f"{layout.rows} rows x {layout.width} features, stored as {layout.type}"
-    steps = [dataset._dtype_name, f"shape {dataset.shape}"]
+    steps = [str(dataset.dtype).removeprefix("torch."), f"shape {dataset.shape}"]
     if dataset._mean is not None:
         steps.insert(0, "(x - mean) / std")
     if dataset._unit:
         steps.insert(0, "x / 255")
-    lines = [("source", "Go", stored), ("transform", "C", ", ".join(steps))]
+    lines = dataset._sources()
+    lines.append(("transform", "Python" if lines[0][1] == "torch" else "C", ", ".join(steps)))
     lines += _overrides(dataset, RowDataset, "rows")
     for name in ("transform", "target_transform"):
         if getattr(dataset, name) is not None:

@@ -65,7 +65,17 @@ class Field:
 
     def __repr__(self) -> str:
         name = str(self.tensor.dtype).removeprefix("torch.")
-        return f"{name} {list(self.shape)} {'in C' if self.way == C else 'by torch'}"
+        return f"{name} {list(self.shape)}"
+
+    @property
+    def why(self) -> str:
+        """How a batch is made by torch, where it is."""
+        if self.way == C:
+            return "one torch.index_select a batch"
+        if self.way == INDEX:
+            what = "a row's values do not stand side by side" if self.width else "rows without values"
+            return f"one torch.index_select a batch: {what}"
+        return "torch stacks row by row, since this array is unlike others"
 
     def __getitem__(self, index: Any) -> torch.Tensor:
         """As the tensor's own: views where that gives views, unless the memory is read-only."""

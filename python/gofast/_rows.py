@@ -103,6 +103,12 @@ class RowDataset(NativeDataset):
                 f"keys={keys!r}: give two different names, of the features and of the label"
             )
 
+    def _sources(self) -> list[tuple[str, str, str]]:
+        """Where rows come from: the first lines of explain, as step, runs in, and what."""
+        layout = self._memory.layout
+        stored = f"{layout.rows} rows x {layout.width} features, stored as {layout.type}"
+        return [("source", "Go", stored)]
+
     def _output_type(self, dtype: torch.dtype) -> str:
         """The kernel's name of the type of the samples."""
         if dtype not in _DTYPES:

@@ -112,7 +112,10 @@ class ArrayDataset(RowDataset):
             raise errors.OptionError(f"keys={keys!r}: give {count} different names, one for each array")
 
     def __repr__(self) -> str:
-        arrays = ", ".join(map(repr, self._memory.fields))
+        arrays = ", ".join(
+            f"{field!r} {'in C' if self._is_in_c(i) else 'by torch'}"
+            for i, field in enumerate(self._memory.fields)
+        )
         return f"ArrayDataset({len(self)} rows of {arrays}; samples: shape {self.shape}, {self.dtype})"
 
     @property
@@ -125,6 +128,19 @@ class ArrayDataset(RowDataset):
         """The second array itself; -1 for every row where there is none."""
         fields = self._memory.fields
         return fields[1].tensor if len(fields) > 1 else super().targets
+
+    def _is_in_c(self, position: int) -> bool:
+        """Whether the kernel gathers an array: the features, and the labels."""
+        in_c = self._is_native and not self._memory.by_rows
+        return in_c and (position == 0 or (position == 1 and self._label_is_native))
+
+    def _sources(self) -> list[tuple[str, str, str]]:
+        return [
+            (f"array {i}", "C", f"{len(self)} rows of {field!r}")
+            if self._is_in_c(i)
+            else (f"array {i}", "torch", f"{len(self)} rows of {field!r}: {field.why}")
+            for i, field in enumerate(self._memory.fields)
+        ]
 
     # -- what is made of the arrays ----------------------------------------------
 
