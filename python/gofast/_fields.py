@@ -69,13 +69,12 @@ class Field:
 
     @property
     def why(self) -> str:
-        """How a batch is made by torch, where it is."""
-        if self.way == C:
-            return "one torch.index_select a batch"
+        """Why the kernel cannot gather it; empty where it can."""
+        if self.way == ROWS:
+            return "only torch can stack its rows"
         if self.way == INDEX:
-            what = "a row's values do not stand side by side" if self.width else "rows without values"
-            return f"one torch.index_select a batch: {what}"
-        return "torch stacks row by row, since this array is unlike others"
+            return "a row's values do not stand side by side" if self.width else "its rows have no values"
+        return ""
 
     def __getitem__(self, index: Any) -> torch.Tensor:
         """As the tensor's own: views where that gives views, unless the memory is read-only."""

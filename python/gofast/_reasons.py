@@ -54,6 +54,9 @@ def _of_ours(dataset: Any) -> str:
         for name in ("transform", "target_transform", "batch_transform"):
             if getattr(dataset, name) is not None:
                 return f"{name}={called(getattr(dataset, name))} is your own code"
+        why: str = dataset._why_not_in_c()
+        if why:
+            return why
     else:
         if dataset._reader is not None:
             return f"loader={called(dataset.loader)} is your own code: it reads the pictures"

@@ -109,6 +109,10 @@ class RowDataset(NativeDataset):
         stored = f"{layout.rows} rows x {layout.width} features, stored as {layout.type}"
         return [("source", "Go", stored)]
 
+    def _why_not_in_c(self) -> str:
+        """Why the kernel cannot make the rows, whatever the options; empty where it can."""
+        return ""
+
     def _output_type(self, dtype: torch.dtype) -> str:
         """The kernel's name of the type of the samples."""
         if dtype not in _DTYPES:

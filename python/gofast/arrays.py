@@ -11,7 +11,7 @@ import torch
 from . import errors
 from ._array_view import ArrayView, SourceBatch, same_shapes
 from ._batch import Batch
-from ._fields import KERNEL_TYPES, OPAQUE, Array, ArrayMemory, C
+from ._fields import KERNEL_TYPES, OPAQUE, ROWS, Array, ArrayMemory, C
 from ._rows import Numbers, Output, RowDataset, Scale
 from ._view import IntArray, Program, View
 
@@ -135,12 +135,20 @@ class ArrayDataset(RowDataset):
         return in_c and (position == 0 or (position == 1 and self._label_is_native))
 
     def _sources(self) -> list[tuple[str, str, str]]:
-        return [
-            (f"array {i}", "C", f"{len(self)} rows of {field!r}")
-            if self._is_in_c(i)
-            else (f"array {i}", "torch", f"{len(self)} rows of {field!r}: {field.why}")
-            for i, field in enumerate(self._memory.fields)
-        ]
+        lines = []
+        how = "row by row" if self._memory.by_rows else "one torch.index_select a batch"
+        for i, field in enumerate(self._memory.fields):
+            what = f"{len(self)} rows of {field!r}"
+            if self._is_in_c(i):
+                lines.append((f"array {i}", "C", what))
+            else:
+                lines.append((f"array {i}", "torch", f"{what}, {how}{field.why and f': {field.why}'}"))
+        return lines
+
+    def _why_not_in_c(self) -> str:
+        fields = self._memory.fields
+        worst = next((i for i, field in enumerate(fields) if field.way == ROWS), 0)
+        return f"array {worst}: {fields[worst].why}" if fields[worst].why else ""
 
     # -- what is made of the arrays ----------------------------------------------
 

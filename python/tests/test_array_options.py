@@ -86,7 +86,12 @@ def test_what_runs_where() -> None:
     report = gofast.explain(ArrayDataset(x, y, z, x[:, ::2]))
     lines = [line.split() for line in report.splitlines()]
     assert [line[2] for line in lines if line[0] == "array"] == ["C", "C", "torch", "torch"], report
-    assert "torch" in gofast.explain(ArrayDataset(x[:, ::2]))
+    for arrays, why in [
+        ((x[:, ::2],), "array 0: a row's values do not stand side by side"),
+        ((x, y.new_zeros(6, 0), x.to_sparse()), "array 2: only torch can stack its rows"),
+        ((x[:, :0],), "array 0: its rows have no values"),
+    ]:
+        assert f"torch's own machinery: {why}" in gofast.explain(ArrayDataset(*arrays))
 
 
 @pytest.mark.parametrize("loader", LOADERS)
