@@ -95,7 +95,7 @@ gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, const int64_t *indices,
     *(crew->last ? &crew->last->next : &crew->first) = t;
     crew->last = t;
     atomic_fetch_add(&crew->pending, 1);
-    atomic_fetch_add_explicit(&crew->tickets, 1, memory_order_relaxed);
+    if (!view->probes) atomic_fetch_add_explicit(&crew->tickets, 1, memory_order_relaxed);
     int wake = to_wake(crew, t);
     pthread_mutex_unlock(&crew->lock);
     while (wake-- > 0) pthread_cond_signal(&crew->work);
@@ -130,6 +130,9 @@ static void fill_rows(gf_ticket *t, const job *j) {
             .faults = &slot->faults,
         };
         int64_t bad = t->view->fill(t->view, &batch, from - start, stop - start);
+        // Counted first: who has the batch may ask at once.
+        if (bad < 0 && !t->view->probes)
+            atomic_fetch_add_explicit(&t->crew->filled_rows, stop - from, memory_order_relaxed);
         if (bad < 0) gf_slot_filled(slot, stop - from);
         else gf_slot_fail(slot, t->indices[start + bad]);
         from = stop;
@@ -172,7 +175,6 @@ static int claim(gf_crew *crew, gf_ticket *t, job *j) {
 // Notes that rows are finished. Under the lock; with the last of them the crew
 // lets go of the ticket.
 static void finish(gf_crew *crew, gf_ticket *t, int64_t rows) {
-    atomic_fetch_add_explicit(&crew->finished_rows, rows, memory_order_relaxed);
     int64_t left = atomic_fetch_sub_explicit(&t->left, rows, memory_order_acq_rel) - rows;
     // A batch may be complete before its ticket is; who waits looks for itself.
     if (crew->waiting) pthread_cond_broadcast(&crew->done);

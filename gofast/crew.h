@@ -44,7 +44,7 @@ struct gf_crew {
     gf_ticket *first, *last;   // unfinished tickets, oldest first
     int processors, spinning, sleeping, waiting, stopping;
     _Atomic int pending;       // tickets with rows to hand out, for a look without the lock
-    _Atomic int64_t tickets, finished_rows;
+    _Atomic int64_t tickets, filled_rows; // without probes
     gf_crew *older; // crews are never freed: a late caller must find one stopping, not gone
 };
 

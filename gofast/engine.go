@@ -7,7 +7,7 @@ package gofast
 
 static void *as_pointer(uintptr_t address) { return (void *)address; }
 static int64_t tickets(gf_crew *crew) { return atomic_load(&crew->tickets); }
-static int64_t finished_rows(gf_crew *crew) { return atomic_load(&crew->finished_rows); }
+static int64_t filled_rows(gf_crew *crew) { return atomic_load(&crew->filled_rows); }
 */
 import "C"
 
@@ -131,14 +131,14 @@ func (e *Engine) Close() {
 	e.workers.Wait()
 }
 
-// Stats counts what an engine has done.
+// Stats counts what an engine has done. What was asked about files before samples were made is not counted.
 type Stats struct {
 	Threads int   `json:"threads"`
 	Tickets int64 `json:"tickets"`
-	Rows    int64 `json:"rows"` // finished or dropped
+	Rows    int64 `json:"rows"` // filled, by its threads or by who waited with them
 }
 
 // Stats returns the counters.
 func (e *Engine) Stats() Stats {
-	return Stats{Threads: e.threads, Tickets: int64(C.tickets(e.crew)), Rows: int64(C.finished_rows(e.crew))}
+	return Stats{Threads: e.threads, Tickets: int64(C.tickets(e.crew)), Rows: int64(C.filled_rows(e.crew))}
 }

@@ -34,8 +34,9 @@ def engine_stats() -> dict[str, Any]:
     """Counters of this process's engine; empty while it is not loaded.
 
     Returns:
-        ``threads``, ``tickets`` submitted, ``rows`` filled, jobs ``queued``, ``pillow``: pictures that were
-        left to Pillow.
+        ``threads``; ``tickets``: work that was submitted to them, one or several batches each; ``rows`` that
+        were filled for tickets: not those that were made on the spot, as single samples and small batches for
+        torch's loader are, and all in worker processes; ``pillow``: pictures that were left to Pillow.
     """
     if not _engine.loaded():
         return {}

@@ -287,3 +287,21 @@ def test_the_repr_never_raises(folder: Path) -> None:
     loader = gofast.DataLoader(wrong, 4)
     wrong.transform = T.Compose([T.Resize((8, 8)), T.PILToTensor()])
     assert "cannot be known: dtype=torch.float16 rounds float32" in repr(loader)
+
+
+# -- engine_stats ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transform", [STILL, DRAWN], ids=["still", "drawn"])
+@pytest.mark.parametrize("make", [gofast.DataLoader, DataLoader])
+def test_every_row_is_counted_once(folder: Path, transform: Any, make: Any) -> None:
+    """Looking at a header, for what is drawn, makes no row."""
+    ours = gofast.ImageFolder(folder, transform)
+    ours[0]
+    before = gofast.engine_stats()
+    for _ in range(3):
+        list(make(ours, 6))
+    after = gofast.engine_stats()
+    assert set(after) == {"threads", "tickets", "rows", "pillow"}
+    threads = make is gofast.DataLoader or after["threads"] > 1  # else torch's loader's are made on the spot
+    assert after["rows"] - before["rows"] == (3 * len(ours) if threads else 0)

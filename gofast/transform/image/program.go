@@ -14,6 +14,7 @@ static void make_samples(gf_view *view) {
 static void make_sizes(gf_view *view) {
 	view->fill = gf_image_probe;
 	view->hint = gf_image_probe_hint;
+	view->probes = 1;
 }
 static void set_functions(gf_image_program *p, uintptr_t draw) {
 	p->draw = (const gf_draw_functions *)draw;

@@ -37,6 +37,7 @@ struct gf_view {
     int64_t length;     // valid indexes are -length..length-1
     const int64_t *map; // length positions in the parts, or NULL
     int64_t x_bytes, y_bytes, record_bytes;
+    int32_t probes;     // it makes no samples, it asks about them
     int64_t job_rows;   // samples that one thread takes at a time; 0: by their bytes
     int32_t dtype_code, dtype_bits; // DLPack's description of an output value
     int32_t ndim;       // of one sample
