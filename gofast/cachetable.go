@@ -55,7 +55,10 @@ func (o *opened) cacheMeta(fingerprint string) cache.Meta {
 	meta := cache.Meta{Fingerprint: fingerprint, Rows: o.schema.Rows, Shape: o.schema.Shape, Bool: o.schema.Bool, Names: o.schema.Features, Dropped: o.schema.Dropped}
 	for i, name := range o.schema.Labels {
 		label := cache.Label{Name: name, Kind: o.kinds[i]}
-		if o.kinds[i] == decode.TextLabel {
+		if label.Kind == decode.TextLabel && !o.classes.positional() {
+			label.Kind = decode.IntLabel // a cache that is opened alone knows of no such numbers
+		}
+		if label.Kind == decode.TextLabel {
 			label.Classes = o.schema.Classes
 		}
 		meta.Labels = append(meta.Labels, label)

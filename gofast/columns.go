@@ -21,8 +21,11 @@ func openTable(ctx context.Context, paths []string, options TableOptions) (*open
 	if err := options.Limits.Validate(); err != nil {
 		return nil, err
 	}
+	if err := options.checkLabels(); err != nil {
+		return nil, err
+	}
 	lim := options.Limits.WithDefaults()
-	o := &opened{budget: limits.NewBudget(lim.Memory), exact: true}
+	o := &opened{typedBy: -1, classes: options.Classes, budget: limits.NewBudget(lim.Memory), exact: true}
 	if err := o.open(ctx, paths, options, lim); err != nil {
 		o.close()
 		return nil, err
@@ -39,7 +42,7 @@ func (o *opened) open(ctx context.Context, paths []string, options TableOptions,
 	if err != nil {
 		return err
 	}
-	decodeOptions := decode.Options{Delimiter: delimiter, SkipRows: options.SkipRows, Threads: threads, Limits: lim, Budget: o.budget}
+	decodeOptions := decode.Options{Header: options.Header, Delimiter: delimiter, SkipRows: options.SkipRows, Threads: threads, Limits: lim, Budget: o.budget}
 	progress := newProgress(options.Progress)
 	decodeOptions.Progress = progress.add
 	for _, path := range paths {
@@ -74,12 +77,7 @@ func (o *opened) open(ctx context.Context, paths []string, options TableOptions,
 func (o *opened) choose(options TableOptions) error {
 	last := len(o.readers) - 1
 	path, columns, dropped := o.files[last].Path(), o.readers[last].Columns(), o.readers[last].Dropped()
-	if last > 0 {
-		if err := sameColumns(o.files[0].Path(), o.readers[0].Columns(), path, columns); err != nil {
-			return err
-		}
-	}
-	sel := decode.Selection{Fill: options.FillValue}
+	sel := decode.Selection{Fill: options.FillValue, Verbatim: options.verbatim()}
 	for _, ref := range options.Label {
 		i, ok := find(columns, ref)
 		if !ok {
@@ -89,6 +87,11 @@ func (o *opened) choose(options TableOptions) error {
 			return noColumn(path, "label", ref, columns, dropped)
 		}
 		sel.Labels = append(sel.Labels, i)
+	}
+	if last > 0 {
+		if err := sameColumns(o.files[0].Path(), o.readers[0].Columns(), path, columns, sel.Labels); err != nil {
+			return err
+		}
 	}
 	if options.Columns == nil {
 		for i := range columns {
@@ -108,7 +111,10 @@ func (o *opened) choose(options TableOptions) error {
 		return errs.New(errs.ErrSchema, "open", "no feature columns are left beside the label").At(path)
 	}
 	o.selections = append(o.selections, sel)
-	return o.describe(path, columns, sel, options.Columns != nil)
+	if err := o.describe(path, columns, sel, options.Columns != nil); err != nil {
+		return err
+	}
+	return o.chooseLabels(path, columns, sel, options)
 }
 
 func find(columns []decode.Column, ref ColumnRef) (int, bool) {
@@ -131,7 +137,13 @@ func noColumn(path, option string, ref ColumnRef, columns []decode.Column, dropp
 		return errs.New(errs.ErrSchema, "open", fmt.Sprintf("%s=%s is the index of the pandas frame, which is not one of its columns: "+
 			"write the file again after reset_index()", option, wanted)).At(path)
 	}
-	return errs.New(errs.ErrSchema, "open", fmt.Sprintf("%s=%s is not a column; the file has %s", option, wanted, listed(columns))).At(path)
+	hint := ""
+	for _, c := range columns {
+		if !ref.ByPos && strings.EqualFold(strings.TrimSpace(c.Name), strings.TrimSpace(ref.Name)) {
+			hint = fmt.Sprintf("; did you mean %q?", errs.Cut(c.Name))
+		}
+	}
+	return errs.New(errs.ErrSchema, "open", fmt.Sprintf("%s=%s is not a column%s; the file has %s", option, wanted, hint, listed(columns))).At(path)
 }
 
 // listed names the first columns of a file.
@@ -148,14 +160,18 @@ func listed(columns []decode.Column) string {
 }
 
 // describe fills the schema from the first file; all others equal it. The type
-// to try first and the label kinds are joined over all files.
+// to try first is joined over all files.
 func (o *opened) describe(path string, columns []decode.Column, sel decode.Selection, explicit bool) error {
 	s := Schema{Bool: true}
 	shaped := false
 	for _, i := range sel.Features {
 		c := columns[i]
 		if c.Text {
-			return errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; choose the features with columns=").At(path).InColumn(c.Name)
+			err := errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; choose the features with columns=").At(path).InColumn(c.Name)
+			if c.Sampled {
+				o.atRow(context.Background(), err.WithCell(c.TextCell), len(o.readers)-1, c.TextRow)
+			}
+			return err
 		}
 		if slices.Contains(sel.Labels, i) {
 			return errs.New(errs.ErrSchema, "open", "the column is both a feature and a label").At(path).InColumn(c.Name)
@@ -177,37 +193,19 @@ func (o *opened) describe(path string, columns []decode.Column, sel decode.Selec
 	if shaped && len(sel.Features) == 1 {
 		s.Shape = columns[sel.Features[0]].Shape
 	}
-	first := len(o.selections) == 1
-	if first {
-		o.kinds = make([]decode.LabelKind, len(sel.Labels))
+	for _, i := range sel.Labels {
+		s.Labels = append(s.Labels, columns[i].Name)
 	}
-	texts := 0
-	for j, i := range sel.Labels {
-		c := columns[i]
-		if c.Shape != nil {
-			return errs.New(errs.ErrSchema, "open", fmt.Sprintf("the label has shape %v; it must be one value a row", c.Shape)).At(path).InColumn(c.Name)
-		}
-		s.Labels = append(s.Labels, c.Name)
-		switch {
-		case c.Text:
-			o.kinds[j] = decode.TextLabel
-			texts++
-		case c.Hint != decode.Uint8 && o.kinds[j] != decode.TextLabel:
-			o.kinds[j] = decode.FloatLabel
-		}
-	}
-	if texts > 0 && len(sel.Labels) > 1 {
-		return errs.New(errs.ErrUnsupported, "open", "a text label cannot stand beside other label columns: give one label").At(path)
-	}
-	if first {
+	if len(o.selections) == 1 {
 		s.Dropped = o.readers[0].Dropped()
 		o.schema = s
 	}
 	return nil
 }
 
-// sameColumns compares the columns of two files of one table.
-func sameColumns(pathA string, a []decode.Column, pathB string, b []decode.Column) error {
+// sameColumns compares the columns of two files of one table. What a text file has
+// in its labels is looked at cell by cell, when the kind of the labels is known.
+func sameColumns(pathA string, a []decode.Column, pathB string, b []decode.Column, labels []int) error {
 	bad := func(format string, args ...any) error {
 		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)+": files of one table must have the same columns in the same order").At(pathB)
 	}
@@ -218,6 +216,7 @@ func sameColumns(pathA string, a []decode.Column, pathB string, b []decode.Colum
 		switch {
 		case a[i].Name != b[i].Name:
 			return bad("column %d is %q, but %q in %s", i, errs.Cut(b[i].Name), errs.Cut(a[i].Name), pathA)
+		case a[i].Unseen || b[i].Unseen, a[i].Sampled && b[i].Sampled && slices.Contains(labels, i):
 		case a[i].Text != b[i].Text, a[i].Bool != b[i].Bool, isInt(a[i]) != isInt(b[i]) && !a[i].Sampled && !b[i].Sampled:
 			return bad("column %q holds %s, but %s in %s", errs.Cut(b[i].Name), holds(b[i]), holds(a[i]), pathA)
 		case !slices.Equal(a[i].Shape, b[i].Shape):

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/buffer"
 	"github.com/gofast-org/gofast/gofast/decode"
@@ -20,8 +19,17 @@ type TableOptions struct {
 	Label []ColumnRef `json:"label"`
 	// LabelOptional lets a single label that is named, but in no file, be absent.
 	LabelOptional bool `json:"label_optional"`
+	// LabelType is "int", "float" or "text"; "auto" or "": what the first file says,
+	// a text file by its first row. What does not fit is an error.
+	LabelType string `json:"label_type"`
+	// Classes number the labels of the one label column; zero: text labels are
+	// numbered in sorted order, and numbers stay as they are.
+	Classes Classes `json:"classes"`
 	// Columns are the features, in this order; nil: all that are not labels.
 	Columns []ColumnRef `json:"columns"`
+	// Header says whether the first line of a text file names the columns; nil: only
+	// texts are names, a number that stands there twice is data, all else is an error.
+	Header *bool `json:"header"`
 	// FillValue replaces empty, null and NaN features; nil: they are an error.
 	FillValue *float64 `json:"fill_value"`
 	// Delimiter is the character between the cells of a text file, "" for the one
@@ -66,7 +74,7 @@ type Schema struct {
 	Dropped    []string `json:"dropped"` // columns with the index of a pandas frame
 	Labels     []string `json:"labels"`
 	LabelKinds []string `json:"label_kinds"` // "int", "float" or "text"
-	Classes    []string `json:"classes"`     // of the text label, sorted
+	Classes    []string `json:"classes"`     // of the text label: sorted, or as they were given
 	// Where the arrays lie in the region.
 	FeaturesOffset int64 `json:"features_offset"`
 	LabelsOffset   int64 `json:"labels_offset"`
@@ -87,6 +95,8 @@ type opened struct {
 	selections []decode.Selection
 	schema     Schema
 	kinds      []decode.LabelKind
+	typedBy    int // the file that says what kinds the labels have; none: -1
+	classes    Classes
 	start      decode.Type // the type worth trying first
 	bound      int64       // rows at most
 	exact      bool        // bound is the number of rows
@@ -140,7 +150,7 @@ func DecodeTable(ctx context.Context, paths []string, options TableOptions) (fd 
 func (o *opened) decode(ctx context.Context, alloc func(decode.Type) (memory, error)) error {
 	err := o.decodeAs(ctx, o.start, alloc)
 	for attempt := 0; errors.Is(err, decode.ErrNarrow); attempt++ {
-		features, labels, rangeErr := o.ranges(ctx, attempt > 0)
+		features, rangeErr := o.ranges(ctx, attempt > 0)
 		if rangeErr != nil {
 			return rangeErr
 		}
@@ -150,14 +160,6 @@ func (o *opened) decode(ctx context.Context, alloc func(decode.Type) (memory, er
 		}
 		if attempt > 1 {
 			return errs.New(errs.ErrInternal, "table", fmt.Sprintf("values do not fit %s, which their range asked for", wider)).At(o.files[0].Path())
-		}
-		for i, r := range labels {
-			switch {
-			case r.Text:
-				o.kinds[i] = decode.TextLabel
-			case r.Float && o.kinds[i] != decode.TextLabel:
-				o.kinds[i] = decode.FloatLabel
-			}
 		}
 		err = o.decodeAs(ctx, wider, alloc)
 	}
@@ -181,17 +183,13 @@ func (o *opened) count(ctx context.Context) error {
 
 // ranges scans the values of every file. A fill value counts once it is known
 // that some cell needs it.
-func (o *opened) ranges(ctx context.Context, withFill bool) (features decode.Range, labels []decode.Range, err error) {
-	labels = make([]decode.Range, len(o.kinds))
+func (o *opened) ranges(ctx context.Context, withFill bool) (features decode.Range, err error) {
 	for i, r := range o.readers {
-		f, l, err := r.Range(ctx, o.selections[i])
+		f, err := r.Range(ctx, o.selections[i])
 		if err != nil {
-			return features, labels, err
+			return features, err
 		}
 		features.Merge(f)
-		for j := range l {
-			labels[j].Merge(l[j])
-		}
 	}
 	if fill := o.selections[0].Fill; fill != nil && withFill {
 		if v := int64(*fill); float64(v) == *fill && !features.Float {
@@ -200,7 +198,7 @@ func (o *opened) ranges(ctx context.Context, withFill bool) (features decode.Ran
 			features.Real(*fill)
 		}
 	}
-	return features, labels, nil
+	return features, nil
 }
 
 func (o *opened) decodeAs(ctx context.Context, t decode.Type, alloc func(decode.Type) (memory, error)) (err error) {
@@ -216,7 +214,7 @@ func (o *opened) decodeAs(ctx context.Context, t decode.Type, alloc func(decode.
 	dicts := make([]*decode.Dictionary, len(o.kinds))
 	for i, kind := range o.kinds {
 		if kind == decode.TextLabel {
-			dicts[i] = decode.NewDictionary()
+			dicts[i] = o.classes.dictionary()
 		}
 	}
 	var rows int64
@@ -225,7 +223,7 @@ func (o *opened) decodeAs(ctx context.Context, t decode.Type, alloc func(decode.
 		target := decode.Target{
 			Features: decode.Matrix{Data: m.features()[rows*rowBytes:], Type: t, Width: o.schema.Width},
 			Labels:   m.labels()[rows*labelBytes:],
-			Kinds:    o.kinds,
+			Kinds:    o.storedKinds(i),
 			Dict:     dicts,
 		}
 		n, err := r.Decode(ctx, o.selections[i], target)
@@ -235,28 +233,26 @@ func (o *opened) decodeAs(ctx context.Context, t decode.Type, alloc func(decode.
 		if err := o.files[i].CheckUnchanged(); err != nil {
 			return err
 		}
+		if err := o.numberLabels(ctx, i, target.Kinds, target.Labels[:n*labelBytes]); err != nil {
+			return err
+		}
 		rows += n
 	}
 	s := &o.schema
 	s.Rows, s.Type = rows, t.String()
 	s.LabelKinds = nil
 	for i, kind := range o.kinds {
-		s.LabelKinds = append(s.LabelKinds, [...]string{"int", "float", "text"}[kind])
+		s.LabelKinds = append(s.LabelKinds, kindNames[kind])
 		if kind == decode.TextLabel {
-			words, place := dicts[i].Sorted()
+			words, place := dicts[i].Words(), o.classes.numbers()
+			if o.classes.none() {
+				words, place = dicts[i].Sorted()
+			}
 			s.Classes = words
 			renumber(m.labels()[:rows*labelBytes], i, len(o.kinds), place)
 		}
 	}
 	return nil
-}
-
-// renumber turns the ids of label column c into places in the sorted classes.
-func renumber(labels []byte, c, columns int, place []int64) {
-	ids := unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(labels))), len(labels)/8)
-	for i := c; i < len(ids); i += columns {
-		ids[i] = place[ids[i]]
-	}
 }
 
 // regionMemory lays the features and then the labels out in one region.

@@ -25,6 +25,7 @@ type wireError struct {
 	Message string `json:"message"`
 	Path    string `json:"path,omitempty"`
 	Row     int64  `json:"row"`
+	Line    int64  `json:"line"`
 	Column  string `json:"column,omitempty"`
 	Offset  int64  `json:"offset"`
 	Index   int64  `json:"index"`
@@ -32,10 +33,11 @@ type wireError struct {
 }
 
 func encode(err error) string {
-	w := wireError{Kind: gofast.ErrorName(err), Message: err.Error(), Row: -1, Offset: -1, Index: -1}
+	w := wireError{Kind: gofast.ErrorName(err), Message: err.Error(), Row: -1, Line: -1, Offset: -1, Index: -1}
 	var e *gofast.Error
 	if errors.As(err, &e) {
-		w.Path, w.Row, w.Column, w.Offset, w.Index, w.Debug = e.Path, e.Row, e.Column, e.Offset, e.Index, e.Debug
+		w.Path, w.Row, w.Line, w.Column = e.Path, e.Row, e.Line, e.Column
+		w.Offset, w.Index, w.Debug = e.Offset, e.Index, e.Debug
 	}
 	text, _ := json.Marshal(w) // strings and integers always encode
 	return string(text)

@@ -52,15 +52,23 @@ type Column struct {
 	// Shape is the shape of one row's value: nil for a plain cell, (784) for a
 	// fixed-length binary, (28, 28) for an array of images.
 	Shape []int
-	// Text says that the cells are strings. Only labels may be text.
-	Text bool
+	// Text says that the cells are strings. Only labels may be text. TextRow and
+	// TextCell are the first of them in a text file, "" elsewhere.
+	Text     bool
+	TextRow  int64
+	TextCell string
 	// Bool says that the cells are booleans, stored as 0 and 1.
 	Bool bool
 	// Hint is the narrowest type worth trying first: Uint8 for integers,
 	// Float32 or Float64 for floats.
 	Hint Type
-	// Sampled says that the file declares no types: Hint comes from its first rows.
+	// Sampled says that the file declares no types: Hint comes from its first rows,
+	// and Label from the first.
 	Sampled bool
+	// Label is how the column is stored as a label, unless the caller says otherwise.
+	Label LabelKind
+	// Unseen says that the file declares no types and has no rows.
+	Unseen bool
 }
 
 // Width is the number of values of one row in this column.
@@ -77,6 +85,8 @@ type Selection struct {
 	Features []int    // in output order; at least one
 	Labels   []int    // in output order; may be empty
 	Fill     *float64 // replaces empty, null and NaN feature cells; nil: they are ErrMissing
+	// Verbatim says that text labels are meant as text, also where one looks like a number.
+	Verbatim bool
 }
 
 // Range says what values were seen, so that a storage type can be chosen.
@@ -86,7 +96,6 @@ type Range struct {
 	Min, Max int64 // over the integers
 	Float    bool  // some cell is written or typed as a float
 	Wide     bool  // some float is not exactly a float32
-	Text     bool  // some cell is neither number nor missing (labels only)
 }
 
 // Int notes an integer.
@@ -114,7 +123,6 @@ func (r *Range) Merge(o Range) {
 	}
 	r.Float = r.Float || o.Float
 	r.Wide = r.Wide || o.Wide
-	r.Text = r.Text || o.Text
 }
 
 // Type is the smallest type that holds every value exactly. Floats stay floats
@@ -196,6 +204,9 @@ type Options struct {
 	Delimiter byte
 	// SkipRows is how many lines of a text file stand before the table.
 	SkipRows int
+	// Header says whether the first line of a text file names the columns; nil: the
+	// line itself says so, or it is an error.
+	Header *bool
 	// Progress is called with the bytes of the source that were just finished;
 	// from any goroutine; may be nil.
 	Progress func(bytes int64)
@@ -213,13 +224,19 @@ type Reader interface {
 	Dropped() []string
 	// Rows is the number of rows, or an upper bound when exact is false.
 	Rows() (n int64, exact bool)
-	// Range scans the selected cells; labels has one entry per label column.
-	Range(ctx context.Context, sel Selection) (features Range, labels []Range, err error)
+	// Range scans the selected features.
+	Range(ctx context.Context, sel Selection) (Range, error)
 	// Decode writes every row into dst and returns their number. It returns
 	// ErrNarrow (and leaves dst undefined) when a value does not fit.
 	Decode(ctx context.Context, sel Selection, dst Target) (rows int64, err error)
 	// Close releases the file. It may be called after any error.
 	Close() error
+}
+
+// Liner is a Reader of a text file: Line is the line of a data row as an editor
+// counts it. It reads the file from its beginning.
+type Liner interface {
+	Line(ctx context.Context, row int64) (int64, error)
 }
 
 // Counter is a Reader whose Rows may be inexact: Count makes it exact, at the

@@ -24,7 +24,7 @@ from . import errors
 from ._memory import Layout
 
 FORMAT = 1  # of the file; gofast/cache/header.go has the same
-READER_VERSION = 2  # raised whenever the same files would be decoded to something else
+READER_VERSION = 3  # raised whenever the same files would be decoded to something else
 
 _HASHED = 64 << 10  # bytes at either end of a source that go into its fingerprint
 _TAIL = 64 << 10  # read at once: it holds the header of a table of some thousand columns

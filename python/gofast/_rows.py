@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ import torch
 
 from . import _engine, errors
 from ._batch import Batch
+from ._classes import in_order
 from ._filler import Filler
 from ._getitems import getitems
 from ._indices import listed
@@ -63,6 +64,7 @@ class RowDataset(NativeDataset):
         target_transform: Callable[[torch.Tensor], Any] | None,
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None,
         label: object,
+        class_to_idx: Mapping[Any, int] | None,
     ) -> None:
         if output not in ("dict", "tuple"):
             raise errors.OptionError(f'output={output!r} is not "dict" or "tuple"')
@@ -87,6 +89,7 @@ class RowDataset(NativeDataset):
             scale == "auto" and layout.type == "uint8" and not layout.bool and dtype.is_floating_point
         )
         self._mean, self._std = _numbers("mean", mean), _numbers("std", std)
+        self.class_to_idx: dict[Any, int] | None = None if class_to_idx is None else dict(class_to_idx)
         self._resolve_labels(label)
         self._per_process: Filler | None = None
         # Compiling checks every option that the core checks, at once.
@@ -122,13 +125,14 @@ class RowDataset(NativeDataset):
     def _resolve_labels(self, label: object) -> None:
         layout = self._memory.layout
         kinds = layout.label_kinds
-        self.classes: list[str] | None = None if layout.classes is None else list(layout.classes)
-        self.class_to_idx: dict[str, int] | None = (
-            None if self.classes is None else {name: i for i, name in enumerate(self.classes)}
-        )
+        if self.class_to_idx is None and layout.classes is not None:
+            self.class_to_idx = {name: i for i, name in enumerate(layout.classes)}
+        self.classes: list[Any] | None = None if self.class_to_idx is None else in_order(self.class_to_idx)
         self._label_dtype: torch.dtype | None = torch.int64
         self._label_shape: tuple[int, ...] = ()
         self._label_mode = "int64"
+        if self.one_hot is not None and not kinds:
+            raise errors.OptionError(f"one_hot={self.one_hot} needs a label, and there is none")
         if label is None:
             self._label_dtype, self._label_mode = None, ""
         elif not kinds:
@@ -151,6 +155,11 @@ class RowDataset(NativeDataset):
         kinds = self._memory.layout.label_kinds
         if len(kinds) != 1 or kinds[0] == "float":
             raise errors.OptionError(f"one_hot={classes} needs one label column of integers or text")
+        for name, number in (self.class_to_idx or {}).items():
+            if not 0 <= number < classes:
+                raise errors.OptionError(
+                    f"one_hot={classes} is too small for the class {name!r}, number {number}"
+                )
         labels = self._memory.label_column(0)
         bad = np.flatnonzero((labels < 0) | (labels >= classes))
         if len(bad):

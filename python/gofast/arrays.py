@@ -97,6 +97,7 @@ class ArrayDataset(RowDataset):
             target_transform=target_transform,
             batch_transform=batch_transform,
             label=None if len(arrays) == 1 else "label",
+            class_to_idx=None,
         )
         if not self._is_plain:
             self._program()  # its checks of mean and std, also where it will not run

@@ -6,15 +6,18 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from . import _engine
+from ._columns import DEFAULT_LABEL, Header, Label, LabelType, selection
 from ._sources import Path, expand
-from .table import Limits, selection
+from .table import Limits
 
 
 def convert(
     src: Path | Iterable[Path],
     dst: Path,
     *,
-    label: str | int | Sequence[str | int] | None = "label",
+    label: Label = DEFAULT_LABEL,
+    label_type: LabelType = "auto",
+    header: Header = "auto",
     columns: Sequence[str | int] | None = None,
     fill_value: float | None = None,
     delimiter: str | None = None,
@@ -32,7 +35,8 @@ def convert(
         dst: a name that ends in ``.npy`` (rows of the features, with numeric labels
             as the first columns), ``.npz`` (``features`` and one array for each label)
             or ``.parquet`` (the labels, then one column for each feature).
-        label, columns, fill_value, delimiter, skiprows, threads, limits: see :class:`gofast.TableDataset`.
+        label, label_type, header, columns, fill_value, delimiter, skiprows, threads, limits: see
+            :class:`gofast.TableDataset`.
 
     Raises:
         OptionError: dst ends in something else, or cannot hold the table.
@@ -48,6 +52,14 @@ def convert(
         "destination": target,
         "threads": _engine.threads(threads),
         "limits": Limits.of(limits).as_config(),
-        **selection(label, columns, fill_value, delimiter, skiprows),
+        **selection(
+            label=label,
+            label_type=label_type,
+            header=header,
+            columns=columns,
+            fill_value=fill_value,
+            delimiter=delimiter,
+            skiprows=skiprows,
+        ),
     }
     _engine.run("convert", config, f"converting {source[0]} to {target}")

@@ -40,6 +40,8 @@ class GofastError(Exception):
     Attributes:
         path: the file, or ``None``.
         row: 0-based data row, or ``None``.
+        line: 1-based line of a text file, as an editor counts: header, blank lines and newlines in
+            quotes included; ``None`` elsewhere.
         column: name of the column, or ``None``.
         offset: byte offset in the file, or ``None``.
         index: the row index that was asked for, or ``None``.
@@ -48,6 +50,7 @@ class GofastError(Exception):
 
     path: str | None = None
     row: int | None = None
+    line: int | None = None
     column: str | None = None
     offset: int | None = None
     index: int | None = None
@@ -184,7 +187,7 @@ def from_native(error: Exception) -> GofastError:
     made.path = fields.get("path")
     made.column = fields.get("column")
     made.debug = fields.get("debug")
-    for name in ("row", "offset", "index"):
+    for name in ("row", "line", "offset", "index"):
         value = fields.get(name, -1)
         setattr(made, name, None if value == -1 else value)
     return made

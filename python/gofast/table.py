@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import math
-import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from multiprocessing.context import get_spawning_popen
@@ -16,6 +14,8 @@ import torch
 
 from . import _engine, errors
 from ._cache import CacheTable, fingerprint, open_cache
+from ._classes import Classes, Name, numbered
+from ._columns import DEFAULT_LABEL, Header, Label, LabelType, selection, warn_of_no_label
 from ._memory import Layout, MappedMemory
 from ._rows import Numbers, Output, RowDataset, Scale
 from ._sources import Path, expand, given
@@ -72,8 +72,19 @@ class TableDataset(RowDataset):
             Parquet, .npy or .npz, told apart by content. Several files are one table. Of
             a folder, files with a table's ending, all the same. A cache opens as its table.
         label: name or position of the label column, a list of several, or ``None``
-            for no label. The default name may be absent: then every label is
-            ``missing_label``. In an .npz, the name of the label array.
+            for no label. Only the default may be absent: then every label is
+            ``missing_label``, and a warning says so. In an .npz, the name of the label array.
+        label_type: ``"int"``, ``"float"`` or ``"text"``; ``"auto"``: the type of the first
+            file's column, in a text file that of the first row's cell. A label that does not fit
+            is an error. Whole numbers such as 3.0 fit ``"int"``.
+        classes: numbers of the labels, the same for train and test: a list of all names in order, a
+            mapping from name to number, or another dataset whose ``class_to_idx`` is taken. Names
+            are text, or integers for a column of integers. Any other label is an UnknownLabelError.
+            Default: text labels are numbered in sorted order, file by file.
+        header: whether the first line of a text file names the columns. ``"auto"`` looks at that
+            line alone: only texts are names, a number that stands there twice is data, and where it
+            may be either (``2019,2020``, ``5.1,setosa``, a ``?``) that is an error. Columns without
+            names are called ``"0"``, ``"1"``, ...
         columns: names or positions of the feature columns; default all but the label.
         shape: shape of one sample, such as ``(1, 28, 28)``; default ``(features,)``.
         scale: ``"unit"`` gives float32(x) / 255; ``"auto"`` does so when the features
@@ -85,7 +96,8 @@ class TableDataset(RowDataset):
             without scale, mean, std.
         keys: names of features and label in a ``"dict"`` sample.
         output: ``"dict"`` or ``"tuple"`` samples.
-        missing_label: the label where the file has none.
+        missing_label: every label where the file has no column ``label``; default -1, with a
+            warning that there is none.
         one_hot: number of classes: labels become float32 [classes].
         fill_value: replaces empty, null and NaN features, which are an error otherwise.
         transform, target_transform: called with each sample's tensor (of the final
@@ -100,12 +112,16 @@ class TableDataset(RowDataset):
         limits: :class:`Limits`, or a dict of its fields.
 
     Attributes:
-        classes, class_to_idx: of a text label, sorted; else ``None``.
+        classes, class_to_idx: as given, or of a text label, sorted; else ``None``. Where
+            numbers were given, ``classes`` are the names in their order.
         targets: labels of all rows, [n] or [n, columns].
 
     Raises:
-        gofast.errors.GofastError: one class per kind of failure, naming file, row and
-            column.
+        gofast.errors.GofastError: one class per kind of failure, naming file, line or row,
+            and column.
+
+    Warns:
+        GofastWarning: ``label`` was not given, and there is no column ``"label"``.
 
     Example:
         >>> train = gofast.TableDataset("train.parquet", shape=(1, 28, 28))
@@ -118,7 +134,10 @@ class TableDataset(RowDataset):
         self,
         path: Path | Iterable[Path],
         *,
-        label: str | int | Sequence[str | int] | None = "label",
+        label: Label = DEFAULT_LABEL,
+        label_type: LabelType = "auto",
+        classes: Classes | None = None,
+        header: Header = "auto",
         columns: Sequence[str | int] | None = None,
         shape: Sequence[int] | None = None,
         scale: Scale = "auto",
@@ -127,7 +146,7 @@ class TableDataset(RowDataset):
         dtype: torch.dtype = torch.float32,
         keys: tuple[str, str] = ("image", "label"),
         output: Output = "dict",
-        missing_label: int = -1,
+        missing_label: int | None = None,
         one_hot: int | None = None,
         fill_value: float | None = None,
         transform: Callable[[torch.Tensor], Any] | None = None,
@@ -142,6 +161,9 @@ class TableDataset(RowDataset):
         self._source: dict[str, Any] = {
             "path": given(path),
             "label": label,
+            "label_type": label_type,
+            "class_to_idx": None if classes is None else numbered(classes),
+            "header": header,
             "columns": columns,
             "fill_value": fill_value,
             "delimiter": delimiter,
@@ -151,6 +173,8 @@ class TableDataset(RowDataset):
             "limits": Limits.of(limits),
         }
         self._memory = self._reopen()
+        if label is DEFAULT_LABEL and not self._memory.layout.labels and missing_label is None:
+            warn_of_no_label(self._source["path"], self._memory.layout.features)
         super().__init__(
             shape=shape,
             scale=scale,
@@ -159,12 +183,13 @@ class TableDataset(RowDataset):
             dtype=dtype,
             keys=keys,
             output=output,
-            missing_label=missing_label,
+            missing_label=-1 if missing_label is None else missing_label,
             one_hot=one_hot,
             transform=transform,
             target_transform=target_transform,
             batch_transform=batch_transform,
             label=label,
+            class_to_idx=self._source["class_to_idx"],
         )
 
     def _reopen(self) -> MappedMemory:
@@ -202,8 +227,15 @@ class TableDataset(RowDataset):
         layout = self._memory.layout
         return (
             f"TableDataset({self._source['path']!r}: {layout.rows} rows, {layout.width} features "
-            f"stored as {layout.type}, shape {self.shape}, {self.dtype})"
+            f"stored as {layout.type}, shape {self.shape}, {self.dtype}, {_described(layout)})"
         )
+
+
+def _described(layout: Layout) -> str:
+    """The labels, for ``repr``."""
+    if not layout.labels:
+        return "no label"
+    return f"label{'s' * (len(layout.labels) > 1)} {', '.join(map(repr, layout.labels))}"
 
 
 def _identity(layout: Layout) -> tuple[Any, ...]:
@@ -222,7 +254,10 @@ def _identity(layout: Layout) -> tuple[Any, ...]:
 def open_table(
     path: Path | Iterable[Path],
     *,
-    label: str | int | Sequence[str | int] | None,
+    label: Label,
+    label_type: LabelType,
+    class_to_idx: dict[Name, int] | None,
+    header: Header,
     columns: Sequence[str | int] | None,
     fill_value: float | None,
     delimiter: str | None,
@@ -233,7 +268,16 @@ def open_table(
 ) -> MappedMemory:
     """Decodes the files, or maps the cache that holds them."""
     paths = expand(path, None if cache is None else os.fspath(cache))
-    config = selection(label, columns, fill_value, delimiter, skiprows)
+    config = selection(
+        label=label,
+        label_type=label_type,
+        class_to_idx=class_to_idx,
+        header=header,
+        columns=columns,
+        fill_value=fill_value,
+        delimiter=delimiter,
+        skiprows=skiprows,
+    )
     running = {"paths": paths, "threads": _engine.threads(threads), "limits": limits.as_config(), **config}
     if cache is not None:
         return _open_cached(os.fspath(cache), paths, config, running)
@@ -241,24 +285,6 @@ def open_table(
         return _cached_alone(paths[0], table, config)
     schema = _engine.run("open", running, f"reading {paths[0]}")
     return MappedMemory(schema["fd"], Layout.from_schema(schema))
-
-
-def selection(
-    label: str | int | Sequence[str | int] | None,
-    columns: Sequence[str | int] | None,
-    fill_value: float | None,
-    delimiter: str | None,
-    skiprows: int,
-) -> dict[str, Any]:
-    """The options that shape the decoded table, as the engine takes them."""
-    return {
-        "label": _columns("label", label),
-        "label_optional": label == "label",
-        "columns": None if columns is None else _columns("columns", columns),
-        "fill_value": _finite("fill_value", fill_value),
-        "delimiter": _delimiter(delimiter),
-        "skiprows": _lines(skiprows),
-    }
 
 
 def _open_cached(
@@ -288,8 +314,8 @@ def _open_cached(
 def _cached_alone(path: str, table: CacheTable, config: dict[str, Any]) -> MappedMemory:
     """The table of a cache that was given as the source: decoded already."""
     memory = MappedMemory(table.fd, table.layout)
-    plain = selection("label", None, None, None, 0)
-    given = [key for key in plain if config[key] != plain[key] and not key.startswith("label")]
+    plain = selection()
+    given = [key for key in plain if config[key] != plain[key] and key not in ("label", "label_optional")]
     if given:
         raise errors.OptionError(
             f"{path} is a cache, whose table is decoded already: {given[0]}= is for its sources; "
@@ -319,37 +345,3 @@ def verify(path: Path) -> None:
         >>> gofast.verify("train.cache.npz")
     """
     _engine.run("verify", {"path": os.fspath(path)}, f"verifying {os.fspath(path)}")
-
-
-def _columns(option: str, columns: str | int | Sequence[str | int] | None) -> list[str | int]:
-    if columns is None:
-        return []
-    try:
-        listed = [columns] if isinstance(columns, (str, int)) else list(columns)
-        return [c if isinstance(c, str) else operator.index(c) for c in listed]
-    except TypeError:
-        raise errors.OptionError(f"{option}={columns!r}: give names or positions of columns") from None
-
-
-def _delimiter(value: str | None) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str) or not value:
-        raise errors.OptionError(f'delimiter={value!r}: give one character, such as ";", or None')
-    return value
-
-
-def _lines(value: int) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise errors.OptionError(f"skiprows={value!r}: give the number of lines before the header") from None
-
-
-def _finite(option: str, value: float | None) -> float | None:
-    if value is None:
-        return None
-    number = float("nan") if isinstance(value, str) else float(value)
-    if not math.isfinite(number):
-        raise errors.OptionError(f"{option}={value!r}: give a finite number")
-    return number

@@ -315,7 +315,7 @@ def test_every_storage_type(kind: str, end: str, tmp_path: Path) -> None:
     frame = pd.DataFrame(x, columns=list("wxyz"))
     frame.to_parquet(tmp_path / "in.parquet")
     gofast.convert(tmp_path / "in.parquet", tmp_path / f"out.{end}")
-    before, after = TableDataset(tmp_path / "in.parquet"), TableDataset(tmp_path / f"out.{end}")
+    before, after = (TableDataset(tmp_path / name, label=None) for name in ("in.parquet", f"out.{end}"))
     assert_same(after[:], before[:])
     assert f"stored as {'uint8' if kind == 'bool' else kind}" in repr(after)
 
@@ -325,7 +325,7 @@ def test_pictures_keep_their_shape(tmp_path: Path) -> None:
     np.savez(tmp_path / "in.npz", image=x, label=np.arange(10))
     for end in ("npy", "npz", "parquet"):
         gofast.convert(tmp_path / "in.npz", tmp_path / f"out.{end}", label=None, columns=["image"])
-        ds = TableDataset(tmp_path / f"out.{end}", shape=(5, 12), dtype=torch.uint8, scale=None)
+        ds = TableDataset(tmp_path / f"out.{end}", label=None, shape=(5, 12), dtype=torch.uint8, scale=None)
         assert_same(ds[:]["image"], torch.from_numpy(x))
 
 

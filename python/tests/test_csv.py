@@ -241,7 +241,7 @@ LAYOUTS = {
     "index without name": ",a,b\n0,1,2\n1,3,4\n",
     "index named by pandas": "Unnamed: 0,a,b\n0,1,2\n1,3,4\n",
     "index and counted columns": ",0,1,2\n0,5,6,7\n1,8,9,10\n",
-    "counted columns": ",".join(map(str, range(20))) + "\n" + ",".join(["7"] * 20) + "\n",
+    "counted columns": "label," + ",".join(map(str, range(20))) + "\n" + ",".join(["7"] * 21) + "\n",
     "unnamed in the middle": "a,,b\n1,2,3\n",
     "comment signs are text": "#a,b\n1,2\n",
     "unicode names": "größe,長さ\n1,2\n",
@@ -269,10 +269,9 @@ def test_layouts(text: str, packed: str, write: Write) -> None:
 def test_no_header(text: str, write: Write) -> None:
     path = write(text)
     sep = ";" if ";" in text else ","
-    assert_same(table(path, fill_value=FILL), pandas(path, header=None, sep=sep))
-    assert names(write(text.replace(",,", ",0,"))) == [
-        str(i) for i in range(text.split("\n")[0].count(sep) + 1)
-    ]
+    assert_same(table(path, fill_value=FILL, header=False), pandas(path, header=None, sep=sep))
+    ds = TableDataset(write(text.replace(",,", ",0,")), label=None, header=False)
+    assert ds._memory.layout.features == tuple(str(i) for i in range(text.split("\n")[0].count(sep) + 1))
 
 
 def test_a_header_alone_is_a_table_of_no_rows(write: Write) -> None:
@@ -333,12 +332,14 @@ def test_a_late_value_widens_the_table(late: str, place: str, write: Write) -> N
     lines.append(f"{late},1,2" if place == "label" else f"1,{late},2")
     path = write("\n".join(lines))
     ds = None
-    if place == "label" and late == "NaN":
-        with pytest.raises(errors.MissingValueError) as caught:
+    if place == "label" and late in ("NaN", "0.5", "1e300"):
+        with pytest.raises(errors.MissingValueError if late == "NaN" else errors.BadValueError) as caught:
             TableDataset(path)
-        assert (caught.value.row, caught.value.column) == (50_000, "label")
-        return
-    ds = TableDataset(path, scale=None, dtype=torch.float64, fill_value=FILL)
+        assert (caught.value.row, caught.value.line, caught.value.column) == (50_000, 50_002, "label")
+        if late == "NaN":
+            return
+    kinds: Any = {"label_type": "float"} if place == "label" and late in ("0.5", "1e300") else {}
+    ds = TableDataset(path, scale=None, dtype=torch.float64, fill_value=FILL, **kinds)
     want = pd.read_csv(path).fillna(FILL)
     assert_same(ds[:]["image"], torch.from_numpy(want[["a", "b"]].to_numpy(np.float64, copy=True)))
     kind = torch.int64 if want["label"].dtype == np.int64 else torch.float64
@@ -347,7 +348,9 @@ def test_a_late_value_widens_the_table(late: str, place: str, write: Write) -> N
 
 def test_a_label_that_turns_out_to_be_text(write: Write) -> None:
     path = write("label,x\n" + "5,1\n" * 30_000 + "five,2\n")
-    ds = TableDataset(path)
+    with pytest.raises(errors.BadValueError, match=r'line 30002, column "label".*"five"'):
+        TableDataset(path)
+    ds = TableDataset(path, label_type="text")
     assert ds.classes == ["5", "five"]
     assert int(ds.targets.sum()) == 1
 
@@ -416,7 +419,10 @@ def test_integers_in_one_file_and_floats_in_another_are_both_floats(
     for i in order:
         paths.append(tmp_path / f"{i}.csv")
         paths[-1].write_text(texts[i])
-    ds = TableDataset(paths, scale=None)
+    if order == (0, 1):
+        with pytest.raises(errors.BadValueError, match=r"1\.csv: line 2"):
+            TableDataset(paths, scale=None)
+    ds = TableDataset(paths, scale=None, label_type="float")
     assert_same(ds[:]["image"][:, 0], torch.tensor([2.0, 2.5])[list(order)])
     assert_same(ds.targets, torch.tensor([1, 0.5])[list(order)])
 
@@ -479,7 +485,7 @@ def test_generated_tables(tmp_path_factory: pytest.TempPathFactory, made: tuple[
     path.write_bytes(text.encode())
     want = pandas(path, sep=delimiter, header=0 if header else None)
     try:
-        got = table(path, fill_value=FILL)
+        got = table(path, fill_value=FILL, header=header)
     except errors.BadValueError as error:
         assert "no type holds both exactly" in str(error)
         return

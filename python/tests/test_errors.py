@@ -168,11 +168,13 @@ def test_places_in_csv(tmp_path: Path) -> None:
         path.write_text("\n".join([*lines[: row + 1], ",".join(cells), *lines[row + 2 :]]))
         error = raises(kind, path) if row else raises(errors.SchemaError, path)
         assert error.path == str(path) and error.column == column
-        assert error.row == (row or None)
+        assert (error.row, error.line) == (row, row + 2)
+        assert f": line {row + 2}, column" in str(error)
         assert len(str(error)) < 400 + len(str(path))
     for row, line in [(5, "1,2"), (150_000, "1,2,3,4"), (199_999, "1")]:
         path.write_text("\n".join([*lines[: row + 1], line, *lines[row + 2 :]]))
-        assert raises(errors.DamagedError, path).row == row
+        error = raises(errors.DamagedError, path)
+        assert (error.row, error.line) == (row, row + 2)
 
 
 def test_duplicate_headers(tmp_path: Path) -> None:
@@ -224,7 +226,7 @@ class Opening(torch.utils.data.Dataset[Any]):
 def test_errors_of_workers_keep_their_class(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("label,a\n1,2\n1,\n")
-    with pytest.raises(errors.MissingValueError, match="row 1") as caught:
+    with pytest.raises(errors.MissingValueError, match="line 3") as caught:
         list(DataLoader(Opening(path), num_workers=1, multiprocessing_context="fork"))
     assert type(caught.value) is errors.MissingValueError
 
@@ -257,7 +259,7 @@ def test_the_memory_limit_names_cache(form: str, tmp_path: Path) -> None:
         np.save(path, x) if form == "npy" else np.savez_compressed(path, x)
     error = raises(errors.LimitError, path, limits={"memory": 6 << 20})
     assert "cache=" in str(error) and "memory" in str(error)
-    assert len(TableDataset(path, limits=gofast.Limits(memory=64 << 20))) == rows
+    assert len(TableDataset(path, label=None, limits=gofast.Limits(memory=64 << 20))) == rows
 
 
 @pytest.mark.parametrize("codec", ["gz", "zst"])

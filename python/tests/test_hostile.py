@@ -97,7 +97,9 @@ def try_open(path: Path, data: bytes, what: str) -> None:
     start = time.monotonic()
     for columns in (None, [-1]):
         try:
-            ds = TableDataset(path, fill_value=0, columns=columns, limits={"memory": LIMIT}, threads=2)
+            ds = TableDataset(
+                path, missing_label=-1, fill_value=0, columns=columns, limits={"memory": LIMIT}, threads=2
+            )
         except errors.InternalError as error:
             raise AssertionError(f"{what}: {error}\n{error.debug}") from None
         except errors.GofastError as error:
@@ -148,7 +150,7 @@ def splices(data: bytes, count: int) -> Iterator[tuple[str, bytes]]:
 @pytest.mark.parametrize("name", FILES)
 def test_the_files_are_valid(name: str, tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(FILES[name]())
-    assert len(TableDataset(tmp_path / "t", fill_value=0)) in (2, 4, 8)
+    assert len(TableDataset(tmp_path / "t", missing_label=-1, fill_value=0)) in (2, 4, 8)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -96,7 +96,7 @@ def test_the_smallest_storage(tmp_path: Path) -> None:
         (-(2**40), 5, "int64"),
     ]:
         path = save(tmp_path / "x.npy", np.array([[low, 1], [high, 2]]))
-        assert f"stored as {storage}" in repr(TableDataset(path))
+        assert f"stored as {storage}" in repr(TableDataset(path, label=None))
 
 
 def test_unsigned_beyond_int64_is_an_error(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_real_digits_are_the_classics(form: str, tmp_path: Path) -> None:
 def test_without_a_label_it_is_minus_one(frame: pd.DataFrame, tmp_path: Path) -> None:
     unlabelled = frame.drop(columns="label").head(100)
     unlabelled.to_csv(tmp_path / "test.csv", index=False)
-    got = TableDataset(tmp_path / "test.csv", shape=(1, 28, 28))
+    got = TableDataset(tmp_path / "test.csv", shape=(1, 28, 28), missing_label=-1)
     assert_same_batches(got, Classic(unlabelled), batch_size=32)
     assert_same(got.targets, torch.full((100,), -1))
     other = TableDataset(tmp_path / "test.csv", missing_label=7)

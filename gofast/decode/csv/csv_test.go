@@ -26,6 +26,8 @@ type setup struct {
 	fill    *float64
 	labels  []string // column names; every other column is a feature
 	columns []string // the features, if not all others
+	header  *bool
+	kind    *decode.LabelKind // of the labels, as a user says
 }
 
 // table is what came out, as float64 and strings.
@@ -54,7 +56,7 @@ func (s setup) open(t testing.TB, path string) (*reader, error) {
 		t.Fatal(err)
 	}
 	memory := s.limits.WithDefaults().Memory
-	opened, err := Open(f, decode.Options{Threads: max(s.threads, 1), Limits: s.limits, Budget: limits.NewBudget(memory)})
+	opened, err := Open(f, decode.Options{Threads: max(s.threads, 1), Limits: s.limits, Header: s.header, Budget: limits.NewBudget(memory)})
 	if err != nil {
 		return nil, err
 	}
@@ -91,25 +93,22 @@ func (s setup) read(t testing.TB, path string) (*table, error) {
 	defer r.Close()
 	sel := s.selection(r)
 	kinds := make([]decode.LabelKind, len(sel.Labels))
+	for i, column := range sel.Labels {
+		if kinds[i] = r.Columns()[column].Label; s.kind != nil {
+			kinds[i], sel.Verbatim = *s.kind, true
+		}
+	}
 	out, err := s.decode(r, sel, decode.Uint8, kinds)
 	if !errors.Is(err, decode.ErrNarrow) {
 		return out, err
 	}
-	features, labels, err := r.Range(context.Background(), sel)
+	features, err := r.Range(context.Background(), sel)
 	if err != nil {
 		return nil, err
 	}
 	typ, err := features.Type()
 	if err != nil {
 		return nil, err
-	}
-	for i, l := range labels {
-		switch {
-		case l.Text:
-			kinds[i] = decode.TextLabel
-		case l.Float:
-			kinds[i] = decode.FloatLabel
-		}
 	}
 	out, err = s.decode(r, sel, typ, kinds)
 	if errors.Is(err, decode.ErrNarrow) {
@@ -184,6 +183,11 @@ func fill(v float64) *float64 { return &v }
 
 var inf = math.Inf(1)
 
+var (
+	yes, no    = true, false
+	word, real = decode.TextLabel, decode.FloatLabel
+)
+
 func TestTables(t *testing.T) {
 	for _, c := range []struct {
 		name, text, columns string
@@ -193,10 +197,12 @@ func TestTables(t *testing.T) {
 		labels              []any
 	}{
 		{name: "header", text: "a,b\n1,2\n3,4\n", columns: "a b", typ: decode.Uint8, cells: []float64{1, 2, 3, 4}},
-		{name: "no header", text: "1,2\n3,4\n", columns: "0 1", typ: decode.Uint8, cells: []float64{1, 2, 3, 4}},
+		{name: "no header", text: "1,1\n3,4\n", columns: "0 1", typ: decode.Uint8, cells: []float64{1, 1, 3, 4}},
+		{name: "no header, as was said", text: "1,2\n3,4\n", columns: "0 1", typ: decode.Uint8, cells: []float64{1, 2, 3, 4}, setup: setup{header: &no}},
+		{name: "header of numbers, as was said", text: "1,2\n3,4\n", columns: "1 2", typ: decode.Uint8, cells: []float64{3, 4}, setup: setup{header: &yes}},
 		{name: "header only", text: "a,b\n", columns: "a b", typ: decode.Uint8},
 		{name: "header only, no newline", text: "a,b", columns: "a b", typ: decode.Uint8},
-		{name: "one cell", text: "7", columns: "0", typ: decode.Uint8, cells: []float64{7}},
+		{name: "one cell", text: "7", columns: "0", typ: decode.Uint8, cells: []float64{7}, setup: setup{header: &no}},
 		{name: "tab", text: "a\tb\n1\t2\n", columns: "a b", typ: decode.Uint8, cells: []float64{1, 2}},
 		{name: "semicolon", text: "a;b\n1;2\n", columns: "a b", typ: decode.Uint8, cells: []float64{1, 2}},
 		{name: "bar", text: "a|b\n1|2\n", columns: "a b", typ: decode.Uint8, cells: []float64{1, 2}},
@@ -226,23 +232,29 @@ func TestTables(t *testing.T) {
 		{name: "pandas index over numbers", text: ",0,1\n0,5,6\n1,7,8\n", columns: "0 1", typ: decode.Uint8, cells: []float64{5, 6, 7, 8}},
 		{name: "index without a name", text: "a,b\nr1,1,2\nr2,3,4\n", columns: "a b", typ: decode.Uint8, cells: []float64{1, 2, 3, 4}},
 		{name: "unnamed column", text: "a,,c\n1,2,3\n", columns: "a Unnamed: 1 c", typ: decode.Uint8, cells: []float64{1, 2, 3}},
-		{name: "numbers as names", text: "label,0,1\n5,6,7\n", columns: "label 0 1", typ: decode.Uint8, cells: []float64{5, 6, 7}},
+		{name: "numbers as names", text: "label,0,1\n5,6,7\n", columns: "label 0 1", typ: decode.Uint8, cells: []float64{5, 6, 7}, setup: setup{header: &yes}},
 		{name: "order and subset", text: "a,b,c,d\n1,2,3,4\n5,6,7,8\n", columns: "a b c d", typ: decode.Uint8, cells: []float64{4, 1, 8, 5},
 			setup: setup{columns: []string{"d", "a"}, labels: []string{"c"}}, labels: []any{int64(3), int64(7)}},
 		{name: "unselected text", text: "a,b\n1,x\n3,\"y\n,z\"\n", columns: "a b", typ: decode.Uint8, cells: []float64{1, 3}, setup: setup{columns: []string{"a"}}},
 		{name: "unselected empty", text: "a,b\n1,\n,\n", columns: "a b", typ: decode.Uint8, cells: []float64{1, 0}, setup: setup{columns: []string{"a"}, fill: fill(0)}},
 		{name: "int labels", text: "a,y\n1,-5\n2,1000\n", columns: "a y", typ: decode.Uint8, cells: []float64{1, 2},
 			setup: setup{labels: []string{"y"}}, labels: []any{int64(-5), int64(1000)}},
-		{name: "float labels", text: "a,y\n1,5\n2,.5\n", columns: "a y", typ: decode.Uint8, cells: []float64{1, 2},
+		{name: "float labels", text: "a,y\n1,5.\n2,.5\n", columns: "a y", typ: decode.Uint8, cells: []float64{1, 2},
 			setup: setup{labels: []string{"y"}}, labels: []any{5.0, 0.5}},
+		{name: "float labels, as was said", text: "a,y\n1,5\n2,.5\n", columns: "a y", typ: decode.Uint8, cells: []float64{1, 2},
+			setup: setup{labels: []string{"y"}, kind: &real}, labels: []any{5.0, 0.5}},
+		{name: "whole floats are integers", text: "a,y\n1,5\n2,7.0\n3,1e3\n", columns: "a y", typ: decode.Uint8, cells: []float64{1, 2, 3},
+			setup: setup{labels: []string{"y"}}, labels: []any{int64(5), int64(7), int64(1000)}},
 		{name: "text labels", text: "a,y\n1,cat\n2,\"d\"\"o,\ng\"\n3, 7 \n", columns: "a y", typ: decode.Uint8, cells: []float64{1, 2, 3},
-			setup: setup{labels: []string{"y"}}, labels: []any{"cat", "d\"o,\ng", " 7 "}},
+			setup: setup{labels: []string{"y"}, kind: &word}, labels: []any{"cat", "d\"o,\ng", " 7 "}},
 		{name: "text labels without a header", text: "cat,1\ndog,2\n", columns: "0 1", typ: decode.Uint8, cells: []float64{1, 2},
-			setup: setup{labels: []string{"0"}}, labels: []any{"cat", "dog"}},
+			setup: setup{labels: []string{"0"}, header: &no}, labels: []any{"cat", "dog"}},
 		{name: "truth labels", text: "a,y\n1,True\n2,False\n", columns: "a y", typ: decode.Uint8, cells: []float64{1, 2},
 			setup: setup{labels: []string{"y"}}, labels: []any{int64(1), int64(0)}},
-		{name: "truth beside numbers is text", text: "a,y\n1,True\n2,1\n", columns: "a y", typ: decode.Uint8, cells: []float64{1, 2},
-			setup: setup{labels: []string{"y"}}, labels: []any{"True", "1"}},
+		{name: "truth beside numbers is text, as was said", text: "a,y\n1,True\n2,1\n", columns: "a y", typ: decode.Uint8, cells: []float64{1, 2},
+			setup: setup{labels: []string{"y"}, kind: &word}, labels: []any{"True", "1"}},
+		{name: "truth among texts", text: "a,y\n1,maybe\n2,true\n", columns: "a y", typ: decode.Uint8, cells: []float64{1, 2},
+			setup: setup{labels: []string{"y"}}, labels: []any{"maybe", "true"}},
 		{name: "a column twice", text: "a,y\n1,2\n", columns: "a y", typ: decode.Uint8, cells: []float64{2, 1, 2},
 			setup: setup{columns: []string{"y", "a", "y"}, labels: []string{"y", "y"}}, labels: []any{int64(2), int64(2)}},
 	} {
@@ -298,6 +310,13 @@ func TestErrors(t *testing.T) {
 		{name: "number in truth", text: "a,b\n1,True\n2,False\n3,1\n", kind: errs.ErrValue, row: 0, column: "b", cell: "True"},
 		{name: "too large", text: "a\n1\n9223372036854775808\n", kind: errs.ErrValue, row: 1, column: "a", cell: "9223372036854775808", says: "64 bits"},
 		{name: "too large a label", text: "a,y\n1,99999999999999999999\n", kind: errs.ErrValue, row: 0, column: "y", setup: labelled},
+		{name: "text among integer labels", text: "a,y\n1,2\n2,oops\n", kind: errs.ErrValue, row: 1, column: "y", cell: "oops", setup: labelled, says: "line 3"},
+		{name: "text among float labels", text: "a,y\n1,2.5\n2,oops\n", kind: errs.ErrValue, row: 1, column: "y", cell: "oops", setup: labelled, says: "label_type"},
+		{name: "a float among integer labels", text: "a,y\n1,2\n2,3.5\n", kind: errs.ErrValue, row: 1, column: "y", cell: "3.5", setup: labelled, says: "label_type=\"float\""},
+		{name: "a number among text labels", text: "a,y\n1,cat\n2,3\n", kind: errs.ErrValue, row: 1, column: "y", cell: "3", setup: labelled, says: "label_type=\"text\""},
+		{name: "a number among truth labels", text: "a,y\n1,True\n2,1\n", kind: errs.ErrValue, row: 1, column: "y", cell: "1", setup: labelled, says: "neither"},
+		{name: "text among truth labels", text: "a,y\n1,True\n2,maybe\n", kind: errs.ErrValue, row: 1, column: "y", cell: "maybe", setup: labelled, says: "neither"},
+		{name: "an integer that is no float64", text: "a,y\n1,.5\n2,9007199254740993\n", kind: errs.ErrValue, row: 1, column: "y", cell: "9007199254740993", setup: labelled},
 		{name: "label not UTF-8", text: "a,y\n1,x\n2,\xff\n", kind: errs.ErrValue, row: 1, column: "y", setup: labelled, says: "UTF-8"},
 		{name: "open quote", text: "a,b\n1,2\n3,\"4\n", kind: errs.ErrDamaged, row: 1, says: "never closed"},
 		{name: "open quote at once", text: "\"a,b\n1,2\n", kind: errs.ErrDamaged, row: -1, says: "never closed"},

@@ -2,11 +2,9 @@ package csv
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/gofast-org/gofast/gofast/decode"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -26,10 +24,11 @@ type plan struct {
 	features, labels []place
 	fillKind         kind // missingCell without a fill value
 	fillBits         uint64
+	anyText          bool // text labels may look like numbers
 }
 
 func (r *reader) plan(sel decode.Selection) (*plan, error) {
-	p := &plan{fillKind: missingCell}
+	p := &plan{fillKind: missingCell, anyText: sel.Verbatim}
 	for _, c := range slices.Concat(sel.Features, sel.Labels) {
 		if c < 0 || c >= len(r.visible) {
 			return nil, r.fail(errs.ErrSchema, fmt.Sprintf("there is no column %d, the file has %d", c, len(r.visible)))
@@ -63,6 +62,7 @@ func fillCell(v float64) (kind, uint64) {
 
 // Decode implements decode.Reader.
 func (r *reader) Decode(ctx context.Context, sel decode.Selection, dst decode.Target) (rows int64, err error) {
+	defer r.locate(ctx, &err)
 	defer pool.Recover(&err, op, r.file.Path())
 	plan, err := r.plan(sel)
 	if err != nil {
@@ -88,14 +88,14 @@ type decoder struct {
 
 func newDecoder(r *reader, plan *plan, dst decode.Target, f *fast) *decoder {
 	d := &decoder{plan: plan, r: r, dst: dst, words: make([]*decode.Cache, len(plan.labels)), fast: f.fresh()}
-	verbatim := map[int32]bool{}
+	d.parser = newParser(r.delim, r.fields, plan.wanted)
 	for i, l := range plan.labels {
+		d.parser.truth[l.k] = r.fields[l.column].first == boolCell
+		d.parser.verbatim[l.k] = d.parser.truth[l.k] || dst.Kinds[i] == decode.TextLabel
 		if dst.Kinds[i] == decode.TextLabel {
-			verbatim[l.column] = true
 			d.words[i] = dst.Dict[i].Cache()
 		}
 	}
-	d.parser = newParser(r.delim, r.fields, plan.wanted, verbatim)
 	d.room = math.MaxInt64
 	if n := dst.Features.RowBytes(); n > 0 {
 		d.room = int64(len(dst.Features.Data) / n)
@@ -199,42 +199,4 @@ func (r *reader) resolve(p *parser, plan *plan, row int64) error {
 func (r *reader) huge(p *parser, f place, row int64) error {
 	return r.fail(errs.ErrValue, "the integer does not fit 64 bits").
 		AtRow(row, r.fields[f.column].Name).WithCell(string(p.texts[f.k]))
-}
-
-func (r *reader) missingLabel(p *parser, l place, row int64) error {
-	return r.fail(errs.ErrMissing, "the label is missing: fill it in, or drop the row").
-		AtRow(row, r.fields[l.column].Name).WithCell(string(p.texts[l.k]))
-}
-
-// label stores label i of the parser's record.
-func (d *decoder) label(row int64, i int) error {
-	l := d.labels[i]
-	kind, bits, text := d.parser.kinds[l.k], d.parser.bits[l.k], d.parser.texts[l.k]
-	if kind == missingCell {
-		return d.r.missingLabel(d.parser, l, row)
-	}
-	out := d.dst.Labels[8*(row*int64(len(d.labels))+int64(i)):]
-	if d.dst.Kinds[i] == decode.TextLabel {
-		if !utf8.Valid(text) {
-			return d.r.fail(errs.ErrValue, "the label is not UTF-8: save the file as UTF-8").
-				AtRow(row, d.r.fields[l.column].Name).WithCell(string(text))
-		}
-		binary.NativeEndian.PutUint64(out, uint64(d.words[i].ID(text)))
-		return nil
-	}
-	switch {
-	case kind == hugeCell:
-		return d.r.huge(d.parser, l, row)
-	case kind == intCell && d.dst.Kinds[i] == decode.FloatLabel:
-		v := float64(int64(bits))
-		if !exactly(int64(bits), v) {
-			return decode.ErrNarrow
-		}
-		bits = math.Float64bits(v)
-	case kind == realCell && d.dst.Kinds[i] == decode.FloatLabel:
-	case kind != intCell:
-		return decode.ErrNarrow
-	}
-	binary.NativeEndian.PutUint64(out, bits)
-	return nil
 }

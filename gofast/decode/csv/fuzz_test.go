@@ -145,7 +145,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 		zero := 0.0
-		one := setup{general: true, fill: &zero, limits: limits.Limits{Memory: 256 << 20}}
+		one := setup{header: []*bool{nil, &yes, &no}[int(variant>>6)%3], general: true, fill: &zero, limits: limits.Limits{Memory: 256 << 20}}
 		r, err := one.open(t, path)
 		if err == nil {
 			if columns := r.Columns(); label && len(columns) > 1 {

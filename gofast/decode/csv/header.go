@@ -25,7 +25,10 @@ func (r *reader) recognise(s *sample) error {
 	}
 	first := rows[0]
 	r.start = int64(starts[0])
-	header := isHeader(rows)
+	header, err := r.isHeader(first, 1+breaks(s.text[:starts[0]]))
+	if err != nil {
+		return err
+	}
 	columns := len(first)
 	if header {
 		rows, starts = rows[1:], starts[1:]
@@ -65,61 +68,6 @@ func (r *reader) recognise(s *sample) error {
 	return nil
 }
 
-// countedNames is from how many columns on a first record 0,1,2,... holds the
-// names that pandas gives to columns without any, and no data. A short record of
-// data may well count, such as the first edge of a graph with its weight.
-const countedNames = 8
-
-// isHeader decides whether the first record holds names: a text over a column of
-// numbers says so, and so does a record of nothing but texts. pandas' own index
-// has an empty name, over names that may be numbers from 0 on.
-func isHeader(rows [][][]byte) bool {
-	first := rows[0]
-	if len(first) >= countedNames && counts(first) {
-		return true
-	}
-	texts, counted := 0, len(first) > 1 && len(first[0]) == 0 && counts(first[1:])
-	for i, name := range first {
-		k, _ := classify(name)
-		if k == textCell {
-			texts++
-			if numeric(rows[1:], i) {
-				return true
-			}
-		}
-	}
-	unnamed := len(first) > 1 && len(first[0]) == 0
-	return counted || texts == len(first) || unnamed && texts == len(first)-1
-}
-
-// counts reports whether the names are 0, 1, 2, ...
-func counts(names [][]byte) bool {
-	for i, name := range names {
-		if string(name) != strconv.Itoa(i) {
-			return false
-		}
-	}
-	return true
-}
-
-// numeric reports whether a column has numbers or booleans, and no text.
-func numeric(rows [][][]byte, column int) bool {
-	seen := false
-	for _, row := range rows {
-		if column >= len(row) {
-			continue
-		}
-		switch k, _ := classify(row[column]); k {
-		case textCell:
-			return false
-		case missingCell:
-		default:
-			seen = true
-		}
-	}
-	return seen
-}
-
 // name makes the fields from the header's cells, or numbers them.
 func (r *reader) name(first [][]byte, columns int, header bool) error {
 	r.fields = make([]field, columns)
@@ -157,14 +105,29 @@ func (r *reader) name(first [][]byte, columns int, header bool) error {
 	return nil
 }
 
-// guessTypes fills Text, Bool, Hint and small from the sample's data rows.
+// guessTypes fills Text, Bool, Hint and small from the sample's data rows, first and
+// Label from the first of them.
 func (r *reader) guessTypes(rows [][][]byte) {
 	for i := range r.fields {
 		f := &r.fields[i]
 		f.small = true
+		if f.Unseen = len(rows) == 0; !f.Unseen {
+			f.first, _ = classify(rows[0][i])
+		}
+		switch f.first {
+		case realCell:
+			f.Label = decode.FloatLabel
+		case textCell:
+			f.Label = decode.TextLabel
+		}
 		var seen decode.Range
 		numbers, truths := false, false
-		for _, row := range rows {
+		text := func(row int, cell []byte) {
+			if !f.Text {
+				f.Text, f.TextRow, f.TextCell = true, int64(row), errs.Cut(string(cell))
+			}
+		}
+		for at, row := range rows {
 			k, bits := classify(row[i])
 			switch k {
 			case intCell:
@@ -172,13 +135,15 @@ func (r *reader) guessTypes(rows [][][]byte) {
 			case realCell:
 				seen.Real(math.Float64frombits(bits))
 			case textCell:
-				f.Text = true
+				text(at, row[i])
 			}
 			numbers = numbers || k == intCell || k == realCell || k == hugeCell
 			truths = truths || k == boolCell
+			if numbers && truths {
+				text(at, row[i])
+			}
 			f.small = f.small && k == intCell && bits <= math.MaxUint8
 		}
-		f.Text = f.Text || numbers && truths
 		f.Bool = truths && !f.Text
 		f.Sampled = true
 		f.Hint = decode.Uint8

@@ -133,7 +133,7 @@ func TestBudgetIsGivenBack(t *testing.T) {
 	r := opened.(*reader)
 	defer r.Close()
 	r.chunk = 1000
-	if _, _, err := r.Range(context.Background(), decode.Selection{Features: []int{0, 1}}); !errors.Is(err, errs.ErrValue) {
+	if _, err := r.Range(context.Background(), decode.Selection{Features: []int{0, 1}}); !errors.Is(err, errs.ErrValue) {
 		t.Errorf("%v, want ErrValue", err)
 	}
 	if err := budget.Reserve(32<<20, "all of it"); err != nil {
@@ -176,7 +176,7 @@ func TestCancel(t *testing.T) {
 	r := opened.(*reader)
 	defer r.Close()
 	r.chunk = 1024
-	_, _, err = r.Range(ctx, decode.Selection{Features: []int{0, 1, 2}})
+	_, err = r.Range(ctx, decode.Selection{Features: []int{0, 1, 2}})
 	if !errors.Is(err, errs.ErrCanceled) {
 		t.Errorf("%v, want ErrCanceled", err)
 	}
@@ -197,7 +197,7 @@ func TestProgressCountsTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := r.Range(context.Background(), decode.Selection{Features: []int{0}}); err != nil {
+		if _, err := r.Range(context.Background(), decode.Selection{Features: []int{0}}); err != nil {
 			t.Fatal(err)
 		}
 		if seen.Load() != f.Size() {

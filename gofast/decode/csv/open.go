@@ -24,6 +24,7 @@ type field struct {
 	decode.Column
 	hidden bool // an index column that pandas wrote: left out of Columns
 	small  bool // the sample has only integers 0..255 here
+	first  kind // of the cell in the first row: what a label in this column is
 }
 
 // reader implements decode.Reader. It owns the file.
@@ -64,6 +65,7 @@ func open(f *source.File, opts decode.Options) (r *reader, err error) {
 		return nil, err
 	}
 	if err := r.recognise(s); err != nil {
+		r.locate(context.Background(), &err)
 		return nil, err
 	}
 	if r.compression != source.Plain {
@@ -104,6 +106,7 @@ func (r *reader) Count(ctx context.Context) (err error) {
 	if r.exact {
 		return nil
 	}
+	defer r.locate(ctx, &err)
 	defer pool.Recover(&err, op, r.file.Path())
 	quiet := *r
 	quiet.opts.Progress = nil

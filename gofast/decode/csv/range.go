@@ -10,32 +10,29 @@ import (
 )
 
 // Range implements decode.Reader.
-func (r *reader) Range(ctx context.Context, sel decode.Selection) (features decode.Range, labels []decode.Range, err error) {
+func (r *reader) Range(ctx context.Context, sel decode.Selection) (features decode.Range, err error) {
+	defer r.locate(ctx, &err)
 	defer pool.Recover(&err, op, r.file.Path())
-	plan, err := r.plan(sel)
+	plan, err := r.plan(decode.Selection{Features: sel.Features, Fill: sel.Fill})
 	if err != nil {
-		return features, nil, err
+		return features, err
 	}
 	var rangers []*ranger
 	var mu sync.Mutex
 	_, err = r.run(ctx, func() visitor {
 		mu.Lock()
 		defer mu.Unlock()
-		g := &ranger{plan: plan, r: r, parser: newParser(r.delim, r.fields, plan.wanted, nil), labels: make([]decode.Range, len(sel.Labels))}
+		g := &ranger{plan: plan, r: r, parser: newParser(r.delim, r.fields, plan.wanted)}
 		rangers = append(rangers, g)
 		return g
 	})
 	if err != nil {
-		return features, nil, err
+		return features, err
 	}
-	labels = make([]decode.Range, len(sel.Labels))
 	for _, g := range rangers {
 		features.Merge(g.features)
-		for i := range labels {
-			labels[i].Merge(g.labels[i])
-		}
 	}
-	return features, labels, nil
+	return features, nil
 }
 
 // ranger notes the values of the chunks of one worker.
@@ -44,7 +41,6 @@ type ranger struct {
 	r        *reader
 	parser   *parser
 	features decode.Range
-	labels   []decode.Range
 }
 
 func (g *ranger) visit(c chunk) error {
@@ -69,18 +65,6 @@ func (g *ranger) visit(c chunk) error {
 // note adds the parser's record.
 func (g *ranger) note(row int64) error {
 	p := g.parser
-	for i, l := range g.plan.labels {
-		switch p.kinds[l.k] {
-		case missingCell:
-			return g.r.missingLabel(p, l, row)
-		case hugeCell:
-			return g.r.huge(p, l, row)
-		case textCell:
-			g.labels[i].Text = true
-		default:
-			add(&g.labels[i], p.kinds[l.k], p.bits[l.k])
-		}
-	}
 	if !p.ints {
 		if err := g.r.resolve(p, g.plan, row); err != nil {
 			return err

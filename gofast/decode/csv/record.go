@@ -7,7 +7,7 @@ import "math"
 type parser struct {
 	tokens
 	wanted   []int32 // columns, ascending, each once
-	verbatim []bool  // per wanted column: its text is needed, or its cells are True and False
+	verbatim []bool  // per wanted column: its text is needed, or its cells are True and False; set before the first record
 	truth    []bool  // per wanted column: its cells are True and False
 
 	// The values of the last record, one per wanted column.
@@ -20,14 +20,14 @@ type parser struct {
 // none ends the list of wanted columns.
 const none = math.MaxInt32
 
-func newParser(delim byte, fields []field, wanted []int32, verbatim map[int32]bool) *parser {
+func newParser(delim byte, fields []field, wanted []int32) *parser {
 	n := len(wanted)
 	p := &parser{tokens: tokens{delim: delim}, verbatim: make([]bool, n), truth: make([]bool, n),
 		bits: make([]uint64, n), kinds: make([]kind, n), texts: make([][]byte, n)}
 	p.wanted = append(append(p.wanted, wanted...), none)
 	for k, column := range wanted {
 		p.truth[k] = fields[column].Bool
-		p.verbatim[k] = verbatim[column] || p.truth[k]
+		p.verbatim[k] = p.truth[k]
 	}
 	return p
 }

@@ -80,7 +80,9 @@ func (d *decoding) text(p *plan, l labelAt, row int64, values []byte, into []int
 		if word, err = p.word(word[:0], values[i*p.elem.size:(i+1)*p.elem.size]); err != nil {
 			return err.(*errs.Error).AtRow(row+int64(i), p.columnAt(l.src))
 		}
-		into[i] = words[l.dst].ID(word)
+		if into[i] = words[l.dst].ID(word); into[i] == decode.Unknown {
+			return p.fail(errs.ErrLabel, "%s", d.dst.Dict[l.dst].UnknownLabel()).AtRow(row+int64(i), p.columnAt(l.src)).WithCell(string(word))
+		}
 	}
 	p.words.Put(words)
 	return nil

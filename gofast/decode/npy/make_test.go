@@ -151,7 +151,7 @@ func readAll(r decode.Reader, sel decode.Selection) (read, error) {
 		if !errors.Is(err, decode.ErrNarrow) || try > 0 {
 			return out, err
 		}
-		seen, _, err := r.Range(ctx, sel)
+		seen, err := r.Range(ctx, sel)
 		if err == nil {
 			target.Features.Type, err = seen.Type()
 		}

@@ -9,45 +9,28 @@ import (
 )
 
 // Range scans the selected columns.
-func (t *table) Range(ctx context.Context, sel decode.Selection) (features decode.Range, labels []decode.Range, err error) {
+func (t *table) Range(ctx context.Context, sel decode.Selection) (features decode.Range, err error) {
 	defer t.guard(&err)
-	plans, err := t.plans(sel)
+	plans, err := t.plans(decode.Selection{Features: sel.Features})
 	if err != nil {
-		return decode.Range{}, nil, err
+		return decode.Range{}, err
 	}
 	var mu sync.Mutex // taken once a block
-	labels = make([]decode.Range, len(sel.Labels))
 	noDirect := func(*plan, int64, int64) []byte { return nil }
 	for _, p := range plans { // a file without rows still has types
 		features.Float = features.Float || p.elem.float() && len(p.runs) > 0
-		for _, l := range p.labels {
-			labels[l.dst].Float, labels[l.dst].Text = p.elem.float(), p.elem.text()
-		}
 	}
-	err = t.visit(ctx, plans, noDirect, func(p *plan, row int64, block []byte, s *scratch) error {
+	err = t.visit(ctx, plans, noDirect, func(p *plan, row int64, block []byte, _ *scratch) error {
 		var seen decode.Range
 		if err := p.rangeOfRuns(sel.Fill, row, block, &seen); err != nil {
 			return err
 		}
-		found := make([]decode.Range, len(p.labels))
-		for i, l := range p.labels {
-			if p.elem.text() {
-				continue
-			}
-			column := p.column(l.src, block, s)
-			if at, huge := p.scan(column, nil, &found[i]); at >= 0 {
-				return p.unfit(huge, column, row+int64(at), l.src, at)
-			}
-		}
 		mu.Lock()
 		defer mu.Unlock()
 		features.Merge(seen)
-		for i, l := range p.labels {
-			labels[l.dst].Merge(found[i])
-		}
 		return nil
 	})
-	return features, labels, err
+	return features, err
 }
 
 // rangeOfRuns notes the feature values of a block.

@@ -120,7 +120,14 @@ func (t *table) openMember(m *member) (*array, error) {
 }
 
 func (a *array) column(name string, shape []int) decode.Column {
-	return decode.Column{Name: name, Shape: shape, Text: a.elem.text(), Bool: a.elem.kind == 'b', Hint: a.elem.hint()}
+	label := decode.IntLabel
+	switch {
+	case a.elem.text():
+		label = decode.TextLabel
+	case a.elem.float():
+		label = decode.FloatLabel
+	}
+	return decode.Column{Name: name, Label: label, Shape: shape, Text: a.elem.text(), Bool: a.elem.kind == 'b', Hint: a.elem.hint()}
 }
 
 // where is the array of a column, and the column's position in its rows.

@@ -10,25 +10,17 @@ import (
 
 // Range implements decode.Reader: the same walk as Decode's, into the widest
 // type of the column, page by page.
-func (r *Reader) Range(ctx context.Context, sel decode.Selection) (features decode.Range, labels []decode.Range, err error) {
+func (r *Reader) Range(ctx context.Context, sel decode.Selection) (features decode.Range, err error) {
 	featureColumns, err := r.use(sel.Features, false)
 	if err != nil {
-		return features, nil, err
+		return features, err
 	}
-	labelColumns, err := r.use(sel.Labels, true)
-	if err != nil {
-		return features, nil, err
-	}
-	labels = make([]decode.Range, len(labelColumns))
 	// What the schema says holds for a column without rows, too.
 	for _, c := range featureColumns {
 		features.Float = features.Float || c.kind.isFloat()
 	}
-	for i, c := range labelColumns {
-		labels[i] = decode.Range{Float: c.kind.isFloat(), Text: c.Text}
-	}
 	var mu sync.Mutex
-	tiles, jobs := r.plan(featureColumns, labelColumns, 1)
+	tiles, jobs := r.plan(featureColumns, nil, 1)
 	for _, t := range tiles {
 		jobs = append(jobs, t.jobs...)
 	}
@@ -41,52 +33,29 @@ func (r *Reader) Range(ctx context.Context, sel decode.Selection) (features deco
 			return err
 		}
 		for i, o := range j.outputs {
-			fill := sel.Fill
-			if j.label {
-				fill = nil
-			}
-			seen, err := w.scan(ctx, o.c, j, window(windows, i), fill)
+			seen, err := w.scan(ctx, o.c, j, window(windows, i), sel.Fill)
 			if err != nil {
 				return err
 			}
 			mu.Lock()
-			if j.label {
-				labels[o.at].Merge(seen)
-			} else {
-				features.Merge(seen)
-			}
+			features.Merge(seen)
 			mu.Unlock()
 		}
 		return nil
 	})
-	return features, labels, err
+	return features, err
 }
 
 // scan looks at one chunk.
 func (w *worker) scan(ctx context.Context, c *column, j *job, window []byte, fill *float64) (decode.Range, error) {
-	switch {
-	case c.Text:
-		return decode.Range{Text: true}, w.scanText(ctx, c, j, window)
-	case c.kind.isFloat():
+	if c.kind.isFloat() {
 		return scanAs[float64](ctx, w, c, j, window, fill)
-	default:
-		return scanAs[int64](ctx, w, c, j, window, fill)
 	}
-}
-
-// scanText looks for nulls, the only thing that a text label can fail by here.
-func (w *worker) scanText(ctx context.Context, c *column, j *job, window []byte) error {
-	none := missing[int64]{label: true}
-	return w.walk(ctx, c, j.group, window, func(v *values, _ int64) error {
-		if v.present < v.count {
-			return none.note(v, firstNull(v), "null")
-		}
-		return nil
-	})
+	return scanAs[int64](ctx, w, c, j, window, fill)
 }
 
 func scanAs[T int64 | float64](ctx context.Context, w *worker, c *column, j *job, window []byte, fill *float64) (decode.Range, error) {
-	d, err := newNumbers[T](w, c, fill, j.label)
+	d, err := newNumbers[T](w, c, fill, false)
 	if err != nil {
 		return decode.Range{}, err
 	}

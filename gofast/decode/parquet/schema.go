@@ -237,6 +237,12 @@ func buildColumn(nodes []element) column {
 	}
 	if c.why == "" {
 		c.setKind(leaf)
+		switch {
+		case c.Text:
+			c.Label = decode.TextLabel
+		case c.kind.isFloat():
+			c.Label = decode.FloatLabel
+		}
 	}
 	return c
 }

@@ -29,6 +29,7 @@ func eachText(src []byte, n int, visit func(i int, s []byte) error) error {
 // wordLabels numbers the strings of a label column.
 type wordLabels struct {
 	w     *worker
+	dict  *decode.Dictionary
 	cache *decode.Cache
 	words [][]byte // the chunk's dictionary, views of w.dict
 	ids   []int64  // their numbers, -1 until one is used
@@ -71,7 +72,11 @@ func (t *wordLabels) id(at int, s []byte) (int64, error) {
 	if !utf8.Valid(s) {
 		return 0, fault{kind: errs.ErrValue, here: true, value: at, cell: string(s[:min(len(s), 80)]), text: "a label that is not UTF-8 text"}
 	}
-	return t.cache.ID(s), nil
+	id := t.cache.ID(s)
+	if id == decode.Unknown {
+		return 0, fault{kind: errs.ErrLabel, here: true, value: at, cell: string(s[:min(len(s), 80)]), text: t.dict.UnknownLabel()}
+	}
+	return id, nil
 }
 
 // lookup numbers only the dictionary's entries that are used: an unused one

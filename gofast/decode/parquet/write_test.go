@@ -141,7 +141,7 @@ func decodeAll(ctx context.Context, r decode.Reader, sel decode.Selection, kinds
 		if try == 1 {
 			return nil, errors.New("ErrNarrow for the type that Range chose")
 		}
-		features, _, err := r.Range(ctx, sel)
+		features, err := r.Range(ctx, sel)
 		if err != nil {
 			return nil, err
 		}

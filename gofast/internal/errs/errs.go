@@ -80,7 +80,7 @@ func Name(err error) string {
 	return "Internal"
 }
 
-// None marks a Row, Index or Offset that does not apply.
+// None marks a Row, Line, Index or Offset that does not apply.
 const None = -1
 
 // Error is one failure with the place it happened at. The zero value is not
@@ -90,6 +90,7 @@ type Error struct {
 	Op     string // what was being done, such as "csv" or "open"
 	Path   string // file, empty when there is none
 	Row    int64  // 0-based data row, or None
+	Line   int64  // 1-based line of a text file, as an editor counts, or None
 	Column string // column name or number, empty when there is none
 	Offset int64  // byte offset in the file, or None
 	Index  int64  // row index that a caller asked for, or None
@@ -101,7 +102,7 @@ type Error struct {
 
 // New starts an error of a kind. text says what is wrong and what to do next.
 func New(kind error, op, text string) *Error {
-	return &Error{Kind: kind, Op: op, Row: None, Offset: None, Index: None, Text: text}
+	return &Error{Kind: kind, Op: op, Row: None, Line: None, Offset: None, Index: None, Text: text}
 }
 
 // At sets the path.
@@ -109,6 +110,9 @@ func (e *Error) At(path string) *Error { e.Path = path; return e }
 
 // AtRow sets the 0-based data row and the column's name.
 func (e *Error) AtRow(row int64, column string) *Error { e.Row, e.Column = row, column; return e }
+
+// AtLine sets the 1-based line of a text file, which is said in the place of the row.
+func (e *Error) AtLine(line int64) *Error { e.Line = line; return e }
 
 // AtOffset sets the byte offset in the file.
 func (e *Error) AtOffset(offset int64) *Error { e.Offset = offset; return e }
@@ -137,7 +141,7 @@ func Cut(s string) string {
 	return string(runes[:maxCell-3]) + "..."
 }
 
-// Error formats "op path: row R, column "C", offset O: text: "cell": cause".
+// Error formats "op path: line L (or row R), column "C", offset O: text: "cell": cause".
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
@@ -145,7 +149,10 @@ func (e *Error) Error() string {
 		b.WriteString(" " + e.Path)
 	}
 	var place []string
-	if e.Row != None {
+	switch {
+	case e.Line != None:
+		place = append(place, "line "+strconv.FormatInt(e.Line, 10))
+	case e.Row != None:
 		place = append(place, "row "+strconv.FormatInt(e.Row, 10))
 	}
 	if e.Column != "" {

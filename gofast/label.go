@@ -1,0 +1,213 @@
+package gofast
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// Classes are the labels that there may be, and their numbers. Any other label is
+// ErrLabel.
+type Classes struct {
+	Names   []string `json:"names"`   // of text labels; or
+	Values  []int64  `json:"values"`  // of integer labels
+	Numbers []int64  `json:"numbers"` // one for each of them; nil: their positions
+}
+
+func (c Classes) none() bool { return len(c.Names)+len(c.Values) == 0 }
+
+func (c Classes) numbers() []int64 {
+	if c.Numbers != nil {
+		return c.Numbers
+	}
+	numbers := make([]int64, len(c.Names)+len(c.Values))
+	for i := range numbers {
+		numbers[i] = int64(i)
+	}
+	return numbers
+}
+
+// positional says that every class has the number of its position.
+func (c Classes) positional() bool {
+	for i, n := range c.Numbers {
+		if n != int64(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// dictionary numbers the words of a text label.
+func (c Classes) dictionary() *decode.Dictionary {
+	if c.none() {
+		return decode.NewDictionary()
+	}
+	return decode.Closed(c.Names)
+}
+
+// labelKinds are what LabelType may say.
+var labelKinds = map[string]decode.LabelKind{"int": decode.IntLabel, "float": decode.FloatLabel, "text": decode.TextLabel}
+
+var kindNames = [...]string{decode.IntLabel: "int", decode.FloatLabel: "float", decode.TextLabel: "text"}
+
+// verbatim says that text labels are meant as text, whatever they look like.
+func (t TableOptions) verbatim() bool { return t.LabelType == "text" || len(t.Classes.Names) > 0 }
+
+// checkLabels refuses options that contradict each other.
+func (t TableOptions) checkLabels() error {
+	bad := func(format string, args ...any) error {
+		return errs.New(errs.ErrConfig, "open", fmt.Sprintf(format, args...))
+	}
+	c := t.Classes
+	if _, known := labelKinds[t.LabelType]; !known && t.LabelType != "" && t.LabelType != "auto" {
+		return bad("label_type=%q is not \"auto\", \"int\", \"float\" or \"text\"", t.LabelType)
+	}
+	if c.none() {
+		return nil
+	}
+	kind := decode.TextLabel
+	if len(c.Values) > 0 {
+		kind = decode.IntLabel
+	}
+	asked, given := labelKinds[t.LabelType]
+	switch {
+	case len(c.Names) > 0 && len(c.Values) > 0:
+		return bad("classes= are names or integers, not both")
+	case c.Numbers != nil && len(c.Numbers) != len(c.Names)+len(c.Values):
+		return bad("%d numbers do not go with %d classes", len(c.Numbers), len(c.Names)+len(c.Values))
+	case len(t.Label) != 1:
+		return bad("classes= are for one label column, and %d are given", len(t.Label))
+	case given && asked != kind:
+		return bad("label_type=%q does not go with classes=, whose names are for label_type=%q", t.LabelType, kindNames[kind])
+	}
+	return nil
+}
+
+// chooseLabels decides how the labels are stored: as the options say, or as the
+// first file that can tell. The others must go with it.
+func (o *opened) chooseLabels(path string, columns []decode.Column, sel decode.Selection, options TableOptions) error {
+	bad := func(c decode.Column, format string, args ...any) error {
+		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)).At(path).InColumn(c.Name)
+	}
+	if len(sel.Labels) == 0 && !o.classes.none() {
+		return errs.New(errs.ErrSchema, "open", "classes= need a label, and there is none: name it with label=").At(path)
+	}
+	if o.kinds == nil {
+		o.kinds = make([]decode.LabelKind, len(sel.Labels))
+	}
+	typedBy, last := o.typedBy, len(o.readers)-1
+	for j, i := range sel.Labels {
+		c := columns[i]
+		asked, given := labelKinds[options.LabelType]
+		switch {
+		case len(o.classes.Names) > 0:
+			asked, given = decode.TextLabel, true
+		case len(o.classes.Values) > 0:
+			asked, given = decode.IntLabel, true
+		}
+		switch {
+		case c.Shape != nil:
+			return bad(c, "the label has shape %v; it must be one value a row", c.Shape)
+		case given:
+			o.kinds[j] = asked
+		case typedBy < 0 && !c.Unseen:
+			o.kinds[j], o.typedBy = c.Label, last
+		case typedBy >= 0 && c.Sampled && !c.Unseen && c.Bool != o.readers[typedBy].Columns()[i].Bool:
+			return bad(c, "the label holds %s, and %s in %s: say label_type=\"int\" or label_type=\"text\"",
+				holds(c), holds(o.readers[typedBy].Columns()[i]), o.files[typedBy].Path())
+		}
+		kind := o.kinds[j]
+		switch {
+		case kind == decode.TextLabel && len(sel.Labels) > 1:
+			return errs.New(errs.ErrUnsupported, "open", "a text label cannot stand beside other label columns: give one label").At(path)
+		case c.Sampled: // each cell is looked at
+		case kind == decode.TextLabel && c.Label != kind:
+			return bad(c, "the label is %s, not text: give integers as classes=, or leave label_type= out", holds(c))
+		case kind != decode.TextLabel && c.Label == decode.TextLabel:
+			return bad(c, "the label is text, not numbers: give classes= of names, or label_type=\"text\"")
+		case kind == decode.IntLabel && c.Label == decode.FloatLabel && !given:
+			return bad(c, "the label holds floats, and integers in %s: say label_type=\"float\"", o.files[max(o.typedBy, 0)].Path())
+		}
+	}
+	return nil
+}
+
+// storedKinds are the kinds that file i is decoded to: floats that are to be
+// integers are looked at afterwards.
+func (o *opened) storedKinds(i int) []decode.LabelKind {
+	kinds := slices.Clone(o.kinds)
+	columns := o.readers[i].Columns()
+	for j, column := range o.selections[i].Labels {
+		if c := columns[column]; kinds[j] == decode.IntLabel && c.Label == decode.FloatLabel && !c.Sampled {
+			kinds[j] = decode.FloatLabel
+		}
+	}
+	return kinds
+}
+
+// numberLabels makes integers of the floats of file i that are to be integers, and
+// numbers of integer classes.
+func (o *opened) numberLabels(ctx context.Context, i int, stored []decode.LabelKind, labels []byte) error {
+	values := unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(labels))), len(labels)/8)
+	columns := len(o.kinds)
+	for j := range stored {
+		if stored[j] == o.kinds[j] {
+			continue
+		}
+		for at := j; at < len(values); at += columns {
+			v := math.Float64frombits(uint64(values[at]))
+			if v != math.Trunc(v) || math.Abs(v) >= 1<<63 {
+				return o.badLabel(ctx, i, j, at/columns, errs.ErrValue, strconv.FormatFloat(v, 'g', -1, 64),
+					"the label is no integer: correct it, or say label_type=\"float\"")
+			}
+			values[at] = int64(v)
+		}
+	}
+	if len(o.classes.Values) == 0 {
+		return nil
+	}
+	number := make(map[int64]int64, len(o.classes.Values))
+	for at, n := range o.classes.numbers() {
+		number[o.classes.Values[at]] = n
+	}
+	for at, v := range values {
+		n, known := number[v]
+		if !known {
+			return o.badLabel(ctx, i, 0, at, errs.ErrLabel, strconv.FormatInt(v, 10),
+				decode.UnknownLabel(o.classes.Values, func(v int64) string { return strconv.FormatInt(v, 10) }))
+		}
+		values[at] = n
+	}
+	return nil
+}
+
+// badLabel is the error of label column j in a row of file i.
+func (o *opened) badLabel(ctx context.Context, i, j, row int, kind error, cell, text string) error {
+	err := errs.New(kind, "open", text).At(o.files[i].Path()).InColumn(o.schema.Labels[j]).WithCell(cell)
+	o.atRow(ctx, err, i, int64(row))
+	return err
+}
+
+// atRow adds a row of file i to an error, and its line in a text file.
+func (o *opened) atRow(ctx context.Context, err *errs.Error, i int, row int64) {
+	err.AtRow(row, err.Column)
+	if r, ok := o.readers[i].(decode.Liner); ok {
+		if line, failed := r.Line(ctx, row); failed == nil {
+			err.AtLine(line)
+		}
+	}
+}
+
+// renumber turns the ids of label column c into places in the sorted classes.
+func renumber(labels []byte, c, columns int, place []int64) {
+	ids := unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(labels))), len(labels)/8)
+	for i := c; i < len(ids); i += columns {
+		ids[i] = place[ids[i]]
+	}
+}

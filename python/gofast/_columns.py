@@ -1,0 +1,108 @@
+"""What a user says of a table's columns, as the engine takes it."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from . import errors
+from ._classes import Name
+from ._warn import warn
+
+Header = Literal["auto"] | bool
+LabelType = Literal["auto", "int", "float", "text"]
+Label = str | int | Sequence[str | int] | None
+
+
+class _Default(str):
+    """A default that is told from the same text given by name."""
+
+
+DEFAULT_LABEL: Final[str] = _Default("label")
+
+_LIKE_LABELS = {"label", "labels", "target", "targets", "y", "y_true", "class", "classes", "class_id"}
+_LIKE_LABELS |= {"category", "outcome", "species", "ground_truth"}
+
+
+def selection(
+    *,
+    label: Label = DEFAULT_LABEL,
+    label_type: LabelType = "auto",
+    class_to_idx: Mapping[Name, int] | None = None,
+    header: Header = "auto",
+    columns: Sequence[str | int] | None = None,
+    fill_value: float | None = None,
+    delimiter: str | None = None,
+    skiprows: int = 0,
+) -> dict[str, Any]:
+    """The options that shape the decoded table, as the engine takes them."""
+    if not isinstance(header, bool) and header != "auto":
+        raise errors.OptionError(f'header={header!r} is not "auto", True or False')
+    return {
+        "label": _columns("label", label),
+        "label_optional": isinstance(label, _Default),
+        "label_type": label_type,
+        "classes": None if class_to_idx is None else _classes(class_to_idx),
+        "columns": None if columns is None else _columns("columns", columns),
+        "fill_value": _finite("fill_value", fill_value),
+        "header": None if header == "auto" else header,
+        "delimiter": _delimiter(delimiter),
+        "skiprows": _lines(skiprows),
+    }
+
+
+def _classes(class_to_idx: Mapping[Name, int]) -> dict[str, Any]:
+    names = list(class_to_idx)
+    kind = "names" if isinstance(names[0], str) else "values"
+    return {kind: names, "numbers": list(class_to_idx.values())}
+
+
+def _columns(option: str, columns: str | int | Sequence[str | int] | None) -> list[str | int]:
+    if columns is None:
+        return []
+    try:
+        listed = [columns] if isinstance(columns, (str, int)) else list(columns)
+        return [c if isinstance(c, str) else operator.index(c) for c in listed]
+    except TypeError:
+        raise errors.OptionError(f"{option}={columns!r}: give names or positions of columns") from None
+
+
+def _delimiter(value: str | None) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not value:
+        raise errors.OptionError(f'delimiter={value!r}: give one character, such as ";", or None')
+    return value
+
+
+def _lines(value: int) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise errors.OptionError(f"skiprows={value!r}: give the number of lines before the header") from None
+
+
+def _finite(option: str, value: float | None) -> float | None:
+    if value is None:
+        return None
+    number = float("nan") if isinstance(value, str) else float(value)
+    if not math.isfinite(number):
+        raise errors.OptionError(f"{option}={value!r}: give a finite number")
+    return number
+
+
+def warn_of_no_label(path: Any, features: Iterable[str]) -> None:
+    """Says that the default label is not there, and which features look like one."""
+    alike = [repr(name) for name in features if name.strip(" _").lower() in _LIKE_LABELS]
+    so = "so every label is -1"
+    if alike:
+        what = "is a feature" if len(alike) == 1 else "are features"
+        so += f" and {', '.join(alike)} {what}: say label={alike[0]}, or label=None if there is no label"
+    else:
+        so += ": name it with label=, or say label=None if there is none"
+    files = [path] if isinstance(path, (str, os.PathLike)) else path
+    table = os.fspath(files[0]) + ("" if len(files) == 1 else f" and {len(files) - 1} more")
+    warn(f"{table}: no column is called 'label', {so}")
