@@ -142,7 +142,7 @@ class StatelessDraws:
             before[key] += 1
             code, _, _, text = _engine.capsule().draw_stateless(
                 view.program.address,
-                dataset.seed,
+                dataset._options.seed,
                 int(dataset._files.epoch[0]),
                 one[0].buffer_info()[0],
                 one[1].buffer_info()[0],

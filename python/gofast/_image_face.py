@@ -7,47 +7,65 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from . import _vision
+from ._bad_samples import BadSamples, OnError
 from ._image_rows import ImageDataset
 from ._listing import Listing
+from ._picture_options import PictureOptions
 
 Self = TypeVar("Self", bound="PictureDataset")
 
 
 class PictureDataset(ImageDataset):
-    """Picture files with the attributes of torchvision's datasets. Base class.
-
-    Takes the arguments of ImageDataset.
-    """
+    """Picture files with the attributes of torchvision's datasets. Base class."""
 
     root: Any
+    transforms: Any
     _repr_indent = 4
 
-    def __init__(
+    def _show(
         self,
         listing: Listing,
         transform: Callable[[Any], Any] | None,
         target_transform: Callable[[Any], Any] | None,
         loader: Callable[[str], Any] | None,
+        on_error: OnError = "raise",
+        max_bad: int | None = None,
         **options: Any,
     ) -> None:
+        """Makes this a dataset of these samples.
+
+        Args:
+            listing: what was found.
+            transform, target_transform, loader, on_error, max_bad: as in ImageFolder.
+            options: those of PictureOptions.
+        """
         self._found = listing  # what was there at first; samples may be others by now
         self._targets: list[Any] | None = None
         self._own_imgs: list[Any] | None = None
-        self.transforms: Any = None
+        self.transforms = None
         if transform is not None or target_transform is not None:
             self.transforms = _vision.StandardTransform(transform, target_transform)
-        super().__init__(listing, transform, target_transform, loader, **options)
+        self.transform, self.target_transform = transform, target_transform
+        self.loader = loader or _vision.default_loader
+        self._begin(listing, PictureOptions(**options), BadSamples(on_error, max_bad))
 
     @property
-    def samples(self) -> list[Any]:
+    def samples(self) -> Any:
         """Paths and labels: (path, label). Assigning it, or changing the list, changes the dataset."""
         return self._listing.samples()
 
     @samples.setter
-    def samples(self, samples: list[Any]) -> None:
-        epoch = self._files.epoch[0]
-        self._listing = Listing.of(samples)
-        self._files.epoch[0] = epoch
+    def samples(self, samples: Any) -> None:
+        listing = Listing.of(samples)
+        if "_listing" not in self.__dict__:  # a subclass that does not call our __init__, or not yet
+            missing = {"transform": None, "target_transform": None, "loader": _vision.default_loader}
+            for name, value in missing.items():
+                if not hasattr(self, name):
+                    setattr(self, name, value)
+            self._begin(listing, PictureOptions(), BadSamples("raise", None))
+            return
+        listing.files.epoch[0] = self._files.epoch[0]
+        self._listing = listing
         if self._reader is None:
             self._here()  # now, not in each worker
 
@@ -77,12 +95,18 @@ class PictureDataset(ImageDataset):
 
     def __repr__(self) -> str:
         return _vision.describe(
-            type(self).__name__, len(self), self.root, self.extra_repr(), self.transforms, self._repr_indent
+            type(self).__name__,
+            len(self),
+            getattr(self, "root", None),
+            self.extra_repr(),
+            getattr(self, "transforms", None),
+            self._repr_indent,
         )
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        if isinstance(self._targets, list) and self._targets == self._found.first_labels():
+        targets = state.get("_targets")
+        if isinstance(targets, list) and "_found" in state and targets == self._found.first_labels():
             state["_targets"] = None  # made again when asked for
         return state
 

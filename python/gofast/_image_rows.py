@@ -9,12 +9,12 @@ import operator
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from . import _compile, _fallback, _pillow, _rescue, _vision, errors
-from ._bad_samples import BadSample, BadSamples, OnError
+from ._bad_samples import BadSample, BadSamples
 from ._compile import Plan
 from ._draws import StatelessDraws, TorchDraws, rounding
 from ._files import Files
@@ -23,12 +23,9 @@ from ._getitems import getitems
 from ._image_view import ImageProgram, ImageView
 from ._indices import listed
 from ._listing import Listing
+from ._picture_options import PictureOptions
 from ._rows import Output
 from ._view import IntArray, NativeDataset, row_index_error
-
-Rng = Literal["torch", "stateless"]
-
-_ROUNDED = (torch.float16, torch.bfloat16, torch.float32)  # what a float32 picture may be rounded to
 
 
 class ImageDataset(NativeDataset):
@@ -41,49 +38,17 @@ class ImageDataset(NativeDataset):
     transform: Callable[[Any], Any] | None
     target_transform: Callable[[Any], Any] | None
 
-    def __init__(
-        self,
-        listing: Listing,
-        transform: Callable[[Any], Any] | None,
-        target_transform: Callable[[Any], Any] | None,
-        loader: Callable[[str], Any] | None,
-        *,
-        output: Output,
-        keys: tuple[str, str],
-        channels_last: bool,
-        dtype: torch.dtype | None,
-        on_error: OnError,
-        max_bad: int | None,
-        return_index: bool,
-        return_path: bool,
-        rng: Rng,
-        seed: int,
-    ) -> None:
-        if output not in ("dict", "tuple"):
-            raise errors.OptionError(f'output={output!r} is not "dict" or "tuple"')
-        if len(keys) != 2 or keys[0] == keys[1]:
-            raise errors.OptionError(
-                f"keys={keys!r}: give two different names, of the picture and of the label"
-            )
-        if dtype not in (None, *_ROUNDED):
-            raise errors.OptionError(f"dtype={dtype} is not one of {', '.join(str(d) for d in _ROUNDED)}")
-        if rng not in ("torch", "stateless"):
-            raise errors.OptionError(f'rng={rng!r} is not "torch" or "stateless"')
-        self.rng: Rng = rng
-        self.seed = operator.index(seed) & ((1 << 63) - 1)
-        self._listing = listing
-        self.transform = transform
-        self.target_transform = target_transform
-        self.loader = loader or _vision.default_loader
-        self.channels_last = channels_last
-        self.dtype = dtype
-        self.keys = (str(keys[0]), str(keys[1]))
-        self.return_index, self.return_path = bool(return_index), bool(return_path)
-        if len(set(self._names)) < len(self._names):
-            raise errors.OptionError(f"keys={keys!r} name what return_index or return_path adds")
-        self._output: Output = output
-        self._bad = BadSamples(on_error, max_bad)
+    loader: Callable[[str], Any]
+
+    def _begin(self, listing: Listing, options: PictureOptions, bad: BadSamples) -> None:
+        """Makes this a dataset of these samples; the transforms and the loader are there.
+
+        Not ``__init__``: torchvision's subclasses may never call that.
+        """
+        self._listing, self._options, self._bad = listing, options, bad
+        self._output: Output = options.output
         self._work: _Work | None = None
+        options.names(self._has_labels)
         if self._reader is None:
             self._here()  # compiled before a fork, the transform needs no engine in the workers
 
@@ -148,12 +113,13 @@ class ImageDataset(NativeDataset):
 
     def _rounded(self, picture: Any) -> Any:
         """What a transform made, as dtype asks."""
-        if self.dtype is None:
+        dtype = self._options.dtype
+        if dtype is None:
             return picture
         if not isinstance(picture, torch.Tensor) or picture.dtype != torch.float32:
             made = f"{picture.dtype} tensors" if isinstance(picture, torch.Tensor) else type(picture).__name__
-            raise errors.OptionError(f"dtype={self.dtype} rounds float32 tensors; the transform makes {made}")
-        return picture.to(self.dtype)
+            raise errors.OptionError(f"dtype={dtype} rounds float32 tensors; the transform makes {made}")
+        return picture.to(dtype)
 
     def _label(self, sample: int) -> Any:
         if not self._has_labels:
@@ -163,9 +129,9 @@ class ImageDataset(NativeDataset):
 
     def _row(self, picture: Any, sample: int, label: Any) -> Any:
         values = [picture, label] if self._has_labels else [picture]
-        if self.return_index:
+        if self._options.return_index:
             values.append(sample)
-        if self.return_path:
+        if self._options.return_path:
             values.append(self._listing.path(sample))
         if self._output == "dict":
             return dict(zip(self._names, values, strict=True))
@@ -174,8 +140,7 @@ class ImageDataset(NativeDataset):
     @property
     def _names(self) -> tuple[str, ...]:
         """What a sample consists of."""
-        more = (self._has_labels, self.keys[1]), (self.return_index, "index"), (self.return_path, "path")
-        return (self.keys[0], *(name for wanted, name in more if wanted))
+        return self._options.names(self._has_labels)
 
     @property
     def _has_labels(self) -> bool:
@@ -219,22 +184,23 @@ class ImageDataset(NativeDataset):
             plan.dtype,
             self._output,
             self._names,
-            self.dtype,
+            self._options.dtype,
             self._native_labels,
-            self.channels_last,
-            self.rng,
+            self._listing.kind,
+            self._options.channels_last,
+            self._options.rng,
         )
 
     def _native_view(self) -> ImageView | None:
         """A view for gofast.DataLoader, or None where Python code has a say."""
-        self._listing.follow()
         if (
-            self._reader is not None
-            or self._native_labels != self._has_labels
-            or type(self).__getitem__ is not ImageDataset.__getitem__
+            type(self).__getitem__ is not ImageDataset.__getitem__
             or type(self).__getitems__ is not ImageDataset.__getitems__
             or type(self).__len__ is not ImageDataset.__len__
         ):
+            return None
+        self._listing.follow()
+        if self._reader is not None or self._native_labels != self._has_labels:
             return None
         work = self._here()
         return work.view if work.finished else None
@@ -282,22 +248,22 @@ class _Work:
         self.finished = plan.native and plan.hands_over != "pil" and plan.shape is not None and drawable
         if not self.finished:
             plan = _compile.compile(dataset.transform, handed=True, drawn=drawable)
-        elif dataset.dtype is not None:
+        elif dataset._options.dtype is not None:
             if plan.dtype != "float32":
                 raise errors.OptionError(
-                    f"dtype={dataset.dtype} rounds float32 tensors; the transform makes {plan.dtype}"
+                    f"dtype={dataset._options.dtype} rounds float32 tensors; the transform makes {plan.dtype}"
                 )
-            plan = dataclasses.replace(plan, dtype=str(dataset.dtype).removeprefix("torch."))
+            plan = dataclasses.replace(plan, dtype=str(dataset._options.dtype).removeprefix("torch."))
         self.plan = plan
         self._dataset = dataset
         files = dataset._files
         self.max_pixels = _pillow.max_pixels()
         shape = None if plan.hands_over == "pil" else plan.shape
-        last = dataset.channels_last and self.finished  # Python shall see torchvision's strides
+        last = dataset._options.channels_last and self.finished  # Python shall see torchvision's strides
         self.program = ImageProgram(files, plan, shape, last, self.max_pixels)
         self.view = ImageView([dataset], None, [self.program])
         _fallback.warn_of_transform(type(dataset).__name__, plan.report)
-        if dataset.channels_last and not self.finished:
+        if dataset._options.channels_last and not self.finished:
             _fallback.warn_of_channels_last()
         self.filler = Filler(self.view)
 
@@ -330,7 +296,7 @@ class _Work:
         try:
             return self.filler.fill(indices, drawn)
         except errors.BadImageError as error:
-            if self._dataset.rng == "torch" and error.index is not None and error.index in indices:
+            if self._dataset._options.rng == "torch" and error.index is not None and error.index in indices:
                 # torchvision reads before it draws: who catches this goes on with its draws for those before.
                 torch.set_rng_state(before)
                 if read := indices[: indices.index(error.index)]:
@@ -341,7 +307,7 @@ class _Work:
         """What is drawn for these samples from torch's generator, or None where the plan draws nothing."""
         if not self.plan.draws:
             return None
-        draws = TorchDraws() if self._dataset.rng == "torch" else StatelessDraws()
+        draws = TorchDraws() if self._dataset._options.rng == "torch" else StatelessDraws()
         return self.view.draw(draws, indices)
 
     def pictures(self, indices: list[int], records: array[int] | None = None) -> Iterator[tuple[Any, int]]:
@@ -390,4 +356,10 @@ class _Work:
 
 def _layout(dataset: ImageDataset) -> tuple[Any, ...]:
     """What else than plan and files a batch depends on."""
-    return dataset._native_labels, dataset.channels_last, dataset.dtype, dataset._output, dataset._names
+    return (
+        dataset._native_labels,
+        dataset._options.channels_last,
+        dataset._options.dtype,
+        dataset._output,
+        dataset._names,
+    )

@@ -103,12 +103,12 @@ class ImageView(View):
         )
         self.record_words = programs[0].record_words
         self.program: ImageProgram = programs[0]
-        self.draws, self.rng = plan.draws, first.rng
+        self.draws, self.rng = plan.draws, first._options.rng
         self._needs_size = plan.needs_size
         self._strides, self._hands_over = plan.strides, plan.hands_over
         self._sizes: Filler | None = None
         self.output, self.keys = first._output, first._names
-        self._with = first.return_index, first.return_path
+        self._with = first._options.return_index, first._options.return_path
         self.has_more = any(self._with)
         self.bare = first._output == "tuple"
         self.label_dtype = torch.int64 if first._native_labels else None
@@ -166,9 +166,9 @@ class ImageView(View):
         named = paths if self.output == "dict" else tuple(paths)
         return (numbers, named) if self._with[0] else (named,)
 
-    def row_label(self, labels: torch.Tensor, position: int) -> int:
-        """A class number, as torchvision's datasets give it."""
-        return int(labels[position])
+    def row_label(self, labels: torch.Tensor, position: int) -> Any:
+        """A class number, as torchvision's datasets give it: of the type that `samples` has."""
+        return self.datasets[0]._listing.kind(int(labels[position]))
 
     def tensor(self, made: Any) -> torch.Tensor:
         """[n, C, H, W]: where it is channels_last, over memory that is [n, H, W, C]."""

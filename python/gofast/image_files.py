@@ -15,10 +15,10 @@ from ._bad_samples import OnError
 from ._classes import Classes, in_order, numbered
 from ._files import Files
 from ._image_face import PictureDataset
-from ._image_rows import Rng
 from ._labels_file import LabelsFile, LabelType
 from ._listing import Listing
 from ._picture_labels import matched, numbers
+from ._picture_options import Rng
 from ._picture_paths import Pictures, is_pattern, listed, matching
 from ._rows import Output
 from ._vision import IMG_EXTENSIONS, default_loader
@@ -131,7 +131,7 @@ class ImageFiles(PictureDataset):
         else:
             values = None if labels is None else self._numbered(labels, pictures)
             listing = Listing.of_paths(pictures.paths, values)
-        super().__init__(
+        self._show(
             listing,
             transform,
             target_transform,

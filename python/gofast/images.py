@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
-from . import _vision, errors
 from ._bad_samples import OnError
-from ._files import Files
-from ._image_face import PictureDataset
-from ._image_rows import Rng
-from ._listing import Listing
+from ._class_folders import FolderDataset
+from ._picture_options import Rng
 from ._rows import Output
 from ._vision import IMG_EXTENSIONS, default_loader
 from .image_files import ImageFiles
 
 __all__ = ["IMG_EXTENSIONS", "ImageFiles", "ImageFolder", "default_loader"]
 
+Self = TypeVar("Self", bound="ImageFolder")
 
-class ImageFolder(PictureDataset):
+
+class ImageFolder(FolderDataset):
     """torchvision's ImageFolder: pictures in a folder for each class, ``root/class/.../name.jpg``.
 
     Samples, batches and random draws are torchvision's, to the last bit, for the same
@@ -109,14 +108,15 @@ class ImageFolder(PictureDataset):
         rng: Rng = "torch",
         seed: int = 0,
     ) -> None:
-        self.root = os.path.expanduser(root) if isinstance(root, str) else root
-        self.extensions = IMG_EXTENSIONS if is_valid_file is None else None
-        listing = self._scan(is_valid_file, allow_empty, None if index is None else os.fspath(index))
         super().__init__(
-            listing,
+            root,
+            loader,
+            IMG_EXTENSIONS if is_valid_file is None else None,
             transform,
             target_transform,
-            loader,
+            is_valid_file,
+            allow_empty,
+            index=index,
             output=output,
             keys=keys,
             channels_last=channels_last,
@@ -129,92 +129,24 @@ class ImageFolder(PictureDataset):
             seed=seed,
         )
 
-    def _scan(
-        self, is_valid_file: Callable[[str], bool] | None, allow_empty: bool, index: str | None
-    ) -> Listing:
-        """Finds classes and samples: natively, unless that is overridden, or only Python can do it."""
-        found = None
-        if not _is(self.find_classes, ImageFolder.find_classes):
-            found = self.find_classes(self.root)
-        if is_valid_file is None and _is(self.make_dataset, ImageFolder.make_dataset):
-            files = self._scan_natively(None if found is None else found[1], index)
-            if files is not None:
-                if found is None and not files.classes:
-                    raise _vision.no_classes(self.root)
-                if files.empty_classes and not allow_empty:
-                    raise _vision.no_files(files.empty_classes, self.extensions)
-                names = files.classes
-                self.classes, self.class_to_idx = found or (names, {name: i for i, name in enumerate(names)})
-                return Listing(files, os.path.join(os.path.expanduser(self.root), ""))
-        self.classes, self.class_to_idx = found or self.find_classes(self.root)
-        samples = self.make_dataset(
-            self.root,
-            class_to_idx=self.class_to_idx,
-            extensions=self.extensions,
-            is_valid_file=is_valid_file,
-            allow_empty=allow_empty,
-        )
-        return Listing.of(samples)
-
-    def _scan_natively(self, class_to_idx: Mapping[str, int] | None, index: str | None) -> Files | None:
-        """The index, or None where Python must scan: it also says best what is wrong with a folder."""
-        options: dict[str, Any] = {
-            "kind": "classes",
-            "root": os.path.join(os.getcwd(), os.path.expanduser(self.root)),
-            "extensions": list(IMG_EXTENSIONS),
-        }
-        if class_to_idx is not None:
-            names, numbers = list(class_to_idx), list(class_to_idx.values())
-            small = all(type(number) is int and 0 <= number < 1 << 31 for number in numbers)
-            if not names or not small or not all(type(name) is str for name in names):
-                return None
-            options |= {"classes": names, "class_ids": numbers}
-        try:
-            return Files.scan(options, index)
-        except errors.UnsupportedError:
-            return None
-        except (errors.NotFoundError, errors.ReadError) as error:
-            if index and error.path is not None and error.path.startswith(index):
-                raise
-            return None
-
-    @staticmethod
-    def make_dataset(
-        directory: str | Path,
-        class_to_idx: dict[str, int],
-        extensions: tuple[str, ...] | None = None,
-        is_valid_file: Callable[[str], bool] | None = None,
-        allow_empty: bool = False,
-    ) -> list[tuple[str, int]]:
-        """The samples of the classes. May be overridden.
-
-        Args:
-            directory: the folder of the classes.
-            class_to_idx: the classes and their numbers.
-            extensions: what a file's name must end with, in lower case; or
-            is_valid_file: called with each path. One of the two.
-            allow_empty: classes without a file are no error.
-
-        Returns:
-            (path, number of the class), sorted by class and path.
-
-        Raises:
-            ValueError: class_to_idx is empty or None; both or neither of extensions and is_valid_file.
-            FileNotFoundError: a class has no file.
-        """
-        if class_to_idx is None:
-            raise errors.OptionError("The class_to_idx parameter cannot be None.")
-        return _vision.make_dataset(directory, class_to_idx, extensions, is_valid_file, allow_empty)
-
-    def find_classes(self, directory: str | Path) -> tuple[list[str], dict[str, int]]:
-        """The classes: the folders in directory, sorted, and their numbers. May be overridden.
-
-        Raises:
-            FileNotFoundError: there is none.
-        """
-        return _vision.find_classes(directory)
+    def __new__(cls: type[Self], *_: Any, **__: Any) -> Self:
+        """Makes an object before ``__init__``, which not every subclass calls."""
+        _join_torchvision()
+        return super().__new__(cls)
 
 
-def _is(method: Any, own: Any) -> bool:
-    """Whether a method is the class's own, and not overridden in a subclass or an object."""
-    return getattr(method, "__func__", method) is own
+def _join_torchvision() -> None:
+    """Makes ImageFolder a subclass of torchvision's too, once that is imported: code of others asks for it.
+
+    Nothing of it is used but the name. It is not imported here, which takes a second.
+    """
+    theirs = getattr(sys.modules.get("torchvision.datasets.folder"), "ImageFolder", None)
+    if theirs is None or issubclass(ImageFolder, theirs) or issubclass(theirs, ImageFolder):
+        return
+    try:
+        ImageFolder.__bases__ = (FolderDataset, theirs)
+    except TypeError:  # a subclass of both has its bases in an order that does not allow it
+        return
+
+
+_join_torchvision()

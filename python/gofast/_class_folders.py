@@ -1,0 +1,143 @@
+"""A folder for each class: what torchvision's DatasetFolder does, natively where it can be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _vision, errors
+from ._files import Files
+from ._image_face import PictureDataset
+from ._listing import Listing
+from ._vision import IMG_EXTENSIONS
+
+
+class FolderDataset(PictureDataset):
+    """torchvision's DatasetFolder. Base class of ImageFolder, some of whose subclasses call its ``__init__``.
+
+    Args:
+        root: the folder of the classes.
+        loader: called with a path, returns what transform takes.
+        extensions: what a file's name must end with, in lower case; or
+        is_valid_file: called with each path. One of the two.
+        transform, target_transform, allow_empty, index: as in ImageFolder.
+        options: its other ones.
+    """
+
+    extensions: Any
+
+    def __init__(
+        self,
+        root: str | Path,
+        loader: Callable[[str], Any] | None,
+        extensions: str | Sequence[str] | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        target_transform: Callable[[Any], Any] | None = None,
+        is_valid_file: Callable[[str], bool] | None = None,
+        allow_empty: bool = False,
+        *,
+        index: str | Path | None = None,
+        **options: Any,
+    ) -> None:
+        self.root = os.path.expanduser(root) if isinstance(root, str) else root
+        self.extensions = extensions
+        listing = self._scan(is_valid_file, allow_empty, None if index is None else os.fspath(index))
+        self._show(listing, transform, target_transform, loader, **options)
+        if not listing.is_plain:
+            self.targets = [sample[1] for sample in listing.samples()]
+
+    def _scan(
+        self, is_valid_file: Callable[[str], bool] | None, allow_empty: bool, index: str | None
+    ) -> Listing:
+        """Finds classes and samples: natively, unless that is overridden, or only Python can do it."""
+        found = None
+        if not _is(self.find_classes, FolderDataset.find_classes):
+            found = self.find_classes(self.root)
+        if (
+            self.extensions == IMG_EXTENSIONS
+            and is_valid_file is None
+            and _is(self.make_dataset, FolderDataset.make_dataset)
+        ):
+            files = self._scan_natively(None if found is None else found[1], index)
+            if files is not None:
+                if found is None and not files.classes:
+                    raise _vision.no_classes(self.root)
+                if files.empty_classes and not allow_empty:
+                    raise _vision.no_files(files.empty_classes, self.extensions)
+                names = files.classes
+                self.classes, self.class_to_idx = found or (names, {name: i for i, name in enumerate(names)})
+                return Listing(files, os.path.join(os.path.expanduser(self.root), ""))
+        self.classes, self.class_to_idx = found or self.find_classes(self.root)
+        samples = self.make_dataset(
+            self.root,
+            class_to_idx=self.class_to_idx,
+            extensions=self.extensions,
+            is_valid_file=is_valid_file,
+            allow_empty=allow_empty,
+        )
+        return Listing.of(samples)
+
+    def _scan_natively(self, class_to_idx: Mapping[str, int] | None, index: str | None) -> Files | None:
+        """The index, or None where Python must scan: it also says best what is wrong with a folder."""
+        options: dict[str, Any] = {
+            "kind": "classes",
+            "root": os.path.join(os.getcwd(), os.path.expanduser(self.root)),
+            "extensions": list(IMG_EXTENSIONS),
+        }
+        if class_to_idx is not None:
+            names, numbers = list(class_to_idx), list(class_to_idx.values())
+            small = all(type(number) is int and 0 <= number < 1 << 31 for number in numbers)
+            if not names or not small or not all(type(name) is str for name in names):
+                return None
+            options |= {"classes": names, "class_ids": numbers}
+        try:
+            return Files.scan(options, index)
+        except errors.UnsupportedError:
+            return None
+        except (errors.NotFoundError, errors.ReadError) as error:
+            if index and error.path is not None and error.path.startswith(index):
+                raise
+            return None
+
+    @staticmethod
+    def make_dataset(
+        directory: str | Path,
+        class_to_idx: dict[str, int],
+        extensions: tuple[str, ...] | None = None,
+        is_valid_file: Callable[[str], bool] | None = None,
+        allow_empty: bool = False,
+    ) -> list[tuple[str, int]]:
+        """The samples of the classes. May be overridden.
+
+        Args:
+            directory: the folder of the classes.
+            class_to_idx: the classes and their numbers.
+            extensions: what a file's name must end with, in lower case; or
+            is_valid_file: called with each path. One of the two.
+            allow_empty: classes without a file are no error.
+
+        Returns:
+            (path, number of the class), sorted by class and path.
+
+        Raises:
+            ValueError: class_to_idx is empty or None; both or neither of extensions and is_valid_file.
+            FileNotFoundError: a class has no file.
+        """
+        if class_to_idx is None:
+            raise errors.OptionError("The class_to_idx parameter cannot be None.")
+        return _vision.make_dataset(directory, class_to_idx, extensions, is_valid_file, allow_empty)
+
+    def find_classes(self, directory: str | Path) -> tuple[list[str], dict[str, int]]:
+        """The classes: the folders in directory, sorted, and their numbers. May be overridden.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        return _vision.find_classes(directory)
+
+
+def _is(method: Any, own: Any) -> bool:
+    """Whether a method is the class's own, and not overridden in a subclass or an object."""
+    return getattr(method, "__func__", method) is own
