@@ -37,9 +37,8 @@ class BadSample:
 class BadSamples:
     """A policy for bad samples, and those that fell under it.
 
-    A sample is bad where Pillow or the user's loader cannot read it, where it is too small for a step, or
-    where its file is no longer of the size for which was drawn. What the user's own transforms raise is
-    raised.
+    A sample is bad where Pillow or the user's loader cannot read it, or where it is too small for a step.
+    What the user's own transforms raise is raised.
 
     "replace" takes another sample of the whole dataset, with its label: see `stand_ins`. A Subset's bad
     samples may be replaced by samples outside it; a callable can choose. Where sizes matter to what is drawn,
@@ -136,7 +135,7 @@ class BadSamples:
 def excusable(error: Exception) -> bool:
     """Whether an error is the fault of the file, and of nothing that would be the same with another one."""
     if isinstance(error, errors.GofastError):
-        return isinstance(error, (errors.BadImageError, errors.ChangedError))
+        return isinstance(error, errors.BadImageError)
     return not isinstance(error, MemoryError)
 
 

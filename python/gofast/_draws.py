@@ -11,7 +11,7 @@ import os
 import threading
 from array import array
 from collections import Counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -43,6 +43,12 @@ class Draws(Protocol):
 
     def skip(self) -> None:
         """A batch is torch's to make, or to refuse: nothing is drawn for it here."""
+
+    def state(self) -> Any:
+        """What rewind takes to draw again for all batches from the next one on."""
+
+    def rewind(self, state: Any) -> None:
+        """Goes back to where state was asked for."""
 
     def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
         """One record for each picture of sizes, int32 [n, 2], width and height, in their order.
@@ -79,6 +85,14 @@ class TorchDraws:
     def skip(self) -> None:
         """Nothing, likewise."""
 
+    def state(self) -> torch.Tensor:
+        """See Draws."""
+        return torch.get_rng_state()
+
+    def rewind(self, state: torch.Tensor) -> None:
+        """See Draws."""
+        torch.set_rng_state(state)
+
     def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
         """See Draws."""
         with _drawing:  # threads that took the same state would draw the same numbers
@@ -109,14 +123,22 @@ class WorkerDraws:
         """It is the next worker's turn."""
         self._batch += 1
 
+    def state(self) -> tuple[int, list[torch.Tensor | None]]:
+        """See Draws."""
+        return self._batch, self._states.copy()
+
+    def rewind(self, state: tuple[int, list[torch.Tensor | None]]) -> None:
+        """See Draws."""
+        self._batch, self._states = state[0], state[1].copy()
+
     def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
         """See Draws."""
         worker = self._batch % len(self._states)
         self._batch += 1
         state = self._states[worker]
         if state is None:
-            seed = self._base_seed + worker
-            state = self._states[worker] = torch.Generator().manual_seed(seed).get_state()
+            state = torch.Generator().manual_seed(self._base_seed + worker).get_state()
+        state = self._states[worker] = state.clone()  # the old one may be rewound to
         return draw(view.program, state.data_ptr(), sizes)
 
 
@@ -128,6 +150,12 @@ class StatelessDraws:
 
     def skip(self) -> None:
         """Nothing: every sample draws for itself."""
+
+    def state(self) -> None:
+        """See Draws."""
+
+    def rewind(self, state: None) -> None:
+        """See Draws."""
 
     def records(self, view: ImageView, indices: array[int], sizes: torch.Tensor) -> array[int]:
         """See Draws."""
@@ -176,7 +204,28 @@ class Drawing:
 
     def __call__(self, indices: array[int]) -> array[int]:
         """What is drawn for a batch of these samples, the next in order."""
+        before = self._draws.state()
+        try:
+            return self._view.draw(self._draws, indices)
+        except ValueError as error:
+            if isinstance(error, errors.GofastError):
+                raise
+        # Too small for a crop: perhaps the picture that lay there before, and not the one that does now.
+        self.rewind(before, indices)
         return self._view.draw(self._draws, indices)
+
+    def state(self) -> Any:
+        """What rewind takes."""
+        return self._draws.state()
+
+    def rewind(self, state: Any, indices: array[int]) -> None:
+        """Goes back to where state was asked for.
+
+        Args:
+            indices: samples whose pictures' sizes are not what they were.
+        """
+        self._draws.rewind(state)
+        self._view.forget(indices)
 
     def skip(self) -> None:
         """Nothing is drawn for the next batch."""

@@ -146,6 +146,11 @@ class Files:
         """The whole path of a sample's file."""
         return self.root + self.name(sample)
 
+    def forget(self, samples: Iterable[int]) -> None:
+        """Forgets these pictures' sizes: they are read again when they are asked for."""
+        for sample in samples:
+            self.sizes[sample] = 0
+
     def count_fallback(self) -> None:
         """Notes that Pillow decoded a picture in this process."""
         self.fallbacks[os.getpid() % _PROCESSES] += 1

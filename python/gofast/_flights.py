@@ -20,6 +20,7 @@ from torch import Tensor
 
 from ._indices import index_list
 from ._schedule import Order
+from .errors import ChangedError
 
 if TYPE_CHECKING:
     from ._draws import Drawing
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 # 512 KiB to 2 MiB (2 cores, 2026-11), and 3 times that with a flight a batch.
 FLIGHT_BYTES = 512 << 10
 FLIGHTS_AHEAD = 4  # flights in the air, or single batches where one is larger than a flight
+MOST_REDRAWN = 3  # times that a batch is drawn for again whose pictures change on disk meanwhile
 BYTES_AHEAD = 8 << 20  # for index lists that were pulled on torch's schedule: what is submitted of them
 
 
@@ -44,7 +46,7 @@ class DrawnFlights:
         lane: Lane,
         order: Order,
         pull_ahead: int,
-        draw: Callable[[array[int]], array[int]] | None = None,
+        draw: Drawing | None = None,
     ) -> None:
         self._draw = draw  # what samples need beside their numbers; may be asked at any time
         self._lane = lane
@@ -70,11 +72,27 @@ class DrawnFlights:
             return self._take_first()
         try:
             batch = self._take(self._ticket)
-        except Exception:
+        except Exception as error:
             self._left -= 1  # a failed batch is gone; an interrupted one (KeyboardInterrupt) comes again
-            raise
+            if self._draw is None or not isinstance(error, ChangedError):
+                raise
+            return self._drawn_again(self._started - self._left - 1)
         self._left -= 1
         return batch
+
+    def _drawn_again(self, number: int) -> Any:
+        """A batch that was drawn for other pictures than lie there now."""
+        assert self._draw is not None
+        indices = self._order.indices(number, number + 1)
+        rows = array("q", indices.tolist())
+        for again in reversed(range(MOST_REDRAWN)):
+            self._draw.rewind(self._draw.state(), rows)
+            try:
+                return self._take(self._submit(indices, self._order.batch_size, self._draw(rows)))
+            except ChangedError:
+                if not again:
+                    raise
+        raise AssertionError
 
     def _take_first(self) -> Any:
         last_turn = self._started == self._last_turn
@@ -125,6 +143,8 @@ class PulledFlights:
         self._workers = pull_ahead > 0
         self._waiting: deque[tuple[Any, Indices | None, Drawn]] = deque()  # pulled, not yet submitted
         self._flights: deque[tuple[Any, Ticket | Exception | None, int]] = deque()
+        # Where something is drawn: those of both, and the generators' states before.
+        self._pulled: deque[tuple[Any, Any, Any]] = deque()
         self._bytes = 0
         for _ in range(pull_ahead):
             self._pull_one_more()
@@ -137,21 +157,47 @@ class PulledFlights:
                 raise StopIteration
             self._pull()
             self._submit_ahead()
-        index, ticket, _ = self._flights[0]
         try:
-            if isinstance(ticket, Exception):
-                raise ticket
-            if ticket is None or self._stream is None:
-                batch = self._fetch(index)
-            else:
-                batch = self._stream.take(ticket)
+            batch = self._taken()
         except Exception:
             self._land()
             raise
         self._land()
         return batch
 
+    def _taken(self) -> Any:
+        for again in reversed(range(MOST_REDRAWN + 1)):
+            index, ticket, _ = self._flights[0]
+            try:
+                if isinstance(ticket, Exception):
+                    raise ticket
+                if ticket is None or self._stream is None:
+                    return self._fetch(index)
+                return self._stream.take(ticket)
+            except ChangedError:
+                if self._draw is None or not again:
+                    raise
+                self._draw_again(self._draw)
+        raise AssertionError
+
+    def _draw_again(self, draw: Drawing) -> None:
+        """Draws anew for the first batch and for all behind it: its pictures are not what was drawn for."""
+        for _, ticket, _ in self._flights:
+            if self._stream is not None and ticket is not None and not isinstance(ticket, Exception):
+                self._stream.cancel(ticket)
+        pulled = list(self._pulled)
+        draw.rewind(pulled[0][2], pulled[0][1])
+        self._flights.clear()
+        self._waiting.clear()
+        self._pulled.clear()
+        self._bytes = 0
+        for index, indices, _ in pulled:
+            self._draw_for(index, indices)
+        self._submit_ahead()
+
     def _land(self) -> None:
+        if self._pulled:
+            self._pulled.popleft()
         self._bytes -= self._flights.popleft()[2]
         if self._workers:
             try:
@@ -164,12 +210,20 @@ class PulledFlights:
         if isinstance(index, Iterator):
             index = list(index)  # it is read here, and again where it holds no integers
         indices: Indices | None = index_list(index)
+        if self._draw is None:
+            self._waiting.append((index, indices, None))
+            return
+        if isinstance(indices, Tensor):
+            indices = array("q", indices.tolist())
+        self._draw_for(index, indices)
+
+    def _draw_for(self, index: Any, indices: array[int] | None) -> None:
+        assert self._draw is not None
         drawn: Drawn = None
-        if self._draw is not None and (indices is None or not len(indices)):
+        self._pulled.append((index, indices, self._draw.state()))
+        if indices is None or not len(indices):
             self._draw.skip()
-        elif self._draw is not None and indices is not None:
-            if isinstance(indices, Tensor):
-                indices = array("q", indices.tolist())
+        else:
             try:
                 drawn = self._draw(indices)
             except Exception as error:  # torch's workers send it in the batch's place

@@ -19,6 +19,7 @@ from ._compile import Plan
 from ._draws import StatelessDraws, TorchDraws, rounding
 from ._files import Files
 from ._filler import Filler
+from ._flights import MOST_REDRAWN
 from ._getitems import getitems
 from ._image_view import ImageProgram, ImageView
 from ._indices import listed
@@ -94,6 +95,7 @@ class ImageDataset(NativeDataset):
         # The label's transform may draw too: after its own picture's draws, before the next one's.
         records, labels = array("i"), []
         for index in indices:
+            self._files.forget([index])  # what the label's transform draws cannot be drawn again
             records += work.records(array("q", [index])) or records[:0]
             labels.append(self._label(index))
         made = work.pictures(indices, records)
@@ -291,7 +293,20 @@ class _Work:
         """A finished batch, with the draws that torchvision would have made for it."""
         if records is not None or not self.plan.draws:
             return self.filler.fill(indices, records)
-        before = torch.get_rng_state()
+        before, again = torch.get_rng_state(), MOST_REDRAWN
+        while True:
+            try:
+                return self._drawn(indices, before)
+            except (errors.ChangedError, ValueError) as error:
+                stale = isinstance(error, errors.ChangedError) or not isinstance(error, errors.GofastError)
+                if not again or not stale:
+                    raise
+            # Drawn for another size than a picture has by now: a new one lies in its place.
+            torch.set_rng_state(before)
+            self.program.files.forget(indices)
+            again -= 1
+
+    def _drawn(self, indices: array[int], before: torch.Tensor) -> Any:
         drawn = self.records(indices)
         try:
             return self.filler.fill(indices, drawn)

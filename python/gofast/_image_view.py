@@ -132,6 +132,12 @@ class ImageView(View):
                 sizes = torch.where(sizes < 1, _rescue.ANY_SIDE, sizes)
         return draws.records(self, indices, sizes)
 
+    def forget(self, indices: Sequence[int]) -> None:
+        """Forgets the sizes of these samples' pictures: they are read again before the next draw."""
+        for index in indices:
+            dataset, sample = self.locate(index)
+            dataset._files.forget([sample])
+
     def row_image(self, images: torch.Tensor, position: int) -> torch.Tensor:
         """One sample of a batch, of the type and strides that torchvision gives it."""
         return self._as_torchvision(images[position])

@@ -67,7 +67,8 @@ class ImageFolder(FolderDataset):
         FileNotFoundError: no such folder, no class in it, or a class without a picture. With torchvision's
             text; a :class:`gofast.errors.NotFoundError`, where gofast found it.
         gofast.errors.OptionError: an option makes no sense (a ValueError).
-        gofast.errors.ChangedError: at unpickling: the folder has other pictures now.
+        gofast.errors.ChangedError: at unpickling: the folder has other pictures now. At indexing: a file
+            changes again and again while it is read; one that was replaced is read as it is now.
         gofast.errors.BadImageError: at indexing: Pillow cannot read the file either (an OSError).
         gofast.errors.RowIndexError: at indexing: there is no such sample (an IndexError).
 

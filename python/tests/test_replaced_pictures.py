@@ -1,0 +1,142 @@
+"""Pictures that others take the place of between epochs: what is drawn follows, as torchvision's does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torchvision
+from torch.utils.data import DataLoader
+from torchvision import transforms as T
+
+import gofast
+from gofast import errors
+from image_data import photograph
+
+TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
+CROP = T.Compose([T.RandomCrop(24), T.ToTensor()])
+FLIP = T.Compose([T.RandomHorizontalFlip(), T.Resize((16, 16)), T.ToTensor()])
+REST = T.Compose([T.RandomResizedCrop(16), T.RandomRotation(20), T.ToTensor()])
+CHAINS = {"crop": TRAIN, "exact crop": CROP, "flip": FLIP, "rest": REST}
+
+COUNT = 12
+SIZES = ((40, 30), (30, 40))
+
+
+def fill(root: Path, seed: int, small: bool = False) -> None:
+    """Every picture of another size than before; every fourth of a format that Pillow reads."""
+    (root / "class").mkdir(exist_ok=True)
+    for i in range(COUNT):
+        width, height = (10, 10) if small and i == 5 else (30 + (i + seed) % 5, 40 - (i * seed) % 7)
+        kind = ["JPEG", "PNG", "WEBP", "GIF"][(i + seed) % 4]
+        photograph(i + seed, width, height).save(root / "class" / f"{i:02}.png", kind)
+
+
+def noisy(label: int) -> float:
+    """A label's transform that draws too."""
+    return label + float(torch.rand(()))
+
+
+def epochs(root: Path, loader: Any, dataset: Any, **options: Any) -> list[Any]:
+    """Two epochs, between which the folder is another."""
+    fill(root, 1)
+    torch.manual_seed(1)
+    loader = loader(dataset, 4, shuffle=True, **options)
+    made = list(loader)
+    fill(root, 2)
+    return made + list(loader)
+
+
+LOADERS = {
+    "torch": (DataLoader, {}),
+    "torch, workers": (DataLoader, {"num_workers": 2}),
+    "torch, workers that stay": (DataLoader, {"num_workers": 2, "persistent_workers": True}),
+    "ours": (gofast.DataLoader, {}),
+    "ours, threads": (gofast.DataLoader, {"num_workers": 2}),
+    "ours, threads that stay": (gofast.DataLoader, {"num_workers": 2, "persistent_workers": True}),
+}
+
+
+@pytest.mark.parametrize("which", LOADERS)
+@pytest.mark.parametrize("chain", CHAINS)
+def test_the_next_epoch_draws_for_the_new_pictures(tmp_path: Path, chain: str, which: str) -> None:
+    loader, options = LOADERS[which]
+    fill(tmp_path, 1)
+    label = noisy if which == "torch" else None
+    theirs = torchvision.datasets.ImageFolder(tmp_path, CHAINS[chain], label)
+    expected = epochs(tmp_path, DataLoader, theirs, **options)
+    fill(tmp_path, 1)
+    ours = gofast.ImageFolder(tmp_path, CHAINS[chain], label, on_error="replace")
+    for a, b in zip(expected, epochs(tmp_path, loader, ours, **options), strict=True):
+        assert torch.equal(a[0], b[0]) and torch.equal(a[1], b[1])
+    assert ours.bad_samples() == {}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_picture_that_was_too_small(tmp_path: Path, workers: int) -> None:
+    """The error is about the picture that is there: the large one is cropped, though a small one was."""
+    for loader in (DataLoader, gofast.DataLoader):
+        made = []
+        for kind in (torchvision.datasets.ImageFolder, gofast.ImageFolder):
+            fill(tmp_path, 1, small=True)
+            dataset = kind(tmp_path, CROP)
+            with pytest.raises(ValueError, match="Required crop size"):
+                list(loader(dataset, 4, num_workers=workers))
+            fill(tmp_path, 1)
+            torch.manual_seed(2)
+            made.append(list(loader(dataset, 4, num_workers=workers)))
+        for a, b in zip(*made, strict=True):
+            assert torch.equal(a[0], b[0])
+
+
+def test_single_samples(tmp_path: Path) -> None:
+    fill(tmp_path, 1)
+    theirs, ours = (k(tmp_path, TRAIN) for k in (torchvision.datasets.ImageFolder, gofast.ImageFolder))
+    for seed in (1, 2, 1):
+        fill(tmp_path, seed)
+        torch.manual_seed(seed)
+        expected = [theirs[i][0] for i in range(COUNT)]
+        torch.manual_seed(seed)
+        assert all(torch.equal(a, ours[i][0]) for i, a in enumerate(expected))
+
+
+@pytest.mark.parametrize("which", ["torch", "ours", "ours, threads"])
+def test_stateless_draws_are_those_of_a_new_dataset(tmp_path: Path, which: str) -> None:
+    loader, options = LOADERS[which]
+    fill(tmp_path, 1)
+    kept = gofast.ImageFolder(tmp_path, TRAIN, rng="stateless")
+    made = epochs(tmp_path, loader, kept, **options)
+    fresh = gofast.ImageFolder(tmp_path, TRAIN, rng="stateless", return_index=True)
+    by_index = {
+        int(i): picture
+        for pictures, _, indices in DataLoader(fresh, 4)
+        for picture, i in zip(pictures, indices, strict=True)
+    }
+    torch.manual_seed(1)
+    order = [
+        i
+        for _ in range(2)
+        for _, _, indices in DataLoader(fresh, 4, shuffle=True, **options)
+        for i in indices
+    ]
+    got = [picture for pictures, _ in made for picture in pictures]
+    assert all(torch.equal(by_index[int(i)], got[COUNT + k]) for k, i in enumerate(order[COUNT:]))
+
+
+def test_a_picture_that_never_stays_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for ever: after a few attempts."""
+    fill(tmp_path, 1)
+    dataset = gofast.ImageFolder(tmp_path, TRAIN, on_error="replace")
+    forget = type(dataset._files).forget
+
+    def lie(self: Any, samples: Any) -> None:
+        forget(self, samples)
+        self.sizes[:] = 7
+
+    monkeypatch.setattr("gofast._files.Files.forget", lie)
+    dataset._files.sizes[:] = 7
+    for attempt in (lambda: dataset[3], lambda: list(gofast.DataLoader(dataset, 4))):
+        with pytest.raises(errors.ChangedError, match="and was 7x7 before"):
+            attempt()
