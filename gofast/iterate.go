@@ -2,6 +2,7 @@ package gofast
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -26,7 +27,8 @@ type Table struct {
 
 // OpenTable decodes the files into memory and compiles the transform. Where
 // t.Label is empty the labels leave as they are stored: int64, or float32 when
-// one of them is a float.
+// one of them is a float. t.Shape with two or three dimensions says that rows are
+// pictures: transform.ScaleAuto divides those by 255, and no other numbers.
 func OpenTable(ctx context.Context, paths []string, options TableOptions, t transform.Table) (*Table, error) {
 	fd, schema, err := DecodeTable(ctx, paths, options)
 	if err != nil {
@@ -42,6 +44,7 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t tran
 		Features: base + uintptr(schema.FeaturesOffset),
 		Labels:   base + uintptr(schema.LabelsOffset),
 		Rows:     schema.Rows, Width: schema.Width, Type: decode.TypeNamed(schema.Type), Bool: schema.Bool,
+		Shape: schema.Shape, Names: schema.Features,
 	}
 	for _, kind := range schema.LabelKinds {
 		stored.LabelFloat = append(stored.LabelFloat, kind == "float")
@@ -52,16 +55,20 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t tran
 			t.Label = "float32"
 		}
 	}
-	if t.Shape == nil {
-		t.Shape = schema.Shape
-	}
 	table := &Table{Schema: schema, data: data}
 	program, out, err := t.Compile(stored)
 	if err != nil {
 		table.Close()
+		var e *errs.Error
+		if len(paths) == 1 && errors.As(err, &e) && e.Row != errs.None {
+			e.Path = paths[0]
+		}
 		return nil, err
 	}
 	table.program = program
+	if t.Shape == nil {
+		t.Shape = schema.Shape
+	}
 	if table.view, err = batch.NewView([]batch.Part{{Program: program, Out: out, Rows: schema.Rows}}, 0, 0, t.Shape); err != nil {
 		table.Close()
 		return nil, err

@@ -50,7 +50,7 @@ func measure(ctx context.Context, c config, progress io.Writer) (*report, error)
 	start := time.Now()
 	table, err := gofast.OpenTable(ctx, paths,
 		gofast.TableOptions{Label: []gofast.ColumnRef{{Name: c.label}}, LabelOptional: true, Threads: slices.Max(c.threads)},
-		transform.Table{Scale: transform.ScaleAuto})
+		transform.Table{Scale: transform.ScaleUnit}) // as pixels: divided by 255
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func main() {
 	start := time.Now()
 	table, err := gofast.OpenTable(ctx, os.Args[1:],
 		gofast.TableOptions{Label: []gofast.ColumnRef{{Name: "label"}}, LabelOptional: true},
-		transform.Table{Scale: transform.ScaleAuto})
+		transform.Table{Scale: transform.ScaleUnit}) // as pixels: divided by 255
 	if err != nil {
 		log.Fatal(err)
 	}

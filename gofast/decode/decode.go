@@ -125,8 +125,8 @@ func (r *Range) Merge(o Range) {
 	r.Wide = r.Wide || o.Wide
 }
 
-// Type is the smallest type that holds every value exactly. Floats stay floats
-// (0.0 and 1.0 are not pixel codes). Integers beside floats must fit the float
+// Type is the smallest type that holds every value exactly. Floats stay floats,
+// even when all are whole. Integers beside floats must fit the float
 // exactly; beyond 2^53 nothing does, and that is ErrValue.
 func (r Range) Type() (Type, error) {
 	if r.Float {

@@ -17,7 +17,7 @@ type Scale string
 
 // The scales.
 const (
-	ScaleAuto Scale = "auto" // ScaleUnit for integers stored as uint8 that go to a float, else ScaleNone
+	ScaleAuto Scale = "auto" // ScaleUnit for pictures that go to a float, else ScaleNone; see Table.Shape
 	ScaleUnit Scale = "unit" // float32(x) / 255
 	ScaleNone Scale = "none"
 )
@@ -28,7 +28,9 @@ type Table struct {
 	Scale     Scale     `json:"scale"`
 	Mean, Std []float32 // nil; or one value; or one per channel or per feature
 	DType     string    `json:"dtype"` // "float32" (default), "float16", "bfloat16", "float64", or the integer storage type
-	Shape     []int     `json:"shape"` // of one sample; nil: (features)
+	// Shape of one sample; nil: the file's. Two or three dimensions say that rows
+	// are pictures: with ScaleAuto their values must be whole numbers from 0 to 255.
+	Shape []int `json:"shape"`
 	// Labels: how label columns leave. "" for none.
 	Label        string `json:"label"` // "", "missing", "int64", "float32", "float64", "one_hot", "copy"
 	MissingLabel int64  `json:"missing_label"`
@@ -62,8 +64,10 @@ type Stored struct {
 	Rows       int64
 	Width      int
 	Type       decode.Type
-	Bool       bool   // the features are booleans: never scaled by "auto"
-	LabelFloat []bool // one per label column: stored as float64, not int64
+	Bool       bool     // the features are booleans
+	Shape      []int    // of one row in the file
+	Names      []string // of the columns, for errors
+	LabelFloat []bool   // one per label column: stored as float64, not int64
 	// Bytes from one row to the next, 0 where no gap is between them; and, of label mode "copy", of a row's labels.
 	RowStride, LabelStride int64
 	LabelSize              int
@@ -88,7 +92,12 @@ func (t Table) Compile(s Stored) (fill.Program, fill.Out, error) {
 	}
 	switch t.Scale {
 	case ScaleAuto:
-		spec.Unit = s.Type == decode.Uint8 && !s.Bool && out < fill.OutUint8
+		spec.Unit = t.Pictures() && out < fill.OutUint8
+		if spec.Unit && (s.Type != decode.Uint8 || s.Bool) {
+			if err := t.checkPictures(s); err != nil {
+				return fill.Program{}, 0, err
+			}
+		}
 	case ScaleUnit:
 		spec.Unit = true
 	case ScaleNone, "":
@@ -97,6 +106,9 @@ func (t Table) Compile(s Stored) (fill.Program, fill.Out, error) {
 	}
 	if elements(t.Shape) != s.Width && t.Shape != nil {
 		return bad("shape %v has %d elements, a row has %d features", t.Shape, elements(t.Shape), s.Width)
+	}
+	if t.Shape == nil {
+		t.Shape = s.Shape
 	}
 	if (t.Mean == nil) != (t.Std == nil) {
 		return bad("mean and std come together: give both or neither")

@@ -19,9 +19,9 @@ from ._filler import Filler
 from ._getitems import getitems
 from ._indices import listed
 from ._memory import Memory
+from ._scale import Scale, default_keys, is_unit
 from ._view import IntArray, NativeDataset, Program, View, row_index_error
 
-Scale = Literal["auto", "unit"] | None
 Output = Literal["dict", "tuple"]
 Numbers = float | Sequence[float] | torch.Tensor | npt.NDArray[Any] | None
 
@@ -56,7 +56,7 @@ class RowDataset(NativeDataset):
         mean: Numbers,
         std: Numbers,
         dtype: torch.dtype,
-        keys: tuple[str, ...],
+        keys: tuple[str, ...] | None,
         output: Output,
         missing_label: int,
         one_hot: int | None,
@@ -68,8 +68,8 @@ class RowDataset(NativeDataset):
     ) -> None:
         if output not in ("dict", "tuple"):
             raise errors.OptionError(f'output={output!r} is not "dict" or "tuple"')
-        if scale not in ("auto", "unit", None):
-            raise errors.OptionError(f'scale={scale!r} is not "auto", "unit" or None')
+        if keys is None:
+            keys = default_keys(shape)
         self._check_keys(keys)
         if one_hot is not None and one_hot < 1:
             raise errors.OptionError(f"one_hot={one_hot}: give the number of classes")
@@ -85,9 +85,7 @@ class RowDataset(NativeDataset):
         self.one_hot = one_hot
         self._output: Output = output
         self._dtype_name = self._output_type(dtype)
-        self._unit = scale == "unit" or (
-            scale == "auto" and layout.type == "uint8" and not layout.bool and dtype.is_floating_point
-        )
+        self._unit = is_unit(scale, shape, dtype, self._memory, self._file())
         self._mean, self._std = _numbers("mean", mean), _numbers("std", std)
         self.class_to_idx: dict[Any, int] | None = None if class_to_idx is None else dict(class_to_idx)
         self._resolve_labels(label)
@@ -121,6 +119,10 @@ class RowDataset(NativeDataset):
         if dtype not in _DTYPES:
             raise errors.OptionError(f"dtype={dtype} is not one of {', '.join(str(d) for d in _DTYPES)}")
         return _DTYPES[dtype]
+
+    def _file(self) -> str | None:
+        """The file that all rows are from, where there is one."""
+        return None
 
     def _resolve_labels(self, label: object) -> None:
         layout = self._memory.layout

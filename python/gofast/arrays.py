@@ -12,7 +12,8 @@ from . import errors
 from ._array_view import ArrayView, SourceBatch, same_shapes
 from ._batch import Batch
 from ._fields import KERNEL_TYPES, OPAQUE, ROWS, Array, ArrayMemory, C
-from ._rows import Numbers, Output, RowDataset, Scale
+from ._rows import Numbers, Output, RowDataset
+from ._scale import Scale, default_keys
 from ._view import IntArray, Program, View
 
 
@@ -73,7 +74,7 @@ class ArrayDataset(RowDataset):
         if dtype is None:
             dtype = own if own.is_floating_point or not arithmetic else torch.float32
         if keys is None and len(arrays) <= 2:
-            keys = ("image", "label")
+            keys = default_keys(shape)
         elif keys is None and output == "dict":
             raise errors.OptionError(f"keys: give {len(arrays)} different names, one for each array")
         elif keys is None:

@@ -17,7 +17,8 @@ from ._cache import CacheTable, fingerprint, open_cache
 from ._classes import Classes, Name, numbered
 from ._columns import DEFAULT_LABEL, Header, Label, LabelType, selection, warn_of_no_label
 from ._memory import Layout, MappedMemory
-from ._rows import Numbers, Output, RowDataset, Scale
+from ._rows import Numbers, Output, RowDataset
+from ._scale import Scale
 from ._sources import Path, expand, given
 
 # Times a cache is built before its sources are said to change too quickly.
@@ -86,15 +87,18 @@ class TableDataset(RowDataset):
             may be either (``2019,2020``, ``5.1,setosa``, a ``?``) that is an error. Columns without
             names are called ``"0"``, ``"1"``, ...
         columns: names or positions of the feature columns; default all but the label.
-        shape: shape of one sample, such as ``(1, 28, 28)``; default ``(features,)``.
-        scale: ``"unit"`` gives float32(x) / 255; ``"auto"`` does so when the features
-            are stored as uint8 and are not booleans; ``None`` never.
+        shape: shape of one sample, such as ``(1, 28, 28)``; default ``(features,)``. Two
+            or three dimensions say that rows are pictures.
+        scale: ``"auto"`` gives float32(x) / 255 for pictures, whose values must be whole
+            numbers from 0 to 255, and leaves all other numbers as they are; ``"unit"``
+            always divides, ``None`` never. Integer types are not divided by ``"auto"``.
         mean, std: then (x - mean) / std in float32, as torchvision's Normalize: a
             number, one per channel (first dimension of shape) or one per feature.
         dtype: of the samples: float32, float16, bfloat16 or float64, rounded once as
             numpy's astype does; or the integer type that the features are stored as,
             without scale, mean, std.
-        keys: names of features and label in a ``"dict"`` sample.
+        keys: names of features and label in a ``"dict"`` sample; default
+            ``("image", "label")`` for pictures, else ``("features", "label")``.
         output: ``"dict"`` or ``"tuple"`` samples.
         missing_label: every label where the file has no column ``label``; default -1, with a
             warning that there is none.
@@ -144,7 +148,7 @@ class TableDataset(RowDataset):
         mean: Numbers = None,
         std: Numbers = None,
         dtype: torch.dtype = torch.float32,
-        keys: tuple[str, str] = ("image", "label"),
+        keys: tuple[str, str] | None = None,
         output: Output = "dict",
         missing_label: int | None = None,
         one_hot: int | None = None,
@@ -191,6 +195,10 @@ class TableDataset(RowDataset):
             label=label,
             class_to_idx=self._source["class_to_idx"],
         )
+
+    def _file(self) -> str | None:
+        path = self._source["path"]
+        return os.fspath(path) if isinstance(path, (str, os.PathLike)) and os.path.isfile(path) else None
 
     def _reopen(self) -> MappedMemory:
         return open_table(**self._source)

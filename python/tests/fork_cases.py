@@ -32,7 +32,7 @@ def check_inherited(dataset: gofast.ArrayDataset) -> None:
     for start in range(0, 300, 60):
         rows = list(range(start, start + 50))
         batch = dataset[rows]
-        assert torch.equal(batch["image"], X[rows]) and torch.equal(batch["label"], Y[rows])
+        assert torch.equal(batch["features"], X[rows]) and torch.equal(batch["label"], Y[rows])
     assert not _engine.loaded()
 
 
@@ -41,7 +41,7 @@ def check_own(csv: str, rounds: int) -> None:
     for _ in range(rounds):
         table = gofast.TableDataset(csv, scale=None)
         seen = list(gofast.DataLoader(table, batch_size=128))
-        assert torch.equal(torch.cat([b["image"] for b in seen]), X[:500, :4].round())
+        assert torch.equal(torch.cat([b["features"] for b in seen]), X[:500, :4].round())
         assert torch.equal(torch.cat([b["label"] for b in seen]), Y[:500])
     assert _engine.loaded()
 
@@ -113,19 +113,19 @@ def many(folder: str, count: int) -> None:
     held = dataset[:5]
 
     def work() -> None:
-        assert torch.equal(held["image"], X[:5])
+        assert torch.equal(held["features"], X[:5])
         check_inherited(dataset)
         check_own(csv, 2)
         check_inherited_again(dataset)
 
     def check_inherited_again(dataset: gofast.ArrayDataset) -> None:
-        assert torch.equal(dataset[-3:]["image"], X[-3:])
+        assert torch.equal(dataset[-3:]["features"], X[-3:])
 
     with Busy():
         check_own(csv, 1)
         for _ in range(count):
             assert in_child(work) == 0
-            assert torch.equal(dataset[7:11]["image"], X[7:11])
+            assert torch.equal(dataset[7:11]["features"], X[7:11])
 
 
 def chain(folder: str, count: int) -> None:

@@ -233,25 +233,12 @@ def test_the_smallest_exact_storage_is_chosen(
     x = frame[["x", "y"]].to_numpy(storage, copy=True)
     ds = TableDataset(path, output="tuple", dtype=torch.float64)
     assert f"stored as {storage}" in repr(ds)
-    want = torch.from_numpy(x / np.float32(255) if storage == "uint8" else x)
-    assert_same(ds[:][0], want.to(torch.float64))
+    assert_same(ds[:][0], torch.from_numpy(x).to(torch.float64))
     half = TableDataset(path, output="tuple", dtype=torch.float16, scale=None)
     assert_same(half[:][0], converted(x, torch.float16))
     if storage in INTEGERS:
         raw = TableDataset(path, output="tuple", dtype=getattr(torch, storage))
         assert_same(raw[:][0], torch.from_numpy(x))
-
-
-def test_auto_scales_only_codes_of_pixels(tmp_path: Path) -> None:
-    def first(name: str, dtype: torch.dtype = torch.float32, **columns: Any) -> float:
-        pd.DataFrame({"label": [0], **columns}).to_parquet(tmp_path / name)
-        return float(TableDataset(tmp_path / name, dtype=dtype)[0]["image"][0])
-
-    assert first("uint8", x=[51]) == pytest.approx(0.2)
-    assert first("bool", x=[True]) == 1
-    assert first("int16", x=[51], y=[256]) == 51
-    assert first("float", x=[51.0]) == 51
-    assert first("raw", x=[51], dtype=torch.uint8) == 51
 
 
 @pytest.mark.parametrize("kind", ["bool", "int8", "int32", "uint8", "int64", "float32", "float64", "float16"])

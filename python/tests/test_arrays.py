@@ -162,8 +162,8 @@ def test_options_and_the_docstrings_example() -> None:
     )
     assert_same(named[2], {"a": torch.ones(2, 3, dtype=torch.uint8), "b": torch.tensor([0.0, 0, 1, 0])})
     assert named[:]["a"].shape == (4, 2, 3)
-    scaled = ArrayDataset(np.full((2, 2), 255, np.uint8), scale="auto", dtype=torch.float32)
-    assert_same(scaled[0][0], torch.ones(2))
+    scaled = ArrayDataset(np.full((2, 2), 255, np.uint8), scale="auto", shape=(1, 2), dtype=torch.float32)
+    assert_same(scaled[0][0], torch.ones(1, 2))
     assert "10 rows" in repr(ds) and "float32" in repr(ds)
 
 

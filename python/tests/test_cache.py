@@ -143,7 +143,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def features(ds: TableDataset) -> torch.Tensor:
-    return torch.stack([ds[i]["image"] for i in range(len(ds))])
+    return torch.stack([ds[i]["features"] for i in range(len(ds))])
 
 
 def test_second_open_is_the_same_table(source: Path, tmp_path: Path) -> None:
@@ -176,9 +176,9 @@ def test_what_shapes_the_table_rebuilds_it(source: Path, tmp_path: Path) -> None
     assert second != first
     assert built(label="animal", columns=["b", "a"]) != second
     swapped: dict[str, Any] = {"label": "animal", "columns": ["b", "a"], "cache": cache, "scale": None}
-    assert TableDataset(source, **swapped)[8]["image"].tolist() == [1, 8]
+    assert TableDataset(source, **swapped)[8]["features"].tolist() == [1, 8]
     source.write_text(source.read_text().replace("\n8,", "\n9,", 1))
-    assert TableDataset(source, **swapped)[8]["image"].tolist() == [1, 9]
+    assert TableDataset(source, **swapped)[8]["features"].tolist() == [1, 9]
 
 
 def test_damaged_header_is_rebuilt(source: Path, tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_a_table_larger_than_the_memory_limit(tmp_path: Path) -> None:
     ds = TableDataset(
         tmp_path / "t.csv", label=None, limits=limits, cache=tmp_path / "t.npz", dtype=torch.uint8
     )
-    assert_same(ds[199_990:]["image"], torch.from_numpy(x[199_990:]))
+    assert_same(ds[199_990:]["features"], torch.from_numpy(x[199_990:]))
 
 
 def test_only_files_are_replaced(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_only_files_are_replaced(tmp_path: Path) -> None:
 def build(source: str, cache: str, start: Any, out: Any) -> None:
     start.wait()
     ds = TableDataset(source, cache=cache, fill_value=0.5)
-    out.put((len(ds), float(ds[:]["image"].sum())))
+    out.put((len(ds), float(ds[:]["features"].sum())))
 
 
 def test_ten_processes_at_once(source: Path, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_ten_processes_at_once(source: Path, tmp_path: Path) -> None:
     for child in children:
         child.join(60)
         assert child.exitcode == 0
-    assert seen == [(500, float(want[:]["image"].sum()))] * 10
+    assert seen == [(500, float(want[:]["features"].sum()))] * 10
     gofast.verify(cache)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv", "t.npz"]
 
@@ -249,7 +249,7 @@ def test_verify_finds_a_flipped_byte(tmp_path: Path) -> None:
 def test_numpy_reads_the_cache(source: Path, tmp_path: Path) -> None:
     ds = TableDataset(source, fill_value=0.5, cache=tmp_path / "t.npz", dtype=torch.float64, scale=None)
     with np.load(tmp_path / "t.npz") as arrays:
-        assert_same(torch.from_numpy(arrays["features"]), ds[:]["image"])
+        assert_same(torch.from_numpy(arrays["features"]), ds[:]["features"])
         assert_same(torch.from_numpy(arrays["labels"])[:, 0], ds.targets)
         assert arrays["classes"].tolist() == ds.classes
 

@@ -287,7 +287,7 @@ def test_quotes_hide_delimiters_and_newlines(write: Write) -> None:
     want = pd.read_csv(io.StringIO(text))
     assert ds.classes == sorted(want["label"].unique())
     assert_same(ds.targets, torch.tensor([ds.classes.index(w) for w in want["label"]]))
-    assert_same(ds[:]["image"][:, 0], torch.tensor([1.0, 2, 3, 4]))
+    assert_same(ds[:]["features"][:, 0], torch.tensor([1.0, 2, 3, 4]))
 
 
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
@@ -341,7 +341,7 @@ def test_a_late_value_widens_the_table(late: str, place: str, write: Write) -> N
     kinds: Any = {"label_type": "float"} if place == "label" and late in ("0.5", "1e300") else {}
     ds = TableDataset(path, scale=None, dtype=torch.float64, fill_value=FILL, **kinds)
     want = pd.read_csv(path).fillna(FILL)
-    assert_same(ds[:]["image"], torch.from_numpy(want[["a", "b"]].to_numpy(np.float64, copy=True)))
+    assert_same(ds[:]["features"], torch.from_numpy(want[["a", "b"]].to_numpy(np.float64, copy=True)))
     kind = torch.int64 if want["label"].dtype == np.int64 else torch.float64
     assert_same(ds[:]["label"], torch.tensor(want["label"].to_numpy(copy=True)).to(kind))
 
@@ -373,7 +373,7 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
         [tmp_path / f"part-{i}.csv" for i in range(4)],
     ):
         ds = TableDataset(path, scale=None, dtype=torch.float64)
-        assert_same(ds[:]["image"], want)
+        assert_same(ds[:]["features"], want)
         assert_same(ds.targets, torch.tensor(whole["label"].to_numpy()))
     assert_same(table([tmp_path / "part-1.csv"] * 2, label="label")[2:], want[2:4])
     packed = tmp_path / "more.csv.gz"
@@ -423,7 +423,7 @@ def test_integers_in_one_file_and_floats_in_another_are_both_floats(
         with pytest.raises(errors.BadValueError, match=r"1\.csv: line 2"):
             TableDataset(paths, scale=None)
     ds = TableDataset(paths, scale=None, label_type="float")
-    assert_same(ds[:]["image"][:, 0], torch.tensor([2.0, 2.5])[list(order)])
+    assert_same(ds[:]["features"][:, 0], torch.tensor([2.0, 2.5])[list(order)])
     assert_same(ds.targets, torch.tensor([1, 0.5])[list(order)])
 
 

@@ -108,9 +108,9 @@ def try_open(path: Path, data: bytes, what: str) -> None:
         assert len(ds) < 10_000, what
         if len(ds):
             batch = ds[:]
-            assert batch["image"].shape == (len(ds), *ds.shape) and batch["image"].dtype == torch.float32, (
-                what
-            )
+            assert (
+                batch["features"].shape == (len(ds), *ds.shape) and batch["features"].dtype == torch.float32
+            ), what
             assert len(batch["label"]) == len(ds), what
             if ds.classes is not None:
                 assert int(ds.targets.min()) >= 0 and int(ds.targets.max()) < len(ds.classes), what

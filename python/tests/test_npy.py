@@ -82,7 +82,7 @@ def test_larger_than_a_block(tmp_path: Path) -> None:
         assert_same(
             ds[:],
             {
-                "image": torch.from_numpy(x[:, 1:].copy("C")),
+                "features": torch.from_numpy(x[:, 1:].copy("C")),
                 "label": torch.from_numpy(x[:, 0].astype(np.int64)),
             },
         )
@@ -124,10 +124,10 @@ def test_npz(write: Any, order: Any, tmp_path: Path) -> None:
     write(path, image=x, label=y)
     ds = TableDataset(path, dtype=torch.uint8, scale=None)
     assert ds.shape == (28, 28)
-    assert_same(ds[:], {"image": torch.from_numpy(x.copy("C")), "label": torch.from_numpy(y)})
+    assert_same(ds[:], {"features": torch.from_numpy(x.copy("C")), "label": torch.from_numpy(y)})
     write(path, image=x, target=y, weight=y * 0.5)
     ds = TableDataset(path, label="target", columns=["image"], dtype=torch.uint8, scale=None)
-    assert_same(ds[:], {"image": torch.from_numpy(x.copy("C")), "label": torch.from_numpy(y)})
+    assert_same(ds[:], {"features": torch.from_numpy(x.copy("C")), "label": torch.from_numpy(y)})
     assert_same(
         TableDataset(path, label="weight", columns=["image"]).targets, torch.from_numpy(y * 0.5).float()
     )
@@ -162,7 +162,7 @@ def test_npz_columns_of_numbers(tmp_path: Path) -> None:
     ds = TableDataset(tmp_path / "x.npz")
     assert_same(
         ds[:],
-        {"image": torch.tensor([[0, 0], [1, 0.5], [2, 1], [3, 1.5]]), "label": torch.tensor([0, 0, 1, 1])},
+        {"features": torch.tensor([[0, 0], [1, 0.5], [2, 1], [3, 1.5]]), "label": torch.tensor([0, 0, 1, 1])},
     )
 
 

@@ -181,7 +181,7 @@ def test_pictures_in_one_column(form: str, group: int, tmp_path: Path) -> None:
     ds = TableDataset(path, shape=(1, 28, 28), dtype=torch.uint8, scale=None)
     assert_same(ds[:]["image"], torch.from_numpy(pixels).reshape(-1, 1, 28, 28))
     assert TableDataset(path).shape == (784,)
-    assert_same(TableDataset(path)[3]["image"], torch.from_numpy(pixels[3]) / 255)
+    assert_same(TableDataset(path)[3]["features"], torch.from_numpy(pixels[3]).float())
 
 
 def test_lists_of_floats(tmp_path: Path) -> None:
@@ -345,7 +345,9 @@ def test_polars_pictures(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     for kind in (pl.Array(pl.UInt8, 784), pl.List(pl.UInt8)):
         pl.DataFrame({"image": pl.Series(pixels).cast(kind), "label": range(100)}).write_parquet(path)
-        assert_same(TableDataset(path, scale=None, dtype=torch.uint8)[:]["image"], torch.from_numpy(pixels))
+        assert_same(
+            TableDataset(path, scale=None, dtype=torch.uint8)[:]["features"], torch.from_numpy(pixels)
+        )
 
 
 def test_pyarrow_datasets_are_folders(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ for persistent in (False, True):
                         persistent_workers=persistent)
     for _ in range(2):
         held = list(loader)  # 240 MB, beside what is under way
-        assert torch.equal(torch.cat([batch["image"] for batch in held]), rows)
+        assert torch.equal(torch.cat([batch["features"] for batch in held]), rows)
     assert os.listdir("/dev/shm") == []
 print("done")
 """
@@ -30,7 +30,7 @@ TORCH_ALONE = SCRIPT.replace('gofast.ArrayDataset(rows, torch.arange(240), outpu
     """
 class Rows(torch.utils.data.Dataset):
     def __len__(self): return 240
-    def __getitem__(self, i): return {"image": rows[i]}
+    def __getitem__(self, i): return {"features": rows[i]}
 ds =""",
 )
 

@@ -111,7 +111,7 @@ def test_without_a_label_it_is_minus_one(frame: pd.DataFrame, tmp_path: Path) ->
 @pytest.mark.parametrize("label", ["y", 1, -2])
 def test_label_by_name_or_position(label: str | int, table: Callable[..., Path]) -> None:
     ds = TableDataset(table(a=[1, 2, 3], y=[7, 8, -9], b=[4, 5, 6]), label=label, scale=None)
-    assert_same(ds[[0, 1, 2]]["image"], torch.tensor([[1.0, 4], [2, 5], [3, 6]]))
+    assert_same(ds[[0, 1, 2]]["features"], torch.tensor([[1.0, 4], [2, 5], [3, 6]]))
     assert_same(ds[[0, 1, 2]]["label"], torch.tensor([7, 8, -9]))
     assert_same(ds.targets, torch.tensor([7, 8, -9]))
 
@@ -122,7 +122,7 @@ def test_several_labels_keep_their_order(table: Callable[..., Path]) -> None:
     assert_same(ds[1]["label"], torch.tensor([6, 2]))
     assert_same(ds[0:2]["label"], torch.tensor([[5, 1], [6, 2]]))
     assert_same(ds.targets, torch.tensor([[5, 1], [6, 2]]))
-    assert_same(ds[1]["image"], torch.tensor([4.0]) / 255)
+    assert_same(ds[1]["features"], torch.tensor([4.0]))
 
 
 def test_one_float_among_labels_makes_them_all_float(table: Callable[..., Path]) -> None:
@@ -139,8 +139,8 @@ def test_one_float_among_labels_makes_them_all_float(table: Callable[..., Path])
 def test_no_label_leaves_it_out(table: Callable[..., Path]) -> None:
     path = table(label=[9, 9], a=[1, 2])
     ds = TableDataset(path, label=None, scale=None)
-    assert list(ds[0]) == ["image"]
-    assert_same(next(iter(DataLoader(ds, batch_size=2))), {"image": torch.tensor([[9.0, 1], [9, 2]])})
+    assert list(ds[0]) == ["features"]
+    assert_same(next(iter(DataLoader(ds, batch_size=2))), {"features": torch.tensor([[9.0, 1], [9, 2]])})
     pair = TableDataset(path, label=None, scale=None, output="tuple")
     assert_same(pair[1], (torch.tensor([9.0, 2]),))
     assert_same(next(iter(DataLoader(pair, batch_size=2))), [torch.tensor([[9.0, 1], [9, 2]])])
@@ -205,7 +205,7 @@ def test_boolean_label_and_features(form: str, tmp_path: Path) -> None:
     frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path)
     ds = TableDataset(path)
     assert_same(ds[[0, 1]]["label"], torch.tensor([1, 0]))
-    assert_same(ds[[0, 1]]["image"], torch.tensor([[0.0, 1], [1, 1]]))
+    assert_same(ds[[0, 1]]["features"], torch.tensor([[0.0, 1], [1, 1]]))
 
 
 # ------------------------------------------------------------------ columns, fill, shape, keys
@@ -214,11 +214,11 @@ def test_boolean_label_and_features(form: str, tmp_path: Path) -> None:
 def test_columns_by_name_and_position(table: Callable[..., Path]) -> None:
     path = table(label=[0, 1], a=[1, 2], b=[3, 4], c=[5, 6], note=["x", "y"])
     ds = TableDataset(path, columns=["c", "a"], scale=None)
-    assert_same(ds[[0, 1]]["image"], torch.tensor([[5.0, 1], [6, 2]]))
+    assert_same(ds[[0, 1]]["features"], torch.tensor([[5.0, 1], [6, 2]]))
     assert_same(TableDataset(path, columns=[3, 1], scale=None)[[0, 1]], ds[[0, 1]])
     assert_same(TableDataset(path, columns=[-2, 1], scale=None)[[0, 1]], ds[[0, 1]])
     twice = TableDataset(path, columns=["b", "b", "a"], scale=None)
-    assert_same(twice[1]["image"], torch.tensor([4.0, 4, 2]))
+    assert_same(twice[1]["features"], torch.tensor([4.0, 4, 2]))
     with pytest.raises(errors.SchemaError, match="text") as caught:
         TableDataset(path)
     assert caught.value.column == "note"
@@ -237,7 +237,7 @@ def test_fill_value_is_pandas_fillna(form: str, fill: float, tmp_path: Path) -> 
     path = tmp_path / f"t.{form}"
     frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path)
     ds = TableDataset(path, fill_value=fill, scale=None, dtype=torch.float64)
-    assert_same(ds[0:3]["image"], torch.tensor(frame.drop(columns="label").fillna(fill).to_numpy()))
+    assert_same(ds[0:3]["features"], torch.tensor(frame.drop(columns="label").fillna(fill).to_numpy()))
     with pytest.raises(errors.MissingValueError) as caught:
         TableDataset(path)
     assert (caught.value.path, caught.value.row, caught.value.column) in [
@@ -254,7 +254,7 @@ def test_fill_value_of_integers_widens_only_where_it_must(fill: float, tmp_path:
     storage = {0: "uint8", 9: "uint8", 256: "int16", -1: "int16", 0.5: "float32"}[fill]
     for path in (tmp_path / "t.csv", tmp_path / "t.parquet"):
         ds = TableDataset(path, fill_value=fill, scale=None)
-        assert_same(ds[0:2]["image"], torch.tensor([[1, 2], [fill, 3]], dtype=torch.float32))
+        assert_same(ds[0:2]["features"], torch.tensor([[1, 2], [fill, 3]], dtype=torch.float32))
         assert f"stored as {storage}" in repr(ds)
         assert "stored as uint8" in repr(TableDataset(path, columns=["b"], fill_value=fill))
 
@@ -274,10 +274,10 @@ def test_shape(table: Callable[..., Path]) -> None:
         ([2, 2, 3], (2, 2, 3)),
         ((-1, 1, 12), (1, 1, 12)),
     ]:
-        ds = TableDataset(path, shape=shape, scale=None)
+        ds = TableDataset(path, shape=shape, scale=None, output="tuple")
         assert ds.shape == whole
-        assert_same(ds[0]["image"], torch.arange(12.0).reshape(whole))
-        assert_same(ds[[0]]["image"], torch.arange(12.0).reshape(1, *whole))
+        assert_same(ds[0][0], torch.arange(12.0).reshape(whole))
+        assert_same(ds[[0]][0], torch.arange(12.0).reshape(1, *whole))
     for shape in [(5, -1), (-1, -1), (12, 2), (0, 12), (-2, -6), (), (12, 0, -1)]:
         with pytest.raises(errors.OptionError, match="shape"):
             TableDataset(path, shape=shape)
@@ -364,8 +364,8 @@ def test_rows_and_batches_are_the_users_to_change(ds: TableDataset) -> None:
     ds[[5, 6]]["image"].zero_()
     assert_same(ds[[5, 6]]["image"], before)
     raw = TableDataset(DIGITS, dtype=torch.uint8)
-    raw[5]["image"].zero_()
-    assert_same(raw[5]["image"], (before[0].flatten() * 255).round().to(torch.uint8))
+    raw[5]["features"].zero_()
+    assert_same(raw[5]["features"], (before[0].flatten() * 255).round().to(torch.uint8))
 
 
 # ------------------------------------------------------------------ copies
@@ -528,7 +528,7 @@ def test_rows_of_a_tuple_dataset_collate(table: Callable[..., Path]) -> None:
 class Doubled(TableDataset):
     def __getitem__(self, index: Any) -> Any:
         row = super().__getitem__(index)
-        return {"image": row["image"] * 2, "where": index}
+        return {"features": row["features"] * 2, "where": index}
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -536,7 +536,7 @@ def test_a_subclass_that_overrides_getitem_is_honoured(workers: int) -> None:
     ds = Doubled(DIGITS)
     plain = TableDataset(DIGITS)
     (batch,) = DataLoader(Subset(ds, range(8)), batch_size=8, num_workers=workers)
-    assert_same(batch, {"image": plain[:8]["image"] * 2, "where": torch.arange(8)})
+    assert_same(batch, {"features": plain[:8]["features"] * 2, "where": torch.arange(8)})
     assert "Doubled overrides __getitem__" in gofast.explain(ds)
     (batch,) = gofast.DataLoader(Subset(ds, range(8)), batch_size=8)
     assert_same(batch["where"], torch.arange(8))

@@ -84,10 +84,10 @@ def epochs(s: Setting) -> None:
 
 def views_outlive_batches(s: Setting) -> None:
     loader = s.loader(table(output="dict"))
-    views = [batch["image"][3:5, 1] for batch in loader]
+    views = [batch["features"][3:5, 1] for batch in loader]
     for _ in range(4):
         for batch in loader:
-            batch["image"].fill_(-1)  # takes the slots that are free
+            batch["features"].fill_(-1)  # takes the slots that are free
     for view, rows in zip(views, LISTS, strict=True):
         assert torch.equal(view, X[rows[3:5], 1])
 
@@ -148,19 +148,19 @@ def own_transforms(s: Setting) -> None:
 
 
 def stack(rows: list[Any]) -> Any:
-    return torch.stack([row["image"] for row in rows]), torch.stack([row["label"] for row in rows])
+    return torch.stack([row["features"] for row in rows]), torch.stack([row["label"] for row in rows])
 
 
 def in_place(rows: list[Any]) -> Any:
     batch = default_collate(rows)
-    batch["image"] += 1
+    batch["features"] += 1
     batch["label"] += 1
     return batch
 
 
 def replaced(rows: list[Any]) -> Any:
     batch = default_collate(rows)
-    batch["image"] = batch["image"] + 1
+    batch["features"] = batch["features"] + 1
     batch["label"] = batch["label"] + 1
     return batch
 
@@ -173,14 +173,14 @@ def label_replaced(rows: list[Any]) -> Any:
 
 def another_shape(rows: list[Any]) -> Any:
     batch = default_collate(rows)
-    batch["image"].unsqueeze_(1)
+    batch["features"].unsqueeze_(1)
     batch["label"].unsqueeze_(-1)
     return batch
 
 
 def transposed(rows: list[Any]) -> Any:
     batch = default_collate(rows)
-    batch["image"].transpose_(1, 2)
+    batch["features"].transpose_(1, 2)
     return batch
 
 
@@ -192,22 +192,22 @@ def one_more(rows: list[Any]) -> Any:
 
 def one_less(rows: list[Any]) -> Any:
     batch = default_collate(rows)
-    del batch["image"]
+    del batch["features"]
     return batch
 
 
 def swapped(rows: list[Any]) -> Any:
     batch = default_collate(rows)
-    return {"label": batch["label"], "image": batch["image"]}
+    return {"label": batch["label"], "features": batch["features"]}
 
 
 def nested(rows: list[Any]) -> Any:
     batch = default_collate(rows)
-    return [batch, batch["image"][:1], {"again": batch}]
+    return [batch, batch["features"][:1], {"again": batch}]
 
 
 def only_images(rows: list[Any]) -> Any:
-    return default_collate(rows)["image"]
+    return default_collate(rows)["features"]
 
 
 def dropped(rows: list[Any]) -> Any:
@@ -241,7 +241,7 @@ class Naive(Dataset[Any]):
         return ROWS
 
     def __getitem__(self, index: int) -> Any:
-        return {"image": X[index], "label": Y[index]}
+        return {"features": X[index], "label": Y[index]}
 
 
 def same(a: Any, b: Any) -> bool:
@@ -283,7 +283,7 @@ def total(dataset: Any) -> torch.Tensor:
     """Through the engine's threads."""
     # Not torch's default generator: a fork while another thread holds its lock would hang torch's own code.
     loader = gofast.DataLoader(dataset, batch_size=BATCH, shuffle=True, generator=torch.Generator())
-    return torch.stack([batch["image"].double().sum() + batch["label"].sum() for batch in loader]).sum()
+    return torch.stack([batch["features"].double().sum() + batch["label"].sum() for batch in loader]).sum()
 
 
 def open_inner(_: int) -> None:
@@ -316,13 +316,13 @@ class InGrandchild(Sums):
     """The same in a child that the worker forks."""
 
     def __getitem__(self, index: int) -> torch.Tensor:
-        mine = self.inner[:5]["image"].sum()  # this worker has used its engine
+        mine = self.inner[:5]["features"].sum()  # this worker has used its engine
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
             try:
                 here = total(gofast.TableDataset(self.csv, scale=None)).item()
-                inherited = self.inner[:5]["image"].sum().item() == mine.item()
+                inherited = self.inner[:5]["features"].sum().item() == mine.item()
                 os.write(write, f"{here} {inherited}".encode())
             finally:
                 os._exit(0)

@@ -1,0 +1,41 @@
+"""Finding a value that does not fit in a matrix, and saying where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import errors
+from ._memory import Layout
+
+_VALUES = 1 << 20  # looked at together: they stay in the caches
+
+Block = npt.NDArray[Any]
+
+
+def first_bad(features: Block, bad: Callable[[Block], npt.NDArray[np.bool_]]) -> tuple[int, int] | None:
+    """Row and position of the first value that ``bad`` marks, of a matrix that may be larger than memory."""
+    step = max(1, _VALUES // features.shape[1])
+    for start in range(0, len(features), step):
+        marked = bad(features[start : start + step])
+        if marked.any():
+            row, position = divmod(int(marked.argmax()), features.shape[1])
+            return start + row, position
+    return None
+
+
+def bad_cell(layout: Layout, path: str | None, row: int, position: int, text: str) -> errors.BadValueError:
+    """The error of one cell; text says what is wrong with it and what to do next."""
+    column = column_of(layout, position)
+    where = "" if path is None else f"{path}: "
+    error = errors.BadValueError(f'{where}row {row}, column "{column}": {text}')
+    error.path, error.row, error.column = path, row, column
+    return error
+
+
+def column_of(layout: Layout, position: int) -> str:
+    """The column of a feature; its position where columns have no names, or several values each."""
+    return layout.features[position] if len(layout.features) == layout.width else str(position)
