@@ -282,8 +282,8 @@ class _Work:
         return (
             self.program.files is dataset._files
             and old.steps == plan.steps
-            and len(old.rest) == len(plan.rest)
-            and all(a is b for a, b in zip(old.rest, plan.rest, strict=True))
+            and _same(old.native_part, plan.native_part)
+            and _same(old.rest, plan.rest)
             and (old.hands_over, old.dtype, old.shown) == (plan.hands_over, plan.dtype, plan.shown)
             and self.layout == _layout(dataset)
             and self.max_pixels == _pillow.max_pixels()
@@ -367,6 +367,11 @@ class _Work:
         for function in self.plan.rest:
             picture = function(picture)
         return self._dataset._rounded(picture)
+
+
+def _same(old: Sequence[object], new: Sequence[object]) -> bool:
+    """Whether these are the same transforms: equal steps may come of others, that leave other strides."""
+    return len(old) == len(new) and all(a is b for a, b in zip(old, new, strict=True))
 
 
 def _layout(dataset: ImageDataset) -> tuple[Any, ...]:

@@ -26,7 +26,7 @@ from torch.utils.data import (
 from torchvision import transforms as T
 
 import gofast
-from gofast import _reasons
+from gofast import _reasons, _warn
 from gofast._view import resolve
 from image_data import make_folder
 
@@ -240,7 +240,8 @@ def test_pinned_memory_is_said() -> None:
     assert ("copied into pinned memory" if there else "without effect: no accelerator") in said
 
 
-def test_channels_last_without_effect_is_said(folder: Path) -> None:
+def test_channels_last_without_effect_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_warn, "_said", set())
     ours = gofast.ImageFolder(folder, STILL, channels_last=True)
     assert "channels_last" not in gofast.explain(ours)
     ours.channels_last = False

@@ -271,3 +271,19 @@ def test_labels_that_draw_come_between(folder: Path) -> None:
         seen.append([y for _, y in DataLoader(dataset, 4, shuffle=True)])
     for x, y in zip(*seen, strict=True):
         assert torch.equal(x, y)
+
+
+def test_another_order_of_the_same_steps_is_another_plan(folder: Path) -> None:
+    """Cropped before it is a tensor, or after: the same numbers, natively the same steps, other strides."""
+    crop, convert, floats = v2.CenterCrop(8), v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True)
+    tail = v1.Lambda(looked_at)
+    ours, theirs = gofast.ImageFolder(folder), datasets.ImageFolder(str(folder))
+    for steps in (
+        [convert, crop, floats, tail],
+        [crop, convert, floats, tail],
+        [crop, floats, convert, tail],
+    ):
+        ours.transform = theirs.transform = v2.Compose(steps)
+        for i in range(6):
+            (x, *rest), (a, *own) = theirs[i][0], ours[i][0]
+            assert torch.equal(x, a) and rest == own
