@@ -11,7 +11,7 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from . import errors
-from ._batch import Batch
+from ._batch import Rows
 from ._view import IntArray, View
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ class ArrayView(View):
         images = images.view(self._dtype)
         return images.squeeze(-1) if self._dtype.itemsize == 16 else images
 
-    def row_more(self, values: torch.Tensor, position: int) -> torch.Tensor:
+    def row_more(self, values: torch.Tensor) -> list[Any]:
         """See View."""
-        return values[position]
+        return [value.clone() for value in values.unbind(0)]
 
     def more(
         self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
@@ -101,27 +101,24 @@ class ArrayView(View):
         return tuple(torch.cat(values).index_select(0, order) for values in zip(*pieces, strict=True))
 
 
-class SourceBatch(Batch):
+class SourceBatch(Rows):
     """A batch that is made when it is collated. Its rows are TensorDataset's: views of the user's memory.
 
     So a row that is kept keeps no batch, and one that is written to changes the array, as with torch.
     """
 
     def __init__(self, dataset: ArrayDataset, indices: array[int]) -> None:
+        super().__init__(len(indices))
         self._dataset = dataset
         self._indices = indices
-        self._view = dataset._view()
-        self._n = len(indices)
-        self._made = {}
-        self._list = None
-        self._replaced = {}
 
     def collated(self) -> Any:
         """The batch as ``default_collate`` of its rows would give it."""
         return self._dataset._fill(self._indices).collated()
 
-    def _values(self, position: int) -> tuple[Any, ...]:
-        return tuple(self._dataset._sample(self._dataset._checked(self._indices[position])))
+    def _rows(self) -> Sequence[Any]:
+        dataset = self._dataset
+        return [dataset._row(dataset._sample(dataset._checked(i))) for i in self._indices]
 
 
 def same_shapes(before: Sequence[tuple[Any, ...]], now: Sequence[tuple[Any, ...]]) -> None:

@@ -334,9 +334,7 @@ class _Work:
             records: what was drawn for the samples; else it is drawn now.
         """
         if self.finished:
-            batch = self.batch(array("q", indices), records)
-            for position, sample in enumerate(batch.sources(indices)):
-                yield self.view.row_image(batch.images, position), sample
+            yield from self._tensors(indices, records)
             return
         handed_over = self._pil_images if self.plan.hands_over == "pil" else self._tensors
         for turn in [[i] for i in indices] if self.plan.in_order else [indices]:
@@ -347,7 +345,8 @@ class _Work:
         """What the native steps make, each in memory of its own: the rest may write into it, or keep it."""
         batch = self.batch(array("q", indices), records)
         for position, sample in enumerate(batch.sources(indices)):
-            yield self.view.own_image(batch.images, position), sample
+            image = batch.images[position]
+            yield self.view.row_image(image if len(indices) == 1 else image.clone()), sample
 
     def _pil_images(self, indices: list[int], records: array[int] | None) -> list[tuple[Any, int]]:
         """The same, where that is PIL images."""

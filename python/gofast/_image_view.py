@@ -138,15 +138,8 @@ class ImageView(View):
             dataset, sample = self.locate(index)
             dataset._files.forget([sample])
 
-    def row_image(self, images: torch.Tensor, position: int) -> torch.Tensor:
+    def row_image(self, image: torch.Tensor) -> torch.Tensor:
         """One sample of a batch, of the type and strides that torchvision gives it."""
-        return self._as_torchvision(images[position])
-
-    def own_image(self, images: torch.Tensor, position: int) -> torch.Tensor:
-        """The same in memory of its own."""
-        return self._as_torchvision(images[position].clone())
-
-    def _as_torchvision(self, image: torch.Tensor) -> torch.Tensor:
         if self._strides == "hwc" and not self._channels_last:
             image = image.permute(1, 2, 0).contiguous().permute(2, 0, 1)
         if self._hands_over != "tv_image":
@@ -172,9 +165,10 @@ class ImageView(View):
         named = paths if self.output == "dict" else tuple(paths)
         return (numbers, named) if self._with[0] else (named,)
 
-    def row_label(self, labels: torch.Tensor, position: int) -> Any:
-        """A class number, as torchvision's datasets give it: of the type that `samples` has."""
-        return self.datasets[0]._listing.kind(int(labels[position]))
+    def row_labels(self, labels: torch.Tensor) -> list[Any]:
+        """Class numbers, as torchvision's datasets give them: of the type that `samples` has."""
+        kind = self.datasets[0]._listing.kind
+        return [kind(number) for number in labels.tolist()]
 
     def tensor(self, made: Any) -> torch.Tensor:
         """[n, C, H, W]: where it is channels_last, over memory that is [n, H, W, C]."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch.utils.data import ConcatDataset, Subset, default_collate
 
+from ._collation import is_torchs
 from ._rows import RowDataset
 from ._view import NativeDataset, resolve
 
@@ -16,6 +17,8 @@ def of_loader(loader: Any) -> str:
         return "batch_size=None: samples are asked for one by one"
     if loader.collate_fn is not default_collate:
         return f"collate_fn={called(loader.collate_fn)}: your code makes the batches"
+    if not is_torchs():
+        return "default_collate_fn_map has functions of your own: they make the batches"
     if loader.num_workers > 0 and loader.worker_init_fn is not None:
         return f"worker_init_fn={called(loader.worker_init_fn)} runs in worker processes"
     return of_dataset(loader.dataset)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from . import _engine, errors
-from ._batch import Batch
+from ._batch import Batch, Rows
 from ._classes import in_order
 from ._filler import Filler
 from ._getitems import getitems
@@ -225,7 +225,7 @@ class RowDataset(NativeDataset):
                 for row, image in zip(
                     rows, self.batch_transform(torch.stack([row[0] for row in rows])), strict=True
                 ):
-                    row[0] = image
+                    row[0] = image.clone()
             return [self._row(row) for row in rows]
         try:
             wanted = array("q", indices)
@@ -238,7 +238,7 @@ class RowDataset(NativeDataset):
         batch = self._fill(wanted)
         return Batch(batch._view, self.batch_transform(batch.images), batch.labels, more=batch._more)
 
-    def _batch(self, indices: array[int]) -> Batch:
+    def _batch(self, indices: array[int]) -> Rows:
         """A batch for whoever collates it."""
         return self._fill(indices)
 

@@ -24,7 +24,7 @@ from torch.utils.data import get_worker_info
 from torch.utils.dlpack import from_dlpack
 
 from . import _engine, errors
-from ._batch import Batch, plain
+from ._batch import Batch
 from ._view import View
 
 _COUNT = 16  # twice what prefetch_factor=2 keeps busy, with room for a slow consumer
@@ -123,7 +123,7 @@ class _SharedTensor(torch.Tensor):
     origin: _Origin
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return plain(self).__reduce_ex__(protocol)  # type: ignore[no-untyped-call]
+        return _plain(self).__reduce_ex__(protocol)  # type: ignore[no-untyped-call]
 
 
 class _SharedDict(dict[str, Any]):
@@ -160,6 +160,12 @@ def _send_list(batch: _SharedList) -> tuple[Any, ...]:
 _reduce_tensor: Callable[[torch.Tensor], Any] = reduce_tensor
 
 
+def _plain(batch: torch.Tensor) -> torch.Tensor:
+    """The same tensor, as torch's own class."""
+    made: torch.Tensor = batch.as_subclass(torch.Tensor)
+    return made
+
+
 def _send_tensor(batch: _SharedTensor) -> tuple[Any, ...]:
     images = batch.origin[2]
     untouched = batch.data_ptr() == images.data_ptr() and not batch.requires_grad
@@ -167,7 +173,7 @@ def _send_tensor(batch: _SharedTensor) -> tuple[Any, ...]:
         ticket = _ticket(batch.origin, (images,))
         if ticket is not None:
             return _rebuild_alone, ticket
-    sent: tuple[Any, ...] = _reduce_tensor(plain(batch))
+    sent: tuple[Any, ...] = _reduce_tensor(_plain(batch))
     return sent
 
 

@@ -143,18 +143,31 @@ class View:
         """A finished batch's samples, from the capsule that owns them."""
         return from_dlpack(made)
 
-    def row_image(self, images: torch.Tensor, position: int) -> torch.Tensor:
+    def rows(
+        self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()
+    ) -> list[Any]:
+        """The samples of a batch, as indexing the dataset gives them, each in memory of its own."""
+        columns: list[Any] = [[self.row_image(image.clone()) for image in images.unbind(0)]]
+        if labels is not None:
+            columns.append(self.row_labels(labels))
+        columns += [self.row_more(values) for values in more]
+        rows = zip(*columns, strict=True)
+        if self.output == "dict":
+            return [dict(zip(self.keys, row, strict=False)) for row in rows]
+        return columns[0] if self.bare and len(columns) == 1 else list(rows)
+
+    def row_image(self, image: torch.Tensor) -> torch.Tensor:
         """One sample of a batch, as indexing the dataset gives it."""
-        return images[position]
+        return image
 
-    def row_label(self, labels: torch.Tensor, position: int) -> Any:
-        """Its label, likewise."""
-        return labels[position]
+    def row_labels(self, labels: torch.Tensor) -> list[Any]:
+        """The samples' labels, likewise."""
+        return [label.clone() for label in labels.unbind(0)]
 
-    def row_more(self, values: Any, position: int) -> Any:
-        """What it has beside, likewise."""
-        value = values[position]
-        return value.item() if isinstance(value, torch.Tensor) else value
+    def row_more(self, values: Any) -> list[Any]:
+        """What samples have beside, likewise."""
+        made: list[Any] = values.tolist() if isinstance(values, torch.Tensor) else list(values)
+        return made
 
     def more(
         self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None

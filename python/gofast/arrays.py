@@ -10,7 +10,7 @@ import torch
 
 from . import errors
 from ._array_view import ArrayView, SourceBatch, same_shapes
-from ._batch import Batch
+from ._batch import Batch, Rows
 from ._fields import KERNEL_TYPES, OPAQUE, ROWS, Array, ArrayMemory, C
 from ._rows import Numbers, Output, RowDataset
 from ._scale import Scale, default_keys
@@ -235,7 +235,7 @@ class ArrayDataset(RowDataset):
         none = torch.empty(0, dtype=torch.int64, device="cpu")
         return self._view().collated(self._gather(none, 0)[0], None, self._gather(none, 0)[1:])
 
-    def _batch(self, indices: array[int]) -> Batch:
+    def _batch(self, indices: array[int]) -> Rows:
         if self._is_plain and self.one_hot is None and self._memory.writable:
             return SourceBatch(self, indices)
         return self._fill(indices)

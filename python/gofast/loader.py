@@ -19,6 +19,7 @@ from torch.utils.data import Dataset, Sampler, default_collate
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ._classes import warn_of_conflicts
+from ._collation import is_torchs
 from ._iterator import NativeIterator
 from ._lane import Idle, Lane
 from .errors import OptionError
@@ -163,7 +164,7 @@ class DataLoader(TorchDataLoader[T]):
 
     def _native_view(self) -> View | None:
         """The dataset as the engine sees it, or None if this loader must run on torch's machinery."""
-        if not self._auto_collation or self.collate_fn is not default_collate:
+        if not self._auto_collation or self.collate_fn is not default_collate or not is_torchs():
             return None
         if self.num_workers > 0 and self.worker_init_fn is not None:
             return None

@@ -17,6 +17,8 @@ def difference(ours: Any, theirs: Any, strides: bool = True) -> str:
             return f"{len(ours)} parts instead of {len(theirs)}"
         parts = (difference(a, b, strides) for a, b in zip(ours, theirs, strict=True))
         return "; ".join(part for part in parts if part)
+    if isinstance(theirs, dict):
+        return difference([*ours.items()], [*theirs.items()], strides)
     if isinstance(theirs, torch.Tensor):
         return _of_tensors(ours, theirs, strides)
     if isinstance(theirs, Image.Image):
