@@ -13,6 +13,8 @@ from torch import Tensor
 if TYPE_CHECKING:
     Indices: TypeAlias = "array[int] | Tensor"
 
+# What indexes anything as an int does: neither bools, nor tensors, which may be masks.
+_WHOLE = {int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
 _INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
@@ -43,12 +45,14 @@ def picked_from(indices: Any) -> Tensor | None:
     Types are compared exactly: a subclass, a pandas Series for one, may give anything for a position.
     """
     kind = type(indices)
+    if kind is Tensor and indices.dtype == torch.uint8:
+        return None  # its elements are masks where they index a tensor
     if kind is Tensor or kind is np.ndarray or kind is np.memmap:
         return _integers(indices)
     try:
         if kind is range:
             return torch.from_numpy(np.arange(indices.start, indices.stop, indices.step, dtype=np.int64))
-        if kind is list or kind is tuple:
+        if (kind is list or kind is tuple) and _WHOLE.issuperset(map(type, indices)):
             return torch.from_numpy(np.array(array("q", indices), dtype=np.int64))
     except (TypeError, ValueError, OverflowError):
         pass

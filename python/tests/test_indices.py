@@ -34,6 +34,11 @@ class Plain(Dataset[Any]):
         return self.rows[index]
 
 
+def ours() -> gofast.ArrayDataset:
+    """The same rows; without arithmetic it would index its arrays as TensorDataset does."""
+    return gofast.ArrayDataset(X, mean=0, std=1)
+
+
 class Reversed(list[int]):
     """A list that is not read as it is stored."""
 
@@ -53,13 +58,14 @@ PLAIN: dict[str, Any] = {
     "tensor": torch.tensor([3, 1, -1]),
     "int32 tensor": torch.tensor([3, 1, -1], dtype=torch.int32),
     "numpy integers": [np.int64(3), np.uint8(1)],
-    "tensors": [torch.tensor(3), torch.tensor(1)],
-    "bools": [True, False],
     "none": [],
     "memmap": None,
 }
 # Read in another way, or refused.
 ODD: dict[str, Any] = {
+    "tensors": [torch.tensor(3), torch.tensor(1)],
+    "bools": [True, False],
+    "uint8 tensor": torch.tensor([3, 1], dtype=torch.uint8),
     "series": pd.Series([3, 1, 7], index=[2, 0, 1]),
     "series of text labels": pd.Series([3, 1, 7], index=["a", "b", "c"]),
     "index": pd.Index([3, 1, 7]),
@@ -108,12 +114,12 @@ def memory(tmp_path: Path) -> Any:
 @LOADERS
 def test_a_subsets_indices(make: Any, name: str, memory: Any) -> None:
     indices = memory if name == "memmap" else (PLAIN | ODD)[name]
-    ours = gofast.ArrayDataset(X)
+    dataset = ours()
     shapes = [lambda d: Subset(d, indices), lambda d: ConcatDataset([d, Subset(d, indices)])]
     if name in ("nested", "two dimensions", "two dimensions of one"):
         del shapes[1]  # our tables and torch's own, unlike Plain, give a batch for a list of indices
     for shape in shapes:
-        loader = make(shape(ours), 2)
+        loader = make(shape(dataset), 2)
         assert seen(loader) == seen(DataLoader(shape(Plain()), 2))
         if make is gofast.DataLoader:
             assert (loader._native_view() is not None) == (name in PLAIN)
@@ -129,7 +135,7 @@ def test_a_samplers_indices(make: Any, workers: int, name: str, memory: Any) -> 
     got, want = (
         seen(loader(d, 2, sampler=SubsetRandomSampler(indices, torch.Generator().manual_seed(4)), **more))
         for loader, d, more in (
-            (make, gofast.ArrayDataset(X), {"num_workers": workers}),
+            (make, ours(), {"num_workers": workers}),
             (DataLoader, Plain(), {}),
         )
     )
@@ -137,7 +143,7 @@ def test_a_samplers_indices(make: Any, workers: int, name: str, memory: Any) -> 
 
 
 def test_concatenated_datasets_that_grew() -> None:
-    both = ConcatDataset([gofast.ArrayDataset(X), gofast.ArrayDataset(X)])
+    both = ConcatDataset([ours(), ours()])
     both.datasets[0] = gofast.ArrayDataset(torch.cat([X, X]))
     loader = gofast.DataLoader(both, 8)
     assert loader._native_view() is None
@@ -200,7 +206,7 @@ BAD: dict[str, Callable[[list[int]], Any]] = {
 @LOADERS
 def test_batch_samplers_of_tables(make: Any, kind: str) -> None:
     function = (ITERATED | KINDS | BAD)[kind]
-    got = seen(make(gofast.ArrayDataset(X), batch_sampler=Batches(function)))
+    got = seen(make(ours(), batch_sampler=Batches(function)))
     assert got == seen(DataLoader(Plain(), batch_sampler=Batches(function)))  # type: ignore[arg-type]
 
 
@@ -261,9 +267,9 @@ def test_batch_samplers_of_pictures_draw_as_torchs(make: Any, kind: str, workers
 
 
 def test_whole_batches_of_any_kind() -> None:
-    ours, theirs = gofast.ArrayDataset(X), Plain()
+    dataset, theirs = ours(), Plain()
     for function in (ITERATED | KINDS).values():
-        got, want = ours.__getitems__(function([3, 0, 1])), [theirs[i] for i in function([3, 0, 1])]
+        got, want = dataset.__getitems__(function([3, 0, 1])), [theirs[i] for i in function([3, 0, 1])]
         assert [row[0].tolist() for row in got] == [row[0].tolist() for row in want]
 
 
@@ -273,11 +279,11 @@ def test_whole_batches_of_any_kind() -> None:
 def test_a_sampler_that_somebody_has_replaced_in_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RandomSampler, "__iter__", lambda self: iter(range(19, -1, -1)))
     for make in (DataLoader, gofast.DataLoader):
-        rows = torch.cat([batch[0] for batch in make(gofast.ArrayDataset(X), 6, shuffle=True)])
+        rows = torch.cat([batch[0] for batch in make(ours(), 6, shuffle=True)])
         assert torch.equal(rows, X.flip(0))
 
 
 def test_a_subset_that_somebody_has_replaced_in_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Subset, "__getitems__", lambda self, indices: [(X[0],) for _ in indices])
     for make in (DataLoader, gofast.DataLoader):
-        assert all(not batch[0][:, 0].any() for batch in make(Subset(gofast.ArrayDataset(X), range(9)), 4))
+        assert all(not batch[0][:, 0].any() for batch in make(Subset(ours(), range(9)), 4))
