@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _vision, errors
+from ._classes import Classes, in_order, numbered, unknown
 from ._files import Files
 from ._image_face import PictureDataset
 from ._listing import Listing
@@ -22,11 +23,13 @@ class FolderDataset(PictureDataset):
         loader: called with a path, returns what transform takes.
         extensions: what a file's name must end with, in lower case; or
         is_valid_file: called with each path. One of the two.
-        transform, target_transform, allow_empty, index: as in ImageFolder.
+        transform, target_transform, allow_empty, index, classes: as in ImageFolder.
         options: its other ones.
     """
 
     extensions: Any
+    classes: list[Any]
+    class_to_idx: dict[Any, int]
 
     def __init__(
         self,
@@ -39,21 +42,45 @@ class FolderDataset(PictureDataset):
         allow_empty: bool = False,
         *,
         index: str | Path | None = None,
+        classes: Classes | None = None,
         **options: Any,
     ) -> None:
         self.root = os.path.expanduser(root) if isinstance(root, str) else root
         self.extensions = extensions
-        listing = self._scan(is_valid_file, allow_empty, None if index is None else os.fspath(index))
+        kept = None if index is None else os.fspath(index)
+        listing = self._scan(is_valid_file, allow_empty, kept, self._numbered(classes))
+        if classes is not None:
+            self.class_to_idx = numbered(classes)  # those without a folder too
+            self.classes = in_order(self.class_to_idx)
         self._show(listing, transform, target_transform, loader, **options)
         if not listing.is_plain:
             self.targets = [sample[1] for sample in listing.samples()]
 
+    def _numbered(self, classes: Classes | None) -> tuple[list[Any], dict[Any, int]] | None:
+        """The folders that are there, and their numbers where they are given."""
+        if classes is None:
+            return None
+        names, _ = self.find_classes(self.root)
+        numbers = numbered(classes)
+        for name in names:
+            if name not in numbers:
+                error = unknown(name, numbers, os.path.join(self.root, name))
+                error.path = os.path.join(self.root, name)
+                raise error
+        return names, {name: numbers[name] for name in names}
+
     def _scan(
-        self, is_valid_file: Callable[[str], bool] | None, allow_empty: bool, index: str | None
+        self,
+        is_valid_file: Callable[[str], bool] | None,
+        allow_empty: bool,
+        index: str | None,
+        found: tuple[list[Any], dict[Any, int]] | None,
     ) -> Listing:
-        """Finds classes and samples: natively, unless that is overridden, or only Python can do it."""
-        found = None
-        if not _is(self.find_classes, FolderDataset.find_classes):
+        """Finds classes, if they are not found yet, and samples.
+
+        Natively, unless that is overridden, or only Python can do it.
+        """
+        if found is None and not _is(self.find_classes, FolderDataset.find_classes):
             found = self.find_classes(self.root)
         if (
             self.extensions == IMG_EXTENSIONS

@@ -11,6 +11,7 @@ import torch
 
 from ._bad_samples import OnError
 from ._class_folders import FolderDataset
+from ._classes import Classes
 from ._picture_options import Rng
 from ._rows import Output
 from ._vision import IMG_EXTENSIONS, default_loader
@@ -37,6 +38,10 @@ class ImageFolder(FolderDataset):
             ``pil_loader`` count as the default, which decodes natively.
         is_valid_file: called with each path instead of looking at extensions; then Python scans.
         allow_empty: classes without a picture are no error.
+        classes: numbers of the classes: names in order, a mapping from name to number, or a dataset with
+            ``class_to_idx``. A class may have no folder; a folder that is no class is an error. Default: the
+            folders that are there are numbered, as by torchvision, so that a "val" without one of the
+            folders of "train" gives all behind it other numbers: say ``classes=train`` there.
         output: ``"tuple"`` samples, or ``"dict"``.
         keys: names of picture and label in a ``"dict"`` sample.
         channels_last: pictures lie in memory as [H, W, C] (shape and values stay): torch's channels_last.
@@ -55,7 +60,7 @@ class ImageFolder(FolderDataset):
         seed: of ``"stateless"`` draws.
 
     Attributes:
-        classes (list[str]): sorted; class_to_idx (dict[str, int]): their numbers.
+        classes (list[str]): sorted, or as they were given; class_to_idx (dict[str, int]): their numbers.
         samples (list[tuple[str, int]]): paths and class numbers; made at the first look. Assigning it, or
             changing the list in place, changes the dataset.
         imgs: the same list.
@@ -67,6 +72,7 @@ class ImageFolder(FolderDataset):
         FileNotFoundError: no such folder, no class in it, or a class without a picture. With torchvision's
             text; a :class:`gofast.errors.NotFoundError`, where gofast found it.
         gofast.errors.OptionError: an option makes no sense (a ValueError).
+        gofast.errors.UnknownLabelError: a folder is none of ``classes=`` (a ValueError).
         gofast.errors.ChangedError: at unpickling: the folder has other pictures now. At indexing: a file
             changes again and again while it is read; one that was replaced is read as it is now.
         gofast.errors.BadImageError: at indexing: Pillow cannot read the file either (an OSError).
@@ -77,7 +83,8 @@ class ImageFolder(FolderDataset):
 
     A pickle for a worker process is small: it hands over descriptors. Any other pickle scans again where it
     is loaded. Subclasses may override ``find_classes``, ``make_dataset``, ``__getitem__``, ``__len__`` and
-    ``extra_repr`` with the effect that they have in torchvision.
+    ``extra_repr`` with the effect that they have in torchvision, call ``__init__`` late or never, and put
+    what they like in ``samples``. Once torchvision is imported this is a subclass of its ImageFolder.
 
     Example:
         >>> from torchvision import transforms as T
@@ -97,6 +104,7 @@ class ImageFolder(FolderDataset):
         is_valid_file: Callable[[str], bool] | None = None,
         allow_empty: bool = False,
         *,
+        classes: Classes | None = None,
         output: Output = "tuple",
         keys: tuple[str, str] = ("image", "label"),
         channels_last: bool = False,
@@ -118,6 +126,7 @@ class ImageFolder(FolderDataset):
             is_valid_file,
             allow_empty,
             index=index,
+            classes=classes,
             output=output,
             keys=keys,
             channels_last=channels_last,

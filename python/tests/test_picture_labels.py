@@ -240,3 +240,26 @@ def test_classes_number_the_labels_alike_in_every_dataset(folder: Path) -> None:
         assert e.value.path == paths[1] and repr(wrong[1]) in str(e.value)
     with pytest.raises(errors.OptionError, match="give labels too"):
         gofast.ImageFiles(paths, classes=train)
+
+
+def test_class_folders_are_numbered_alike_in_every_dataset(tmp_path: Path) -> None:
+    """torchvision, and we without classes=, number the folders that are there."""
+    for name in ("train/ant/1.png", "train/bee/1.png", "train/cat/1.png", "val/ant/1.png", "val/cat/1.png"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (4, 4)).save(tmp_path / name)
+    train = gofast.ImageFolder(tmp_path / "train")
+    assert gofast.ImageFolder(tmp_path / "val").targets == [0, 1]
+    for classes in (train, ["ant", "bee", "cat"], {"ant": 0, "cat": 2, "bee": 1}):
+        for valid in (None, lambda path: path.endswith(".png")):
+            val = gofast.ImageFolder(tmp_path / "val", TENSOR, is_valid_file=valid, classes=classes)
+            assert val.targets == [0, 2] and val.classes == train.classes == ["ant", "bee", "cat"]
+            for copy in (val, pickle.loads(pickle.dumps(val))):
+                assert copy.class_to_idx == train.class_to_idx
+                assert next(iter(DataLoader(copy, 2)))[1].tolist() == [0, 2]
+    with pytest.raises(errors.UnknownLabelError, match=r"train/bee: label 'bee' is not one of") as caught:
+        gofast.ImageFolder(tmp_path / "train", classes=["ant", "cat"])
+    assert caught.value.path == str(tmp_path / "train" / "bee")
+    (tmp_path / "val" / "bee").mkdir()
+    with pytest.raises(FileNotFoundError, match="Found no valid file for the classes bee"):
+        gofast.ImageFolder(tmp_path / "val", classes=train)
+    assert gofast.ImageFolder(tmp_path / "val", classes=train, allow_empty=True).targets == [0, 2]
