@@ -136,7 +136,8 @@ def _images(dataset: ImageDataset) -> list[Line]:
 
     lines = [("source", "Go", f"{len(dataset)} files")]
     if dataset._reader is not None:
-        lines.append(("loader", "Python", "your callable: one call a sample"))
+        what = "your callable" if dataset._listing.readable else "samples are no (path, label) of files"
+        lines.append(("loader", "Python", f"{what}: one call a sample"))
     else:
         codecs = _codecs.load()
         missing: dict[str, str] = codecs["missing"]

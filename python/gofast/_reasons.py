@@ -61,12 +61,14 @@ def _of_ours(dataset: Any) -> str:
         if why:
             return why
     else:
+        if not dataset._listing.readable:
+            return "samples holds something else than (path, label)"
         if dataset._reader is not None:
             return f"loader={called(dataset.loader)} is your own code: it reads the pictures"
         if dataset.target_transform is not None:
             return f"target_transform={called(dataset.target_transform)} is your own code"
         if dataset._has_labels and not dataset._native_labels:
-            return "the labels are not whole numbers"
+            return "the labels are not whole numbers of 32 bits"
         first = next((line for line in dataset._plan.report if not line.native), None)
         if first is not None:
             return f"{first.name} runs in Python: {first.what}"

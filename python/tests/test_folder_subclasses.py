@@ -213,6 +213,14 @@ def test_samples_that_torchvision_could_not_read_are_its_errors(tree: Path) -> N
             len(dataset)
 
 
+def test_explain_says_that_samples_are_something_else(tree: Path) -> None:
+    dataset = gofast.ImageFolder(tree, DRAWING)
+    dataset.samples = [(path, label, "more") for path, label in dataset.samples]
+    said = gofast.explain(dataset)
+    assert "samples are no (path, label) of files: one call a sample" in said
+    assert "samples holds something else than (path, label)" in said
+
+
 def test_labels_of_numpy_are_given_as_they_are(tree: Path) -> None:
     """And are the core's where default_collate makes int64 of them."""
     for kind in (np.int64, np.int32, np.uint8, np.bool_, float, lambda label: [label]):
