@@ -167,7 +167,7 @@ func (o *opened) describe(path string, columns []decode.Column, sel decode.Selec
 	for _, i := range sel.Features {
 		c := columns[i]
 		if c.Text {
-			err := errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; choose the features with columns=").At(path).InColumn(c.Name)
+			err := errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; choose the features with columns="+c.TextWhy).At(path).InColumn(c.Name)
 			if c.Sampled {
 				o.atRow(context.Background(), err.WithCell(c.TextCell), len(o.readers)-1, c.TextRow)
 			}

@@ -53,10 +53,12 @@ type Column struct {
 	// fixed-length binary, (28, 28) for an array of images.
 	Shape []int
 	// Text says that the cells are strings. Only labels may be text. TextRow and
-	// TextCell are the first of them in a text file, "" elsewhere.
+	// TextCell are the first of them in a text file, "" elsewhere; TextWhy says why
+	// one that looks like a number is none, for an error.
 	Text     bool
 	TextRow  int64
 	TextCell string
+	TextWhy  string
 	// Bool says that the cells are booleans, stored as 0 and 1.
 	Bool bool
 	// Hint is the narrowest type worth trying first: Uint8 for integers,

@@ -105,7 +105,19 @@ def _expand_one(path: str, made: set[str]) -> list[str]:
     return [path]
 
 
+# Folders whose files are versions of rows: all together they are no table.
+_LAKES = {"_delta_log": "deltalake.DeltaTable(path)", ".hoodie": "Hudi's own reader"}
+
+
 def _in_folder(path: str, made: set[str]) -> list[str]:
+    for mark, reader in _LAKES.items():
+        if os.path.isdir(os.path.join(path, mark)):
+            failed = errors.FormatError(
+                f"open {path}: {mark} says which rows of these files count, and gofast does not read it: "
+                f"write the table as one file, with {reader}"
+            )
+            failed.path = path
+            raise failed
     tables, others = [], []
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
         if entry.name.startswith((".", "_")) or os.path.realpath(entry.path) in made:

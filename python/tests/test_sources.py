@@ -157,3 +157,12 @@ def test_iterators_of_paths_still_work(tmp_path: Path) -> None:
     assert len(ds) == 4
     shutil.copy(tmp_path / "1.csv", tmp_path / "3.csv")
     assert len(TableDataset(tmp_path.glob("*.csv"))) == 6
+
+
+@pytest.mark.parametrize("mark", ["_delta_log", ".hoodie"])
+def test_tables_with_a_log_are_not_read_file_by_file(mark: str, tmp_path: Path) -> None:
+    """Their files hold rows that were deleted since."""
+    write(tmp_path, "part-0.parquet", "part-1.parquet")
+    (tmp_path / mark).mkdir()
+    with pytest.raises(errors.FormatError, match=mark):
+        TableDataset(tmp_path)

@@ -186,7 +186,7 @@ func (r *reader) resolve(p *parser, plan *plan, row int64) error {
 		case hugeCell:
 			return r.huge(p, f, row)
 		case textCell:
-			text := "the cell is not a number: leave the column out with columns=, or correct the cell"
+			text := "the cell is not a number: leave the column out with columns=, or correct the cell" + cause(p.texts[f.k])
 			if p.truth[f.k] {
 				text = "the cell is neither True nor False, as the cells before it are"
 			}

@@ -124,7 +124,7 @@ func (r *reader) guessTypes(rows [][][]byte) {
 		numbers, truths := false, false
 		text := func(row int, cell []byte) {
 			if !f.Text {
-				f.Text, f.TextRow, f.TextCell = true, int64(row), errs.Cut(string(cell))
+				f.Text, f.TextRow, f.TextCell, f.TextWhy = true, int64(row), errs.Cut(string(cell)), cause(cell)
 			}
 		}
 		for at, row := range rows {
