@@ -40,18 +40,19 @@ class Field:
     Attributes:
         tensor: what was given, or a tensor over a numpy array's memory.
         writable: whether samples may be views of the memory.
+        steady: nobody can write to the memory.
         way: how a batch is made. C: the kernel copies rows; INDEX: torch.index_select; ROWS: torch stacks
             row by row, where neither would give the same batch.
     """
 
     def __init__(self, given: Array) -> None:
         self.given = given
-        self.writable = True
+        self.writable, self.steady = True, False
         if isinstance(given, torch.Tensor):
             self.tensor = given
         else:
             array = np.asarray(given)
-            self.writable = array.flags.writeable
+            self.writable, self.steady = array.flags.writeable, _is_read_only(array)
             self.tensor = _over(given, array)
         if self.tensor.dim() == 0:
             raise errors.SchemaError("an array without dimensions: the first one is that of rows")
@@ -158,6 +159,18 @@ def _over(given: Any, array: npt.NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(array if array.flags.writeable else np.asarray(_Alias(array)))
     except (TypeError, ValueError) as error:
         raise errors.UnsupportedError(f"an array of type {array.dtype}: {error}") from None
+
+
+def _is_read_only(array: object) -> bool:
+    """Whether none of its owners lets numpy write to this memory."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    try:
+        return array is None or memoryview(array).readonly  # type: ignore[arg-type]
+    except TypeError:
+        return False  # a tensor's memory, for one
 
 
 class ArrayMemory(Memory):

@@ -18,11 +18,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch import Tensor
 
+from ._follow import Changes, changes
 from ._indices import index_list
 from ._schedule import Order
 from .errors import ChangedError
 
 if TYPE_CHECKING:
+    from torch.utils.data import BatchSampler
+
     from ._draws import Drawing
     from ._indices import Indices
     from ._lane import Lane
@@ -47,11 +50,24 @@ class DrawnFlights:
         order: Order,
         pull_ahead: int,
         draw: Drawing | None = None,
+        *,
+        sampler: BatchSampler | None = None,
+        pull: Callable[[Iterator[Any], int], PulledFlights] | None = None,
     ) -> None:
         self._draw = draw  # what samples need beside their numbers; may be asked at any time
         self._lane = lane
         self._order = order
+        self._sampler: Any = order if sampler is None else sampler
+        self._batch_size = order.batch_size
+        self._pull_ahead, self._pull = pull_ahead, pull
+        self._changes = Changes() if pull_ahead else changes  # torch's workers have copies
+        self._seen = lane.seen if not pull_ahead else 0  # there may be changes since `iter`
+        self._looks = lane.looks or order.picks
+        self._rest: PulledFlights | None = None
         self._largest = max(1, FLIGHT_BYTES // max(1, order.batch_size * lane.row_bytes))
+        self._most = FLIGHTS_AHEAD
+        if not lane.ahead:
+            self._largest = self._most = 1
         self._workers = pull_ahead > 0
         # The batch at whose turn torch finds the sampler exhausted. A flight starts there, so that only
         # the first batch of a flight needs to look at the schedule.
@@ -68,8 +84,19 @@ class DrawnFlights:
 
     def take(self) -> Any:
         """The next batch in order; raises its error, or StopIteration after the last."""
+        if (
+            self._looks
+            or self._seen != self._changes.count
+            or self._batch_size != self._sampler.batch_size
+            or self._rest is not None
+        ) and not self._is_as_it_was():
+            assert self._rest is not None
+            return self._rest.take()
         if not self._left:
             return self._take_first()
+        return self._take_next()
+
+    def _take_next(self) -> Any:
         try:
             batch = self._take(self._ticket)
         except Exception as error:
@@ -94,6 +121,28 @@ class DrawnFlights:
                     raise
         raise AssertionError
 
+    def _is_as_it_was(self) -> bool:
+        """Whether the next batch is what torch would make now. If not, the rest is pulled as torch would."""
+        if self._rest is not None:
+            return False
+        order, batch = self._order, self._started - self._left
+        if batch == order.batches or self._pull is None:
+            return True
+        seen = self._changes.count
+        if (
+            self._batch_size == self._sampler.batch_size
+            and order.still_picked(batch + self._pull_ahead)
+            and (self._workers or self._lane.unchanged(order.indices(batch, batch + 1)))
+        ):
+            self._seen = seen
+            return True
+        self._lane.cancel()
+        self._flights.clear()
+        rest = order.rest(self._sampler, batch)
+        self._rest = self._pull(rest.lists, self._pull_ahead)
+        rest.thaw()
+        return False
+
     def _take_first(self) -> Any:
         last_turn = self._started == self._last_turn
         if last_turn and not self._workers:
@@ -104,15 +153,15 @@ class DrawnFlights:
         self._ticket, self._left = self._flights.popleft()
         self._started += self._left
         if not last_turn or not self._workers:
-            return self.take()
+            return self._take_next()
         try:
-            return self.take()
+            return self._take_next()
         finally:
             self._order.finish()  # torch's workers pull after they have received a batch or its error
 
     def _submit_ahead(self) -> None:
         order, first = self._order, self._submitted
-        while first < order.batches and len(self._flights) < FLIGHTS_AHEAD:
+        while first < order.batches and len(self._flights) < self._most:
             stop = min(first + self._size, self._last_turn if first < self._last_turn else order.batches)
             indices = order.indices(first, stop)
             if not first:
@@ -210,6 +259,8 @@ class PulledFlights:
         if isinstance(index, Iterator):
             index = list(index)  # it is read here, and again where it holds no integers
         indices: Indices | None = index_list(index)
+        if not self._workers and indices is not None and len(indices):
+            indices = self._followed(indices)
         if self._draw is None:
             self._waiting.append((index, indices, None))
             return
@@ -229,6 +280,20 @@ class PulledFlights:
             except Exception as error:  # torch's workers send it in the batch's place
                 drawn = error
         self._waiting.append((index, indices, drawn))
+
+    def _followed(self, indices: Indices) -> Indices | None:
+        """The same, after the lane has taken over what the user has changed; None where Python must fetch."""
+        before = self._lane.view
+        if not self._lane.follow(indices):
+            return None
+        view = self._lane.view
+        if view is not before:
+            self._draw = None
+            if view.draws:
+                from ._draws import Drawing
+
+                self._draw = Drawing(view, 0, 0)
+        return indices
 
     def _pull_one_more(self) -> None:
         try:

@@ -20,6 +20,7 @@ from ._draws import StatelessDraws, TorchDraws, rounding
 from ._files import Files
 from ._filler import Filler
 from ._flights import MOST_REDRAWN
+from ._follow import changes
 from ._getitems import getitems
 from ._image_view import ImageProgram, ImageView
 from ._indices import listed
@@ -151,6 +152,7 @@ class ImageDataset(NativeDataset):
     def set_epoch(self, epoch: int) -> None:
         """Says which epoch it is, for ``rng="stateless"``; workers that live on see it too."""
         self._files.epoch[0] = epoch
+        changes.count += 1  # a loader draws early for stateless transforms
 
     @property
     def _files(self) -> Files:
@@ -195,13 +197,21 @@ class ImageDataset(NativeDataset):
 
     def _native_view(self) -> ImageView | None:
         """A view for gofast.DataLoader, or None where Python code has a say."""
+        return self._followed_view(None)
+
+    def _native_view_of(self, samples: IntArray) -> ImageView | None:
+        """See NativeDataset."""
+        count = len(self._listing)
+        return self._followed_view([i for i in samples.tolist() if -count <= i < count])
+
+    def _followed_view(self, samples: list[int] | None) -> ImageView | None:
         if (
             type(self).__getitem__ is not ImageDataset.__getitem__
             or type(self).__getitems__ is not ImageDataset.__getitems__
             or type(self).__len__ is not ImageDataset.__len__
         ):
             return None
-        self._listing.follow()
+        self._listing.follow(samples)
         if self._reader is not None or self._native_labels != self._has_labels:
             return None
         work = self._here()

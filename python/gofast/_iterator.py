@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -50,6 +50,10 @@ class NativeIterator(_BaseDataLoaderIter):
         if loader.num_workers > 0 and not self._pull_ahead:
             raise AssertionError("prefetch_factor must be greater than 0 with num_workers > 0")
         super().__init__(loader)  # iter(sampler), then base_seed's draw; pin_memory's checks and warnings
+        self._dataset_fetcher = _MapDatasetFetcher(
+            self._dataset, self._auto_collation, self._collate_fn, self._drop_last
+        )
+        self._workers: list[Any] = []  # as torch's: who looks for worker processes finds none
         if lane.view.draws:
             from ._draws import Drawing  # here, since few need it and all would pay for its import
 
@@ -82,6 +86,10 @@ class NativeIterator(_BaseDataLoaderIter):
             finally:
                 self._lock.release()
         self._lane.cancel()  # who is inside `next` gives up the rest, at the next one
+
+    def _shutdown_workers(self) -> None:
+        """Torch's name for it: Lightning and others call it on iterators that had workers."""
+        self.close()
 
     def __del__(self) -> None:
         self._lane.close()
@@ -139,10 +147,19 @@ class NativeIterator(_BaseDataLoaderIter):
         # Where samples draw too, lists are pulled and drawn for in turn, as torch's workers would.
         early = self._draw is None or self._draw.early
         order = draw_order(self._index_sampler) if early else None
-        if order is not None:
-            return DrawnFlights(self._lane, order, self._pull_ahead, self._draw)
-        fetcher = _MapDatasetFetcher(self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
-        return PulledFlights(self._lane, self._sampler_iter, fetcher.fetch, self._pull_ahead, self._draw)
+        lane, draw, fetcher = (
+            self._lane,
+            self._draw,
+            self._dataset_fetcher,
+        )  # not self: that would be a circle
+
+        def pull(lists: Iterator[Any], ahead: int) -> PulledFlights:
+            return PulledFlights(lane, lists, fetcher.fetch, ahead, draw)
+
+        if order is None:
+            return pull(self._sampler_iter, self._pull_ahead)
+        sampler: Any = self._index_sampler
+        return DrawnFlights(lane, order, self._pull_ahead, draw, sampler=sampler, pull=pull)
 
 
 _alive: weakref.WeakSet[NativeIterator] = weakref.WeakSet()

@@ -7,6 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from array import array
+
+    from torch import Tensor
+
+    from ._follow import Follower
     from ._stream import Stream
     from ._view import View
 
@@ -42,11 +47,17 @@ class Idle:
 
 
 class Lane:
-    """One iterator's way into the engine: a stream, opened at the first submission, and given up once."""
+    """One iterator's way into the engine: a stream, opened at the first submission, and given up once.
 
-    def __init__(self, view: View, threads: int | None, idle: Idle) -> None:
+    Args:
+        follower: what the user changes is followed at once. None stands for torch's workers, which have
+            copies of the dataset, made when the iterator was.
+    """
+
+    def __init__(self, view: View, threads: int | None, idle: Idle, follower: Follower | None = None) -> None:
         self.row_bytes: int = view.row_bytes
         self.view = view
+        self._follower = follower
         self._threads = threads
         self._idle = idle
         self._stream: Stream | None = None
@@ -57,6 +68,37 @@ class Lane:
         stream = self._stream or self._idle.take(self.view, self._threads)
         self._stream = stream or _open_stream(self.view, batch_size, self._threads)
         return self._stream
+
+    @property
+    def looks(self) -> bool:
+        """Whether `unchanged` must be asked before every batch, and not only when `changes` has grown."""
+        return self._follower is not None and self._follower.always
+
+    @property
+    def seen(self) -> int:
+        """The number of changes that the view has seen."""
+        return 0 if self._follower is None else self._follower.seen
+
+    @property
+    def ahead(self) -> bool:
+        """Whether samples may be made before they are asked for: nobody can change them meanwhile unseen."""
+        return self._follower is None or self.view.steady
+
+    def unchanged(self, indices: array[int] | Tensor) -> bool:
+        """Whether the stream gives what the dataset gives for these indices now."""
+        return self._follower is None or self._follower.unchanged(indices)
+
+    def follow(self, indices: array[int] | Tensor) -> bool:
+        """Take over what was changed since. Whether the engine can make these samples."""
+        if self._follower is None or self._follower.unchanged(indices):
+            return True
+        view = self._follower.renew()
+        if view is None:
+            return False
+        if view is not self.view:
+            self.close()
+            self.view, self.row_bytes = view, view.row_bytes
+        return True
 
     def cancel(self) -> None:
         """Cancel what is in flight, and return when nothing is written any more."""

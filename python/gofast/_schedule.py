@@ -14,7 +14,7 @@ touched nothing, for every sampler that it does not know; such samplers are pull
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -37,14 +37,19 @@ _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time
 class Drawn:
     """The indices of a sampler's epoch, and the draw that its end makes, if that leaves a trace."""
 
-    __slots__ = ("at_end", "count", "indices")
+    __slots__ = ("at_end", "count", "indices", "picks")
 
     def __init__(
-        self, indices: Tensor | None, count: int, at_end: Callable[[], object] | None = None
+        self,
+        indices: Tensor | None,
+        count: int,
+        at_end: Callable[[], object] | None = None,
+        picks: tuple[SubsetRandomSampler, Tensor] | None = None,
     ) -> None:
         self.indices = indices  # None stands for 0, 1, 2, ... count-1, which needs no memory
         self.count = count
         self.at_end = at_end
+        self.picks = picks  # a sampler whose indices torch looks up one by one, and where
 
 
 class Order:
@@ -55,11 +60,12 @@ class Order:
     `finish` there, once.
     """
 
-    __slots__ = ("_drawn", "batch_size", "batches", "last_pull")
+    __slots__ = ("_drawn", "batch_size", "batches", "drop_last", "last_pull")
 
     def __init__(self, drawn: Drawn, batch_size: int, drop_last: bool) -> None:
         self._drawn = drawn
         self.batch_size = batch_size
+        self.drop_last = drop_last
         self.last_pull = drawn.count // batch_size
         self.batches = self.last_pull + (not drop_last and drawn.count % batch_size > 0)
 
@@ -70,11 +76,69 @@ class Order:
             return torch.arange(start, end, dtype=torch.int64, device="cpu")
         return self._drawn.indices[start:end]
 
+    @property
+    def picks(self) -> bool:
+        """Whether `still_picked` must be asked."""
+        return self._drawn.picks is not None
+
+    def still_picked(self, batch: int) -> bool:
+        """Whether the sampler would still give these indices: torch looks them up when a batch is pulled."""
+        if self._drawn.picks is None or batch >= self.batches:
+            return True
+        sampler, order = self._drawn.picks
+        start = batch * self.batch_size
+        places = order[start : start + self.batch_size].tolist()
+        try:
+            now = [int(sampler.indices[i]) for i in places]
+        except (IndexError, TypeError, ValueError):
+            return False
+        return now == self.indices(batch, batch + 1).tolist()
+
+    def rest(self, batch_sampler: BatchSampler, pulled: int) -> Rest:
+        """What torch's own code would pull from here on: for a batch sampler that was changed meanwhile.
+
+        Args:
+            pulled: the lists that were pulled before.
+        """
+        return Rest(self, batch_sampler, pulled)
+
+    def drawn(self, live: Callable[[], bool]) -> Iterator[int]:
+        """The sampler's indices, one by one, and its end; those that it looks up, once it is live."""
+        picks = self._drawn.picks
+        for at, index in enumerate(self.indices(0, self.last_pull + 1).tolist()):
+            yield picks[0].indices[int(picks[1][at])] if picks is not None and live() else index
+        self.finish()
+
     def finish(self) -> None:
         """Make the draw that torch's sampler makes when it runs to its end."""
         at_end, self._drawn.at_end = self._drawn.at_end, None
         if at_end is not None:
             at_end()
+
+
+class Rest:
+    """The lists of an epoch that was begun, by torch's code, over what is drawn already.
+
+    Until `thaw` the batch sampler has the values that it had before.
+    """
+
+    def __init__(self, order: Order, batch_sampler: BatchSampler, pulled: int) -> None:
+        self._live: BatchSampler | None = None
+        self._changed, self._order = batch_sampler, order
+        self.drop_last = order.drop_last
+        self.sampler = order.drawn(lambda: self._live is not None)
+        self.lists: Iterator[list[int]] = BatchSampler.__iter__(self)  # type: ignore[arg-type]
+        for _ in range(pulled):
+            next(self.lists, None)
+
+    @property
+    def batch_size(self) -> int:
+        """What torch's code reads before each batch."""
+        return self._order.batch_size if self._live is None else self._live.batch_size
+
+    def thaw(self) -> None:
+        """From here on the batch sampler is as its user has it."""
+        self._live = self._changed
 
 
 NO_ORDER = Order(Drawn(None, 0), 1, False)
@@ -137,7 +201,7 @@ def _subset_random(sampler: SubsetRandomSampler) -> Drawn | None:
     if chosen is None:
         return None
     order = _on_cpu(torch.randperm(len(sampler.indices), generator=sampler.generator))
-    return Drawn(chosen[order], len(order))
+    return Drawn(chosen[order], len(order), picks=(sampler, order))
 
 
 def _weighted(sampler: WeightedRandomSampler) -> Drawn:

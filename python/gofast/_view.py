@@ -16,6 +16,7 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from torch.utils.dlpack import from_dlpack
 
 from . import _engine, errors
+from ._follow import changes
 from ._indices import picked_from
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class View:
         draws: samples need records.
         heavy: a sample is worth a thread's attention, however few bytes it has.
         datasets: the datasets whose rows these are; all give samples alike.
+        lengths: how many rows each of them has.
+        steady: nobody can write to the memory that the rows are made of.
         has_more: whether samples have more than features and label; see more.
     """
 
@@ -88,8 +91,10 @@ class View:
     ) -> None:
         self.datasets = tuple(datasets)
         self._programs = list(programs)
+        self.steady = all(d._steady for d in datasets)
         self._map = None if index_map is None else np.ascontiguousarray(index_map, np.int64)
         rows: list[int] = config.setdefault("rows", [len(d) for d in datasets])
+        self.lengths = tuple(rows)
         config |= {
             "programs": [p.address for p in programs],
             "map": 0 if self._map is None else self._map.__array_interface__["data"][0],
@@ -102,6 +107,11 @@ class View:
 
     def __len__(self) -> int:
         return self._length
+
+    @property
+    def index_map(self) -> IntArray | None:
+        """Where the rows lie in the concatenation of the datasets; None: in their own order."""
+        return self._map
 
     def same_rows(self, other: View) -> bool:
         """Whether both give the same samples for the same indices, by the same programs."""
@@ -194,12 +204,23 @@ class NativeDataset(Dataset[Any]):
     this process was forked can never be imported here.
     """
 
+    _steady = True  # nobody can write to the memory that samples are made of
+
     def __len__(self) -> int:
         raise NotImplementedError
 
     def _native_view(self) -> View | None:
         """A view for gofast.DataLoader, or None where Python code has a say."""
         raise NotImplementedError
+
+    def _native_view_of(self, samples: IntArray) -> View | None:
+        """The same; where the dataset's list was changed in place, these samples alone need to be right."""
+        return self._native_view()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if not name.startswith("_"):
+            changes.count += 1  # last: who sees the count must see the value
 
     def _sample_signature(self) -> tuple[Any, ...]:
         """What must be equal for two datasets' samples to stand in one batch."""

@@ -121,6 +121,10 @@ class ArrayDataset(RowDataset):
         return f"ArrayDataset({len(self)} rows of {arrays}; samples: shape {self.shape}, {self.dtype})"
 
     @property
+    def _steady(self) -> bool:  # type: ignore[override]
+        return all(f.steady for f in self._memory.fields)
+
+    @property
     def tensors(self) -> tuple[torch.Tensor, ...]:
         """The arrays as tensors over the same memory, as TensorDataset's attribute."""
         return tuple(f.tensor for f in self._memory.fields)

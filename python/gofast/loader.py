@@ -20,6 +20,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ._classes import warn_of_conflicts
 from ._collation import is_torchs
+from ._follow import Follower
 from ._iterator import NativeIterator
 from ._lane import Idle, Lane
 from .errors import OptionError
@@ -50,6 +51,14 @@ class DataLoader(TorchDataLoader[T]):
     Batches, their order and the states of all generators are torch's own at every step. To that end
     `num_workers`, `prefetch_factor` and `persistent_workers` also decide, as in torch, when a sampler is
     asked for indices.
+
+    With ``num_workers=0`` what you change in the middle of an epoch (a transform, the indices of a Subset,
+    the batch size) shows in the next batch, as in torch; rows of arrays that can be written to are therefore
+    not read ahead. With workers, torch's have copies from the start of the epoch: what you change in a
+    dataset shows in the next epoch, but threads see an array's memory as it is when they come to it.
+
+    Threads may share an iterator: each batch is handed out once. Ctrl-C may be lost in torch's own machinery,
+    where CPython swallows it in a callback at a fork; here no process is started.
 
     Args:
         threads: engine threads, where that should differ from num_workers.
@@ -178,6 +187,9 @@ class DataLoader(TorchDataLoader[T]):
 
                 _fallback.warn_of_loader(_reasons.of_loader(self))
             return super()._get_iterator()
-        iterator = NativeIterator(self, Lane(view, self.threads or self.num_workers or None, self._idle))
+        # Workers would have copies of the dataset; without any, torch sees each change at once.
+        follower = None if self.num_workers else Follower(self.dataset, view, _resolve)
+        threads = self.threads or self.num_workers or None
+        iterator = NativeIterator(self, Lane(view, threads, self._idle, follower))
         self._live[id(iterator)] = iterator
         return iterator

@@ -52,7 +52,9 @@ class FakeView:
     def __init__(self, dataset: Numbers) -> None:
         self.dataset = dataset
         self.row_bytes = ROW_BYTES
-        self.draws = False
+        self.draws = self.heavy = False
+        self.steady = True
+        self.datasets = (dataset,)
 
     def __len__(self) -> int:
         return len(self.dataset)

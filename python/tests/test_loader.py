@@ -482,3 +482,17 @@ def test_the_fake_refuses_what_the_engine_could_not_do() -> None:
         stream.take(second)
     stream.cancel(first)
     assert log.in_flight == 2
+
+
+@BOTH
+def test_what_others_call_on_torchs_iterators(log: Log, workers: int) -> None:
+    """Lightning and many scripts shut workers down through the iterator."""
+    iterator: Any = iter(DataLoader(Numbers(60), 2, num_workers=workers))
+    next(iterator)
+    assert len(iterator) == 30 and iterator._num_yielded == 1
+    assert iterator._workers == [] and iterator._dataset_fetcher.dataset is iterator._dataset
+    iterator._shutdown_workers()
+    assert log.in_flight == 0
+    with pytest.raises(StopIteration):
+        next(iterator)
+    iterator._shutdown_workers()
