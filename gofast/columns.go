@@ -77,7 +77,7 @@ func (o *opened) open(ctx context.Context, paths []string, options TableOptions,
 func (o *opened) choose(options TableOptions) error {
 	last := len(o.readers) - 1
 	path, columns, dropped := o.files[last].Path(), o.readers[last].Columns(), o.readers[last].Dropped()
-	sel := decode.Selection{Fill: options.FillValue, Verbatim: options.verbatim()}
+	sel := decode.Selection{Fill: (*float64)(options.FillValue), Verbatim: options.verbatim()}
 	for _, ref := range options.Label {
 		i, ok := find(columns, ref)
 		if !ok {
@@ -107,6 +107,22 @@ func (o *opened) choose(options TableOptions) error {
 		}
 		sel.Features = append(sel.Features, i)
 	}
+	for _, ref := range options.Exclude {
+		i, ok := find(columns, ref)
+		if !ok {
+			return noColumn(path, "exclude", ref, columns, dropped)
+		}
+		sel.Features = slices.DeleteFunc(sel.Features, func(f int) bool { return f == i })
+	}
+	for _, fill := range options.FillValues {
+		i, ok := find(columns, fill.Column)
+		if !ok {
+			return noColumn(path, "fill_value", fill.Column, columns, dropped)
+		}
+		if !setFill(&sel, columns, i, float64(fill.Value)) {
+			return errs.New(errs.ErrSchema, "open", "fill_value names a column that is not a feature").At(path).InColumn(columns[i].Name)
+		}
+	}
 	if len(sel.Features) == 0 {
 		return errs.New(errs.ErrSchema, "open", "no feature columns are left beside the label").At(path)
 	}
@@ -115,6 +131,27 @@ func (o *opened) choose(options TableOptions) error {
 		return err
 	}
 	return o.chooseLabels(path, columns, sel, options)
+}
+
+// setFill sets the fill value of a file's column, and reports whether it is a feature.
+func setFill(sel *decode.Selection, columns []decode.Column, column int, fill float64) (ok bool) {
+	if sel.Fills == nil {
+		for _, f := range sel.Features {
+			sel.Fills = append(sel.Fills, slices.Repeat([]*float64{sel.Fill}, columns[f].Width())...)
+		}
+	}
+	at := 0
+	for _, f := range sel.Features {
+		width := columns[f].Width()
+		if f == column {
+			ok = true
+			for i := range width {
+				sel.Fills[at+i] = &fill
+			}
+		}
+		at += width
+	}
+	return ok
 }
 
 func find(columns []decode.Column, ref ColumnRef) (int, bool) {
@@ -167,7 +204,7 @@ func (o *opened) describe(path string, columns []decode.Column, sel decode.Selec
 	for _, i := range sel.Features {
 		c := columns[i]
 		if c.Text {
-			err := errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; choose the features with columns="+c.TextWhy).At(path).InColumn(c.Name)
+			err := errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; leave it out with exclude=, or choose the features with columns="+c.TextWhy).At(path).InColumn(c.Name)
 			if c.Sampled {
 				o.atRow(context.Background(), err.WithCell(c.TextCell), len(o.readers)-1, c.TextRow)
 			}

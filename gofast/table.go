@@ -2,8 +2,10 @@ package gofast
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/gofast-org/gofast/gofast/buffer"
@@ -30,8 +32,13 @@ type TableOptions struct {
 	// Header says whether the first line of a text file names the columns; nil: only
 	// texts are names, a number that stands there twice is data, all else is an error.
 	Header *bool `json:"header"`
-	// FillValue replaces empty, null and NaN features; nil: they are an error.
-	FillValue *float64 `json:"fill_value"`
+	// Exclude are columns that are no features, though Columns or its default has them.
+	Exclude []ColumnRef `json:"exclude"`
+	// FillValue replaces empty, null and NaN features; nil: they are an error. NaN
+	// keeps them, as NaN: then the table is stored as floats where one is missing.
+	FillValue *Number `json:"fill_value"`
+	// FillValues do so for single feature columns, in place of FillValue.
+	FillValues []ColumnFill `json:"fill_values"`
 	// Delimiter is the character between the cells of a text file, "" for the one
 	// that its first rows show; SkipRows are lines before the table.
 	Delimiter string        `json:"delimiter"`
@@ -47,6 +54,24 @@ type ColumnRef struct {
 	Name  string
 	Index int
 	ByPos bool
+}
+
+// ColumnFill is a fill value of one column.
+type ColumnFill struct {
+	Column ColumnRef `json:"column"`
+	Value  Number    `json:"value"`
+}
+
+// Number is a float64 whose JSON may be "nan".
+type Number float64
+
+// UnmarshalJSON reads a number or "nan".
+func (n *Number) UnmarshalJSON(text []byte) error {
+	if string(text) == `"nan"` {
+		*n = Number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(n))
 }
 
 // UnmarshalJSON reads a string or an integer.
@@ -191,11 +216,16 @@ func (o *opened) ranges(ctx context.Context, withFill bool) (features decode.Ran
 		}
 		features.Merge(f)
 	}
-	if fill := o.selections[0].Fill; fill != nil && withFill {
-		if v := int64(*fill); float64(v) == *fill && !features.Float {
-			features.Int(v)
-		} else {
-			features.Real(*fill)
+	if sel := o.selections[0]; withFill {
+		for _, fill := range append([]*float64{sel.Fill}, sel.Fills...) {
+			if fill == nil {
+				continue
+			}
+			if v := int64(*fill); float64(v) == *fill && !features.Float {
+				features.Int(v)
+			} else {
+				features.Real(*fill)
+			}
 		}
 	}
 	return features, nil

@@ -86,9 +86,19 @@ func (c Column) Width() int {
 type Selection struct {
 	Features []int    // in output order; at least one
 	Labels   []int    // in output order; may be empty
-	Fill     *float64 // replaces empty, null and NaN feature cells; nil: they are ErrMissing
+	Fill     *float64 // replaces empty, null and NaN feature cells, by NaN too; nil: they are ErrMissing
+	// Fills, in place of Fill, has one for every value of a row of the matrix; nil: Fill for all.
+	Fills []*float64
 	// Verbatim says that text labels are meant as text, also where one looks like a number.
 	Verbatim bool
+}
+
+// FillAt is what replaces a missing value at a place in a row of the matrix; nil for nothing.
+func (s Selection) FillAt(at int) *float64 {
+	if s.Fills != nil {
+		return s.Fills[at]
+	}
+	return s.Fill
 }
 
 // Range says what values were seen, so that a storage type can be chosen.
@@ -109,10 +119,10 @@ func (r *Range) Int(v int64) {
 	r.Min, r.Max = min(r.Min, v), max(r.Max, v)
 }
 
-// Real notes a float. NaN never arrives here: it is a missing cell.
+// Real notes a float. NaN, a fill value, is one of every float type.
 func (r *Range) Real(v float64) {
 	r.Float = true
-	if float64(float32(v)) != v {
+	if float64(float32(v)) != v && v == v {
 		r.Wide = true
 	}
 }

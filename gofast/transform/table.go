@@ -27,7 +27,7 @@ const (
 type Table struct {
 	Scale     Scale     `json:"scale"`
 	Mean, Std []float32 // nil; or one value; or one per channel or per feature
-	DType     string    `json:"dtype"` // "float32" (default), "float16", "bfloat16", "float64", or the integer storage type
+	DType     string    `json:"dtype"` // "float32" (default), "float16", "bfloat16", "float64", or an integer type that holds every stored integer
 	// Shape of one sample; nil: the file's. Two or three dimensions say that rows
 	// are pictures: with ScaleAuto their values must be whole numbers from 0 to 255.
 	Shape []int `json:"shape"`
@@ -121,8 +121,13 @@ func (t Table) Compile(s Stored) (fill.Program, fill.Out, error) {
 			return fill.Program{}, 0, err
 		}
 	}
-	if out >= fill.OutUint8 && (s.Type.String() != t.DType || spec.Unit || spec.Mean != nil) {
-		return bad("dtype %s needs features stored as %s (they are %s) and neither scale, mean nor std: nothing is clipped", t.DType, t.DType, s.Type)
+	if out >= fill.OutUint8 {
+		if spec.Unit || spec.Mean != nil {
+			return bad("dtype %s takes neither scale, mean nor std: nothing is rounded to an integer", t.DType)
+		}
+		if err := s.checkIntegers(t.DType); err != nil {
+			return fill.Program{}, 0, err
+		}
 	}
 	if mode == fill.LabelOneHot && (len(s.LabelFloat) != 1 || s.LabelFloat[0] || t.Classes < 1) {
 		return bad("one_hot needs one integer label column and at least one class")
@@ -142,7 +147,7 @@ func elements(shape []int) int {
 // dimension of the shape), or one each.
 func (t Table) spread(name string, values []float32, width int) ([]float32, error) {
 	for _, v := range values {
-		if math.IsNaN(float64(v)) || name == "std" && v == 0 {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) || name == "std" && v == 0 {
 			return nil, errs.New(errs.ErrConfig, "transform", fmt.Sprintf("%s holds %v", name, v))
 		}
 	}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import Any, Final, Literal
 
 from . import errors
 from ._classes import Name
+from ._features import Column, FillValue, column_list, feature_options
 from ._warn import warn
 
 Header = Literal["auto"] | bool
@@ -34,7 +34,8 @@ def selection(
     class_to_idx: Mapping[Name, int] | None = None,
     header: Header = "auto",
     columns: Sequence[str | int] | None = None,
-    fill_value: float | None = None,
+    exclude: Column | Sequence[Column] | None = None,
+    fill_value: FillValue = None,
     delimiter: str | None = None,
     skiprows: int = 0,
 ) -> dict[str, Any]:
@@ -42,12 +43,11 @@ def selection(
     if not isinstance(header, bool) and header != "auto":
         raise errors.OptionError(f'header={header!r} is not "auto", True or False')
     return {
-        "label": _columns("label", label),
+        "label": column_list("label", label),
         "label_optional": isinstance(label, _Default),
         "label_type": label_type,
         "classes": None if class_to_idx is None else _classes(class_to_idx),
-        "columns": None if columns is None else _columns("columns", columns),
-        "fill_value": _finite("fill_value", fill_value),
+        **feature_options(columns, exclude, fill_value),
         "header": None if header == "auto" else header,
         "delimiter": _delimiter(delimiter),
         "skiprows": _lines(skiprows),
@@ -58,16 +58,6 @@ def _classes(class_to_idx: Mapping[Name, int]) -> dict[str, Any]:
     names = list(class_to_idx)
     kind = "names" if isinstance(names[0], str) else "values"
     return {kind: names, "numbers": list(class_to_idx.values())}
-
-
-def _columns(option: str, columns: str | int | Sequence[str | int] | None) -> list[str | int]:
-    if columns is None:
-        return []
-    try:
-        listed = [columns] if isinstance(columns, (str, int)) else list(columns)
-        return [c if isinstance(c, str) else operator.index(c) for c in listed]
-    except TypeError:
-        raise errors.OptionError(f"{option}={columns!r}: give names or positions of columns") from None
 
 
 def _delimiter(value: str | None) -> str:
@@ -83,15 +73,6 @@ def _lines(value: int) -> int:
         return operator.index(value)
     except TypeError:
         raise errors.OptionError(f"skiprows={value!r}: give the number of lines before the header") from None
-
-
-def _finite(option: str, value: float | None) -> float | None:
-    if value is None:
-        return None
-    number = float("nan") if isinstance(value, str) else float(value)
-    if not math.isfinite(number):
-        raise errors.OptionError(f"{option}={value!r}: give a finite number")
-    return number
 
 
 def warn_of_no_label(path: Any, features: Iterable[str]) -> None:

@@ -25,6 +25,7 @@ KERNEL_TYPES = {
     torch.float32: "float32",
     torch.float64: "float64",
 }
+INTEGERS = {dtype for dtype in KERNEL_TYPES if not dtype.is_floating_point}
 # It copies values of these sizes as integers, without a look at them. Complex128 is two of its numbers.
 OPAQUE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int64}
 _KERNEL_DIMENSIONS = 8  # of a row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from array import array
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import torch
 from torch import Tensor
+
+from . import errors
 
 if TYPE_CHECKING:
     Indices: TypeAlias = "array[int] | Tensor"
@@ -66,3 +69,15 @@ def _integers(values: Tensor | np.ndarray[Any, Any]) -> Tensor | None:
         fits = values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
         return torch.from_numpy(values.astype(np.int64)) if fits else None
     return values.to(device="cpu", dtype=torch.int64).contiguous() if values.dtype in _INTEGERS else None
+
+
+def positions(index: Any, rows: int) -> list[int]:
+    """The rows that a list, array, tensor or boolean mask chooses."""
+    chosen = np.asarray(index)
+    if chosen.dtype == np.bool_:
+        if chosen.shape != (rows,):
+            raise errors.RowIndexError(
+                f"a mask of shape {chosen.shape} does not fit a dataset of {rows} rows"
+            )
+        return [int(i) for i in np.flatnonzero(chosen)]
+    return [operator.index(i) for i in index]

@@ -6,6 +6,7 @@ import operator
 import os
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -17,13 +18,13 @@ from ._batch import Batch, Rows
 from ._classes import in_order
 from ._filler import Filler
 from ._getitems import getitems
-from ._indices import listed
+from ._indices import listed, positions
 from ._memory import Memory
-from ._scale import Scale, default_keys, is_unit
+from ._scale import Scale, default_keys, is_picture, is_unit, whole_shape
+from ._statistics import Numbers, mean_and_std
 from ._view import IntArray, NativeDataset, Program, View, row_index_error
 
 Output = Literal["dict", "tuple"]
-Numbers = float | Sequence[float] | torch.Tensor | npt.NDArray[Any] | None
 
 _DTYPES = {
     torch.float32: "float32",
@@ -74,7 +75,7 @@ class RowDataset(NativeDataset):
         if one_hot is not None and one_hot < 1:
             raise errors.OptionError(f"one_hot={one_hot}: give the number of classes")
         layout = self._memory.layout
-        self.shape = layout.shape if shape is None else _whole_shape(shape, layout.width)
+        self.shape = layout.shape if shape is None else whole_shape(shape, layout.width)
         self.dtype = dtype
         self.keys = tuple(str(key) for key in keys)
         self.scale = scale
@@ -86,7 +87,10 @@ class RowDataset(NativeDataset):
         self._output: Output = output
         self._dtype_name = self._output_type(dtype)
         self._unit = is_unit(scale, shape, dtype, self._memory, self._file())
-        self._mean, self._std = _numbers("mean", mean), _numbers("std", std)
+        self._mean, self._std = mean_and_std(
+            mean, std, self._memory, self.shape, is_picture(shape), self._unit
+        )
+        self._check_range()
         self.class_to_idx: dict[Any, int] | None = None if class_to_idx is None else dict(class_to_idx)
         self._resolve_labels(label)
         self._per_process: Filler | None = None
@@ -123,6 +127,19 @@ class RowDataset(NativeDataset):
     def _file(self) -> str | None:
         """The file that all rows are from, where there is one."""
         return None
+
+    def _check_range(self) -> None:
+        """Refuses values that the type of the samples does not hold, where the rows cannot change."""
+
+    @cached_property  # which a subclass may set to its own
+    def mean(self) -> torch.Tensor | None:
+        """What is subtracted, float32: one value, one per channel or one per feature; or None."""
+        return None if self._mean is None else torch.from_numpy(self._mean.copy())
+
+    @cached_property
+    def std(self) -> torch.Tensor | None:
+        """What the difference is divided by, as `mean`."""
+        return None if self._std is None else torch.from_numpy(self._std.copy())
 
     def _resolve_labels(self, label: object) -> None:
         layout = self._memory.layout
@@ -180,7 +197,7 @@ class RowDataset(NativeDataset):
         if isinstance(index, slice):
             return self._collate(list(range(*index.indices(len(self)))))
         if isinstance(index, (list, tuple, range, np.ndarray, torch.Tensor)) and np.ndim(index) > 0:
-            return self._collate(_positions(index, len(self)))
+            return self._collate(positions(index, len(self)))
         values = self._transformed(operator.index(index))
         if self.batch_transform is not None:
             values[0] = self.batch_transform(values[0].unsqueeze(0))[0]
@@ -375,37 +392,3 @@ class RowDataset(NativeDataset):
         state = self.__dict__.copy()
         state["_per_process"] = state["_compiled"] = None
         return state
-
-
-def _positions(index: Any, rows: int) -> list[int]:
-    """The rows that a list, array, tensor or boolean mask chooses."""
-    chosen = np.asarray(index)
-    if chosen.dtype == np.bool_:
-        if chosen.shape != (rows,):
-            raise errors.RowIndexError(
-                f"a mask of shape {chosen.shape} does not fit a dataset of {rows} rows"
-            )
-        return [int(i) for i in np.flatnonzero(chosen)]
-    return [operator.index(i) for i in index]
-
-
-def _whole_shape(shape: Sequence[int], width: int) -> tuple[int, ...]:
-    """The shape with at most one -1 worked out."""
-    whole = [operator.index(d) for d in shape]
-    known = int(np.prod([d for d in whole if d != -1], dtype=np.int64))
-    if whole.count(-1) == 1 and known > 0 and width % known == 0:
-        whole[whole.index(-1)] = width // known
-    if any(d < 1 for d in whole) or int(np.prod(whole, dtype=np.int64)) != width:
-        raise errors.OptionError(f"shape={tuple(shape)} does not hold the {width} features of a row")
-    return tuple(whole)
-
-
-def _numbers(name: str, values: Numbers) -> npt.NDArray[np.float32] | None:
-    if values is None:
-        return None
-    if isinstance(values, torch.Tensor):
-        values = values.detach().cpu().numpy()
-    try:
-        return np.asarray(values, np.float32).reshape(-1)
-    except (TypeError, ValueError):
-        raise errors.OptionError(f"{name}={values!r}: give a number or a sequence of numbers") from None

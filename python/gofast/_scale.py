@@ -6,6 +6,7 @@ treated alike.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Literal
 
@@ -18,6 +19,17 @@ from ._memory import Memory
 from ._warn import warn
 
 Scale = Literal["auto", "unit"] | None
+
+
+def whole_shape(shape: Sequence[int], width: int) -> tuple[int, ...]:
+    """The shape with at most one -1 worked out."""
+    whole = [operator.index(d) for d in shape]
+    known = int(np.prod([d for d in whole if d != -1], dtype=np.int64))
+    if whole.count(-1) == 1 and known > 0 and width % known == 0:
+        whole[whole.index(-1)] = width // known
+    if any(d < 1 for d in whole) or int(np.prod(whole, dtype=np.int64)) != width:
+        raise errors.OptionError(f"shape={tuple(shape)} does not hold the {width} features of a row")
+    return tuple(whole)
 
 
 def is_picture(shape: Sequence[int] | None) -> bool:

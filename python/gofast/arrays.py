@@ -6,14 +6,16 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from . import errors
 from ._array_view import ArrayView, SourceBatch, same_shapes
 from ._batch import Batch, Rows
-from ._fields import KERNEL_TYPES, OPAQUE, ROWS, Array, ArrayMemory, C
-from ._rows import Numbers, Output, RowDataset
+from ._fields import INTEGERS, KERNEL_TYPES, OPAQUE, ROWS, Array, ArrayMemory, C
+from ._rows import Output, RowDataset
 from ._scale import Scale, default_keys
+from ._statistics import Numbers
 from ._view import IntArray, Program, View
 
 
@@ -32,6 +34,7 @@ class ArrayDataset(RowDataset):
             do not; of a read-only array they are copies.
         dtype: of the features; default their own. Other ones, and scale, mean and std, are
             for features of type uint8, int16, int32, int64, float32 or float64 on the CPU.
+            An integer type must hold all values of the features' type.
         keys: names of the arrays in a ``"dict"`` sample, as many as arrays.
         target_transform: for the second array.
         one_hot: of the second array: number of classes; integers become float32 [classes].
@@ -83,6 +86,11 @@ class ArrayDataset(RowDataset):
         if self._is_opaque and (arithmetic or dtype != own):
             raise errors.UnsupportedError(
                 f"features of type {own}: dtype, scale, mean and std take {', '.join(KERNEL_TYPES.values())}"
+            )
+        if {own, dtype} <= INTEGERS and not np.can_cast(KERNEL_TYPES[own], KERNEL_TYPES[dtype]):
+            # What fits now may not fit when the array has changed.
+            raise errors.OptionError(
+                f"dtype={dtype} does not hold all that features of type {own} may hold: convert the array"
             )
         super().__init__(
             shape=shape,

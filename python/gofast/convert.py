@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from . import _engine
 from ._columns import DEFAULT_LABEL, Header, Label, LabelType, selection
+from ._features import Column, FillValue
 from ._sources import Path, expand
 from .table import Limits
 
@@ -19,7 +20,8 @@ def convert(
     label_type: LabelType = "auto",
     header: Header = "auto",
     columns: Sequence[str | int] | None = None,
-    fill_value: float | None = None,
+    exclude: Column | Sequence[Column] | None = None,
+    fill_value: FillValue = None,
     delimiter: str | None = None,
     skiprows: int = 0,
     threads: int | None = None,
@@ -35,7 +37,7 @@ def convert(
         dst: a name that ends in ``.npy`` (rows of the features, with numeric labels
             as the first columns), ``.npz`` (``features`` and one array for each label)
             or ``.parquet`` (the labels, then one column for each feature).
-        label, label_type, header, columns, fill_value, delimiter, skiprows, threads, limits: see
+        label, label_type, header, columns, exclude, fill_value, delimiter, skiprows, threads, limits: see
             :class:`gofast.TableDataset`.
 
     Raises:
@@ -57,6 +59,7 @@ def convert(
             label_type=label_type,
             header=header,
             columns=columns,
+            exclude=exclude,
             fill_value=fill_value,
             delimiter=delimiter,
             skiprows=skiprows,

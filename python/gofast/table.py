@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
 from typing import Any
@@ -16,10 +17,13 @@ from . import _engine, errors
 from ._cache import CacheTable, fingerprint, open_cache
 from ._classes import Classes, Name, numbered
 from ._columns import DEFAULT_LABEL, Header, Label, LabelType, selection, warn_of_no_label
+from ._features import Column, FillValue
 from ._memory import Layout, MappedMemory
-from ._rows import Numbers, Output, RowDataset
+from ._range import check_range
+from ._rows import Output, RowDataset
 from ._scale import Scale
 from ._sources import Path, expand, given
+from ._statistics import Numbers
 
 # Times a cache is built before its sources are said to change too quickly.
 _BUILDS = 3
@@ -87,23 +91,32 @@ class TableDataset(RowDataset):
             may be either (``2019,2020``, ``5.1,setosa``, a ``?``) that is an error. Columns without
             names are called ``"0"``, ``"1"``, ...
         columns: names or positions of the feature columns; default all but the label.
+        exclude: names or positions of columns that are no features, of ``columns`` or of
+            all: ``exclude=["id", "name"]``.
         shape: shape of one sample, such as ``(1, 28, 28)``; default ``(features,)``. Two
             or three dimensions say that rows are pictures.
         scale: ``"auto"`` gives float32(x) / 255 for pictures, whose values must be whole
             numbers from 0 to 255, and leaves all other numbers as they are; ``"unit"``
             always divides, ``None`` never. Integer types are not divided by ``"auto"``.
         mean, std: then (x - mean) / std in float32, as torchvision's Normalize: a
-            number, one per channel (first dimension of shape) or one per feature.
+            number, one per channel (first dimension of shape) or one per feature; or
+            ``"auto"``, which computes them on this file, after ``scale``: per channel of
+            pictures, else per feature; NaN does not count, std is numpy's (divided by n),
+            and a column of one value is an error. Another file gets other numbers: give
+            the second one ``mean=train.mean, std=train.std``.
         dtype: of the samples: float32, float16, bfloat16 or float64, rounded once as
-            numpy's astype does; or the integer type that the features are stored as,
-            without scale, mean, std.
+            numpy's astype does; or uint8, int16, int32, int64, without scale, mean, std,
+            where the features are integers. A value that does not fit float16 or an
+            integer type is an error that names its cell.
         keys: names of features and label in a ``"dict"`` sample; default
             ``("image", "label")`` for pictures, else ``("features", "label")``.
         output: ``"dict"`` or ``"tuple"`` samples.
         missing_label: every label where the file has no column ``label``; default -1, with a
             warning that there is none.
         one_hot: number of classes: labels become float32 [classes].
-        fill_value: replaces empty, null and NaN features, which are an error otherwise.
+        fill_value: replaces empty, null and NaN features, which are an error otherwise: a
+            number for all columns, or a mapping from names or positions of columns to
+            numbers. NaN keeps them, as NaN; the samples must be floats then.
         transform, target_transform: called with each sample's tensor (of the final
             dtype and shape) and label, in Python.
         batch_transform: called with each batch's samples [n, *shape], in Python.
@@ -119,6 +132,8 @@ class TableDataset(RowDataset):
         classes, class_to_idx: as given, or of a text label, sorted; else ``None``. Where
             numbers were given, ``classes`` are the names in their order.
         targets: labels of all rows, [n] or [n, columns].
+        columns: names of the feature columns.
+        mean, std: what is in use, float32, or ``None``.
 
     Raises:
         gofast.errors.GofastError: one class per kind of failure, naming file, line or row,
@@ -143,6 +158,7 @@ class TableDataset(RowDataset):
         classes: Classes | None = None,
         header: Header = "auto",
         columns: Sequence[str | int] | None = None,
+        exclude: Column | Sequence[Column] | None = None,
         shape: Sequence[int] | None = None,
         scale: Scale = "auto",
         mean: Numbers = None,
@@ -152,7 +168,7 @@ class TableDataset(RowDataset):
         output: Output = "dict",
         missing_label: int | None = None,
         one_hot: int | None = None,
-        fill_value: float | None = None,
+        fill_value: FillValue = None,
         transform: Callable[[torch.Tensor], Any] | None = None,
         target_transform: Callable[[torch.Tensor], Any] | None = None,
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
@@ -169,6 +185,7 @@ class TableDataset(RowDataset):
             "class_to_idx": None if classes is None else numbered(classes),
             "header": header,
             "columns": columns,
+            "exclude": exclude,
             "fill_value": fill_value,
             "delimiter": delimiter,
             "skiprows": skiprows,
@@ -199,6 +216,14 @@ class TableDataset(RowDataset):
     def _file(self) -> str | None:
         path = self._source["path"]
         return os.fspath(path) if isinstance(path, (str, os.PathLike)) and os.path.isfile(path) else None
+
+    def _check_range(self) -> None:
+        check_range(self, self._source["fill_value"], self._file())
+
+    @cached_property  # which a subclass may set to its own
+    def columns(self) -> list[str]:
+        """Names of the feature columns, in the order of the features."""
+        return list(self._memory.layout.features)
 
     def _reopen(self) -> MappedMemory:
         return open_table(**self._source)
@@ -233,9 +258,10 @@ class TableDataset(RowDataset):
 
     def __repr__(self) -> str:
         layout = self._memory.layout
+        dropped = f", without the index {', '.join(map(repr, layout.dropped))}" if layout.dropped else ""
         return (
             f"TableDataset({self._source['path']!r}: {layout.rows} rows, {layout.width} features "
-            f"stored as {layout.type}, shape {self.shape}, {self.dtype}, {_described(layout)})"
+            f"stored as {layout.type}, shape {self.shape}, {self.dtype}, {_described(layout)}{dropped})"
         )
 
 
@@ -267,7 +293,8 @@ def open_table(
     class_to_idx: dict[Name, int] | None,
     header: Header,
     columns: Sequence[str | int] | None,
-    fill_value: float | None,
+    exclude: Column | Sequence[Column] | None,
+    fill_value: FillValue,
     delimiter: str | None,
     skiprows: int,
     cache: Path | None,
@@ -282,6 +309,7 @@ def open_table(
         class_to_idx=class_to_idx,
         header=header,
         columns=columns,
+        exclude=exclude,
         fill_value=fill_value,
         delimiter=delimiter,
         skiprows=skiprows,

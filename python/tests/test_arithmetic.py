@@ -170,12 +170,8 @@ def test_mean_and_std_are_torchvisions_normalize(
 def test_integers_leave_as_they_are_stored(storage: str) -> None:
     x = values(storage)
     check(ArrayDataset(x), torch.from_numpy(x))
-    for other in INTEGERS:
-        if other != storage:
-            with pytest.raises(errors.OptionError, match=f"stored as {other}.*they are {storage}"):
-                ArrayDataset(x, dtype=getattr(torch, other))
     for arithmetic in ({"scale": "unit"}, {"mean": 0.5, "std": 0.5}):
-        with pytest.raises(errors.OptionError, match="nothing is clipped"):
+        with pytest.raises(errors.OptionError, match="nothing is rounded"):
             ArrayDataset(x, dtype=getattr(torch, storage), **arithmetic)
 
 
@@ -234,8 +230,9 @@ def test_the_smallest_exact_storage_is_chosen(
     ds = TableDataset(path, output="tuple", dtype=torch.float64)
     assert f"stored as {storage}" in repr(ds)
     assert_same(ds[:][0], torch.from_numpy(x).to(torch.float64))
-    half = TableDataset(path, output="tuple", dtype=torch.float16, scale=None)
-    assert_same(half[:][0], converted(x, torch.float16))
+    if np.abs(x.astype(np.float64)).max() < 65520:  # float16's, see test_features.py
+        half = TableDataset(path, output="tuple", dtype=torch.float16, scale=None)
+        assert_same(half[:][0], converted(x, torch.float16))
     if storage in INTEGERS:
         raw = TableDataset(path, output="tuple", dtype=getattr(torch, storage))
         assert_same(raw[:][0], torch.from_numpy(x))
@@ -245,8 +242,7 @@ def test_the_smallest_exact_storage_is_chosen(
 def test_labels_of_any_number_type(kind: str) -> None:
     labels = np.array([0, 1, 1, 0], kind)
     ds = ArrayDataset(np.zeros((4, 2), np.float32), labels)
-    whole = {"f": {"float64": torch.float64}.get(kind, torch.float32)}.get(labels.dtype.kind, torch.int64)
-    want = torch.from_numpy(labels).to(whole)
+    want = torch.from_numpy(labels)
     assert_same(ds[:][1], want)
     assert_same(ds[1][1], want[1])
     assert_same(ds.targets, want)

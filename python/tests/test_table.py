@@ -259,7 +259,7 @@ def test_fill_value_of_integers_widens_only_where_it_must(fill: float, tmp_path:
         assert "stored as uint8" in repr(TableDataset(path, columns=["b"], fill_value=fill))
 
 
-@pytest.mark.parametrize("fill", [float("nan"), float("inf"), "0"])
+@pytest.mark.parametrize("fill", [float("inf"), "0"])
 def test_fill_value_must_be_a_number(fill: Any, table: Callable[..., Path]) -> None:
     with pytest.raises((errors.OptionError, TypeError)):
         TableDataset(table(a=[1]), fill_value=fill)

@@ -14,21 +14,21 @@ import (
 // place sends a wanted column, by its position in parser.wanted, to a feature or
 // a label.
 type place struct {
-	k, to  int
-	column int32
+	k, to    int
+	column   int32
+	fillKind kind // of a feature; missingCell without a fill value
+	fillBits uint64
 }
 
 // plan is a Selection in terms of the file's fields.
 type plan struct {
 	wanted           []int32
 	features, labels []place
-	fillKind         kind // missingCell without a fill value
-	fillBits         uint64
 	anyText          bool // text labels may look like numbers
 }
 
 func (r *reader) plan(sel decode.Selection) (*plan, error) {
-	p := &plan{fillKind: missingCell, anyText: sel.Verbatim}
+	p := &plan{anyText: sel.Verbatim}
 	for _, c := range slices.Concat(sel.Features, sel.Labels) {
 		if c < 0 || c >= len(r.visible) {
 			return nil, r.fail(errs.ErrSchema, fmt.Sprintf("there is no column %d, the file has %d", c, len(r.visible)))
@@ -40,13 +40,15 @@ func (r *reader) plan(sel decode.Selection) (*plan, error) {
 	places := func(columns []int) (places []place) {
 		for to, c := range columns {
 			k, _ := slices.BinarySearch(p.wanted, r.visible[c])
-			places = append(places, place{k, to, r.visible[c]})
+			places = append(places, place{k: k, to: to, column: r.visible[c], fillKind: missingCell})
 		}
 		return places
 	}
 	p.features, p.labels = places(sel.Features), places(sel.Labels)
-	if sel.Fill != nil {
-		p.fillKind, p.fillBits = fillCell(*sel.Fill)
+	for i := range p.features {
+		if fill := sel.FillAt(i); fill != nil {
+			p.features[i].fillKind, p.features[i].fillBits = fillCell(*fill)
+		}
 	}
 	return p, nil
 }
@@ -178,11 +180,11 @@ func (r *reader) resolve(p *parser, plan *plan, row int64) error {
 	for _, f := range plan.features {
 		switch p.kinds[f.k] {
 		case missingCell:
-			if plan.fillKind == missingCell {
+			if f.fillKind == missingCell {
 				return r.fail(errs.ErrMissing, "the cell is missing: pass fill_value= to replace missing cells").
 					AtRow(row, r.fields[f.column].Name).WithCell(string(p.texts[f.k]))
 			}
-			p.kinds[f.k], p.bits[f.k] = plan.fillKind, plan.fillBits
+			p.kinds[f.k], p.bits[f.k] = f.fillKind, f.fillBits
 		case hugeCell:
 			return r.huge(p, f, row)
 		case textCell:

@@ -13,7 +13,7 @@ import (
 func (r *reader) Range(ctx context.Context, sel decode.Selection) (features decode.Range, err error) {
 	defer r.locate(ctx, &err)
 	defer pool.Recover(&err, op, r.file.Path())
-	plan, err := r.plan(decode.Selection{Features: sel.Features, Fill: sel.Fill})
+	plan, err := r.plan(decode.Selection{Features: sel.Features, Fill: sel.Fill, Fills: sel.Fills})
 	if err != nil {
 		return features, err
 	}

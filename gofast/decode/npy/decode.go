@@ -105,15 +105,13 @@ func (d *decoding) fill(p *plan, r run, values []byte, row int64) error {
 			return nil
 		}
 		at += from / t.Size()
-		if d.sel.Fill == nil {
+		fillAt := d.sel.FillAt(r.dst + at%r.n)
+		if fillAt == nil {
 			return p.missing(row+int64(at/r.n), r.src+at%r.n)
 		}
-		fill := *d.sel.Fill
-		if math.IsNaN(fill) {
-			return nil
-		}
+		fill := *fillAt
 		if t == decode.Float32 {
-			if float64(float32(fill)) != fill {
+			if float64(float32(fill)) != fill && !math.IsNaN(fill) {
 				return decode.ErrNarrow
 			}
 			as[float32](values)[at] = float32(fill)

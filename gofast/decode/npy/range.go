@@ -22,7 +22,7 @@ func (t *table) Range(ctx context.Context, sel decode.Selection) (features decod
 	}
 	err = t.visit(ctx, plans, noDirect, func(p *plan, row int64, block []byte, _ *scratch) error {
 		var seen decode.Range
-		if err := p.rangeOfRuns(sel.Fill, row, block, &seen); err != nil {
+		if err := p.rangeOfRuns(sel, row, block, &seen); err != nil {
 			return err
 		}
 		mu.Lock()
@@ -34,9 +34,10 @@ func (t *table) Range(ctx context.Context, sel decode.Selection) (features decod
 }
 
 // rangeOfRuns notes the feature values of a block.
-func (p *plan) rangeOfRuns(fill *float64, row int64, block []byte, seen *decode.Range) error {
+func (p *plan) rangeOfRuns(sel decode.Selection, row int64, block []byte, seen *decode.Range) error {
 	if len(p.runs) == 1 && p.runs[0].n == p.width {
-		if at, huge := p.scan(block, fill, seen); at >= 0 {
+		to := p.runs[0].dst
+		if at, huge := p.scan(block, func(at int) *float64 { return sel.FillAt(to + at%p.width) }, seen); at >= 0 {
 			return p.unfit(huge, block, row+int64(at/p.width), at%p.width, at)
 		}
 		return nil
@@ -45,7 +46,7 @@ func (p *plan) rangeOfRuns(fill *float64, row int64, block []byte, seen *decode.
 	for ; len(block) > 0; row, block = row+1, block[rowBytes:] {
 		for _, r := range p.runs {
 			part := block[r.src*size : (r.src+r.n)*size]
-			if at, huge := p.scan(part, fill, seen); at >= 0 {
+			if at, huge := p.scan(part, func(at int) *float64 { return sel.FillAt(r.dst + at) }, seen); at >= 0 {
 				return p.unfit(huge, part, row, r.src+at, at)
 			}
 		}
@@ -61,9 +62,9 @@ func (p *plan) unfit(huge bool, values []byte, row int64, position, at int) erro
 	return p.missing(row, position)
 }
 
-// scan notes values until one is missing (and fill is nil) or too large; at is
-// its index, or -1 at the end.
-func (p *plan) scan(values []byte, fill *float64, seen *decode.Range) (at int, huge bool) {
+// scan notes values until one is missing (and has no fill value) or too large; at
+// is its index, or -1 at the end.
+func (p *plan) scan(values []byte, fillAt func(at int) *float64, seen *decode.Range) (at int, huge bool) {
 	if len(values) == 0 {
 		return -1, false
 	}
@@ -91,11 +92,11 @@ func (p *plan) scan(values []byte, fill *float64, seen *decode.Range) (at int, h
 			rangeOfInt(as[int64](values), seen)
 		}
 	case e.size == 2:
-		return rangeOfReal(as[uint16](values), half, fill, seen), false
+		return rangeOfReal(as[uint16](values), half, fillAt, seen), false
 	case e.size == 4:
-		return rangeOfReal(as[float32](values), func(v float32) float32 { return v }, fill, seen), false
+		return rangeOfReal(as[float32](values), func(v float32) float32 { return v }, fillAt, seen), false
 	default:
-		return rangeOfReal(as[float64](values), func(v float64) float64 { return v }, fill, seen), false
+		return rangeOfReal(as[float64](values), func(v float64) float64 { return v }, fillAt, seen), false
 	}
 	return -1, false
 }
@@ -119,17 +120,17 @@ func rangeOfUint64(values []uint64, seen *decode.Range) (at int, huge bool) {
 	return -1, false
 }
 
-func rangeOfReal[S any, D real](values []S, value func(S) D, fill *float64, seen *decode.Range) int {
+func rangeOfReal[S any, D real](values []S, value func(S) D, fillAt func(at int) *float64, seen *decode.Range) int {
 	for i, s := range values {
 		v := float64(value(s))
-		switch {
-		case v == v:
-			seen.Real(v)
-		case fill == nil:
-			return i
-		case !math.IsNaN(*fill):
-			seen.Real(*fill)
+		if v != v {
+			fill := fillAt(i)
+			if fill == nil {
+				return i
+			}
+			v = *fill
 		}
+		seen.Real(v)
 	}
 	return -1
 }

@@ -33,7 +33,7 @@ func (r *Reader) Range(ctx context.Context, sel decode.Selection) (features deco
 			return err
 		}
 		for i, o := range j.outputs {
-			seen, err := w.scan(ctx, o.c, j, window(windows, i), sel.Fill)
+			seen, err := w.scan(ctx, o.c, j, window(windows, i), sel.FillAt(o.at))
 			if err != nil {
 				return err
 			}

@@ -26,24 +26,24 @@ func (r *Reader) Decode(ctx context.Context, sel decode.Selection, dst decode.Ta
 	}
 	switch dst.Features.Type {
 	case decode.Uint8:
-		err = decodeAs[uint8](ctx, r, features, labels, sel.Fill, dst)
+		err = decodeAs[uint8](ctx, r, features, labels, sel.FillAt, dst)
 	case decode.Int16:
-		err = decodeAs[int16](ctx, r, features, labels, sel.Fill, dst)
+		err = decodeAs[int16](ctx, r, features, labels, sel.FillAt, dst)
 	case decode.Int32:
-		err = decodeAs[int32](ctx, r, features, labels, sel.Fill, dst)
+		err = decodeAs[int32](ctx, r, features, labels, sel.FillAt, dst)
 	case decode.Int64:
-		err = decodeAs[int64](ctx, r, features, labels, sel.Fill, dst)
+		err = decodeAs[int64](ctx, r, features, labels, sel.FillAt, dst)
 	case decode.Float32:
-		err = decodeAs[float32](ctx, r, features, labels, sel.Fill, dst)
+		err = decodeAs[float32](ctx, r, features, labels, sel.FillAt, dst)
 	default:
-		err = decodeAs[float64](ctx, r, features, labels, sel.Fill, dst)
+		err = decodeAs[float64](ctx, r, features, labels, sel.FillAt, dst)
 	}
 	return r.meta.rows, err
 }
 
 // decodeAs decodes tile after tile. The memory of a tile is the crew's, and used
 // again for the next.
-func decodeAs[T cell](ctx context.Context, r *Reader, features, labels []*column, fill *float64, dst decode.Target) error {
+func decodeAs[T cell](ctx context.Context, r *Reader, features, labels []*column, fillAt func(int) *float64, dst decode.Target) error {
 	crew := r.newCrew()
 	defer crew.close()
 	memory := &tileMemory{r: r}
@@ -68,9 +68,9 @@ func decodeAs[T cell](ctx context.Context, r *Reader, features, labels []*column
 			case j.label:
 				return w.decodeLabel(ctx, j, dst)
 			case j.tile == nil:
-				return decodeVector[T](ctx, w, j, fill, m)
+				return decodeVector[T](ctx, w, j, fillAt(j.outputs[0].at), m)
 			default:
-				return decodeColumns(ctx, w, j, fill, cells)
+				return decodeColumns(ctx, w, j, fillAt, cells)
 			}
 		}); err != nil {
 			return err
@@ -104,14 +104,14 @@ func writeRows(ctx context.Context, crew *crew, t *tile, cells []byte, m decode.
 }
 
 // decodeColumns does one job of a tile.
-func decodeColumns[T cell](ctx context.Context, w *worker, j *job, fill *float64, cells []T) error {
+func decodeColumns[T cell](ctx context.Context, w *worker, j *job, fillAt func(int) *float64, cells []T) error {
 	windows, err := w.windows(j)
 	if err != nil {
 		return err
 	}
 	t, group := j.tile, &w.r.meta.groups[j.group]
 	for i, o := range j.outputs {
-		d, err := newNumbers[T](w, o.c, fill, false)
+		d, err := newNumbers[T](w, o.c, fillAt(o.at), false)
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ const (
 	OutFloat16
 	OutBfloat16
 	OutFloat64
-	OutUint8 // integers: only from storage of the same type
+	OutUint8 // integers: only of stored integers that fit, without arithmetic
 	OutInt16
 	OutInt32
 	OutInt64

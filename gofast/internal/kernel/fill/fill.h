@@ -10,7 +10,7 @@
 // Storage types, in the order of decode.Type.
 enum { GF_UINT8 = 1, GF_INT16, GF_INT32, GF_INT64, GF_FLOAT32, GF_FLOAT64 };
 
-// Output types.
+// Output types. Integers: only of stored integers that fit, without arithmetic.
 enum { GF_OUT_FLOAT32, GF_OUT_FLOAT16, GF_OUT_BFLOAT16, GF_OUT_FLOAT64, GF_OUT_UINT8, GF_OUT_INT16, GF_OUT_INT32, GF_OUT_INT64 };
 
 // What becomes of the label columns.

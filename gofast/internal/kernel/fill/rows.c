@@ -113,7 +113,30 @@ ALL_OUT(SCALED, scaled_i64, int64_t, AS_FLOAT16)
 ALL_OUT(SCALED, scaled_f32, float, AS_FLOAT16)
 ALL_OUT(SCALED, scaled_f64, double, AS_FLOAT16)
 
+// Between integer types: the caller has seen that every stored value fits.
+#define WHOLE(v) v
+DIRECT(whole_u8_i16, uint8_t, int16_t, WHOLE)
+DIRECT(whole_u8_i32, uint8_t, int32_t, WHOLE)
+DIRECT(whole_u8_i64, uint8_t, int64_t, WHOLE)
+DIRECT(whole_i16_u8, int16_t, uint8_t, WHOLE)
+DIRECT(whole_i16_i32, int16_t, int32_t, WHOLE)
+DIRECT(whole_i16_i64, int16_t, int64_t, WHOLE)
+DIRECT(whole_i32_u8, int32_t, uint8_t, WHOLE)
+DIRECT(whole_i32_i16, int32_t, int16_t, WHOLE)
+DIRECT(whole_i32_i64, int32_t, int64_t, WHOLE)
+DIRECT(whole_i64_u8, int64_t, uint8_t, WHOLE)
+DIRECT(whole_i64_i16, int64_t, int16_t, WHOLE)
+DIRECT(whole_i64_i32, int64_t, int32_t, WHOLE)
+
 static void copy(const gf_program *p, const void *src, void *dst) { memcpy(dst, src, (size_t)p->row_bytes); }
+
+// [storage - 1][out - GF_OUT_UINT8]
+static const gf_row_fn whole[4][4] = {
+    {copy, whole_u8_i16, whole_u8_i32, whole_u8_i64},
+    {whole_i16_u8, copy, whole_i16_i32, whole_i16_i64},
+    {whole_i32_u8, whole_i32_i16, copy, whole_i32_i64},
+    {whole_i64_u8, whole_i64_i16, whole_i64_i32, copy},
+};
 
 // [arithmetic][storage - 1][out]
 static const gf_row_fn general[2][6][4] = {
@@ -228,7 +251,8 @@ static void table_u8_32(const gf_program *p, const void *src, void *dst) {
 void gf_program_prepare(gf_program *p, int variant) {
     int arithmetic = p->unit || p->normalise;
     if (p->out >= GF_OUT_UINT8) {
-        p->row = copy; // the caller allows integers for storage of the same type without arithmetic only
+        // The caller allows integers of stored integers without arithmetic only.
+        p->row = whole[p->storage - 1][p->out - GF_OUT_UINT8];
         return;
     }
     p->row = general[arithmetic][p->storage - 1][p->out];
