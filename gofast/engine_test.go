@@ -63,11 +63,19 @@ func itoa(n int) string {
 
 func check(t *testing.T, b Batch, indices []int64) {
 	t.Helper()
+	labels, err := b.Int64Labels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, err := b.Float32()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, row := range indices {
-		if got := b.Int64Labels()[i]; got != row {
+		if got := labels[i]; got != row {
 			t.Fatalf("row %d has label %d, want %d", i, got, row)
 		}
-		for c, v := range b.Float32()[i*64 : i*64+64] {
+		for c, v := range features[i*64 : i*64+64] {
 			if v != float32((int(row)+c)%256) {
 				t.Fatalf("row %d, feature %d is %v", row, c, v)
 			}
@@ -135,7 +143,7 @@ func TestBadIndexFailsItsBatch(t *testing.T) {
 		if slots[k].Status() != buffer.Ready {
 			t.Fatalf("batch %d: status %d", k, slots[k].Status())
 		}
-		check(t, Batch{Rows: 10, Features: slots[k].Bytes(10 * 256), Labels: labels.Bytes(240)[k*80 : k*80+80]}, indices[k*10:k*10+10])
+		check(t, Batch{Rows: 10, Features: slots[k].Bytes(10 * 256), Labels: labels.Bytes(240)[k*80 : k*80+80], features: "float32", labels: "int64"}, indices[k*10:k*10+10])
 	}
 	for _, slot := range slots {
 		slot.Release()

@@ -1,6 +1,7 @@
 package gofast
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"unsafe"
@@ -28,6 +29,7 @@ type Folder struct {
 	program      image.Program
 	view         batch.View
 	seed, epoch  uint64
+	dtype        string // of a batch
 }
 
 // FolderOptions shape what OpenFolder makes. The zero value has torchvision's
@@ -115,6 +117,7 @@ func (f *Folder) compile(plan image.Plan, options image.Options) error {
 		return err
 	}
 	o := plan.Output
+	f.dtype = cmp.Or(o.DType, "float32")
 	shape := []int{o.Channels, o.Height, o.Width}
 	if o.ChannelsLast {
 		shape = []int{o.Height, o.Width, o.Channels}
@@ -153,6 +156,8 @@ func (f *Folder) Path(sample int64) string {
 }
 
 func (f *Folder) samples() batch.View { return f.view }
+
+func (f *Folder) types() (features, labels string) { return f.dtype, "int64" }
 
 func (f *Folder) draw(indices []int64) ([]byte, error) {
 	if f.program.RecordWords() == 0 {

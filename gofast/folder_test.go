@@ -60,7 +60,15 @@ func epoch(t *testing.T, e *Engine, f *Folder, batchRows int) (values []float32,
 		if err != nil {
 			t.Fatal(err)
 		}
-		values, labels = append(values, b.Float32()...), append(labels, b.Int64Labels()...)
+		features, err := b.Float32()
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers, err := b.Int64Labels()
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, labels = append(values, features...), append(labels, numbers...)
 	}
 	return values, labels
 }

@@ -1,6 +1,7 @@
 package gofast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +21,10 @@ import (
 // iteration over it is running.
 type Table struct {
 	Schema
-	data    []byte
-	program transform.Program
-	view    batch.View
+	data             []byte
+	program          transform.Program
+	view             batch.View
+	features, labels string // types of a batch
 }
 
 // OpenTable decodes the files into memory and compiles the transform. Where
@@ -55,7 +57,7 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t tran
 			t.Label = "float32"
 		}
 	}
-	table := &Table{Schema: schema, data: data}
+	table := &Table{Schema: schema, data: data, features: cmp.Or(t.DType, "float32"), labels: labelTypes[t.Label]}
 	program, out, err := t.Compile(stored)
 	if err != nil {
 		table.Close()
@@ -92,27 +94,12 @@ func (t *Table) Close() {
 	}
 }
 
-// Batch is a finished batch: valid until the iteration moves on.
-type Batch struct {
-	Rows     int
-	Features []byte // Rows x the output row or picture, in the machine's byte order
-	Labels   []byte // Rows x the output label
-}
-
-// Float32 views the features of a float32 batch.
-func (b Batch) Float32() []float32 { return view[float32](b.Features) }
-
-// Int64Labels views int64 labels.
-func (b Batch) Int64Labels() []int64 { return view[int64](b.Labels) }
-
-func view[T any](data []byte) []T {
-	var zero T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(zero)))
-}
-
 // Source is what Batches walks over: a Table, or a Folder.
 type Source interface {
 	samples() batch.View
+	// types are those of a sample's features and labels, as numpy names them; ""
+	// for no labels.
+	types() (features, labels string)
 	// draw makes the records of a batch; nil where nothing is drawn.
 	draw(indices []int64) ([]byte, error)
 	// failure is the error of a batch whose slot failed.
@@ -120,6 +107,8 @@ type Source interface {
 }
 
 func (t *Table) samples() batch.View { return t.view }
+
+func (t *Table) types() (features, labels string) { return t.features, t.labels }
 
 func (t *Table) draw([]int64) ([]byte, error) { return nil, nil }
 
@@ -145,6 +134,7 @@ func (e *Engine) Batches(ctx context.Context, source Source, order []int64, batc
 			yield(Batch{}, errs.New(errs.ErrConfig, "batches", fmt.Sprintf("%d rows in a batch", batchRows)))
 			return
 		}
+		features, labelType := source.types()
 		rowBytes, labelBytes := source.samples().RowBytes(), source.samples().LabelBytes()
 		ring, err := buffer.NewRing(rowBytes*int64(batchRows), lookAhead)
 		if err != nil {
@@ -189,7 +179,8 @@ func (e *Engine) Batches(ctx context.Context, source Source, order []int64, batc
 				return
 			}
 			rows := len(f.indices)
-			b := Batch{Rows: rows, Features: f.slot.Bytes(rowBytes * int64(rows)), Labels: f.labels.Bytes(labelBytes * int64(rows))}
+			b := Batch{Rows: rows, Features: f.slot.Bytes(rowBytes * int64(rows)), Labels: f.labels.Bytes(labelBytes * int64(rows)),
+				features: features, labels: labelType}
 			more := yield(b, nil)
 			flying = flying[1:]
 			f.ticket.Release()

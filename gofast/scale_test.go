@@ -35,7 +35,8 @@ func firstRow(t *testing.T, path string, options TableOptions, made transform.Ta
 		if err != nil {
 			return nil, err
 		}
-		return append([]float32(nil), b.Float32()...), nil
+		features, err := b.Float32()
+		return append([]float32(nil), features...), err
 	}
 	return nil, errors.New("no batch")
 }

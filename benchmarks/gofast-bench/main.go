@@ -50,6 +50,8 @@ type config struct {
 	seed    uint64
 	json    bool
 	label   string
+	named   bool // --label was given: it must be there
+	header  *bool
 }
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -66,7 +68,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.BoolVar(&c.shuffle, "shuffle", false, "shuffle every epoch")
 	flags.Uint64Var(&c.seed, "seed", 0, "seed of the shuffle")
 	flags.BoolVar(&c.json, "json", false, "print JSON instead of a table")
-	flags.StringVar(&c.label, "label", "label", "name of the label column; it may be absent")
+	flags.StringVar(&c.label, "label", "label", "name of the label column; only the default may be absent, \"\" for none")
+	header := flags.String("header", "auto", "whether the first line of a text file names the columns: auto, true or false")
 	if len(args) == 0 || args[0] != "run" {
 		flags.Usage()
 		if len(args) == 1 && (args[0] == "-h" || args[0] == "--help") {
@@ -95,6 +98,13 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			return errUsage
 		}
 		c.threads = append(c.threads, n)
+	}
+	flags.Visit(func(f *flag.Flag) { c.named = c.named || f.Name == "label" })
+	if names, err := strconv.ParseBool(*header); err == nil {
+		c.header = &names
+	} else if *header != "auto" {
+		fmt.Fprintf(stderr, "gofast-bench: --header %q: give auto, true or false\n", *header)
+		return errUsage
 	}
 	if len(c.paths) == 0 || c.batch < 1 || c.epochs < 1 {
 		fmt.Fprintln(stderr, "gofast-bench: give a path, and a batch and epochs of at least 1")

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gofast-org/gofast/gofast"
 )
 
 func TestRunPrintsJSON(t *testing.T) {
@@ -34,8 +36,29 @@ func TestRunPrintsJSON(t *testing.T) {
 	}
 }
 
+func TestALabelThatIsNotThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(path, []byte("f1,target\n1,2\n3,4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		said bool
+		bad  error
+	}{
+		{nil, true, nil}, {[]string{"--label", "target"}, false, nil}, {[]string{"--label", ""}, false, nil},
+		{[]string{"--label", "label"}, false, gofast.ErrSchema}, {[]string{"--header", "false", "--label", ""}, false, gofast.ErrSchema},
+	} {
+		var out, log bytes.Buffer
+		err := command(context.Background(), append([]string{"run", path, "--epochs", "1"}, c.args...), &out, &log)
+		if !errors.Is(err, c.bad) || strings.Contains(log.String(), `"target"`) != c.said {
+			t.Errorf("%q: %v, %q", c.args, err, log.String())
+		}
+	}
+}
+
 func TestWrongCommandLines(t *testing.T) {
-	for _, args := range [][]string{{}, {"walk"}, {"run"}, {"run", "x", "--threads", "0"}, {"run", "x", "--batch", "0"}, {"run", "x", "--no"}} {
+	for _, args := range [][]string{{}, {"walk"}, {"run"}, {"run", "x", "--threads", "0"}, {"run", "x", "--batch", "0"}, {"run", "x", "--no"}, {"run", "x", "--header", "maybe"}} {
 		var out, log bytes.Buffer
 		if err := command(context.Background(), args, &out, &log); !errors.Is(err, errUsage) || log.Len() == 0 {
 			t.Errorf("%q: %v, %q", args, err, log.String())

@@ -48,13 +48,20 @@ func measure(ctx context.Context, c config, progress io.Writer) (*report, error)
 		return nil, err
 	}
 	start := time.Now()
-	table, err := gofast.OpenTable(ctx, paths,
-		gofast.TableOptions{Label: []gofast.ColumnRef{{Name: c.label}}, LabelOptional: true, Threads: slices.Max(c.threads)},
+	options := gofast.TableOptions{LabelOptional: !c.named, Header: c.header, Threads: slices.Max(c.threads)}
+	if c.label != "" {
+		options.Label = []gofast.ColumnRef{{Name: c.label}}
+	}
+	table, err := gofast.OpenTable(ctx, paths, options,
 		transform.Table{Scale: transform.ScaleUnit}) // as pixels: divided by 255
 	if err != nil {
 		return nil, err
 	}
 	defer table.Close()
+	if len(table.Labels) == 0 && c.label != "" {
+		fmt.Fprintf(progress, "gofast-bench: no column is called %q: without labels; the features are %.6q (name one with --label, or say --label \"\")\n",
+			c.label, table.Features)
+	}
 	r := &report{
 		Version: gofast.Version, CPUs: runtime.NumCPU(), Paths: paths, Rows: table.Rows, Width: table.Width, Stored: table.Type,
 		Batch: c.batch, Epochs: c.epochs, Shuffle: c.shuffle, Seed: c.seed, OpenS: time.Since(start).Seconds(),

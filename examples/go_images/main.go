@@ -55,7 +55,11 @@ func main() {
 				log.Fatal(err)
 			}
 			batches++
-			for _, v := range b.Float32() {
+			features, err := b.Float32()
+			if err != nil {
+				log.Fatal(err)
+			}
+			for _, v := range features {
 				sum += float64(v)
 			}
 		}

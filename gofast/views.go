@@ -1,0 +1,51 @@
+package gofast
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// Batch is a finished batch: valid until the iteration moves on.
+type Batch struct {
+	Rows     int
+	Features []byte // Rows x the output row or picture, in the machine's byte order
+	Labels   []byte // Rows x the output label
+
+	features, labels string // their types
+}
+
+// labelTypes are the types that transform.Table's label modes make.
+var labelTypes = map[string]string{"missing": "int64", "int64": "int64", "float32": "float32", "float64": "float64", "one_hot": "float32"}
+
+// Float32 views the features of a float32 batch; ErrConfig for any other dtype.
+func (b Batch) Float32() ([]float32, error) { return view[float32]("features", b.Features, b.features) }
+
+// Int64Labels views labels that are integers, or classes: Rows, or Rows x label
+// columns. ErrConfig where they are floats or there are none.
+func (b Batch) Int64Labels() ([]int64, error) { return view[int64]("labels", b.Labels, b.labels) }
+
+// Float32Labels views labels of a table with a float among them, or one-hot labels:
+// Rows x label columns, or x classes. ErrConfig for others.
+func (b Batch) Float32Labels() ([]float32, error) {
+	return view[float32]("labels", b.Labels, b.labels)
+}
+
+// Float64Labels views labels that were asked for as transform.Table.Label "float64".
+func (b Batch) Float64Labels() ([]float64, error) {
+	return view[float64]("labels", b.Labels, b.labels)
+}
+
+// view refuses to read bytes as what they are not.
+func view[T any](what string, data []byte, is string) ([]T, error) {
+	var zero T
+	switch want := fmt.Sprintf("%T", zero); is {
+	case want:
+		return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(zero))), nil
+	case "":
+		return nil, errs.New(errs.ErrConfig, "batch", "there are no "+what)
+	default:
+		return nil, errs.New(errs.ErrConfig, "batch", fmt.Sprintf("the %s are %s, not %s", what, is, want))
+	}
+}
