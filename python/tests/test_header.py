@@ -33,7 +33,7 @@ def test_header_as_pandas_takes_it(header: bool, tmp_path: Path) -> None:
     path.write_text("2019,2020,2021\n1,2,3\n4,5,6\n")
     want = pd.read_csv(path, header=0 if header else None)
     ds = TableDataset(path, label=None, scale=None, header=header)
-    assert ds[:]["image"].tolist() == want.to_numpy().tolist()
+    assert ds[:]["features"].tolist() == want.to_numpy().tolist()
     assert features(path, header=header) == tuple(map(str, want.columns))
 
 

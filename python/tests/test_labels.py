@@ -275,7 +275,7 @@ def test_one_hot_of_classes(save: Save) -> None:
 def test_a_label_of_another_name_is_pointed_out(name: str, form: str, save: Save) -> None:
     path = save(form, **{"f1": [1, 2], "f2": [3, 4], name: [0, 1]})
     with pytest.warns(errors.GofastWarning) as caught:
-        ds = TableDataset(path)
+        ds = TableDataset(path, scale=None)
     assert len(caught) == 1
     assert f"say label={name!r}" in str(caught[0].message)
     assert "label=None" in str(caught[0].message)
@@ -290,7 +290,7 @@ def test_a_label_of_another_name_is_pointed_out(name: str, form: str, save: Save
 def test_no_label_is_said_once_where_nothing_looks_like_one(save: Save) -> None:
     path = save(f1=[1, 2], f2=[3, 4])
     with pytest.warns(errors.GofastWarning, match="name it with label=") as caught:
-        ds = TableDataset([path, path])
+        ds = TableDataset([path, path], scale=None)
     assert len(caught) == 1 and "and 1 more" in str(caught[0].message)
     pickle.loads(pickle.dumps(ds))  # says it no second time
 
