@@ -37,7 +37,7 @@ def rows(output: Any = "tuple") -> Any:
 
 def plain_rows(output: str = "tuple") -> list[Any]:
     pairs = [(X[i].clone(), Y[i].clone()) for i in (3, 1, 4, 1)]
-    return pairs if output != "dict" else [dict(zip(("image", "label"), row, strict=True)) for row in pairs]
+    return pairs if output != "dict" else [dict(zip(("features", "label"), row, strict=True)) for row in pairs]
 
 
 OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
@@ -260,7 +260,7 @@ class Dicts(Dataset[Any]):
         return 40
 
     def __getitem__(self, index: int) -> Any:
-        return {"image": X[index], "label": Y[index]}
+        return {"features": X[index], "label": Y[index]}
 
 
 def test_another_function_of_torchs_own_counts_too(own: dict[Any, Any], folder: Path) -> None:

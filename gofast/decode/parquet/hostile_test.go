@@ -386,7 +386,7 @@ func TestHostile(t *testing.T) {
 			f.codec, f.pages = codecZstd, []forgedPage{{values: 1 << 22, encoding: encPlain, uncompressed: 1 << 24, body: bombBody}}
 		}), errs.ErrLimit, "limits="},
 		{"LZO", with(good, func(f *forged) { f.codec = codecLZO }), errs.ErrUnsupported, "LZO"},
-		{"Hadoop LZ4", with(good, func(f *forged) { f.codec = codecLZ4Hadoop }), errs.ErrUnsupported, "LZ4"},
+		{"Hadoop LZ4", with(good, func(f *forged) { f.codec = codecLZ4Hadoop }), errs.ErrDamaged, "LZ4"},
 		{"codec 99", with(good, func(f *forged) { f.codec = 99 }), errs.ErrUnsupported, "99"},
 		{"encoding 77", one(forgedPage{values: 1000, encoding: 77, body: make([]byte, 4000)}).bytes(), errs.ErrUnsupported, "77"},
 		{"levels longer than the page", with(one(forgedPage{values: 1000, encoding: encPlain, body: []byte{0xff, 0xff, 0xff, 0x7f, 0}}), func(f *forged) { f.optional = true }), errs.ErrDamaged, "levels"},
