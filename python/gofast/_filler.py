@@ -21,16 +21,21 @@ class Filler:
     """Fills batches of a view, for one dataset in one process.
 
     A forked child starts anew, but may use the parent's view: it is plain memory. Threads may share it.
+
+    Args:
+        threads: most that work on one batch; None: all of the engine's.
+        hands_over: a worker process sends the batches on to its parent.
     """
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, threads: int | None = None, hands_over: bool = True) -> None:
         self.pid = os.getpid()
         self.view = view
         self._capsule = _engine.capsule()
-        self._worker = in_worker() and can_share()
+        self._worker = hands_over and in_worker() and can_share()
         # A worker process is one thread of work, as in torch: its engine, if the
         # parent had one, would have to be loaded again.
-        self._threads = 1 if in_worker() else _engine.threads() if _engine.loaded() else 1
+        most = 1 if in_worker() or not _engine.loaded() else _engine.threads()
+        self._threads = min(most, threads or most)
         self._rings: Rings | None = None
         self._worker_rings: WorkerRings | None = None
 

@@ -65,9 +65,7 @@ class DrawnFlights:
         self._looks = lane.looks or order.picks
         self._rest: PulledFlights | None = None
         self._largest = max(1, FLIGHT_BYTES // max(1, order.batch_size * lane.row_bytes))
-        self._most = FLIGHTS_AHEAD
-        if not lane.ahead:
-            self._largest = self._most = 1
+        self._ahead = lane.ahead
         self._workers = pull_ahead > 0
         # The batch at whose turn torch finds the sampler exhausted. A flight starts there, so that only
         # the first batch of a flight needs to look at the schedule.
@@ -92,9 +90,21 @@ class DrawnFlights:
         ) and not self._is_as_it_was():
             assert self._rest is not None
             return self._rest.take()
+        if not self._ahead:
+            return self._take_now()
         if not self._left:
             return self._take_first()
         return self._take_next()
+
+    def _take_now(self) -> Any:
+        """The next batch of rows that anybody may write to meanwhile: none is made before it is asked for."""
+        number = self._started
+        if number == self._last_turn:
+            self._order.finish()
+        if number == self._order.batches:
+            raise StopIteration
+        self._started += 1
+        return self._lane.make(self._order.indices(number, number + 1))
 
     def _take_next(self) -> Any:
         try:
@@ -161,7 +171,7 @@ class DrawnFlights:
 
     def _submit_ahead(self) -> None:
         order, first = self._order, self._submitted
-        while first < order.batches and len(self._flights) < self._most:
+        while first < order.batches and len(self._flights) < FLIGHTS_AHEAD:
             stop = min(first + self._size, self._last_turn if first < self._last_turn else order.batches)
             indices = order.indices(first, stop)
             if not first:

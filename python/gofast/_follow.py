@@ -91,6 +91,8 @@ class Follower:
     def _same_rows(self, at: IntArray) -> bool:
         view = self.view
         assert view is not None
+        if len(view.datasets) == 1 and view.index_map is not None and self._same_list(view, at):
+            return True
         at = np.where(at < 0, at + len(view), at)
         if len(at) and not (int(at.min()) >= 0 and int(at.max()) < len(view)):
             return len(self._dataset) == len(view)
@@ -99,6 +101,21 @@ class Follower:
         if now is None or next(rows, None) is not None:
             return False
         return np.array_equal(now, at if view.index_map is None else view.index_map[at])
+
+    def _same_list(self, view: View, at: IntArray) -> bool:
+        """What random_split makes, in a few microseconds: a list of row numbers over one dataset."""
+        subset: Any = self._dataset
+        inner: Any = view.datasets[0]
+        if type(subset) is not Subset or subset.dataset is not inner or type(subset.indices) is not list:
+            return False
+        indices, map_ = subset.indices, view.index_map
+        if map_ is None or len(inner) != view.lengths[0]:  # type: ignore[arg-type]
+            return False
+        try:
+            same: bool = [indices[i] for i in at.tolist()] == map_[at].tolist()
+        except IndexError:
+            return False
+        return same
 
 
 def _places(dataset: Any, at: IntArray, parts: Iterator[tuple[Any, int]], end: list[int]) -> IntArray | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from array import array
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from array import array
-
     from torch import Tensor
 
+    from ._filler import Filler
     from ._follow import Follower
     from ._stream import Stream
     from ._view import View
@@ -61,6 +61,7 @@ class Lane:
         self._threads = threads
         self._idle = idle
         self._stream: Stream | None = None
+        self._filler: Filler | None = None
         self._pid = os.getpid()
 
     def open(self, batch_size: int) -> Stream:
@@ -84,6 +85,14 @@ class Lane:
         """Whether samples may be made before they are asked for: nobody can change them meanwhile unseen."""
         return self._follower is None or self.view.steady
 
+    def make(self, indices: Tensor) -> Any:
+        """A batch, made now: a ticket for a single small one costs several times its filling."""
+        if self._filler is None:
+            from ._filler import Filler
+
+            self._filler = Filler(self.view, self._threads, hands_over=False)
+        return self._filler.fill(array("q", indices.numpy().tobytes())).collated()
+
     def unchanged(self, indices: array[int] | Tensor) -> bool:
         """Whether the stream gives what the dataset gives for these indices now."""
         return self._follower is None or self._follower.unchanged(indices)
@@ -97,6 +106,7 @@ class Lane:
             return False
         if view is not self.view:
             self.close()
+            self._filler = None
             self.view, self.row_bytes = view, view.row_bytes
         return True
 

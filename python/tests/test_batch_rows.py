@@ -37,7 +37,9 @@ def rows(output: Any = "tuple") -> Any:
 
 def plain_rows(output: str = "tuple") -> list[Any]:
     pairs = [(X[i].clone(), Y[i].clone()) for i in (3, 1, 4, 1)]
-    return pairs if output != "dict" else [dict(zip(("features", "label"), row, strict=True)) for row in pairs]
+    return (
+        pairs if output != "dict" else [dict(zip(("features", "label"), row, strict=True)) for row in pairs]
+    )
 
 
 OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
