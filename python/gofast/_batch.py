@@ -83,19 +83,24 @@ class Rows(list[Any]):
         return super().__getitem__(position)
 
     def __radd__(self, rows: Any) -> Any:
-        return [*rows, *self] if isinstance(rows, list) else NotImplemented
+        if isinstance(rows, list):
+            self.make()
+        return NotImplemented  # list's own turn: += shall change the list that stands there
 
     def __reduce__(self) -> tuple[Any, ...]:
         return list, (list(self),)
 
 
 def _looking(name: str) -> Callable[..., Any]:
-    """A method of list's, for which the rows must be there."""
+    """A method of list's, for which the rows must be there: this batch's, and those of one it is given."""
     method: Callable[..., Any] = getattr(list, name)
 
     @functools.wraps(method)
     def look(batch: Rows, *args: Any, **options: Any) -> Any:
         batch.make()
+        for other in args:
+            if isinstance(other, Rows):
+                other.make()
         return method(batch, *args, **options)
 
     return look

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import heapq
+import operator
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, StackDataset, Subset, default_collate, default_convert
@@ -126,6 +128,60 @@ def test_changing_a_batch_as_a_list(name: str) -> None:
     CHANGES[name](want)
     assert not difference(list(batch), want)
     assert not want or not difference(default_collate(batch), default_collate(want))
+
+
+def _added(a: list[Any], b: list[Any]) -> list[Any]:
+    also = a
+    a += b
+    assert also is a
+    return a
+
+
+def _extended(a: list[Any], b: list[Any]) -> list[Any]:
+    a.extend(b)
+    return a
+
+
+def _put_inside(a: list[Any], b: list[Any]) -> list[Any]:
+    a[1:3] = b
+    return a
+
+
+PAIRS: dict[str, Callable[[Any, Any], list[Any]]] = {
+    "add": lambda a, b: a + b,
+    "add in place": _added,
+    "extend": _extended,
+    "sum": lambda a, b: sum([a, b], []),  # noqa: RUF017
+    "sum from a batch": lambda a, b: sum([b], a),
+    "twice": lambda a, b: a * 2 + 2 * b,
+    "slice": _put_inside,
+}
+
+
+@pytest.mark.parametrize("left", ["batch", "list"])
+@pytest.mark.parametrize("name", PAIRS)
+def test_two_batches_as_lists(name: str, left: str) -> None:
+    got = PAIRS[name](rows() if left == "batch" else plain_rows(), rows())
+    assert not difference(list(got), PAIRS[name](plain_rows(), plain_rows()))
+    assert all(type(row) is tuple for row in list.__iter__(got))
+
+
+def test_two_batches_are_compared_by_their_rows() -> None:
+    def numbers(*values: int) -> Any:
+        return gofast.ArrayDataset(np.arange(4.0), output="tuple", mean=0, std=1).__getitems__([*values])
+
+    for a, b in ([0, 1], [0, 1]), ([0, 1], [0, 2]), ([3], [0, 2]):
+        for compare in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge):
+            assert compare(numbers(*a), numbers(*b)) == compare(a, b)
+
+
+def test_a_list_that_takes_in_a_batch_stays_the_same_list() -> None:
+    kept: list[Any] = []
+    also = kept
+    kept += rows()
+    kept += rows()
+    assert kept is also and type(kept) is list
+    assert not difference(kept, plain_rows() * 2)
 
 
 def test_every_method_of_lists_is_asked_for() -> None:
