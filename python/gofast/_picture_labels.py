@@ -12,6 +12,7 @@ import numpy as np
 from . import errors
 from ._classes import unknown
 from ._picture_paths import Pictures, column_names, in_order, is_series, is_table
+from ._warn import warn
 
 
 def matched(labels: Any, pictures: Pictures) -> list[Any]:
@@ -91,6 +92,12 @@ def _by_name(keys: Sequence[Any], values: Sequence[Any], pictures: Pictures) -> 
             found[place] = name, value
     if len(found) < len(pictures):
         raise _missing([p for i, p in enumerate(pictures.paths) if i not in found], names)
+    surplus = [name for name in names if name not in places]
+    if surplus:
+        warn(
+            f"labels has {len(surplus)} for pictures that are not there, such as {surplus[0]!r}: they are "
+            "left out; if that is meant, take them out of labels"
+        )
     return [found[place][1] for place in range(len(pictures))]
 
 

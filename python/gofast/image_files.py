@@ -38,7 +38,8 @@ class ImageFiles(PictureDataset):
             a column of a table, in their order.
         labels: one a picture, or None: no labels. By name: a mapping, or a pandas Series whose index holds
             names. A name is a path as it is given, one within the folder, or a file's name alone where only
-            one path ends with it; each picture must have one label, and labels of other files are left out.
+            one path ends with it; each picture must have one label, and labels of other files are left out,
+            which one warning says.
             In the order of the pictures: any other sequence, array, tensor [n, ...] or column; of a pandas
             Series without names only beside a list of paths, where its index is that of the paths or
             0, 1, 2 and so on. Whole numbers are int64 in a batch, and Python's ints in a sample; any other

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -18,8 +18,6 @@ from ._vision import IMG_EXTENSIONS, default_loader
 from .image_files import ImageFiles
 
 __all__ = ["IMG_EXTENSIONS", "ImageFiles", "ImageFolder", "default_loader"]
-
-Self = TypeVar("Self", bound="ImageFolder")
 
 
 class ImageFolder(FolderDataset):
@@ -117,6 +115,7 @@ class ImageFolder(FolderDataset):
         rng: Rng = "torch",
         seed: int = 0,
     ) -> None:
+        _join_torchvision()
         super().__init__(
             root,
             loader,
@@ -139,10 +138,10 @@ class ImageFolder(FolderDataset):
             seed=seed,
         )
 
-    def __new__(cls: type[Self], *_: Any, **__: Any) -> Self:
-        """Makes an object before ``__init__``, which not every subclass calls."""
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Looks for torchvision here too: not every subclass calls ``__init__``."""
         _join_torchvision()
-        return super().__new__(cls)
+        super().__init_subclass__(**options)
 
 
 def _join_torchvision() -> None:

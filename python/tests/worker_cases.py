@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -495,6 +496,7 @@ def engine(state: str) -> Iterator[None]:
 def main(method: str, state: str, *names: str) -> None:
     faulthandler.enable()
     faulthandler.dump_traceback_later(80, exit=True)
+    warnings.simplefilter("ignore", gofast.errors.FallbackWarning)  # some cases are about Python code
     preload = os.environ.get("WORKER_CASES_PRELOAD")
     if method == "forkserver" and preload:
         multiprocessing.set_forkserver_preload(preload.split())
