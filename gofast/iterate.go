@@ -62,8 +62,8 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t tran
 	if err != nil {
 		table.Close()
 		var e *errs.Error
-		if len(paths) == 1 && errors.As(err, &e) && e.Row != errs.None {
-			e.Path = paths[0]
+		if errors.As(err, &e) && e.Row != errs.None {
+			placed(ctx, e, paths, options)
 		}
 		return nil, err
 	}

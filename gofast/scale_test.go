@@ -85,3 +85,15 @@ func TestPicturesOfOtherNumbersAreRefused(t *testing.T) {
 		t.Errorf("whole floats: %v %v", row, err)
 	}
 }
+
+// Of several files the error names the one, with the row and the line in it.
+func TestAValueThatDoesNotFitIsFoundInItsFile(t *testing.T) {
+	paths := []string{writeTable(t, "a,b\n0,1\n2,3\n"), writeTable(t, "a,b\n\n0,1\n2,300\n")}
+	for _, made := range []transform.Table{{Scale: transform.ScaleAuto, Shape: []int{1, 2}}, {DType: "uint8"}} {
+		_, err := OpenTable(t.Context(), paths, TableOptions{}, made)
+		var e *errs.Error
+		if !errors.As(err, &e) || e.Path != paths[1] || e.Row != 1 || e.Line != 4 || e.Column != "b" || e.Cell != "300" {
+			t.Errorf("%+v: %v", made, err)
+		}
+	}
+}

@@ -28,6 +28,7 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"convert": convertOperation,
 	"verify":  verifyOperation,
 	"index":   indexOperation,
+	"place":   placeOperation,
 }
 
 // Begin starts an operation as a task, whose number the caller chooses: a new
@@ -146,6 +147,17 @@ func openOperation(ctx context.Context, t *task, config string) (any, error) {
 	c.Progress = t.progress
 	fd, schema, err := gofast.DecodeTable(ctx, c.Paths, c.TableOptions)
 	return openResult{FD: fd, Schema: schema}, err
+}
+
+func placeOperation(ctx context.Context, _ *task, config string) (any, error) {
+	var c struct {
+		openConfig
+		Row int64 `json:"row"`
+	}
+	if err := decodeJSON(config, &c); err != nil {
+		return nil, err
+	}
+	return gofast.PlaceOf(ctx, c.Paths, c.TableOptions, c.Row)
 }
 
 type cacheConfig struct {

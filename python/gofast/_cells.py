@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,17 @@ from ._memory import Layout
 _VALUES = 1 << 20  # looked at together: they stay in the caches
 
 Block = npt.NDArray[Any]
+
+
+class Place(NamedTuple):
+    """Where a row stands: its file, if any, the row in it, and the line of a text file."""
+
+    path: str | None
+    row: int
+    line: int | None = None
+
+
+Locate = Callable[[int], Place]
 
 
 def first_bad(features: Block, bad: Callable[[Block], npt.NDArray[np.bool_]]) -> tuple[int, int] | None:
@@ -27,12 +38,13 @@ def first_bad(features: Block, bad: Callable[[Block], npt.NDArray[np.bool_]]) ->
     return None
 
 
-def bad_cell(layout: Layout, path: str | None, row: int, position: int, text: str) -> errors.BadValueError:
+def bad_cell(layout: Layout, locate: Locate, row: int, position: int, text: str) -> errors.BadValueError:
     """The error of one cell; text says what is wrong with it and what to do next."""
-    column = column_of(layout, position)
-    where = "" if path is None else f"{path}: "
-    error = errors.BadValueError(f'{where}row {row}, column "{column}": {text}')
-    error.path, error.row, error.column = path, row, column
+    column, place = column_of(layout, position), locate(row)
+    where = "" if place.path is None else f"{place.path}: "
+    where += f"row {place.row}" if place.line is None else f"line {place.line}"
+    error = errors.BadValueError(f'{where}, column "{column}": {text}')
+    error.path, error.row, error.line, error.column = *place, column
     return error
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import torch
 
 from . import errors
-from ._cells import Block, bad_cell, first_bad
+from ._cells import Block, Locate, bad_cell, first_bad
 from ._features import FillValue, fills
 
 if TYPE_CHECKING:
     from .table import TableDataset
 
 
-def check_range(dataset: TableDataset, fill_value: FillValue, path: str | None) -> None:
+def check_range(dataset: TableDataset, fill_value: FillValue, locate: Locate) -> None:
     """Raises BadValueError for the first value that an integer type or float16 does not hold.
 
     Nothing is looked at where the type that the values are stored in cannot hold such a value.
@@ -41,7 +41,7 @@ def check_range(dataset: TableDataset, fill_value: FillValue, path: str | None) 
         return
     if outside is not None:
         value = dataset._memory.features[outside]
-        raise bad_cell(layout, path, *outside, f"{value} does not fit dtype={dtype}: {advice}")
+        raise bad_cell(layout, locate, *outside, f"{value} does not fit dtype={dtype}: {advice}")
 
 
 def _becomes_infinite(dataset: TableDataset, block: Block) -> Block:

@@ -15,6 +15,7 @@ import torch
 
 from . import _engine, errors
 from ._batch import Batch, Rows
+from ._cells import Place
 from ._classes import in_order
 from ._filler import Filler
 from ._getitems import getitems
@@ -86,7 +87,7 @@ class RowDataset(NativeDataset):
         self.one_hot = one_hot
         self._output: Output = output
         self._dtype_name = self._output_type(dtype)
-        self._unit = is_unit(scale, shape, dtype, self._memory, self._file())
+        self._unit = is_unit(scale, shape, dtype, self._memory, self._place)
         self._mean, self._std = mean_and_std(
             mean, std, self._memory, self.shape, is_picture(shape), self._unit
         )
@@ -124,9 +125,9 @@ class RowDataset(NativeDataset):
             raise errors.OptionError(f"dtype={dtype} is not one of {', '.join(str(d) for d in _DTYPES)}")
         return _DTYPES[dtype]
 
-    def _file(self) -> str | None:
-        """The file that all rows are from, where there is one."""
-        return None
+    def _place(self, row: int) -> Place:
+        """Where a row stands in its sources."""
+        return Place(None, row)
 
     def _check_range(self) -> None:
         """Refuses values that the type of the samples does not hold, where the rows cannot change."""

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from . import errors
-from ._cells import Block, bad_cell, first_bad
+from ._cells import Block, Locate, bad_cell, first_bad
 from ._memory import Memory
 from ._warn import warn
 
@@ -43,13 +43,13 @@ def default_keys(shape: Sequence[int] | None) -> tuple[str, str]:
 
 
 def is_unit(
-    scale: Scale, shape: Sequence[int] | None, dtype: torch.dtype, memory: Memory, path: str | None
+    scale: Scale, shape: Sequence[int] | None, dtype: torch.dtype, memory: Memory, locate: Locate
 ) -> bool:
     """Whether samples are divided by 255.
 
     Args:
         shape: as it was given.
-        path: the file, for errors.
+        locate: where a row stands, for errors.
 
     Raises:
         BadValueError: ``scale="auto"``, and a picture holds something else than whole numbers
@@ -63,7 +63,7 @@ def is_unit(
     codes = layout.type == "uint8" and not layout.bool
     if is_picture(shape):
         if not codes:
-            _check(memory, shape, path)
+            _check(memory, shape, locate)
         return True
     if codes:
         warn(
@@ -74,13 +74,14 @@ def is_unit(
     return False
 
 
-def _check(memory: Memory, shape: Sequence[int] | None, path: str | None) -> None:
+def _check(memory: Memory, shape: Sequence[int] | None, locate: Locate) -> None:
     layout = memory.layout
     said = (
         f"shape={tuple(shape or ())} says that rows are pictures, whole numbers from 0 to 255: "
         'scale=None takes the numbers as they are, scale="unit" divides them by 255'
     )
     if layout.bool:
+        path = locate(0).path
         error = errors.BadValueError(
             f"{'' if path is None else f'{path}: '}the features are booleans, but {said}"
         )
@@ -89,7 +90,7 @@ def _check(memory: Memory, shape: Sequence[int] | None, path: str | None) -> Non
     found = first_bad(memory.features, _not_a_code)
     if found is not None:
         value = memory.features[found]
-        raise bad_cell(layout, path, *found, f"{value} is not the code of a pixel, but {said}")
+        raise bad_cell(layout, locate, *found, f"{value} is not the code of a pixel, but {said}")
 
 
 def _not_a_code(block: Block) -> Block:

@@ -15,7 +15,8 @@ import torch
 
 from . import _engine, errors
 from ._cache import CacheTable, fingerprint, open_cache
-from ._classes import Classes, Name, numbered
+from ._cells import Place
+from ._classes import Classes, numbered
 from ._columns import DEFAULT_LABEL, Header, Label, LabelType, selection, warn_of_no_label
 from ._features import Column, FillValue
 from ._memory import Layout, MappedMemory
@@ -213,12 +214,11 @@ class TableDataset(RowDataset):
             class_to_idx=self._source["class_to_idx"],
         )
 
-    def _file(self) -> str | None:
-        path = self._source["path"]
-        return os.fspath(path) if isinstance(path, (str, os.PathLike)) and os.path.isfile(path) else None
+    def _place(self, row: int) -> Place:
+        return _place(self._source, row)
 
     def _check_range(self) -> None:
-        check_range(self, self._source["fill_value"], self._file())
+        check_range(self, self._source["fill_value"], self._place)
 
     @cached_property  # which a subclass may set to its own
     def columns(self) -> list[str]:
@@ -226,7 +226,7 @@ class TableDataset(RowDataset):
         return list(self._memory.layout.features)
 
     def _reopen(self) -> MappedMemory:
-        return open_table(**self._source)
+        return open_table(self._source)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -285,36 +285,30 @@ def _identity(layout: Layout) -> tuple[Any, ...]:
     )
 
 
-def open_table(
-    path: Path | Iterable[Path],
-    *,
-    label: Label,
-    label_type: LabelType,
-    class_to_idx: dict[Name, int] | None,
-    header: Header,
-    columns: Sequence[str | int] | None,
-    exclude: Column | Sequence[Column] | None,
-    fill_value: FillValue,
-    delimiter: str | None,
-    skiprows: int,
-    cache: Path | None,
-    threads: int | None,
-    limits: Limits,
-) -> MappedMemory:
-    """Decodes the files, or maps the cache that holds them."""
+def _request(source: dict[str, Any]) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
+    """The paths of the files, what shapes their table, and all that the engine takes to open them."""
+    options = dict(source)
+    path, cache, threads, limits = (options.pop(key) for key in ("path", "cache", "threads", "limits"))
     paths = expand(path, None if cache is None else os.fspath(cache))
-    config = selection(
-        label=label,
-        label_type=label_type,
-        class_to_idx=class_to_idx,
-        header=header,
-        columns=columns,
-        exclude=exclude,
-        fill_value=fill_value,
-        delimiter=delimiter,
-        skiprows=skiprows,
-    )
+    config = selection(**options)
     running = {"paths": paths, "threads": _engine.threads(threads), "limits": limits.as_config(), **config}
+    return paths, config, running
+
+
+def _place(source: dict[str, Any], row: int) -> Place:
+    """Where a row of the table stands: no table keeps it, so the files are opened once more."""
+    paths, _, running = _request(source)
+    try:
+        found = _engine.run("place", {"row": row, **running})
+    except errors.GofastError:  # what is wrong with the row is the news
+        return Place(paths[0] if len(paths) == 1 else None, row)
+    return Place(found["path"], found["row"], found["line"] if found["line"] > 0 else None)
+
+
+def open_table(source: dict[str, Any]) -> MappedMemory:
+    """Decodes the files, or maps the cache that holds them."""
+    paths, config, running = _request(source)
+    cache = source["cache"]
     if cache is not None:
         return _open_cached(os.fspath(cache), paths, config, running)
     if len(paths) == 1 and (table := open_cache(paths[0], None)) is not None:

@@ -209,7 +209,7 @@ def test_pictures_have_no_missing_values(write: Write) -> None:
         "scale": "auto",
         "shape": (1, 2),
     }
-    with pytest.raises(errors.BadValueError, match='row 1, column "a": nan'):
+    with pytest.raises(errors.BadValueError, match='line 3, column "a": nan'):
         TableDataset(**opened, fill_value=NAN)
     assert TableDataset(**opened, fill_value=0)[1]["image"][0, 0] == 0
 

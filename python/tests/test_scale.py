@@ -79,7 +79,7 @@ def test_other_numbers_are_no_pictures(form: str, value: float, opened: Save) ->
     x = PIXELS.astype(object)
     x[1, 2] = value
     x = np.array(x.tolist())
-    with pytest.raises(errors.BadValueError, match=r"row 1, column .*scale=None") as caught:
+    with pytest.raises(errors.BadValueError, match=r"(row 1|line 3), column .*scale=None") as caught:
         opened(form, x, shape=(2, 2))
     assert caught.value.row == 1 and str(value)[:3] in str(caught.value)
     assert caught.value.column == ("p2" if form in ("csv", "parquet", "cache") else "2")
@@ -160,3 +160,26 @@ def test_a_large_table_is_checked_to_its_end() -> None:
     x[2999, 999] = 256
     with pytest.raises(errors.BadValueError, match=r'row 2999, column "999": 256\.0'):
         ArrayDataset(x, scale="auto", shape=(10, 100))
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_value_that_does_not_fit_is_found_in_its_file(tmp_path: Path, cached: bool) -> None:
+    (tmp_path / "a.csv").write_text("a,b,c,d\n1,2,3,4\n\n5,6,7,8\n")
+    (tmp_path / "b.csv").write_text("a,b,c,d\n\n1,2,3,4\n5,6,700,8\n")
+    bad = str(tmp_path / "b.csv")
+    cache = {"cache": tmp_path / "t.npz"} if cached else {}
+    for path in (tmp_path, str(tmp_path / "*.csv"), [tmp_path / "a.csv", bad], bad):
+        for options in ({"shape": (2, 2)}, {"dtype": torch.uint8}):
+            with pytest.raises(errors.BadValueError) as caught:
+                TableDataset(path, label=None, **options, **cache)  # type: ignore[arg-type]
+            assert f'{bad}: line 4, column "c": 700' in str(caught.value)
+            place = caught.value.path, caught.value.row, caught.value.line, caught.value.column
+            assert place == (bad, 1, 4, "c")
+
+
+def test_a_value_that_does_not_fit_is_found_in_its_parquet_file(tmp_path: Path) -> None:
+    for name, values in (("a", [1, 2, 3]), ("b", [4, 500])):
+        pd.DataFrame({"x": values, "y": values}).to_parquet(tmp_path / f"{name}.parquet", index=False)
+    with pytest.raises(errors.BadValueError, match=r'b\.parquet: row 1, column "x": 500') as caught:
+        TableDataset(tmp_path, label=None, shape=(1, 2))
+    assert (caught.value.row, caught.value.line) == (1, None)

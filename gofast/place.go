@@ -1,0 +1,52 @@
+package gofast
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// Place is where a row of a table stands in its sources.
+type Place struct {
+	Path string `json:"path"`
+	Row  int64  `json:"row"`  // of that file, from 0
+	Line int64  `json:"line"` // of a text file, as an editor counts; else errs.None
+}
+
+// PlaceOf finds a row of the table that DecodeTable makes of the same files. A table
+// does not keep this: it opens the files again, for the text of an error.
+func PlaceOf(ctx context.Context, paths []string, options TableOptions, row int64) (Place, error) {
+	o, err := openTable(ctx, paths, options)
+	if err != nil {
+		return Place{}, err
+	}
+	defer o.close()
+	for i, r := range o.readers {
+		rows, exact := r.Rows()
+		if c, ok := r.(decode.Counter); ok && !exact {
+			if err := c.Count(ctx); err != nil {
+				return Place{}, err
+			}
+			rows, _ = r.Rows()
+		}
+		if row < rows {
+			at := errs.New(errs.ErrValue, "place", "")
+			o.atRow(ctx, at, i, row)
+			return Place{Path: o.files[i].Path(), Row: row, Line: at.Line}, nil
+		}
+		row -= rows
+	}
+	return Place{}, errs.New(errs.ErrChanged, "place", fmt.Sprintf("the files have no row %d any more", row))
+}
+
+// placed adds the file, its row and line to an error that names a row of the table.
+func placed(ctx context.Context, e *errs.Error, paths []string, options TableOptions) {
+	options.Progress = nil
+	if p, failed := PlaceOf(ctx, paths, options, e.Row); failed == nil {
+		e.Path, e.Row, e.Line = p.Path, p.Row, p.Line
+	} else if len(paths) == 1 {
+		e.Path = paths[0]
+	}
+}
