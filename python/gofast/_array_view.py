@@ -10,9 +10,8 @@ import numpy as np
 import torch
 from torch.utils.dlpack import from_dlpack
 
-from . import errors
 from ._batch import Rows
-from ._view import IntArray, View
+from ._view import IntArray, Laid, View
 
 if TYPE_CHECKING:
     from .arrays import ArrayDataset
@@ -49,21 +48,18 @@ class ArrayView(View):
         first = self._arrays[0]
         double = self._dtype is not None and self._dtype.itemsize == 16
         shape = [*first.shape, 2] if double else list(first.shape)
-        self._places = [d._memory.places() for d in self._arrays]
+        places = [d._memory.places() for d in self._arrays]
         programs = [d._program() for d in self._arrays]
         config = {"shape": shape, "dtype": first._dtype_name}
         self._lay_out("NewView", self._arrays, programs, self._index_map, config)
+        self._places = places  # last: what could not be laid out is refused again
 
     @property
-    def address(self) -> int:
-        """Of the C structure. Laid out anew where torch has moved a tensor's memory meanwhile."""
+    def laid(self) -> Laid:
+        """See View. Laid out anew where torch has moved a tensor's memory meanwhile."""
         if self._places != [d._memory.places() for d in self._arrays]:
             self._lay_out_now()
-        return self._address
-
-    @address.setter
-    def address(self, address: int) -> None:
-        self._address = address
+        return self._laid
 
     def tensor(self, made: Any) -> torch.Tensor:
         """See View."""
@@ -119,13 +115,3 @@ class SourceBatch(Rows):
     def _rows(self) -> Sequence[Any]:
         dataset = self._dataset
         return [dataset._row(dataset._sample(dataset._checked(i))) for i in self._indices]
-
-
-def same_shapes(before: Sequence[tuple[Any, ...]], now: Sequence[tuple[Any, ...]]) -> None:
-    """Raises where an array has got another shape since a dataset was made of it."""
-    for i, (old, new) in enumerate(zip(before, now, strict=True)):
-        if old[2] != new[2]:
-            raise errors.SchemaError(
-                f"array {i} was of shape {tuple(old[2])} when the dataset was made, and is now "
-                f"{tuple(new[2])}: make a new dataset"
-            )

@@ -60,7 +60,6 @@ class Field:
         self.shape = tuple(self.tensor.shape[1:])
         self.width = math.prod(self.shape)
         self.way = self._way()
-        self.stride = self.tensor.stride(0) * self.tensor.dtype.itemsize if self.way == C else 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Field, (self.given,)  # tensors through torch's sharing, where the pickle goes to a worker
@@ -92,10 +91,20 @@ class Field:
         with alone():
             return tensor.index_select(0, rows)
 
+    @property
+    def stride(self) -> int:
+        """Bytes from one row to the next, as the memory lies now; 0 where the kernel has no part in it."""
+        return self.tensor.stride(0) * self.tensor.dtype.itemsize if self.way == C else 0
+
     def place(self) -> tuple[Any, ...]:
-        """Where the memory lies. Torch moves it when a tensor is shared with a process, or resized."""
+        """Where the memory lies, and as what. Torch moves it when a tensor is shared with a process, or
+        resized; and the user may put other memory under his tensor (``x.data = ...``)."""
         tensor = self.tensor
-        return tensor.data_ptr(), tensor.stride(), tensor.shape
+        return tensor.data_ptr(), tensor.stride(), tensor.shape, tensor.dtype, tensor.device
+
+    def stays_in_c(self) -> bool:
+        """Whether the kernel may go on reading it, where it could when the dataset was made."""
+        return self.way != C or self._way() == C
 
     def _way(self) -> str:
         tensor = self.tensor
@@ -187,6 +196,7 @@ class ArrayMemory(Memory):
             raise errors.SchemaError(
                 f"arrays of shapes {sizes}: the first dimension, of rows, must be the same"
             )
+        self._made_of = self.places()
         features = self.fields[0]
         dtype = features.tensor.dtype
         kinds = ["float" if f.tensor.dtype.is_floating_point else "int" for f in self.fields[1:2]]
@@ -233,3 +243,19 @@ class ArrayMemory(Memory):
     def places(self) -> list[tuple[Any, ...]]:
         """Where the arrays are that the kernel may read."""
         return [f.place() for f in self.fields[:2]]
+
+    def check(self) -> None:
+        """Raises where one of these is not any more what the dataset was made of."""
+        for i, (old, new) in enumerate(zip(self._made_of, self.places(), strict=True)):
+            for what, was, now in zip(("shape", "type", "device"), old[2:], new[2:], strict=True):
+                if was != now:
+                    was, now = (tuple(x) if what == "shape" else x for x in (was, now))
+                    raise errors.SchemaError(
+                        f"array {i} was of {what} {was} when the dataset was made, and is now {now}: "
+                        "make a new dataset"
+                    )
+            if not self.fields[i].stays_in_c():
+                raise errors.SchemaError(
+                    f"array {i} had rows that stand side by side when the dataset was made, and now its "
+                    f"strides are {new[1]}: make a new dataset"
+                )

@@ -46,7 +46,7 @@ class Filler:
             indices: ``array("q")``.
             records: what was drawn for them, where the view draws.
         """
-        view = self.view
+        view, laid = self.view, self.view.laid
         address, n = indices.buffer_info()
         labels = view.new_labels(n)
         label_address = 0 if labels is None else labels.data_ptr()
@@ -62,9 +62,9 @@ class Filler:
         try:
             together = n > 1 if view.heavy else n * view.row_bytes > _PARALLEL_BYTES
             if self._threads > 1 and together:
-                self._fill_together(address, drawn, n, slots, label_address)
+                self._fill_together(laid.address, address, drawn, n, slots, label_address)
             else:
-                capsule.fill(view.address, address, drawn, 0, n, slot, label_address)
+                capsule.fill(laid.address, address, drawn, 0, n, slot, label_address)
             made = capsule.take(place)
             if made is False:
                 replaced = view.mend(slot, indices, drawn, label_address)
@@ -78,7 +78,9 @@ class Filler:
             return shared_batch(view, ring, slot, images, labels, replaced, more)
         return Batch(view, images, labels, None, replaced, more)
 
-    def _fill_together(self, address: int, drawn: int, n: int, slots: array[int], labels: int) -> None:
+    def _fill_together(
+        self, laid: int, address: int, drawn: int, n: int, slots: array[int], labels: int
+    ) -> None:
         """The engine's threads and this one make a batch.
 
         Of rows, whose cost is known, the engine makes the first and this thread its own share of them. Of
@@ -89,12 +91,10 @@ class Filler:
         cell, place = ticket.buffer_info()[0], slots.buffer_info()[0]
         most = self._threads if view.heavy else self._threads - 1
         try:
-            if not capsule.submit(
-                _engine.crew(), view.address, address, drawn, theirs, n, place, labels, most, cell
-            ):
+            if not capsule.submit(_engine.crew(), laid, address, drawn, theirs, n, place, labels, most, cell):
                 raise errors.ClosedError("the engine is closed")
             if theirs < n:
-                capsule.fill(view.address, address, drawn, theirs, n, slots[0], labels)
+                capsule.fill(laid, address, drawn, theirs, n, slots[0], labels)
             while not capsule.wait(cell, 0, 100):
                 pass
         finally:  # gives the ticket up; after Ctrl-C the labels' memory may go now

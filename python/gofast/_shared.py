@@ -58,7 +58,7 @@ class WorkerRings:
         capsule = _engine.capsule()
         while True:
             for ring in reversed(self._rings):
-                if capsule.reserve(view.address, ring.address, rows, rows, where) == 1:
+                if capsule.reserve(view.laid.address, ring.address, rows, rows, where) == 1:
                     return ring, slots
             # The consumer holds on to batches: more rings, in ever larger steps. And again, where other
             # threads are quicker to take the new slots.

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from . import _engine, errors
-from ._view import View
+from ._view import Laid, View
 
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
 
@@ -34,9 +34,10 @@ class Rings:
         """Takes a slot for every batch; their addresses."""
         slots = array("q", bytes(8 * -(-rows // batch_rows)))
         out = slots.buffer_info()[0]
+        laid = view.laid
         while True:
             for ring in reversed(self._rings):
-                if self._capsule.reserve(view.address, ring, rows, batch_rows, out) >= 0:
+                if self._capsule.reserve(laid.address, ring, rows, batch_rows, out) >= 0:
                     return slots
             # Every slot is held by a tensor of the user's: go beyond, in ever larger
             # steps, so that holding a whole epoch costs few mappings. And again, where
@@ -62,6 +63,7 @@ class Ticket:
         "_each",
         "_indices",
         "_labels",
+        "_laid",
         "_next",
         "_records",
         "_replaced",
@@ -76,7 +78,9 @@ class Ticket:
         indices: array[int] | torch.Tensor,
         records: array[int] | None,
         each: int,
+        laid: Laid,
     ) -> None:
+        self._laid = laid  # what the engine reads
         self._slots = slots  # an address is cleared when its slot is taken or released
         self._at = slots.buffer_info()[0]
         self._cell = array("q", [0])  # the ticket's address, until it is given up
@@ -137,15 +141,14 @@ class Stream:
         labels = view.new_labels(rows)
         slots = rings.reserve(view, rows, batch_size)
         label_address = 0 if labels is None else labels.data_ptr()
-        ticket = Ticket(
-            slots, None if labels is None else torch.split(labels, batch_size), indices, records, batch_size
-        )
+        parts, laid = None if labels is None else torch.split(labels, batch_size), view.laid
+        ticket = Ticket(slots, parts, indices, records, batch_size, laid)
         self._live.add(ticket)
         try:
             cell = ticket._cell.buffer_info()[0]
             started = self._submit(
                 self._crew,
-                view.address,
+                laid.address,
                 address,
                 0 if records is None else records.buffer_info()[0],
                 rows,

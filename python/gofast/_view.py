@@ -43,11 +43,19 @@ def free(function: str, address: int, pid: int, _outlived: object) -> None:
         _engine.call(function, address)
 
 
+class Laid:
+    """A view's C structure: an address. Whoever has given that to the engine holds this until it is done."""
+
+    def __init__(self, export: str, config: dict[str, Any], programs: Sequence[Any]) -> None:
+        self.address: int = _engine.call(export, json.dumps(config))
+        # The programs outlive it even when the garbage collector finds all of them at once.
+        weakref.finalize(self, free, "FreeView", self.address, os.getpid(), programs).atexit = False
+
+
 class View:
     """Rows that the engine can fill batches from.
 
     Attributes:
-        address: of the C structure.
         row_bytes: bytes of one output sample.
         record_words: int32s that are drawn for one sample.
         draws: samples need records.
@@ -101,12 +109,15 @@ class View:
             "length": 0 if self._map is None else len(self._map),
         }
         self._length = sum(rows) if self._map is None else len(self._map)
-        self.address: int = _engine.call(export, json.dumps(config))
-        # The programs outlive the view even when the garbage collector finds all of them at once.
-        weakref.finalize(self, free, "FreeView", self.address, os.getpid(), self._programs).atexit = False
+        self._laid = Laid(export, config, (self._programs, self._map))
 
     def __len__(self) -> int:
         return self._length
+
+    @property
+    def laid(self) -> Laid:
+        """The C structure, of the memory as it lies now."""
+        return self._laid
 
     @property
     def index_map(self) -> IntArray | None:

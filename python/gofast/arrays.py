@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from . import errors
-from ._array_view import ArrayView, SourceBatch, same_shapes
+from ._array_view import ArrayView, SourceBatch
 from ._batch import Batch, Rows
 from ._fields import INTEGERS, KERNEL_TYPES, OPAQUE, ROWS, Array, ArrayMemory, C
 from ._rows import Output, RowDataset
@@ -70,9 +70,10 @@ class ArrayDataset(RowDataset):
     ) -> None:
         memory = ArrayMemory(arrays)
         self._memory = memory
+        self._own = memory.fields[0].tensor.dtype
         self._shell: ArrayView | None = None
         self._compiled_at: list[tuple[Any, ...]] = []
-        own = memory.fields[0].tensor.dtype
+        own = self._own
         arithmetic = scale is not None or mean is not None or std is not None
         if dtype is None:
             dtype = own if own.is_floating_point or not arithmetic else torch.float32
@@ -217,6 +218,8 @@ class ArrayDataset(RowDataset):
     def _features(self, rows: torch.Tensor) -> torch.Tensor:
         """What the features [n, ...] become."""
         if not self._is_plain:
+            if rows.dtype != self._own:  # as numpy converts it, it may not fit
+                self._memory.check()
             rows = self._converted(rows.numpy().reshape(len(rows), self._memory.layout.width))
         return rows.reshape(len(rows), *self.shape)
 
@@ -300,8 +303,7 @@ class ArrayDataset(RowDataset):
     def _program(self) -> Program:
         fields, places = self._memory.fields, self._memory.places()
         if self._compiled is None or places != self._compiled_at:
-            if self._compiled is not None:
-                same_shapes(self._compiled_at, places)
+            self._memory.check()
             # The tensors as they are now: the user may put other memory under his own.
             self._compiled = Program(
                 self._program_config(), keep=[field.tensor.detach() for field in fields[:2]]

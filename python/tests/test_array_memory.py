@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import threading
 import warnings
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ import gofast
 from gofast import ArrayDataset, errors
 from reference import assert_same
 from test_array_types import DTYPES, LAYOUTS
+
+LOADERS = pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader], ids=["torch", "gofast"])
 
 
 def both(*arrays: Any) -> tuple[ArrayDataset, TensorDataset]:
@@ -84,6 +88,78 @@ def test_another_shape_is_an_error() -> None:
     x.data = torch.zeros(4, 3)
     with pytest.raises(errors.SchemaError, match="make a new dataset"):
         next(iter(DataLoader(ds, batch_size=2)))
+
+
+def other_strides(x: torch.Tensor) -> None:
+    x.data = torch.arange(200.0).reshape(20, 10)[::2]
+
+
+@LOADERS
+@pytest.mark.parametrize("warm", [True, False])
+def test_memory_with_other_strides_is_laid_out_anew(loader: Any, warm: bool) -> None:
+    x, y = torch.zeros(10, 10), torch.arange(10)
+    got, want = both(x, y)
+    if warm:
+        list(loader(got, batch_size=4))
+    other_strides(x)
+    y.data = torch.arange(30)[::3]
+    for a, b in zip(loader(got, batch_size=4), DataLoader(want, batch_size=4), strict=True):
+        assert_same(a, b)
+
+
+BECOMES: dict[str, Any] = {
+    "half": lambda x: x.data.half(),
+    "double": lambda x: x.data.double(),
+    "as many bytes": lambda x: x.data.int(),
+    "transposed": lambda x: x.data.t(),
+    "one row": lambda x: x.data[:1].expand(8, 8),
+}
+
+
+@LOADERS
+@pytest.mark.parametrize("warm", [True, False])
+@pytest.mark.parametrize("position", [0, 1])
+@pytest.mark.parametrize("how", BECOMES)
+def test_what_the_kernel_would_misread_is_an_error(how: str, position: int, loader: Any, warm: bool) -> None:
+    arrays = [torch.rand(8, 8), torch.rand(8, 8)]
+    ds = ArrayDataset(*arrays)
+    if warm:
+        list(loader(ds, batch_size=4))
+    arrays[position].data = BECOMES[how](arrays[position])
+    for _ in range(2):  # and again: nothing half laid out is left
+        with pytest.raises(errors.SchemaError, match=f"array {position} .*make a new dataset"):
+            list(loader(ds, batch_size=4))
+
+
+def test_another_type_is_not_converted_in_silence() -> None:
+    x = torch.ones(4, 6, dtype=torch.uint8)[:, ::2]  # which torch gathers
+    ds = ArrayDataset(x, dtype=torch.int16)
+    x.data = torch.full((4, 3), 1 << 20)
+    with pytest.raises(errors.SchemaError, match="array 0 was of type"):
+        ds[0]
+    with pytest.raises(errors.SchemaError, match="array 0 was of type"):
+        list(DataLoader(ds, batch_size=2))
+
+
+@LOADERS
+@pytest.mark.parametrize("workers", [0, 2])
+def test_memory_that_was_replaced_is_let_go(loader: Any, workers: int) -> None:
+    if loader is DataLoader and workers:
+        pytest.skip("the processes have their own")
+    x = torch.zeros(64, 8)
+    got, want = both(x, torch.arange(64))
+    batches = loader(got, batch_size=4, num_workers=workers)
+    old = []
+    for epoch in range(4):
+        for a, b in zip(batches, DataLoader(want, batch_size=4), strict=True):
+            assert_same(a, b)
+        owner = np.full((64, 8), epoch, np.float32)
+        old.append(weakref.ref(owner))
+        x.data = torch.from_numpy(owner)
+        del owner
+    list(batches)
+    gc.collect()
+    assert [ref() is None for ref in old] == [True, True, True, False]
 
 
 def test_read_only_memory(tmp_path: Path) -> None:

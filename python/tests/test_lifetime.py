@@ -69,10 +69,12 @@ class Slots:
         """A filled batch of rows 0..3: the place that owns it, empty when the ring is full."""
         place, rows = array("q", [0]), array("q", [0, 1, 2, 3])
         at = place.buffer_info()[0]
-        if self.capsule.reserve(self.view.address, self.ring, 4, 4, at) == 1:
+        if self.capsule.reserve(self.view.laid.address, self.ring, 4, 4, at) == 1:
             labels = self.view.new_labels(4)
             assert labels is not None
-            self.capsule.fill(self.view.address, rows.buffer_info()[0], 0, 0, 4, place[0], labels.data_ptr())
+            self.capsule.fill(
+                self.view.laid.address, rows.buffer_info()[0], 0, 0, 4, place[0], labels.data_ptr()
+            )
         return place
 
     def free(self) -> int:
