@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from torch.utils.data import ConcatDataset, Subset
 
@@ -12,6 +12,7 @@ from . import errors
 from ._warn import warn
 
 Name = str | int
+LabelType = Literal["auto", "int", "float", "text"]
 _SHOWN = 6
 
 

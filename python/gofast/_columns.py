@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from . import errors
-from ._classes import Name
+from ._classes import LabelType, Name
 from ._features import Column, FillValue, column_list, feature_options
 from ._warn import warn
 
 Header = Literal["auto"] | bool
-LabelType = Literal["auto", "int", "float", "text"]
 Label = str | int | Sequence[str | int] | None
 
 

@@ -7,13 +7,11 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from . import errors
-from ._classes import unknown
+from ._classes import LabelType, unknown
 from ._vision import IMG_EXTENSIONS
-
-LabelType = Literal["auto", "int", "float", "text"]
 
 _DELIMITERS = (",", "\t", ";", "|", " ")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -129,7 +127,8 @@ class LabelsFile:
         return [self._as(_real, cell, "is no number") for cell in cells], None
 
     def _number(self, cell: Cell, class_to_idx: Mapping[Any, int], whole: bool) -> int:
-        name = int(cell.text) if whole and _WHOLE.fullmatch(cell.text) else cell.text
+        number = _whole(cell.text) if whole else None
+        name = cell.text if number is None else number
         if name not in class_to_idx:
             error = unknown(name, class_to_idx, f"{self.file}: line {cell.line}")
             raise self._told(error, self._label)
@@ -183,13 +182,17 @@ def _delimiter(first: str, wanted: list[str]) -> str:
 
 def _kind(text: str) -> LabelType:
     """What kind of labels such a cell is one of."""
-    if _whole(text) is not None or text.lower() in _TRUTH:
+    if _WHOLE.fullmatch(text) or text.lower() in _TRUTH:
         return "int"
     return "text" if _real(text) is None else "float"
 
 
 def _whole(text: str) -> int | None:
-    return int(text) if _WHOLE.fullmatch(text) else None
+    """An integer, also as pandas writes one of a column with missing values: 3.0."""
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    value = _real(text)
+    return int(value) if value is not None and value.is_integer() and abs(value) < 2**53 else None
 
 
 def _truth(text: str) -> int | None:

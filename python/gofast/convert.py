@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from . import _engine
-from ._columns import DEFAULT_LABEL, Header, Label, LabelType, selection
+from ._classes import LabelType
+from ._columns import DEFAULT_LABEL, Header, Label, selection
 from ._features import Column, FillValue
 from ._sources import Path, expand
 from .table import Limits

@@ -12,10 +12,10 @@ import torch
 
 from . import errors
 from ._bad_samples import OnError
-from ._classes import Classes, in_order, numbered
+from ._classes import Classes, LabelType, in_order, numbered
 from ._files import Files
 from ._image_face import PictureDataset
-from ._labels_file import LabelsFile, LabelType
+from ._labels_file import LabelsFile
 from ._listing import Listing
 from ._picture_labels import matched, numbers
 from ._picture_options import Rng

@@ -16,8 +16,8 @@ import torch
 from . import _engine, errors
 from ._cache import CacheTable, fingerprint, open_cache
 from ._cells import Place
-from ._classes import Classes, numbered
-from ._columns import DEFAULT_LABEL, Header, Label, LabelType, selection, warn_of_no_label
+from ._classes import Classes, LabelType, numbered
+from ._columns import DEFAULT_LABEL, Header, Label, selection, warn_of_no_label
 from ._features import Column, FillValue
 from ._memory import Layout, MappedMemory
 from ._range import check_range

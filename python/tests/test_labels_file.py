@@ -124,6 +124,21 @@ def test_a_label_that_does_not_fit_is_refused(photos: Path, file: Path, cells: s
     refused(errors.BadValueError, match, file, f"filename,label\na.png,{first}\nb.png,{second}\n", photos)
 
 
+def test_whole_floats_fit_integers_as_in_a_table(photos: Path, file: Path) -> None:
+    """pandas writes such floats of a column that had a missing value."""
+    for cells, options in (
+        (("3.0", "1"), {"label_type": "int"}),
+        (("3", "1.0"), {}),
+        (("3.0", "1.0"), {"classes": [0, 1, 2, 3]}),
+    ):
+        text = "filename,label\na.png,{}\nb.png,{}\n".format(*cells)
+        made = opened(file, text, photos, **options).targets
+        assert made == [3, 1] and all(type(label) is int for label in made)
+        (file.parent / "table.csv").write_text("x,label\n1,{}\n2,{}\n".format(*cells))
+        table = gofast.TableDataset(file.parent / "table.csv", scale=None, **options)
+        assert table.targets.tolist() == made and table.targets.dtype == torch.int64
+
+
 def test_label_type(photos: Path, file: Path) -> None:
     text = "filename,label\na.png,3\nb.png,2.5\n"
     assert opened(file, text, photos, label_type="float").targets == [3.0, 2.5]
