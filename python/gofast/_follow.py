@@ -50,6 +50,7 @@ class Follower:
 
     def _take(self, view: View | None) -> None:
         self.view = view
+        self._epochs = () if view is None else view.epochs
         self._tree = view is not None and not any(d is self._dataset for d in view.datasets)
         self._heavy = view is not None and view.heavy
         self._views: dict[int, tuple[NativeDataset, View | None]] = {}
@@ -64,6 +65,8 @@ class Follower:
         count = changes.count
         if self.seen != count:
             if self._tree or self._resolve(self._dataset) is not self.view:
+                return False
+            if self._epochs != self.view.epochs:
                 return False
             self.seen = count  # somebody else's, or nothing that shows
         if not self.always:

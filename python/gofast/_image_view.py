@@ -132,6 +132,13 @@ class ImageView(View):
                 sizes = torch.where(sizes < 1, _rescue.ANY_SIDE, sizes)
         return draws.records(self, indices, sizes)
 
+    @property
+    def epochs(self) -> tuple[int, ...]:
+        """See View."""
+        if not self.draws or self.rng != "stateless":
+            return ()
+        return tuple(int(dataset._files.epoch[0]) for dataset in self.datasets)
+
     def forget(self, indices: Sequence[int]) -> None:
         """Forgets the sizes of these samples' pictures: they are read again before the next draw."""
         for index in indices:

@@ -120,6 +120,11 @@ class View:
         return self._laid
 
     @property
+    def epochs(self) -> tuple[int, ...]:
+        """What ``set_epoch`` said to each dataset, where samples depend on it."""
+        return ()
+
+    @property
     def index_map(self) -> IntArray | None:
         """Where the rows lie in the concatenation of the datasets; None: in their own order."""
         return self._map

@@ -26,6 +26,7 @@ from torchvision import datasets
 from torchvision import transforms as T
 
 import gofast
+from gofast._follow import Follower
 from image_data import make_folder
 from same import difference
 
@@ -274,6 +275,30 @@ def test_pictures(folder: Path, steps: Any, change: Change, after: int, shuffle:
         return family(str(folder), transform), {"batch_size": 4, "shuffle": shuffle}
 
     compare(make, change, after)
+
+
+@WHEN
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_the_epoch_of_stateless_draws(folder: Path, after: int, shuffle: bool) -> None:
+    def make(_: str) -> Any:
+        return gofast.ImageFolder(str(folder), T.Compose(list(TRAIN)), rng="stateless", seed=5), {
+            "batch_size": 4,
+            "shuffle": shuffle,
+        }
+
+    compare(make, lambda dataset, _: dataset.set_epoch(3), after)
+
+
+def test_the_epoch_of_another_dataset_changes_nothing(folder: Path) -> None:
+    ours, other = (gofast.ImageFolder(str(folder), T.Compose(list(TRAIN)), rng="stateless") for _ in range(2))
+    view = ours._native_view()
+    assert view is not None
+    follower = Follower(ours, view, lambda dataset: dataset._native_view())
+    other.set_epoch(3)
+    assert follower.unchanged(torch.tensor([0, 1]))
+    ours.set_epoch(3)
+    assert not follower.unchanged(torch.tensor([0, 1]))
+    assert follower.renew() is view and follower.unchanged(torch.tensor([0, 1]))
 
 
 @WHEN
