@@ -138,8 +138,13 @@ def _parts(dataset: object) -> list[dict[Any, int]]:
         for part in dataset.datasets:
             found += [mapping for mapping in _parts(part) if mapping not in found]
         return found
-    mapping = dataset.class_to_idx if isinstance(dataset, HasClasses) else None
-    return [dict(mapping)] if isinstance(mapping, Mapping) else []
+    try:  # anybody's property, which may raise anything, and give anything
+        mapping = dataset.class_to_idx if isinstance(dataset, HasClasses) else None
+        if not isinstance(mapping, Mapping):
+            return []
+        return [{name: operator.index(mapping[name]) for name in mapping}]
+    except Exception:
+        return []
 
 
 def _conflict(a: dict[Any, int], b: dict[Any, int]) -> str | None:
@@ -147,10 +152,17 @@ def _conflict(a: dict[Any, int], b: dict[Any, int]) -> str | None:
     for name in a:
         if name in b and a[name] != b[name]:
             return f"{name!r} is {a[name]} in one and {b[name]} in another"
-    meaning = {number: name for name, number in a.items()}
-    for name, number in b.items():
-        if number in meaning and all(
-            name_a not in b or b[name_a] != number for name_a in a if a[name_a] == number
-        ):
-            return f"{number} is {meaning[number]!r} in one and {name!r} in another"
+    names_a, names_b = _by_number(a), _by_number(b)
+    for number, names in names_b.items():
+        if number in names_a and names.keys().isdisjoint(names_a[number]):
+            name_a, name_b = next(iter(names_a[number])), next(iter(names))
+            return f"{number} is {name_a!r} in one and {name_b!r} in another"
     return None
+
+
+def _by_number(class_to_idx: dict[Any, int]) -> dict[int, dict[Any, None]]:
+    """The names of each number, in order."""
+    made: dict[int, dict[Any, None]] = {}
+    for name, number in class_to_idx.items():
+        made.setdefault(number, {})[name] = None
+    return made

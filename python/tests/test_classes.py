@@ -117,6 +117,45 @@ def test_numbers_that_agree_are_not(a: Any, b: Any) -> None:
     _classes.warn_of_conflicts(Numbered(a))
 
 
+def test_numbers_with_several_names() -> None:
+    """Two names of one number may be of one class; names that share no number's meaning are not."""
+    agree = ConcatDataset([Numbered({"cat": 0, "kitten": 0}), Numbered({"kitten": 0, "puss": 0})])
+    _classes.warn_of_conflicts(agree)
+    differ = ConcatDataset([Numbered({"cat": 0, "kitten": 0}), Numbered({"dog": 0, "puppy": 0})])
+    with pytest.warns(errors.GofastWarning, match="0 is 'cat' in one and 'dog' in another"):
+        _classes.warn_of_conflicts(differ)
+
+
+def test_many_classes_are_compared_in_one_pass() -> None:
+    class Counted(str):
+        looked_up = 0
+
+        def __hash__(self) -> int:
+            Counted.looked_up += 1
+            return str.__hash__(self)
+
+    parts = [Numbered({Counted(i): i for i in range(500 + more)}) for more in range(2)]
+    Counted.looked_up = 0
+    _classes.warn_of_conflicts(ConcatDataset(parts))
+    assert Counted.looked_up < 20_000
+
+
+def test_a_foreign_property_that_raises_breaks_no_loader() -> None:
+    class Foreign(Dataset[Any]):
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, index: int) -> int:
+            return index
+
+        @property
+        def class_to_idx(self) -> dict[str, int]:
+            raise RuntimeError("not loaded yet")
+
+    whole = ConcatDataset([Foreign(), Foreign()])
+    assert len(list(DataLoader(whole, batch_size=3))) == 2
+
+
 def test_a_loader_warns_of_tables_that_number_classes_differently(tmp_path: Path) -> None:
     for name, animals in ("a", ["ant", "cat"]), ("b", ["cat", "dog"]):
         pd.DataFrame({"x": [1, 2], "label": animals}).to_csv(tmp_path / f"{name}.csv", index=False)
