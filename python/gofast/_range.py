@@ -34,7 +34,12 @@ def check_range(dataset: TableDataset, fill_value: FillValue, locate: Locate) ->
         limits = np.iinfo(name)
         outside = first_bad(dataset._memory.features, lambda x: (x < limits.min) | (x > limits.max))
         advice = "choose a wider type"
-    elif dtype == torch.float16 and layout.type not in ("uint8", "int16"):
+    elif dtype == torch.float16:
+        if layout.type in ("uint8", "int16"):
+            ends = np.iinfo(layout.type)
+            every = np.array([[ends.min], [ends.max]], layout.type).repeat(layout.width, axis=1)
+            if not _becomes_infinite(dataset, every).any():
+                return  # nor does what lies between
         outside = first_bad(dataset._memory.features, lambda x: _becomes_infinite(dataset, x))
         advice = "the largest float16 is 65504: choose another type, or scale the values"
     else:

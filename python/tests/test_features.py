@@ -364,6 +364,16 @@ def test_arrays_are_widened_and_never_narrowed() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_what_float16_does_not_hold_after_std_is_an_error(form: str, write: Write) -> None:
+    for values in ([1, 8, 8], [1, 8, 300]):  # stored as uint8 and as int16
+        opened = write(form, frame(a=[0, 0, 0], b=values))
+        with pytest.raises(errors.BadValueError, match=r"1 does not fit dtype=torch.float16") as caught:
+            TableDataset(**opened, dtype=torch.float16, mean=0, std=1e-6)
+        assert (caught.value.row, caught.value.column) == (0, "b")
+        TableDataset(**opened, dtype=torch.float16, mean=0, std=0.5)
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_what_float16_does_not_hold_is_an_error(form: str, write: Write) -> None:
     for values in ([1, 2, 70000], [0.5, 1, -65520.0], [0.1, 1, 1e300]):
         opened = write(form, frame(a=[1, 2, 3], b=values))
