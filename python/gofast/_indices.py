@@ -26,6 +26,26 @@ def listed(indices: Iterable[Any]) -> Sequence[Any]:
     return indices if type(indices) is list else list(indices)
 
 
+def whole(indices: Sequence[Any]) -> array[int]:
+    """A list's int64s.
+
+    Raises:
+        TypeError: an element is a mask, or no integer.
+        OverflowError: one is beyond an int64.
+    """
+    made = array("q", indices)
+    if not _WHOLE.issuperset(map(type, indices)) and any(_is_mask(i) for i in indices):
+        raise TypeError("a mask is not a row number")
+    return made
+
+
+def _is_mask(index: Any) -> bool:
+    """Whether it chooses rows where it indexes a tensor, though it counts as an integer."""
+    if isinstance(index, Tensor):
+        return index.dtype in (torch.bool, torch.uint8)
+    return isinstance(index, (bool, np.bool_)) or getattr(index, "dtype", None) == np.bool_
+
+
 def index_list(index: Iterable[Any]) -> Indices | None:
     """What a batch sampler yielded, as int64s in a row, or None if its elements are not all integers.
 
@@ -37,7 +57,7 @@ def index_list(index: Iterable[Any]) -> Indices | None:
         if integers is not None:
             return integers
     try:
-        return array("q", listed(index))  # not index itself: bytes would be eight to a number
+        return whole(listed(index))  # not index itself: bytes would be eight to a number
     except (TypeError, ValueError, OverflowError):
         return None
 

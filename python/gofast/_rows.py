@@ -19,7 +19,7 @@ from ._cells import Place
 from ._classes import in_order
 from ._filler import Filler
 from ._getitems import getitems
-from ._indices import listed, positions
+from ._indices import listed, positions, whole
 from ._memory import Memory
 from ._scale import Scale, default_keys, is_picture, is_unit, whole_shape
 from ._statistics import Numbers, mean_and_std
@@ -246,11 +246,13 @@ class RowDataset(NativeDataset):
                     row[0] = image.clone()
             return [self._row(row) for row in rows]
         try:
-            wanted = array("q", indices)
+            wanted = whole(indices)
         except OverflowError:
             raise row_index_error(
                 next(i for i in indices if not -(1 << 63) <= i < 1 << 63), len(self)
             ) from None
+        except TypeError:
+            return [self[i] for i in indices]
         if self.batch_transform is None:
             return self._batch(wanted)
         batch = self._fill(wanted)

@@ -11,7 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, RandomSampler, Subset, SubsetRandomSampler
+from torch.utils.data import (
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+)
 from torchvision import datasets, transforms
 
 import gofast
@@ -271,6 +279,24 @@ def test_whole_batches_of_any_kind() -> None:
     for function in (ITERATED | KINDS).values():
         got, want = dataset.__getitems__(function([3, 0, 1])), [theirs[i] for i in function([3, 0, 1])]
         assert [row[0].tolist() for row in got] == [row[0].tolist() for row in want]
+
+
+MASKS: dict[str, Any] = {
+    "bools": [True, False],
+    "a bool and ints": [3, True],
+    "mask tensors": [torch.tensor(True), torch.tensor(True)],
+    "uint8 tensors": [torch.tensor(1, dtype=torch.uint8), torch.tensor(1, dtype=torch.uint8)],
+    "tensors": [torch.tensor(3), torch.tensor(1)],
+    "numpy bools": [np.bool_(True), np.bool_(True)],
+}
+
+
+@pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8")
+@pytest.mark.parametrize("kind", MASKS)
+@LOADERS
+def test_masks_in_a_batch_choose_what_they_choose_in_a_tensor_dataset(make: Any, kind: str) -> None:
+    got = seen(make(gofast.ArrayDataset(X), batch_sampler=[MASKS[kind]]))
+    assert got == seen(DataLoader(TensorDataset(X), batch_sampler=[MASKS[kind]]))
 
 
 # ---------------------------------------------------------------- torch's samplers, replaced
