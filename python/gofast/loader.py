@@ -8,6 +8,7 @@ when, `_flights` for what runs ahead.
 from __future__ import annotations
 
 import inspect
+import os
 import weakref
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -18,11 +19,13 @@ from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import Dataset, Sampler, default_collate
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from . import _engine
 from ._classes import warn_of_conflicts
 from ._collation import is_torchs
 from ._follow import Follower
 from ._iterator import NativeIterator
 from ._lane import Idle, Lane
+from ._warn import warn
 from .errors import OptionError
 
 if TYPE_CHECKING:
@@ -37,6 +40,19 @@ def _resolve(dataset: Any) -> View | None:
     from ._view import resolve
 
     return resolve(dataset)
+
+
+def _warn_of_fewer(threads: int) -> None:
+    """Says that the engine has fewer threads than were asked for."""
+    there = _engine.threads()
+    if threads > there:
+        share = os.environ.get("LOCAL_WORLD_SIZE", "not set")
+        warn(
+            f"threads={threads}, but the engine has {there} in this process and uses no more: the cores "
+            f"that CPU affinity and the control group allow, divided by LOCAL_WORLD_SIZE ({share}). Allow "
+            f"more cores, or say threads={there}, which silences this",
+            once="loader: threads",
+        )
 
 
 class DataLoader(TorchDataLoader[T]):
@@ -61,13 +77,15 @@ class DataLoader(TorchDataLoader[T]):
     where CPython swallows it in a callback at a fork; here no process is started.
 
     Args:
-        threads: engine threads, where that should differ from num_workers.
+        threads: engine threads, where that should differ from num_workers; at most the engine's own.
 
     Raises:
         OptionError: threads is not a positive number.
 
     Warns:
-        GofastWarning: the parts of a ConcatDataset number their classes differently (``class_to_idx``).
+        GofastWarning: the parts of a ConcatDataset number their classes differently (``class_to_idx``);
+            or the engine has fewer threads than ``threads``, and why.
+        FallbackWarning: the loader runs on torch's own machinery, or a step of a transform in Python.
     """
 
     def __init__(
@@ -190,6 +208,8 @@ class DataLoader(TorchDataLoader[T]):
         # Workers would have copies of the dataset; without any, torch sees each change at once.
         follower = None if self.num_workers else Follower(self.dataset, view, _resolve)
         threads = self.threads or self.num_workers or None
+        if self.threads is not None:
+            _warn_of_fewer(self.threads)
         iterator = NativeIterator(self, Lane(view, threads, self._idle, follower))
         self._live[id(iterator)] = iterator
         return iterator

@@ -125,7 +125,8 @@ class TableDataset(RowDataset):
             ``, ; |`` and tab its first rows show. Also ``" "``, which is never guessed.
         skiprows: lines of a text file before its header: a title, comments.
         cache: path of an .npz that keeps the decoded table: later opens map it in
-            milliseconds and processes share it. Also how tables larger than memory work.
+            milliseconds and processes share it. Also how tables larger than memory work. Replace
+            or remove it at will, but never cut it short in use: that ends the process (SIGBUS).
         threads: threads for decoding; default all that the process may use.
         limits: :class:`Limits`, or a dict of its fields.
 
@@ -141,7 +142,9 @@ class TableDataset(RowDataset):
             and column.
 
     Warns:
-        GofastWarning: ``label`` was not given, and there is no column ``"label"``.
+        GofastWarning: ``label`` was not given, and there is no column ``"label"``; features are
+            whole numbers from 0 to 255, which ``scale="auto"`` once divided by 255; files of a folder
+            are left out; or folders are named as a partition's, whose column is not made.
 
     Example:
         >>> train = gofast.TableDataset("train.parquet", shape=(1, 28, 28))

@@ -115,13 +115,14 @@ class FakeStream:
 
 def install(monkeypatch: Any) -> Log:
     """Make gofast's loader work on `Numbers` through fake streams."""
-    from gofast import _lane, loader
+    from gofast import _engine, _lane, loader
 
     log = Log()
 
     def resolve(dataset: Any) -> FakeView | None:
         return FakeView(dataset) if type(dataset) is Numbers else None
 
+    monkeypatch.setattr(_engine, "threads", lambda requested=None: requested or 16)
     monkeypatch.setattr(loader, "_resolve", resolve)
     monkeypatch.setattr(_lane, "_open_stream", functools.partial(FakeStream, log))
     return log

@@ -27,7 +27,7 @@ from torch.utils.data import (
 )
 
 from fake_stream import ROW_BYTES, FakeStream, Log, Numbers, install
-from gofast import _flights, _iterator, _lane, errors
+from gofast import _engine, _flights, _iterator, _lane, _warn, errors
 from gofast.loader import DataLoader, NativeIterator
 
 BOTH = pytest.mark.parametrize("workers", [0, 2])
@@ -348,6 +348,18 @@ def test_a_dropped_loader_is_freed_at_once(log: Log, workers: int) -> None:
         assert gone() is None and log.in_flight == 0
     finally:
         gc.enable()
+
+
+@pytest.mark.usefixtures("log")
+def test_fewer_threads_than_asked_for_are_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_warn, "_said", set())
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    monkeypatch.setattr(_engine, "threads", lambda requested=None: requested or 1)
+    assert values(DataLoader(Numbers(2), 2, num_workers=2)) == [[0, 1]]
+    made = DataLoader(Numbers(2), 2, threads=2)
+    with pytest.warns(errors.GofastWarning, match=r"has 1 in.*LOCAL_WORLD_SIZE \(2\).*threads=1"):
+        values(made)
+    assert values(made) == [[0, 1]]
 
 
 def test_iterators_do_not_pickle(log: Log) -> None:
