@@ -268,7 +268,7 @@ class PulledFlights:
         index = next(self._lists)
         if isinstance(index, Iterator):
             index = list(index)  # it is read here, and again where it holds no integers
-        indices: Indices | None = index_list(index)
+        indices: Indices | None = index_list(index, masks=self._draw is not None)
         if not self._workers and indices is not None and len(indices):
             indices = self._followed(indices)
         if self._draw is None:

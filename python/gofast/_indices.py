@@ -46,18 +46,21 @@ def _is_mask(index: Any) -> bool:
     return isinstance(index, (bool, np.bool_)) or getattr(index, "dtype", None) == np.bool_
 
 
-def index_list(index: Iterable[Any]) -> Indices | None:
+def index_list(index: Iterable[Any], masks: bool = False) -> Indices | None:
     """What a batch sampler yielded, as int64s in a row, or None if its elements are not all integers.
 
     Args:
         index: not an iterator, which could not be read again.
+        masks: bools and mask tensors are integers too, as they are to a list of pictures.
     """
     if isinstance(index, (Tensor, np.ndarray)):
         integers = _integers(index)
         if integers is not None:
             return integers
     try:
-        return whole(listed(index))  # not index itself: bytes would be eight to a number
+        return (
+            array("q", listed(index)) if masks else whole(listed(index))
+        )  # not index itself: bytes would be eight to a number
     except (TypeError, ValueError, OverflowError):
         return None
 
