@@ -29,7 +29,7 @@ Locate = Callable[[int], Place]
 
 def first_bad(features: Block, bad: Callable[[Block], npt.NDArray[np.bool_]]) -> tuple[int, int] | None:
     """Row and position of the first value that ``bad`` marks, of a matrix that may be larger than memory."""
-    step = max(1, _VALUES // features.shape[1])
+    step = max(1, _VALUES // max(1, features.shape[1]))
     for start in range(0, len(features), step):
         marked = bad(features[start : start + step])
         if marked.any():

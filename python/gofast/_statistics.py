@@ -32,6 +32,8 @@ def mean_and_std(
     if (mean is None) != (std is None):
         raise errors.OptionError("mean and std come together: give both or neither")
     if any(isinstance(values, str) for values in (mean, std)):
+        if memory.layout.width == 0:
+            raise errors.OptionError('mean="auto", std="auto": the rows have no values to compute them of')
         groups = memory.layout.width if not picture else shape[0] if len(shape) == 3 else 1
         found = _Computed(memory, groups, unit)
         given = [

@@ -210,3 +210,8 @@ def test_datasets_that_differ_are_torchs_to_join() -> None:
     want = ConcatDataset([TensorDataset(x, y, z), Subset(TensorDataset(x + 1, y, ~z), [5, 0])])
     for a, b in zip(gofast.DataLoader(same, batch_size=3), DataLoader(want, batch_size=3), strict=True):
         assert_same(a, b)
+
+
+def test_rows_without_values_have_no_mean() -> None:
+    with pytest.raises(errors.OptionError, match="no values"):
+        ArrayDataset(torch.zeros(3, 0), mean="auto", std="auto")
