@@ -86,6 +86,8 @@ def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
         ahead = "look-ahead on engine threads"
         if _draws_late(view):
             ahead += " if num_workers > 0: the samples draw from torch's generator"
+        elif not view.steady:
+            ahead += " if num_workers > 0: the arrays can be written to"
     return Explanation([*_dataset(what), ("gofast.DataLoader", "Go" if view else "Python", ahead)])
 
 
@@ -193,12 +195,11 @@ def _loader(loader: Any) -> list[Line]:
         )
         lines.append(("pin_memory", "Python", what))
     if view is not None:
-        late = _draws_late(view) and not loader.num_workers
-        what = (
-            "each batch when it is asked for: its samples draw from torch's generator"
-            if late
-            else "look-ahead"
-        )
+        what, now = "look-ahead", "each batch when it is asked for"
+        if not loader.num_workers and _draws_late(view):
+            what = f"{now}: its samples draw from torch's generator"
+        elif not loader.num_workers and not view.steady:
+            what = f"{now}: the arrays can be written to"
         return [*lines, ("gofast.DataLoader", "Go", f"{what}, on engine threads")]
     name = "gofast.DataLoader" if ours else "torch's DataLoader"
     why = f"torch's own machinery: {_reasons.of_loader(loader)}; " if ours else ""

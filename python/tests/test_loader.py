@@ -279,7 +279,7 @@ def test_a_dataset_that_changed_gets_a_new_stream(monkeypatch: pytest.MonkeyPatc
     """The rows of a Subset are its user's to change between two epochs."""
     gofast = pytest.importorskip("gofast")
     subset = Subset(gofast.ArrayDataset(torch.arange(10.0).reshape(10, 1)), [1, 2, 3])
-    made = gofast.DataLoader(subset, 2)
+    made = gofast.DataLoader(subset, 2, num_workers=1)  # without, writable rows are made on the spot
     opened = []
     real = _lane._open_stream
     monkeypatch.setattr(_lane, "_open_stream", lambda *args: opened.append(real(*args)) or opened[-1])
