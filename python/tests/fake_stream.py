@@ -54,6 +54,7 @@ class FakeView:
         self.row_bytes = ROW_BYTES
         self.draws = self.heavy = False
         self.steady = True
+        self.epochs = ()
         self.datasets = (dataset,)
 
     def __len__(self) -> int:

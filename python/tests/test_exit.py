@@ -88,7 +88,7 @@ def interrupt():
 sent = []
 threading.Thread(target=interrupt).start()
 try:
-    gofast.TableDataset({str(big)!r}, label=None)
+    gofast.TableDataset({str(big)!r}, header=False, label=None)
     print("was read before the signal came")
 except KeyboardInterrupt:
     print(time.monotonic() - sent[0] < 0.2)

@@ -47,6 +47,14 @@ def ours() -> gofast.ArrayDataset:
     return gofast.ArrayDataset(X, mean=0, std=1)
 
 
+# Lists of rows in the place of a row: our arrays give a batch of them, as TensorDataset does.
+NESTED = ("nested", "two dimensions", "two dimensions of one")
+
+
+def theirs(name: str) -> Dataset[Any]:
+    return TensorDataset(X) if name in NESTED else Plain()
+
+
 class Reversed(list[int]):
     """A list that is not read as it is stored."""
 
@@ -124,11 +132,11 @@ def test_a_subsets_indices(make: Any, name: str, memory: Any) -> None:
     indices = memory if name == "memmap" else (PLAIN | ODD)[name]
     dataset = ours()
     shapes = [lambda d: Subset(d, indices), lambda d: ConcatDataset([d, Subset(d, indices)])]
-    if name in ("nested", "two dimensions", "two dimensions of one"):
-        del shapes[1]  # our tables and torch's own, unlike Plain, give a batch for a list of indices
+    if name in NESTED:
+        del shapes[1]
     for shape in shapes:
         loader = make(shape(dataset), 2)
-        assert seen(loader) == seen(DataLoader(shape(Plain()), 2))
+        assert seen(loader) == seen(DataLoader(shape(theirs(name)), 2))
         if make is gofast.DataLoader:
             assert (loader._native_view() is not None) == (name in PLAIN)
 
@@ -144,7 +152,7 @@ def test_a_samplers_indices(make: Any, workers: int, name: str, memory: Any) -> 
         seen(loader(d, 2, sampler=SubsetRandomSampler(indices, torch.Generator().manual_seed(4)), **more))
         for loader, d, more in (
             (make, ours(), {"num_workers": workers}),
-            (DataLoader, Plain(), {}),
+            (DataLoader, theirs(name), {}),
         )
     )
     assert got == want
