@@ -100,6 +100,8 @@ class Field:
         """Where the memory lies, and as what. Torch moves it when a tensor is shared with a process, or
         resized; and the user may put other memory under his tensor (``x.data = ...``)."""
         tensor = self.tensor
+        if self.way != C:  # torch looks for itself; some kinds have no address
+            return 0, (), tensor.shape, tensor.dtype, tensor.device
         return tensor.data_ptr(), tensor.stride(), tensor.shape, tensor.dtype, tensor.device
 
     def stays_in_c(self) -> bool:

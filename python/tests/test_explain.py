@@ -245,11 +245,8 @@ def test_channels_last_without_effect_is_said(folder: Path, monkeypatch: pytest.
     monkeypatch.setattr(_warn, "_said", set())
     ours = gofast.ImageFolder(folder, STILL, channels_last=True)
     assert "channels_last" not in gofast.explain(ours)
-    ours.channels_last = False
-    ours.transform = MIXED
-    ours[0]
-    ours.channels_last = True
     with pytest.warns(gofast.errors.GofastWarning, match="channels_last=True has no effect"):
+        ours = gofast.ImageFolder(folder, MIXED, channels_last=True)
         said = gofast.explain(ours)
     assert ("channels_last", "", "without effect: Python makes the samples") in said.lines
     batch = next(iter(DataLoader(ours, 4)))[0]

@@ -86,6 +86,7 @@ def resize_steps(height: int, width: int) -> _compile.Plan:
     resize = {"op": "resize", "size": [height, width], "max_size": None, "filter": "bilinear"}
     return _compile.Plan(
         steps=[resize, {"op": "to_uint8"}],
+        native_part=[],
         rest=[],
         hands_over="tensor",
         shown=False,
