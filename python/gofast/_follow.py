@@ -94,7 +94,7 @@ class Follower:
     def _same_rows(self, at: IntArray) -> bool:
         view = self.view
         assert view is not None
-        if len(view.datasets) == 1 and view.index_map is not None and self._same_list(view, at):
+        if self._same_list(view, at):
             return True
         at = np.where(at < 0, at + len(view), at)
         if len(at) and not (int(at.min()) >= 0 and int(at.max()) < len(view)):
@@ -107,18 +107,18 @@ class Follower:
 
     def _same_list(self, view: View, at: IntArray) -> bool:
         """What random_split makes, in a few microseconds: a list of row numbers over one dataset."""
-        subset: Any = self._dataset
-        inner: Any = view.datasets[0]
-        if type(subset) is not Subset or subset.dataset is not inner or type(subset.indices) is not list:
+        subset, rows = self._dataset, view.index_map
+        if rows is None or len(view.datasets) != 1 or type(subset) is not Subset:
             return False
-        indices, map_ = subset.indices, view.index_map
-        if map_ is None or len(inner) != view.lengths[0]:  # type: ignore[arg-type]
+        indices = subset.indices
+        if type(indices) is not list or (len(view.datasets[0]),) != view.lengths:
+            return False
+        if subset.dataset is not view.datasets[0]:
             return False
         try:
-            same: bool = [indices[i] for i in at.tolist()] == map_[at].tolist()
+            return [indices[i] for i in at.tolist()] == list(rows[at].tolist())
         except IndexError:
             return False
-        return same
 
 
 def _places(dataset: Any, at: IntArray, parts: Iterator[tuple[Any, int]], end: list[int]) -> IntArray | None:

@@ -58,9 +58,8 @@ def index_list(index: Iterable[Any], masks: bool = False) -> Indices | None:
         if integers is not None:
             return integers
     try:
-        return (
-            array("q", listed(index)) if masks else whole(listed(index))
-        )  # not index itself: bytes would be eight to a number
+        rows = listed(index)  # array would take bytes for eight to a number
+        return array("q", rows) if masks else whole(rows)
     except (TypeError, ValueError, OverflowError):
         return None
 

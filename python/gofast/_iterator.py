@@ -147,14 +147,10 @@ class NativeIterator(_BaseDataLoaderIter):
         # Where samples draw too, lists are pulled and drawn for in turn, as torch's workers would.
         early = self._draw is None or self._draw.early
         order = draw_order(self._index_sampler) if early else None
-        lane, draw, fetcher = (
-            self._lane,
-            self._draw,
-            self._dataset_fetcher,
-        )  # not self: that would be a circle
+        lane, draw, fetch = self._lane, self._draw, self._dataset_fetcher.fetch
 
-        def pull(lists: Iterator[Any], ahead: int) -> PulledFlights:
-            return PulledFlights(lane, lists, fetcher.fetch, ahead, draw)
+        def pull(lists: Iterator[Any], ahead: int) -> PulledFlights:  # without self: that would be a circle
+            return PulledFlights(lane, lists, fetch, ahead, draw)
 
         if order is None:
             return pull(self._sampler_iter, self._pull_ahead)
