@@ -80,7 +80,8 @@ test-wheel: wheel ## the wheel on four Pythons, no Go or gcc in sight (WHEEL_PYT
 test-integrations: build .venv-integrations/.stamp ## gofast.integrations with the real Accelerate and transformers (200 MB)
 	GOFAST_INTEGRATIONS=1 .venv-integrations/bin/python -m pytest python/tests/test_integrations.py $(ARGS)
 
-soak: build ## the long ones: many forks, many epochs, growth of memory
+soak: build ## the long ones: many forks, many epochs, growth of memory, every byte of files changed in every way
+	GOFAST_SOAK=1 go test -timeout 1800s -run FlippedBytes $(GO_PACKAGES)
 	$(BIN)/python -m pytest -m soak --timeout 1800 $(ARGS)
 
 fuzz: ## every Go fuzz target for FUZZTIME=30s

@@ -37,10 +37,19 @@ func digits(rows int) []byte {
 	return b.Bytes()
 }
 
+// headerLine writes the header that a table of numbers, all different, needs to be read.
+func headerLine(b *bytes.Buffer, columns int) {
+	for c := range columns - 1 {
+		fmt.Fprintf(b, "c%d,", c)
+	}
+	fmt.Fprintf(b, "c%d\n", columns-1)
+}
+
 // floats is a table of floats as pandas writes them.
 func floats(rows, columns int) []byte {
 	rng := rand.New(rand.NewPCG(7, 8))
 	var b bytes.Buffer
+	headerLine(&b, columns)
 	for range rows {
 		for c := range columns {
 			if c > 0 {
@@ -57,6 +66,7 @@ func floats(rows, columns int) []byte {
 func integers(rows, columns int) []byte {
 	rng := rand.New(rand.NewPCG(9, 10))
 	var b bytes.Buffer
+	headerLine(&b, columns)
 	for range rows {
 		for c := range columns {
 			if c > 0 {
