@@ -288,12 +288,47 @@ static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     return wrap(slot);
 }
 
+// picks(list, indices, n, map, length): whether the elements of a list at n indices are still the
+// numbers that map, of this length, has there. False also where only Python can tell.
+static PyObject *picks(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[4];
+    if (n < 1 || !PyList_CheckExact(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "takes a list");
+        return NULL;
+    }
+    if (!gf_integers(args + 1, n - 1, 4, a)) return NULL;
+    const int64_t *indices = POINTER(const int64_t, a[0]), *map = POINTER(const int64_t, a[2]);
+    if (PyList_Size(args[0]) != a[3]) Py_RETURN_FALSE;
+    // A shuffled epoch finds each number in another cache line: several are on their way at once.
+    enum { TOGETHER = 32 };
+    for (int64_t first = 0; first < a[1]; first += TOGETHER) {
+        int64_t stop = first + TOGETHER < a[1] ? first + TOGETHER : a[1];
+        PyObject *numbers[TOGETHER];
+        for (int64_t i = first; i < stop; i++) {
+            int64_t at = indices[i] + (indices[i] < 0 ? a[3] : 0);
+            if (at < 0 || at >= a[3]) Py_RETURN_FALSE;
+            numbers[i - first] = PyList_GetItem(args[0], (Py_ssize_t)at);
+            __builtin_prefetch(numbers[i - first]);
+            __builtin_prefetch(&map[at]);
+        }
+        for (int64_t i = first; i < stop; i++) {
+            int64_t at = indices[i] + (indices[i] < 0 ? a[3] : 0);
+            PyObject *number = numbers[i - first];
+            int overflow;
+            if (!PyLong_CheckExact(number) || PyLong_AsLongLongAndOverflow(number, &overflow) != map[at] || overflow) Py_RETURN_FALSE;
+        }
+    }
+    Py_RETURN_TRUE;
+}
+
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 #define IMAGES(name) {#name, (PyCFunction)(void (*)(void))gf_py_##name, METH_FASTCALL, NULL}
 static PyMethodDef functions[] = {
     FUNCTION(ring_new), FUNCTION(shared_ring_bytes), FUNCTION(shared_ring), FUNCTION(ring_drop), FUNCTION(reserve),
     FUNCTION(fill),     FUNCTION(take),              FUNCTION(bad_index),   FUNCTION(release),   FUNCTION(hand_over),
     FUNCTION(submit),   FUNCTION(wait),              FUNCTION(cancel),      FUNCTION(adopt),     FUNCTION(move),
+    FUNCTION(picks),
     IMAGES(draw),       IMAGES(draw_stateless),      IMAGES(draw_seed),     IMAGES(faults),      IMAGES(mend),
     IMAGES(sample),     IMAGES(from_picture),        IMAGES(free_picture),  {NULL, NULL, 0, NULL},
 };

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
 
 from . import _engine, errors
 from ._batch import Batch
 from ._shared import WorkerRings, can_share, in_worker, shared_batch
 from ._stream import Rings
-from ._view import View
+from ._view import Laid, View
 
 # A batch of table rows with more output than this is shared among the engine's threads; below,
 # waking a thread costs more than it brings (measured with batch 16 to 4096 of
@@ -46,18 +50,49 @@ class Filler:
             indices: ``array("q")``.
             records: what was drawn for them, where the view draws.
         """
-        view, laid = self.view, self.view.laid
-        address, n = indices.buffer_info()
+        view, laid, n = self.view, self.view.laid, len(indices)
         labels = view.new_labels(n)
-        label_address = 0 if labels is None else labels.data_ptr()
         ring = None
         if self._worker:
-            ring, slots = self._shared_slots(n).reserve(view, n)
+            ring, slots = self._shared_slots(n).reserve(laid, n)
         else:
-            slots = self._slots(n).reserve(view, n, n)
-        place, slot = slots.buffer_info()[0], slots[0]
+            slots = self._slots(n).reserve(laid, n, n)
+        slot = slots[0]
         drawn = 0 if records is None else records.buffer_info()[0]
-        capsule = self._capsule
+        made, replaced = self._made(laid, indices, 0, n, drawn, slots, labels)
+        images, more = view.tensor(made), view.more(indices, replaced)
+        if ring is not None:
+            return shared_batch(view, ring, slot, images, labels, replaced, more)
+        return Batch(view, images, labels, None, replaced, more)
+
+    def collated(self, rows: Tensor, start: int, stop: int) -> Any:
+        """The batch of samples rows[start:stop], for which nothing is drawn, as ``default_collate`` gives it.
+
+        Args:
+            rows: int64 [n], contiguous, on the CPU.
+        """
+        view, laid, n = self.view, self.view.laid, stop - start
+        labels = view.new_labels(n)
+        slots = self._slots(n).reserve(laid, n, n)
+        made, replaced = self._made(laid, rows, start, n, 0, slots, labels)
+        more = view.more(rows[start:stop], replaced) if view.has_more else ()
+        return view.collated(view.tensor(made), labels, more)
+
+    def _made(
+        self,
+        laid: Laid,
+        rows: array[int] | Tensor,
+        start: int,
+        n: int,
+        drawn: int,
+        slots: array[int],
+        labels: Tensor | None,
+    ) -> tuple[Any, Mapping[int, int] | None]:
+        """The capsule with n samples from rows[start] on, and those that stand in for others."""
+        view, capsule = self.view, self._capsule
+        address = 8 * start + (rows.data_ptr() if isinstance(rows, Tensor) else rows.buffer_info()[0])
+        place, slot = slots.buffer_info()[0], slots[0]
+        label_address = 0 if labels is None else labels.data_ptr()
         replaced = None
         try:
             together = n > 1 if view.heavy else n * view.row_bytes > _PARALLEL_BYTES
@@ -67,16 +102,13 @@ class Filler:
                 capsule.fill(laid.address, address, drawn, 0, n, slot, label_address)
             made = capsule.take(place)
             if made is False:
-                replaced = view.mend(slot, indices, drawn, label_address)
+                replaced = view.mend(slot, rows[start : start + n], drawn, label_address)
                 made = capsule.take(place)
         except BaseException:  # Ctrl-C comes here too
             view.discard(slot, n)
             capsule.release(place, 1)
             raise
-        images, more = view.tensor(made), view.more(indices, replaced)
-        if ring is not None:
-            return shared_batch(view, ring, slot, images, labels, replaced, more)
-        return Batch(view, images, labels, None, replaced, more)
+        return made, replaced
 
     def _fill_together(
         self, laid: int, address: int, drawn: int, n: int, slots: array[int], labels: int

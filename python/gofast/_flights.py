@@ -63,6 +63,10 @@ class DrawnFlights:
         self._changes = Changes() if pull_ahead else changes  # torch's workers have copies
         self._seen = lane.seen if not pull_ahead else 0  # there may be changes since `iter`
         self._looks = lane.looks or order.picks
+        self._picked = None if order.picks else lane.picked
+        if self._picked is not None or not lane.ahead:
+            self._rows = order.indices(0, order.batches)
+            self._address = self._rows.data_ptr()
         self._rest: PulledFlights | None = None
         self._largest = max(1, FLIGHT_BYTES // max(1, order.batch_size * lane.row_bytes))
         self._ahead = lane.ahead
@@ -83,10 +87,10 @@ class DrawnFlights:
     def take(self) -> Any:
         """The next batch in order; raises its error, or StopIteration after the last."""
         if (
-            self._looks
-            or self._seen != self._changes.count
+            self._seen != self._changes.count
             or self._batch_size != self._sampler.batch_size
             or self._rest is not None
+            or (self._looks and not self._picks_the_same())
         ) and not self._is_as_it_was():
             assert self._rest is not None
             return self._rest.take()
@@ -104,7 +108,7 @@ class DrawnFlights:
         if number == self._order.batches:
             raise StopIteration
         self._started += 1
-        return self._lane.make(self._order.indices(number, number + 1))
+        return self._lane.make(self._rows, *self._order.bounds(number, number + 1))
 
     def _take_next(self) -> Any:
         try:
@@ -130,6 +134,14 @@ class DrawnFlights:
                 if not again:
                     raise
         raise AssertionError
+
+    def _picks_the_same(self) -> bool:
+        """Whether a quick look tells that the next batch has the rows that it was submitted with."""
+        if self._picked is None:
+            return False
+        batch = self._started - self._left
+        start, stop = self._order.bounds(batch, batch + 1)
+        return self._picked.unchanged(self._address + 8 * start, stop - start)
 
     def _is_as_it_was(self) -> bool:
         """Whether the next batch is what torch would make now. If not, the rest is pulled as torch would."""

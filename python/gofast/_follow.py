@@ -14,6 +14,9 @@ import numpy as np
 from torch import Tensor
 from torch.utils.data import ConcatDataset, Subset
 
+from . import _engine
+from ._memory import address_of
+
 if TYPE_CHECKING:
     from ._view import IntArray, NativeDataset, View
 
@@ -37,6 +40,7 @@ class Follower:
         view: of the dataset as it was last seen; None while Python code has a say.
         seen: the number of changes when it was made, or looked at last.
         always: the counter of changes is not enough: indices, transforms and lists may change in place.
+        picked: where the dataset is a list's pick, the quick look at it.
 
     Args:
         resolve: makes the view.
@@ -57,6 +61,7 @@ class Follower:
         if view is not None and self._heavy:
             self._views = {id(d): (d, d._native_view() if self._tree else view) for d in view.datasets}
         self.always = self._tree or self._heavy
+        self.picked = None if view is None or not self._tree else PickedList.of(self._dataset, view)
 
     def unchanged(self, indices: array[int] | Tensor) -> bool:
         """Whether the view still gives what the dataset would give for these indices."""
@@ -94,7 +99,7 @@ class Follower:
     def _same_rows(self, at: IntArray) -> bool:
         view = self.view
         assert view is not None
-        if self._same_list(view, at):
+        if self.picked is not None and self.picked.unchanged(address_of(at), len(at)):
             return True
         at = np.where(at < 0, at + len(view), at)
         if len(at) and not (int(at.min()) >= 0 and int(at.max()) < len(view)):
@@ -105,20 +110,44 @@ class Follower:
             return False
         return np.array_equal(now, at if view.index_map is None else view.index_map[at])
 
-    def _same_list(self, view: View, at: IntArray) -> bool:
-        """What random_split makes, in a few microseconds: a list of row numbers over one dataset."""
-        subset, rows = self._dataset, view.index_map
-        if rows is None or len(view.datasets) != 1 or type(subset) is not Subset:
-            return False
-        indices = subset.indices
-        if type(indices) is not list or (len(view.datasets[0]),) != view.lengths:
-            return False
-        if subset.dataset is not view.datasets[0]:
-            return False
-        try:
-            return [indices[i] for i in at.tolist()] == list(rows[at].tolist())
-        except IndexError:
-            return False
+
+class PickedList:
+    """A Subset of one dataset by a list of row numbers, which is what random_split makes.
+
+    Args:
+        view: of the Subset; its map has the rows that the list picked.
+    """
+
+    def __init__(self, subset: Subset[Any], view: View, rows: IntArray) -> None:
+        self._subset, self._length = subset, view.lengths[0]
+        self._dataset: Any = view.datasets[0]
+        self._rows = rows
+        self._map, self._listed = address_of(rows), len(rows)
+        self._picks: Callable[..., bool] = _engine.capsule().picks
+
+    @classmethod
+    def of(cls, dataset: Any, view: View) -> PickedList | None:
+        """None for other datasets."""
+        rows = view.index_map
+        if rows is None or type(dataset) is not Subset or dataset.dataset is not view.datasets[0]:
+            return None
+        return cls(dataset, view, rows)
+
+    def unchanged(self, indices: int, count: int) -> bool:
+        """Whether the Subset still picks the same rows; False also where it takes a closer look to tell.
+
+        Args:
+            indices: the address of count int64s.
+        """
+        subset = self._subset
+        listed = subset.indices
+        return (
+            len(self._dataset) == self._length
+            and type(listed) is list
+            and type(subset) is Subset
+            and subset.dataset is self._dataset
+            and self._picks(listed, indices, count, self._map, self._listed)
+        )
 
 
 def _places(dataset: Any, at: IntArray, parts: Iterator[tuple[Any, int]], end: list[int]) -> IntArray | None:

@@ -25,7 +25,7 @@ from torch.utils.dlpack import from_dlpack
 
 from . import _engine, errors
 from ._batch import Batch
-from ._view import View
+from ._view import Laid, View
 
 _COUNT = 16  # twice what prefetch_factor=2 keeps busy, with room for a slow consumer
 
@@ -51,14 +51,14 @@ class WorkerRings:
         self.slot_bytes = slot_bytes
         self._rings = [WorkerRing(slot_bytes, _COUNT)]
 
-    def reserve(self, view: View, rows: int) -> tuple[WorkerRing, array[int]]:
+    def reserve(self, laid: Laid, rows: int) -> tuple[WorkerRing, array[int]]:
         """Takes a slot for a batch of rows rows: its ring and address."""
         slots = array("q", [0])
         where = slots.buffer_info()[0]
         capsule = _engine.capsule()
         while True:
             for ring in reversed(self._rings):
-                if capsule.reserve(view.laid.address, ring.address, rows, rows, where) == 1:
+                if capsule.reserve(laid.address, ring.address, rows, rows, where) == 1:
                     return ring, slots
             # The consumer holds on to batches: more rings, in ever larger steps. And again, where other
             # threads are quicker to take the new slots.

@@ -30,11 +30,10 @@ class Rings:
         self._rings: list[int] = [self._capsule.ring_new(slot_bytes, count)]
         self._count = count
 
-    def reserve(self, view: View, rows: int, batch_rows: int) -> array[int]:
+    def reserve(self, laid: Laid, rows: int, batch_rows: int) -> array[int]:
         """Takes a slot for every batch; their addresses."""
         slots = array("q", bytes(8 * -(-rows // batch_rows)))
         out = slots.buffer_info()[0]
-        laid = view.laid
         while True:
             for ring in reversed(self._rings):
                 if self._capsule.reserve(laid.address, ring, rows, batch_rows, out) >= 0:
@@ -138,10 +137,10 @@ class Stream:
         rings = self._rings
         if view.row_bytes * batch_size > rings.slot_bytes:
             rings = self._rings = Rings(view.row_bytes * batch_size)
-        labels = view.new_labels(rows)
-        slots = rings.reserve(view, rows, batch_size)
+        laid, labels = view.laid, view.new_labels(rows)
+        slots = rings.reserve(laid, rows, batch_size)
         label_address = 0 if labels is None else labels.data_ptr()
-        parts, laid = None if labels is None else torch.split(labels, batch_size), view.laid
+        parts = None if labels is None else torch.split(labels, batch_size)
         ticket = Ticket(slots, parts, indices, records, batch_size, laid)
         self._live.add(ticket)
         try:

@@ -140,6 +140,23 @@ def shorten_indices(subset: Any, _: Any) -> None:
     del subset.indices[9:]
 
 
+def write_one(number: Any) -> Change:
+    """Every fourth place of the list, so that each batch of 4 has one."""
+
+    def change(subset: Any, _: Any) -> None:
+        subset.indices[2::4] = [number] * (ROWS // 4)
+
+    return change
+
+
+def lengthen_indices(subset: Any, _: Any) -> None:
+    subset.indices.append(3)
+
+
+def replace_by_a_tuple(subset: Any, _: Any) -> None:
+    subset.indices = tuple(reversed(subset.indices))
+
+
 def replace_dataset(subset: Any, _: Any) -> None:
     inner = subset.dataset
     subset.dataset = Subset(inner, list(range(ROWS - 1, -1, -1)))
@@ -147,9 +164,22 @@ def replace_dataset(subset: Any, _: Any) -> None:
 
 @WHEN
 @pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize("change", [replace_indices, write_indices, shorten_indices, replace_dataset])
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(
+            replace_indices,
+            write_indices,
+            shorten_indices,
+            lengthen_indices,
+            replace_by_a_tuple,
+            replace_dataset,
+        ),
+        *(write_one(number) for number in (1, -1, ROWS, np.int64(2))),
+    ],
+)
 def test_a_subset(after: int, shuffle: bool, change: Change) -> None:
-    if shuffle and change is shorten_indices:
+    if shuffle and change in (shorten_indices, lengthen_indices):
         return  # RandomSampler reads the length again at its end, and gives some rows more: not followed
 
     def make(kind: str) -> Any:
