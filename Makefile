@@ -8,6 +8,7 @@ FUZZTIME ?= 30s
 WHEEL_PYTHONS ?= 3.10@2.4.0 3.10 3.11 3.12 3.13
 GO_PACKAGES := ./gofast/... ./pybind/...
 GO_TIMEOUT ?= 600s
+PYTEST_JOBS ?= 2
 GO_FILES = $(shell find gofast pybind examples benchmarks -name '*.go' -not -path 'pybind/build/*')
 
 # The first Python that really runs and is new enough: version managers leave names on PATH that do not.
@@ -66,7 +67,7 @@ test-asan: ## Go tests with the C code under the address sanitizer
 	ASAN_OPTIONS=detect_leaks=0 go test -timeout $(GO_TIMEOUT) -short -asan $(GO_PACKAGES)
 
 test-python: build ## Python tests, the wheel's among them (ARGS="-k csv" chooses)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist loadgroup $(ARGS)
 
 test-wheel: wheel ## the wheel on four Pythons, no Go or gcc in sight (WHEEL_PYTHONS="3.10@2.4.0 3.13": with torch 2.4.0, the newest)
 	$(BIN)/python python/tests/wheel_matrix.py $(WHEEL_PYTHONS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ import torch
 from torch.utils.data import DataLoader
 
 import gofast
+from killing import kill_worker
 
 ROWS = 4_000
 X = np.arange(ROWS * 64, dtype=np.uint8).reshape(ROWS, 64)
@@ -103,9 +103,9 @@ def kill_a_worker() -> None:
     iterator = iter(loader)
     next(iterator)
     workers = [w.pid for w in iterator._workers]
-    os.kill(workers[0], signal.SIGKILL)
     try:
         with pytest.raises(RuntimeError, match="worker"):
+            kill_worker(iterator)
             while True:
                 next(iterator)
     finally:

@@ -24,6 +24,7 @@ from torch.utils.dlpack import from_dlpack
 
 import gofast
 from gofast import _engine, _shared
+from killing import kill_worker
 
 ROWS, WIDTH = 512, 16
 X = torch.arange(ROWS * WIDTH, dtype=torch.float32).reshape(ROWS, WIDTH)
@@ -400,8 +401,8 @@ def test_workers_die_with_their_parent() -> None:
 def test_killed_while_its_batches_are_held() -> None:
     iterator = iter(DataLoader(dataset(), batch_size=8, num_workers=1, multiprocessing_context="fork"))
     held = [next(iterator)[0] for _ in range(3)]
-    os.kill(iterator._workers[0].pid, signal.SIGKILL)  # type: ignore[attr-defined]
     with pytest.raises(RuntimeError, match=r"worker"):
+        kill_worker(iterator)
         while True:
             next(iterator)
     del iterator

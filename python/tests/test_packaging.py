@@ -18,6 +18,8 @@ import pytest
 from gofast import _engine
 from wheel_matrix import find_python, without_tools
 
+pytestmark = pytest.mark.xdist_group("wheel")  # one is built for all of these
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILDER = ROOT / "pybind" / "build_native.py"
 SMOKE = Path(__file__).with_name("wheel_smoke.py")
