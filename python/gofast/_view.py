@@ -18,6 +18,7 @@ from torch.utils.dlpack import from_dlpack
 from . import _engine, errors
 from ._follow import changes
 from ._indices import picked_from
+from ._openmp import alone
 
 if TYPE_CHECKING:
     from ._rows import RowDataset
@@ -173,10 +174,11 @@ class View:
         self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()
     ) -> list[Any]:
         """The samples of a batch, as indexing the dataset gives them, each in memory of its own."""
-        columns: list[Any] = [[self.row_image(image.clone()) for image in images.unbind(0)]]
-        if labels is not None:
-            columns.append(self.row_labels(labels))
-        columns += [self.row_more(values) for values in more]
+        with alone():  # waking OpenMP's threads for each row costs more than they bring
+            columns: list[Any] = [[self.row_image(image.clone()) for image in images.unbind(0)]]
+            if labels is not None:
+                columns.append(self.row_labels(labels))
+            columns += [self.row_more(values) for values in more]
         rows = zip(*columns, strict=True)
         if self.output == "dict":
             return [dict(zip(self.keys, row, strict=False)) for row in rows]
