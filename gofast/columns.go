@@ -24,8 +24,12 @@ func openTable(ctx context.Context, paths []string, options TableOptions) (*open
 	if err := options.checkLabels(); err != nil {
 		return nil, err
 	}
+	codings, err := options.codings()
+	if err != nil {
+		return nil, err
+	}
 	lim := options.Limits.WithDefaults()
-	o := &opened{typedBy: -1, classes: options.Classes, budget: limits.NewBudget(lim.Memory), exact: true}
+	o := &opened{typedBy: -1, classes: options.Classes, codings: codings, budget: limits.NewBudget(lim.Memory), exact: true}
 	if err := o.open(ctx, paths, options, lim); err != nil {
 		o.close()
 		return nil, err
@@ -42,7 +46,8 @@ func (o *opened) open(ctx context.Context, paths []string, options TableOptions,
 	if err != nil {
 		return err
 	}
-	decodeOptions := decode.Options{Header: options.Header, Delimiter: delimiter, SkipRows: options.SkipRows, Threads: threads, Limits: lim, Budget: o.budget}
+	decodeOptions := decode.Options{Header: options.Header, Coded: len(o.codings) > 0, Delimiter: delimiter, SkipRows: options.SkipRows,
+		Threads: threads, Limits: lim, Budget: o.budget}
 	progress := newProgress(options.Progress)
 	decodeOptions.Progress = progress.add
 	for _, path := range paths {
@@ -88,8 +93,12 @@ func (o *opened) choose(options TableOptions) error {
 		}
 		sel.Labels = append(sel.Labels, i)
 	}
+	var err error
+	if sel.Codings, err = o.findCodings(path, columns, dropped); err != nil {
+		return err
+	}
 	if last > 0 {
-		if err := sameColumns(o.files[0].Path(), o.readers[0].Columns(), path, columns, sel.Labels); err != nil {
+		if err := sameColumns(o.files[0].Path(), o.readers[0].Columns(), path, columns, sel); err != nil {
 			return err
 		}
 	}
@@ -122,6 +131,9 @@ func (o *opened) choose(options TableOptions) error {
 		if !setFill(&sel, columns, i, float64(fill.Value)) {
 			return errs.New(errs.ErrSchema, "open", "fill_value names a column that is not a feature").At(path).InColumn(columns[i].Name)
 		}
+	}
+	if err := o.checkCodings(path, columns, sel); err != nil {
+		return err
 	}
 	if len(sel.Features) == 0 {
 		return errs.New(errs.ErrSchema, "open", "no feature columns are left beside the label").At(path)
@@ -203,8 +215,12 @@ func (o *opened) describe(path string, columns []decode.Column, sel decode.Selec
 	shaped := false
 	for _, i := range sel.Features {
 		c := columns[i]
+		if coding, coded := sel.Codings[i]; coded {
+			c.Text, c.Bool, c.Hint = false, false, hintOf(coding)
+		}
 		if c.Text {
-			err := errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; leave it out with exclude=, or choose the features with columns="+c.TextWhy).At(path).InColumn(c.Name)
+			err := errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; number its words with categories=, leave it out with exclude=, "+
+				"or choose the features with columns="+c.TextWhy).At(path).InColumn(c.Name)
 			if c.Sampled {
 				o.atRow(context.Background(), err.WithCell(c.TextCell), len(o.readers)-1, c.TextRow)
 			}
@@ -241,8 +257,9 @@ func (o *opened) describe(path string, columns []decode.Column, sel decode.Selec
 }
 
 // sameColumns compares the columns of two files of one table. What a text file has
-// in its labels is looked at cell by cell, when the kind of the labels is known.
-func sameColumns(pathA string, a []decode.Column, pathB string, b []decode.Column, labels []int) error {
+// in its labels is looked at cell by cell, when the kind of the labels is known. A
+// column with a coding was looked at when the coding was.
+func sameColumns(pathA string, a []decode.Column, pathB string, b []decode.Column, sel decode.Selection) error {
 	bad := func(format string, args ...any) error {
 		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)+": files of one table must have the same columns in the same order").At(pathB)
 	}
@@ -250,10 +267,11 @@ func sameColumns(pathA string, a []decode.Column, pathB string, b []decode.Colum
 		return bad("%d columns, but %s has %d", len(b), pathA, len(a))
 	}
 	for i := range a {
+		_, coded := sel.Codings[i]
 		switch {
 		case a[i].Name != b[i].Name:
 			return bad("column %d is %q, but %q in %s", i, errs.Cut(b[i].Name), errs.Cut(a[i].Name), pathA)
-		case a[i].Unseen || b[i].Unseen, a[i].Sampled && b[i].Sampled && slices.Contains(labels, i):
+		case coded, a[i].Unseen || b[i].Unseen, a[i].Sampled && b[i].Sampled && slices.Contains(sel.Labels, i):
 		case a[i].Text != b[i].Text, a[i].Bool != b[i].Bool, isInt(a[i]) != isInt(b[i]) && !a[i].Sampled && !b[i].Sampled:
 			return bad("column %q holds %s, but %s in %s", errs.Cut(b[i].Name), holds(b[i]), holds(a[i]), pathA)
 		case !slices.Equal(a[i].Shape, b[i].Shape):

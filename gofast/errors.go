@@ -20,6 +20,7 @@ var (
 	ErrValue       = errs.ErrValue
 	ErrMissing     = errs.ErrMissing
 	ErrLabel       = errs.ErrLabel
+	ErrCategory    = errs.ErrCategory
 	ErrLimit       = errs.ErrLimit
 	ErrIndex       = errs.ErrIndex
 	ErrConfig      = errs.ErrConfig

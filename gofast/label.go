@@ -180,7 +180,7 @@ func (o *opened) numberLabels(ctx context.Context, i int, stored []decode.LabelK
 		n, known := number[v]
 		if !known {
 			return o.badLabel(ctx, i, 0, at, errs.ErrLabel, strconv.FormatInt(v, 10),
-				decode.UnknownLabel(o.classes.Values, func(v int64) string { return strconv.FormatInt(v, 10) }))
+				decode.UnknownLabel(o.classes.Values))
 		}
 		values[at] = n
 	}

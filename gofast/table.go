@@ -39,6 +39,10 @@ type TableOptions struct {
 	FillValue *Number `json:"fill_value"`
 	// FillValues do so for single feature columns, in place of FillValue.
 	FillValues []ColumnFill `json:"fill_values"`
+	// Categories number the texts of feature columns, which are an error otherwise.
+	Categories []ColumnCategories `json:"categories"`
+	// Dates count the dates and times of feature columns, which are an error otherwise.
+	Dates []ColumnDate `json:"dates"`
 	// Delimiter is the character between the cells of a text file, "" for the one
 	// that its first rows show; SkipRows are lines before the table.
 	Delimiter string        `json:"delimiter"`
@@ -122,6 +126,7 @@ type opened struct {
 	kinds      []decode.LabelKind
 	typedBy    int // the file that says what kinds the labels have; none: -1
 	classes    Classes
+	codings    []coding
 	start      decode.Type // the type worth trying first
 	bound      int64       // rows at most
 	exact      bool        // bound is the number of rows
@@ -181,7 +186,7 @@ func (o *opened) decode(ctx context.Context, alloc func(decode.Type) (memory, er
 		}
 		wider, typeErr := features.Type()
 		if typeErr != nil {
-			return typeErr
+			return o.coarser(typeErr)
 		}
 		if attempt > 1 {
 			return errs.New(errs.ErrInternal, "table", fmt.Sprintf("values do not fit %s, which their range asked for", wider)).At(o.files[0].Path())

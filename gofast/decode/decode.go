@@ -52,7 +52,7 @@ type Column struct {
 	// Shape is the shape of one row's value: nil for a plain cell, (784) for a
 	// fixed-length binary, (28, 28) for an array of images.
 	Shape []int
-	// Text says that the cells are strings. Only labels may be text. TextRow and
+	// Text says that the cells are strings: of a label, or a feature with Categories. TextRow and
 	// TextCell are the first of them in a text file, "" elsewhere; TextWhy says why
 	// one that looks like a number is none, for an error.
 	Text     bool
@@ -91,6 +91,9 @@ type Selection struct {
 	Fills []*float64
 	// Verbatim says that text labels are meant as text, also where one looks like a number.
 	Verbatim bool
+	// Codings, by position in Columns(), are of the features that hold no numbers. A
+	// column that has one was accepted by Coder.CheckCoding and is no label.
+	Codings map[int]Coding
 }
 
 // FillAt is what replaces a missing value at a place in a row of the matrix; nil for nothing.
@@ -219,6 +222,8 @@ type Options struct {
 	// Header says whether the first line of a text file names the columns; nil: the
 	// line itself says so, or it is an error.
 	Header *bool
+	// Coded says that some column is known to hold text, or dates.
+	Coded bool
 	// Progress is called with the bytes of the source that were just finished;
 	// from any goroutine; may be nil.
 	Progress func(bytes int64)

@@ -6,16 +6,20 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
-// Dictionary numbers the distinct strings of a label column in order of first
-// sight, or knows no others than those it was made of. Safe for concurrent use;
-// readers cache it per goroutine (see Cache).
+// Dictionary numbers the distinct strings of a column in order of first sight, or
+// knows no others than those it was made of. Safe for concurrent use; readers
+// cache it per goroutine (see Cache).
 type Dictionary struct {
 	mu     sync.Mutex
 	ids    map[string]int64
 	words  []string
 	closed bool
+	option string // that a closed one was made of
+	kind   error  // of a word that a closed one does not have
 }
 
 // Unknown is the id of a word that a closed Dictionary does not have.
@@ -24,13 +28,13 @@ const Unknown = -1
 // NewDictionary makes an empty dictionary.
 func NewDictionary() *Dictionary { return &Dictionary{ids: map[string]int64{}} }
 
-// Closed makes a dictionary of these words and no others.
+// Closed makes a dictionary of these words and no others: the classes of a label.
 func Closed(words []string) *Dictionary {
 	d := NewDictionary()
 	for _, word := range words {
 		d.ID(word)
 	}
-	d.closed = true
+	d.closed, d.option, d.kind = true, "classes", errs.ErrLabel
 	return d
 }
 
@@ -75,20 +79,36 @@ func (d *Dictionary) Sorted() (words []string, place []int64) {
 	return words, place
 }
 
-// UnknownLabel is the text of an ErrLabel: the classes, as far as there is room.
-func (d *Dictionary) UnknownLabel() string { return UnknownLabel(d.words, strconv.Quote) }
+// Refuse is the text and the kind of the error of a word that a closed dictionary
+// does not have.
+func (d *Dictionary) Refuse() (text string, kind error) {
+	return refusal(d.option, listed(d.words, strconv.Quote)), d.kind
+}
 
-// UnknownLabel is the text of an ErrLabel for classes of any kind.
-func UnknownLabel[T any](classes []T, show func(T) string) string {
+// UnknownLabel is the text of an ErrLabel for classes that are integers.
+func UnknownLabel(classes []int64) string {
+	return refusal("classes", listed(classes, func(v int64) string { return strconv.FormatInt(v, 10) }))
+}
+
+func refusal(option, words string) string {
+	what := "label"
+	if option == "categories" {
+		what = "cell"
+	}
+	return fmt.Sprintf("the %s is not one of the %s %s: correct it, or add it to %[2]s=", what, option, words)
+}
+
+// listed shows the words as far as there is room.
+func listed[T any](words []T, show func(T) string) string {
 	const most = 6
 	var shown []string
-	for _, class := range classes[:min(most, len(classes))] {
-		shown = append(shown, show(class))
+	for _, word := range words[:min(most, len(words))] {
+		shown = append(shown, show(word))
 	}
-	if len(classes) > most {
-		shown = append(shown, fmt.Sprintf("... (%d in all)", len(classes)))
+	if len(words) > most {
+		shown = append(shown, fmt.Sprintf("... (%d in all)", len(words)))
 	}
-	return "the label is not one of the classes " + strings.Join(shown, ", ") + ": correct it, or add it to classes="
+	return strings.Join(shown, ", ")
 }
 
 // Cache is one goroutine's view of a Dictionary: known words cost no lock.
@@ -97,13 +117,14 @@ type Cache struct {
 	ids  map[string]int64
 }
 
-// Has reports whether word is one of the words of a closed dictionary.
-func (d *Dictionary) Has(word []byte) bool {
-	if !d.closed {
-		return false
+// Find is the number of a word of a closed dictionary; Unknown for any other.
+func (d *Dictionary) Find(word []byte) int64 {
+	if d.closed {
+		if id, ok := d.ids[string(word)]; ok { // nobody writes to it any more
+			return id
+		}
 	}
-	_, ok := d.ids[string(word)] // nobody writes to it any more
-	return ok
+	return Unknown
 }
 
 // Cache makes a view for one goroutine.

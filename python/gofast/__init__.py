@@ -29,7 +29,8 @@ from ._about import engine_stats, version
 from .arrays import ArrayDataset
 from .convert import convert
 from .loader import DataLoader
-from .table import Limits, TableDataset, verify
+from .table import Limits, TableDataset
+from .verify import verify
 
 if TYPE_CHECKING:
     from . import integrations as integrations

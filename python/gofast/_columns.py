@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from . import errors
 from ._classes import LabelType, Name
+from ._codings import Named, Unit, coding_options
 from ._features import Column, FillValue, column_list, feature_options
 from ._warn import warn
 
@@ -35,6 +36,8 @@ def selection(
     columns: Sequence[str | int] | None = None,
     exclude: Column | Sequence[Column] | None = None,
     fill_value: FillValue = None,
+    categories: Mapping[str, Named] | None = None,
+    dates: Mapping[str, Unit] | None = None,
     delimiter: str | None = None,
     skiprows: int = 0,
 ) -> dict[str, Any]:
@@ -47,6 +50,7 @@ def selection(
         "label_type": label_type,
         "classes": None if class_to_idx is None else _classes(class_to_idx),
         **feature_options(columns, exclude, fill_value),
+        **coding_options(categories, dates),
         "header": None if header == "auto" else header,
         "delimiter": _delimiter(delimiter),
         "skiprows": _lines(skiprows),

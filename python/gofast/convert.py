@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from . import _engine
 from ._classes import LabelType
+from ._codings import Categories, Dates, categorized, counted
 from ._columns import DEFAULT_LABEL, Header, Label, selection
 from ._features import Column, FillValue
 from ._sources import Path, expand
@@ -23,6 +24,8 @@ def convert(
     columns: Sequence[str | int] | None = None,
     exclude: Column | Sequence[Column] | None = None,
     fill_value: FillValue = None,
+    categories: Categories | None = None,
+    dates: Dates | None = None,
     delimiter: str | None = None,
     skiprows: int = 0,
     threads: int | None = None,
@@ -38,8 +41,8 @@ def convert(
         dst: a name that ends in ``.npy`` (rows of the features, with numeric labels
             as the first columns), ``.npz`` (``features`` and one array for each label)
             or ``.parquet`` (the labels, then one column for each feature).
-        label, label_type, header, columns, exclude, fill_value, delimiter, skiprows, threads, limits: see
-            :class:`gofast.TableDataset`.
+        label, label_type, header, columns, exclude, fill_value, categories, dates, delimiter, skiprows,
+        threads, limits: see :class:`gofast.TableDataset`.
 
     Raises:
         OptionError: dst ends in something else, or cannot hold the table.
@@ -62,6 +65,8 @@ def convert(
             columns=columns,
             exclude=exclude,
             fill_value=fill_value,
+            categories=categorized(categories),
+            dates=counted(dates),
             delimiter=delimiter,
             skiprows=skiprows,
         ),

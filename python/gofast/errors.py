@@ -29,6 +29,7 @@ __all__ = [
     "ReadError",
     "RowIndexError",
     "SchemaError",
+    "UnknownCategoryError",
     "UnknownLabelError",
     "UnsupportedError",
 ]
@@ -101,6 +102,10 @@ class UnknownLabelError(GofastError, ValueError):
     """A label is not one of the classes that were given, or not a label of their kind."""
 
 
+class UnknownCategoryError(GofastError, ValueError):
+    """A cell is not one of the names that ``categories=`` gives its column."""
+
+
 class LimitError(GofastError, ValueError):
     """A size would exceed the memory limit or another configured limit."""
 
@@ -161,6 +166,7 @@ KINDS: dict[str, type[GofastError]] = {
     "Value": BadValueError,
     "Missing": MissingValueError,
     "Label": UnknownLabelError,
+    "Category": UnknownCategoryError,
     "Limit": LimitError,
     "Index": RowIndexError,
     "Config": OptionError,

@@ -17,6 +17,7 @@ from . import _engine, errors
 from ._cache import CacheTable, fingerprint, open_cache
 from ._cells import Place
 from ._classes import Classes, LabelType, numbered
+from ._codings import Categories, Dates, Named, categorized, counted
 from ._columns import DEFAULT_LABEL, Header, Label, selection, warn_of_no_label
 from ._features import Column, FillValue
 from ._memory import Layout, MappedMemory
@@ -118,6 +119,16 @@ class TableDataset(RowDataset):
         fill_value: replaces empty, null and NaN features, which are an error otherwise: a
             number for all columns, or a mapping from names or positions of columns to
             numbers. NaN keeps them, as NaN; the samples must be floats then.
+        categories: numbers of the words in feature columns of text, the same for train and test: a
+            mapping from columns to lists of names, numbered in their order from 0, or to mappings
+            from name to number; or another dataset whose ``categories`` are taken. Any other cell is
+            an UnknownCategoryError. Names are text, as the cells are written: ``"7"``.
+        dates: a mapping from feature columns of dates to a unit of numpy's, ``"D"``, ``"h"``, ``"m"``,
+            ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``: each date becomes the whole number of units since
+            1970 in UTC, a time of day since midnight, rounded down. In Parquet dates, times and timestamps;
+            in text files ``2024-01-31``, ``2024-01-31 12:34:56.789`` and ``2024-01-31T12:34Z``. float32
+            keeps 24 bits of a number: for seconds give ``dtype=torch.float64`` or ``torch.int64``, or a
+            coarser unit.
         transform, target_transform: called with each sample's tensor (of the final
             dtype and shape) and label, in Python.
         batch_transform: called with each batch's samples [n, *shape], in Python.
@@ -135,6 +146,7 @@ class TableDataset(RowDataset):
             numbers were given, ``classes`` are the names in their order.
         targets: labels of all rows, [n] or [n, columns].
         columns: names of the feature columns.
+        categories: as given: names in order, or the number of each name, for each column.
         mean, std: what is in use, float32, or ``None``.
 
     Raises:
@@ -151,6 +163,9 @@ class TableDataset(RowDataset):
         >>> train[0]["image"].shape, train[0]["label"].dtype
         (torch.Size([1, 28, 28]), torch.int64)
         >>> loader = torch.utils.data.DataLoader(train, batch_size=512, shuffle=True)
+        >>> colours = {"colour": ["red", "green", "blue"]}
+        >>> train = gofast.TableDataset("train.csv", categories=colours, dates={"when": "D"})
+        >>> test = gofast.TableDataset("test.csv", categories=train, dates={"when": "D"})
     """
 
     def __init__(
@@ -173,6 +188,8 @@ class TableDataset(RowDataset):
         missing_label: int | None = None,
         one_hot: int | None = None,
         fill_value: FillValue = None,
+        categories: Categories | None = None,
+        dates: Dates | None = None,
         transform: Callable[[torch.Tensor], Any] | None = None,
         target_transform: Callable[[torch.Tensor], Any] | None = None,
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
@@ -191,6 +208,8 @@ class TableDataset(RowDataset):
             "columns": columns,
             "exclude": exclude,
             "fill_value": fill_value,
+            "categories": categorized(categories),
+            "dates": counted(dates),
             "delimiter": delimiter,
             "skiprows": skiprows,
             "cache": cache,
@@ -227,6 +246,12 @@ class TableDataset(RowDataset):
     def columns(self) -> list[str]:
         """Names of the feature columns, in the order of the features."""
         return list(self._memory.layout.features)
+
+    @cached_property  # likewise
+    def categories(self) -> dict[str, Named]:
+        """The names in order, or the number of each name, for each column that has categories."""
+        given: dict[str, Named] = self._source["categories"]
+        return {column: dict(named) if isinstance(named, dict) else named for column, named in given.items()}
 
     def _reopen(self) -> MappedMemory:
         return open_table(self._source)
@@ -360,21 +385,3 @@ def _cached_alone(path: str, table: CacheTable, config: dict[str, Any]) -> Mappe
         error.path = path
         raise error
     return memory
-
-
-def verify(path: Path) -> None:
-    """Reads a whole cache file and compares its content with its checksums.
-
-    Opening a cache checks its header only; this finds a flipped bit anywhere.
-
-    Args:
-        path: what was given as ``cache=``.
-
-    Raises:
-        DamagedError: the content differs from what was written; names the array.
-        NotFoundError, ReadError: the file is not there or cannot be read.
-
-    Example:
-        >>> gofast.verify("train.cache.npz")
-    """
-    _engine.run("verify", {"path": os.fspath(path)}, f"verifying {os.fspath(path)}")

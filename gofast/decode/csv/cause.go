@@ -16,7 +16,7 @@ func cause(text []byte) string {
 	case comma > 0 && digit(comma-1) && digit(comma+1) && len(rest) == 0:
 		return `; a comma in a number: convert the file with pandas.read_csv(path, decimal=",") or thousands=","`
 	case digit(0) && digit(3) && len(text) >= 10 && (text[4] == '-' || text[4] == '/') && digit(5):
-		return "; a date: turn it into a number, for example with pandas.to_datetime"
+		return "; a date: dates= makes numbers of a column of dates, written as 2024-01-31"
 	case colon > 0 && digit(colon-1) && digit(colon+1):
 		return "; a time: turn it into a number, for example with pandas.to_timedelta"
 	case digit(0) && len(text) > 2 && (text[1] == 'x' || text[1] == 'X'):

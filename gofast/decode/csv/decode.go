@@ -24,7 +24,8 @@ type place struct {
 type plan struct {
 	wanted           []int32
 	features, labels []place
-	anyText          bool // text labels may look like numbers
+	coded            []coded // those of the features that hold no numbers
+	anyText          bool    // text labels may look like numbers
 }
 
 func (r *reader) plan(sel decode.Selection) (*plan, error) {
@@ -45,6 +46,7 @@ func (r *reader) plan(sel decode.Selection) (*plan, error) {
 		return places
 	}
 	p.features, p.labels = places(sel.Features), places(sel.Labels)
+	p.coded = r.coded(p.wanted, sel.Codings)
 	for i := range p.features {
 		if fill := sel.FillAt(i); fill != nil {
 			p.features[i].fillKind, p.features[i].fillBits = fillCell(*fill)
@@ -90,7 +92,7 @@ type decoder struct {
 
 func newDecoder(r *reader, plan *plan, dst decode.Target, f *fast) *decoder {
 	d := &decoder{plan: plan, r: r, dst: dst, words: make([]*decode.Cache, len(plan.labels)), fast: f.fresh()}
-	d.parser = newParser(r.delim, r.fields, plan.wanted)
+	d.parser = plan.parser(r)
 	for i, l := range plan.labels {
 		d.parser.truth[l.k] = r.fields[l.column].first == boolCell
 		d.parser.verbatim[l.k] = d.parser.truth[l.k] || dst.Kinds[i] == decode.TextLabel
@@ -159,6 +161,11 @@ func (d *decoder) store(row int64) error {
 	}
 	for i := range d.labels {
 		if err := d.label(row, i); err != nil {
+			return err
+		}
+	}
+	for i := range d.coded {
+		if err := d.r.code(d.parser, &d.coded[i], row); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ type fast struct {
 // skip (an index, an id). The sample tells which those are; a row that turns out
 // different is refused by the kernel and read in general.
 func (r *reader) layout(p *plan, dst decode.Target) *fast {
-	if r.general || dst.Features.Type != decode.Uint8 || len(p.wanted) == 0 {
+	if r.general || dst.Features.Type != decode.Uint8 || len(p.wanted) == 0 || len(p.coded) > 0 {
 		return nil
 	}
 	lead := 0

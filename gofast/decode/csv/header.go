@@ -62,7 +62,7 @@ func (r *reader) recognise(s *sample) error {
 		return err
 	}
 	r.guessTypes(rows)
-	if columns == 1 && r.fields[0].Text && r.opts.Delimiter == 0 {
+	if columns == 1 && r.fields[0].Text && r.opts.Delimiter == 0 && !r.opts.Coded {
 		return r.oneText(s.rows)
 	}
 	return nil

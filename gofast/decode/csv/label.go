@@ -81,12 +81,13 @@ func (d *decoder) word(row int64, i int) (uint64, error) {
 		return 0, d.badLabel(row, l, "the label is not UTF-8: save the file as UTF-8")
 	case kind != textCell && kind != missingCell && !d.plan.anyText:
 		return 0, d.badLabel(row, l, "the label is a number, and the first row has text: correct it, or say label_type=\"text\" or give classes=")
-	case kind == missingCell && !d.dst.Dict[i].Has(text):
+	case kind == missingCell && d.dst.Dict[i].Find(text) == decode.Unknown:
 		return 0, d.r.missingLabel(d.parser, l, row)
 	}
 	id := d.words[i].ID(text)
 	if id == decode.Unknown {
-		return 0, d.r.fail(errs.ErrLabel, d.dst.Dict[i].UnknownLabel()).AtRow(row, d.r.fields[l.column].Name).WithCell(string(text))
+		why, unknown := d.dst.Dict[i].Refuse()
+		return 0, d.r.fail(unknown, why).AtRow(row, d.r.fields[l.column].Name).WithCell(string(text))
 	}
 	return uint64(id), nil
 }

@@ -13,7 +13,7 @@ import (
 func (r *reader) Range(ctx context.Context, sel decode.Selection) (features decode.Range, err error) {
 	defer r.locate(ctx, &err)
 	defer pool.Recover(&err, op, r.file.Path())
-	plan, err := r.plan(decode.Selection{Features: sel.Features, Fill: sel.Fill, Fills: sel.Fills})
+	plan, err := r.plan(decode.Selection{Features: sel.Features, Fill: sel.Fill, Fills: sel.Fills, Codings: sel.Codings})
 	if err != nil {
 		return features, err
 	}
@@ -22,7 +22,7 @@ func (r *reader) Range(ctx context.Context, sel decode.Selection) (features deco
 	_, err = r.run(ctx, func() visitor {
 		mu.Lock()
 		defer mu.Unlock()
-		g := &ranger{plan: plan, r: r, parser: newParser(r.delim, r.fields, plan.wanted)}
+		g := &ranger{plan: plan, r: r, parser: plan.parser(r)}
 		rangers = append(rangers, g)
 		return g
 	})
@@ -65,6 +65,11 @@ func (g *ranger) visit(c chunk) error {
 // note adds the parser's record.
 func (g *ranger) note(row int64) error {
 	p := g.parser
+	for i := range g.plan.coded {
+		if err := g.r.code(p, &g.plan.coded[i], row); err != nil {
+			return err
+		}
+	}
 	if !p.ints {
 		if err := g.r.resolve(p, g.plan, row); err != nil {
 			return err

@@ -81,7 +81,8 @@ func (d *decoding) text(p *plan, l labelAt, row int64, values []byte, into []int
 			return err.(*errs.Error).AtRow(row+int64(i), p.columnAt(l.src))
 		}
 		if into[i] = words[l.dst].ID(word); into[i] == decode.Unknown {
-			return p.fail(errs.ErrLabel, "%s", d.dst.Dict[l.dst].UnknownLabel()).AtRow(row+int64(i), p.columnAt(l.src)).WithCell(string(word))
+			why, unknown := d.dst.Dict[l.dst].Refuse()
+			return p.fail(unknown, "%s", why).AtRow(row+int64(i), p.columnAt(l.src)).WithCell(string(word))
 		}
 	}
 	p.words.Put(words)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/gofast-org/gofast/gofast/decode"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source"
 )
@@ -22,6 +23,7 @@ type element struct {
 	logical    logical
 	scale      int32
 	precision  int32
+	tick       decode.Unit // of dates and times; 0 for all others
 }
 
 // chunk is one column of one row group.
@@ -196,7 +198,7 @@ func parseElement(t *thrift) element {
 			e.leaf = e.children == 0
 		case 6:
 			if converted := t.i32(kind); e.logical == logicalNone {
-				e.logical = convertedType(converted)
+				e.logical, e.tick = convertedType(converted), convertedTick(converted)
 			}
 		case 7:
 			e.scale = t.i32(kind)

@@ -32,9 +32,9 @@ func (w *worker) decodeLabel(ctx context.Context, j *job, dst decode.Target) err
 		if err != nil {
 			return err
 		}
-		t := &wordLabels{w: w, dict: dst.Dict[i], cache: dst.Dict[i].Cache()}
+		t := &words{w: w, dict: dst.Dict[i], cache: dst.Dict[i].Cache()}
 		if err := w.walk(ctx, c, j.group, nil, func(v *values, first int64) error {
-			return t.decode(v, ids[first:][:v.count])
+			return t.labels(v, ids[first:][:v.count])
 		}); err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func Open(f *source.File, opts decode.Options) (reader decode.Reader, err error)
 	}
 	usable := false
 	for i := range r.columns {
-		usable = usable || r.columns[i].why == ""
+		usable = usable || r.columns[i].why == "" || r.columns[i].tick != 0
 	}
 	if !usable {
 		text := "no column can be used"
@@ -87,19 +87,27 @@ func (r *Reader) Close() error {
 	return r.file.Close()
 }
 
-// use resolves the positions of a selection and refuses what cannot be used.
-func (r *Reader) use(positions []int, label bool) ([]*column, error) {
+// use resolves the positions of a selection and refuses what cannot be used. Codings
+// are those of features; nil for labels.
+func (r *Reader) use(positions []int, label bool, codings map[int]decode.Coding) ([]*column, error) {
 	used := make([]*column, len(positions))
 	for i, p := range positions {
 		if p < 0 || p >= len(r.columns) {
 			return nil, r.fault(errs.ErrSchema, fmt.Sprintf("column number %d of %d does not exist", p, len(r.columns)))
 		}
 		c := &r.columns[p]
+		if coding, ok := codings[p]; ok {
+			c = c.coded(coding)
+		}
 		switch {
+		case c.tick != 0 && label:
+			return nil, r.fault(errs.ErrUnsupported, "a date or time cannot be a label: turn it into numbers before writing").InColumn(c.Name)
+		case c.tick != 0 && c.why != "":
+			return nil, r.fault(errs.ErrUnsupported, c.why+"; or leave the column out with exclude=").InColumn(c.Name)
 		case c.why != "":
 			return nil, r.fault(errs.ErrUnsupported, c.why+"; leave the column out with columns=").InColumn(c.Name)
 		case c.Text && !label:
-			return nil, r.fault(errs.ErrUnsupported, "text cannot be a feature; leave the column out with columns=, or make it the label").InColumn(c.Name)
+			return nil, r.fault(errs.ErrUnsupported, "text cannot be a feature; number it with categories=, leave the column out with columns=, or make it the label").InColumn(c.Name)
 		case label && c.Shape != nil:
 			return nil, r.fault(errs.ErrUnsupported, "a label must be one value a row").InColumn(c.Name)
 		}

@@ -159,7 +159,7 @@ func TestTilesAreCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columnsOf, err := r.(*Reader).use(all(r).Features, false)
+	columnsOf, err := r.(*Reader).use(all(r).Features, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

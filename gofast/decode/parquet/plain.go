@@ -24,6 +24,8 @@ func (d *numbers[T]) plain(src []byte, dst []T) error {
 	switch d.c.kind {
 	case signedInts, unsignedInts:
 		return d.plainInts(src, dst)
+	case times:
+		return d.ticks(src, dst)
 	case float32s:
 		for i := range dst { // exact in float32 and float64
 			dst[i] = T(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:])))

@@ -11,7 +11,7 @@ import (
 // Range implements decode.Reader: the same walk as Decode's, into the widest
 // type of the column, page by page.
 func (r *Reader) Range(ctx context.Context, sel decode.Selection) (features decode.Range, err error) {
-	featureColumns, err := r.use(sel.Features, false)
+	featureColumns, err := r.use(sel.Features, false, sel.Codings)
 	if err != nil {
 		return features, err
 	}

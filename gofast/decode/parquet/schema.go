@@ -45,7 +45,7 @@ const (
 	logicalText
 	logicalDecimal
 	logicalHalf
-	logicalTime // dates, times, timestamps, intervals
+	logicalTime // dates, times, timestamps; an interval has no tick
 	logicalList
 	logicalOther // maps, UUIDs, variants, ...
 )
@@ -59,7 +59,7 @@ func convertedType(n int32) logical {
 		return logicalList
 	case n == 5:
 		return logicalDecimal
-	case n >= 6 && n <= 10 || n == 21: // dates, times, timestamps, intervals
+	case n >= 6 && n <= 10 || n == 21: // the last is an interval
 		return logicalTime
 	case n >= 11 && n <= 14:
 		return logicalUnsigned
@@ -92,8 +92,12 @@ func parseLogical(t *thrift, kind byte, e *element) logical {
 				}
 			})
 			return
-		case 6, 7, 8:
+		case 6:
+			found, e.tick = logicalTime, decode.Day
+		case 7, 8: // TIME, TIMESTAMP
 			found = logicalTime
+			e.tick = parseTick(t, kind)
+			return
 		case 10:
 			found = logicalUnsigned
 			t.structure(kind, func(id int16, kind byte) {
@@ -127,12 +131,15 @@ const (
 	float32s
 	float64s
 	decimals // an integer divided by 10^digits
+	reals    // texts with floats as their numbers
 	texts
 	pixels // a fixed-length binary: each byte is a value
+	times  // a count of ticks, in the unit that was asked for
+	places // texts with integers as their numbers
 )
 
 // isFloat says that the values are floats, whatever their amount.
-func (k kind) isFloat() bool { return k >= float16s && k <= decimals }
+func (k kind) isFloat() bool { return k >= float16s && k <= reals }
 
 // column is one column of the file that a user can name.
 type column struct {
@@ -140,9 +147,11 @@ type column struct {
 	leaf     int // its chunk in every row group
 	kind     kind
 	physical physical
-	length   int    // bytes of a fixed-length binary
-	digits   int    // of decimals, behind the point
-	why      string // it cannot be used: the feature, for the error
+	length   int           // bytes of a fixed-length binary
+	digits   int           // of decimals, behind the point
+	why      string        // it cannot be used: the feature, for the error
+	tick     decode.Unit   // of dates and times; 0 for all others
+	coding   decode.Coding // of times, places and reals
 
 	maxDef, maxRep uint8
 	list           bool
@@ -253,7 +262,7 @@ func (c *column) setKind(leaf *element) {
 	c.Hint = decode.Uint8
 	switch {
 	case leaf.logical == logicalTime || leaf.physical == int96s:
-		c.why = "a date or time: turn it into numbers before writing"
+		c.setTime(leaf)
 	case leaf.logical == logicalDecimal:
 		c.setDecimal(leaf)
 	case leaf.logical == logicalOther:

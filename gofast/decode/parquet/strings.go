@@ -26,22 +26,27 @@ func eachText(src []byte, n int, visit func(i int, s []byte) error) error {
 	return nil
 }
 
-// wordLabels numbers the strings of a label column.
-type wordLabels struct {
-	w     *worker
-	dict  *decode.Dictionary
-	cache *decode.Cache
-	words [][]byte // the chunk's dictionary, views of w.dict
-	ids   []int64  // their numbers, -1 until one is used
-	ready bool
+// words numbers the strings of one chunk of a column.
+type words struct {
+	w       *worker
+	dict    *decode.Dictionary
+	cache   *decode.Cache
+	entries [][]byte // the chunk's dictionary, views of w.dict
+	numbers []int64  // of them, -1 until one is used
+	ready   bool
 }
 
-// decode writes the numbers of the page's strings to dst.
-func (t *wordLabels) decode(v *values, dst []int64) error {
+// labels writes the numbers of a page of a label column to dst.
+func (t *words) labels(v *values, dst []int64) error {
 	if v.present < v.count {
 		return fault{kind: errs.ErrMissing, here: true, value: firstNull(v),
 			text: "null in a label column: drop the row, or write a value for unknown labels"}
 	}
+	return t.ids(v, dst)
+}
+
+// ids writes the numbers of the page's present strings to dst.
+func (t *words) ids(v *values, dst []int64) error {
 	if len(dst) == 0 {
 		return nil
 	}
@@ -64,37 +69,38 @@ func (t *wordLabels) decode(v *values, dst []int64) error {
 }
 
 // id numbers one string.
-func (t *wordLabels) id(at int, s []byte) (int64, error) {
+func (t *words) id(at int, s []byte) (int64, error) {
 	if limit := t.w.r.opts.Limits.Cell; int64(len(s)) > limit {
 		return 0, fault{kind: errs.ErrLimit, here: true, value: at,
-			text: "a label longer than the limit for one cell: raise limits={\"cell\": ...}"}
+			text: "a text longer than the limit for one cell: raise limits={\"cell\": ...}"}
 	}
 	if !utf8.Valid(s) {
-		return 0, fault{kind: errs.ErrValue, here: true, value: at, cell: string(s[:min(len(s), 80)]), text: "a label that is not UTF-8 text"}
+		return 0, fault{kind: errs.ErrValue, here: true, value: at, cell: string(s[:min(len(s), 80)]), text: "a text that is not UTF-8"}
 	}
 	id := t.cache.ID(s)
 	if id == decode.Unknown {
-		return 0, fault{kind: errs.ErrLabel, here: true, value: at, cell: string(s[:min(len(s), 80)]), text: t.dict.UnknownLabel()}
+		text, kind := t.dict.Refuse()
+		return 0, fault{kind: kind, here: true, value: at, cell: string(s[:min(len(s), 80)]), text: text}
 	}
 	return id, nil
 }
 
 // lookup numbers only the dictionary's entries that are used: an unused one
 // would become a class without samples.
-func (t *wordLabels) lookup(v *values, dst []int64) error {
+func (t *words) lookup(v *values, dst []int64) error {
 	if !t.ready {
 		if v.p.dictValues < 0 {
 			return damaged("values refer to a dictionary that is not there")
 		}
 		var err error
-		if t.words, err = grow(t.w, &t.w.words, v.p.dictValues); err != nil {
+		if t.entries, err = grow(t.w, &t.w.words, v.p.dictValues); err != nil {
 			return err
 		}
-		if t.ids, err = grow(t.w, &t.w.ids, v.p.dictValues); err != nil {
+		if t.numbers, err = grow(t.w, &t.w.ids, v.p.dictValues); err != nil {
 			return err
 		}
 		if err := eachText(v.p.dictionary, v.p.dictValues, func(i int, s []byte) error {
-			t.words[i], t.ids[i] = s, -1
+			t.entries[i], t.numbers[i] = s, -1
 			return nil
 		}); err != nil {
 			return err
@@ -106,12 +112,12 @@ func (t *wordLabels) lookup(v *values, dst []int64) error {
 		return err
 	}
 	for i, x := range indexes {
-		if t.ids[x] < 0 {
-			if t.ids[x], err = t.id(i, t.words[x]); err != nil {
+		if t.numbers[x] < 0 {
+			if t.numbers[x], err = t.id(i, t.entries[x]); err != nil {
 				return err
 			}
 		}
-		dst[i] = t.ids[x]
+		dst[i] = t.numbers[x]
 	}
 	return nil
 }

@@ -13,11 +13,11 @@ import (
 
 // Decode implements decode.Reader.
 func (r *Reader) Decode(ctx context.Context, sel decode.Selection, dst decode.Target) (rows int64, err error) {
-	features, err := r.use(sel.Features, false)
+	features, err := r.use(sel.Features, false, sel.Codings)
 	if err != nil {
 		return 0, err
 	}
-	labels, err := r.use(sel.Labels, true)
+	labels, err := r.use(sel.Labels, true, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -24,6 +24,7 @@ type numbers[T cell] struct {
 	isFloat bool
 	missing missing[T]
 	dict    dictionary[T]
+	words   *words // of places and reals, from their first page on
 }
 
 // missing says what becomes of a null or NaN.
@@ -83,6 +84,8 @@ func (d *numbers[T]) dense(v *values, dst []T) error {
 		return nil
 	}
 	switch {
+	case d.c.coding.Categories != nil:
+		return d.categories(v, dst)
 	case d.c.physical == byteArray && !v.encoding.dictionary():
 		return d.textDecimals(v, dst)
 	case v.encoding == encPlain:
@@ -96,6 +99,9 @@ func (d *numbers[T]) dense(v *values, dst []T) error {
 		}
 		if _, err := unpackDelta(v.data, ints); err != nil {
 			return err
+		}
+		if d.c.kind == times {
+			return d.wholeTicks(ints, dst)
 		}
 		return d.integers(ints, dst)
 	case v.encoding == encByteStreamSplit && d.plainSize() > 0:

@@ -28,6 +28,7 @@ type worker struct {
 	indexes  []uint32   // dictionary indexes
 	ints     []int64    // values of a delta page, or its prefix lengths
 	ids      []int64    // numbers of the dictionary's strings
+	codes    []int64    // numbers of a page's strings
 	lengths  []int64    // lengths of a delta page's strings
 	table    []uint64   // the dictionary as the target type
 	cells    []uint64   // decoded values: a tile, or a page of a vector column

@@ -33,6 +33,8 @@ var (
 	ErrMissing = errors.New("missing value")
 	// ErrLabel: a label is not one of the classes that were given.
 	ErrLabel = errors.New("unknown label")
+	// ErrCategory: a cell is not one of the categories that were given for its column.
+	ErrCategory = errors.New("unknown category")
 	// ErrLimit: a size would exceed the memory limit or another configured limit.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrIndex: a row index lies outside the table.
@@ -54,7 +56,7 @@ var catalogue = []struct {
 }{
 	{ErrNotFound, "NotFound"}, {ErrRead, "Read"}, {ErrChanged, "Changed"}, {ErrFormat, "Format"},
 	{ErrDamaged, "Damaged"}, {ErrUnsupported, "Unsupported"}, {ErrSchema, "Schema"}, {ErrValue, "Value"},
-	{ErrMissing, "Missing"}, {ErrLabel, "Label"}, {ErrLimit, "Limit"}, {ErrIndex, "Index"},
+	{ErrMissing, "Missing"}, {ErrLabel, "Label"}, {ErrCategory, "Category"}, {ErrLimit, "Limit"}, {ErrIndex, "Index"},
 	{ErrConfig, "Config"}, {ErrCanceled, "Canceled"}, {ErrClosed, "Closed"}, {ErrInternal, "Internal"},
 }
 

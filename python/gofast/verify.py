@@ -1,0 +1,26 @@
+"""verify: whether a cache file is still what was written."""
+
+from __future__ import annotations
+
+import os
+
+from . import _engine
+from ._sources import Path
+
+
+def verify(path: Path) -> None:
+    """Reads a whole cache file and compares its content with its checksums.
+
+    Opening a cache checks its header only; this finds a flipped bit anywhere.
+
+    Args:
+        path: what was given as ``cache=``.
+
+    Raises:
+        DamagedError: the content differs from what was written; names the array.
+        NotFoundError, ReadError: the file is not there or cannot be read.
+
+    Example:
+        >>> gofast.verify("train.cache.npz")
+    """
+    _engine.run("verify", {"path": os.fspath(path)}, f"verifying {os.fspath(path)}")
