@@ -84,8 +84,8 @@ func (c *ColumnRef) UnmarshalJSON(text []byte) error {
 		*c = ColumnRef{Index: index, ByPos: true}
 		return nil
 	}
-	name, err := strconv.Unquote(string(text))
-	if err != nil {
+	var name string
+	if text[0] != '"' || json.Unmarshal(text, &name) != nil {
 		return fmt.Errorf("a column is a name or a position, not %s", text)
 	}
 	*c = ColumnRef{Name: name}

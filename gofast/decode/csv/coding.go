@@ -32,9 +32,9 @@ func (r *reader) coded(wanted []int32, codings map[int]decode.Coding) (list []co
 }
 
 // parser makes a parser that keeps the texts of coded columns.
-func (p *plan) parser(r *reader) *parser {
-	made := newParser(r.delim, r.fields, p.wanted)
-	for _, c := range p.coded {
+func (pl *plan) parser(r *reader) *parser {
+	made := newParser(r.delim, r.fields, pl.wanted)
+	for _, c := range pl.coded {
 		made.verbatim[c.k] = true
 	}
 	return made

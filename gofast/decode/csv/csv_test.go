@@ -28,6 +28,7 @@ type setup struct {
 	columns []string // the features, if not all others
 	header  *bool
 	kind    *decode.LabelKind // of the labels, as a user says
+	codings map[int]decode.Coding
 }
 
 // table is what came out, as float64 and strings.
@@ -56,7 +57,7 @@ func (s setup) open(t testing.TB, path string) (*reader, error) {
 		t.Fatal(err)
 	}
 	memory := s.limits.WithDefaults().Memory
-	opened, err := Open(f, decode.Options{Threads: max(s.threads, 1), Limits: s.limits, Header: s.header, Budget: limits.NewBudget(memory)})
+	opened, err := Open(f, decode.Options{Threads: max(s.threads, 1), Limits: s.limits, Header: s.header, Coded: s.codings != nil, Budget: limits.NewBudget(memory)})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (s setup) open(t testing.TB, path string) (*reader, error) {
 }
 
 func (s setup) selection(r *reader) decode.Selection {
-	sel := decode.Selection{Fill: s.fill}
+	sel := decode.Selection{Fill: s.fill, Codings: s.codings}
 	names := map[string]int{}
 	for i, c := range r.Columns() {
 		names[c.Name] = i

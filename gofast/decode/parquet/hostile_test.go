@@ -44,6 +44,7 @@ func smallFiles(tb testing.TB) map[string][]byte {
 	files["plain"] = numbers("none", 2, true)
 	files["zstd"] = numbers("zstd", 2, false)
 	files["images"] = imageFile(tb, 12)
+	files["times"], _, _ = timeFile(tb, 6)
 	return files
 }
 
@@ -76,7 +77,7 @@ func imageFile(tb testing.TB, rows int) []byte {
 const testMemory = 32 << 20
 
 // tryAll opens content under small limits and decodes every column, each on its
-// own, text as a label. It returns an error for anything but a typed failure or
+// own, text as a label, and every column under each coding. It returns an error for anything but a typed failure or
 // a table of the declared shape.
 func tryAll(path string, content []byte) error {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -135,6 +136,19 @@ func tryAll(path string, content []byte) error {
 				if id < 0 || id >= int64(len(words)) || place[id] >= int64(len(words)) {
 					return fmt.Errorf("label number %d of %d", id, len(words))
 				}
+			}
+		}
+	}
+	zero := 0.0
+	for i := range r.Columns() {
+		for _, coding := range []decode.Coding{{Unit: decode.Nanosecond}, {Unit: decode.Day}, {Categories: decode.NewCategories([]string{"red", "cat"}, nil, nil)}} {
+			if r.(decode.Coder).CheckCoding(i, coding) != nil {
+				continue
+			}
+			sel := decode.Selection{Features: []int{i}, Fill: &zero, Codings: map[int]decode.Coding{i: coding}}
+			_, err := decodeAll(context.Background(), r, sel, nil, nil, testMemory)
+			if err := verdict(err); err != nil {
+				return fmt.Errorf("column %d as %v: %w", i, coding, err)
 			}
 		}
 	}
