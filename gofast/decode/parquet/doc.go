@@ -10,6 +10,7 @@
 //	page.go     one page: decompressed (codec.go), levels split off (levels.go)
 //	values.go   encoded values -> numbers of the matrix's type (plain.go, dictionary.go, delta.go, strings.go)
 //	tile.go     columns of a tile -> rows of the matrix (internal/kernel/page)
+//	coding.go   text and times as features, on request (time.go)
 //	vector.go   columns with several values a row: fixed-length binary and lists
 //	label.go    label columns, numbers and strings
 //	scan.go     Range: the same line, ending in minimum and maximum
