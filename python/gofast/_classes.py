@@ -77,7 +77,7 @@ def _names(names: list[Any]) -> list[Name]:
 
 def _number(number: Any) -> int:
     try:
-        made = operator.index(number)
+        made = int(operator.index(number))  # of True, too
     except TypeError:
         made = 1 << 63
     if not -(1 << 63) <= made < 1 << 63:

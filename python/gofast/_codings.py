@@ -131,7 +131,7 @@ def _numbers(option: str, given: list[Any]) -> list[int] | list[float]:
 
 def _number(option: str, number: Any) -> int | float:
     try:
-        whole = operator.index(number)
+        whole = int(operator.index(number))  # of True, too
         if -(1 << 63) <= whole < 1 << 63:
             return whole
     except TypeError:

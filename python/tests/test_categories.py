@@ -81,6 +81,7 @@ def test_the_codes_are_pandas_codes(form: str, save: Save) -> None:
     [
         ({"red": 2, "green": 0, "blue": 2}, "uint8"),
         ({"red": -300, "green": 5, "blue": 7}, "int16"),
+        ({"red": True, "green": False, "blue": True}, "uint8"),
         ({"red": 1 << 62, "green": -(1 << 63), "blue": 1}, "int64"),
         ({"red": 0.5, "green": 3, "blue": -1.5}, "float32"),
         ({"red": 0.1, "green": np.int64(3), "blue": np.float32(2)}, "float64"),

@@ -32,6 +32,7 @@ class Numbered(Dataset[Any]):
         pd.CategoricalDtype(["cat", "dog"]).categories,
         {"cat": 0, "dog": 1},
         {"cat": np.int64(0), "dog": np.int64(1)},
+        {"cat": False, "dog": True},
         {"dog": 1, "cat": 0},
         Numbered({"cat": 0, "dog": 1}),
     ],

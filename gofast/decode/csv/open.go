@@ -3,7 +3,8 @@
 //
 // Open looks at the first lines (sniff.go, header.go). Decode and Range run over
 // the file once, in chunks and in parallel (chunk.go); rows of small integers go
-// through the kernels of csvrow (fast.go), all others through record.go.
+// through the kernels of csvrow (fast.go), all others through record.go; cells of
+// categories and dates then become numbers in coding.go.
 package csv
 
 import (

@@ -10,7 +10,7 @@ func (r *Reader) CheckCoding(at int, coding decode.Coding) error {
 	c := &r.columns[at]
 	switch {
 	case coding.Categories != nil && c.kind != texts:
-		return r.fault(errs.ErrSchema, "categories= are for text, and the column holds "+c.holds()+": leave it out of categories=").InColumn(c.Name)
+		return r.fault(errs.ErrSchema, "categories= is for text, and the column holds "+c.holds()+": leave it out of categories=").InColumn(c.Name)
 	case coding.Unit != 0 && c.tick == 0:
 		return r.fault(errs.ErrSchema, "dates= is for dates and times, and the column holds "+c.holds()+": leave it out of dates=").InColumn(c.Name)
 	}
