@@ -94,11 +94,9 @@ class DrawnFlights:
         ) and not self._is_as_it_was():
             assert self._rest is not None
             return self._rest.take()
-        if not self._ahead:
-            return self._take_now()
-        if not self._left:
-            return self._take_first()
-        return self._take_next()
+        if self._left:
+            return self._take_next()
+        return self._take_first() if self._ahead else self._take_now()
 
     def _take_now(self) -> Any:
         """The next batch of rows that anybody may write to meanwhile: none is made before it is asked for."""
@@ -108,7 +106,7 @@ class DrawnFlights:
         if number == self._order.batches:
             raise StopIteration
         self._started += 1
-        return self._lane.make(self._rows, *self._order.bounds(number, number + 1))
+        return self._lane.make(self._rows, *self._order.bounds(number))
 
     def _take_next(self) -> Any:
         try:
@@ -139,8 +137,7 @@ class DrawnFlights:
         """Whether a quick look tells that the next batch has the rows that it was submitted with."""
         if self._picked is None:
             return False
-        batch = self._started - self._left
-        start, stop = self._order.bounds(batch, batch + 1)
+        start, stop = self._order.bounds(self._started - self._left)
         return self._picked.unchanged(self._address + 8 * start, stop - start)
 
     def _is_as_it_was(self) -> bool:

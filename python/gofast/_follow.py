@@ -119,9 +119,8 @@ class PickedList:
     """
 
     def __init__(self, subset: Subset[Any], view: View, rows: IntArray) -> None:
-        self._subset, self._length = subset, view.lengths[0]
+        self._subset, self._rows = subset, rows
         self._dataset: Any = view.datasets[0]
-        self._rows = rows
         self._map, self._listed = address_of(rows), len(rows)
         self._picks: Callable[..., bool] = _engine.capsule().picks
 
@@ -142,8 +141,7 @@ class PickedList:
         subset = self._subset
         listed = subset.indices
         return (
-            len(self._dataset) == self._length
-            and type(listed) is list
+            type(listed) is list
             and type(subset) is Subset
             and subset.dataset is self._dataset
             and self._picks(listed, indices, count, self._map, self._listed)

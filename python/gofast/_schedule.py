@@ -71,14 +71,15 @@ class Order:
 
     def indices(self, first: int, stop: int) -> Tensor:
         """The indices of batches first..stop-1, one after another."""
-        start, end = self.bounds(first, stop)
+        start, end = first * self.batch_size, min(stop * self.batch_size, self._drawn.count)
         if self._drawn.indices is None:
             return torch.arange(start, end, dtype=torch.int64, device="cpu")
         return self._drawn.indices[start:end]
 
-    def bounds(self, first: int, stop: int) -> tuple[int, int]:
-        """Where the indices of batches first..stop-1 lie among those of the epoch."""
-        return first * self.batch_size, min(stop * self.batch_size, self._drawn.count)
+    def bounds(self, batch: int) -> tuple[int, int]:
+        """Where the indices of a batch lie among those of the epoch."""
+        start = batch * self.batch_size
+        return start, min(start + self.batch_size, self._drawn.count)
 
     @property
     def picks(self) -> bool:
