@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from . import _codecs, _engine, _pillow
+from . import _engine
 
 
 def version() -> dict[str, str]:
@@ -20,7 +20,7 @@ def version() -> dict[str, str]:
     """
     import torch
 
-    from . import __version__
+    from . import __version__, _codecs
 
     about = {"gofast": __version__, "torch": str(torch.__version__)}
     if _engine.loaded():
@@ -40,6 +40,8 @@ def engine_stats() -> dict[str, Any]:
     """
     if not _engine.loaded():
         return {}
+    from . import _pillow
+
     stats: dict[str, Any] = json.loads(_engine.call("Stats"))
     stats["pillow"] = _pillow.opened
     return stats

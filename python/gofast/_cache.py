@@ -8,7 +8,6 @@ themselves are not read: that is what ``gofast.verify`` is for.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import math
@@ -18,7 +17,7 @@ import stat
 import struct
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import errors
 from ._memory import Layout
@@ -36,8 +35,7 @@ _SIZES = {"uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64
 _KINDS = ("int", "float", "text")
 
 
-@dataclasses.dataclass(frozen=True)
-class CacheTable:
+class CacheTable(NamedTuple):
     """An open cache file.
 
     Attributes:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from . import errors
 from ._memory import Layout
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 _VALUES = 1 << 20  # looked at together: they stay in the caches
 
-Block = npt.NDArray[Any]
+Block = np.ndarray[Any, np.dtype[Any]]
 
 
 class Place(NamedTuple):

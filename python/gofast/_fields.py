@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from . import errors
 from ._memory import Layout, Memory
 from ._openmp import alone
 
-Array = torch.Tensor | npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array = torch.Tensor | np.ndarray[Any, np.dtype[Any]]
 
 # Types that the kernel converts.
 KERNEL_TYPES = {

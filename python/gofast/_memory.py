@@ -7,17 +7,17 @@ reopens the sources (see ``TableDataset.__getstate__``).
 
 from __future__ import annotations
 
-import dataclasses
 import mmap
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
-@dataclasses.dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """What a table holds and where, as package gofast's Schema says it."""
 
     rows: int
@@ -37,8 +37,7 @@ class Layout:
     @classmethod
     def from_schema(cls, schema: dict[str, Any]) -> Layout:
         """From the engine's answer, where null stands for an empty list."""
-        names = {field.name for field in dataclasses.fields(cls)}
-        values = {key: value for key, value in schema.items() if key in names}
+        values = {key: value for key, value in schema.items() if key in cls._fields}
         for key in ("shape", "features", "dropped", "labels", "label_kinds"):
             values[key] = tuple(values[key] or ())
         values["classes"] = tuple(values["classes"]) if values["classes"] is not None else None

@@ -7,10 +7,9 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from . import _engine, errors
@@ -24,6 +23,9 @@ from ._memory import Memory
 from ._scale import Scale, default_keys, is_picture, is_unit, whole_shape
 from ._statistics import Numbers, mean_and_std
 from ._view import IntArray, NativeDataset, Program, View, row_index_error
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Output = Literal["dict", "tuple"]
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from . import errors
 from ._cells import column_of
 from ._memory import Memory
 
-Numbers = Literal["auto"] | float | Sequence[float] | torch.Tensor | npt.NDArray[Any] | None
-Vector = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Numbers = Literal["auto"] | float | Sequence[float] | torch.Tensor | np.ndarray[Any, np.dtype[Any]] | None
+Vector = np.ndarray[Any, np.dtype[np.float32]]
 
 _VALUES = 1 << 18  # looked at together: as float64 they stay in the caches
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch.utils.data import ConcatDataset, Dataset, Subset
 from torch.utils.dlpack import from_dlpack
@@ -23,7 +22,7 @@ from ._openmp import alone
 if TYPE_CHECKING:
     from ._rows import RowDataset
 
-IntArray = npt.NDArray[np.int64]
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Program:
