@@ -17,14 +17,14 @@ const module = "github.com/gofast-org/gofast/"
 var line = []string{"source", "decode", "cache", "convert", "transform", "batch", "buffer", "device"}
 
 type goPackage struct {
-	ImportPath string
-	Imports    []string
+	Dir, ImportPath                       string
+	Imports, CgoFiles, CFiles, EmbedFiles []string
 }
 
 // listPackages asks the go command, so that cgo files and build tags count as they do in a build.
-func listPackages(t *testing.T, tags string) []goPackage {
+func listPackages(t *testing.T, tags, pattern string) []goPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "-tags", tags, "./...").Output()
+	out, err := exec.Command("go", "list", "-json=Dir,ImportPath,Imports,CgoFiles,CFiles,EmbedFiles", "-tags", tags, pattern).Output()
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
@@ -81,7 +81,7 @@ func wrongArrow(from, to string) string {
 
 func TestImportsPointLeft(t *testing.T) {
 	for _, tags := range []string{"", "purego"} {
-		packages := listPackages(t, tags)
+		packages := listPackages(t, tags, "./...")
 		if len(packages) < len(line) {
 			t.Fatalf("go list found only %d packages", len(packages))
 		}

@@ -2,8 +2,6 @@ package image
 
 /*
 #cgo CFLAGS: -O3 -std=gnu11 -Wall -Wextra
-// The decoders' and kernels' functions come with their own packages.
-#cgo LDFLAGS: -Wl,--unresolved-symbols=ignore-all
 #include "image.h"
 */
 import "C"

@@ -1,0 +1,105 @@
+package gofast_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A package's C code may include a header of another package. The go command sees
+// only those of the package itself, and would link objects that were made for two
+// layouts of one struct. Two rules make every build and test notice, those by hand
+// included: the package with the header embeds it, so that its archive changes with
+// it, and whoever includes it, directly or through another header, imports that
+// package, and so is built anew when its archive changes. pybind/capsule may not
+// import what is internal here; build_native.py, which alone builds it, gives the
+// compiler a hash of all headers.
+func TestHeadersRebuildTheirUsers(t *testing.T) {
+	for _, tags := range []string{"", "purego"} {
+		packages := map[string]goPackage{} // by folder
+		for _, p := range listPackages(t, tags, "./...") {
+			packages[p.Dir] = p
+		}
+		for _, p := range packages {
+			if len(p.CgoFiles) == 0 {
+				continue
+			}
+			for header := range included(t, p) {
+				owner, known := packages[filepath.Dir(header)]
+				switch {
+				case owner.ImportPath == p.ImportPath:
+				case !known:
+					t.Errorf("%s includes %s, which lies in no Go package", p.ImportPath, header)
+				case !slices.Contains(owner.EmbedFiles, filepath.Base(header)):
+					t.Errorf("%s includes %s: %s must embed it, as headers.go does elsewhere", p.ImportPath, header, owner.ImportPath)
+				case !slices.Contains(p.Imports, owner.ImportPath):
+					t.Errorf("%s includes %s (tags %q): it must import %s, if only as _", p.ImportPath, header, tags, owner.ImportPath)
+				}
+			}
+		}
+	}
+}
+
+// TestHeaderOfAnotherPackage changes one, in a copy of this module.
+func TestHeaderOfAnotherPackage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds for two seconds")
+	}
+	module := t.TempDir()
+	run := func(folder, name string, args ...string) string {
+		command := exec.Command(name, args...)
+		command.Dir = folder
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %v: %s", name, args, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	run("..", "cp", "-r", "--parents", "go.mod", "go.sum", "gofast/buffer", "gofast/internal/errs", "gofast/internal/kernel/fault", module)
+	run(module, "go", "build", "./gofast/buffer")
+	stale := func() string { return run(module, "go", "list", "-f", "{{.Stale}}", "./gofast/buffer") }
+	if got := stale(); got != "false" {
+		t.Fatalf("just built, and stale is %s", got)
+	}
+	header, err := os.OpenFile(filepath.Join(module, "gofast/internal/kernel/fault/fault.h"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := header.WriteString("// changed\n"); err != nil {
+		t.Fatal(err)
+	}
+	header.Close()
+	if got := stale(); got != "true" {
+		t.Errorf("fault.h was changed, and buffer, whose slot.h includes it, is not stale")
+	}
+}
+
+var include = regexp.MustCompile(`(?m)^[ \t]*(?://)?[ \t]*#[ \t]*include[ \t]+"([^"]+)"`)
+
+// included are the headers that a package's C code includes, directly or through others.
+func included(t *testing.T, p goPackage) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	var look func(file string)
+	look = func(file string) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatalf("%s: %v", p.ImportPath, err)
+		}
+		for _, match := range include.FindAllSubmatch(text, -1) {
+			header := filepath.Join(filepath.Dir(file), string(match[1]))
+			if !found[header] {
+				found[header] = true
+				look(header)
+			}
+		}
+	}
+	for _, name := range slices.Concat(p.CgoFiles, p.CFiles) {
+		look(filepath.Join(p.Dir, name))
+	}
+	return found
+}
