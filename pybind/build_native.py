@@ -144,7 +144,6 @@ def edit(text: str, pattern: str, replacement: str, what: str) -> str:
 
 
 GO_PREAMBLE = """#cgo CFLAGS: -Wall
-#cgo LDFLAGS: -Wl,--unresolved-symbols=ignore-all
 #include <stdlib.h>
 #include <Python.h>
 

@@ -7,7 +7,6 @@ package capsule
 
 /*
 #cgo CFLAGS: -O3 -std=gnu11 -Wall -Wextra -Wno-unused-function -DPy_LIMITED_API=0x030a0000
-#cgo LDFLAGS: -Wl,--unresolved-symbols=ignore-all
 #include <stdint.h>
 void *gf_capsule_module(void);
 static uintptr_t address(void) { return (uintptr_t)gf_capsule_module; }

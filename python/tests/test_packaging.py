@@ -207,6 +207,14 @@ def test_library_needs_only_libc(unpacked: Path) -> None:
         assert path not in library.read_bytes(), "the library names a folder of the machine that built it"
 
 
+def test_library_misses_no_function() -> None:
+    """The linker lets a shared library go without functions: what is missing is Python's or libc's."""
+    command = ["nm", "-D", "--undefined-only", str(_engine.__file__).replace("_engine.py", "_native.abi3.so")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    missing = [line.split() for line in done.stdout.splitlines()]
+    assert [name for kind, name in missing if kind == "U" and not re.match(r"_?Py|.*@GLIBC_", name)] == []
+
+
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13", "3.14"])
 def test_library_loads_everywhere(unpacked: Path, version: str) -> None:
     python = find_python(version)
