@@ -13,20 +13,14 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/batch"
 	jpegdecoder "github.com/gofast-org/gofast/gofast/decode/jpeg"
+	"github.com/gofast-org/gofast/gofast/internal/pillowtest"
 	images "github.com/gofast-org/gofast/gofast/transform/image"
 )
 
 // photographs are ImageNet's where GOFAST_TEST_DATA has them, else waves of their mean size.
 func photographs(b *testing.B) string {
 	b.Helper()
-	wheels, _ := filepath.Glob("../.venv/lib/python*/site-packages/pillow.libs/libjpeg-*.so*") // the pattern is right
-	library := ""
-	if len(wheels) > 0 {
-		library = wheels[0]
-	}
-	if err := jpegdecoder.Load(library); err != nil {
-		b.Skip(err)
-	}
+	pillowtest.Library(b, "libjpeg-*.so*", jpegdecoder.Load)
 	if data := os.Getenv("GOFAST_TEST_DATA"); data != "" {
 		return filepath.Join(data, "imagenet-500")
 	}

@@ -10,14 +10,12 @@ import (
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/pillowtest"
 )
 
-// needLibrary skips a test where no libjpeg-turbo is installed.
 func needLibrary(t testing.TB) {
 	t.Helper()
-	if err := Load(""); err != nil {
-		t.Skipf("these tests need libjpeg-turbo, as a system library or named by GOFAST_LIBJPEG: %v", err)
-	}
+	pillowtest.Library(t, "libjpeg-*.so*", Load)
 }
 
 // photo is a picture of smooth shapes and noise, as a JPEG of Go's encoder, which halves the colours.

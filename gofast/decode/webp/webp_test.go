@@ -6,26 +6,17 @@ import (
 	"image"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/pillowtest"
 )
 
 const manyPixels = 1 << 24
 
-// decoder finds libwebp where Pillow's wheel in this checkout's environment has
-// it, or where the system does.
 func decoder(t testing.TB) *Decoder {
 	t.Helper()
-	wheels, err := filepath.Glob("../../../.venv/lib/python*/site-packages/pillow.libs/libwebpdemux-*.so*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Load(strings.Join(wheels[:min(len(wheels), 1)], "")); err != nil {
-		t.Skip(err)
-	}
+	pillowtest.Library(t, "libwebpdemux-*.so*", Load)
 	d := NewDecoder()
 	t.Cleanup(d.Close)
 	return d
