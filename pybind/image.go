@@ -18,7 +18,6 @@ import (
 type codecsConfig struct {
 	JPEG string `json:"jpeg"`
 	WebP string `json:"webp"`
-	Zlib string `json:"zlib"`
 }
 
 // codecsResult says which JPEG library decodes, and why formats are left to Pillow.
@@ -37,12 +36,16 @@ func LoadCodecs(config string) (text string, err error) {
 		return "", err
 	}
 	missing := map[string]string{}
-	for name, err := range map[string]error{"jpeg": jpeg.Load(c.JPEG), "png": png.Load(c.Zlib), "webp": webp.Load(c.WebP)} {
+	for name, err := range map[string]error{"jpeg": jpeg.Load(c.JPEG), "png": png.Load(""), "webp": webp.Load(c.WebP)} {
 		if err != nil {
 			missing[name] = err.Error()
 		}
 	}
-	b, err := json.Marshal(codecsResult{JPEG: jpeg.Library(), Missing: missing})
+	library := jpeg.Library()
+	if jpeg.Exchanged() {
+		library += "; Huffman codes by gofast"
+	}
+	b, err := json.Marshal(codecsResult{JPEG: library, Missing: missing})
 	return string(b), err
 }
 

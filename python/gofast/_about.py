@@ -12,7 +12,8 @@ def version() -> dict[str, str]:
     """Versions of gofast and of what it runs with.
 
     Loads nothing native: ``engine`` is there once the engine is, and ``jpeg``, the library that decodes
-    them, once there was an image dataset.
+    them, once there was an image dataset. It ends with "Huffman codes by gofast" where our decoder of them,
+    which takes a third of the time off, fits this library.
 
     Example:
         >>> gofast.version()["gofast"]

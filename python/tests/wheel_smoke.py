@@ -78,6 +78,9 @@ def check_pictures(root: Path) -> None:
     assert left == 1, f"{left} pictures were left to Pillow: only the BMP should be"
     library = gofast.version()["jpeg"]
     assert "pillow.libs" in library, f"libjpeg is not that of the Pillow wheel: {library or 'none was found'}"
+    assert library.endswith("Huffman codes by gofast"), (
+        f"only libjpeg's own decoder fits this Pillow: {library}"
+    )
     print(f"  six pictures in four formats, num_workers=0 and 2: Pillow's pixels, by {library}")
 
 

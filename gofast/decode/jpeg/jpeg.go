@@ -57,6 +57,10 @@ func Load(path string) error {
 // Library names the loaded library, with its version and path; empty before [Load].
 func Library() string { return C.GoString(C.gf_libjpeg_version()) }
 
+// Exchanged says whether the loaded library lets our decoder of Huffman codes take
+// the place of its own. Where it does not, pixels are the same and take longer.
+func Exchanged() bool { return C.gf_libjpeg_exchanged() != 0 }
+
 // failure makes an error of a fault. A region outside of the picture is the
 // caller's mistake here.
 func failure(f *C.gf_fault) error {

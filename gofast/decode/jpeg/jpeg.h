@@ -32,6 +32,9 @@ int gf_libjpeg_load(const char *path, char *why, size_t size);
 // Its version and path, such as "libjpeg-turbo version 3.2.0 (build 20261016), /usr/lib/libjpeg.so.62"; "" before it is found.
 const char *gf_libjpeg_version(void);
 
+// Whether it lets our decoder of Huffman codes take the place of its own, which is a third of the time (exchange.c).
+int gf_libjpeg_exchanged(void);
+
 // Its path; "" before it is found.
 const char *gf_libjpeg_path(void);
 

@@ -22,6 +22,11 @@ const char *gf_libjpeg_version(void) {
     return library ? library->version : "";
 }
 
+int gf_libjpeg_exchanged(void) {
+    const lj_library *library = lj_loaded();
+    return library && library->decode_mcu;
+}
+
 const char *gf_libjpeg_path(void) {
     const lj_library *library = lj_loaded();
     return library ? library->path : "";
