@@ -329,8 +329,8 @@ static PyMethodDef functions[] = {
     FUNCTION(fill),     FUNCTION(take),              FUNCTION(bad_index),   FUNCTION(release),   FUNCTION(hand_over),
     FUNCTION(submit),   FUNCTION(wait),              FUNCTION(cancel),      FUNCTION(adopt),     FUNCTION(move),
     FUNCTION(picks),
-    IMAGES(draw),       IMAGES(draw_stateless),      IMAGES(draw_seed),     IMAGES(faults),      IMAGES(mend),
-    IMAGES(sample),     IMAGES(from_picture),        IMAGES(free_picture),  {NULL, NULL, 0, NULL},
+    IMAGES(draw),       IMAGES(draw_stateless),      IMAGES(faults),        IMAGES(mend),        IMAGES(sample),
+    IMAGES(from_picture), IMAGES(free_picture),      {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};
 

@@ -14,8 +14,8 @@ PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     const gf_image_program *p = POINTER(const gf_image_program, a[0]);
     gf_draw_answers answers = {POINTER(const float, a[6]), POINTER(const float, a[7]), a[8]};
     gf_draw_result result = {0};
-    int32_t code = p->draw->draw(p->draws, p->n_steps, (int32_t)a[1], POINTER(uint8_t, a[2]), POINTER(const gf_draw_size, a[3]), a[4],
-                                 p->record_words, POINTER(int32_t, a[5]), &answers, &result);
+    int32_t code = gf_draw(p->draws, p->n_steps, (int32_t)a[1], POINTER(uint8_t, a[2]), POINTER(const gf_draw_size, a[3]), a[4],
+                           p->record_words, POINTER(int32_t, a[5]), &answers, &result);
     return Py_BuildValue("iLds", code, (long long)result.done, (double)result.ask, result.text);
 }
 
@@ -26,19 +26,10 @@ PyObject *gf_py_draw_stateless(PyObject *self, PyObject *const *args, Py_ssize_t
     if (!gf_integers(args, n, 8, a)) return NULL;
     const gf_image_program *p = POINTER(const gf_image_program, a[0]);
     gf_draw_result result = {0};
-    int32_t code = p->draw->stateless(p->draws, p->n_steps, (uint64_t)a[1], (uint64_t)a[2], POINTER(const int64_t, a[3]),
-                                      POINTER(const int32_t, a[4]), POINTER(const gf_draw_size, a[5]), a[6], p->record_words,
-                                      POINTER(int32_t, a[7]), &result);
+    int32_t code = gf_draw_stateless(p->draws, p->n_steps, (uint64_t)a[1], (uint64_t)a[2], POINTER(const int64_t, a[3]),
+                                     POINTER(const int32_t, a[4]), POINTER(const gf_draw_size, a[5]), a[6], p->record_words,
+                                     POINTER(int32_t, a[7]), &result);
     return Py_BuildValue("iLds", code, (long long)result.done, (double)result.ask, result.text);
-}
-
-// draw_seed(program, state, seed): the state image that torch.manual_seed leaves.
-PyObject *gf_py_draw_seed(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[3];
-    if (!gf_integers(args, n, 3, a)) return NULL;
-    POINTER(const gf_image_program, a[0])->draw->seed(POINTER(uint8_t, a[1]), (uint64_t)a[2]);
-    Py_RETURN_NONE;
 }
 
 // faults(slot): a list of (position in the batch, code, offset, text), one for each sample that could not be made.
@@ -86,7 +77,7 @@ PyObject *gf_py_from_picture(PyObject *self, PyObject *const *args, Py_ssize_t n
     gf_picture picture = {POINTER(uint8_t, a[1]), a[2], (int32_t)a[3], (int32_t)a[4]};
     gf_fault fault = {0};
     PyThreadState *state = PyEval_SaveThread();
-    int32_t code = p->from_picture(p, picture, POINTER(const int32_t, a[5]), POINTER(uint8_t, a[6]), &fault);
+    int32_t code = gf_image_from_picture(p, picture, POINTER(const int32_t, a[5]), POINTER(uint8_t, a[6]), &fault);
     PyEval_RestoreThread(state);
     return Py_BuildValue("is", code, fault.text);
 }

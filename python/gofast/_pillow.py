@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import _engine, errors
+from ._faults import Code
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
 # Pillow's Image.MAX_IMAGE_PIXELS as it comes.
 _MAX_IMAGE_PIXELS = (1 << 30) // 4 // 3
 _NO_LIMIT = 1 << 30
-# The numbers of gofast/internal/kernel/fault/fault.h that a picture which Pillow decoded may meet.
-MEMORY, CHANGED, CROP = 6, 7, 8
-_KINDS: dict[int, type[Exception]] = {MEMORY: MemoryError, CHANGED: errors.ChangedError, CROP: ValueError}
+# What a picture which Pillow decoded may meet.
+_KINDS: dict[int, type[Exception]] = {
+    Code.MEMORY: MemoryError,
+    Code.CHANGED: errors.ChangedError,
+    Code.CROP: ValueError,
+}
 
 opened = 0  # pictures that this process has left to Pillow, for engine_stats
 

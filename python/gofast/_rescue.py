@@ -11,6 +11,7 @@ import torch
 
 from . import _bad_image, _pillow, errors
 from ._bad_samples import excusable, stand_ins
+from ._faults import Code
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from ._files import Files
     from ._image_rows import ImageDataset
     from ._image_view import ImageProgram
-
-# What a core's fault is about; the numbers are those of gofast/internal/kernel/fault/fault.h.
-READ, FORMAT, CHANGED = 1, 2, 7
 
 # A picture whose size nobody can tell: any crop can be drawn in it, and nothing will be made of it.
 ANY_SIDE = 1 << 14
@@ -162,10 +160,10 @@ def _converted(choice: Any) -> Image.Image:
 def _open_sample(files: Files, sample: int, fault: Fault) -> Image.Image:
     """The picture as Pillow reads it, after the core has given it up."""
     path = files.path(sample)
-    if fault.code == CHANGED:
+    if fault.code == Code.CHANGED:
         raise _changed(sample, path, fault.text)
     if not _pillow.available():
-        if fault.code in (READ, FORMAT):
+        if fault.code in (Code.READ, Code.FORMAT):
             raise _unreadable(sample, path, OSError(fault.text), fault)
         raise errors.UnsupportedError(
             f"sample {sample}: {path}: {fault.text}; install Pillow for what gofast does not decode"

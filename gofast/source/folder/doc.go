@@ -16,7 +16,7 @@
 //
 // Scan reads directories in parallel and takes the type of an entry from the
 // directory, so that only links cost a stat. Build keeps the result in an index
-// file (folder.h describes it to C), or in sealed memory where no path is given.
+// file (layout.go), or in sealed memory where no path is given.
 package folder
 
 import (

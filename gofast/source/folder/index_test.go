@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -339,54 +338,5 @@ func TestWaiterTakesAFreshScan(t *testing.T) {
 	unix.Close(fd)
 	if _, _, err := reuse(context.Background(), &options, path, time.Now().UnixNano()); !errors.Is(err, errs.ErrChanged) {
 		t.Errorf("an older scan of a young folder: %v, want ErrChanged", err)
-	}
-}
-
-const reader = `
-#include "folder.h"
-#include <stdio.h>
-#include <stdlib.h>
-int main(int argc, char **argv) {
-    (void)argc;
-    static char data[1 << 20] __attribute__((aligned(8))), path[4096];
-    gf_index index;
-    if (gf_index_view(&index, data, fread(data, 1, sizeof data, fopen(argv[1], "rb"))))
-        return 1;
-    if (index.count < 1 || gf_index_path(&index, 0, path, strlen(argv[2])) != -1 || gf_index_path(&index, 0, path, strlen(argv[2]) + 1))
-        return 2;
-    for (int64_t i = 0; i < index.count; i++) {
-        gf_index_path(&index, i, path, sizeof path);
-        printf("%s %d\n", path, index.classes[i]);
-    }
-}
-`
-
-func TestCReadsTheSame(t *testing.T) {
-	compiler, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("no C compiler")
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	source, program, path := folder+"/reader.c", folder+"/reader", folder+"/index"
-	if err := os.WriteFile(source, []byte(reader), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I", here, "-o", program, source).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	options := plantSmall(t)
-	mustBuild(t, options, path)
-	x := mustScan(t, options)
-	want := ""
-	for _, sample := range samples(x) {
-		want += x.Root() + sample + "\n"
-	}
-	out, err := exec.Command(program, path, x.Root()+x.Path(0)).Output()
-	if err != nil || string(out) != want {
-		t.Errorf("%v\n%s, want\n%s", err, out, want)
 	}
 }

@@ -62,9 +62,6 @@ typedef struct {
 
 typedef struct gf_image_program gf_image_program;
 struct gf_image_program {
-    // Functions, for code that does not link to them.
-    const gf_draw_functions *draw;
-    int32_t (*from_picture)(const gf_image_program *, gf_picture, const int32_t *record, uint8_t *x, gf_fault *);
     const gf_pixel_ops *pixels;
     const gf_draw_step *draws;
     const gf_image_step *steps;

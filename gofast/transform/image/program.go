@@ -16,11 +16,7 @@ static void make_sizes(gf_view *view) {
 	view->hint = gf_image_probe_hint;
 	view->probes = 1;
 }
-static void set_functions(gf_image_program *p, uintptr_t draw) {
-	p->draw = (const gf_draw_functions *)draw;
-	p->from_picture = gf_image_from_picture;
-	p->pixels = gf_pixel_choose(gf_pixel_level());
-}
+static void choose_pixels(gf_image_program *p) { p->pixels = gf_pixel_choose(gf_pixel_level()); }
 */
 import "C"
 
@@ -95,7 +91,7 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	c.offsets = (*C.uint64_t)(C.as_pointer(C.uintptr_t(files.Offsets)))
 	c.targets = (*C.int32_t)(C.as_pointer(C.uintptr_t(files.Targets)))
 	c.sizes = (*C.gf_draw_size)(C.as_pointer(C.uintptr_t(files.Sizes)))
-	C.set_functions(c, C.uintptr_t(draw.Functions()))
+	C.choose_pixels(c)
 	return p, nil
 }
 

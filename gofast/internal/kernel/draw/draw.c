@@ -121,5 +121,3 @@ int32_t gf_draw_is_fused(float value) {
     if (value == 0x1.8dd5b6p-1f) return GF_DRAW_FUSED;
     return value == 0x1.8dd5b4p-1f ? 0 : -1;
 }
-
-const gf_draw_functions gf_draw_all = {gf_draw_check, gf_draw, gf_draw_stateless, gf_draw_seed, gf_draw_is_fused, gf_draw_resized};

@@ -14,14 +14,10 @@ static int32_t call_draw(const void *steps, int32_t n_steps, int32_t flags, void
 static gf_draw_size call_resized(const void *step, int32_t width, int32_t height) {
     return gf_draw_resized(step, (gf_draw_size){width, height});
 }
-static uintptr_t functions(void) { return (uintptr_t)&gf_draw_all; }
 */
 import "C"
 
 import "unsafe"
-
-// Functions is the address of the gf_draw_functions of draw.h.
-func Functions() uintptr { return uintptr(C.functions()) }
 
 // Check says what is wrong with steps that write records of recordWords words.
 func Check(steps []Step, recordWords int) (Code, Result) {

@@ -114,18 +114,4 @@ gf_draw_size gf_draw_resized(const gf_draw_step *step, gf_draw_size size);
 // How many words a step of this kind owns in a record.
 int32_t gf_draw_words(int32_t kind);
 
-// The functions by address, for packages that do not link to this one: draw.Functions in Go.
-typedef struct {
-    int32_t (*check)(const gf_draw_step *, int32_t, int32_t, gf_draw_result *);
-    int32_t (*draw)(const gf_draw_step *, int32_t, int32_t, uint8_t *, const gf_draw_size *, int64_t, int32_t, int32_t *,
-                    const gf_draw_answers *, gf_draw_result *);
-    int32_t (*stateless)(const gf_draw_step *, int32_t, uint64_t, uint64_t, const int64_t *, const int32_t *,
-                         const gf_draw_size *, int64_t, int32_t, int32_t *, gf_draw_result *);
-    void (*seed)(uint8_t *, uint64_t);
-    int32_t (*is_fused)(float);
-    gf_draw_size (*resized)(const gf_draw_step *, gf_draw_size);
-} gf_draw_functions;
-
-extern const gf_draw_functions gf_draw_all;
-
 #endif

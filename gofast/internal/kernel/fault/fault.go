@@ -14,7 +14,6 @@ const (
 	Format           // a broken picture: Pillow raises too
 	Unsupported      // Pillow must decode this one
 	Limit            // more pixels than are allowed
-	Index            // there is no such sample
 	Memory           // memory is short
 	Changed          // not the file that it was when its size was read
 	Crop             // the picture is too small for a step: torchvision or Pillow raise ValueError
@@ -23,7 +22,7 @@ const (
 // kinds are the catalogue's words for the codes.
 var kinds = map[Code]error{
 	Read: errs.ErrRead, Format: errs.ErrDamaged, Unsupported: errs.ErrUnsupported, Limit: errs.ErrLimit,
-	Index: errs.ErrIndex, Memory: errs.ErrLimit, Changed: errs.ErrChanged, Crop: errs.ErrValue,
+	Memory: errs.ErrLimit, Changed: errs.ErrChanged, Crop: errs.ErrValue,
 }
 
 // Error is the error of a fault: what a decoder or a step said, and where in

@@ -7,14 +7,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// The order is that of Go's fault.Code and of Python's _faults.
+// The order is that of Go's fault.Code and of Python's _faults.Code; test_faults.py compares them.
 enum {
     GF_FAULT_NONE,
     GF_FAULT_READ,        // the file cannot be opened or read
     GF_FAULT_FORMAT,      // a broken picture: Pillow raises too
     GF_FAULT_UNSUPPORTED, // Pillow must decode this one
     GF_FAULT_LIMIT,       // more pixels than are allowed
-    GF_FAULT_INDEX,       // there is no such sample
     GF_FAULT_MEMORY,      // memory is short
     GF_FAULT_CHANGED,     // not the file that it was when its size was read
     GF_FAULT_CROP,        // the picture is too small for a step: torchvision or Pillow raise ValueError
