@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,17 +56,6 @@ def test_a_cached_table_is_the_table(source: Path, tmp_path: Path) -> None:
         assert repr(ds) == repr(want)
     assert_same_batches(second, want, batch_size=64, shuffle=True, num_workers=1)
     assert [p.name for p in tmp_path.iterdir() if p.name not in ("t.csv", "t.npz")] == []
-
-
-def test_the_second_open_takes_milliseconds(tmp_path: Path) -> None:
-    cache = tmp_path / "digits.npz"
-    TableDataset(DIGITS, cache=cache)
-    times = []
-    for _ in range(20):
-        start = time.perf_counter()
-        TableDataset(DIGITS, cache=cache)
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.01
 
 
 def test_pictures_many_labels_and_no_label(tmp_path: Path) -> None:

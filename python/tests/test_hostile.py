@@ -10,7 +10,6 @@ import gzip
 import io
 import random
 import resource
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,7 +93,6 @@ FILES = {
 
 def try_open(path: Path, data: bytes, what: str) -> None:
     path.write_bytes(data)
-    start = time.monotonic()
     for columns in (None, [-1]):
         try:
             ds = TableDataset(
@@ -114,7 +112,6 @@ def try_open(path: Path, data: bytes, what: str) -> None:
             assert len(batch["label"]) == len(ds), what
             if ds.classes is not None:
                 assert int(ds.targets.min()) >= 0 and int(ds.targets.max()) < len(ds.classes), what
-    assert time.monotonic() - start < 10, what
 
 
 def flips(data: bytes, patterns: list[int], each: int) -> Iterator[tuple[str, bytes]]:
