@@ -271,6 +271,8 @@ func sameColumns(pathA string, a []decode.Column, pathB string, b []decode.Colum
 		switch {
 		case a[i].Name != b[i].Name:
 			return bad("column %d is %q, but %q in %s", i, errs.Cut(b[i].Name), errs.Cut(a[i].Name), pathA)
+		case coded && a[i].Clock != b[i].Clock:
+			return bad("column %q holds %s, but %s in %s", errs.Cut(b[i].Name), since(b[i]), since(a[i]), pathA)
 		case coded, a[i].Unseen || b[i].Unseen, a[i].Sampled && b[i].Sampled && slices.Contains(sel.Labels, i):
 		case a[i].Text != b[i].Text, a[i].Bool != b[i].Bool, isInt(a[i]) != isInt(b[i]) && !a[i].Sampled && !b[i].Sampled:
 			return bad("column %q holds %s, but %s in %s", errs.Cut(b[i].Name), holds(b[i]), holds(a[i]), pathA)
@@ -294,6 +296,14 @@ func holds(c decode.Column) string {
 	default:
 		return "floats"
 	}
+}
+
+// since says what the dates or times of a column count from, for an error.
+func since(c decode.Column) string {
+	if c.Clock {
+		return "times of a day"
+	}
+	return "dates"
 }
 
 // delimiter checks the options that say how a text file is cut.

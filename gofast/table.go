@@ -186,7 +186,7 @@ func (o *opened) decode(ctx context.Context, alloc func(decode.Type) (memory, er
 		}
 		wider, typeErr := features.Type()
 		if typeErr != nil {
-			return o.coarser(typeErr)
+			return o.coarser(typeErr.(*errs.Error).At(o.files[0].Path()))
 		}
 		if attempt > 1 {
 			return errs.New(errs.ErrInternal, "table", fmt.Sprintf("values do not fit %s, which their range asked for", wider)).At(o.files[0].Path())

@@ -31,7 +31,7 @@ type Categories struct {
 // both are nil the names have those of their places.
 func NewCategories(names []string, ints []int64, reals []float64) *Categories {
 	c := &Categories{Dictionary: Closed(names), Ints: ints, Reals: reals}
-	c.option, c.kind = "categories", errs.ErrCategory
+	c.option, c.noun, c.kind = "categories", "cell", errs.ErrCategory
 	if ints == nil && reals == nil {
 		c.Ints = make([]int64, len(names))
 		for i := range c.Ints {
@@ -87,6 +87,11 @@ func (u Unit) Of(count int64, from Unit) (int64, bool) {
 // At is the time so many nanoseconds, which may be negative, after the beginning of a
 // day since 1970; rounded down. false: as Of.
 func (u Unit) At(day, nanoseconds int64) (int64, bool) {
+	day += floor(nanoseconds, int64(Day))
+	nanoseconds -= floor(nanoseconds, int64(Day)) * int64(Day)
+	if day < 0 { // from the side of 1970: the day alone may not fit where the time does
+		day, nanoseconds = day+1, nanoseconds-int64(Day)
+	}
 	whole, fits := u.Of(day, Day)
 	rest := floor(nanoseconds, int64(u))
 	made := whole + rest

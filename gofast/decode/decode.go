@@ -59,6 +59,8 @@ type Column struct {
 	TextRow  int64
 	TextCell string
 	TextWhy  string
+	// Clock says that the cells are times of a day: since midnight, and not since 1970.
+	Clock bool
 	// Bool says that the cells are booleans, stored as 0 and 1.
 	Bool bool
 	// Hint is the narrowest type worth trying first: Uint8 for integers,

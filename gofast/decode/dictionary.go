@@ -19,7 +19,8 @@ type Dictionary struct {
 	words  []string
 	closed bool
 	option string // that a closed one was made of
-	kind   error  // of a word that a closed one does not have
+	noun   string // for a word that a closed one does not have
+	kind   error  // of that
 }
 
 // Unknown is the id of a word that a closed Dictionary does not have.
@@ -34,7 +35,7 @@ func Closed(words []string) *Dictionary {
 	for _, word := range words {
 		d.ID(word)
 	}
-	d.closed, d.option, d.kind = true, "classes", errs.ErrLabel
+	d.closed, d.option, d.noun, d.kind = true, "classes", "label", errs.ErrLabel
 	return d
 }
 
@@ -82,20 +83,16 @@ func (d *Dictionary) Sorted() (words []string, place []int64) {
 // Refuse is the text and the kind of the error of a word that a closed dictionary
 // does not have.
 func (d *Dictionary) Refuse() (text string, kind error) {
-	return refusal(d.option, listed(d.words, strconv.Quote)), d.kind
+	return refusal(d.noun, d.option, listed(d.words, func(word string) string { return strconv.Quote(errs.Cut(word)) })), d.kind
 }
 
 // UnknownLabel is the text of an ErrLabel for classes that are integers.
 func UnknownLabel(classes []int64) string {
-	return refusal("classes", listed(classes, func(v int64) string { return strconv.FormatInt(v, 10) }))
+	return refusal("label", "classes", listed(classes, func(v int64) string { return strconv.FormatInt(v, 10) }))
 }
 
-func refusal(option, words string) string {
-	what := "label"
-	if option == "categories" {
-		what = "cell"
-	}
-	return fmt.Sprintf("the %s is not one of the %s %s: correct it, or add it to %[2]s=", what, option, words)
+func refusal(noun, option, words string) string {
+	return fmt.Sprintf("the %s is not one of the %s %s: correct it, or add it to %[2]s=", noun, option, words)
 }
 
 // listed shows the words as far as there is room.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from torch.utils.data import ConcatDataset, Subset
@@ -14,6 +15,8 @@ from ._warn import warn
 Name = str | int
 LabelType = Literal["auto", "int", "float", "text"]
 _SHOWN = 6
+_shorter = reprlib.Repr()
+_shorter.maxstring = _shorter.maxother = 60
 
 
 @runtime_checkable
@@ -48,7 +51,7 @@ def numbered(classes: Classes) -> dict[Name, int]:
         names, numbers = list(classes), [_number(classes[name]) for name in classes]
     elif isinstance(classes, (str, bytes, set, frozenset)) or not isinstance(classes, Iterable):
         raise errors.OptionError(
-            f"classes={classes!r}: give a list of names in order, a mapping from name to number, "
+            f"classes={shortened(classes)}: give a list of names in order, a mapping from name to number, "
             "or a dataset that has class_to_idx"
         )
     else:
@@ -58,15 +61,14 @@ def numbered(classes: Classes) -> dict[Name, int]:
     if not made:
         raise errors.OptionError("classes= is empty: give at least one class")
     if len(made) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise errors.OptionError(f"classes= has {twice!r} twice")
+        raise errors.OptionError(f"classes= has {shortened(named_twice(_names(names)))} twice")
     return made
 
 
 def _names(names: list[Any]) -> list[Name]:
     """Python's own str or int for each name: numpy has types of its own."""
     if all(isinstance(name, str) for name in names):
-        return [str(name) for name in names]
+        return [text("classes=", name) for name in names]
     try:
         return [int(operator.index(name)) for name in names]
     except TypeError:
@@ -87,6 +89,35 @@ def _number(number: Any) -> int:
     return made
 
 
+def text(option: str, name: str) -> str:
+    """Python's own str of a name: numpy has a type of its own, and so has an Enum.
+
+    Raises:
+        OptionError: no file can hold it.
+    """
+    made = str.__str__(name)
+    try:
+        made.encode()
+    except UnicodeEncodeError:
+        raise errors.OptionError(f"{option} has {shortened(made)}, which no file in UTF-8 holds") from None
+    return made
+
+
+def named_twice(names: Iterable[Any]) -> Any:
+    """The first name that was there before."""
+    seen = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    raise AssertionError("all are different")
+
+
+def shortened(value: object) -> str:
+    """The repr of what a user gave, for an error: a line, however long it is."""
+    return _shorter.repr(value)
+
+
 def in_order(class_to_idx: Mapping[Any, int]) -> list[Any]:
     """The names by their numbers: what torchvision calls ``classes``."""
     return sorted(class_to_idx, key=class_to_idx.__getitem__)
@@ -95,7 +126,7 @@ def in_order(class_to_idx: Mapping[Any, int]) -> list[Any]:
 def listed(names: Iterable[Any]) -> str:
     """The first names, for an error."""
     every = list(names)
-    shown = ", ".join(repr(name) for name in every[:_SHOWN])
+    shown = ", ".join(shortened(name) for name in every[:_SHOWN])
     return shown if len(every) <= _SHOWN else f"{shown}, ... ({len(every)} in all)"
 
 
@@ -120,7 +151,7 @@ def warn_of_conflicts(dataset: object) -> None:
     parts = _parts(dataset) if isinstance(dataset, (ConcatDataset, Subset)) else []
     for i, part in enumerate(parts):
         for earlier in parts[:i]:
-            difference = _conflict(earlier, part)
+            difference = conflict(earlier, part)
             if difference is not None:
                 warn(
                     f"the datasets of a ConcatDataset number their classes differently: {difference}. "
@@ -129,25 +160,32 @@ def warn_of_conflicts(dataset: object) -> None:
                 return
 
 
-def _parts(dataset: object) -> list[dict[Any, int]]:
-    """The distinct class_to_idx of the datasets in a tree of Subset and ConcatDataset."""
+def leaves(dataset: object) -> Iterator[object]:
+    """The datasets in a tree of Subset and ConcatDataset."""
     if isinstance(dataset, Subset):
-        return _parts(dataset.dataset)
-    if isinstance(dataset, ConcatDataset):
-        found: list[dict[Any, int]] = []
+        yield from leaves(dataset.dataset)
+    elif isinstance(dataset, ConcatDataset):
         for part in dataset.datasets:
-            found += [mapping for mapping in _parts(part) if mapping not in found]
-        return found
-    try:  # anybody's property, which may raise anything, and give anything
-        mapping = dataset.class_to_idx if isinstance(dataset, HasClasses) else None
-        if not isinstance(mapping, Mapping):
-            return []
-        return [{name: operator.index(mapping[name]) for name in mapping}]
-    except Exception:
-        return []
+            yield from leaves(part)
+    else:
+        yield dataset
 
 
-def _conflict(a: dict[Any, int], b: dict[Any, int]) -> str | None:
+def _parts(dataset: object) -> list[dict[Any, int]]:
+    """The distinct class_to_idx of the datasets in a tree."""
+    found: list[dict[Any, int]] = []
+    for part in leaves(dataset):
+        try:  # anybody's property, which may raise anything, and give anything
+            mapping = part.class_to_idx if isinstance(part, HasClasses) else None
+            if isinstance(mapping, Mapping):
+                made = {name: operator.index(mapping[name]) for name in mapping}
+                found += [made] if made not in found else []
+        except Exception:
+            continue
+    return found
+
+
+def conflict(a: Mapping[Any, float], b: Mapping[Any, float]) -> str | None:
     """What contradicts: a name with two numbers, or a number with two meanings."""
     for name in a:
         if name in b and a[name] != b[name]:
@@ -160,9 +198,9 @@ def _conflict(a: dict[Any, int], b: dict[Any, int]) -> str | None:
     return None
 
 
-def _by_number(class_to_idx: dict[Any, int]) -> dict[int, dict[Any, None]]:
+def _by_number(class_to_idx: Mapping[Any, float]) -> dict[float, dict[Any, None]]:
     """The names of each number, in order."""
-    made: dict[int, dict[Any, None]] = {}
+    made: dict[float, dict[Any, None]] = {}
     for name, number in class_to_idx.items():
         made.setdefault(number, {})[name] = None
     return made

@@ -7,8 +7,12 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from torch.utils.data import ConcatDataset, Subset
+
 from . import errors
-from ._classes import listed
+from ._classes import conflict, leaves, listed, named_twice, shortened, text
+from ._view import is_native
+from ._warn import warn
 
 Unit = Literal["D", "h", "m", "s", "ms", "us", "ns"]
 Dates = Mapping[str, Unit]
@@ -50,8 +54,8 @@ def categorized(categories: Categories | None) -> dict[str, Named]:
         return {}
     if not isinstance(given, Mapping):
         raise errors.OptionError(
-            f"categories={categories!r}: give a mapping from columns to lists of names or to mappings from "
-            "name to number, or a TableDataset that has categories"
+            f"categories={shortened(categories)}: give a mapping from columns to lists of names or to "
+            "mappings from name to number, or a TableDataset that has categories"
         )
     return {_column("categories", column): _named(column, given[column]) for column in given}
 
@@ -66,7 +70,7 @@ def counted(dates: Dates | None) -> dict[str, Unit]:
         return {}
     if not isinstance(dates, Mapping):
         raise errors.OptionError(
-            f'dates={dates!r}: give a mapping from columns to units, such as {{"when": "s"}}'
+            f'dates={shortened(dates)}: give a mapping from columns to units, such as {{"when": "s"}}'
         )
     for column, unit in dates.items():
         if unit not in _UNITS:
@@ -84,6 +88,33 @@ def coding_options(
     }
 
 
+def warn_of_codings(dataset: object) -> None:
+    """Warns where parts of a concatenation number the texts or dates of one column differently."""
+    if not isinstance(dataset, (ConcatDataset, Subset)):
+        return
+    made: dict[str, tuple[Mapping[str, float], str | None]] = {}
+    for part in leaves(dataset):
+        source = getattr(part, "_source", None) if is_native(part) else None
+        if not isinstance(source, dict):  # no table
+            continue
+        units: Mapping[str, Unit] = source["dates"]
+        named: Mapping[str, Named] = source["categories"]
+        for column in {**units, **named}:
+            names = named.get(column, ())
+            numbers = names if isinstance(names, dict) else {name: i for i, name in enumerate(names)}
+            unit = units.get(column)
+            known, earlier = made.setdefault(column, (numbers, unit))
+            difference = conflict(known, numbers)
+            if unit != earlier:
+                difference = f"counted in {earlier} in one and in {unit} in another"
+            if difference is not None:
+                warn(
+                    f"the datasets of a ConcatDataset make other numbers of column {column!r}: {difference}. "
+                    "Give all of them the same categories= and dates="
+                )
+                return
+
+
 def _config(named: Named) -> dict[str, Any]:
     if isinstance(named, tuple):
         return {"names": list(named)}
@@ -94,37 +125,36 @@ def _config(named: Named) -> dict[str, Any]:
 def _column(option: str, column: object) -> str:
     if not isinstance(column, str):
         raise errors.OptionError(f"{option}= has the column {column!r}: give names of columns")
-    return str(column)
+    return text(f"{option}=", column)
 
 
 def _named(column: str, names: Any) -> Named:
     option = f"categories[{column!r}]"
     if isinstance(names, (str, bytes, set, frozenset)) or not isinstance(names, Iterable):
         raise errors.OptionError(
-            f"{option}={names!r}: give a list of names in order, or a mapping from name to number"
+            f"{option}={shortened(names)}: give a list of names in order, or a mapping from name to number"
         )
     every = list(names)
     if not every:
         raise errors.OptionError(f"{option} is empty: give at least one name")
     if not all(isinstance(name, str) for name in every):
         raise errors.OptionError(f"{option} has {listed(every)}: cells compare as text, so names are text")
-    texts = [str(name) for name in every]  # numpy has a type of its own
+    texts = [text(option, name) for name in every]
     if len(set(texts)) < len(texts):
-        twice = next(name for i, name in enumerate(texts) if name in texts[:i])
-        raise errors.OptionError(f"{option} has {twice!r} twice")
+        raise errors.OptionError(f"{option} has {shortened(named_twice(texts))} twice")
     if not isinstance(names, Mapping):
         return tuple(texts)
     return dict(zip(texts, _numbers(option, [names[name] for name in every]), strict=True))
 
 
 def _numbers(option: str, given: list[Any]) -> list[int] | list[float]:
-    """All of them int, or all float: each of its exact value."""
+    """All of them int, or all float; an integer beside floats must be one exactly."""
     numbers = [_number(option, number) for number in given]
     integers = [number for number in numbers if isinstance(number, int)]
     if len(integers) == len(numbers):
         return integers
     for number in integers:
-        if abs(number) > 1 << 53:
+        if int(float(number)) != number:
             raise errors.OptionError(f"{option}: no float is exactly {number}, which stands beside floats")
     return [float(number) for number in numbers]
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils.data import ConcatDataset, Subset
 
 from . import _engine
+from ._indices import whole
 from ._memory import address_of
 
 if TYPE_CHECKING:
@@ -178,6 +179,6 @@ def _picked(indices: Any, at: IntArray) -> IntArray | None:
     try:
         if isinstance(indices, (Tensor, np.ndarray)):
             return np.asarray(indices[at], np.int64)
-        return np.array(array("q", [indices[i] for i in at.tolist()]), np.int64)
+        return np.array(whole([indices[i] for i in at.tolist()]), np.int64)
     except (IndexError, TypeError, ValueError, OverflowError):
         return None

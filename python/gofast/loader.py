@@ -21,6 +21,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from . import _engine
 from ._classes import warn_of_conflicts
+from ._codings import warn_of_codings
 from ._collation import is_torchs
 from ._follow import Follower
 from ._iterator import NativeIterator
@@ -83,7 +84,8 @@ class DataLoader(TorchDataLoader[T]):
         OptionError: threads is not a positive number.
 
     Warns:
-        GofastWarning: the parts of a ConcatDataset number their classes differently (``class_to_idx``);
+        GofastWarning: the parts of a ConcatDataset number their classes differently (``class_to_idx``),
+            or the texts or dates of a column;
             or the engine has fewer threads than ``threads``, and why.
         FallbackWarning: the loader runs on torch's own machinery, or a step of a transform in Python.
     """
@@ -114,6 +116,7 @@ class DataLoader(TorchDataLoader[T]):
         if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
             raise OptionError(f"threads={threads!r}: give at least 1, or None for num_workers' choice")
         warn_of_conflicts(dataset)
+        warn_of_codings(dataset)
         self.threads = threads
         self._live: weakref.WeakValueDictionary[int, NativeIterator] = weakref.WeakValueDictionary()
         self._idle = Idle()

@@ -17,7 +17,7 @@ from . import _engine, errors
 from ._cache import CacheTable, fingerprint, open_cache
 from ._cells import Place
 from ._classes import Classes, LabelType, numbered
-from ._codings import Categories, Dates, Named, categorized, counted
+from ._codings import Categories, Dates, Named, Unit, categorized, counted
 from ._columns import DEFAULT_LABEL, Header, Label, selection, warn_of_no_label
 from ._features import Column, FillValue
 from ._memory import Layout, MappedMemory
@@ -147,6 +147,7 @@ class TableDataset(RowDataset):
         targets: labels of all rows, [n] or [n, columns].
         columns: names of the feature columns.
         categories: as given: names in order, or the number of each name, for each column.
+        dates: as given: the unit of each column of dates.
         mean, std: what is in use, float32, or ``None``.
 
     Raises:
@@ -252,6 +253,11 @@ class TableDataset(RowDataset):
         """The names in order, or the number of each name, for each column that has categories."""
         given: dict[str, Named] = self._source["categories"]
         return {column: dict(named) if isinstance(named, dict) else named for column, named in given.items()}
+
+    @cached_property  # likewise
+    def dates(self) -> dict[str, Unit]:
+        """The unit of each column of dates."""
+        return dict(self._source["dates"])
 
     def _reopen(self) -> MappedMemory:
         return open_table(self._source)

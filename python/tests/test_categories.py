@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from torch.utils.data import DataLoader, Subset
+from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 import gofast
 from gofast import ArrayDataset, TableDataset, _codings, errors
@@ -339,3 +340,50 @@ def test_any_names(data: st.DataObject, names: list[str], tmp_path: Path) -> Non
         values(read(write(tmp_path / "t.csv", frame, quoting=1), categories={"c": names}, header=True))
         == want
     )
+
+
+class Colour(str, enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+def test_names_may_be_members_of_an_enum(save: Save) -> None:
+    path = save("csv", c=["red", "blue", "red"], y=["blue", "red", "red"])
+    ds = read(path, categories={"c": list(Colour)}, label="y", classes=list(Colour))
+    assert ds[:]["features"].tolist() == [[0], [1], [0]] and ds.targets.tolist() == [1, 0, 0]
+    assert ds.categories == {"c": ("red", "blue")} and type(ds.categories["c"][0]) is str
+
+
+def test_names_that_no_file_holds(save: Save) -> None:
+    path = save("csv", c=["\ufffd", "red"])
+    for options in ({"categories": {"c": ["\ud800"]}}, {"classes": ["\ud800"], "label": "c"}):
+        with pytest.raises(errors.OptionError, match="no file in UTF-8 holds"):
+            read(path, **options)
+
+
+def test_messages_are_short_whatever_was_given(save: Save) -> None:
+    path = save("csv", c=["red"])
+    long = [letter * 300_000 for letter in "abcdef"]
+    many = [str(i) for i in range(200_000)]
+    for given_names in (long, [*many, "7"], set(many), long[:1] * 2):
+        with pytest.raises(errors.GofastError) as caught:
+            read(path, categories={"c": given_names})
+        assert len(str(caught.value)) < 1500
+
+
+def test_parts_numbered_otherwise_are_warned_of(save: Save) -> None:
+    path = save("csv", c=["red"])
+    first, other, more = (
+        read(path, categories={"c": names}) for names in (NAMES, NAMES[::-1], [*NAMES, "grey"])
+    )
+    gofast.DataLoader(ConcatDataset([first, more, first]))
+    with pytest.warns(errors.GofastWarning, match=r"'c': 'red' is 0 in one and 2 in another"):
+        gofast.DataLoader(ConcatDataset([first, Subset(other, [0])]))
+
+
+def test_floats_beside_large_integers(save: Save) -> None:
+    path = save("csv", c=["a", "b"])
+    ds = read(path, categories={"c": {"a": 2**60, "b": 0.5}}, dtype=torch.float64)
+    assert values(ds) == [[2.0**60], [0.5]]
+    with pytest.raises(errors.OptionError, match="no float is exactly"):
+        read(path, categories={"c": {"a": 2**60 + 1, "b": 0.5}})

@@ -188,6 +188,18 @@ def test_a_subset(after: int, shuffle: bool, change: Change) -> None:
     compare(make, change, after)
 
 
+@pytest.mark.parametrize("mask", [True, torch.tensor(1, dtype=torch.uint8)])
+def test_a_mask_in_a_subset_is_no_row_number(mask: Any) -> None:
+    """Torch stacks rows of other shapes then, and fails."""
+    for make in (torch.utils.data.DataLoader, gofast.DataLoader):
+        subset: Any = Subset(steady_rows("gofast"), list(range(ROWS)))
+        batches = iter(make(subset, batch_size=4))
+        next(batches)
+        subset.indices[5] = mask
+        with pytest.raises(RuntimeError, match="stack expects each tensor"):
+            next(batches)
+
+
 @WHEN
 def test_a_subset_of_an_array(after: int) -> None:
     def change(subset: Any, _: Any) -> None:

@@ -16,6 +16,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from torch.utils.data import ConcatDataset, Subset
 
 import gofast
 from gofast import TableDataset, errors
@@ -327,3 +328,52 @@ def test_arrays_have_no_dates(tmp_path: Path) -> None:
     np.save(tmp_path / "t.npy", np.zeros((3, 2)))
     with pytest.raises(errors.OptionError, match="dates= is for text and Parquet files"):
         read(tmp_path / "t.npy", dates={"0": "s"})
+
+
+@pytest.mark.parametrize(
+    "cell, nanoseconds",
+    [
+        ("1677-09-21T00:12:43.145224193", -(2**63) + 1),  # pandas.Timestamp.min
+        ("1677-09-21T01:00", pd.Timestamp("1677-09-21T01:00").value),
+        ("2262-04-11T23:47:16.854775807", 2**63 - 1),
+        ("2262-04-12T00:47:16.854775807+01:00", 2**63 - 1),
+    ],
+)
+def test_the_ends_of_64_bits(cell: str, nanoseconds: int, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"when\n{cell}\n")
+    assert numbers(read(path, "ns")) == [nanoseconds]
+
+
+def test_the_first_nanosecond_of_an_int96(tmp_path: Path) -> None:
+    path = parquet(
+        tmp_path / "t.parquet",
+        pa.array([-(2**63) + 1], pa.timestamp("ns")),
+        use_deprecated_int96_timestamps=True,
+    )
+    assert numbers(read(path, "ns")) == [-(2**63) + 1]
+
+
+def test_times_of_day_and_dates_are_no_column(tmp_path: Path) -> None:
+    first = parquet(tmp_path / "a.parquet", pa.array([1_700_000_000_000], pa.timestamp("ms")))
+    second = parquet(tmp_path / "b.parquet", pa.array([5], pa.time32("s")))
+    with pytest.raises(
+        errors.SchemaError, match=r'b\.parq.*"when" holds times of a day, but dates in .*a\.par'
+    ):
+        read([first, second])
+
+
+def test_parts_counted_otherwise_are_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("when\n2024-01-31\n")
+    same = ConcatDataset([read(path, "D"), Subset(read(path, "D"), [0])])
+    gofast.DataLoader(same)
+    with pytest.warns(errors.GofastWarning, match=r"'when': counted in D in one and in h in another"):
+        gofast.DataLoader(ConcatDataset([same, read(path, "h")]))
+
+
+def test_whole_numbers_too_large_for_floats_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("when,x\n2024-01-02,1.5\n")
+    with pytest.raises(errors.BadValueError, match=r"t\.csv: integers up to .* coarser unit in dates="):
+        read(path, "ns", dtype=torch.float64)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/gofast-org/gofast/gofast/decode"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -49,6 +50,8 @@ func (r *reader) code(p *parser, c *coded, row int64) (err error) {
 	case c.Categories != nil:
 		if id := c.Categories.Find(text); id != decode.Unknown {
 			kind, bits = c.number(id)
+		} else if !utf8.Valid(text) {
+			return r.badCell(errs.ErrValue, "the cell is not UTF-8: save the file as UTF-8", text, row, c.column)
 		} else if !missing(text) {
 			why, unknown := c.Categories.Refuse()
 			return r.badCell(unknown, why, text, row, c.column)

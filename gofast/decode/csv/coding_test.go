@@ -118,7 +118,7 @@ func TestCodedErrors(t *testing.T) {
 		{"x,y\na,1\nA,2\n", 0, errs.ErrCategory, 3, "A"},
 		{"x,y\na,1\n1,2\n", 0, errs.ErrCategory, 3, "1"},
 		{"x,y\na,1\na ,2\n", 0, errs.ErrCategory, 3, "a "},
-		{"x,y\na,1\n\xff,2\n", 0, errs.ErrCategory, 3, "\ufffd"},
+		{"x,y\na,1\n\xff,2\n", 0, errs.ErrValue, 3, "\ufffd"},
 		{"x,y\na,1\nNaT,2\n", 0, errs.ErrCategory, 3, "NaT"},
 		{"x,y\na,1\n,2\n", 0, errs.ErrMissing, 3, ""},
 		{"x,y\n2024-01-31,1\n2024-02-30,2\n", decode.Day, errs.ErrValue, 3, "2024-02-30"},

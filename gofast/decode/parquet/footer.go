@@ -24,6 +24,7 @@ type element struct {
 	scale      int32
 	precision  int32
 	tick       decode.Unit // of dates and times; 0 for all others
+	clock      bool        // times of a day
 }
 
 // chunk is one column of one row group.
@@ -198,7 +199,7 @@ func parseElement(t *thrift) element {
 			e.leaf = e.children == 0
 		case 6:
 			if converted := t.i32(kind); e.logical == logicalNone {
-				e.logical, e.tick = convertedType(converted), convertedTick(converted)
+				e.logical, e.tick, e.clock = convertedType(converted), convertedTick(converted), converted == 7 || converted == 8
 			}
 		case 7:
 			e.scale = t.i32(kind)

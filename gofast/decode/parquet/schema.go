@@ -96,7 +96,7 @@ func parseLogical(t *thrift, kind byte, e *element) logical {
 			found, e.tick = logicalTime, decode.Day
 		case 7, 8: // TIME, TIMESTAMP
 			found = logicalTime
-			e.tick = parseTick(t, kind)
+			e.tick, e.clock = parseTick(t, kind), id == 7
 			return
 		case 10:
 			found = logicalUnsigned

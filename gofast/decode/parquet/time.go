@@ -67,6 +67,7 @@ func (c *column) setTime(leaf *element) {
 	case leaf.physical == int64s, leaf.physical == int32s && leaf.tick >= decode.Millisecond:
 		c.tick = leaf.tick
 	}
+	c.Clock = leaf.clock
 	if c.tick == 0 && !c.list {
 		c.why = "a time of an unknown kind: turn it into numbers before writing"
 	}
