@@ -136,15 +136,6 @@ static inline gf_slot *gf_slot_acquire(gf_ring *ring) {
     return NULL;
 }
 
-// A slot of its own, for when the ring is taken: freed when it is released.
-static inline gf_slot *gf_slot_single(int64_t bytes) {
-    gf_ring *ring = gf_ring_new(bytes, 1);
-    if (!ring) return NULL;
-    gf_slot *slot = gf_slot_acquire(ring);
-    gf_ring_drop(ring);
-    return slot;
-}
-
 // Gives up one reference; the last makes the slot free.
 static inline void gf_slot_release(gf_slot *slot) {
     gf_ring *ring = slot->ring;
