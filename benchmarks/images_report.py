@@ -103,6 +103,7 @@ def readme_table(stored: dict[str, Any], source: str) -> str:
     missing = "; ".join(f"{peer} ({reason})" for peer, reason in stored["not measured"].items())
     lines += [
         "",
+        "The bare C pipeline is our own kernels, called without the engine and torch's loader.",
         f"Not measured: {missing}.",
         f"Versions: {versions}. Made by `make bench-images` at {stored['commit']} ({stored['date']}), "
         f"all values in `benchmarks/results/{source}`.",
