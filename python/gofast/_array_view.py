@@ -57,7 +57,7 @@ class ArrayView(View):
     @property
     def laid(self) -> Laid:
         """See View. Laid out anew where torch has moved a tensor's memory meanwhile."""
-        if not all(d._memory.lies_at(p) for d, p in zip(self._arrays, self._places, strict=True)):
+        if self._places != [d._memory.places() for d in self._arrays]:
             self._lay_out_now()
         return self._laid
 

@@ -103,7 +103,10 @@ def warn_of_codings(dataset: object) -> None:
             names = named.get(column, ())
             numbers = names if isinstance(names, dict) else {name: i for i, name in enumerate(names)}
             unit = units.get(column)
-            known, earlier = made.setdefault(column, (numbers, unit))
+            if column not in made:
+                made[column] = numbers, unit
+                continue
+            known, earlier = made[column]
             difference = conflict(known, numbers)
             if unit != earlier:
                 difference = f"counted in {earlier} in one and in {unit} in another"

@@ -106,19 +106,6 @@ class Field:
             return 0, (), tensor.shape, tensor.dtype, tensor.device
         return tensor.data_ptr(), tensor.stride(), tensor.shape, tensor.dtype, tensor.device
 
-    def lies_at(self, place: tuple[Any, ...]) -> bool:
-        """Whether this is its place still: asked before each batch, and quicker than to compare two."""
-        tensor = self.tensor
-        return (
-            tensor.data_ptr() == place[0]
-            and tensor.stride() == place[1]
-            and tensor.shape == place[2]
-            and tensor.dtype is place[3]
-            and tensor.device == place[4]
-            if self.way == C
-            else self.place() == place
-        )
-
     def stays_in_c(self) -> bool:
         """Whether the kernel may go on reading it, where it could when the dataset was made."""
         return self.way != C or self._way() == C
@@ -260,10 +247,6 @@ class ArrayMemory(Memory):
     def places(self) -> list[tuple[Any, ...]]:
         """Where the arrays are that the kernel may read."""
         return [f.place() for f in self.fields[:2]]
-
-    def lies_at(self, places: Sequence[tuple[Any, ...]]) -> bool:
-        """Whether these are the places still."""
-        return all(map(Field.lies_at, self.fields, places))
 
     def check(self) -> None:
         """Raises where one of these is not any more what the dataset was made of."""
