@@ -186,9 +186,11 @@ def edit_c(text: str) -> str:
 def generate(include: str, env: dict[str, str]) -> None:
     """Writes native.go, native.c and the header that joins them to GENERATED."""
     shutil.rmtree(GENERATED, ignore_errors=True)
-    run("go", "build", "./pybind")  # gopy only warns about code that does not compile
+    # The same objects serve the check and gopy, in whatever folder pip unpacked the sources.
+    trimmed = {**env, "GOFLAGS": f"{env.get('GOFLAGS', '')} -trimpath".strip()}
+    run("go", "build", "./pybind", env=trimmed)  # gopy only warns about code that does not compile
     tools = WORK / "bin"
-    run("go", "build", "-o", tools / "gopy", "github.com/go-python/gopy")
+    run("go", "build", "-o", tools / "gopy", "github.com/go-python/gopy", env=trimmed)
     output = GENERATED.relative_to(ROOT)
     run(
         tools / "gopy",
@@ -198,6 +200,7 @@ def generate(include: str, env: dict[str, str]) -> None:
         "-name=native",
         "-no-make=true",
         "./pybind",
+        env=trimmed,
     )
     for name in ("__init__.py", "go.py", "pybind.py"):
         (GENERATED / name).unlink(
