@@ -15,9 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gofast-org/gofast/gofast/batch"
-	"github.com/gofast-org/gofast/gofast/buffer"
-	images "github.com/gofast-org/gofast/gofast/transform/image"
+	"github.com/gofast-org/gofast/gofast/engine"
+	images "github.com/gofast-org/gofast/gofast/image"
 )
 
 // coldFolder has pictures with 512 KiB of nothing behind them, none of which is in the page cache, and where the last
@@ -114,9 +113,12 @@ const hintsAhead = 16 // view.h's GF_VIEW_AHEAD
 // read here, and an index that is none ends the list after the first.
 func TestHintsWithinAList(t *testing.T) {
 	f, paths := coldFolder(t, hintsAhead+3, images.Options{})
-	view := images.NewSizesView([]images.Part{{Program: f.program, Count: f.Count}}, 0, 0)
+	view, err := images.NewSizesView([]images.Part{{Program: f.program, Count: f.Count}}, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer view.Free()
-	indices := batch.Sequential(f.Count)
+	indices := Sequential(f.Count)
 	indices[1] = f.Count
 	sizes := cMemory(t, 8*f.Count)
 	if bad := view.Fill(indices, 0, len(indices), sizes.Data(), 0); bad != 1 {
@@ -143,11 +145,11 @@ func TestHintsAcrossTickets(t *testing.T) {
 	f, paths := coldFolder(t, 3, images.Options{MaxFileBytes: 1})
 	e := NewEngine(2)
 	defer e.Close()
-	submit := func(indices []int64) *Ticket {
+	submit := func(indices []int64) *engine.Ticket {
 		n := int64(len(indices))
 		slot, labels := cMemory(t, f.view.RowBytes()*n), cMemory(t, 8*n)
 		slot.Describe(n, []int64{3, 8, 8}, 1, 8)
-		ticket, err := e.Submit(Request{View: f.view, Indices: indices, BatchRows: len(indices), Slots: []buffer.Slot{slot}, Labels: labels.Data()})
+		ticket, err := e.Submit(engine.Request{View: f.view, Indices: indices, BatchRows: len(indices), Slots: []engine.Slot{slot}, Labels: labels.Data()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +157,7 @@ func TestHintsAcrossTickets(t *testing.T) {
 	}
 	first := submit(slices.Repeat([]int64{0}, 20_000)) // long enough for the second to come in time
 	second := submit([]int64{1, 2})
-	for _, ticket := range []*Ticket{first, second} {
+	for _, ticket := range []*engine.Ticket{first, second} {
 		if err := ticket.Wait(context.Background()); err != nil {
 			t.Fatal(err)
 		}

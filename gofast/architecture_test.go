@@ -3,6 +3,7 @@ package gofast_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"slices"
@@ -12,9 +13,14 @@ import (
 
 const module = "github.com/gofast-org/gofast/"
 
-// line is the order of the stages: each may import what stands to its left.
-// cache and convert are stops beside the line: decode's result, kept in a file.
-var line = []string{"source", "decode", "cache", "convert", "transform", "batch", "buffer", "device"}
+// rooms are the packages below gofast, each with the rooms that it may import
+// beside internal; a room's own folders are another matter.
+var rooms = map[string][]string{
+	"source": {},
+	"engine": {},
+	"table":  {"source", "engine"},
+	"image":  {"source", "engine", "table"},
+}
 
 type goPackage struct {
 	Dir, ImportPath                       string
@@ -65,24 +71,29 @@ func wrongArrow(from, to string) string {
 	case strings.HasPrefix(from, "internal/"):
 		return "a package under internal is a leaf"
 	}
-	fromStage, fromPart, _ := strings.Cut(from, "/")
-	toStage, toPart, _ := strings.Cut(to, "/")
-	fromRank, toRank := slices.Index(line, fromStage), slices.Index(line, toStage)
+	fromRoom, _, _ := strings.Cut(from, "/")
+	toRoom, _, _ := strings.Cut(to, "/")
+	allowed, known := rooms[fromRoom]
 	switch {
-	case fromRank < 0 || toRank < 0:
-		return "a stage is missing in line"
-	case toRank > fromRank:
-		return "it points to the right"
-	case fromStage == toStage && (fromPart == "" || toPart != ""):
-		return "formats of one stage do not know each other, nor does the stage know them"
+	case !known || rooms[toRoom] == nil:
+		return "a room is missing in rooms"
+	case fromRoom == toRoom && fromRoom == "table" && strings.Count(to, "/") == 1 && isFormat(from) && isFormat(to):
+		return "formats do not know each other"
+	case fromRoom != toRoom && !slices.Contains(allowed, toRoom):
+		return fmt.Sprintf("%s knows only %v", fromRoom, allowed)
 	}
 	return ""
+}
+
+// isFormat says that a package reads one format of files.
+func isFormat(name string) bool {
+	return slices.Contains([]string{"table/csv", "table/npy", "table/parquet"}, name)
 }
 
 func TestImportsPointLeft(t *testing.T) {
 	for _, tags := range []string{"", "purego"} {
 		packages := listPackages(t, tags, "./...")
-		if len(packages) < len(line) {
+		if len(packages) < len(rooms) {
 			t.Fatalf("go list found only %d packages", len(packages))
 		}
 		for _, p := range packages {
@@ -100,17 +111,19 @@ func TestWrongArrowsAreSeen(t *testing.T) {
 		from, to string
 		wrong    bool
 	}{
-		{"gofast/decode/csv", "gofast/source", false},
-		{"gofast/decode/csv", "gofast/decode", false},
-		{"gofast/decode/csv", "gofast/internal/pool", false},
-		{"gofast", "gofast/buffer", false},
-		{"gofast/decode", "gofast/decode/csv", true},
-		{"gofast/decode/csv", "gofast/decode/npy", true},
-		{"gofast/source", "gofast/decode", true},
-		{"gofast/batch", "gofast/buffer", true},
-		{"gofast/buffer", "gofast", true},
+		{"gofast/table/csv", "gofast/source", false},
+		{"gofast/table/csv", "gofast/table", false},
+		{"gofast/table/csv", "gofast/internal/pool", false},
+		{"gofast/table/csv", "gofast/table/csv/csvrow", false},
+		{"gofast/image", "gofast/image/png", false},
+		{"gofast", "gofast/engine", false},
+		{"gofast/table/csv", "gofast/table/npy", true},
+		{"gofast/source", "gofast/table", true},
+		{"gofast/engine", "gofast/image", true},
+		{"gofast/table", "gofast/image/png", true},
+		{"gofast/engine", "gofast", true},
 		{"gofast/internal/pool", "gofast/source", true},
-		{"gofast/transform", "pybind", true},
+		{"gofast/image", "pybind", true},
 		{"gofast", "pybind/capsule", true},
 		{"gofast/novel", "gofast/source", true},
 	} {

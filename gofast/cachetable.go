@@ -3,8 +3,8 @@ package gofast
 import (
 	"context"
 
-	"github.com/gofast-org/gofast/gofast/cache"
-	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/cache"
 )
 
 // BuildCache decodes the files into the cache file at path, unless it is there
@@ -37,7 +37,7 @@ func BuildCache(ctx context.Context, paths []string, options TableOptions, path,
 		}
 	}
 	var m *cacheMemory
-	err = o.decode(ctx, func(t decode.Type) (memory, error) {
+	err = o.decode(ctx, func(t table.Type) (memory, error) {
 		w, err := lock.Create(cache.Bound{Rows: o.bound, Width: o.schema.Width, Type: t, Labels: len(o.kinds)})
 		if err != nil {
 			return nil, err
@@ -55,10 +55,10 @@ func (o *opened) cacheMeta(fingerprint string) cache.Meta {
 	meta := cache.Meta{Fingerprint: fingerprint, Rows: o.schema.Rows, Shape: o.schema.Shape, Bool: o.schema.Bool, Names: o.schema.Features, Dropped: o.schema.Dropped}
 	for i, name := range o.schema.Labels {
 		label := cache.Label{Name: name, Kind: o.kinds[i]}
-		if label.Kind == decode.TextLabel && !o.classes.positional() {
-			label.Kind = decode.IntLabel // a cache that is opened alone knows of no such numbers
+		if label.Kind == table.TextLabel && !o.classes.positional() {
+			label.Kind = table.IntLabel // a cache that is opened alone knows of no such numbers
 		}
-		if label.Kind == decode.TextLabel {
+		if label.Kind == table.TextLabel {
 			label.Classes = o.schema.Classes
 		}
 		meta.Labels = append(meta.Labels, label)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gofast-org/gofast/gofast/decode"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
 )
 
 // ColumnCategories are the texts that one feature column may hold, and their
@@ -28,7 +28,7 @@ type ColumnDate struct {
 type coding struct {
 	option string
 	column ColumnRef
-	decode.Coding
+	table.Coding
 }
 
 // codings checks the options that say how columns become numbers.
@@ -53,21 +53,21 @@ func (t *TableOptions) codings() (list []coding, err error) {
 		case slices.ContainsFunc(c.Reals, func(v float64) bool { return v-v != 0 }):
 			return nil, bad(c.Column, "categories= has a number that is not finite")
 		}
-		list = append(list, coding{"categories", c.Column, decode.Coding{Categories: decode.NewCategories(c.Names, c.Numbers, c.Reals)}})
+		list = append(list, coding{"categories", c.Column, table.Coding{Categories: table.NewCategories(c.Names, c.Numbers, c.Reals)}})
 	}
 	for _, d := range t.Dates {
-		unit := decode.UnitNamed(d.Unit)
+		unit := table.UnitNamed(d.Unit)
 		if unit == 0 {
 			return nil, bad(d.Column, "dates= has the unit %q: give one of D, h, m, s, ms, us, ns", errs.Cut(d.Unit))
 		}
-		list = append(list, coding{"dates", d.Column, decode.Coding{Unit: unit}})
+		list = append(list, coding{"dates", d.Column, table.Coding{Unit: unit}})
 	}
 	return list, nil
 }
 
 // findCodings finds the columns of the file that was opened last that have a coding.
-func (o *opened) findCodings(path string, columns []decode.Column, dropped []string) (map[int]decode.Coding, error) {
-	var found map[int]decode.Coding
+func (o *opened) findCodings(path string, columns []table.Column, dropped []string) (map[int]table.Coding, error) {
+	var found map[int]table.Coding
 	for _, c := range o.codings {
 		i, ok := find(columns, c.column)
 		if !ok {
@@ -76,7 +76,7 @@ func (o *opened) findCodings(path string, columns []decode.Column, dropped []str
 		if _, twice := found[i]; twice {
 			return nil, errs.New(errs.ErrConfig, "open", "the column stands in categories= or dates= twice").At(path).InColumn(columns[i].Name)
 		}
-		r, able := o.readers[len(o.readers)-1].(decode.Coder)
+		r, able := o.readers[len(o.readers)-1].(table.Coder)
 		if !able {
 			return nil, errs.New(errs.ErrConfig, "open", c.option+"= is for text and Parquet files: leave it out").At(path).InColumn(columns[i].Name)
 		}
@@ -84,7 +84,7 @@ func (o *opened) findCodings(path string, columns []decode.Column, dropped []str
 			return nil, err
 		}
 		if found == nil {
-			found = make(map[int]decode.Coding, len(o.codings))
+			found = make(map[int]table.Coding, len(o.codings))
 		}
 		found[i] = c.Coding
 	}
@@ -92,7 +92,7 @@ func (o *opened) findCodings(path string, columns []decode.Column, dropped []str
 }
 
 // checkCodings refuses columns with a coding that are no features.
-func (o *opened) checkCodings(path string, columns []decode.Column, sel decode.Selection) error {
+func (o *opened) checkCodings(path string, columns []table.Column, sel table.Selection) error {
 	for _, c := range o.codings {
 		if i, _ := find(columns, c.column); !slices.Contains(sel.Features, i) {
 			return errs.New(errs.ErrSchema, "open", c.option+"= names a column that is not a feature").At(path).InColumn(columns[i].Name)
@@ -104,7 +104,7 @@ func (o *opened) checkCodings(path string, columns []decode.Column, sel decode.S
 // coarser adds to an error of integers beside floats what dates can do about it.
 func (o *opened) coarser(err error) error {
 	for _, c := range o.codings {
-		if e, ok := err.(*errs.Error); ok && c.Unit != 0 && c.Unit < decode.Second {
+		if e, ok := err.(*errs.Error); ok && c.Unit != 0 && c.Unit < table.Second {
 			e.Text += ", or give a coarser unit in dates="
 			return e
 		}
@@ -113,9 +113,9 @@ func (o *opened) coarser(err error) error {
 }
 
 // hintOf is the type worth trying first for a column under a coding.
-func hintOf(c decode.Coding) decode.Type {
+func hintOf(c table.Coding) table.Type {
 	if c.Categories != nil && c.Categories.Reals != nil {
-		return decode.Float32
+		return table.Float32
 	}
-	return decode.Uint8
+	return table.Uint8
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gofast-org/gofast/gofast/transform"
+	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
 func named(name string) ColumnRef { return ColumnRef{Name: name} }
@@ -28,7 +28,7 @@ func TestCategoriesAndDates(t *testing.T) {
 	} {
 		c.categories.Column = named("c")
 		options := TableOptions{Label: []ColumnRef{named("y")}, Categories: []ColumnCategories{c.categories}, Dates: []ColumnDate{{named("when"), c.unit}}}
-		table, err := labelled(t, text, options, transform.Table{})
+		table, err := labelled(t, text, options, gather.Transform{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,12 +64,12 @@ func TestBadCodings(t *testing.T) {
 		{TableOptions{Categories: []ColumnCategories{colours}}, ErrSchema, "categories="},
 		{TableOptions{Categories: []ColumnCategories{colours}, Dates: []ColumnDate{{named("when"), "ns"}}}, ErrValue, "coarser unit in dates="},
 	} {
-		_, err := labelled(t, text, c.options, transform.Table{})
+		_, err := labelled(t, text, c.options, gather.Transform{})
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%+v: %v, want %q", c.options, err, c.text)
 		}
 	}
-	_, err := labelled(t, text, TableOptions{Categories: []ColumnCategories{{Column: named("c"), Names: []string{"red"}}}, Exclude: []ColumnRef{named("when")}}, transform.Table{})
+	_, err := labelled(t, text, TableOptions{Categories: []ColumnCategories{{Column: named("c"), Names: []string{"red"}}}, Exclude: []ColumnRef{named("when")}}, gather.Transform{})
 	var e *Error
 	if !errors.Is(err, ErrCategory) || !errors.As(err, &e) || e.Line != 3 || e.Row != 1 || e.Column != "c" || e.Cell != "blue" {
 		t.Errorf("an unknown category: %v", err)
@@ -97,7 +97,7 @@ func TestNoCodingsOfArrays(t *testing.T) {
 	if err := os.WriteFile(path, []byte("\x93NUMPY\x01\x00"+string(rune(len(header)))+"\x00"+header+"\x01\x02"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := OpenTable(context.Background(), []string{path}, TableOptions{Dates: []ColumnDate{{ColumnRef{ByPos: true}, "s"}}}, transform.Table{})
+	_, err := OpenTable(context.Background(), []string{path}, TableOptions{Dates: []ColumnDate{{ColumnRef{ByPos: true}, "s"}}}, gather.Transform{})
 	if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "dates= is for text and Parquet files") {
 		t.Error(err)
 	}

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/table"
 )
 
 // openTable opens every file, checks that they are one table, and chooses the
@@ -40,13 +41,13 @@ func openTable(ctx context.Context, paths []string, options TableOptions) (*open
 func (o *opened) open(ctx context.Context, paths []string, options TableOptions, lim limits.Limits) error {
 	threads := options.Threads
 	if threads <= 0 {
-		threads = Threads()
+		threads = engine.Threads()
 	}
 	delimiter, err := options.delimiter()
 	if err != nil {
 		return err
 	}
-	decodeOptions := decode.Options{Header: options.Header, Coded: len(o.codings) > 0, Delimiter: delimiter, SkipRows: options.SkipRows,
+	decodeOptions := table.Options{Header: options.Header, Coded: len(o.codings) > 0, Delimiter: delimiter, SkipRows: options.SkipRows,
 		Threads: threads, Limits: lim, Budget: o.budget}
 	progress := newProgress(options.Progress)
 	decodeOptions.Progress = progress.add
@@ -82,7 +83,7 @@ func (o *opened) open(ctx context.Context, paths []string, options TableOptions,
 func (o *opened) choose(options TableOptions) error {
 	last := len(o.readers) - 1
 	path, columns, dropped := o.files[last].Path(), o.readers[last].Columns(), o.readers[last].Dropped()
-	sel := decode.Selection{Fill: (*float64)(options.FillValue), Verbatim: options.verbatim()}
+	sel := table.Selection{Fill: (*float64)(options.FillValue), Verbatim: options.verbatim()}
 	for _, ref := range options.Label {
 		i, ok := find(columns, ref)
 		if !ok {
@@ -146,7 +147,7 @@ func (o *opened) choose(options TableOptions) error {
 }
 
 // setFill sets the fill value of a file's column, and reports whether it is a feature.
-func setFill(sel *decode.Selection, columns []decode.Column, column int, fill float64) (ok bool) {
+func setFill(sel *table.Selection, columns []table.Column, column int, fill float64) (ok bool) {
 	if sel.Fills == nil {
 		for _, f := range sel.Features {
 			sel.Fills = append(sel.Fills, slices.Repeat([]*float64{sel.Fill}, columns[f].Width())...)
@@ -166,7 +167,7 @@ func setFill(sel *decode.Selection, columns []decode.Column, column int, fill fl
 	return ok
 }
 
-func find(columns []decode.Column, ref ColumnRef) (int, bool) {
+func find(columns []table.Column, ref ColumnRef) (int, bool) {
 	if ref.ByPos {
 		i := ref.Index
 		if i < 0 {
@@ -174,11 +175,11 @@ func find(columns []decode.Column, ref ColumnRef) (int, bool) {
 		}
 		return i, i >= 0 && i < len(columns)
 	}
-	i := slices.IndexFunc(columns, func(c decode.Column) bool { return c.Name == ref.Name })
+	i := slices.IndexFunc(columns, func(c table.Column) bool { return c.Name == ref.Name })
 	return i, i >= 0
 }
 
-func noColumn(path, option string, ref ColumnRef, columns []decode.Column, dropped []string) error {
+func noColumn(path, option string, ref ColumnRef, columns []table.Column, dropped []string) error {
 	wanted := fmt.Sprintf("%q", errs.Cut(ref.Name))
 	if ref.ByPos {
 		wanted = fmt.Sprint(ref.Index)
@@ -196,7 +197,7 @@ func noColumn(path, option string, ref ColumnRef, columns []decode.Column, dropp
 }
 
 // listed names the first columns of a file.
-func listed(columns []decode.Column) string {
+func listed(columns []table.Column) string {
 	const show = 6
 	var names []string
 	for _, c := range columns[:min(show, len(columns))] {
@@ -210,7 +211,7 @@ func listed(columns []decode.Column) string {
 
 // describe fills the schema from the first file; all others equal it. The type
 // to try first is joined over all files.
-func (o *opened) describe(path string, columns []decode.Column, sel decode.Selection, explicit bool) error {
+func (o *opened) describe(path string, columns []table.Column, sel table.Selection, explicit bool) error {
 	s := Schema{Bool: true}
 	shaped := false
 	for _, i := range sel.Features {
@@ -233,10 +234,10 @@ func (o *opened) describe(path string, columns []decode.Column, sel decode.Selec
 		s.Width += c.Width()
 		s.Bool = s.Bool && c.Bool
 		shaped = shaped || c.Shape != nil
-		if c.Hint != decode.Uint8 {
-			o.start = decode.Float32
-		} else if o.start == decode.Invalid {
-			o.start = decode.Uint8
+		if c.Hint != table.Uint8 {
+			o.start = table.Float32
+		} else if o.start == table.Invalid {
+			o.start = table.Uint8
 		}
 	}
 	if shaped && len(sel.Features) > 1 && !explicit {
@@ -259,7 +260,7 @@ func (o *opened) describe(path string, columns []decode.Column, sel decode.Selec
 // sameColumns compares the columns of two files of one table. What a text file has
 // in its labels is looked at cell by cell, when the kind of the labels is known. A
 // column with a coding was looked at when the coding was.
-func sameColumns(pathA string, a []decode.Column, pathB string, b []decode.Column, sel decode.Selection) error {
+func sameColumns(pathA string, a []table.Column, pathB string, b []table.Column, sel table.Selection) error {
 	bad := func(format string, args ...any) error {
 		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)+": files of one table must have the same columns in the same order").At(pathB)
 	}
@@ -283,9 +284,9 @@ func sameColumns(pathA string, a []decode.Column, pathB string, b []decode.Colum
 	return nil
 }
 
-func isInt(c decode.Column) bool { return c.Hint == decode.Uint8 }
+func isInt(c table.Column) bool { return c.Hint == table.Uint8 }
 
-func holds(c decode.Column) string {
+func holds(c table.Column) string {
 	switch {
 	case c.Text:
 		return "text"
@@ -299,7 +300,7 @@ func holds(c decode.Column) string {
 }
 
 // since says what the dates or times of a column count from, for an error.
-func since(c decode.Column) string {
+func since(c table.Column) string {
 	if c.Clock {
 		return "times of a day"
 	}

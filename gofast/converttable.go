@@ -3,9 +3,9 @@ package gofast
 import (
 	"context"
 
-	"github.com/gofast-org/gofast/gofast/convert"
-	"github.com/gofast-org/gofast/gofast/decode"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/convert"
 	"golang.org/x/sys/unix"
 )
 
@@ -39,7 +39,7 @@ func ConvertTable(ctx context.Context, paths []string, options TableOptions, pat
 	}
 	defer func() { _ = unix.Munmap(data) }() // cannot fail for a mapping of ours
 	t := convert.Table{
-		Rows: schema.Rows, Width: schema.Width, Type: decode.TypeNamed(schema.Type), Bool: schema.Bool, Shape: schema.Shape, Names: schema.Features,
+		Rows: schema.Rows, Width: schema.Width, Type: table.TypeNamed(schema.Type), Bool: schema.Bool, Shape: schema.Shape, Names: schema.Features,
 	}
 	rowBytes := int64(t.Width * t.Type.Size())
 	t.Features = data[schema.FeaturesOffset:][:t.Rows*rowBytes]
@@ -48,9 +48,9 @@ func ConvertTable(ctx context.Context, paths []string, options TableOptions, pat
 		label := convert.Label{Name: name}
 		switch schema.LabelKinds[i] {
 		case "float":
-			label.Kind = decode.FloatLabel
+			label.Kind = table.FloatLabel
 		case "text":
-			label.Kind, label.Classes = decode.TextLabel, schema.Classes
+			label.Kind, label.Classes = table.TextLabel, schema.Classes
 		}
 		t.Labels = append(t.Labels, label)
 	}

@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofast-org/gofast/gofast/batch"
-	"github.com/gofast-org/gofast/gofast/buffer"
+	"github.com/gofast-org/gofast/gofast/engine"
 )
 
 // within fails the test when work takes longer than any machine needs.
@@ -26,12 +25,12 @@ func within(t *testing.T, what string, work func()) {
 }
 
 // launchOne submits the whole table as one batch, on at most threads threads.
-func launchOne(t *testing.T, e *Engine, table *Table, threads int) (*Ticket, buffer.Slot) {
+func launchOne(t *testing.T, e *Engine, table *Table, threads int) (*engine.Ticket, engine.Slot) {
 	t.Helper()
 	slot, labels := cMemory(t, table.view.RowBytes()*table.Rows), cMemory(t, 8*table.Rows)
 	slot.Describe(table.Rows, []int64{64}, 2, 32)
-	ticket, err := e.Submit(Request{View: table.view, Indices: batch.Sequential(table.Rows), BatchRows: int(table.Rows),
-		Slots: []buffer.Slot{slot}, Labels: labels.Data(), Threads: threads})
+	ticket, err := e.Submit(engine.Request{View: table.view, Indices: Sequential(table.Rows), BatchRows: int(table.Rows),
+		Slots: []engine.Slot{slot}, Labels: labels.Data(), Threads: threads})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +43,7 @@ func TestCloseWithLimitedTickets(t *testing.T) {
 	table := digits(t, 20_000) // 20 jobs
 	for range 30 {
 		e := NewEngine(4)
-		var slots []buffer.Slot
+		var slots []engine.Slot
 		for range 2 {
 			ticket, slot := launchOne(t, e, table, 1)
 			ticket.Release()
@@ -52,7 +51,7 @@ func TestCloseWithLimitedTickets(t *testing.T) {
 		}
 		within(t, "Close", e.Close)
 		for _, slot := range slots {
-			if slot.Status() != buffer.Ready {
+			if slot.Status() != engine.Ready {
 				t.Fatalf("status %d: what was queued was not finished", slot.Status())
 			}
 		}

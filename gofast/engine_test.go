@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofast-org/gofast/gofast/batch"
-	"github.com/gofast-org/gofast/gofast/buffer"
-	"github.com/gofast-org/gofast/gofast/transform"
+	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
 // digits opens a table of rows x 64 whose cell (r, c) is (r + c) % 256 and whose
@@ -41,7 +40,7 @@ func digits(t *testing.T, rows int) *Table {
 		t.Fatal(err)
 	}
 	table, err := OpenTable(context.Background(), []string{path},
-		TableOptions{Label: []ColumnRef{{Name: "label"}}}, transform.Table{Scale: transform.ScaleNone})
+		TableOptions{Label: []ColumnRef{{Name: "label"}}}, gather.Transform{Scale: gather.ScaleNone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +87,7 @@ func TestBatchesComeInOrder(t *testing.T) {
 	for _, threads := range []int{1, 3} {
 		e := NewEngine(threads)
 		for _, size := range []int{1, 7, 64, 1000, 5000} {
-			order := batch.Shuffled(table.Rows, 1, uint64(size))
+			order := Shuffled(table.Rows, 1, uint64(size))
 			at := 0
 			for b, err := range e.Batches(context.Background(), table, order, size) {
 				if err != nil {
@@ -111,7 +110,7 @@ func TestBadIndexFailsItsBatch(t *testing.T) {
 	table := digits(t, 100)
 	e := NewEngine(2)
 	defer e.Close()
-	ring, err := buffer.NewRing(table.view.RowBytes()*10, 3)
+	ring, err := engine.NewRing(table.view.RowBytes()*10, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,13 +121,13 @@ func TestBadIndexFailsItsBatch(t *testing.T) {
 		indices[i] = int64(i)
 	}
 	indices[13] = 100
-	var slots []buffer.Slot
+	var slots []engine.Slot
 	for range 3 {
 		slot, _ := ring.Acquire()
 		slot.Describe(10, []int64{64}, 2, 32)
 		slots = append(slots, slot)
 	}
-	ticket, err := e.Submit(Request{View: table.view, Indices: indices, BatchRows: 10, Slots: slots, Labels: labels.Data()})
+	ticket, err := e.Submit(engine.Request{View: table.view, Indices: indices, BatchRows: 10, Slots: slots, Labels: labels.Data()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,11 +135,11 @@ func TestBadIndexFailsItsBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	ticket.Release()
-	if slots[1].Status() != buffer.Failed || slots[1].BadIndex() != 100 {
+	if slots[1].Status() != engine.Failed || slots[1].BadIndex() != 100 {
 		t.Errorf("batch 1: status %d, bad index %d", slots[1].Status(), slots[1].BadIndex())
 	}
 	for _, k := range []int{0, 2} {
-		if slots[k].Status() != buffer.Ready {
+		if slots[k].Status() != engine.Ready {
 			t.Fatalf("batch %d: status %d", k, slots[k].Status())
 		}
 		check(t, Batch{Rows: 10, Features: slots[k].Bytes(10 * 256), Labels: labels.Bytes(240)[k*80 : k*80+80], features: "float32", labels: "int64"}, indices[k*10:k*10+10])
@@ -156,9 +155,9 @@ func TestBadIndexFailsItsBatch(t *testing.T) {
 }
 
 // cMemory is one slot of its own, which the test releases at its end.
-func cMemory(t *testing.T, bytes int64) buffer.Slot {
+func cMemory(t *testing.T, bytes int64) engine.Slot {
 	t.Helper()
-	ring, err := buffer.NewRing(bytes, 1)
+	ring, err := engine.NewRing(bytes, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,11 +173,11 @@ func TestCancelledWorkNeverWrites(t *testing.T) {
 	table := digits(t, 2000)
 	e := NewEngine(3)
 	r := rand.New(rand.NewPCG(1, 1))
-	type cancelled struct{ slot, labels buffer.Slot }
+	type cancelled struct{ slot, labels engine.Slot }
 	var all []cancelled
 	for range 200 {
 		n := 1 + r.IntN(2000)
-		ring, err := buffer.NewRing(table.view.RowBytes()*int64(n), 1)
+		ring, err := engine.NewRing(table.view.RowBytes()*int64(n), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +185,7 @@ func TestCancelledWorkNeverWrites(t *testing.T) {
 		ring.Drop()
 		slot.Describe(int64(n), []int64{64}, 2, 32)
 		labels := cMemory(t, int64(8*n))
-		ticket, err := e.Submit(Request{View: table.view, Indices: batch.Sequential(int64(n)), BatchRows: n, Slots: []buffer.Slot{slot}, Labels: labels.Data()})
+		ticket, err := e.Submit(engine.Request{View: table.view, Indices: Sequential(int64(n)), BatchRows: n, Slots: []engine.Slot{slot}, Labels: labels.Data()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,14 +222,14 @@ func TestCloseFinishesAndRefuses(t *testing.T) {
 	e := NewEngine(2)
 	slot, labels := cMemory(t, table.view.RowBytes()*500), cMemory(t, 8*500)
 	slot.Describe(500, []int64{64}, 2, 32)
-	request := Request{View: table.view, Indices: batch.Sequential(500), BatchRows: 500, Slots: []buffer.Slot{slot}, Labels: labels.Data()}
+	request := engine.Request{View: table.view, Indices: Sequential(500), BatchRows: 500, Slots: []engine.Slot{slot}, Labels: labels.Data()}
 	ticket, err := e.Submit(request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.Close()
 	e.Close()
-	if slot.Status() != buffer.Ready {
+	if slot.Status() != engine.Ready {
 		t.Errorf("what was queued was not finished: status %d", slot.Status())
 	}
 	ticket.Release()
@@ -250,7 +249,7 @@ func TestManyCallers(t *testing.T) {
 		group.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(caller), 7))
 			for range 50 {
-				order := batch.Shuffled(300, uint64(caller), r.Uint64())
+				order := Shuffled(300, uint64(caller), r.Uint64())
 				seen := 0
 				for b, err := range e.Batches(context.Background(), table, order, 1+r.IntN(100)) {
 					if err != nil {
@@ -278,7 +277,7 @@ func TestContextEndsBatches(t *testing.T) {
 	defer e.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, err := range e.Batches(ctx, table, batch.Sequential(300), 10) {
+	for _, err := range e.Batches(ctx, table, Sequential(300), 10) {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("want context.Canceled, got %v", err)
 		}

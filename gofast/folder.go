@@ -6,18 +6,17 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/gofast-org/gofast/gofast/batch"
-	"github.com/gofast-org/gofast/gofast/buffer"
-	"github.com/gofast-org/gofast/gofast/decode/jpeg"
-	"github.com/gofast-org/gofast/gofast/decode/png"
-	"github.com/gofast-org/gofast/gofast/decode/webp"
+	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/image/draw"
+	"github.com/gofast-org/gofast/gofast/image/jpeg"
+	"github.com/gofast-org/gofast/gofast/image/png"
+	"github.com/gofast-org/gofast/gofast/image/webp"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
-	"github.com/gofast-org/gofast/gofast/internal/kernel/draw"
-	"github.com/gofast-org/gofast/gofast/internal/kernel/fault"
+	"github.com/gofast-org/gofast/gofast/internal/fault"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source/folder"
-	"github.com/gofast-org/gofast/gofast/transform"
-	"github.com/gofast-org/gofast/gofast/transform/image"
+	"github.com/gofast-org/gofast/gofast/table/gather"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,7 +26,7 @@ type Folder struct {
 	folder.Schema
 	index, sizes []byte
 	program      image.Program
-	view         batch.View
+	view         engine.View
 	seed, epoch  uint64
 	dtype        string // of a batch
 }
@@ -104,7 +103,7 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 
 func (f *Folder) compile(plan image.Plan, options image.Options) error {
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(f.index)))
-	out, err := transform.Out(plan.Output.DType)
+	out, err := gather.OutNamed(plan.Output.DType)
 	if err != nil {
 		return err
 	}
@@ -122,15 +121,15 @@ func (f *Folder) compile(plan image.Plan, options image.Options) error {
 	if o.ChannelsLast {
 		shape = []int{o.Height, o.Width, o.Channels}
 	}
-	f.view = image.NewView([]image.Part{{Program: f.program, Count: f.Count}}, 0, 0, out, shape, true)
-	return nil
+	f.view, err = image.NewView([]image.Part{{Program: f.program, Count: f.Count}}, 0, 0, out, shape, true)
+	return err
 }
 
 // Close releases the folder's memory.
 func (f *Folder) Close() {
-	if f.view != (batch.View{}) {
+	if f.view != (engine.View{}) {
 		f.view.Free()
-		f.view = batch.View{}
+		f.view = engine.View{}
 	}
 	if f.program != (image.Program{}) {
 		f.program.Free()
@@ -155,7 +154,7 @@ func (f *Folder) Path(sample int64) string {
 	return string(f.Root) + string(paths[offsets[sample]:offsets[sample+1]-1])
 }
 
-func (f *Folder) samples() batch.View { return f.view }
+func (f *Folder) samples() engine.View { return f.view }
 
 func (f *Folder) types() (features, labels string) { return f.dtype, "int64" }
 
@@ -193,7 +192,7 @@ func (f *Folder) size(sample int64) (draw.Size, error) {
 	return size, err
 }
 
-func (f *Folder) failure(slot buffer.Slot, indices []int64) error {
+func (f *Folder) failure(slot engine.Slot, indices []int64) error {
 	faults := slot.Faults()
 	if len(faults) == 0 {
 		return outOfRange(slot, "pictures", f.Count)

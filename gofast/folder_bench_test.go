@@ -11,10 +11,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/gofast-org/gofast/gofast/batch"
-	jpegdecoder "github.com/gofast-org/gofast/gofast/decode/jpeg"
+	images "github.com/gofast-org/gofast/gofast/image"
+	jpegdecoder "github.com/gofast-org/gofast/gofast/image/jpeg"
 	"github.com/gofast-org/gofast/gofast/internal/pillowtest"
-	images "github.com/gofast-org/gofast/gofast/transform/image"
 )
 
 // photographs are ImageNet's where GOFAST_TEST_DATA has them, else waves of their mean size.
@@ -101,7 +100,7 @@ func BenchmarkImages(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer f.Close()
-		order := batch.Sequential(min(f.Count, 64))
+		order := Sequential(min(f.Count, 64))
 		if _, err := f.draw(order); err != nil { // reads the headers
 			b.Fatal(err)
 		}

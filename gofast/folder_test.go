@@ -12,9 +12,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/gofast-org/gofast/gofast/batch"
-	pngdecoder "github.com/gofast-org/gofast/gofast/decode/png"
-	images "github.com/gofast-org/gofast/gofast/transform/image"
+	images "github.com/gofast-org/gofast/gofast/image"
+	pngdecoder "github.com/gofast-org/gofast/gofast/image/png"
 )
 
 // pictureFolder has two classes of PNG files.
@@ -56,7 +55,7 @@ var trainPlan = images.Plan{
 
 func epoch(t *testing.T, e *Engine, f *Folder, batchRows int) (values []float32, labels []int64) {
 	t.Helper()
-	for b, err := range e.Batches(context.Background(), f, batch.Shuffled(f.Count, 1, 1), batchRows) {
+	for b, err := range e.Batches(context.Background(), f, Shuffled(f.Count, 1, 1), batchRows) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +103,7 @@ func TestFolderBatches(t *testing.T) {
 	if len(values) != 30*3*16*16 || len(labels) != 30 {
 		t.Fatalf("%d values and %d labels", len(values), len(labels))
 	}
-	for i, index := range batch.Shuffled(30, 1, 1) {
+	for i, index := range Shuffled(30, 1, 1) {
 		if labels[i] != index/15 {
 			t.Errorf("sample %d has the label %d", index, labels[i])
 		}
@@ -148,7 +147,7 @@ func TestFolderFailures(t *testing.T) {
 		}
 		return batches, last
 	}
-	batches, err := last(f, batch.Sequential(6))
+	batches, err := last(f, Sequential(6))
 	var told *Error
 	if batches != 2 || !errors.As(err, &told) || !errors.Is(err, ErrUnsupported) || told.Path != bad {
 		t.Errorf("%d batches, then %v", batches, err)

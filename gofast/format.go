@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"sync/atomic"
 
-	"github.com/gofast-org/gofast/gofast/decode"
-	"github.com/gofast-org/gofast/gofast/decode/csv"
-	"github.com/gofast-org/gofast/gofast/decode/npy"
-	"github.com/gofast-org/gofast/gofast/decode/parquet"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/foreign"
 	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/csv"
+	"github.com/gofast-org/gofast/gofast/table/npy"
+	"github.com/gofast-org/gofast/gofast/table/parquet"
 )
 
 // formats are told apart by their first bytes, never by the file's name. What
@@ -18,7 +18,7 @@ import (
 // checks that itself.
 var formats = []struct {
 	magic string
-	open  func(*source.File, decode.Options) (decode.Reader, error)
+	open  func(*source.File, table.Options) (table.Reader, error)
 }{
 	{magic: "PAR1", open: parquet.Open},
 	{magic: "\x93NUMPY", open: npy.Open},
@@ -26,7 +26,7 @@ var formats = []struct {
 	{magic: "PK\x05\x06", open: npy.OpenNPZ}, // an empty archive
 }
 
-func openReader(f *source.File, options decode.Options) (decode.Reader, error) {
+func openReader(f *source.File, options table.Options) (table.Reader, error) {
 	head := make([]byte, min(foreign.Head, f.Size()))
 	if err := f.ReadFull(head, 0); err != nil {
 		return nil, err

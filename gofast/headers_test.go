@@ -59,13 +59,13 @@ func TestHeaderOfAnotherPackage(t *testing.T) {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	run("..", "cp", "-r", "--parents", "go.mod", "go.sum", "gofast/buffer", "gofast/internal/errs", "gofast/internal/kernel/fault", module)
-	run(module, "go", "build", "./gofast/buffer")
-	stale := func() string { return run(module, "go", "list", "-f", "{{.Stale}}", "./gofast/buffer") }
+	run("..", "cp", "-r", "--parents", "go.mod", "go.sum", "gofast/engine", "gofast/internal/errs", "gofast/internal/fault", module)
+	run(module, "go", "build", "./gofast/engine")
+	stale := func() string { return run(module, "go", "list", "-f", "{{.Stale}}", "./gofast/engine") }
 	if got := stale(); got != "false" {
 		t.Fatalf("just built, and stale is %s", got)
 	}
-	header, err := os.OpenFile(filepath.Join(module, "gofast/internal/kernel/fault/fault.h"), os.O_APPEND|os.O_WRONLY, 0)
+	header, err := os.OpenFile(filepath.Join(module, "gofast/internal/fault/fault.h"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestHeaderOfAnotherPackage(t *testing.T) {
 	}
 	header.Close()
 	if got := stale(); got != "true" {
-		t.Errorf("fault.h was changed, and buffer, whose slot.h includes it, is not stale")
+		t.Errorf("fault.h was changed, and engine, whose slot.h includes it, is not stale")
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"unsafe"
 
-	"github.com/gofast-org/gofast/gofast/decode"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
 )
 
 // Classes are the labels that there may be, and their numbers. Any other label is
@@ -44,17 +44,17 @@ func (c Classes) positional() bool {
 }
 
 // dictionary numbers the words of a text label.
-func (c Classes) dictionary() *decode.Dictionary {
+func (c Classes) dictionary() *table.Dictionary {
 	if c.none() {
-		return decode.NewDictionary()
+		return table.NewDictionary()
 	}
-	return decode.Closed(c.Names)
+	return table.Closed(c.Names)
 }
 
 // labelKinds are what LabelType may say.
-var labelKinds = map[string]decode.LabelKind{"int": decode.IntLabel, "float": decode.FloatLabel, "text": decode.TextLabel}
+var labelKinds = map[string]table.LabelKind{"int": table.IntLabel, "float": table.FloatLabel, "text": table.TextLabel}
 
-var kindNames = [...]string{decode.IntLabel: "int", decode.FloatLabel: "float", decode.TextLabel: "text"}
+var kindNames = [...]string{table.IntLabel: "int", table.FloatLabel: "float", table.TextLabel: "text"}
 
 // verbatim says that text labels are meant as text, whatever they look like.
 func (t TableOptions) verbatim() bool { return t.LabelType == "text" || len(t.Classes.Names) > 0 }
@@ -71,9 +71,9 @@ func (t TableOptions) checkLabels() error {
 	if c.none() {
 		return nil
 	}
-	kind := decode.TextLabel
+	kind := table.TextLabel
 	if len(c.Values) > 0 {
-		kind = decode.IntLabel
+		kind = table.IntLabel
 	}
 	asked, given := labelKinds[t.LabelType]
 	switch {
@@ -91,15 +91,15 @@ func (t TableOptions) checkLabels() error {
 
 // chooseLabels decides how the labels are stored: as the options say, or as the
 // first file that can tell. The others must go with it.
-func (o *opened) chooseLabels(path string, columns []decode.Column, sel decode.Selection, options TableOptions) error {
-	bad := func(c decode.Column, format string, args ...any) error {
+func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Selection, options TableOptions) error {
+	bad := func(c table.Column, format string, args ...any) error {
 		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)).At(path).InColumn(c.Name)
 	}
 	if len(sel.Labels) == 0 && !o.classes.none() {
 		return errs.New(errs.ErrSchema, "open", "classes= need a label, and there is none: name it with label=").At(path)
 	}
 	if o.kinds == nil {
-		o.kinds = make([]decode.LabelKind, len(sel.Labels))
+		o.kinds = make([]table.LabelKind, len(sel.Labels))
 	}
 	typedBy, last := o.typedBy, len(o.readers)-1
 	for j, i := range sel.Labels {
@@ -107,9 +107,9 @@ func (o *opened) chooseLabels(path string, columns []decode.Column, sel decode.S
 		asked, given := labelKinds[options.LabelType]
 		switch {
 		case len(o.classes.Names) > 0:
-			asked, given = decode.TextLabel, true
+			asked, given = table.TextLabel, true
 		case len(o.classes.Values) > 0:
-			asked, given = decode.IntLabel, true
+			asked, given = table.IntLabel, true
 		}
 		switch {
 		case c.Shape != nil:
@@ -124,14 +124,14 @@ func (o *opened) chooseLabels(path string, columns []decode.Column, sel decode.S
 		}
 		kind := o.kinds[j]
 		switch {
-		case kind == decode.TextLabel && len(sel.Labels) > 1:
+		case kind == table.TextLabel && len(sel.Labels) > 1:
 			return errs.New(errs.ErrUnsupported, "open", "a text label cannot stand beside other label columns: give one label").At(path)
 		case c.Sampled: // each cell is looked at
-		case kind == decode.TextLabel && c.Label != kind:
+		case kind == table.TextLabel && c.Label != kind:
 			return bad(c, "the label is %s, not text: give integers as classes=, or leave label_type= out", holds(c))
-		case kind != decode.TextLabel && c.Label == decode.TextLabel:
+		case kind != table.TextLabel && c.Label == table.TextLabel:
 			return bad(c, "the label is text, not numbers: give classes= of names, or label_type=\"text\"")
-		case kind == decode.IntLabel && c.Label == decode.FloatLabel && !given:
+		case kind == table.IntLabel && c.Label == table.FloatLabel && !given:
 			return bad(c, "the label holds floats, and integers in %s: say label_type=\"float\"", o.files[max(o.typedBy, 0)].Path())
 		}
 	}
@@ -140,12 +140,12 @@ func (o *opened) chooseLabels(path string, columns []decode.Column, sel decode.S
 
 // storedKinds are the kinds that file i is decoded to: floats that are to be
 // integers are looked at afterwards.
-func (o *opened) storedKinds(i int) []decode.LabelKind {
+func (o *opened) storedKinds(i int) []table.LabelKind {
 	kinds := slices.Clone(o.kinds)
 	columns := o.readers[i].Columns()
 	for j, column := range o.selections[i].Labels {
-		if c := columns[column]; kinds[j] == decode.IntLabel && c.Label == decode.FloatLabel && !c.Sampled {
-			kinds[j] = decode.FloatLabel
+		if c := columns[column]; kinds[j] == table.IntLabel && c.Label == table.FloatLabel && !c.Sampled {
+			kinds[j] = table.FloatLabel
 		}
 	}
 	return kinds
@@ -153,7 +153,7 @@ func (o *opened) storedKinds(i int) []decode.LabelKind {
 
 // numberLabels makes integers of the floats of file i that are to be integers, and
 // numbers of integer classes.
-func (o *opened) numberLabels(ctx context.Context, i int, stored []decode.LabelKind, labels []byte) error {
+func (o *opened) numberLabels(ctx context.Context, i int, stored []table.LabelKind, labels []byte) error {
 	values := unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(labels))), len(labels)/8)
 	columns := len(o.kinds)
 	for j := range stored {
@@ -180,7 +180,7 @@ func (o *opened) numberLabels(ctx context.Context, i int, stored []decode.LabelK
 		n, known := number[v]
 		if !known {
 			return o.badLabel(ctx, i, 0, at, errs.ErrLabel, strconv.FormatInt(v, 10),
-				decode.UnknownLabel(o.classes.Values))
+				table.UnknownLabel(o.classes.Values))
 		}
 		values[at] = n
 	}
@@ -197,7 +197,7 @@ func (o *opened) badLabel(ctx context.Context, i, j, row int, kind error, cell, 
 // atRow adds a row of file i to an error, and its line in a text file.
 func (o *opened) atRow(ctx context.Context, err *errs.Error, i int, row int64) {
 	err.AtRow(row, err.Column)
-	if r, ok := o.readers[i].(decode.Liner); ok {
+	if r, ok := o.readers[i].(table.Liner); ok {
 		if line, failed := r.Line(ctx, row); failed == nil {
 			err.AtLine(line)
 		}

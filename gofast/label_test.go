@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gofast-org/gofast/gofast/transform"
+	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
-func labelled(t *testing.T, text string, options TableOptions, transform transform.Table) (*Table, error) {
+func labelled(t *testing.T, text string, options TableOptions, transform gather.Transform) (*Table, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -43,15 +43,15 @@ func TestAccessorsSayWhatTheyCannotRead(t *testing.T) {
 	for _, c := range []struct {
 		text      string
 		options   TableOptions
-		transform transform.Table
+		transform gather.Transform
 		want      string // type of the labels
 	}{
-		{"x,y\n1,2\n3,4\n", label, transform.Table{}, "int64"},
-		{"x,y\n1,2.5\n3,4\n", label, transform.Table{}, "float32"},
-		{"x,y\n1,2.5\n3,4\n", label, transform.Table{Label: "float64"}, "float64"},
-		{"x,y\n1,0\n3,1\n", label, transform.Table{Label: "one_hot", Classes: 2}, "float32"},
-		{"x,y\n1,cat\n3,dog\n", label, transform.Table{DType: "float64"}, "int64"},
-		{"x,y\n1,2\n3,4\n", TableOptions{}, transform.Table{}, ""},
+		{"x,y\n1,2\n3,4\n", label, gather.Transform{}, "int64"},
+		{"x,y\n1,2.5\n3,4\n", label, gather.Transform{}, "float32"},
+		{"x,y\n1,2.5\n3,4\n", label, gather.Transform{Label: "float64"}, "float64"},
+		{"x,y\n1,0\n3,1\n", label, gather.Transform{Label: "one_hot", Classes: 2}, "float32"},
+		{"x,y\n1,cat\n3,dog\n", label, gather.Transform{DType: "float64"}, "int64"},
+		{"x,y\n1,2\n3,4\n", TableOptions{}, gather.Transform{}, ""},
 	} {
 		table, err := labelled(t, c.text, c.options, c.transform)
 		if err != nil {
@@ -85,7 +85,7 @@ func TestClasses(t *testing.T) {
 		{Classes{Names: []string{"ant", "cat", "dog"}}, []int64{2, 1}},
 		{Classes{Names: []string{"cat", "dog"}, Numbers: []int64{-100, 7}}, []int64{7, -100}},
 	} {
-		table, err := labelled(t, text, TableOptions{Label: label, Classes: c.classes}, transform.Table{})
+		table, err := labelled(t, text, TableOptions{Label: label, Classes: c.classes}, gather.Transform{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,12 +95,12 @@ func TestClasses(t *testing.T) {
 			}
 		})
 	}
-	_, err := labelled(t, text, TableOptions{Label: label, Classes: Classes{Names: []string{"dog"}}}, transform.Table{})
+	_, err := labelled(t, text, TableOptions{Label: label, Classes: Classes{Names: []string{"dog"}}}, gather.Transform{})
 	var e *Error
 	if !errors.Is(err, ErrLabel) || !errors.As(err, &e) || e.Line != 3 || e.Row != 1 || e.Column != "y" || e.Cell != "cat" {
 		t.Errorf("an unknown label: %v", err)
 	}
-	_, err = labelled(t, "x,y\n1,5\n3,6\n", TableOptions{Label: label, Classes: Classes{Values: []int64{5}}}, transform.Table{})
+	_, err = labelled(t, "x,y\n1,5\n3,6\n", TableOptions{Label: label, Classes: Classes{Values: []int64{5}}}, gather.Transform{})
 	if !errors.Is(err, ErrLabel) || !errors.As(err, &e) || e.Line != 3 || e.Cell != "6" {
 		t.Errorf("an unknown integer: %v", err)
 	}
@@ -111,7 +111,7 @@ func TestClasses(t *testing.T) {
 		{Label: label, LabelType: "word"},
 		{Classes: Classes{Names: []string{"a"}}},
 	} {
-		if _, err := labelled(t, text, bad, transform.Table{}); !errors.Is(err, ErrConfig) {
+		if _, err := labelled(t, text, bad, gather.Transform{}); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -120,10 +120,10 @@ func TestClasses(t *testing.T) {
 // A default label may be absent, one that is asked for may not.
 func TestAbsentLabel(t *testing.T) {
 	text := "x,Target\n1,2\n"
-	if table, err := labelled(t, text, TableOptions{Label: []ColumnRef{{Name: "label"}}, LabelOptional: true}, transform.Table{}); err != nil || len(table.Labels) != 0 {
+	if table, err := labelled(t, text, TableOptions{Label: []ColumnRef{{Name: "label"}}, LabelOptional: true}, gather.Transform{}); err != nil || len(table.Labels) != 0 {
 		t.Errorf("a default that is absent: %v", err)
 	}
-	_, err := labelled(t, text, TableOptions{Label: []ColumnRef{{Name: "target"}}}, transform.Table{})
+	_, err := labelled(t, text, TableOptions{Label: []ColumnRef{{Name: "target"}}}, gather.Transform{})
 	if !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), `did you mean "Target"?`) {
 		t.Errorf("a label that is absent: %v", err)
 	}

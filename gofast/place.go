@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gofast-org/gofast/gofast/decode"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
 )
 
 // Place is where a row of a table stands in its sources.
@@ -25,7 +25,7 @@ func PlaceOf(ctx context.Context, paths []string, options TableOptions, row int6
 	defer o.close()
 	for i, r := range o.readers {
 		rows, exact := r.Rows()
-		if c, ok := r.(decode.Counter); ok && !exact {
+		if c, ok := r.(table.Counter); ok && !exact {
 			if err := c.Count(ctx); err != nil {
 				return Place{}, err
 			}

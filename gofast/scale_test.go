@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gofast-org/gofast/gofast/batch"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
-	"github.com/gofast-org/gofast/gofast/transform"
+	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
 func writeTable(t *testing.T, text string) string {
@@ -22,7 +21,7 @@ func writeTable(t *testing.T, text string) string {
 }
 
 // firstRow opens a table and gives its first sample.
-func firstRow(t *testing.T, path string, options TableOptions, made transform.Table) ([]float32, error) {
+func firstRow(t *testing.T, path string, options TableOptions, made gather.Transform) ([]float32, error) {
 	t.Helper()
 	table, err := OpenTable(t.Context(), []string{path}, options, made)
 	if err != nil {
@@ -31,7 +30,7 @@ func firstRow(t *testing.T, path string, options TableOptions, made transform.Ta
 	defer table.Close()
 	engine := NewEngine(1)
 	defer engine.Close()
-	for b, err := range engine.Batches(t.Context(), table, batch.Sequential(table.Rows), 1) {
+	for b, err := range engine.Batches(t.Context(), table, Sequential(table.Rows), 1) {
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +47,7 @@ func TestAutoScaleFollowsTheShape(t *testing.T) {
 		shape []int
 		want  float32
 	}{{nil, 255}, {[]int{4}, 255}, {[]int{2, 2}, 1}, {[]int{1, 2, 2}, 1}, {[]int{1, 1, 2, 2}, 255}} {
-		row, err := firstRow(t, path, TableOptions{}, transform.Table{Scale: transform.ScaleAuto, Shape: c.shape})
+		row, err := firstRow(t, path, TableOptions{}, gather.Transform{Scale: gather.ScaleAuto, Shape: c.shape})
 		if err != nil || row[0] != c.want {
 			t.Errorf("shape %v: %v %v, want %v", c.shape, row, err, c.want)
 		}
@@ -62,7 +61,7 @@ func TestPicturesOfOtherNumbersAreRefused(t *testing.T) {
 		"a,b\n0,1\n2,5000000000\n": "5000000000", "a,b\n0,1\n2,0.1\n": "0.1",
 	} {
 		path := writeTable(t, text)
-		_, err := firstRow(t, path, TableOptions{}, transform.Table{Scale: transform.ScaleAuto, Shape: shape})
+		_, err := firstRow(t, path, TableOptions{}, gather.Transform{Scale: gather.ScaleAuto, Shape: shape})
 		var e *errs.Error
 		if !errors.Is(err, errs.ErrValue) || !errors.As(err, &e) || e.Path != path || e.Row != 1 || e.Column != "b" {
 			t.Errorf("%q: %v", text, err)
@@ -71,16 +70,16 @@ func TestPicturesOfOtherNumbersAreRefused(t *testing.T) {
 		if e.Cell != cell || !strings.Contains(e.Error(), "ScaleNone") {
 			t.Errorf("%q: %v", text, err)
 		}
-		if _, err := firstRow(t, path, TableOptions{}, transform.Table{Scale: transform.ScaleUnit, Shape: shape}); err != nil {
+		if _, err := firstRow(t, path, TableOptions{}, gather.Transform{Scale: gather.ScaleUnit, Shape: shape}); err != nil {
 			t.Errorf("%q, divided on purpose: %v", text, err)
 		}
 	}
 	bools := writeTable(t, "a,b\nTrue,False\n")
-	if _, err := firstRow(t, bools, TableOptions{}, transform.Table{Scale: transform.ScaleAuto, Shape: shape}); !errors.Is(err, errs.ErrValue) {
+	if _, err := firstRow(t, bools, TableOptions{}, gather.Transform{Scale: gather.ScaleAuto, Shape: shape}); !errors.Is(err, errs.ErrValue) {
 		t.Errorf("booleans: %v", err)
 	}
 	whole := writeTable(t, "a,b\n0.0,255.0\n")
-	row, err := firstRow(t, whole, TableOptions{}, transform.Table{Scale: transform.ScaleAuto, Shape: shape})
+	row, err := firstRow(t, whole, TableOptions{}, gather.Transform{Scale: gather.ScaleAuto, Shape: shape})
 	if err != nil || row[1] != 1 {
 		t.Errorf("whole floats: %v %v", row, err)
 	}
@@ -89,7 +88,7 @@ func TestPicturesOfOtherNumbersAreRefused(t *testing.T) {
 // Of several files the error names the one, with the row and the line in it.
 func TestAValueThatDoesNotFitIsFoundInItsFile(t *testing.T) {
 	paths := []string{writeTable(t, "a,b\n0,1\n2,3\n"), writeTable(t, "a,b\n\n0,1\n2,300\n")}
-	for _, made := range []transform.Table{{Scale: transform.ScaleAuto, Shape: []int{1, 2}}, {DType: "uint8"}} {
+	for _, made := range []gather.Transform{{Scale: gather.ScaleAuto, Shape: []int{1, 2}}, {DType: "uint8"}} {
 		_, err := OpenTable(t.Context(), paths, TableOptions{}, made)
 		var e *errs.Error
 		if !errors.As(err, &e) || e.Path != paths[1] || e.Row != 1 || e.Line != 4 || e.Column != "b" || e.Cell != "300" {

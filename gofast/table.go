@@ -8,11 +8,11 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/gofast-org/gofast/gofast/buffer"
-	"github.com/gofast-org/gofast/gofast/decode"
+	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/table"
 )
 
 // TableOptions say which columns of which files make a table.
@@ -119,17 +119,17 @@ type memory interface {
 
 // opened is the files of one table, with the columns chosen in each.
 type opened struct {
-	readers    []decode.Reader
+	readers    []table.Reader
 	files      []*source.File
-	selections []decode.Selection
+	selections []table.Selection
 	schema     Schema
-	kinds      []decode.LabelKind
+	kinds      []table.LabelKind
 	typedBy    int // the file that says what kinds the labels have; none: -1
 	classes    Classes
 	codings    []coding
-	start      decode.Type // the type worth trying first
-	bound      int64       // rows at most
-	exact      bool        // bound is the number of rows
+	start      table.Type // the type worth trying first
+	bound      int64      // rows at most
+	exact      bool       // bound is the number of rows
 	budget     *limits.Budget
 }
 
@@ -151,7 +151,7 @@ func DecodeTable(ctx context.Context, paths []string, options TableOptions) (fd 
 	}
 	defer o.close()
 	var region *regionMemory
-	err = o.decode(ctx, func(t decode.Type) (memory, error) {
+	err = o.decode(ctx, func(t table.Type) (memory, error) {
 		region, err = newRegionMemory(o, t)
 		if errors.Is(err, errs.ErrLimit) && !o.exact {
 			// The bound is what a row of the fewest bytes would need, often
@@ -177,9 +177,9 @@ func DecodeTable(ctx context.Context, paths []string, options TableOptions) (fd 
 
 // decode tries the narrowest type, and where a value does not fit asks what the
 // values are and decodes once more.
-func (o *opened) decode(ctx context.Context, alloc func(decode.Type) (memory, error)) error {
+func (o *opened) decode(ctx context.Context, alloc func(table.Type) (memory, error)) error {
 	err := o.decodeAs(ctx, o.start, alloc)
-	for attempt := 0; errors.Is(err, decode.ErrNarrow); attempt++ {
+	for attempt := 0; errors.Is(err, table.ErrNarrow); attempt++ {
 		features, rangeErr := o.ranges(ctx, attempt > 0)
 		if rangeErr != nil {
 			return rangeErr
@@ -200,7 +200,7 @@ func (o *opened) decode(ctx context.Context, alloc func(decode.Type) (memory, er
 func (o *opened) count(ctx context.Context) error {
 	o.bound, o.exact = 0, true
 	for _, r := range o.readers {
-		if c, ok := r.(decode.Counter); ok {
+		if c, ok := r.(table.Counter); ok {
 			if err := c.Count(ctx); err != nil {
 				return err
 			}
@@ -213,7 +213,7 @@ func (o *opened) count(ctx context.Context) error {
 
 // ranges scans the values of every file. A fill value counts once it is known
 // that some cell needs it.
-func (o *opened) ranges(ctx context.Context, withFill bool) (features decode.Range, err error) {
+func (o *opened) ranges(ctx context.Context, withFill bool) (features table.Range, err error) {
 	for i, r := range o.readers {
 		f, err := r.Range(ctx, o.selections[i])
 		if err != nil {
@@ -236,7 +236,7 @@ func (o *opened) ranges(ctx context.Context, withFill bool) (features decode.Ran
 	return features, nil
 }
 
-func (o *opened) decodeAs(ctx context.Context, t decode.Type, alloc func(decode.Type) (memory, error)) (err error) {
+func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Type) (memory, error)) (err error) {
 	m, err := alloc(t)
 	if err != nil {
 		return err
@@ -246,17 +246,17 @@ func (o *opened) decodeAs(ctx context.Context, t decode.Type, alloc func(decode.
 			m.close()
 		}
 	}()
-	dicts := make([]*decode.Dictionary, len(o.kinds))
+	dicts := make([]*table.Dictionary, len(o.kinds))
 	for i, kind := range o.kinds {
-		if kind == decode.TextLabel {
+		if kind == table.TextLabel {
 			dicts[i] = o.classes.dictionary()
 		}
 	}
 	var rows int64
 	rowBytes, labelBytes := int64(o.schema.Width*t.Size()), int64(len(o.kinds)*8)
 	for i, r := range o.readers {
-		target := decode.Target{
-			Features: decode.Matrix{Data: m.features()[rows*rowBytes:], Type: t, Width: o.schema.Width},
+		target := table.Target{
+			Features: table.Matrix{Data: m.features()[rows*rowBytes:], Type: t, Width: o.schema.Width},
 			Labels:   m.labels()[rows*labelBytes:],
 			Kinds:    o.storedKinds(i),
 			Dict:     dicts,
@@ -278,7 +278,7 @@ func (o *opened) decodeAs(ctx context.Context, t decode.Type, alloc func(decode.
 	s.LabelKinds = nil
 	for i, kind := range o.kinds {
 		s.LabelKinds = append(s.LabelKinds, kindNames[kind])
-		if kind == decode.TextLabel {
+		if kind == table.TextLabel {
 			words, place := dicts[i].Words(), o.classes.numbers()
 			if o.classes.none() {
 				words, place = dicts[i].Sorted()
@@ -292,13 +292,13 @@ func (o *opened) decodeAs(ctx context.Context, t decode.Type, alloc func(decode.
 
 // regionMemory lays the features and then the labels out in one region.
 type regionMemory struct {
-	region       *buffer.Region
+	region       *engine.Region
 	budget       *limits.Budget
 	reserved     int64
 	labelsOffset int64
 }
 
-func newRegionMemory(o *opened, t decode.Type) (*regionMemory, error) {
+func newRegionMemory(o *opened, t table.Type) (*regionMemory, error) {
 	features, ok := limits.Mul(o.bound, int64(o.schema.Width), int64(t.Size()))
 	labels, ok2 := limits.Mul(o.bound, int64(len(o.kinds)), 8)
 	if !ok || !ok2 || features > 1<<60 || labels > 1<<60 {
@@ -309,7 +309,7 @@ func newRegionMemory(o *opened, t decode.Type) (*regionMemory, error) {
 	if err := o.budget.Reserve(m.reserved, fmt.Sprintf("a table of %d rows and %d features as %s", o.bound, o.schema.Width, t)); err != nil {
 		return nil, err
 	}
-	region, err := buffer.NewRegion("gofast-table", max(m.reserved, 1))
+	region, err := engine.NewRegion("gofast-table", max(m.reserved, 1))
 	if err != nil {
 		o.budget.Release(m.reserved)
 		return nil, err

@@ -16,7 +16,7 @@ type Batch struct {
 	features, labels string // their types
 }
 
-// labelTypes are the types that transform.Table's label modes make.
+// labelTypes are the types that gather.Transform's label modes make.
 var labelTypes = map[string]string{"missing": "int64", "int64": "int64", "float32": "float32", "float64": "float64", "one_hot": "float32"}
 
 // Float32 views the features of a float32 batch; ErrConfig for any other dtype.
@@ -32,7 +32,7 @@ func (b Batch) Float32Labels() ([]float32, error) {
 	return view[float32]("labels", b.Labels, b.labels)
 }
 
-// Float64Labels views labels that were asked for as transform.Table.Label "float64".
+// Float64Labels views labels that were asked for as gather.Transform.Label "float64".
 func (b Batch) Float64Labels() ([]float64, error) {
 	return view[float64]("labels", b.Labels, b.labels)
 }

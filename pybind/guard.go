@@ -43,14 +43,14 @@ func encode(err error) string {
 	return string(text)
 }
 
-// table holds live objects under the numbers that Python gave them.
-type table[T any] struct {
+// registry holds live objects under the numbers that Python gave them.
+type registry[T any] struct {
 	live sync.Map
 }
 
-func (t *table[T]) put(id int, v T) { t.live.Store(id, v) }
+func (t *registry[T]) put(id int, v T) { t.live.Store(id, v) }
 
-func (t *table[T]) get(id int) (v T, ok bool) {
+func (t *registry[T]) get(id int) (v T, ok bool) {
 	found, ok := t.live.Load(id)
 	if ok {
 		v = found.(T)
@@ -58,4 +58,4 @@ func (t *table[T]) get(id int) (v T, ok bool) {
 	return v, ok
 }
 
-func (t *table[T]) drop(id int) { t.live.Delete(id) }
+func (t *registry[T]) drop(id int) { t.live.Delete(id) }

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 
 	"github.com/gofast-org/gofast/gofast"
-	"github.com/gofast-org/gofast/gofast/batch"
-	"github.com/gofast-org/gofast/gofast/decode/jpeg"
-	"github.com/gofast-org/gofast/gofast/decode/png"
-	"github.com/gofast-org/gofast/gofast/decode/webp"
+	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/image/jpeg"
+	"github.com/gofast-org/gofast/gofast/image/png"
+	"github.com/gofast-org/gofast/gofast/image/webp"
 	"github.com/gofast-org/gofast/gofast/source/folder"
-	"github.com/gofast-org/gofast/gofast/transform"
-	"github.com/gofast-org/gofast/gofast/transform/image"
+	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
 // codecsConfig names the libraries to try before the system's.
@@ -112,15 +112,18 @@ func NewImageView(config string) (address uintptr, err error) {
 	for i, p := range c.Programs {
 		parts[i] = image.Part{Program: image.ProgramAt(p), Count: c.Rows[i]}
 	}
-	var view batch.View
+	var view engine.View
 	if c.Sizes {
-		view = image.NewSizesView(parts, c.Map, c.Length)
+		view, err = image.NewSizesView(parts, c.Map, c.Length)
 	} else {
-		out, err := transform.Out(c.DType)
-		if err != nil {
+		var out gather.Out
+		if out, err = gather.OutNamed(c.DType); err != nil {
 			return 0, err
 		}
-		view = image.NewView(parts, c.Map, c.Length, out, c.Shape, c.Labels)
+		view, err = image.NewView(parts, c.Map, c.Length, out, c.Shape, c.Labels)
+	}
+	if err != nil {
+		return 0, err
 	}
 	return view.Address(), nil
 }

@@ -14,7 +14,7 @@ import (
 
 var (
 	mu     sync.Mutex
-	engine *gofast.Engine
+	theEngine *gofast.Engine
 )
 
 // Version is gofast's version.
@@ -35,22 +35,22 @@ func Start(threads int) (count int, err error) {
 	defer guard(&err)
 	mu.Lock()
 	defer mu.Unlock()
-	if engine == nil {
+	if theEngine == nil {
 		// Batches live in C memory: what little garbage the Go side makes need
 		// not be collected often, and a quarter of its default headroom is plenty.
 		debug.SetGCPercent(25)
-		engine = gofast.NewEngine(threads)
+		theEngine = gofast.NewEngine(threads)
 	}
-	return engine.ThreadCount(), nil
+	return theEngine.ThreadCount(), nil
 }
 
 func running() (*gofast.Engine, error) {
 	mu.Lock()
 	defer mu.Unlock()
-	if engine == nil {
+	if theEngine == nil {
 		return nil, gofast.NewError(gofast.ErrClosed, "engine", "the engine is not running")
 	}
-	return engine, nil
+	return theEngine, nil
 }
 
 // Crew is the address of the engine's threads and their queue in C memory:
@@ -79,14 +79,14 @@ func Stats() (text string, err error) {
 func Close() (ok int, err error) {
 	defer guard(&err)
 	mu.Lock()
-	e := engine
+	e := theEngine
 	mu.Unlock()
 	if e != nil {
 		e.Close()
 	}
 	// Until here FreeView must find it: what is queued is being finished.
 	mu.Lock()
-	engine = nil
+	theEngine = nil
 	mu.Unlock()
 	return 0, nil
 }

@@ -19,7 +19,7 @@ type task struct {
 	bytes, from atomic.Int64
 }
 
-var tasks table[*task]
+var tasks registry[*task]
 
 // operations are what Begin can start; each takes JSON and gives JSON.
 var operations = map[string]func(ctx context.Context, t *task, config string) (any, error){

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 
 	"github.com/gofast-org/gofast/gofast"
-	"github.com/gofast-org/gofast/gofast/batch"
-	"github.com/gofast-org/gofast/gofast/decode"
-	"github.com/gofast-org/gofast/gofast/transform"
+	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
 // programConfig is a decoded table in the caller's memory and its transform.
@@ -17,11 +17,11 @@ type programConfig struct {
 	Width      int     `json:"width"`
 	Type       string  `json:"type"`
 	LabelFloat []bool  `json:"label_float"`
-	// Of the user's own arrays; see transform.Stored.
-	RowStride   int64           `json:"row_stride"`
-	LabelStride int64           `json:"label_stride"`
-	LabelSize   int             `json:"label_size"`
-	Transform   transform.Table `json:"transform"`
+	// Of the user's own arrays; see gather.Stored.
+	RowStride   int64            `json:"row_stride"`
+	LabelStride int64            `json:"label_stride"`
+	LabelSize   int              `json:"label_size"`
+	Transform   gather.Transform `json:"transform"`
 }
 
 // NewProgram compiles a table's transform; config is JSON. The memory it names
@@ -32,10 +32,10 @@ func NewProgram(config string) (address uintptr, err error) {
 	if err := decodeJSON(config, &c); err != nil {
 		return 0, err
 	}
-	stored := transform.Stored{Features: c.Features, Labels: c.Labels, Rows: c.Rows, Width: c.Width,
-		Type: decode.TypeNamed(c.Type), LabelFloat: c.LabelFloat,
+	stored := gather.Stored{Features: c.Features, Labels: c.Labels, Rows: c.Rows, Width: c.Width,
+		Type: table.TypeNamed(c.Type), LabelFloat: c.LabelFloat,
 		RowStride: c.RowStride, LabelStride: c.LabelStride, LabelSize: c.LabelSize}
-	if stored.Type == decode.Invalid {
+	if stored.Type == table.Invalid {
 		return 0, gofast.NewError(gofast.ErrConfig, "program", "storage type is unknown").WithCell(c.Type)
 	}
 	program, _, err := c.Transform.Compile(stored)
@@ -48,7 +48,7 @@ func NewProgram(config string) (address uintptr, err error) {
 // FreeProgram releases a program that no view uses.
 func FreeProgram(address uintptr) (ok int, err error) {
 	defer guard(&err)
-	transform.ProgramAt(address).Free()
+	gather.ProgramAt(address).Free()
 	return 0, nil
 }
 
@@ -72,15 +72,15 @@ func NewView(config string) (address uintptr, err error) {
 	if len(c.Rows) != len(c.Programs) {
 		return 0, gofast.NewError(gofast.ErrConfig, "view", "as many row counts as programs are needed")
 	}
-	out, err := transform.Out(c.DType)
+	out, err := gather.OutNamed(c.DType)
 	if err != nil {
 		return 0, err
 	}
-	parts := make([]batch.Part, len(c.Programs))
+	parts := make([]gather.Part, len(c.Programs))
 	for i, p := range c.Programs {
-		parts[i] = batch.Part{Program: transform.ProgramAt(p), Out: out, Rows: c.Rows[i]}
+		parts[i] = gather.Part{Program: gather.ProgramAt(p), Rows: c.Rows[i]}
 	}
-	view, err := batch.NewView(parts, c.Map, c.Length, c.Shape)
+	view, err := gather.NewView(parts, c.Map, c.Length, out, c.Shape)
 	if err != nil {
 		return 0, err
 	}
@@ -93,9 +93,9 @@ func NewView(config string) (address uintptr, err error) {
 func FreeView(address uintptr) (ok int, err error) {
 	defer guard(&err)
 	if e, err := running(); err == nil {
-		e.Forget(batch.ViewAt(address))
+		e.Forget(engine.ViewAt(address))
 	}
-	batch.ViewAt(address).Free()
+	engine.ViewAt(address).Free()
 	return 0, nil
 }
 

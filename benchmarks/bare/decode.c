@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../gofast/decode/jpeg/jpeg.h"
+#include "../../gofast/image/jpeg/jpeg.h"
 #include "bare.h"
 #include "threads.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../gofast/internal/kernel/view/view.h"
+#include "../../gofast/engine/view.h"
 #include "bare.h"
 #include "threads.h"
 

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/gofast-org/gofast/gofast"
-	"github.com/gofast-org/gofast/gofast/batch"
 	"github.com/gofast-org/gofast/gofast/source"
-	"github.com/gofast-org/gofast/gofast/transform"
+	"github.com/gofast-org/gofast/gofast/table/gather"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -53,7 +52,7 @@ func measure(ctx context.Context, c config, progress io.Writer) (*report, error)
 		options.Label = []gofast.ColumnRef{{Name: c.label}}
 	}
 	table, err := gofast.OpenTable(ctx, paths, options,
-		transform.Table{Scale: transform.ScaleUnit}) // as pixels: divided by 255
+		gather.Transform{Scale: gather.ScaleUnit}) // as pixels: divided by 255
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +92,9 @@ func measure(ctx context.Context, c config, progress io.Writer) (*report, error)
 
 func oneEpoch(ctx context.Context, engine *gofast.Engine, table *gofast.Table, c config, epoch uint64) (float64, error) {
 	start := time.Now()
-	order := batch.Sequential(table.Rows)
+	order := gofast.Sequential(table.Rows)
 	if c.shuffle {
-		order = batch.Shuffled(table.Rows, c.seed, epoch)
+		order = gofast.Shuffled(table.Rows, c.seed, epoch)
 	}
 	var rows int64
 	for b, err := range engine.Batches(ctx, table, order, c.batch) {

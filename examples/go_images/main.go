@@ -14,8 +14,7 @@ import (
 	"time"
 
 	"github.com/gofast-org/gofast/gofast"
-	"github.com/gofast-org/gofast/gofast/batch"
-	"github.com/gofast-org/gofast/gofast/transform/image"
+	"github.com/gofast-org/gofast/gofast/image"
 )
 
 const side = 96
@@ -50,7 +49,7 @@ func main() {
 	for epoch := range uint64(3) {
 		folder.SetEpoch(epoch)
 		start, batches, sum := time.Now(), 0, 0.0
-		for b, err := range engine.Batches(ctx, folder, batch.Shuffled(folder.Count, 0, epoch), 12) {
+		for b, err := range engine.Batches(ctx, folder, gofast.Shuffled(folder.Count, 0, epoch), 12) {
 			if err != nil {
 				log.Fatal(err)
 			}

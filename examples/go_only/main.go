@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"github.com/gofast-org/gofast/gofast"
-	"github.com/gofast-org/gofast/gofast/batch"
-	"github.com/gofast-org/gofast/gofast/transform"
+	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
 func main() {
@@ -24,7 +23,7 @@ func main() {
 	start := time.Now()
 	table, err := gofast.OpenTable(ctx, os.Args[1:],
 		gofast.TableOptions{Label: []gofast.ColumnRef{{Name: "label"}}, LabelOptional: true},
-		transform.Table{Scale: transform.ScaleUnit}) // as pixels: divided by 255
+		gather.Transform{Scale: gather.ScaleUnit}) // as pixels: divided by 255
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -35,7 +34,7 @@ func main() {
 	defer engine.Close()
 	for epoch := range uint64(3) {
 		start, batches, sum := time.Now(), 0, 0.0
-		order := batch.Shuffled(table.Rows, 0, epoch)
+		order := gofast.Shuffled(table.Rows, 0, epoch)
 		for b, err := range engine.Batches(ctx, table, order, 512) {
 			if err != nil {
 				log.Fatal(err)

@@ -3,7 +3,7 @@
 // The functions that Python calls once or twice a batch. A gopy call costs about
 // 0.25 us and cannot return a capsule; these cost 0.05 us. Every argument is an
 // integer; addresses come from the engine or from the caller's own buffers.
-#include "../../gofast/crew.h"
+#include "../../gofast/engine/crew.h"
 #include "images.h"
 
 int gf_integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out) {

@@ -3,7 +3,7 @@
 // What Python calls for pictures, beside capsule.c's functions.
 #include "images.h"
 
-#include "../../gofast/transform/image/image.h"
+#include "../../gofast/image/image.h"
 
 // draw(program, flags, state, sizes, n, records, answers_x, answers, n_answers): draws for n samples of these sizes
 // from the state image of a torch generator, which it advances. (code, samples done, what to ask, text): see gf_draw.

@@ -5,7 +5,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "../../gofast/buffer/slot.h"
+#include "../../gofast/engine/slot.h"
 
 #define POINTER(type, value) ((type *)(uintptr_t)(value))
 

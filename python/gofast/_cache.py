@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from . import errors
 from ._memory import Layout
 
-FORMAT = 1  # of the file; gofast/cache/header.go has the same
+FORMAT = 1  # of the file; gofast/table/cache/header.go has the same
 READER_VERSION = 3  # raised whenever the same files would be decoded to something else
 
 _HASHED = 64 << 10  # bytes at either end of a source that go into its fingerprint

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._view import View
 
 _OK, _ASK, _RAISES = 0, 1, 2
-_STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/internal/kernel/draw/draw.h has the layout
+_STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/image/draw/draw.h has the layout
 
 _drawing = threading.RLock()  # torch's default generator is taken, and not put back yet
 

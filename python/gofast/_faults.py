@@ -6,7 +6,7 @@ import enum
 
 
 class Code(enum.IntEnum):
-    """The codes of gofast/internal/kernel/fault/fault.h."""
+    """The codes of gofast/internal/fault/fault.h."""
 
     NONE = 0
     READ = 1

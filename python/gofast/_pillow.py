@@ -109,7 +109,7 @@ def make_sample(program: ImageProgram, image: Image.Image, record: int, place: i
 
 
 class MadePicture(ctypes.Structure):
-    """A gf_made_picture of gofast/transform/image/image.h: RGBX pixels in memory of their own."""
+    """A gf_made_picture of gofast/image/image.h: RGBX pixels in memory of their own."""
 
     _fields_ = [
         ("data", ctypes.c_void_p),

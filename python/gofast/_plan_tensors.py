@@ -18,7 +18,7 @@ _DTYPES = {
     torch.float16: "float16",
     torch.bfloat16: "bfloat16",
 }
-_MOST_ERASURES = 8  # gofast/transform/image/image.h's
+_MOST_ERASURES = 8  # gofast/image/image.h's
 _LARGEST = float(torch.finfo(torch.float32).max)
 
 

@@ -1,7 +1,7 @@
 """The roofs: our own functions for a sample with nothing around them, and the decoder alone.
 
 `bare/` is C that is compiled here. The bare pipeline calls the very functions that the engine's threads call,
-in the same library; the decoder is gofast/decode/jpeg with the user's libjpeg.
+in the same library; the decoder is gofast/image/jpeg with the user's libjpeg.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def library() -> ctypes.CDLL:
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None:
         raise ImportError("a C compiler is needed for the bare pipeline: set CC")
-    sources = [*(ROOT / "benchmarks/bare").glob("*.c"), *(ROOT / "gofast/decode/jpeg").glob("*.c")]
+    sources = [*(ROOT / "benchmarks/bare").glob("*.c"), *(ROOT / "gofast/image/jpeg").glob("*.c")]
     made = data.CACHE / "bare.so"
     made.parent.mkdir(parents=True, exist_ok=True)
     part = made.with_name(f"bare-{os.getpid()}.so")

@@ -1,0 +1,127 @@
+package gofast
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// Engine fills batches on its own threads. Close it when no iteration is running.
+type Engine struct{ *engine.Engine }
+
+// NewEngine starts an engine that keeps the given number of threads busy; 0 means
+// as many as this process may run on, by affinity and cgroup quota.
+func NewEngine(threads int) *Engine { return &Engine{engine.New(threads)} }
+
+// Source is what Batches walks over: a Table, or a Folder.
+type Source interface {
+	samples() engine.View
+	// types are those of a sample's features and labels, as numpy names them; ""
+	// for no labels.
+	types() (features, labels string)
+	// draw makes the records of a batch; nil where nothing is drawn.
+	draw(indices []int64) ([]byte, error)
+	// failure is the error of a batch whose slot failed.
+	failure(slot engine.Slot, indices []int64) error
+}
+
+// lookAhead is the number of batches in flight of Batches.
+const lookAhead = 4
+
+// Batches iterates over the samples of order in batches of batchRows, filling a few
+// batches ahead. Breaking out of the loop cancels what is in flight.
+func (e *Engine) Batches(ctx context.Context, source Source, order []int64, batchRows int) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		if batchRows < 1 {
+			yield(Batch{}, errs.New(errs.ErrConfig, "batches", fmt.Sprintf("%d rows in a batch", batchRows)))
+			return
+		}
+		features, labelType := source.types()
+		rowBytes, labelBytes := source.samples().RowBytes(), source.samples().LabelBytes()
+		ring, err := engine.NewRing(rowBytes*int64(batchRows), lookAhead)
+		if err != nil {
+			yield(Batch{}, err)
+			return
+		}
+		defer ring.Drop()
+		// Labels lie in the ring's rhythm too: one block a slot.
+		labels, err := engine.NewRing(max(labelBytes*int64(batchRows), 1), lookAhead)
+		if err != nil {
+			yield(Batch{}, err)
+			return
+		}
+		defer labels.Drop()
+
+		var flying []flight
+		defer func() {
+			for _, f := range flying {
+				f.ticket.Cancel()
+				f.ticket.Release()
+				f.slot.Release()
+				f.labels.Release()
+			}
+		}()
+		for len(order) > 0 || len(flying) > 0 {
+			for len(order) > 0 && len(flying) < lookAhead {
+				n := min(batchRows, len(order))
+				f, err := e.launch(source, order[:n], ring, labels)
+				if err != nil {
+					yield(Batch{}, err)
+					return
+				}
+				flying, order = append(flying, f), order[n:]
+			}
+			f := flying[0]
+			if err := f.ticket.Wait(ctx); err != nil {
+				yield(Batch{}, err)
+				return
+			}
+			if f.slot.Status() == engine.Failed {
+				yield(Batch{}, source.failure(f.slot, f.indices))
+				return
+			}
+			rows := len(f.indices)
+			b := Batch{Rows: rows, Features: f.slot.Bytes(rowBytes * int64(rows)), Labels: f.labels.Bytes(labelBytes * int64(rows)),
+				features: features, labels: labelType}
+			more := yield(b, nil)
+			flying = flying[1:]
+			f.ticket.Release()
+			f.slot.Release()
+			f.labels.Release()
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// flight is one batch on its way.
+type flight struct {
+	ticket       *engine.Ticket
+	slot, labels engine.Slot
+	indices      []int64
+}
+
+func (e *Engine) launch(source Source, indices []int64, ring, labelRing engine.Ring) (flight, error) {
+	records, err := source.draw(indices)
+	if err != nil {
+		return flight{}, err
+	}
+	slot, ok := ring.Acquire()
+	labels, ok2 := labelRing.Acquire()
+	if !ok || !ok2 { // as many slots as flights: cannot happen
+		return flight{}, errs.New(errs.ErrInternal, "batches", "no free slot")
+	}
+	slot.Describe(int64(len(indices)), nil, 0, 0)
+	ticket, err := e.Submit(engine.Request{View: source.samples(), Indices: indices, Records: records, BatchRows: len(indices),
+		Slots: []engine.Slot{slot}, Labels: labels.Data()})
+	if err != nil {
+		slot.Release()
+		labels.Release()
+		return flight{}, err
+	}
+	return flight{ticket, slot, labels, indices}, nil
+}

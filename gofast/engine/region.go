@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"golang.org/x/sys/unix"
+)
+
+// Region is memory with a descriptor, which forked processes inherit and other
+// processes can be handed: it holds a decoded table. It never touches /dev/shm.
+type Region struct {
+	file *os.File
+	data []byte
+}
+
+// NewRegion maps size bytes, which are committed when they are first written.
+func NewRegion(name string, size int64) (*Region, error) {
+	fail := func(what string, err error) (*Region, error) {
+		return nil, errs.New(errs.ErrLimit, "buffer", fmt.Sprintf("cannot %s %d bytes of shared memory", what, size)).Because(err)
+	}
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return fail("create", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if err := f.Truncate(size); err != nil {
+		f.Close()
+		return fail("size", err)
+	}
+	if size == 0 {
+		return &Region{file: f}, nil
+	}
+	data, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		f.Close()
+		return fail("map", err)
+	}
+	return &Region{file: f, data: data}, nil
+}
+
+// Bytes is the mapped memory; valid until Finish or Close.
+func (r *Region) Bytes() []byte { return r.data }
+
+// Finish unmaps the region, cuts it to size, and seals it: from now on nobody
+// can write or shrink it, so reading a mapping of it cannot fault. The caller
+// owns the descriptor that is returned.
+func (r *Region) Finish(size int64) (fd int, err error) {
+	r.unmap()
+	fail := func(err error) (int, error) {
+		r.Close()
+		return -1, errs.New(errs.ErrRead, "buffer", "cannot seal shared memory").Because(err)
+	}
+	if err := r.file.Truncate(size); err != nil {
+		return fail(err)
+	}
+	if fd, err = unix.FcntlInt(r.file.Fd(), unix.F_DUPFD_CLOEXEC, 3); err != nil {
+		return fail(err)
+	}
+	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
+	if _, err := unix.FcntlInt(r.file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+		unix.Close(fd)
+		return fail(err)
+	}
+	r.file.Close()
+	return fd, nil
+}
+
+// Close drops a region that was not finished.
+func (r *Region) Close() {
+	r.unmap()
+	r.file.Close()
+}
+
+func (r *Region) unmap() {
+	if r.data != nil {
+		_ = unix.Munmap(r.data) // cannot fail for a mapping of ours
+		r.data = nil
+	}
+}

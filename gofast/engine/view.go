@@ -1,0 +1,123 @@
+package engine
+
+/*
+#include <stdlib.h>
+#include "view.h"
+
+static int64_t call_fill(const gf_view *v, const int64_t *i, int64_t from, int64_t to, uint8_t *x, uint8_t *y) {
+	gf_batch batch = {i, NULL, x, y, NULL};
+	return v->fill(v, &batch, from, to);
+}
+static void *as_pointer(uintptr_t address) { return (void *)address; }
+static gf_part *part_at(gf_view *view, int i) { return &view->parts[i]; }
+static size_t view_size(int parts) { return sizeof(gf_view) + (size_t)parts * sizeof(gf_part); }
+*/
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// View is what a list of indexes points into, in C memory (view.h). Free it once,
+// before what it points to.
+type View struct{ c *C.gf_view }
+
+// Part is a run of a View's positions: Count samples of a program in C memory.
+type Part struct {
+	Program uintptr
+	Count   int64
+}
+
+// DType is DLPack's description of a value.
+type DType struct{ Code, Bits int32 }
+
+// Sample is what a View makes for an index.
+type Sample struct {
+	DType       DType
+	Shape       []int // at most 8 dimensions
+	Bytes       int64 // of the values
+	LabelBytes  int64
+	RecordBytes int64 // of what is drawn for it
+}
+
+// NewView lays parts end to end, as torch's ConcatDataset does; with an index map
+// of length entries at address indexMap the positions go through it, as torch's
+// Subset does. Every part makes such samples. The caller chooses the function that
+// makes them: view->fill.
+func NewView(parts []Part, indexMap uintptr, length int64, sample Sample) (View, error) {
+	if len(parts) == 0 {
+		return View{}, errs.New(errs.ErrConfig, "view", "no datasets")
+	}
+	if len(sample.Shape) > 8 {
+		return View{}, errs.New(errs.ErrConfig, "view", fmt.Sprintf("shape %v has more than 8 dimensions", sample.Shape))
+	}
+	v := (*C.gf_view)(C.calloc(1, C.view_size(C.int(len(parts)))))
+	if v == nil {
+		return View{}, errs.New(errs.ErrLimit, "view", "no memory")
+	}
+	v.n_parts = C.int32_t(len(parts))
+	var start int64
+	for i, part := range parts {
+		*C.part_at(v, C.int(i)) = C.gf_part{program: C.as_pointer(C.uintptr_t(part.Program)), start: C.int64_t(start)}
+		start += part.Count
+	}
+	if indexMap == 0 {
+		length = start
+	}
+	v.length, v._map = C.int64_t(length), (*C.int64_t)(C.as_pointer(C.uintptr_t(indexMap)))
+	v.x_bytes, v.y_bytes, v.record_bytes = C.int64_t(sample.Bytes), C.int64_t(sample.LabelBytes), C.int64_t(sample.RecordBytes)
+	v.dtype_code, v.dtype_bits, v.ndim = C.int32_t(sample.DType.Code), C.int32_t(sample.DType.Bits), C.int32_t(len(sample.Shape))
+	for i, n := range sample.Shape {
+		v.shape[i] = C.int64_t(n)
+	}
+	return View{v}, nil
+}
+
+// Free releases the view, not its programs.
+func (v View) Free() { C.free(unsafe.Pointer(v.c)) }
+
+// Address is the view's place in C memory.
+func (v View) Address() uintptr { return uintptr(unsafe.Pointer(v.c)) }
+
+// ViewAt is the inverse of Address.
+func ViewAt(address uintptr) View { return View{(*C.gf_view)(C.as_pointer(C.uintptr_t(address)))} }
+
+// Length is the number of positions.
+func (v View) Length() int64 { return int64(v.c.length) }
+
+// RowBytes is the size of one output sample.
+func (v View) RowBytes() int64 { return int64(v.c.x_bytes) }
+
+// LabelBytes is the size of one output label.
+func (v View) LabelBytes() int64 { return int64(v.c.y_bytes) }
+
+// RecordBytes is the size of what is drawn for one sample.
+func (v View) RecordBytes() int64 { return int64(v.c.record_bytes) }
+
+// Programs are the parts' programs and the positions where they start.
+func (v View) Programs() (programs []uintptr, starts []int64) {
+	for i := range v.c.n_parts {
+		part := C.part_at(v.c, C.int(i))
+		programs, starts = append(programs, uintptr(part.program)), append(starts, int64(part.start))
+	}
+	return programs, starts
+}
+
+// Map is the index map, nil without one.
+func (v View) Map() []int64 {
+	if v.c._map == nil {
+		return nil
+	}
+	return unsafe.Slice((*int64)(v.c._map), v.Length())
+}
+
+// Fill makes rows from..to-1 of a batch; x and y are the addresses of its row 0.
+// It returns -1, or the position of the first index that is out of range, or whose
+// label has no place in a one-hot vector.
+func (v View) Fill(indices []int64, from, to int, x, y uintptr) int64 {
+	return int64(C.call_fill(v.c, (*C.int64_t)(unsafe.SliceData(indices)), C.int64_t(from), C.int64_t(to),
+		(*C.uint8_t)(C.as_pointer(C.uintptr_t(x))), (*C.uint8_t)(C.as_pointer(C.uintptr_t(y)))))
+}

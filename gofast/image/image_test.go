@@ -1,0 +1,200 @@
+package image
+
+import (
+	"encoding/json"
+	stdimage "image"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/image/draw"
+)
+
+var options = Options{PassOrder: "13", MaxPixels: maxPixels, MaxFileBytes: 1 << 30}
+
+func noise(r *rand.Rand, width, height int) *stdimage.RGBA {
+	picture := stdimage.NewRGBA(stdimage.Rect(0, 0, width, height))
+	for i := range picture.Pix {
+		picture.Pix[i] = byte(r.Uint32())
+	}
+	return picture
+}
+
+func sizeOf(picture *stdimage.RGBA) draw.Size {
+	return draw.Size{Width: int32(picture.Rect.Dx()), Height: int32(picture.Rect.Dy())}
+}
+
+// TestFusedAgreesWithTwin compares samples of random plans, to the last bit.
+func TestFusedAgreesWithTwin(t *testing.T) {
+	made := 0
+	for seed := range uint64(1500) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		plan, picture := randomPlan(r), noise(r, 1+r.IntN(70), 1+r.IntN(70))
+		text, _ := json.Marshal(plan)
+		p, err := NewProgram(plan, Files{}, options)
+		if err != nil {
+			t.Fatalf("seed %d: %v: %s", seed, err, text)
+		}
+		records, err := p.Draw(seed, 0, []draw.Sample{{Size: sizeOf(picture)}})
+		if err == nil { // a resize may leave nothing
+			got := make([]byte, p.SampleBytes())
+			if err := p.FromPicture(picture, records, got); err != nil {
+				t.Fatalf("seed %d: %v: %s", seed, err, text)
+			}
+			if want := twinSample(plan, picture, records); !slices.Equal(got, want) {
+				t.Fatalf("seed %d, %v: another sample than the twin's: %s", seed, picture.Rect, text)
+			}
+			made++
+		}
+		p.Free()
+	}
+	if made < 1300 {
+		t.Errorf("only %d of 1500 were made", made)
+	}
+}
+
+func TestPictures(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	picture := noise(r, 9, 5)
+	p, err := NewProgram(Plan{Steps: []Step{{Op: "hflip", P: 1}}}, Files{}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Free()
+	out, err := p.PictureFrom(picture, []int32{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for y := range 5 {
+		for x := range 9 {
+			a, b := picture.RGBAAt(x, y), out.RGBAAt(8-x, y)
+			if a.R != b.R || a.G != b.G || a.B != b.B || b.A != 255 {
+				t.Fatalf("pixel %d, %d is %v instead of %v", x, y, b, a)
+			}
+		}
+	}
+	if err := p.FromPicture(picture, []int32{1}, nil); err == nil {
+		t.Error("a plan of pictures made a tensor")
+	}
+	if _, err := p.PictureFrom(picture, nil); err == nil {
+		t.Error("a record was missing and nobody said so")
+	}
+	if _, err := p.Size(0); err == nil {
+		t.Error("there is no file 0")
+	}
+}
+
+// TestRefusedPlans are plans that Python's compiler never makes.
+func TestRefusedPlans(t *testing.T) {
+	tensor := Output{DType: "float32", Height: 4, Width: 4, Channels: 3}
+	float, erase := Step{Op: "to_float", How: "divide"}, Step{Op: "random_erasing", P: 1, Value: []float32{0}}
+	erase = randomBox(rand.New(rand.NewPCG(1, 1)), erase)
+	normal := Step{Op: "normalize", Mean: []float32{0}, Std: []float32{1}}
+	deep := Step{Op: "hflip"}
+	for range 200 {
+		deep = Step{Op: "random_apply", Version: "v1", Steps: []Step{deep}}
+	}
+	for name, plan := range map[string]Plan{
+		"unknown":         {Steps: []Step{{Op: "sharpen"}}},
+		"no size":         {Steps: []Step{{Op: "center_crop"}}},
+		"huge":            {Steps: []Step{{Op: "resize", Size: []int{1 << 20}, Filter: "box"}}},
+		"huge longest":    {Steps: []Step{{Op: "resize", Size: []int{9}, MaxSize: 1 << 20, Filter: "box"}}},
+		"filter":          {Steps: []Step{{Op: "resize", Size: []int{9}, Filter: "sinc"}}},
+		"negative":        {Steps: []Step{{Op: "pad", Padding: []int{-1, 0, 0, 0}, Fill: []int{0, 0, 0}, Mode: "edge"}}},
+		"factor":          {Steps: []Step{{Op: "color_jitter", Brightness: []float64{0, 1e8}}}},
+		"how":             {Steps: []Step{{Op: "to_float", How: "squeeze"}}, Output: tensor},
+		"erase early":     {Steps: []Step{erase, float}, Output: tensor},
+		"normalize twice": {Steps: []Step{float, normal, normal}, Output: tensor},
+		"normalize some":  {Steps: []Step{float, {Op: "random_apply", Version: "v1", Steps: []Step{normal}}}, Output: tensor},
+		"normalize late":  {Steps: []Step{float, erase, normal}, Output: tensor},
+		"nine erasures":   {Steps: append([]Step{float}, slices.Repeat([]Step{erase}, 9)...), Output: tensor},
+		"crop a tensor":   {Steps: []Step{float, {Op: "center_crop", Size: []int{4, 4}}}, Output: tensor},
+		"too deep":        {Steps: []Step{deep}},
+		"no output":       {Steps: []Step{float}},
+		"wrong output":    {Steps: []Step{float}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3}},
+	} {
+		if p, err := NewProgram(plan, Files{}, options); err == nil {
+			p.Free()
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// hostile runs a plan with a record that nobody drew: an error, or a sample,
+// but nothing outside of its memory (make test-asan looks).
+func hostile(t *testing.T, plan Plan, picture *stdimage.RGBA, words []byte) {
+	p, err := NewProgram(plan, Files{}, options)
+	if err != nil {
+		return
+	}
+	defer p.Free()
+	record := make([]int32, p.RecordWords())
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(record))), 4*len(record)), words)
+	if p.SampleBytes() == 0 {
+		_, _ = p.PictureFrom(picture, record) // either will do
+		return
+	}
+	out := make([]byte, p.SampleBytes())
+	_ = p.FromPicture(picture, record, out)
+}
+
+func FuzzRecord(f *testing.F) {
+	f.Add(uint64(1), uint8(9), uint8(5), []byte{1, 0, 0, 0, 255, 255, 255, 127, 4})
+	f.Add(uint64(12), uint8(60), uint8(1), []byte{0, 0, 0, 128, 0, 0, 192, 127, 255, 255, 255, 255})
+	f.Fuzz(func(t *testing.T, seed uint64, width, height uint8, words []byte) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		hostile(t, randomPlan(r), noise(r, 1+int(width%80), 1+int(height%80)), words)
+	})
+}
+
+func TestHostileRecords(t *testing.T) {
+	turns := 3000
+	if testing.Short() {
+		turns = 500
+	}
+	edges := []uint32{0, 1, 2, 40, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fc00000, 0x7f800000, 0x3f800000}
+	for seed := range uint64(turns) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		var words []byte
+		for range 60 {
+			word := edges[r.IntN(len(edges))]
+			words = append(words, byte(word), byte(word>>8), byte(word>>16), byte(word>>24))
+		}
+		hostile(t, randomPlan(r), noise(r, 1+r.IntN(70), 1+r.IntN(70)), words)
+	}
+}
+
+func FuzzPlan(f *testing.F) {
+	for seed := range uint64(8) {
+		text, _ := json.Marshal(randomPlan(rand.New(rand.NewPCG(seed, 9))))
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var plan Plan
+		if json.Unmarshal(text, &plan) != nil || plan.Output.Height*plan.Output.Width > 1<<16 {
+			return
+		}
+		p, err := NewProgram(plan, Files{}, options)
+		if err != nil {
+			return
+		}
+		defer p.Free()
+		picture := noise(rand.New(rand.NewPCG(1, 1)), 20, 15)
+		if records, err := p.Draw(1, 1, []draw.Sample{{Size: sizeOf(picture)}}); err == nil && pixels(plan.Steps) < 2000 && p.SampleBytes() > 0 {
+			_ = p.FromPicture(picture, records, make([]byte, p.SampleBytes()))
+		}
+	})
+}
+
+// pixels bounds what steps can make of a small picture, roughly.
+func pixels(steps []Step) int {
+	sum := 0
+	for _, s := range steps {
+		for _, side := range append(slices.Clone(s.Padding), s.Size...) {
+			sum += side
+		}
+		sum += s.MaxSize + pixels(s.Steps)
+	}
+	return sum
+}

@@ -1,0 +1,229 @@
+package image
+
+/*
+#include <stdlib.h>
+#include "image.h"
+
+static void *as_pointer(uintptr_t address) { return (void *)address; }
+static void make_samples(uintptr_t at) {
+	gf_view *view = (gf_view *)at;
+	view->fill = gf_image_fill;
+	view->hint = gf_image_hint;
+	view->job_rows = 1;
+}
+static void make_sizes(uintptr_t at) {
+	gf_view *view = (gf_view *)at;
+	view->fill = gf_image_probe;
+	view->hint = gf_image_probe_hint;
+	view->probes = 1;
+	view->job_rows = 4; // a header takes some 20 us
+}
+static void choose_pixels(gf_image_program *p) { p->pixels = gf_pixel_choose(gf_pixel_level()); }
+*/
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/image/draw"
+	"github.com/gofast-org/gofast/gofast/image/pixel"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table/gather"
+)
+
+// Files are the pictures of a dataset, in memory that outlives the program:
+// the arrays of a folder index, and the sizes that are found on the way.
+type Files struct {
+	Count   int64   `json:"count"`
+	Root    string  `json:"root"`    // stands before every path
+	Paths   uintptr `json:"paths"`   // address of the paths, each with a zero behind it
+	Offsets uintptr `json:"offsets"` // address of uint64[count], where each path begins
+	Targets uintptr `json:"targets"` // address of int32[count]; 0 without
+	Sizes   uintptr `json:"sizes"`   // address of int32[count][2], width and height, 0 while unknown
+}
+
+// Options are what a program does beside its plan.
+type Options struct {
+	PassOrder    string `json:"pass_order"`     // Pillow's: "13", "12.2" or "horizontal"
+	MaxPixels    int64  `json:"max_pixels"`     // pictures with more are left to Pillow
+	MaxFileBytes int64  `json:"max_file_bytes"` // and so are larger files
+}
+
+var passOrders = map[string]C.int32_t{"13": C.GF_ORDER_PILLOW_13, "12.2": C.GF_ORDER_PILLOW_12_2, "horizontal": C.GF_ORDER_HORIZONTAL}
+
+var numbers = map[string]struct {
+	as  pixel.As
+	out gather.Out
+}{
+	"float32": {pixel.AsFloat32, gather.OutFloat32}, "float16": {pixel.AsFloat16, gather.OutFloat16},
+	"bfloat16": {pixel.AsBfloat16, gather.OutBfloat16}, "uint8": {pixel.AsUint8, gather.OutUint8},
+}
+
+// Program is a plan and its files in C memory. Free it once, after its views.
+type Program struct{ c *C.gf_image_program }
+
+// NewProgram checks a plan and lays it out.
+func NewProgram(plan Plan, files Files, options Options) (Program, error) {
+	var l steps
+	if err := l.add(plan.Steps); err != nil {
+		return Program{}, err
+	}
+	if code, result := draw.Check(l.draws, l.words); code != draw.OK {
+		return Program{}, errs.New(errs.ErrConfig, "plan", result.Text)
+	}
+	order, ok := passOrders[options.PassOrder]
+	if !ok {
+		return Program{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("pass order %q is unknown", options.PassOrder))
+	}
+	if options.MaxPixels > maxPixels {
+		return Program{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("max_pixels %d is more than %d", options.MaxPixels, maxPixels))
+	}
+	p := Program{(*C.gf_image_program)(C.calloc(1, C.sizeof_gf_image_program))}
+	if err := p.setOutput(plan.Output, &l); err != nil {
+		p.Free()
+		return Program{}, err
+	}
+	c := p.c
+	c.draws, c.steps = (*C.gf_draw_step)(inC(l.draws)), (*C.gf_image_step)(inC(l.ops))
+	c.n_steps, c.record_words = C.int32_t(len(l.draws)), C.int32_t(l.words)
+	c.pass_order, c.max_pixels, c.max_file_bytes = order, C.int64_t(options.MaxPixels), C.int64_t(options.MaxFileBytes)
+	c.count, c.root = C.int64_t(files.Count), C.CString(files.Root)
+	c.paths = (*C.char)(C.as_pointer(C.uintptr_t(files.Paths)))
+	c.offsets = (*C.uint64_t)(C.as_pointer(C.uintptr_t(files.Offsets)))
+	c.targets = (*C.int32_t)(C.as_pointer(C.uintptr_t(files.Targets)))
+	c.sizes = (*C.gf_draw_size)(C.as_pointer(C.uintptr_t(files.Sizes)))
+	C.choose_pixels(c)
+	return p, nil
+}
+
+// setOutput says what a sample is, and prepares its numbers.
+func (p Program) setOutput(o Output, l *steps) error {
+	if o.Height == 0 {
+		if l.tensor {
+			return errs.New(errs.ErrConfig, "plan", "a tensor needs a size that every picture has")
+		}
+		p.c.output = C.GF_IMAGE_PICTURE
+		return nil
+	}
+	number, ok := numbers[o.DType]
+	if !ok || o.Height < 1 || o.Height > maxSide || o.Width < 1 || o.Width > maxSide || o.Channels != 1 && o.Channels != 3 {
+		return errs.New(errs.ErrConfig, "plan", fmt.Sprintf("output %+v", o))
+	}
+	if l.float == (number.as == pixel.AsUint8) {
+		return errs.New(errs.ErrConfig, "plan", "output "+o.DType+" does not go with the steps")
+	}
+	p.c.output = C.GF_IMAGE_TENSOR
+	p.c.width, p.c.height, p.c.channels = C.int32_t(o.Width), C.int32_t(o.Height), C.int32_t(o.Channels)
+	n := pixel.NewNormaliser(pixel.Spec{
+		Scale: l.scale, Mean: spread(l.mean, o.Channels), Std: spread(l.std, o.Channels),
+		As: number.as, Channels: o.Channels, Last: o.ChannelsLast, Stream: true,
+	}, pixel.Best)
+	p.c.normalise = (*C.gf_normalise)(C.as_pointer(C.uintptr_t(n.Address())))
+	return nil
+}
+
+// spread gives every channel its value.
+func spread(values []float32, channels int) []float32 {
+	if len(values) != 1 {
+		return values
+	}
+	each := make([]float32, channels)
+	for i := range each {
+		each[i] = values[0]
+	}
+	return each
+}
+
+// inC copies a slice into C memory.
+func inC[T any](values []T) unsafe.Pointer {
+	var zero T
+	m := C.malloc(C.size_t(uintptr(max(len(values), 1)) * unsafe.Sizeof(zero)))
+	copy(unsafe.Slice((*T)(m), len(values)), values)
+	return m
+}
+
+// Free releases the program.
+func (p Program) Free() {
+	for _, m := range []unsafe.Pointer{unsafe.Pointer(p.c.draws), unsafe.Pointer(p.c.steps), unsafe.Pointer(p.c.root),
+		unsafe.Pointer(p.c.normalise), unsafe.Pointer(p.c)} {
+		C.free(m)
+	}
+}
+
+// Address is the program's place in C memory.
+func (p Program) Address() uintptr { return uintptr(unsafe.Pointer(p.c)) }
+
+// ProgramAt is the inverse of Address.
+func ProgramAt(address uintptr) Program {
+	return Program{(*C.gf_image_program)(C.as_pointer(C.uintptr_t(address)))}
+}
+
+// RecordWords is the number of int32 that are drawn for a sample.
+func (p Program) RecordWords() int { return int(p.c.record_words) }
+
+// Part is one dataset of a view.
+type Part struct {
+	Program Program
+	Count   int64
+}
+
+// NewView lays datasets end to end, seen through length positions at indexMap
+// where that is not 0. All make samples of the same shape and type, and draw
+// alike.
+func NewView(parts []Part, indexMap uintptr, length int64, out gather.Out, shape []int, labels bool) (engine.View, error) {
+	sample := engine.Sample{DType: out.DType(), Shape: shape, Bytes: int64(out.Size())}
+	for _, n := range shape {
+		sample.Bytes *= int64(n)
+	}
+	if len(parts) > 0 {
+		first := parts[0].Program.c
+		sample.RecordBytes = 4 * int64(first.record_words)
+		if first.output == C.GF_IMAGE_PICTURE {
+			sample = engine.Sample{DType: gather.OutUint8.DType(), Shape: []int{C.sizeof_gf_made_picture},
+				Bytes: C.sizeof_gf_made_picture, RecordBytes: sample.RecordBytes}
+		}
+	}
+	if labels {
+		sample.LabelBytes = 8
+	}
+	v, err := newView(parts, indexMap, length, sample)
+	if err == nil {
+		C.make_samples(C.uintptr_t(v.Address()))
+	}
+	return v, err
+}
+
+// NewSizesView is a view whose samples are the pictures' widths and heights,
+// two int32.
+func NewSizesView(parts []Part, indexMap uintptr, length int64) (engine.View, error) {
+	sample := engine.Sample{DType: gather.OutInt32.DType(), Shape: []int{2}, Bytes: C.sizeof_gf_draw_size}
+	v, err := newView(parts, indexMap, length, sample)
+	if err == nil {
+		C.make_sizes(C.uintptr_t(v.Address()))
+	}
+	return v, err
+}
+
+func newView(parts []Part, indexMap uintptr, length int64, sample engine.Sample) (engine.View, error) {
+	placed := make([]engine.Part, len(parts))
+	for i, part := range parts {
+		placed[i] = engine.Part{Program: part.Program.Address(), Count: part.Count}
+	}
+	return engine.NewView(placed, indexMap, length, sample)
+}
+
+// IsFused tells from one value that torch drew how its uniform_ rounds: 1 once, 0
+// twice, -1 in neither way.
+func IsFused(value float32) int {
+	fused, known := draw.IsFused(value)
+	switch {
+	case !known:
+		return -1
+	case fused:
+		return 1
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,54 @@
+// Package cache keeps a decoded table in one file, so that the second open maps
+// it in milliseconds and processes share its pages.
+//
+// The file is a stored .npz that numpy.load opens. Its members, in this order:
+//   - features.npy: [rows, width] of the storage type, values at offset 4096
+//   - labels.npy: [rows, labels] of 8-byte values, absent without labels
+//   - classes.npy: the sorted words of a text label (classes_I.npy for label I
+//     where there are several labels), absent without text
+//   - gofast.npy: a uint8 array that holds the JSON header (see header.go)
+//
+// Building: Acquire waits for the lock, so that of ten processes that start at
+// once one builds and nine wait; Lock.Create hands out mapped memory to decode
+// into; Writer.Finish writes headers and checksums, syncs, and renames.
+// The file is built as PATH.part (see package atomicfile).
+package cache
+
+import (
+	"fmt"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+const op = "cache"
+
+func fail(kind error, path, format string, args ...any) *errs.Error {
+	return errs.New(kind, op, fmt.Sprintf(format, args...)).At(path)
+}
+
+// Bound is what is known of a table before it is decoded.
+type Bound struct {
+	Rows   int64 // at most
+	Width  int
+	Type   table.Type
+	Labels int
+}
+
+// Label is one label column.
+type Label struct {
+	Name    string
+	Kind    table.LabelKind
+	Classes []string // of a TextLabel: word i is stored as i
+}
+
+// Meta describes a decoded table.
+type Meta struct {
+	Fingerprint string // of the sources and options, opaque here
+	Rows        int64
+	Shape       []int // of one row; its product is the width
+	Bool        bool  // the features are booleans
+	Names       []string
+	Dropped     []string // columns of the sources that hold a pandas frame's index
+	Labels      []Label
+}

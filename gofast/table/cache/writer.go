@@ -1,0 +1,203 @@
+package cache
+
+import (
+	"context"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gofast-org/gofast/gofast/internal/crc"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/npy"
+)
+
+// Writer is a cache that is being built. Features and Labels are a shared
+// mapping of PATH.part: they may be larger than memory, and must not be touched
+// after Finish or Abort.
+type Writer struct {
+	Features []byte // Bound.Rows rows
+	Labels   []byte // Bound.Rows rows of Bound.Labels 8-byte values
+
+	lock    *Lock
+	bound   Bound
+	mapping []byte
+}
+
+// labelGap is room for the headers between features and labels.
+const labelGap = 1024
+
+// Create maps a file that is large enough for bound. All of its blocks are
+// allocated first: a full disk is an error here, and not a SIGBUS in a decoder.
+func (l *Lock) Create(bound Bound) (*Writer, error) {
+	features, ok := limits.Mul(bound.Rows, int64(bound.Width), int64(bound.Type.Size()))
+	labels, ok2 := limits.Mul(bound.Rows, int64(bound.Labels), 8)
+	const most = 1 << 60
+	if !l.file.Open() {
+		return nil, fail(errs.ErrClosed, l.file.Path(), "the lock was released, or its cache is finished")
+	}
+	if !ok || !ok2 || features > most || labels > most || features < 0 || bound.Type == table.Invalid || bound.Width < 1 {
+		return nil, fail(errs.ErrLimit, l.file.Path(), "%d rows of %d values do not fit a file", bound.Rows, bound.Width)
+	}
+	labelsAt := (featureAlign + features + labelGap + align - 1) / align * align
+	size := labelsAt + labels
+	if err := allocate(l.file.Part, size); err != nil {
+		return nil, fail(errs.ErrRead, l.file.Path(), "cannot allocate %d bytes for the cache: is the disk full?", size).Because(err)
+	}
+	mapping, err := unix.Mmap(int(l.file.Part.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fail(errs.ErrRead, l.file.Path(), "cannot map %d bytes of the cache", size).Because(err)
+	}
+	return &Writer{
+		Features: mapping[featureAlign : featureAlign+features : featureAlign+features],
+		Labels:   mapping[labelsAt:],
+		lock:     l, bound: bound, mapping: mapping,
+	}, nil
+}
+
+// allocate makes f exactly size bytes, all of them on disk.
+func allocate(f *os.File, size int64) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	for {
+		err := unix.Fallocate(int(f.Fd()), 0, 0, size)
+		switch err {
+		case unix.EINTR:
+		case unix.EOPNOTSUPP: // NFS and others: writing allocates too
+			zeros := make([]byte, 1<<20)
+			for at := int64(0); at < size; at += int64(len(zeros)) {
+				if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
+					return err
+				}
+			}
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// Abort unmaps the memory and gives the disk space back. The lock stays held:
+// Create may be called again. It does nothing after Finish.
+func (w *Writer) Abort() {
+	if w.mapping == nil {
+		return
+	}
+	w.unmap()
+	_ = w.lock.file.Part.Truncate(0) // what is left is overwritten or removed by the lock's holder
+}
+
+func (w *Writer) unmap() {
+	_ = unix.Munmap(w.mapping)
+	w.mapping, w.Features, w.Labels = nil, nil, nil
+}
+
+// Finish makes the first m.Rows rows the cache: headers and checksums are
+// written, the file is synced and renamed to its path. The features stay where
+// they are; the labels move down to them. The memory is unmapped in any case.
+func (w *Writer) Finish(ctx context.Context, m Meta) error {
+	if w.mapping == nil {
+		return fail(errs.ErrClosed, w.lock.file.Path(), "the cache was finished or aborted before")
+	}
+	defer w.Abort()
+	h, members, classes, err := w.layout(m)
+	if err != nil {
+		return err
+	}
+	if len(members) > 1 {
+		copy(w.mapping[members[1].values:], w.Labels[:members[1].bytes])
+	}
+	for i := range members {
+		mem := &members[i]
+		values := classes[mem.name]
+		if values == nil {
+			values = w.mapping[mem.values:mem.end()]
+		}
+		sum, err := crc.Parallel(ctx, runtime.GOMAXPROCS(0), mem.bytes, func(from, to int64) ([]byte, error) { return values[from:to], nil })
+		if err != nil {
+			return fail(errs.ErrCanceled, w.lock.file.Path(), "canceled").Because(err)
+		}
+		mem.withSum(sum)
+		h.Arrays = append(h.Arrays, mem.stored())
+	}
+	if err := w.write(h, members, classes); err != nil {
+		return fail(errs.ErrRead, w.lock.file.Path(), "cannot write the cache").Because(err)
+	}
+	w.unmap()
+	return w.lock.file.Commit()
+}
+
+// layout checks m and places the members.
+func (w *Writer) layout(m Meta) (*header, []member, map[string][]byte, error) {
+	width := 1
+	for _, d := range m.Shape {
+		width *= d
+	}
+	if m.Rows < 0 || m.Rows > w.bound.Rows || width != w.bound.Width || len(m.Labels) != w.bound.Labels ||
+		m.Bool && w.bound.Type != table.Uint8 {
+		return nil, nil, nil, fail(errs.ErrInternal, w.lock.file.Path(), "%d rows of shape %v with %d labels do not fit %+v", m.Rows, m.Shape, len(m.Labels), w.bound)
+	}
+	h := &header{
+		Format: Format, ByteOrder: byteOrder(), Fingerprint: m.Fingerprint, Rows: m.Rows, Width: width,
+		DType: w.bound.Type.String(), Bool: m.Bool, Shape: m.Shape, Names: m.Names, Dropped: m.Dropped, Labels: []label{},
+	}
+	var kinds []string
+	for _, l := range m.Labels {
+		kinds = append(kinds, kindNames[l.Kind])
+		h.Labels = append(h.Labels, label{l.Name, kindNames[l.Kind], len(l.Classes)})
+	}
+	members := tables(m.Rows, width, w.bound.Type, m.Bool, kinds)
+	classes := map[string][]byte{}
+	for i, l := range m.Labels {
+		if l.Kind != table.TextLabel {
+			continue
+		}
+		descr, data, err := npy.Words(l.Classes)
+		if err != nil {
+			return nil, nil, nil, fail(errs.ErrValue, w.lock.file.Path(), "the classes cannot be stored").InColumn(l.Name).Because(err)
+		}
+		name := classesName(i, len(m.Labels))
+		classes[name] = data
+		members = append(members, place(name, descr, []int64{int64(len(l.Classes))}, int64(len(data)), members[len(members)-1].end(), align))
+	}
+	return h, members, classes, nil
+}
+
+// write writes everything but features and labels.
+func (w *Writer) write(h *header, members []member, classes map[string][]byte) error {
+	text, err := h.seal() // for its length; the size of the file follows from that
+	if err != nil {
+		return err
+	}
+	last := headerMember(len(text), members[len(members)-1].end())
+	var entries []npy.Entry
+	for _, m := range append(members, last) {
+		entries = append(entries, m.entry())
+	}
+	h.Size = last.end() + int64(len(npy.Directory(entries, last.end())))
+	if text, err = h.seal(); err != nil {
+		return err
+	}
+	last.withSum(crc.Of(text))
+	entries[len(entries)-1] = last.entry()
+
+	part := w.lock.file.Part
+	if err := part.Truncate(members[len(members)-1].end()); err != nil {
+		return err
+	}
+	for _, m := range append(members, last) {
+		if _, err := part.WriteAt(m.prefix(), m.at); err != nil {
+			return err
+		}
+		if values := classes[m.name]; len(values) > 0 {
+			if _, err := part.WriteAt(values, m.values); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = part.WriteAt(append(text, npy.Directory(entries, last.end())...), last.values)
+	return err
+}

@@ -1,0 +1,185 @@
+// Package convert writes a decoded table as .npy, .npz or .parquet. What is
+// written reads back equal, here and with numpy and pandas. A file appears under
+// its name only when it is complete.
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+// Table is a decoded table. The memory is only read, and only during Write.
+type Table struct {
+	Rows     int64
+	Width    int
+	Type     table.Type
+	Bool     bool     // the features are booleans, stored as 0 and 1
+	Shape    []int    // of one row; its product is Width
+	Features []byte   // [Rows, Width] of Type
+	Names    []string // of the feature columns: Width of them, or fewer where columns hold arrays
+	Labels   []Label
+	Values   []byte // of the labels: [Rows, len(Labels)], 8 bytes a value
+}
+
+// Label is one label column.
+type Label struct {
+	Name    string
+	Kind    table.LabelKind
+	Classes []string // of a TextLabel: the value i stands for word i
+}
+
+// Options shape how a table is written.
+type Options struct {
+	// Format is "npy", "npz" or "parquet"; "": by the name's ending.
+	Format  string
+	Threads int // 0: all allowed cores
+	// Progress is called with rows done and in all, from any goroutine; may be nil.
+	Progress func(done, total int64)
+}
+
+const op = "convert"
+
+var writers = map[string]func(context.Context, *job) error{
+	"npy": writeNPY, "npz": writeNPZ, "parquet": writeParquet,
+}
+
+// job is one Write.
+type job struct {
+	Table
+	Options
+	path string
+	file *atomicfile.File
+	done int64
+}
+
+func (j *job) fail(kind error, format string, args ...any) *errs.Error {
+	return errs.New(kind, op, fmt.Sprintf(format, args...)).At(j.path)
+}
+
+// Write writes the table to path, replacing what is there.
+//
+//   - npy: rows of the features, with numeric labels as the first columns, in
+//     the smallest type that holds both exactly
+//   - npz: an array "features" [rows, *shape] and one array for each label
+//     column, with the column's name; texts as text
+//   - parquet: the labels, then one column for each feature; where names are
+//     fewer than features: one fixed-length binary column for uint8
+func Write(ctx context.Context, t Table, path string, o Options) (err error) {
+	defer pool.Recover(&err, op, path)
+	j := &job{Table: t, Options: o, path: path}
+	if err := j.check(); err != nil {
+		return err
+	}
+	if j.Format == "" {
+		if j.Format, err = FormatOf(path); err != nil {
+			return err
+		}
+	}
+	write := writers[j.Format]
+	if write == nil {
+		return unknownFormat(j.Format, path)
+	}
+	if j.file, err = atomicfile.Begin(ctx, op, path); err != nil {
+		return err
+	}
+	defer j.file.Release()
+	if err := j.file.Part.Truncate(0); err != nil {
+		return j.fail(errs.ErrRead, "cannot write the file").Because(err)
+	}
+	if err := write(ctx, j); err != nil {
+		return j.typed(ctx, err)
+	}
+	return j.file.Commit()
+}
+
+// FormatOf is the format that a name ends in, or ErrConfig.
+func FormatOf(path string) (string, error) {
+	format := strings.TrimPrefix(filepath.Ext(path), ".")
+	if writers[format] == nil {
+		return "", unknownFormat(format, path)
+	}
+	return format, nil
+}
+
+func unknownFormat(format, path string) error {
+	return errs.New(errs.ErrConfig, op, fmt.Sprintf("cannot write the format %q: name the file .npy, .npz or .parquet", format)).At(path)
+}
+
+// typed gives errors of the operating system and of libraries a kind.
+func (j *job) typed(ctx context.Context, err error) error {
+	var own *errs.Error
+	switch {
+	case errors.As(err, &own):
+		return own
+	case ctx.Err() != nil:
+		return j.fail(errs.ErrCanceled, "canceled").Because(ctx.Err())
+	default:
+		return j.fail(errs.ErrRead, "cannot write the file: is the disk full?").Because(err)
+	}
+}
+
+// check compares the sizes, so that nothing is written from beside the memory.
+func (j *job) check() error {
+	features, ok := limits.Mul(j.Rows, int64(j.Width), int64(j.Type.Size()))
+	labels, ok2 := limits.Mul(j.Rows, int64(len(j.Labels)), 8)
+	width := 1
+	for _, d := range j.Shape {
+		width *= d
+	}
+	if !ok || !ok2 || j.Type == table.Invalid || int64(len(j.Features)) < features || int64(len(j.Values)) < labels ||
+		width != j.Width || j.Width < 1 || len(j.Names) < 1 || j.Width%len(j.Names) != 0 {
+		return j.fail(errs.ErrInternal, "a table of %d rows, shape %v and %d names does not fit its memory", j.Rows, j.Shape, len(j.Names))
+	}
+	j.Features, j.Values = j.Features[:features], j.Values[:labels]
+	for i, l := range j.Labels {
+		if l.Kind != table.TextLabel {
+			continue
+		}
+		for row, id := range j.label(i) {
+			if id < 0 || id >= int64(len(l.Classes)) {
+				return j.fail(errs.ErrInternal, "label %d of %d classes", id, len(l.Classes)).AtRow(int64(row), l.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// blockRows are converted at once.
+const blockRows = 4096
+
+// blocks calls write for blocks of rows, and Progress after each.
+func (j *job) blocks(ctx context.Context, write func(from, to int64) error) error {
+	for from := int64(0); from < j.Rows; from += blockRows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		to := min(from+blockRows, j.Rows)
+		if err := write(from, to); err != nil {
+			return err
+		}
+		j.progress(to - from)
+	}
+	return nil
+}
+
+func (j *job) progress(rows int64) {
+	j.done += rows
+	if j.Progress != nil {
+		j.Progress(j.done, j.Rows)
+	}
+}
+
+// features is the memory of some rows.
+func (j *job) features(from, to int64) []byte {
+	rowBytes := int64(j.Width * j.Type.Size())
+	return j.Features[from*rowBytes : to*rowBytes]
+}

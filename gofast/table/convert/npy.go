@@ -1,0 +1,119 @@
+package convert
+
+import (
+	"bufio"
+	"context"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/npy"
+)
+
+// writeBuffer makes system calls rare.
+const writeBuffer = 1 << 20
+
+// writeNPY writes one array: labels first, then features.
+func writeNPY(ctx context.Context, j *job) error {
+	shape := []int64{j.Rows}
+	if len(j.Labels) > 0 {
+		shape = append(shape, int64(len(j.Labels)+j.Width))
+	} else {
+		for _, d := range j.Shape {
+			shape = append(shape, int64(d))
+		}
+	}
+	t, err := j.common()
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(j.file.Part, writeBuffer)
+	if _, err := out.Write(npy.Header(npy.Descr(t, j.Bool && len(j.Labels) == 0), shape)); err != nil {
+		return err
+	}
+	if len(j.Labels) == 0 {
+		err = j.blocks(ctx, func(from, to int64) error {
+			_, err := out.Write(j.features(from, to))
+			return err
+		})
+	} else {
+		err = j.blocks(ctx, func(from, to int64) error {
+			_, err := out.Write(j.together(t, from, to))
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// common is the type that holds features and labels exactly.
+func (j *job) common() (table.Type, error) {
+	if len(j.Labels) == 0 {
+		return j.Type, nil
+	}
+	var seen table.Range
+	for i, l := range j.Labels {
+		if l.Kind == table.TextLabel {
+			return table.Invalid, j.fail(errs.ErrConfig, "the label is text, an .npy file holds numbers: write .npz or .parquet").InColumn(l.Name)
+		}
+		for _, v := range j.label(i) {
+			if l.Kind == table.FloatLabel {
+				seen.Real(float(v))
+			} else {
+				seen.Int(v)
+			}
+		}
+	}
+	j.rangeOfFeatures(&seen)
+	t, err := seen.Type()
+	if err != nil {
+		return table.Invalid, j.fail(errs.ErrConfig,
+			"no type holds these features and labels exactly in one array: write .npz or .parquet, where each has its own").Because(err)
+	}
+	return t, nil
+}
+
+// rangeOfFeatures notes the features; integers are looked at, because a wide
+// type may hold small ones.
+func (j *job) rangeOfFeatures(seen *table.Range) {
+	switch j.Type {
+	case table.Float32, table.Float64:
+		seen.Float = true
+		seen.Wide = seen.Wide || j.Type == table.Float64
+		return
+	}
+	widen := npy.Converter(j.Type, table.Int64)
+	wide := make([]byte, blockRows*8)
+	for at := 0; at < len(j.Features); {
+		n := min(blockRows*j.Type.Size(), len(j.Features)-at)
+		values := wide[:n/j.Type.Size()*8]
+		widen(values, j.Features[at:at+n])
+		for _, v := range int64s(values) {
+			seen.Int(v)
+		}
+		at += n
+	}
+}
+
+// together is some rows with their labels in front, all as t, which holds them.
+func (j *job) together(t table.Type, from, to int64) []byte {
+	size, labels := t.Size(), len(j.Labels)
+	rowBytes := (labels + j.Width) * size
+	out := make([]byte, int(to-from)*rowBytes)
+	convert := npy.Converter(j.Type, t)
+	asInt, asFloat := npy.Converter(table.Int64, t), npy.Converter(table.Float64, t)
+	for row := from; row < to; row++ {
+		into := out[int(row-from)*rowBytes:][:rowBytes]
+		for i, l := range j.Labels {
+			value := j.Values[(row*int64(labels)+int64(i))*8:][:8]
+			if l.Kind == table.FloatLabel {
+				asFloat(into[i*size:(i+1)*size], value)
+			} else {
+				asInt(into[i*size:(i+1)*size], value)
+			}
+		}
+		convert(into[labels*size:], j.features(row, row+1))
+	}
+	return out
+}

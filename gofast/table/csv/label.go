@@ -1,0 +1,102 @@
+package csv
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+// label stores label i of the parser's record.
+func (d *decoder) label(row int64, i int) error {
+	l := d.labels[i]
+	var bits uint64
+	var err error
+	switch d.dst.Kinds[i] {
+	case table.TextLabel:
+		bits, err = d.word(row, i)
+	case table.FloatLabel:
+		bits, err = d.realLabel(row, l)
+	default:
+		bits, err = d.intLabel(row, l)
+	}
+	binary.NativeEndian.PutUint64(d.dst.Labels[8*(row*int64(len(d.labels))+int64(i)):], bits)
+	return err
+}
+
+func (d *decoder) intLabel(row int64, l place) (uint64, error) {
+	switch kind, bits := d.parser.kinds[l.k], d.parser.bits[l.k]; kind {
+	case intCell:
+		return bits, nil
+	case realCell:
+		if v := math.Float64frombits(bits); v == math.Trunc(v) && math.Abs(v) < 1<<63 {
+			return uint64(int64(v)), nil
+		}
+		return 0, d.badLabel(row, l, "the label is no integer: correct it, or say label_type=\"float\"")
+	default:
+		return 0, d.noNumber(row, l)
+	}
+}
+
+func (d *decoder) realLabel(row int64, l place) (uint64, error) {
+	switch kind, bits := d.parser.kinds[l.k], d.parser.bits[l.k]; kind {
+	case intCell:
+		v := float64(int64(bits))
+		if !exactly(int64(bits), v) {
+			return 0, d.r.fail(errs.ErrValue, "no float64 is exactly this label: correct it, or say label_type=\"int\" if all are integers").
+				AtRow(row, d.r.fields[l.column].Name).WithCell(strconv.FormatInt(int64(bits), 10))
+		}
+		return math.Float64bits(v), nil
+	case realCell:
+		return bits, nil
+	default:
+		return 0, d.noNumber(row, l)
+	}
+}
+
+// noNumber says what a cell is that holds no number in a column of them.
+func (d *decoder) noNumber(row int64, l place) error {
+	switch {
+	case d.parser.kinds[l.k] == missingCell:
+		return d.r.missingLabel(d.parser, l, row)
+	case d.parser.kinds[l.k] == hugeCell:
+		return d.r.huge(d.parser, l, row)
+	case d.parser.truth[l.k]:
+		return d.badLabel(row, l, "the label is neither True nor False, as in the first row: correct it, or say label_type=\"text\"")
+	default:
+		return d.badLabel(row, l, "the label is text, and the first row has a number: correct it, or say label_type=\"text\" or give classes=")
+	}
+}
+
+// word is the number of a text label. A word that stands for a missing value is
+// none where it is one of the classes that were given.
+func (d *decoder) word(row int64, i int) (uint64, error) {
+	l := d.labels[i]
+	kind, text := d.parser.kinds[l.k], d.parser.texts[l.k]
+	switch {
+	case !utf8.Valid(text):
+		return 0, d.badLabel(row, l, "the label is not UTF-8: save the file as UTF-8")
+	case kind != textCell && kind != missingCell && !d.plan.anyText:
+		return 0, d.badLabel(row, l, "the label is a number, and the first row has text: correct it, or say label_type=\"text\" or give classes=")
+	case kind == missingCell && d.dst.Dict[i].Find(text) == table.Unknown:
+		return 0, d.r.missingLabel(d.parser, l, row)
+	}
+	id := d.words[i].ID(text)
+	if id == table.Unknown {
+		why, unknown := d.dst.Dict[i].Refuse()
+		return 0, d.r.fail(unknown, why).AtRow(row, d.r.fields[l.column].Name).WithCell(string(text))
+	}
+	return uint64(id), nil
+}
+
+func (d *decoder) badLabel(row int64, l place, text string) error {
+	return d.r.fail(errs.ErrValue, text).AtRow(row, d.r.fields[l.column].Name).WithCell(string(d.parser.texts[l.k]))
+}
+
+func (r *reader) missingLabel(p *parser, l place, row int64) error {
+	return r.fail(errs.ErrMissing, "the label is missing: fill it in, or drop the row").
+		AtRow(row, r.fields[l.column].Name).WithCell(string(p.texts[l.k]))
+}

@@ -1,0 +1,160 @@
+// Package csv reads comma, tab, semicolon and bar separated tables, plain or
+// packed with gzip, zstd or bzip2, with the meaning that pandas' read_csv gives them.
+//
+// Open looks at the first lines (sniff.go, header.go). Decode and Range run over
+// the file once, in chunks and in parallel (chunk.go); rows of small integers go
+// through the kernels of csvrow (fast.go), all others through record.go; cells of
+// categories and dates then become numbers in coding.go.
+package csv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
+	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+const op = "csv"
+
+// field is one cell position of a record.
+type field struct {
+	table.Column
+	hidden bool // an index column that pandas wrote: left out of Columns
+	small  bool // the sample has only integers 0..255 here
+	first  kind // of the cell in the first row: what a label in this column is
+}
+
+// reader implements table.Reader. It owns the file.
+type reader struct {
+	file        *source.File
+	opts        table.Options
+	compression source.Compression
+	delim       byte
+	start       int64 // offset of the first data row in the unpacked content
+	fields      []field
+	visible     []int32 // columns, as positions in fields
+	rows        int64
+	exact       bool
+
+	chunk   int  // chunk size, 0 for the default; tests make it tiny
+	general bool // never use the kernels; for tests
+}
+
+// Open reads the first lines of f and decides what the table looks like. It owns
+// f from then on, also when it fails. A compressed file is unpacked once from
+// front to back to count its rows: that costs about as much as decoding it, and
+// spares the caller a matrix of unknown height.
+func Open(f *source.File, opts table.Options) (_ table.Reader, err error) {
+	r, err := open(f, opts)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func open(f *source.File, opts table.Options) (r *reader, err error) {
+	defer pool.Recover(&err, op, f.Path())
+	opts.Limits = opts.Limits.WithDefaults()
+	r = &reader{file: f, opts: opts}
+	s, err := r.sample()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.recognise(s); err != nil {
+		r.locate(context.Background(), &err)
+		return nil, err
+	}
+	if r.compression != source.Plain {
+		return r, r.Count(context.Background())
+	}
+	// Every cell but the last needs its delimiter and every line its newline; the
+	// line of a single column needs a byte more, or it would be blank.
+	r.rows = (f.Size()-r.start)/int64(max(len(r.fields), 2)) + 1
+	return r, nil
+}
+
+// Columns implements table.Reader.
+func (r *reader) Columns() []table.Column {
+	columns := make([]table.Column, len(r.visible))
+	for i, at := range r.visible {
+		columns[i] = r.fields[at].Column
+	}
+	return columns
+}
+
+// Dropped implements table.Reader.
+func (r *reader) Dropped() []string {
+	var names []string
+	for i := range r.fields {
+		if r.fields[i].hidden {
+			names = append(names, r.fields[i].Name)
+		}
+	}
+	return names
+}
+
+// Rows implements table.Reader. For a plain file it is the bound that follows
+// from the file's size: counting would mean reading the file twice.
+func (r *reader) Rows() (n int64, exact bool) { return r.rows, r.exact }
+
+// Count implements table.Counter.
+func (r *reader) Count(ctx context.Context) (err error) {
+	if r.exact {
+		return nil
+	}
+	defer r.locate(ctx, &err)
+	defer pool.Recover(&err, op, r.file.Path())
+	quiet := *r
+	quiet.opts.Progress = nil
+	r.rows, err = quiet.run(ctx, func() visitor { return nil })
+	r.exact = err == nil
+	return err
+}
+
+// Close implements table.Reader.
+func (r *reader) Close() error { return r.file.Close() }
+
+func (r *reader) fail(kind error, text string) *errs.Error {
+	return errs.New(kind, op, text).At(r.file.Path())
+}
+
+func (r *reader) tooLong() *errs.Error {
+	return r.fail(errs.ErrLimit, fmt.Sprintf("a line or quoted cell is longer than %d bytes: raise limits={\"cell\": ...} "+
+		"if it is meant to be", r.opts.Limits.Cell))
+}
+
+// cellCount says that a row has the wrong number of cells.
+func (r *reader) cellCount(row int64, cells int) *errs.Error {
+	return r.fail(errs.ErrDamaged, fmt.Sprintf("the row has %s, the table has %d: correct the row, or check the delimiter %q",
+		plural(cells, "cell"), len(r.fields), r.delim)).AtRow(row, "")
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+func (r *reader) reserve(n int64) error {
+	if r.opts.Budget == nil {
+		return nil
+	}
+	err := r.opts.Budget.Reserve(n, "reading the CSV file")
+	var e *errs.Error
+	if errors.As(err, &e) {
+		return e.At(r.file.Path())
+	}
+	return err
+}
+
+func (r *reader) release(n int64) {
+	if r.opts.Budget != nil {
+		r.opts.Budget.Release(n)
+	}
+}

@@ -1,0 +1,95 @@
+package csv
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"github.com/gofast-org/gofast/gofast/internal/pool"
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+// Range implements table.Reader.
+func (r *reader) Range(ctx context.Context, sel table.Selection) (features table.Range, err error) {
+	defer r.locate(ctx, &err)
+	defer pool.Recover(&err, op, r.file.Path())
+	plan, err := r.plan(table.Selection{Features: sel.Features, Fill: sel.Fill, Fills: sel.Fills, Codings: sel.Codings})
+	if err != nil {
+		return features, err
+	}
+	var rangers []*ranger
+	var mu sync.Mutex
+	_, err = r.run(ctx, func() visitor {
+		mu.Lock()
+		defer mu.Unlock()
+		g := &ranger{plan: plan, r: r, parser: plan.parser(r)}
+		rangers = append(rangers, g)
+		return g
+	})
+	if err != nil {
+		return features, err
+	}
+	for _, g := range rangers {
+		features.Merge(g.features)
+	}
+	return features, nil
+}
+
+// ranger notes the values of the chunks of one worker.
+type ranger struct {
+	*plan
+	r        *reader
+	parser   *parser
+	features table.Range
+}
+
+func (g *ranger) visit(c chunk) error {
+	p := g.parser
+	for row, pos := c.base, c.from; pos < c.to; {
+		if next, ok := blank(c.buf[:c.to], pos, g.r.delim); ok {
+			pos = next
+			continue
+		}
+		cells, next := p.record(c.buf[:c.to], pos)
+		if err := g.r.check(row, cells, next-pos); err != nil {
+			return err
+		}
+		if err := g.note(row); err != nil {
+			return err
+		}
+		row, pos = row+1, next
+	}
+	return nil
+}
+
+// note adds the parser's record.
+func (g *ranger) note(row int64) error {
+	p := g.parser
+	for i := range g.plan.coded {
+		if err := g.r.code(p, &g.plan.coded[i], row); err != nil {
+			return err
+		}
+	}
+	if !p.ints {
+		if err := g.r.resolve(p, g.plan, row); err != nil {
+			return err
+		}
+	}
+	for _, f := range g.plan.features {
+		add(&g.features, p.kinds[f.k], p.bits[f.k])
+	}
+	return nil
+}
+
+func add(r *table.Range, k kind, bits uint64) {
+	if k == intCell {
+		r.Int(int64(bits))
+		return
+	}
+	v := math.Float64frombits(bits)
+	if v != v { // a fill value; every float type holds it
+		r.Float = true
+		return
+	}
+	r.Real(v)
+}

@@ -1,0 +1,38 @@
+//go:build purego
+
+package gather
+
+/*
+#include "gather.h"
+
+extern int64_t gofastFillGeneric(gf_view *, gf_batch *, int64_t, int64_t);
+static inline void set_generic(uintptr_t view) { ((gf_view *)view)->fill = (gf_fill_fn)gofastFillGeneric; }
+*/
+import "C"
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/engine"
+)
+
+// specs holds what the C programs were made from, by their address.
+var specs sync.Map
+
+func remember(address uintptr, spec Spec) { specs.Store(address, spec) }
+func forget(address uintptr)              { specs.Delete(address) }
+
+// setFill makes the Go twin what the engine's threads call.
+func setFill(v engine.View) { C.set_generic(C.uintptr_t(v.Address())) }
+
+//export gofastFillGeneric
+func gofastFillGeneric(view *C.gf_view, batch *C.gf_batch, from, to C.int64_t) C.int64_t {
+	positions := unsafe.Slice((*int64)(batch.indices), int(to))
+	return C.int64_t(fillGeneric(engine.ViewAt(uintptr(unsafe.Pointer(view))), positions, int(from), int(to), uintptr(unsafe.Pointer(batch.x)), uintptr(unsafe.Pointer(batch.y)),
+		func(program uintptr) *Spec {
+			found, _ := specs.Load(program)
+			spec := found.(Spec)
+			return &spec
+		}))
+}

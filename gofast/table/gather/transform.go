@@ -1,0 +1,161 @@
+package gather
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+// Scale says what happens to a value before mean and std.
+type Scale string
+
+// The scales.
+const (
+	ScaleAuto Scale = "auto" // ScaleUnit for pictures that go to a float, else ScaleNone; see Table.Shape
+	ScaleUnit Scale = "unit" // float32(x) / 255
+	ScaleNone Scale = "none"
+)
+
+// Transform is what is made of a table's rows. It is compiled once into a Program,
+// which any thread and any forked process can run. The zero value converts to float32
+// without arithmetic and gives no label.
+type Transform struct {
+	Scale     Scale     `json:"scale"`
+	Mean, Std []float32 // nil; or one value; or one per channel or per feature
+	DType     string    `json:"dtype"` // "float32" (default), "float16", "bfloat16", "float64", or an integer type that holds every stored integer
+	// Shape of one sample; nil: the file's. Two or three dimensions say that rows
+	// are pictures: with ScaleAuto their values must be whole numbers from 0 to 255.
+	Shape []int `json:"shape"`
+	// Labels: how label columns leave. "" for none.
+	Label        string `json:"label"` // "", "missing", "int64", "float32", "float64", "one_hot", "copy"
+	MissingLabel int64  `json:"missing_label"`
+	Classes      int    `json:"classes"` // of "one_hot"
+}
+
+var outs = map[string]Out{
+	"": OutFloat32, "float32": OutFloat32, "float16": OutFloat16,
+	"bfloat16": OutBfloat16, "float64": OutFloat64, "uint8": OutUint8, "int16": OutInt16, "int32": OutInt32, "int64": OutInt64,
+}
+
+// OutNamed is the output type with numpy's name; "" is float32.
+func OutNamed(dtype string) (Out, error) {
+	out, ok := outs[dtype]
+	if !ok {
+		return 0, errs.New(errs.ErrConfig, "transform",
+			fmt.Sprintf("dtype %q is not one of float32, float16, bfloat16, float64, uint8, int16, int32, int64", dtype))
+	}
+	return out, nil
+}
+
+var labelModes = map[string]LabelMode{
+	"": LabelNone, "missing": LabelMissing, "int64": LabelInt64,
+	"float32": LabelFloat32, "float64": LabelFloat64, "one_hot": LabelOneHot, "copy": LabelCopy,
+}
+
+// Stored is the memory of a decoded table.
+type Stored struct {
+	Features   uintptr
+	Labels     uintptr
+	Rows       int64
+	Width      int
+	Type       table.Type
+	Bool       bool     // the features are booleans
+	Shape      []int    // of one row in the file
+	Names      []string // of the columns, for errors
+	LabelFloat []bool   // one per label column: stored as float64, not int64
+	// Bytes from one row to the next, 0 where no gap is between them; and, of label mode "copy", of a row's labels.
+	RowStride, LabelStride int64
+	LabelSize              int
+}
+
+// Compile checks the options against the table and lays the program out.
+func (t Transform) Compile(s Stored) (Program, Out, error) {
+	bad := func(format string, args ...any) (Program, Out, error) {
+		return Program{}, 0, errs.New(errs.ErrConfig, "transform", fmt.Sprintf(format, args...))
+	}
+	out, err := OutNamed(t.DType)
+	if err != nil {
+		return Program{}, 0, err
+	}
+	mode, ok := labelModes[t.Label]
+	if !ok {
+		return bad("label mode %q is unknown", t.Label)
+	}
+	spec := Spec{
+		Features: s.Features, Labels: s.Labels, Rows: s.Rows, Width: s.Width, Storage: int(s.Type), StorageSize: s.Type.Size(),
+		RowStride: s.RowStride, LabelStride: s.LabelStride, LabelSize: s.LabelSize, Out: out, LabelMode: mode, LabelFloat: s.LabelFloat, MissingLabel: t.MissingLabel, Classes: t.Classes,
+	}
+	switch t.Scale {
+	case ScaleAuto:
+		spec.Unit = t.Pictures() && out < OutUint8
+		if spec.Unit && (s.Type != table.Uint8 || s.Bool) {
+			if err := t.checkPictures(s); err != nil {
+				return Program{}, 0, err
+			}
+		}
+	case ScaleUnit:
+		spec.Unit = true
+	case ScaleNone, "":
+	default:
+		return bad("scale %q is not one of auto, unit, none", t.Scale)
+	}
+	if elements(t.Shape) != s.Width && t.Shape != nil {
+		return bad("shape %v has %d elements, a row has %d features", t.Shape, elements(t.Shape), s.Width)
+	}
+	if t.Shape == nil {
+		t.Shape = s.Shape
+	}
+	if (t.Mean == nil) != (t.Std == nil) {
+		return bad("mean and std come together: give both or neither")
+	}
+	if t.Mean != nil {
+		if spec.Mean, err = t.spread("mean", t.Mean, s.Width); err != nil {
+			return Program{}, 0, err
+		}
+		if spec.Std, err = t.spread("std", t.Std, s.Width); err != nil {
+			return Program{}, 0, err
+		}
+	}
+	if out >= OutUint8 {
+		if spec.Unit || spec.Mean != nil {
+			return bad("dtype %s takes neither scale, mean nor std: nothing is rounded to an integer", t.DType)
+		}
+		if err := s.checkIntegers(t.DType); err != nil {
+			return Program{}, 0, err
+		}
+	}
+	if mode == LabelOneHot && (len(s.LabelFloat) != 1 || s.LabelFloat[0] || t.Classes < 1) {
+		return bad("one_hot needs one integer label column and at least one class")
+	}
+	return NewProgram(spec, false), out, nil
+}
+
+func elements(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// spread gives every feature its value: one for all, one per channel (the first
+// dimension of the shape), or one each.
+func (t Transform) spread(name string, values []float32, width int) ([]float32, error) {
+	for _, v := range values {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) || name == "std" && v == 0 {
+			return nil, errs.New(errs.ErrConfig, "transform", fmt.Sprintf("%s holds %v", name, v))
+		}
+	}
+	n := len(values)
+	if n == 0 || n != 1 && n != width && (len(t.Shape) == 0 || n != t.Shape[0]) {
+		return nil, errs.New(errs.ErrConfig, "transform", fmt.Sprintf(
+			"%s has %d values: give one, one per channel (first dimension of shape %v) or one per feature (%d)", name, n, t.Shape, width))
+	}
+	all := make([]float32, width)
+	for i := range all {
+		all[i] = values[i*n/width]
+	}
+	return all, nil
+}

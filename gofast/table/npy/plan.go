@@ -1,0 +1,176 @@
+package npy
+
+import (
+	"context"
+	"sync"
+
+	"github.com/gofast-org/gofast/gofast/internal/crc"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+// run is a stretch of a row that goes to one place of the matrix.
+type run struct{ src, dst, n int }
+
+// labelAt is one label column: its position in the array's row and in the selection.
+type labelAt struct{ src, dst int }
+
+// plan is what is wanted of one array.
+type plan struct {
+	*array
+	runs   []run
+	labels []labelAt
+	words  sync.Pool // of map[int]*table.Cache, by label; a pool so that goroutines keep theirs
+}
+
+// visitor is called for every block of every planned array, from several
+// goroutines. block is rows row, row+1, ... in C order.
+type visitor func(p *plan, row int64, block []byte, s *scratch) error
+
+// direct returns the memory that the rows may be read into without a copy, or nil.
+type direct func(p *plan, row, n int64) []byte
+
+// plans sorts the selection by array.
+func (t *openFile) plans(sel table.Selection) ([]*plan, error) {
+	byArray := map[*array]*plan{}
+	var all []*plan
+	find := func(column int) (*plan, int, error) {
+		if column < 0 || column >= len(t.columns) {
+			return nil, 0, t.fail(errs.ErrSchema, "column %d does not exist, the file has %d", column, len(t.columns))
+		}
+		a, position := t.where(column)
+		p := byArray[a]
+		if p == nil {
+			p = &plan{array: a}
+			byArray[a] = p
+			all = append(all, p)
+		}
+		return p, position, nil
+	}
+	dst := 0
+	for _, column := range sel.Features {
+		p, position, err := find(column)
+		if err != nil {
+			return nil, err
+		}
+		if p.elem.text() {
+			return nil, p.fail(errs.ErrValue, "the column holds text: features must be numbers, only a label may be text").InColumn(p.columnAt(position))
+		}
+		width := t.columns[column].Width()
+		if last := len(p.runs) - 1; last >= 0 && p.runs[last].src+p.runs[last].n == position && p.runs[last].dst+p.runs[last].n == dst {
+			p.runs[last].n += width
+		} else {
+			p.runs = append(p.runs, run{position, dst, width})
+		}
+		dst += width
+	}
+	for i, column := range sel.Labels {
+		p, position, err := find(column)
+		if err != nil {
+			return nil, err
+		}
+		if width := t.columns[column].Width(); width != 1 {
+			return nil, p.fail(errs.ErrSchema, "the label has %d values a row: a label is one value, select others as columns", width)
+		}
+		p.labels = append(p.labels, labelAt{position, i})
+	}
+	return all, nil
+}
+
+// job is a stretch of one array.
+type job struct {
+	*plan
+	row, n int64
+	block  int // index of the block in sums
+}
+
+// visit reads every planned array in blocks, in parallel where it can.
+func (t *openFile) visit(ctx context.Context, plans []*plan, into direct, use visitor) error {
+	var jobs []job
+	var most int64
+	sums := map[*plan][]uint32{}
+	for _, p := range plans {
+		most = max(most, p.scratchBytes())
+		if p.deflated() {
+			jobs = append(jobs, job{p, 0, p.rows, 0})
+			continue
+		}
+		step := p.blockLen()
+		for row := int64(0); row < p.rows; row += step {
+			jobs = append(jobs, job{p, row, min(step, p.rows-row), int(row / step)})
+		}
+		switch {
+		case p.member == nil:
+		case p.fortran && p.width > 1:
+			if err := p.checkStored(ctx, t.opts.Threads); err != nil {
+				return err
+			}
+		default:
+			sums[p] = make([]uint32, (p.rows+step-1)/step)
+		}
+	}
+	reserved := most * int64(min(t.opts.Threads, len(jobs)))
+	if err := t.opts.Budget.Reserve(reserved, "blocks of a numpy file"); err != nil {
+		return err
+	}
+	defer t.opts.Budget.Release(reserved)
+	var scratches sync.Pool
+	err := pool.Each(ctx, t.opts.Threads, len(jobs), func(ctx context.Context, i int) (err error) {
+		defer t.guard(&err)
+		s, _ := scratches.Get().(*scratch)
+		if s == nil {
+			s = new(scratch)
+		}
+		defer scratches.Put(s)
+		return t.visitJob(ctx, jobs[i], sums[jobs[i].plan], into, use, s)
+	})
+	if err != nil {
+		return err
+	}
+	for p, blocks := range sums {
+		if err := p.checkBlocks(blocks); err != nil {
+			return err
+		}
+	}
+	return t.file.CheckUnchanged()
+}
+
+func (t *openFile) visitJob(ctx context.Context, j job, sums []uint32, into direct, use visitor, s *scratch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p := j.plan
+	if p.deflated() {
+		return p.inflate(ctx, inflateOptions{t.opts.Budget, t.opts.Progress}, s, func(row int64, block []byte) error {
+			return use(p, row, block, s)
+		})
+	}
+	block, err := p.rowsAt(p.readStored, j.row, j.n, into(p, j.row, j.n), s)
+	if err != nil {
+		return err
+	}
+	if sums != nil {
+		sums[j.block] = crc.Of(block).IEEE
+	}
+	if err = p.finish(block, j.row); err == nil {
+		err = use(p, j.row, block, s)
+	}
+	if t.opts.Progress != nil {
+		t.opts.Progress(int64(len(block)))
+	}
+	return err
+}
+
+// checkBlocks compares the checksum of a stored member, read block by block.
+func (p *plan) checkBlocks(blocks []uint32) error {
+	sum, err := p.headSum()
+	if err != nil {
+		return err
+	}
+	for i, s := range blocks {
+		rows := min(p.blockLen(), p.rows-int64(i)*p.blockLen())
+		sum = crc.Combine(crc.IEEE, sum, s, rows*p.rowBytes())
+	}
+	return p.checkSum(sum)
+}

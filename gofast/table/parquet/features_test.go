@@ -1,0 +1,385 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	pq "github.com/parquet-go/parquet-go"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+// structs writes rows with parquet-go's writer.
+func structs[T any](tb testing.TB, rows []T, options ...pq.WriterOption) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	w := pq.NewGenericWriter[T](&out, options...)
+	if _, err := w.Write(rows); err != nil {
+		tb.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func mustOpen(tb testing.TB, content []byte) table.Reader {
+	tb.Helper()
+	r, err := open(tb, content, table.Options{Threads: 2})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// index is the position of a column.
+func index(tb testing.TB, r table.Reader, name string) int {
+	tb.Helper()
+	i := slices.IndexFunc(r.Columns(), func(c table.Column) bool { return c.Name == name })
+	if i < 0 {
+		tb.Fatalf("no column %q", name)
+	}
+	return i
+}
+
+// textLabels decodes one text column.
+func textLabels(tb testing.TB, r table.Reader, name string) ([]string, error) {
+	tb.Helper()
+	n, _ := r.Rows()
+	dict := table.NewDictionary()
+	ids := make([]byte, 8*n)
+	_, err := r.Decode(tb.Context(), table.Selection{Labels: []int{index(tb, r, name)}}, table.Target{
+		Features: table.Matrix{Type: table.Uint8}, Labels: ids, Kinds: []table.LabelKind{table.TextLabel}, Dict: []*table.Dictionary{dict}})
+	words, place := dict.Sorted()
+	list := make([]string, n)
+	if err == nil {
+		for i := range list {
+			list[i] = words[place[binary.LittleEndian.Uint64(ids[8*i:])]]
+		}
+	}
+	return list, err
+}
+
+func TestImagesAndText(t *testing.T) {
+	for _, rows := range []int{1, 12, 500} {
+		r := mustOpen(t, imageFile(t, rows))
+		for _, name := range []string{"binary", "list"} {
+			i := index(t, r, name)
+			if shape := r.Columns()[i].Shape; !slices.Equal(shape, []int{5}) {
+				t.Fatalf("%s has shape %v", name, shape)
+			}
+			d, err := decodeAll(t.Context(), r, table.Selection{Features: []int{i}}, nil, nil, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for row := range rows {
+				for k := range 5 {
+					want := int64(row + k)
+					if name == "binary" {
+						want = int64(byte(row*7 + k))
+					}
+					if d.at(row, k) != want {
+						t.Fatalf("%s, row %d, value %d: %v, want %d", name, row, k, d.at(row, k), want)
+					}
+				}
+			}
+		}
+		labels, err := textLabels(t, r, "label")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := textLabels(t, r, "text")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rows {
+			if labels[i] != []string{"cat", "dog", "bird"}[i%3] || text[i] != fmt.Sprint("text ", i%4) {
+				t.Fatalf("row %d: %q and %q", i, labels[i], text[i])
+			}
+		}
+	}
+}
+
+// TestOrderAndDuplicates: columns come in the selection's order, in any width,
+// and one may be taken twice; labels are several columns of either kind.
+func TestOrderAndDuplicates(t *testing.T) {
+	type row struct {
+		A int32
+		B [3]byte
+		C float64
+		D int64
+	}
+	r := mustOpen(t, structs(t, []row{{1, [3]byte{2, 3, 4}, 0.5, 6}, {7, [3]byte{8, 9, 10}, 1.5, 12}}))
+	d, err := decodeAll(t.Context(), r, table.Selection{Features: []int{3, 1, 0, 3}, Labels: []int{2, 0}},
+		[]table.LabelKind{table.FloatLabel, table.IntLabel}, nil, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []byte{6, 2, 3, 4, 1, 6, 12, 8, 9, 10, 7, 12}; !bytes.Equal(d.features, want) {
+		t.Fatalf("features %v, want %v", d.features, want)
+	}
+	for i, want := range []uint64{math.Float64bits(0.5), 1, math.Float64bits(1.5), 7} {
+		if got := binary.LittleEndian.Uint64(d.labels[8*i:]); got != want {
+			t.Fatalf("label word %d is %x, want %x", i, got, want)
+		}
+	}
+}
+
+// TestRefused: what cannot be used is a typed error that names the place.
+func TestRefused(t *testing.T) {
+	type date struct {
+		When int32 `parquet:",date"`
+		X    int32
+	}
+	type text struct{ S string }
+	type nested struct {
+		In struct{ A, B int32 }
+	}
+	type lists struct {
+		L []int32 `parquet:",list"`
+	}
+	type null struct {
+		X *int64
+		Y *float64
+	}
+	one, nan := int64(1), math.NaN()
+	half := 0.5
+	type big struct{ U uint64 }
+	type decimals struct {
+		D int32 `parquet:",decimal(2:9)"`
+	}
+	cases := []struct {
+		name    string
+		content []byte
+		column  int
+		fill    *float64
+		kind    error
+		row     int64
+		text    string
+	}{
+		{"date", structs(t, []date{{1, 1}}), 0, nil, errs.ErrUnsupported, errs.None, "date"},
+		{"text as a feature", structs(t, []text{{"a"}}), 0, nil, errs.ErrUnsupported, errs.None, "columns="},
+		{"struct", structs(t, []nested{{}}), 0, nil, errs.ErrUnsupported, errs.None, "struct"},
+		{"short list", structs(t, []lists{{[]int32{1, 2}}, {[]int32{1, 2}}, {[]int32{1}}, {[]int32{1, 2}}}), 0, nil, errs.ErrSchema, 2, "less than 2"},
+		{"long list", structs(t, []lists{{[]int32{1, 2}}, {[]int32{1, 2, 3}}, {[]int32{1, 2}}}), 0, nil, errs.ErrSchema, 1, "more than 2"},
+		{"short last list", structs(t, []lists{{[]int32{1, 2}}, {[]int32{1}}}), 0, nil, errs.ErrSchema, 1, "a list of 1"},
+		{"empty list", structs(t, []lists{{[]int32{1, 2}}, {}, {[]int32{1, 2}}}), 0, nil, errs.ErrSchema, 1, "less than 2"},
+		{"null", structs(t, []null{{&one, &half}, {&one, &half}, {nil, &half}}), 0, nil, errs.ErrMissing, 2, "fill_value"},
+		{"NaN", structs(t, []null{{&one, &half}, {&one, nil}, {&one, &nan}}), 1, nil, errs.ErrMissing, 2, "NaN"},
+		{"NaN behind nulls", structs(t, []null{{&one, nil}, {&one, nil}, {&one, &nan}}), 1, nil, errs.ErrMissing, 2, "NaN"},
+		{"uint64", structs(t, []big{{1}, {1 << 63}}), 0, nil, errs.ErrValue, 1, "9223372036854775808"},
+		{"decimal", structs(t, []decimals{{1}}), 0, nil, nil, errs.None, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := open(t, c.content, table.Options{})
+			if err == nil {
+				_, err = decodeAll(t.Context(), r, table.Selection{Features: []int{c.column}, Fill: c.fill}, nil, nil, 1<<20)
+			}
+			if c.kind == nil {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			var e *errs.Error
+			if !errors.As(err, &e) || !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
+				t.Fatalf("got %v, want %v with %q", err, c.kind, c.text)
+			}
+			if e.Row != c.row || e.Path == "" || e.Column == "" {
+				t.Fatalf("row %d, path %q, column %q in %v", e.Row, e.Path, e.Column, err)
+			}
+		})
+	}
+}
+
+// TestFill: the fill value stands for null and NaN, and counts for the type.
+func TestFill(t *testing.T) {
+	type row struct {
+		X *int64
+		F *float64
+		L []*float32 `parquet:",list"`
+	}
+	one, half, nan, quarter, nan32 := int64(1), 0.5, math.NaN(), float32(0.25), float32(math.NaN())
+	content := structs(t, []row{
+		{&one, &half, []*float32{&quarter, &nan32}}, {nil, &nan, []*float32{nil, &quarter}}, {&one, nil, []*float32{&quarter, &quarter}},
+	})
+	cases := []struct {
+		column string
+		fill   float64
+		kind   table.Type
+		want   []any
+	}{
+		{"X", 0, table.Uint8, []any{int64(1), int64(0), int64(1)}},
+		{"X", -1, table.Int16, []any{int64(1), int64(-1), int64(1)}},
+		{"X", 0.5, table.Float32, []any{1.0, 0.5, 1.0}},
+		{"X", 0.1, table.Float64, []any{1.0, 0.1, 1.0}},
+		{"X", math.Inf(1), table.Float32, []any{1.0, math.Inf(1), 1.0}},
+		{"F", 7, table.Float32, []any{0.5, 7.0, 7.0}},
+		{"F", 0.1, table.Float64, []any{0.5, 0.1, 0.1}},
+		{"L", 9, table.Float32, []any{0.25, 9.0, 9.0, 0.25, 0.25, 0.25}},
+	}
+	for _, c := range cases {
+		r := mustOpen(t, content)
+		d, err := decodeAll(t.Context(), r, table.Selection{Features: []int{index(t, r, c.column)}, Fill: &c.fill}, nil, nil, 1<<20)
+		if err != nil {
+			t.Fatalf("%s filled with %v: %v", c.column, c.fill, err)
+		}
+		if d.kind != c.kind {
+			t.Errorf("%s filled with %v: %v, want %v", c.column, c.fill, d.kind, c.kind)
+		}
+		for i, want := range c.want {
+			if got := d.at(i/d.width, i%d.width); got != want {
+				t.Errorf("%s filled with %v: value %d is %v, want %v", c.column, c.fill, i, got, want)
+			}
+		}
+	}
+	r := mustOpen(t, content)
+	nanFill := math.NaN()
+	d, err := decodeAll(t.Context(), r, table.Selection{Features: []int{index(t, r, "F")}, Fill: &nanFill}, nil, nil, 1<<20)
+	if err != nil || !math.IsNaN(d.at(1, 0).(float64)) || d.at(0, 0) != 0.5 {
+		t.Fatalf("filled with NaN: %v, %v", d, err)
+	}
+}
+
+// TestLabels: a label is never filled, and says what it is.
+func TestLabels(t *testing.T) {
+	type row struct {
+		I *int64
+		S *string
+		T string `parquet:",dict"`
+	}
+	one, word := int64(1), "a"
+	content := structs(t, []row{{&one, &word, "x"}, {nil, nil, "\xff"}})
+	fill := 3.0
+	r := mustOpen(t, content)
+	for _, name := range []string{"I", "S"} {
+		sel := table.Selection{Labels: []int{index(t, r, name)}, Fill: &fill}
+		kind := table.IntLabel
+		if name == "S" {
+			kind = table.TextLabel
+		}
+		_, err := r.Decode(t.Context(), sel, table.Target{Features: table.Matrix{Type: table.Uint8}, Labels: make([]byte, 16),
+			Kinds: []table.LabelKind{kind}, Dict: []*table.Dictionary{table.NewDictionary()}})
+		var e *errs.Error
+		if !errors.Is(err, errs.ErrMissing) || !errors.As(err, &e) || e.Row != 1 || e.Column != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := textLabels(t, r, "T"); !errors.Is(err, errs.ErrValue) {
+		t.Errorf("text that is not UTF-8: %v", err)
+	}
+	_, err := r.Decode(t.Context(), table.Selection{Labels: []int{index(t, r, "T")}}, table.Target{
+		Features: table.Matrix{Type: table.Uint8}, Labels: make([]byte, 16), Kinds: []table.LabelKind{table.IntLabel}})
+	if !errors.Is(err, table.ErrNarrow) {
+		t.Errorf("text into an integer label: %v", err)
+	}
+}
+
+// TestIndexColumn: the row names of a pandas frame are not a column.
+func TestIndexColumn(t *testing.T) {
+	type row struct {
+		X     int64
+		Index int64 `parquet:"__index_level_0__"`
+	}
+	r := mustOpen(t, structs(t, []row{{1, 2}}))
+	if c := r.Columns(); len(c) != 1 || c[0].Name != "X" {
+		t.Fatalf("columns %v", c)
+	}
+	d, err := decodeAll(t.Context(), r, all(r), nil, nil, 1<<20)
+	if err != nil || d.at(0, 0) != int64(1) {
+		t.Fatal(d, err)
+	}
+}
+
+// TestCancel: a cancelled context is a typed error and leaves nothing running.
+func TestCancel(t *testing.T) {
+	r := mustOpen(t, imageFile(t, 20))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := decodeAll(ctx, r, table.Selection{Features: []int{0}}, nil, nil, 1<<20); !errors.Is(err, errs.ErrCanceled) {
+		t.Fatal(err)
+	}
+}
+
+// TestProgress adds up to the chunks' bytes.
+func TestProgress(t *testing.T) {
+	var total atomic.Int64
+	r, err := open(t, imageFile(t, 100), table.Options{Threads: 2, Progress: func(n int64) { total.Add(n) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeAll(t.Context(), r, table.Selection{Features: []int{index(t, r, "binary"), index(t, r, "list")}}, nil, nil, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	want := int64(0)
+	for _, g := range r.(*Reader).meta.groups {
+		for _, name := range []string{"binary", "list"} {
+			want += g.chunks[r.(*Reader).columns[index(t, r, name)].leaf].compressed
+		}
+	}
+	if total.Load() != want || want == 0 {
+		t.Fatalf("progress of %d bytes, want %d", total.Load(), want)
+	}
+}
+
+func TestHalf(t *testing.T) {
+	for _, c := range []struct {
+		bits uint16
+		want float32
+	}{{0, 0}, {0x3c00, 1}, {0xc000, -2}, {1, 0x1p-24}, {0x03ff, 1023 * 0x1p-24}, {0x7bff, 65504}, {0x7c00, float32(math.Inf(1))}, {0x3555, 0.33325195}} {
+		if got := halfToFloat(c.bits); got != c.want {
+			t.Errorf("%#x is %v, want %v", c.bits, got, c.want)
+		}
+	}
+	if f := halfToFloat(0x8000); f != 0 || !math.Signbit(float64(f)) {
+		t.Errorf("0x8000 is %v", f)
+	}
+	if f := halfToFloat(0x7e00); f == f {
+		t.Errorf("0x7e00 is %v", f)
+	}
+}
+
+// TestByteArrayDecimals: Avro's and Hive's writers give every decimal as many
+// bytes as it needs.
+func TestByteArrayDecimals(t *testing.T) {
+	texts := []string{"", "\x00", "\x01", "\xff", "\x7f\xff\xff\xff\xff\xff\xff\xff", "\x80\x00\x00\x00\x00\x00\x00\x00",
+		"\x00\x80\x00\x00\x00\x00\x00\x00\x00", "\xff\x7f\xff\xff\xff\xff\xff\xff\xff", "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x05",
+		"\x4b\x3b\x4c\xa8\x5a\x86\xc4\x7a\x09\x8a\x22\x3f\xff\xff\xff\xff"}
+	want := []float64{0, 0, 0.01, -0.01, 92233720368547758.07, -92233720368547758.08, 92233720368547758.08, -92233720368547758.09, 0.05,
+		999999999999999999999999999999999999.99}
+	for name, node := range map[string]pq.Node{
+		"plain":      pq.Encoded(pq.Decimal(2, 38, pq.ByteArrayType), &pq.Plain),
+		"dictionary": pq.Encoded(pq.Decimal(2, 38, pq.ByteArrayType), &pq.RLEDictionary),
+		"lengths":    pq.Encoded(pq.Decimal(2, 38, pq.ByteArrayType), &pq.DeltaLengthByteArray),
+		"delta":      pq.Encoded(pq.Decimal(2, 38, pq.ByteArrayType), &pq.DeltaByteArray),
+	} {
+		t.Run(name, func(t *testing.T) {
+			values := make([]any, len(texts))
+			for i, s := range texts {
+				values[i] = s
+			}
+			file := fileOf{}
+			file.add("d", node, values)
+			r := mustOpen(t, file.bytes(t))
+			d, err := decodeAll(t.Context(), r, all(r), nil, nil, 1<<20)
+			if err != nil || d.kind != table.Float64 {
+				t.Fatal(d, err)
+			}
+			for i, w := range want {
+				if got := d.at(i, 0); got != w {
+					t.Errorf("%x: %v, want %v", texts[i], got, w)
+				}
+			}
+		})
+	}
+}

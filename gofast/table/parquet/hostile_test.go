@@ -1,0 +1,468 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	pq "github.com/parquet-go/parquet-go"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+// smallFiles are valid files of a few rows over the features that have code of
+// their own.
+func smallFiles(tb testing.TB) map[string][]byte {
+	rng := rand.New(rand.NewPCG(9, 9))
+	files := map[string][]byte{}
+	numbers := func(codec string, version int, optional bool) []byte {
+		tab := fileOf{perRows: 12, options: []pq.WriterOption{pq.DataPageVersion(version), pq.PageBufferSize(32), pq.DataPageStatistics(false)}}
+		for i, c := range []struct{ kind, encoding string }{{"byte64", "dict"}, {"short32", "plain"}, {"byte64", "delta"}, {"double", "split"}, {"bool", "rle"}} {
+			node := encoded(map[string]pq.Node{"byte64": pq.Leaf(pq.Int64Type), "short32": pq.Leaf(pq.Int32Type),
+				"double": pq.Leaf(pq.DoubleType), "bool": pq.Leaf(pq.BooleanType)}[c.kind], c.encoding)
+			if optional {
+				node = pq.Optional(node)
+			}
+			tab.add(fmt.Sprint("c", i), pq.Compressed(node, codecs[codec]), draw(rng, c.kind, 16, optional))
+		}
+		return tab.bytes(tb)
+	}
+	files["snappy"] = numbers("snappy", 1, true)
+	files["plain"] = numbers("none", 2, true)
+	files["zstd"] = numbers("zstd", 2, false)
+	files["images"] = imageFile(tb, 12)
+	files["times"], _, _ = timeFile(tb, 6)
+	return files
+}
+
+// imageFile holds a fixed-length binary, a list and a text label.
+func imageFile(tb testing.TB, rows int) []byte {
+	type row struct {
+		Binary [5]byte `parquet:"binary"`
+		Label  string  `parquet:"label,dict"`
+		List   []int32 `parquet:"list,list,snappy"`
+		Text   string  `parquet:"text,delta"`
+	}
+	var out bytes.Buffer
+	w := pq.NewGenericWriter[row](&out, pq.PageBufferSize(40))
+	for i := range rows {
+		r := row{Label: []string{"cat", "dog", "bird"}[i%3], Text: fmt.Sprint("text ", i%4)}
+		for k := range r.Binary {
+			r.Binary[k] = byte(i*7 + k)
+			r.List = append(r.List, int32(i+k))
+		}
+		if _, err := w.Write([]row{r}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+const testMemory = 32 << 20
+
+// tryAll opens content under small limits and decodes every column, each on its
+// own, text as a label, and every column under each coding. It returns an error for
+// anything but a typed failure or a table of the declared shape.
+func tryAll(path string, content []byte) error {
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return err
+	}
+	f, err := source.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	budget := limits.NewBudget(testMemory)
+	opts := table.Options{Threads: 1, Budget: budget, Limits: limits.Limits{Memory: testMemory, Page: 4 << 20, Columns: 1000}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	verdict := func(err error) error {
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 8*testMemory {
+			return fmt.Errorf("allocated %d bytes", n)
+		}
+		var typed *errs.Error
+		switch {
+		case err == nil || errors.Is(err, errTooLarge):
+			return nil
+		case !errors.As(err, &typed):
+			return fmt.Errorf("an error without a type: %w", err)
+		case errors.Is(err, errs.ErrInternal):
+			return fmt.Errorf("%w\n%s", err, typed.Debug)
+		case typed.Path == "" && !errors.Is(err, errs.ErrLimit) && !errors.Is(err, errs.ErrValue):
+			return fmt.Errorf("an error without a path: %w", err)
+		}
+		return nil
+	}
+	r, err := Open(f, opts)
+	if err != nil {
+		return verdict(err)
+	}
+	for i, c := range r.Columns() {
+		sel := table.Selection{Features: []int{i}}
+		var kinds []table.LabelKind
+		var dicts []*table.Dictionary
+		if c.Text {
+			sel = table.Selection{Labels: []int{i}}
+			kinds, dicts = []table.LabelKind{table.TextLabel}, []*table.Dictionary{table.NewDictionary()}
+		}
+		d, err := decodeAll(context.Background(), r, sel, kinds, dicts, testMemory)
+		if err := verdict(err); err != nil {
+			return fmt.Errorf("column %d: %w", i, err)
+		}
+		if err == nil && c.Text {
+			words, place := dicts[0].Sorted()
+			for _, id := range viewCells[int64](d.labels) {
+				if id < 0 || id >= int64(len(words)) || place[id] >= int64(len(words)) {
+					return fmt.Errorf("label number %d of %d", id, len(words))
+				}
+			}
+		}
+	}
+	zero := 0.0
+	for i := range r.Columns() {
+		for _, coding := range []table.Coding{{Unit: table.Nanosecond}, {Unit: table.Day}, {Categories: table.NewCategories([]string{"red", "cat"}, nil, nil)}} {
+			if r.(table.Coder).CheckCoding(i, coding) != nil {
+				continue
+			}
+			sel := table.Selection{Features: []int{i}, Fill: &zero, Codings: map[int]table.Coding{i: coding}}
+			_, err := decodeAll(context.Background(), r, sel, nil, nil, testMemory)
+			if err := verdict(err); err != nil {
+				return fmt.Errorf("column %d as %v: %w", i, coding, err)
+			}
+		}
+	}
+	// What a reader takes of the budget it gives back: the footer at Close.
+	if err := r.Close(); err != nil {
+		return err
+	}
+	if err := budget.Reserve(testMemory, "everything"); err != nil {
+		return fmt.Errorf("memory was not given back: %w", err)
+	}
+	return nil
+}
+
+// TestFlippedBytes changes every byte of small files, in one of five ways by
+// turns (in each of them with GOFAST_SOAK=1: 40 s more), and cuts them at every
+// length.
+func TestFlippedBytes(t *testing.T) {
+	for name, content := range smallFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			flipAll(t, name, content)
+		})
+	}
+}
+
+var flips = []func(b byte) byte{
+	func(b byte) byte { return b ^ 0xff }, func(b byte) byte { return b ^ 1 }, func(b byte) byte { return b ^ 0x80 },
+	func(byte) byte { return 0 }, func(b byte) byte { return b + 1 },
+}
+
+func flipAll(t *testing.T, name string, content []byte) {
+	path := filepath.Join(t.TempDir(), "flipped.parquet")
+	if err := tryAll(path, content); err != nil {
+		t.Fatalf("%s: the valid file: %v", name, err)
+	}
+	damaged := make([]byte, len(content))
+	soak := os.Getenv("GOFAST_SOAK") != ""
+	step := 1
+	if testing.Short() {
+		step = 17
+	}
+	for i := 0; i < len(content); i += step {
+		for k, flip := range flips {
+			if !soak && k != i%len(flips) {
+				continue
+			}
+			copy(damaged, content)
+			damaged[i] = flip(content[i])
+			if err := tryAll(path, damaged); err != nil {
+				t.Fatalf("%s, byte %d of %d from %#x to %#x: %v", name, i, len(content), content[i], damaged[i], err)
+			}
+		}
+		if err := tryAll(path, content[:i]); err != nil {
+			t.Fatalf("%s cut to %d bytes: %v", name, i, err)
+		}
+	}
+}
+
+// FuzzOpen reads whole damaged files.
+func FuzzOpen(f *testing.F) {
+	for _, content := range smallFiles(f) {
+		f.Add(content)
+	}
+	path := filepath.Join(f.TempDir(), "fuzz.parquet")
+	f.Fuzz(func(t *testing.T, content []byte) {
+		own := fmt.Sprint(path, os.Getpid()) // fuzzing runs several processes
+		if err := tryAll(own, content); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// compact writes thrift for hand-made files.
+type compact struct {
+	bytes.Buffer
+	last []int16
+}
+
+func (c *compact) field(id int16, kind byte) {
+	n := len(c.last) - 1
+	c.WriteByte(byte(id-c.last[n])<<4 | kind)
+	c.last[n] = id
+}
+func (c *compact) begin()           { c.last = append(c.last, 0) }
+func (c *compact) end()             { c.WriteByte(0); c.last = c.last[:len(c.last)-1] }
+func (c *compact) uvarint(v uint64) { c.Write(binary.AppendUvarint(nil, v)) }
+func (c *compact) i32(id int16, v int32) {
+	c.field(id, thriftI32)
+	c.Write(binary.AppendVarint(nil, int64(v)))
+}
+func (c *compact) i64(id int16, v int64) {
+	c.field(id, thriftI64)
+	c.Write(binary.AppendVarint(nil, v))
+}
+func (c *compact) text(id int16, s string) {
+	c.field(id, thriftBinary)
+	c.uvarint(uint64(len(s)))
+	c.WriteString(s)
+}
+func (c *compact) list(id int16, n int, kind byte) {
+	c.field(id, thriftList)
+	c.WriteByte(0xf0 | kind)
+	c.uvarint(uint64(n))
+}
+
+// forged is a hand-made file of one INT32 column "x": what the headers claim is
+// free.
+type forged struct {
+	rows, groupRows, values int64
+	codec                   codec
+	pages                   []forgedPage
+	optional                bool
+}
+
+type forgedPage struct {
+	kind         pageKind
+	values       int32
+	uncompressed int32 // 0: as long as the body
+	encoding     encoding
+	body         []byte
+}
+
+func (f forged) bytes() []byte {
+	var out bytes.Buffer
+	out.Write(magic)
+	for _, p := range f.pages {
+		h := &compact{}
+		h.begin()
+		h.i32(1, int32(p.kind))
+		if p.uncompressed == 0 {
+			p.uncompressed = int32(len(p.body))
+		}
+		h.i32(2, p.uncompressed)
+		h.i32(3, int32(len(p.body)))
+		h.field(map[pageKind]int16{dataPage: 5, dictionaryPage: 7}[p.kind], thriftStruct)
+		h.begin()
+		h.i32(1, p.values)
+		h.i32(2, int32(p.encoding))
+		if p.kind == dataPage {
+			h.i32(3, int32(encRuns))
+			h.i32(4, int32(encRuns))
+		}
+		h.end()
+		h.end()
+		out.Write(h.Bytes())
+		out.Write(p.body)
+	}
+	end := out.Len()
+	m := &compact{}
+	m.begin()
+	m.i32(1, 1)
+	m.list(2, 2, thriftStruct)
+	m.begin()
+	m.text(4, "root")
+	m.i32(5, 1)
+	m.end()
+	m.begin()
+	m.i32(1, int32(int32s))
+	repetition := int32(required)
+	if f.optional {
+		repetition = int32(optional)
+	}
+	m.i32(3, repetition)
+	m.text(4, "x")
+	m.end()
+	m.i64(3, f.rows)
+	m.list(4, 1, thriftStruct)
+	m.begin()
+	m.list(1, 1, thriftStruct)
+	m.begin()
+	m.i64(2, 4)
+	m.field(3, thriftStruct)
+	m.begin()
+	m.i32(1, int32(int32s))
+	m.i32(4, int32(f.codec))
+	m.i64(5, f.values)
+	m.i64(6, int64(end))
+	m.i64(7, int64(end-4))
+	m.i64(9, 4)
+	m.end()
+	m.end()
+	m.i64(2, int64(end))
+	m.i64(3, f.groupRows)
+	m.end()
+	m.end()
+	return seal(out.Bytes(), m.Bytes())
+}
+
+// seal puts the footer behind the pages.
+func seal(pages, footer []byte) []byte {
+	out := append(bytes.Clone(pages), footer...)
+	out = binary.LittleEndian.AppendUint32(out, uint32(len(footer)))
+	return append(out, magic...)
+}
+
+// one is a file of 1000 rows with the given pages.
+func one(pages ...forgedPage) forged {
+	return forged{rows: 1000, groupRows: 1000, values: 1000, pages: pages}
+}
+
+var dictionaryOf4 = forgedPage{kind: dictionaryPage, values: 4, encoding: encPlain, body: make([]byte, 16)}
+
+func TestHostile(t *testing.T) {
+	plain := forgedPage{values: 1000, encoding: encPlain, body: make([]byte, 4000)}
+	good := one(plain)
+	if err := tryAll(filepath.Join(t.TempDir(), "good"), good.bytes()); err != nil {
+		t.Fatal(err)
+	}
+	with := func(f forged, change func(f *forged)) []byte { change(&f); return f.bytes() }
+	indexes := func(body ...byte) forgedPage {
+		return forgedPage{values: 1000, encoding: encRunsDictionary, body: body}
+	}
+	zeros := bytes.Repeat([]byte{0}, 1<<20)
+	bomb := pq.Zstd.Encode
+	bombBody, err := bomb(nil, zeros)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := good.bytes()
+	binary.LittleEndian.PutUint32(long[len(long)-8:], 1<<31)
+	cases := []struct {
+		name    string
+		content []byte
+		kind    error
+		text    string
+	}{
+		{"empty", nil, errs.ErrDamaged, "too few"},
+		{"footer of 2 GiB", long, errs.ErrDamaged, "footer of"},
+		{"footer of 512 MiB in 12 bytes", append(append([]byte("PAR1"), 0, 0, 0, 32), "PAR1"...), errs.ErrDamaged, "footer of"},
+		{"encrypted", append(append([]byte("PAR1"), 0, 0, 0, 0), "PARE"...), errs.ErrUnsupported, "encrypted"},
+		{"7 bytes ask for 2^31 values", one(dictionaryOf4, indexes(2, 0xfe, 0xff, 0xff, 0xff, 0x1f, 0)).bytes(), errs.ErrDamaged, "longer"},
+		{"packed run beyond its input", one(dictionaryOf4, indexes(2, 0xff, 0xff, 0x7f, 0)).bytes(), errs.ErrDamaged, "too early"},
+		{"index outside", one(dictionaryOf4, indexes(3, 0xd0, 0x0f, 4)).bytes(), errs.ErrDamaged, "outside"},
+		{"index width 33", one(dictionaryOf4, indexes(33, 0xd0, 0x0f, 4)).bytes(), errs.ErrDamaged, "width"},
+		{"no dictionary", one(indexes(2, 0xd0, 0x0f, 0)).bytes(), errs.ErrDamaged, "dictionary"},
+		{"dictionary claims 2^30 entries", one(forgedPage{kind: dictionaryPage, values: 1 << 30, encoding: encPlain, body: make([]byte, 16)}, indexes(2, 0xd0, 0x0f, 0)).bytes(), errs.ErrDamaged, "claims"},
+		{"two dictionaries", one(dictionaryOf4, dictionaryOf4, indexes(2, 0xd0, 0x0f, 0)).bytes(), errs.ErrDamaged, "second dictionary"},
+		{"1010 of 1000 values", one(forgedPage{values: 1010, encoding: encPlain, body: make([]byte, 4040)}).bytes(), errs.ErrDamaged, "1010"},
+		{"1000 values in 3996 bytes", one(forgedPage{values: 1000, encoding: encPlain, body: make([]byte, 3996)}).bytes(), errs.ErrDamaged, "declared"},
+		{"too few values", one(forgedPage{values: 990, encoding: encPlain, body: make([]byte, 3960)}).bytes(), errs.ErrDamaged, "10 values early"},
+		{"rows of the file", with(good, func(f *forged) { f.rows = 1001 }), errs.ErrDamaged, "1001 rows"},
+		{"rows of the group", with(good, func(f *forged) { f.rows, f.groupRows = 999, 999 }), errs.ErrDamaged, "1000 values for 999 rows"},
+		{"negative rows", with(good, func(f *forged) { f.rows, f.groupRows = -1, -1 }), errs.ErrDamaged, "rows"},
+		{"2^62 rows", with(good, func(f *forged) { f.rows, f.groupRows, f.values = 1<<62, 1<<62, 1<<62 }), errTooLarge, ""},
+		{"bomb of 1 MiB in a page of 1000 values", with(one(forgedPage{values: 1000, encoding: encPlain, uncompressed: 1 << 20, body: bombBody}), func(f *forged) { f.codec = codecZstd }), errs.ErrDamaged, "can be needed"},
+		{"bomb that claims 4000 bytes", with(one(forgedPage{values: 1000, encoding: encPlain, uncompressed: 4000, body: bombBody}), func(f *forged) { f.codec = codecZstd }), errs.ErrDamaged, "decompress"},
+		{"page beyond the limit", with(forged{rows: 1 << 22, groupRows: 1 << 22, values: 1 << 22}, func(f *forged) {
+			f.codec, f.pages = codecZstd, []forgedPage{{values: 1 << 22, encoding: encPlain, uncompressed: 1 << 24, body: bombBody}}
+		}), errs.ErrLimit, "limits="},
+		{"LZO", with(good, func(f *forged) { f.codec = codecLZO }), errs.ErrUnsupported, "LZO"},
+		{"Hadoop LZ4", with(good, func(f *forged) { f.codec = codecLZ4Hadoop }), errs.ErrDamaged, "LZ4"},
+		{"codec 99", with(good, func(f *forged) { f.codec = 99 }), errs.ErrUnsupported, "99"},
+		{"encoding 77", one(forgedPage{values: 1000, encoding: 77, body: make([]byte, 4000)}).bytes(), errs.ErrUnsupported, "77"},
+		{"levels longer than the page", with(one(forgedPage{values: 1000, encoding: encPlain, body: []byte{0xff, 0xff, 0xff, 0x7f, 0}}), func(f *forged) { f.optional = true }), errs.ErrDamaged, "levels"},
+		{"levels of 2", with(one(forgedPage{values: 1000, encoding: encPlain, body: append([]byte{3, 0, 0, 0, 0xd0, 0x0f, 2}, make([]byte, 4000)...)}), func(f *forged) { f.optional = true }), errs.ErrDamaged, "levels"},
+		{"delta of another count", one(forgedPage{values: 1000, encoding: encDelta, body: []byte{128, 1, 4, 0x80, 0x80, 0x80, 0x80, 8, 0}}).bytes(), errs.ErrDamaged, "delta"},
+		{"schema of 2^31 nodes", seal(magic, []byte{0x15, 2, 0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 7, 0}), errs.ErrDamaged, "footer"},
+		{"100,000 columns", wideSchema(100_000), errs.ErrLimit, "columns"},
+		{"schema 200 deep", deepSchema(200), errs.ErrUnsupported, "struct"},
+		{"schema 100,000 deep", deepSchema(100_000), errs.ErrLimit, "columns"},
+		{"thrift nested without end", seal(magic, bytes.Repeat([]byte{0x1c}, 100_000)), errs.ErrDamaged, "thrift"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "t.parquet")
+			if err := tryAll(path, c.content); err != nil {
+				t.Fatal(err)
+			}
+			r, err := openPath(path, table.Options{Limits: limits.Limits{Memory: testMemory, Page: 4 << 20, Columns: 1000}})
+			if err == nil {
+				_, err = decodeAll(t.Context(), r, all(r), nil, nil, testMemory)
+				r.Close()
+			}
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
+				t.Fatalf("got %v, want %v with %q", err, c.kind, c.text)
+			}
+		})
+	}
+}
+
+// wideSchema is a footer of n columns without row groups.
+func wideSchema(n int) []byte {
+	m := &compact{}
+	m.begin()
+	m.i32(1, 1)
+	m.list(2, n+1, thriftStruct)
+	m.begin()
+	m.text(4, "root")
+	m.i32(5, int32(n))
+	m.end()
+	for i := range n {
+		m.begin()
+		m.i32(1, int32(int32s))
+		m.i32(3, int32(required))
+		m.text(4, fmt.Sprint("c", i))
+		m.end()
+	}
+	m.i64(3, 0)
+	m.list(4, 0, thriftStruct)
+	m.end()
+	return seal(magic, m.Bytes())
+}
+
+// deepSchema is a footer of one column, n structs deep.
+func deepSchema(n int) []byte {
+	m := &compact{}
+	m.begin()
+	m.i32(1, 1)
+	m.list(2, n+2, thriftStruct)
+	for range n + 1 {
+		m.begin()
+		m.text(4, "s")
+		m.i32(5, 1)
+		m.end()
+	}
+	m.begin()
+	m.i32(1, int32(int32s))
+	m.text(4, "x")
+	m.end()
+	m.i64(3, 0)
+	m.list(4, 0, thriftStruct)
+	m.end()
+	return seal(magic, m.Bytes())
+}

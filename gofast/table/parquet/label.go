@@ -1,0 +1,59 @@
+package parquet
+
+import (
+	"context"
+
+	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/parquet/page"
+)
+
+// decodeLabel decodes one chunk of a label column: 8 bytes a row.
+func (w *worker) decodeLabel(ctx context.Context, j *job, dst table.Target) error {
+	i, c := j.outputs[0].at, j.outputs[0].c
+	group := &w.r.meta.groups[j.group]
+	n, columns := int(group.rows), len(dst.Kinds)
+	out := dst.Labels[8*(int(group.first)*columns+i):]
+	var cells []byte
+	switch dst.Kinds[i] {
+	case table.FloatLabel:
+		floats, err := labelCells[float64](ctx, w, c, j.group, n)
+		if err != nil {
+			return err
+		}
+		cells = bytesOf(floats)
+	case table.IntLabel:
+		ints, err := labelCells[int64](ctx, w, c, j.group, n)
+		if err != nil {
+			return err
+		}
+		cells = bytesOf(ints)
+	default:
+		ids, err := cellsOf[int64](w, &w.cells, n)
+		if err != nil {
+			return err
+		}
+		t := &words{w: w, dict: dst.Dict[i], cache: dst.Dict[i].Cache()}
+		if err := w.walk(ctx, c, j.group, nil, func(v *values, first int64) error {
+			return t.labels(v, ids[first:][:v.count])
+		}); err != nil {
+			return err
+		}
+		cells = bytesOf(ids)
+	}
+	page.Best.Rows(page.Tile{Data: cells, ColumnBytes: 8 * n, Rows: n, Cols: 1, Size: 8}, out, 8*columns)
+	return nil
+}
+
+func labelCells[T int64 | float64](ctx context.Context, w *worker, c *column, g, n int) ([]T, error) {
+	cells, err := cellsOf[T](w, &w.cells, n)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newNumbers[T](w, c, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	return cells, w.walk(ctx, c, g, nil, func(v *values, first int64) error {
+		return d.cells(v, cells[first:][:v.count])
+	})
+}

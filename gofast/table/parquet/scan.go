@@ -1,0 +1,132 @@
+package parquet
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+// Range implements table.Reader: the same walk as Decode's, into the widest
+// type of the column, page by page.
+func (r *Reader) Range(ctx context.Context, sel table.Selection) (features table.Range, err error) {
+	featureColumns, err := r.use(sel.Features, false, sel.Codings)
+	if err != nil {
+		return features, err
+	}
+	// What the schema says holds for a column without rows, too.
+	for _, c := range featureColumns {
+		features.Float = features.Float || c.kind.isFloat()
+	}
+	var mu sync.Mutex
+	tiles, jobs := r.plan(featureColumns, nil, 1)
+	for _, t := range tiles {
+		jobs = append(jobs, t.jobs...)
+	}
+	crew := r.newCrew()
+	defer crew.close()
+	err = crew.each(ctx, len(jobs), func(ctx context.Context, w *worker, i int) error {
+		j := &jobs[i]
+		windows, err := w.windows(j)
+		if err != nil {
+			return err
+		}
+		for i, o := range j.outputs {
+			seen, err := w.scan(ctx, o.c, j, window(windows, i), sel.FillAt(o.at))
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			features.Merge(seen)
+			mu.Unlock()
+		}
+		return nil
+	})
+	return features, err
+}
+
+// scan looks at one chunk.
+func (w *worker) scan(ctx context.Context, c *column, j *job, window []byte, fill *float64) (table.Range, error) {
+	if c.kind.isFloat() {
+		return scanAs[float64](ctx, w, c, j, window, fill)
+	}
+	return scanAs[int64](ctx, w, c, j, window, fill)
+}
+
+func scanAs[T int64 | float64](ctx context.Context, w *worker, c *column, j *job, window []byte, fill *float64) (table.Range, error) {
+	d, err := newNumbers[T](w, c, fill, false)
+	if err != nil {
+		return table.Range{}, err
+	}
+	// Whether the fill value fits is asked of the type that is chosen later.
+	d.missing.fits = true
+	if d.isFloat {
+		d.missing.value = T(math.NaN()) // stays NaN, which extent ignores
+	}
+	seen := &extent[T]{}
+	if c.Shape != nil {
+		err = walkVector(ctx, w, d, j.group, window, seen)
+	} else {
+		err = w.walk(ctx, c, j.group, window, func(v *values, first int64) error {
+			cells, err := cellsOf[T](w, &w.cells, v.present)
+			if err != nil {
+				return err
+			}
+			if err := d.dense(v, cells); err != nil {
+				return v.atValue(err)
+			}
+			if err := d.replaceNaN(v, cells); err != nil {
+				return err
+			}
+			seen.put(first, cells)
+			if v.defs != nil {
+				return d.missing.note(v, firstNull(v), "null")
+			}
+			return nil
+		})
+	}
+	if d.missing.used && fill != nil {
+		noteFill(&seen.Range, *fill)
+	}
+	return seen.Range, err
+}
+
+// noteFill adds the fill value, which becomes part of the table.
+func noteFill(r *table.Range, fill float64) {
+	switch {
+	case fill != fill:
+		r.Float = true
+	case fill == math.Trunc(fill) && fill >= -1<<63 && fill < 1<<63:
+		r.Int(int64(fill))
+	default:
+		r.Real(fill)
+	}
+}
+
+// extent is the sink that keeps the smallest and largest value.
+type extent[T int64 | float64] struct {
+	table.Range
+}
+
+func (e *extent[T]) put(_ int64, cells []T) {
+	switch cells := any(cells).(type) {
+	case []int64:
+		if len(cells) > 0 {
+			low, high := cells[0], cells[0]
+			for _, x := range cells {
+				low, high = min(low, x), max(high, x)
+			}
+			e.Int(low)
+			e.Int(high)
+		}
+	case []float64:
+		for _, x := range cells {
+			if x == x {
+				e.Real(x)
+			}
+		}
+	}
+}
+
+func (e *extent[T]) blank(int64, int) {}

@@ -1,0 +1,292 @@
+package parquet
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+// physical is how values are stored, by the format's numbers.
+type physical int8
+
+const (
+	boolean physical = iota
+	int32s
+	int64s
+	int96s
+	floats
+	doubles
+	byteArray
+	fixedByteArray
+)
+
+// size is the bytes of one plain value of a fixed-width type, 0 for the others.
+func (p physical) size() int {
+	return [...]int{int32s: 4, int64s: 8, int96s: 12, floats: 4, doubles: 8, fixedByteArray: 0}[p]
+}
+
+type repetition int8
+
+const (
+	required repetition = iota
+	optional
+	repeated
+)
+
+// logical is what the stored values mean, as far as gofast tells them apart.
+type logical int8
+
+const (
+	logicalNone logical = iota
+	logicalSigned
+	logicalUnsigned
+	logicalText
+	logicalDecimal
+	logicalHalf
+	logicalTime // dates, times, timestamps; an interval has no tick
+	logicalList
+	logicalOther // maps, UUIDs, variants, ...
+)
+
+// convertedType maps the older annotation, by the format's numbers.
+func convertedType(n int32) logical {
+	switch {
+	case n == 0 || n == 4 || n == 19: // UTF8, ENUM, JSON
+		return logicalText
+	case n == 3:
+		return logicalList
+	case n == 5:
+		return logicalDecimal
+	case n >= 6 && n <= 10 || n == 21: // the last is an interval
+		return logicalTime
+	case n >= 11 && n <= 14:
+		return logicalUnsigned
+	case n >= 15 && n <= 18:
+		return logicalSigned
+	default:
+		return logicalOther
+	}
+}
+
+// parseLogical reads the newer annotation, a union.
+func parseLogical(t *thrift, kind byte, e *element) logical {
+	found := logicalNone
+	t.structure(kind, func(id int16, kind byte) {
+		switch id {
+		case 1, 4, 12: // STRING, ENUM, JSON
+			found = logicalText
+		case 3:
+			found = logicalList
+		case 5:
+			found = logicalDecimal
+			t.structure(kind, func(id int16, kind byte) {
+				switch id {
+				case 1:
+					e.scale = t.i32(kind)
+				case 2:
+					e.precision = t.i32(kind)
+				default:
+					t.skip(kind)
+				}
+			})
+			return
+		case 6:
+			found, e.tick = logicalTime, table.Day
+		case 7, 8: // TIME, TIMESTAMP
+			found = logicalTime
+			e.tick, e.clock = parseTick(t, kind), id == 7
+			return
+		case 10:
+			found = logicalUnsigned
+			t.structure(kind, func(id int16, kind byte) {
+				if id == 2 && t.bool(kind) {
+					found = logicalSigned
+				} else if id != 2 {
+					t.skip(kind)
+				}
+			})
+			return
+		case 11: // null: every value is missing
+		case 15:
+			found = logicalHalf
+		default:
+			found = logicalOther
+		}
+		t.skip(kind)
+	})
+	return found
+}
+
+// kind is how the values of a leaf become numbers.
+type kind uint8
+
+const (
+	unusable kind = iota
+	signedInts
+	unsignedInts
+	booleans
+	float16s
+	float32s
+	float64s
+	decimals // an integer divided by 10^digits
+	reals    // texts with floats as their numbers
+	texts
+	pixels // a fixed-length binary: each byte is a value
+	times  // a count of ticks, in the unit that was asked for
+	places // texts with integers as their numbers
+)
+
+// isFloat says that the values are floats, whatever their amount.
+func (k kind) isFloat() bool { return k >= float16s && k <= reals }
+
+// column is one column of the file that a user can name.
+type column struct {
+	table.Column
+	leaf     int // its chunk in every row group
+	kind     kind
+	physical physical
+	length   int          // bytes of a fixed-length binary
+	digits   int          // of decimals, behind the point
+	why      string       // it cannot be used: the feature, for the error
+	tick     table.Unit   // of dates and times; 0 for all others
+	coding   table.Coding // of times, places and reals
+
+	maxDef, maxRep uint8
+	list           bool
+	listDef        uint8 // definition level of an empty list; less is a null list
+}
+
+// width is the number of values of one row.
+func (c *column) width() int { return c.Width() }
+
+// buildColumns lists the columns of a schema. Recursion is not needed: only the
+// first three levels can be used, the others are stepped over.
+func (r *Reader) buildColumns(meta *metadata) error {
+	schema := meta.schema
+	if len(schema) < 2 || schema[0].children <= 0 {
+		return r.fault(errs.ErrDamaged, "the schema has no columns")
+	}
+	seen := make(map[string]int, len(schema))
+	leaf, at := 0, 1
+	for n := range int(schema[0].children) {
+		if at >= len(schema) {
+			return r.fault(errs.ErrDamaged, fmt.Sprintf("the schema ends after %d of %d columns", n, schema[0].children))
+		}
+		end, leaves, ok := subtree(schema, at)
+		if !ok {
+			return r.fault(errs.ErrDamaged, fmt.Sprintf("the schema ends inside of column %d", n)).InColumn(schema[at].name)
+		}
+		c := buildColumn(schema[at:end])
+		c.leaf = leaf
+		at, leaf = end, leaf+leaves
+		if other, double := seen[c.Name]; double {
+			return r.fault(errs.ErrSchema, fmt.Sprintf("two columns of this name, %d and %d: rename one", other, n)).InColumn(c.Name)
+		}
+		seen[c.Name] = n
+		if leaves == 0 {
+			return r.fault(errs.ErrDamaged, "a column without values").InColumn(c.Name)
+		}
+		if meta.index[c.Name] || strings.HasPrefix(c.Name, "__index_level_") && strings.HasSuffix(c.Name, "__") {
+			r.dropped = append(r.dropped, c.Name)
+			continue
+		}
+		r.columns = append(r.columns, c)
+	}
+	if at != len(schema) || leaf != meta.leaves {
+		return r.fault(errs.ErrDamaged, fmt.Sprintf("the schema's columns end at node %d of %d", at, len(schema)))
+	}
+	return nil
+}
+
+// subtree finds the end of the node at i and counts its leaves.
+func subtree(schema []element, i int) (end, leaves int, ok bool) {
+	for pending := int64(1); pending > 0; i++ {
+		if i >= len(schema) || schema[i].children < 0 {
+			return 0, 0, false
+		}
+		pending += int64(schema[i].children) - 1
+		if schema[i].leaf {
+			leaves++
+		}
+	}
+	return i, leaves, true
+}
+
+// buildColumn classifies one top-level node with everything below it.
+func buildColumn(nodes []element) column {
+	top := &nodes[0]
+	c := column{Column: table.Column{Name: top.name}}
+	leaf := top
+	switch {
+	case top.leaf && top.repetition == repeated: // a list without its usual frame
+		c.list = true
+	case top.leaf:
+	case (top.logical == logicalList || top.logical == logicalNone) && top.repetition != repeated && len(nodes) == 2 && nodes[1].repetition == repeated && nodes[1].leaf:
+		c.list, leaf = true, &nodes[1]
+	case top.logical == logicalList && top.repetition != repeated && len(nodes) == 3 && nodes[1].repetition == repeated && nodes[2].leaf && nodes[2].repetition != repeated:
+		c.list, leaf = true, &nodes[2]
+	default:
+		c.why = "a struct, a map or a list of lists"
+	}
+	if c.why == "" {
+		for i := range nodes {
+			switch nodes[i].repetition {
+			case optional:
+				c.maxDef++
+			case repeated:
+				c.listDef = c.maxDef
+				c.maxDef, c.maxRep = c.maxDef+1, 1
+			case required:
+			default:
+				c.why = "an unknown repetition"
+			}
+		}
+	}
+	if c.why == "" {
+		c.setKind(leaf)
+		switch {
+		case c.Text:
+			c.Label = table.TextLabel
+		case c.kind.isFloat():
+			c.Label = table.FloatLabel
+		}
+	}
+	return c
+}
+
+// setKind decides what the leaf's values become.
+func (c *column) setKind(leaf *element) {
+	c.physical, c.length = leaf.physical, int(leaf.length)
+	c.Hint = table.Uint8
+	switch {
+	case leaf.logical == logicalTime || leaf.physical == int96s:
+		c.setTime(leaf)
+	case leaf.logical == logicalDecimal:
+		c.setDecimal(leaf)
+	case leaf.logical == logicalOther:
+		c.why = "an annotated type other than a number or text"
+	case leaf.physical == boolean:
+		c.kind, c.Bool = booleans, true
+	case leaf.physical == int32s || leaf.physical == int64s:
+		c.kind = signedInts
+		if leaf.logical == logicalUnsigned {
+			c.kind = unsignedInts
+		}
+	case leaf.physical == floats:
+		c.kind, c.Hint = float32s, table.Float32
+	case leaf.physical == doubles:
+		c.kind, c.Hint = float64s, table.Float32
+	case leaf.physical == byteArray && !c.list:
+		c.kind, c.Text = texts, true
+	case leaf.physical == fixedByteArray && leaf.logical == logicalHalf && leaf.length == 2:
+		c.kind, c.Hint = float16s, table.Float32
+	case leaf.physical == fixedByteArray && leaf.length > 0 && !c.list:
+		c.kind, c.Shape = pixels, []int{int(leaf.length)}
+	case leaf.physical == byteArray:
+		c.why = "a list of strings or binaries"
+	default:
+		c.why = "an unknown physical type"
+	}
+}

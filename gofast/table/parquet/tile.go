@@ -1,0 +1,183 @@
+package parquet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/parquet/page"
+)
+
+// Decode implements table.Reader.
+func (r *Reader) Decode(ctx context.Context, sel table.Selection, dst table.Target) (rows int64, err error) {
+	features, err := r.use(sel.Features, false, sel.Codings)
+	if err != nil {
+		return 0, err
+	}
+	labels, err := r.use(sel.Labels, true, nil)
+	if err != nil {
+		return 0, err
+	}
+	if err := r.checkTarget(features, labels, dst); err != nil {
+		return 0, err
+	}
+	switch dst.Features.Type {
+	case table.Uint8:
+		err = decodeAs[uint8](ctx, r, features, labels, sel.FillAt, dst)
+	case table.Int16:
+		err = decodeAs[int16](ctx, r, features, labels, sel.FillAt, dst)
+	case table.Int32:
+		err = decodeAs[int32](ctx, r, features, labels, sel.FillAt, dst)
+	case table.Int64:
+		err = decodeAs[int64](ctx, r, features, labels, sel.FillAt, dst)
+	case table.Float32:
+		err = decodeAs[float32](ctx, r, features, labels, sel.FillAt, dst)
+	default:
+		err = decodeAs[float64](ctx, r, features, labels, sel.FillAt, dst)
+	}
+	return r.meta.rows, err
+}
+
+// decodeAs decodes tile after tile. The memory of a tile is the crew's, and used
+// again for the next.
+func decodeAs[T cell](ctx context.Context, r *Reader, features, labels []*column, fillAt func(int) *float64, dst table.Target) error {
+	crew := r.newCrew()
+	defer crew.close()
+	memory := &tileMemory{r: r}
+	defer memory.free()
+	m := dst.Features
+	tiles, jobs := r.plan(features, labels, m.Type.Size())
+	for _, t := range append(tiles, nil) {
+		var cells []T
+		if t != nil {
+			b, err := memory.bytes(int(t.rows) * len(t.outputs) * m.Type.Size())
+			if err != nil {
+				return err
+			}
+			cells = viewCells[T](b)
+			// What needs no tile is done beside the first.
+			jobs = append(jobs, t.jobs...)
+		}
+		if err := crew.each(ctx, len(jobs), func(ctx context.Context, w *worker, i int) error {
+			j := &jobs[i]
+			defer j.done(r)
+			switch {
+			case j.label:
+				return w.decodeLabel(ctx, j, dst)
+			case j.tile == nil:
+				return decodeVector[T](ctx, w, j, fillAt(j.outputs[0].at), m)
+			default:
+				return decodeColumns(ctx, w, j, fillAt, cells)
+			}
+		}); err != nil {
+			return err
+		}
+		jobs = nil
+		if t == nil {
+			continue
+		}
+		if err := writeRows(ctx, crew, t, bytesOf(cells), m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowsAtOnce is how many rows of a tile one goroutine writes: a few pages of the
+// matrix, so that no two fault on the same one for long.
+const rowsAtOnce = 2048
+
+// writeRows turns the columns of a tile into rows of the matrix.
+func writeRows(ctx context.Context, crew *crew, t *tile, cells []byte, m table.Matrix) error {
+	size, rows := m.Type.Size(), int(t.rows)
+	parts := (rows + rowsAtOnce - 1) / rowsAtOnce
+	return crew.each(ctx, parts, func(_ context.Context, _ *worker, i int) error {
+		first := i * rowsAtOnce
+		out := m.Data[(int(t.first)+first)*m.RowBytes()+t.outputs[0].at*size:]
+		page.Best.Rows(page.Tile{Data: cells[first*size:], ColumnBytes: rows * size, Rows: min(rowsAtOnce, rows-first),
+			Cols: len(t.outputs), Size: size}, out, m.RowBytes())
+		return nil
+	})
+}
+
+// decodeColumns does one job of a tile.
+func decodeColumns[T cell](ctx context.Context, w *worker, j *job, fillAt func(int) *float64, cells []T) error {
+	windows, err := w.windows(j)
+	if err != nil {
+		return err
+	}
+	t, group := j.tile, &w.r.meta.groups[j.group]
+	for i, o := range j.outputs {
+		d, err := newNumbers[T](w, o.c, fillAt(o.at), false)
+		if err != nil {
+			return err
+		}
+		column := int64(o.at-t.outputs[0].at)*t.rows + group.first - t.first
+		dst := cells[column:][:group.rows]
+		// open checked that the chunk declares as many values as there are rows,
+		// and the walk that its pages hold exactly those.
+		if err := w.walk(ctx, o.c, j.group, window(windows, i), func(v *values, first int64) error {
+			return d.cells(v, dst[first:][:v.count])
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func window(windows [][]byte, i int) []byte {
+	if windows == nil {
+		return nil
+	}
+	return windows[i]
+}
+
+// viewCells views aligned bytes as cells.
+func viewCells[T cell](b []byte) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
+}
+
+// bytesOf views cells as bytes.
+func bytesOf[T cell](cells []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(cells))), len(cells)*int(unsafe.Sizeof(*new(T))))
+}
+
+// checkTarget holds the memory that Decode was given against the selection.
+func (r *Reader) checkTarget(features, labels []*column, dst table.Target) error {
+	width := 0
+	for _, c := range features {
+		width += c.width()
+	}
+	rows := r.meta.rows
+	bad := func(what string) error {
+		return r.fault(errs.ErrInternal, "the target does not fit the selection: "+what)
+	}
+	switch {
+	case dst.Features.Type == table.Invalid || dst.Features.Type > table.Float64 || dst.Features.Width != width:
+		return bad(fmt.Sprintf("%d values of %v a row, %d expected", dst.Features.Width, dst.Features.Type, width))
+	case rows > 0 && int64(len(dst.Features.Data))/rows < int64(dst.Features.RowBytes()):
+		return bad(fmt.Sprintf("%d bytes for %d rows", len(dst.Features.Data), rows))
+	case len(dst.Kinds) != len(labels) || len(labels) > 0 && rows > 0 && int64(len(dst.Labels))/rows < int64(8*len(labels)):
+		return bad("labels")
+	}
+	for i, c := range labels {
+		text := dst.Kinds[i] == table.TextLabel
+		switch {
+		case text && !c.Text:
+			return r.fault(errs.ErrSchema, "the label holds numbers here and text in another file").InColumn(c.Name)
+		case text && (i >= len(dst.Dict) || dst.Dict[i] == nil):
+			return bad("no dictionary for a text label")
+		case !text && c.Text:
+			return table.ErrNarrow
+		case dst.Kinds[i] == table.IntLabel && c.kind.isFloat():
+			return table.ErrNarrow
+		}
+	}
+	if dst.Features.Type < table.Float32 && slices.ContainsFunc(features, func(c *column) bool { return c.kind.isFloat() }) {
+		return table.ErrNarrow
+	}
+	return nil
+}

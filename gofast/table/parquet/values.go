@@ -1,0 +1,233 @@
+package parquet
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/parquet/page"
+)
+
+// cell is what a matrix or a label column can hold.
+type cell interface {
+	uint8 | int16 | int32 | int64 | float32 | float64
+}
+
+// numbers turns the encoded values of a column's chunks into cells of type T.
+type numbers[T cell] struct {
+	w       *worker
+	c       *column
+	low     int64 // integers from low to high are exact in T
+	high    int64
+	isFloat bool
+	missing missing[T]
+	dict    dictionary[T]
+	words   *words // of places and reals, from their first page on
+}
+
+// missing says what becomes of a null or NaN.
+type missing[T cell] struct {
+	label bool
+	given bool // there is a fill value
+	fits  bool // and T holds it exactly
+	value T
+	used  bool // some cell was missing
+}
+
+// newNumbers prepares a column; ErrNarrow when T cannot hold its values at all.
+func newNumbers[T cell](w *worker, c *column, fill *float64, label bool) (*numbers[T], error) {
+	d := &numbers[T]{w: w, c: c, missing: missing[T]{label: label}}
+	switch any(T(0)).(type) {
+	case uint8:
+		d.low, d.high = 0, math.MaxUint8
+	case int16:
+		d.low, d.high = math.MinInt16, math.MaxInt16
+	case int32:
+		d.low, d.high = math.MinInt32, math.MaxInt32
+	case int64:
+		d.low, d.high = math.MinInt64, math.MaxInt64
+	case float32:
+		d.low, d.high, d.isFloat = -1<<24, 1<<24, true
+	case float64:
+		d.low, d.high, d.isFloat = -1<<53, 1<<53, true
+	}
+	if c.kind.isFloat() && !d.isFloat {
+		return nil, table.ErrNarrow
+	}
+	if fill != nil && !label {
+		d.missing.given = true
+		d.missing.value, d.missing.fits = fitFloat[T](*fill, d.low, d.high, d.isFloat)
+	}
+	return d, nil
+}
+
+// fitFloat converts a fill value to T when T holds it exactly. NaN is a value of
+// the float types.
+func fitFloat[T cell](v float64, low, high int64, isFloat bool) (T, bool) {
+	if isFloat {
+		t := T(v)
+		return t, float64(t) == v || v != v
+	}
+	// 2^63 is a float64 and no int64.
+	if v != math.Trunc(v) || v < float64(low) || v > float64(high) || v >= 1<<63 {
+		return 0, false
+	}
+	return T(int64(v)), true
+}
+
+// dense decodes the present values of a page into dst, which has that length.
+// NaN is left for the caller.
+func (d *numbers[T]) dense(v *values, dst []T) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	switch {
+	case d.c.coding.Categories != nil:
+		return d.categories(v, dst)
+	case d.c.physical == byteArray && !v.encoding.dictionary():
+		return d.textDecimals(v, dst)
+	case v.encoding == encPlain:
+		return d.plain(v.data, dst)
+	case v.encoding.dictionary():
+		return d.lookup(v, dst)
+	case v.encoding == encDelta && (d.c.physical == int32s || d.c.physical == int64s):
+		ints, err := grow(d.w, &d.w.ints, len(dst))
+		if err != nil {
+			return err
+		}
+		if _, err := unpackDelta(v.data, ints); err != nil {
+			return err
+		}
+		if d.c.kind == times {
+			return d.wholeTicks(ints, dst)
+		}
+		return d.integers(ints, dst)
+	case v.encoding == encByteStreamSplit && d.plainSize() > 0:
+		plain, err := d.w.unsplit(v.data, len(dst), d.plainSize())
+		if err != nil {
+			return err
+		}
+		return d.plain(plain, dst)
+	case v.encoding == encDeltaStrings && d.c.physical == fixedByteArray:
+		plain, err := v.binaries()
+		if err != nil {
+			return err
+		}
+		return d.plain(plain, dst)
+	case v.encoding == encRuns && d.c.kind == booleans:
+		section, _, err := cutLevels(v.data, encRuns)
+		if err != nil {
+			return err
+		}
+		bits, err := grow(d.w, &d.w.bits, len(dst))
+		if err != nil {
+			return err
+		}
+		if s := page.Best.Runs8(section, 1, bits, &identity, 2); s != page.OK {
+			return damaged("bad booleans: %v", s)
+		}
+		for i, b := range bits {
+			dst[i] = T(b)
+		}
+		return nil
+	default:
+		return unsupported("encoding %d of this column type", v.encoding)
+	}
+}
+
+// plainSize is the bytes of one plain value, 0 for booleans. Decimals of any
+// length have been given the same.
+func (d *numbers[T]) plainSize() int {
+	switch d.c.physical {
+	case fixedByteArray:
+		return d.c.length
+	case byteArray:
+		return decimalBytes
+	}
+	return d.c.physical.size()
+}
+
+// cells decodes a page of a column with one value a row into dst, nulls and
+// NaN replaced; len(dst) is the page's count.
+func (d *numbers[T]) cells(v *values, dst []T) error {
+	dense := dst[:v.present]
+	if err := d.dense(v, dense); err != nil {
+		return v.atValue(err)
+	}
+	if err := d.replaceNaN(v, dense); err != nil || v.defs == nil {
+		return err
+	}
+	if err := d.missing.note(v, firstNull(v), "null"); err != nil {
+		return err
+	}
+	// Backwards, because a value never moves to the left.
+	from := v.present
+	for to := len(dst) - 1; to >= 0; to-- {
+		if v.defs[to] == d.c.maxDef {
+			from--
+			dst[to] = dst[from]
+		} else {
+			dst[to] = d.missing.value
+		}
+	}
+	return nil
+}
+
+// replaceNaN puts the fill value where a float is NaN.
+func (d *numbers[T]) replaceNaN(v *values, dense []T) error {
+	if !d.c.kind.isFloat() {
+		return nil
+	}
+	for i, x := range dense {
+		if x != x {
+			if err := d.missing.note(v, v.valueOf(i), "NaN"); err != nil {
+				return err
+			}
+			dense[i] = d.missing.value
+		}
+	}
+	return nil
+}
+
+// note records that the value at a position of the page is missing, and says
+// whether it can be replaced.
+func (m *missing[T]) note(v *values, at int, what string) error {
+	m.used = true
+	switch {
+	case m.label:
+		return fault{kind: errs.ErrMissing, here: true, value: at,
+			text: what + " in a label column: drop the row, or write a value for unknown labels"}
+	case !m.given:
+		return fault{kind: errs.ErrMissing, here: true, value: at, text: what + " in a feature column: pass fill_value="}
+	case !m.fits:
+		return table.ErrNarrow
+	}
+	return nil
+}
+
+func firstNull(v *values) int {
+	for i, d := range v.defs {
+		if d != v.p.c.maxDef {
+			return i
+		}
+	}
+	return 0
+}
+
+// tooBig is an unsigned integer beyond int64.
+func tooBig(at int, v uint64) error {
+	return fault{kind: errs.ErrValue, here: true, value: at, cell: strconv.FormatUint(v, 10),
+		text: fmt.Sprintf("an integer beyond %d: no storage type holds it", int64(math.MaxInt64))}
+}
+
+// atValue moves a fault from the dense position of a value to its position in
+// the page.
+func (v *values) atValue(err error) error {
+	if f, ok := err.(fault); ok && f.here {
+		f.value = v.valueOf(f.value)
+		return f
+	}
+	return err
+}

@@ -1,0 +1,270 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	pq "github.com/parquet-go/parquet-go"
+
+	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+// table is a file for tests: columns of values, and how to write them. A nil
+// value is a null.
+type fileOf struct {
+	nodes   map[string]pq.Node // parquet-go orders columns by name
+	names   []string           // sorted
+	columns [][]any            // per name: nil, bool, int32, int64, float32, float64, string, []byte
+	options []pq.WriterOption
+	perRows int // rows of a row group, 0 for all
+}
+
+func (t *fileOf) add(name string, node pq.Node, values []any) {
+	if t.nodes == nil {
+		t.nodes = map[string]pq.Node{}
+	}
+	if len(t.names) > 0 && t.names[len(t.names)-1] >= name {
+		panic("names must be added in order")
+	}
+	t.nodes[name] = node
+	t.names, t.columns = append(t.names, name), append(t.columns, values)
+}
+
+// bytes writes the file.
+func (t *fileOf) bytes(tb testing.TB) []byte {
+	tb.Helper()
+	schema := pq.NewSchema("t", pq.Group(t.nodes))
+	var out bytes.Buffer
+	w := pq.NewWriter(&out, append([]pq.WriterOption{schema}, t.options...)...)
+	for r := range t.columns[0] {
+		var row pq.Row
+		for c, values := range t.columns {
+			optional := t.nodes[t.names[c]].Optional()
+			level := 0
+			if optional && values[r] != nil {
+				level = 1
+			}
+			row = append(row, valueOf(values[r]).Level(0, level, c))
+		}
+		if _, err := w.WriteRows([]pq.Row{row}); err != nil {
+			tb.Fatal(err)
+		}
+		if t.perRows > 0 && (r+1)%t.perRows == 0 {
+			if err := w.Flush(); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func valueOf(v any) pq.Value {
+	if b, ok := v.([]byte); ok {
+		return pq.FixedLenByteArrayValue(b)
+	}
+	return pq.ValueOf(v)
+}
+
+// open writes content to a file and opens it.
+func open(tb testing.TB, content []byte, opts table.Options) (table.Reader, error) {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "t.parquet")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	f, err := source.Open(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r, err := Open(f, opts)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	tb.Cleanup(func() { r.Close() })
+	return r, nil
+}
+
+// decoded is a table as the root package would hold it.
+type decoded struct {
+	kind     table.Type
+	rows     int64
+	width    int
+	features []byte
+	labels   []byte
+}
+
+// decodeAll does what the root package does: the narrowest type first, then the
+// range, then the type that holds everything.
+func decodeAll(ctx context.Context, r table.Reader, sel table.Selection, kinds []table.LabelKind, dicts []*table.Dictionary, limit int64) (*decoded, error) {
+	columns := r.Columns()
+	kind := table.Uint8
+	width := 0
+	for _, f := range sel.Features {
+		kind = max(kind, columns[f].Hint)
+		width += columns[f].Width()
+	}
+	rows, exact := r.Rows()
+	if !exact {
+		return nil, errors.New("rows are not exact")
+	}
+	for try := 0; ; try++ {
+		size, ok := limits.Mul(rows, int64(width), int64(kind.Size()))
+		labels, ok2 := limits.Mul(rows, 8, int64(len(kinds)))
+		if !ok || !ok2 || size > limit || labels > limit {
+			return nil, errTooLarge
+		}
+		d := &decoded{kind: kind, rows: rows, width: width, features: bytes.Repeat([]byte{0xEE}, int(size)), labels: make([]byte, labels)}
+		n, err := r.Decode(ctx, sel, table.Target{Features: table.Matrix{Data: d.features, Type: kind, Width: width},
+			Labels: d.labels, Kinds: kinds, Dict: dicts})
+		if err == nil {
+			if n != rows {
+				return nil, fmt.Errorf("%d rows decoded, %d declared", n, rows)
+			}
+			return d, nil
+		}
+		if !errors.Is(err, table.ErrNarrow) {
+			return nil, err
+		}
+		if try == 1 {
+			return nil, errors.New("ErrNarrow for the type that Range chose")
+		}
+		features, err := r.Range(ctx, sel)
+		if err != nil {
+			return nil, err
+		}
+		if kind, err = features.Type(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+var errTooLarge = errors.New("test: the table is too large")
+
+// at is one feature, exactly: int64 or float64.
+func (d *decoded) at(row, column int) any {
+	i := row*d.width + column
+	switch d.kind {
+	case table.Uint8:
+		return int64(d.features[i])
+	case table.Int16:
+		return int64(viewCells[int16](d.features)[i])
+	case table.Int32:
+		return int64(viewCells[int32](d.features)[i])
+	case table.Int64:
+		return viewCells[int64](d.features)[i]
+	case table.Float32:
+		return float64(viewCells[float32](d.features)[i])
+	default:
+		return viewCells[float64](d.features)[i]
+	}
+}
+
+// number is a written value as at returns it in a table of kind.
+func number(v any, kind table.Type) any {
+	var i int64
+	switch v := v.(type) {
+	case bool:
+		if v {
+			i = 1
+		}
+	case int32:
+		i = int64(v)
+	case int64:
+		i = v
+	case float32:
+		return float64(v)
+	case float64:
+		return v
+	}
+	if kind >= table.Float32 {
+		return float64(i)
+	}
+	return i
+}
+
+// all selects every column as a feature.
+func all(r table.Reader) table.Selection {
+	var sel table.Selection
+	for i := range r.Columns() {
+		sel.Features = append(sel.Features, i)
+	}
+	return sel
+}
+
+// check reads the file back and compares every cell. fill stands for nulls.
+func (t *fileOf) check(tb testing.TB, content []byte, fill *float64) *decoded {
+	tb.Helper()
+	r, err := open(tb, content, table.Options{Threads: 2})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	sel := all(r)
+	sel.Fill = fill
+	d, err := decodeAll(context.Background(), r, sel, nil, nil, 1<<30)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if int(d.rows) != len(t.columns[0]) {
+		tb.Fatalf("%d rows, want %d", d.rows, len(t.columns[0]))
+	}
+	for c, values := range t.columns {
+		for row, v := range values {
+			if v == nil {
+				v = *fill
+				if d.kind < table.Float32 {
+					v = int64(*fill)
+				}
+			}
+			if got, want := d.at(row, c), number(v, d.kind); got != want {
+				tb.Fatalf("%v table: row %d, column %s is %v, want %v", d.kind, row, t.names[c], got, want)
+			}
+		}
+	}
+	return d
+}
+
+// values draws n values of a kind; every tenth is nil where nulls is set.
+func draw(rng *rand.Rand, kind string, n int, nulls bool) []any {
+	out := make([]any, n)
+	for i := range out {
+		if nulls && rng.IntN(10) == 0 {
+			continue
+		}
+		switch kind {
+		case "bool":
+			out[i] = rng.IntN(2) == 1
+		case "byte32":
+			out[i] = int32(rng.IntN(256))
+		case "byte64":
+			out[i] = int64(rng.IntN(256))
+		case "short32":
+			out[i] = int32(int16(rng.Uint32()))
+		case "int32":
+			out[i] = int32(rng.Uint32())
+		case "int64":
+			out[i] = int64(rng.Uint64())
+		case "few":
+			out[i] = int64(rng.IntN(5)) * 60
+		case "float":
+			out[i] = float32(rng.NormFloat64())
+		case "double":
+			out[i] = rng.NormFloat64()
+		case "infinite":
+			out[i] = []float64{math.Inf(1), math.Inf(-1), 0.5, math.Copysign(0, -1)}[rng.IntN(4)]
+		}
+	}
+	return out
+}

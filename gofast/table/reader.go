@@ -1,0 +1,265 @@
+// Package decode turns files into samples. Its subpackages hold one format
+// each; this package holds what they share: columns, value ranges, the typed
+// row-major matrix they write into, and the Reader interface.
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
+)
+
+// Type is how a matrix stores its values.
+type Type uint8
+
+// The storage types, from the narrowest to the widest.
+const (
+	Invalid Type = iota
+	Uint8
+	Int16
+	Int32
+	Int64
+	Float32
+	Float64
+)
+
+var typeNames = [...]string{"invalid", "uint8", "int16", "int32", "int64", "float32", "float64"}
+var typeSizes = [...]int{0, 1, 2, 4, 8, 4, 8}
+
+// String is numpy's name of the type.
+func (t Type) String() string { return typeNames[t] }
+
+// Size is the bytes of one value.
+func (t Type) Size() int { return typeSizes[t] }
+
+// TypeNamed is the inverse of String; Invalid for anything else.
+func TypeNamed(name string) Type {
+	for i, n := range typeNames {
+		if n == name {
+			return Type(i)
+		}
+	}
+	return Invalid
+}
+
+// Column is one column of a file, in file order.
+type Column struct {
+	Name string
+	// Shape is the shape of one row's value: nil for a plain cell, (784) for a
+	// fixed-length binary, (28, 28) for an array of images.
+	Shape []int
+	// Text says that the cells are strings: of a label, or a feature with Categories. TextRow and
+	// TextCell are the first of them in a text file, "" elsewhere; TextWhy says why
+	// one that looks like a number is none, for an error.
+	Text     bool
+	TextRow  int64
+	TextCell string
+	TextWhy  string
+	// Clock says that the cells are times of a day: since midnight, and not since 1970.
+	Clock bool
+	// Bool says that the cells are booleans, stored as 0 and 1.
+	Bool bool
+	// Hint is the narrowest type worth trying first: Uint8 for integers,
+	// Float32 or Float64 for floats.
+	Hint Type
+	// Sampled says that the file declares no types: Hint comes from its first rows,
+	// and Label from the first.
+	Sampled bool
+	// Label is how the column is stored as a label, unless the caller says otherwise.
+	Label LabelKind
+	// Unseen says that the file declares no types and has no rows.
+	Unseen bool
+}
+
+// Width is the number of values of one row in this column.
+func (c Column) Width() int {
+	width := 1
+	for _, d := range c.Shape {
+		width *= d
+	}
+	return width
+}
+
+// Selection says what to decode of every file: positions in Columns().
+type Selection struct {
+	Features []int    // in output order; at least one
+	Labels   []int    // in output order; may be empty
+	Fill     *float64 // replaces empty, null and NaN feature cells, by NaN too; nil: they are ErrMissing
+	// Fills, in place of Fill, has one for every value of a row of the matrix; nil: Fill for all.
+	Fills []*float64
+	// Verbatim says that text labels are meant as text, also where one looks like a number.
+	Verbatim bool
+	// Codings, by position in Columns(), are of the features that hold no numbers. A
+	// column that has one was accepted by Coder.CheckCoding and is no label.
+	Codings map[int]Coding
+}
+
+// FillAt is what replaces a missing value at a place in a row of the matrix; nil for nothing.
+func (s Selection) FillAt(at int) *float64 {
+	if s.Fills != nil {
+		return s.Fills[at]
+	}
+	return s.Fill
+}
+
+// Range says what values were seen, so that a storage type can be chosen.
+// The zero value has seen nothing.
+type Range struct {
+	Seen     bool  // some integer was seen
+	Min, Max int64 // over the integers
+	Float    bool  // some cell is written or typed as a float
+	Wide     bool  // some float is not exactly a float32
+}
+
+// Int notes an integer.
+func (r *Range) Int(v int64) {
+	if !r.Seen {
+		r.Seen, r.Min, r.Max = true, v, v
+		return
+	}
+	r.Min, r.Max = min(r.Min, v), max(r.Max, v)
+}
+
+// Real notes a float. NaN, a fill value, is one of every float type.
+func (r *Range) Real(v float64) {
+	r.Float = true
+	if float64(float32(v)) != v && v == v {
+		r.Wide = true
+	}
+}
+
+// Merge adds what another range has seen.
+func (r *Range) Merge(o Range) {
+	if o.Seen {
+		r.Int(o.Min)
+		r.Int(o.Max)
+	}
+	r.Float = r.Float || o.Float
+	r.Wide = r.Wide || o.Wide
+}
+
+// Type is the smallest type that holds every value exactly. Floats stay floats,
+// even when all are whole. Integers beside floats must fit the float
+// exactly; beyond 2^53 nothing does, and that is ErrValue.
+func (r Range) Type() (Type, error) {
+	if r.Float {
+		widest := int64(0)
+		if r.Seen {
+			if r.Min == math.MinInt64 {
+				widest = math.MaxInt64
+			} else {
+				widest = max(r.Max, -r.Min)
+			}
+		}
+		switch {
+		case widest > 1<<53:
+			return Invalid, errs.New(errs.ErrValue, "type",
+				fmt.Sprintf("integers up to %d beside floats: no type holds both exactly; drop a column with columns=", widest))
+		case widest > 1<<24 || r.Wide:
+			return Float64, nil
+		default:
+			return Float32, nil
+		}
+	}
+	switch {
+	case !r.Seen, r.Min >= 0 && r.Max <= math.MaxUint8:
+		return Uint8, nil
+	case r.Min >= math.MinInt16 && r.Max <= math.MaxInt16:
+		return Int16, nil
+	case r.Min >= math.MinInt32 && r.Max <= math.MaxInt32:
+		return Int32, nil
+	default:
+		return Int64, nil
+	}
+}
+
+// ErrNarrow is returned by Decode when a value does not fit the target's type.
+// The caller then asks for the Range and decodes again; it never leaves gofast.
+var ErrNarrow = errors.New("value does not fit the storage type")
+
+// Matrix is row-major C memory: Rows x Width values of Type, without padding.
+type Matrix struct {
+	Data  []byte
+	Type  Type
+	Width int
+}
+
+// RowBytes is the length of one row.
+func (m Matrix) RowBytes() int { return m.Width * m.Type.Size() }
+
+// LabelKind is how one label column is stored: always 8 bytes a value.
+type LabelKind uint8
+
+// The kinds of label columns.
+const (
+	IntLabel   LabelKind = iota // int64
+	FloatLabel                  // float64
+	TextLabel                   // int64 ids of the target's Dictionary
+)
+
+// Target is the memory a Reader decodes into. Features.Data and Labels hold at
+// least Rows() rows; the decoder writes rows 0..n-1 and returns n.
+type Target struct {
+	Features Matrix
+	// Labels is row-major [rows, len(Kinds)], 8 bytes a value in the machine's order.
+	Labels []byte
+	Kinds  []LabelKind
+	// Dict[i] is set where Kinds[i] is TextLabel. Shared by all files of a table.
+	Dict []*Dictionary
+}
+
+// Options shape how a file is opened.
+type Options struct {
+	Threads int
+	Limits  limits.Limits
+	Budget  *limits.Budget
+	// Delimiter is the byte between the cells of a text file; 0: as its head shows.
+	Delimiter byte
+	// SkipRows is how many lines of a text file stand before the table.
+	SkipRows int
+	// Header says whether the first line of a text file names the columns; nil: the
+	// line itself says so, or it is an error.
+	Header *bool
+	// Coded says that some column is known to hold text, or dates.
+	Coded bool
+	// Progress is called with the bytes of the source that were just finished;
+	// from any goroutine; may be nil.
+	Progress func(bytes int64)
+}
+
+// Reader is one open file of a table. Its methods may use several goroutines
+// inside but are called by one at a time. Every error is an *errs.Error with
+// the path, and the row and column where they apply; every panic inside is
+// recovered into ErrInternal.
+type Reader interface {
+	// Columns lists the file's columns, without those that Dropped names.
+	Columns() []Column
+	// Dropped names the columns that hold a pandas frame's index, in file order:
+	// they are neither features nor labels.
+	Dropped() []string
+	// Rows is the number of rows, or an upper bound when exact is false.
+	Rows() (n int64, exact bool)
+	// Range scans the selected features.
+	Range(ctx context.Context, sel Selection) (Range, error)
+	// Decode writes every row into dst and returns their number. It returns
+	// ErrNarrow (and leaves dst undefined) when a value does not fit.
+	Decode(ctx context.Context, sel Selection, dst Target) (rows int64, err error)
+	// Close releases the file. It may be called after any error.
+	Close() error
+}
+
+// Liner is a Reader of a text file: Line is the line of a data row as an editor
+// counts it. It reads the file from its beginning.
+type Liner interface {
+	Line(ctx context.Context, row int64) (int64, error)
+}
+
+// Counter is a Reader whose Rows may be inexact: Count makes it exact, at the
+// price of a pass over the file. For tables whose bound would not fit a limit.
+type Counter interface {
+	Count(ctx context.Context) error
+}
