@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	mu     sync.Mutex
+	mu        sync.Mutex
 	theEngine *gofast.Engine
 )
 
