@@ -99,14 +99,14 @@ class Decode:
     """libjpeg alone: whole pictures, or what the crop needs of each."""
 
     def __init__(self, folder: str, kind: str, needed: bool) -> None:
-        from gofast import _codecs
+        from gofast._core import codecs
 
         bare = Bare(folder, kind, 1)
         indices, records = bare.draw()
         files = bare.dataset._files
         self.paths = [os.fsencode(files.path(int(i))) for i in indices]
         keep = [n for n, path in enumerate(self.paths) if is_jpeg(path)]
-        self.libjpeg = os.fsencode(_codecs._bundled("libjpeg-*.so.62*"))
+        self.libjpeg = os.fsencode(codecs._bundled("libjpeg-*.so.62*"))
         self.regions: npt.NDArray[np.int32] | None = None
         if needed:
             if kind == TRAIN:
