@@ -285,7 +285,7 @@ func (s *scanner) entry(d *directory, full string, name []byte, kind byte) (isFi
 	case err == nil:
 		return wanted, nil
 	case top && err != unix.ENOENT:
-		return false, cannot(err, path) // os.DirEntry.is_dir raises here too, and torchvision does not catch it
+		return false, cannot(err, path) // os.DirEntry.is_dir raises here, and torchvision does not catch it
 	default:
 		return wanted, child(noDirectory)
 	}
