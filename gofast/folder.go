@@ -16,6 +16,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/fault"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source/folder"
+	"github.com/gofast-org/gofast/gofast/source/reader"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 	"golang.org/x/sys/unix"
 )
@@ -108,8 +109,9 @@ func (f *Folder) compile(plan image.Plan, options image.Options) error {
 		return err
 	}
 	f.program, err = image.NewProgram(plan, image.Files{
-		Count: f.Count, Root: string(f.Root),
-		Paths: base + uintptr(f.PathsOffset), Offsets: base + uintptr(f.PathOffsetsOffset), Targets: base + uintptr(f.SampleClassesOffset),
+		Count: f.Count, Targets: base + uintptr(f.SampleClassesOffset),
+		Config: reader.Config{File: &reader.File{
+			Root: string(f.Root), Paths: base + uintptr(f.PathsOffset), Offsets: base + uintptr(f.PathOffsetsOffset)}},
 		Sizes: uintptr(unsafe.Pointer(unsafe.SliceData(f.sizes))),
 	}, options)
 	if err != nil {

@@ -22,14 +22,14 @@ static int32_t header(int32_t code, gf_fault *fault) {
     return code ? gf_fault_set(fault, code, 0, "the header gives no size") : GF_FAULT_NONE;
 }
 
-int32_t gf_source_size(const uint8_t *data, size_t n, size_t length, gf_draw_size *size, gf_fault *fault) {
-    switch (format_of(data, n)) {
+int32_t gf_source_size(const gf_sample_bytes *file, gf_draw_size *size, gf_fault *fault) {
+    switch (format_of(file->data, file->size)) {
     case JPEG:
-        return gf_jpeg_size(data, n, length, &size->width, &size->height, fault);
+        return gf_jpeg_size(file->data, file->size, file->length, &size->width, &size->height, fault);
     case PNG:
-        return header(gf_png_size(data, n, &size->width, &size->height), fault);
+        return header(gf_png_size(file->data, file->size, &size->width, &size->height), fault);
     case WEBP:
-        return header(gf_webp_size(data, n, &size->width, &size->height), fault);
+        return header(gf_webp_size(file->data, file->size, &size->width, &size->height), fault);
     default:
         return other(fault);
     }
@@ -37,7 +37,7 @@ int32_t gf_source_size(const uint8_t *data, size_t n, size_t length, gf_draw_siz
 
 static int32_t no_memory(gf_fault *fault) { return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a decoder"); }
 
-int32_t gf_source_open(gf_source *s, gf_decoders *d, const gf_bytes *file, int64_t max_pixels, gf_fault *fault) {
+int32_t gf_source_open(gf_source *s, gf_decoders *d, const gf_sample_bytes *file, int64_t max_pixels, gf_fault *fault) {
     memset(s, 0, sizeof *s);
     int32_t code;
     switch (format_of(file->data, file->size)) {

@@ -5,7 +5,7 @@
 #include "jpeg/jpeg.h"
 #include "png/png.h"
 #include "webp/webp.h"
-#include "file.h"
+#include "image.h"
 
 // What one thread decodes with.
 typedef struct {
@@ -24,12 +24,12 @@ typedef struct {
 
 enum { GF_SOURCE_ROWS = GF_JPEG_VIEW }; // the most rows of one view
 
-// A file's width and height from its first n bytes. 0; GF_JPEG_MORE, with how many bytes are needed in
+// A file's width and height from its first bytes. 0; GF_JPEG_MORE, with how many bytes are needed in
 // fault->offset; or a fault's code.
-int32_t gf_source_size(const uint8_t *data, size_t n, size_t length, gf_draw_size *size, gf_fault *fault);
+int32_t gf_source_size(const gf_sample_bytes *, gf_draw_size *size, gf_fault *fault);
 
 // Opens a file that lies in memory. 0, or a fault's code, after which there is nothing to end.
-int32_t gf_source_open(gf_source *, gf_decoders *, const gf_bytes *file, int64_t max_pixels, gf_fault *fault);
+int32_t gf_source_open(gf_source *, gf_decoders *, const gf_sample_bytes *, int64_t max_pixels, gf_fault *fault);
 
 // A picture in memory.
 gf_source gf_source_of(gf_picture picture);
