@@ -9,9 +9,6 @@ import (
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/image/draw"
-	"github.com/gofast-org/gofast/gofast/image/jpeg"
-	"github.com/gofast-org/gofast/gofast/image/png"
-	"github.com/gofast-org/gofast/gofast/image/webp"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
@@ -76,7 +73,7 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 		return nil, errs.New(errs.ErrConfig, "open", "the plan does not end in a tensor").At(root)
 	}
 	// A library that is missing is an error of the files that need it.
-	_, _, _ = jpeg.Load(""), png.Load(""), webp.Load("")
+	_ = image.LoadFormats(nil)
 	scan := folder.Options{Kind: folder.Classes, Root: folder.Name(root), Threads: options.Threads, Limits: options.Limits}
 	for _, extension := range options.Extensions {
 		scan.Extensions = append(scan.Extensions, folder.Name(extension))

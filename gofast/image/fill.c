@@ -34,9 +34,9 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
     gf_source source;
     gf_sample_bytes bytes;
     int32_t code = p->reader->read(p->reader, sample, INT64_MAX, &w->file, &bytes, fault);
-    if (!code) code = gf_source_open(&source, &w->decoders, &bytes, p->max_pixels, fault);
+    if (!code) code = gf_formats_open(&source, &w->decoders, &bytes, p->max_pixels, fault);
     if (code) return code;
-    gf_draw_size size = {source.width, source.height}, before = remembered(p, sample);
+    gf_draw_size size = {source.picture.width, source.picture.height}, before = remembered(p, sample);
     remember(p, sample, size);
     if (p->record_words && known(before) && !same(size, before))
         return gf_fault_set(fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d and was %dx%d before", size.width, size.height, before.width, before.height);
@@ -105,8 +105,8 @@ static int32_t probe(gf_image_worker *w, const gf_image_program *p, int64_t samp
         gf_sample_bytes bytes;
         int32_t code = p->reader->read(p->reader, sample, most, &w->file, &bytes, fault);
         if (code) return code;
-        code = gf_source_size(&bytes, size, fault);
-        if (code != GF_JPEG_MORE) return code;
+        code = gf_formats_size(&bytes, size, fault);
+        if (code != GF_FORMAT_MORE) return code;
         most = fault->offset > 2 * most ? fault->offset : 2 * most;
     }
 }

@@ -143,8 +143,8 @@ def _images(dataset: ImageDataset) -> list[Line]:
     else:
         codecs = _codecs.load()
         missing: dict[str, str] = codecs["missing"]
-        native = [name for name in ("jpeg", "png", "webp") if name not in missing]
-        lines.append(("decode", "C", f"{', '.join(native) or 'nothing'} ({codecs['jpeg'] or 'no libjpeg'})"))
+        native = ", ".join(codecs["native"]) or "nothing"
+        lines.append(("decode", "C", f"{native} ({codecs['jpeg'] or 'no libjpeg'})"))
         lines += [("decode", "Python", f"{name} by Pillow: {why}") for name, why in missing.items()]
         seen = dataset._fallbacks
         lines.append(
