@@ -9,13 +9,11 @@ import (
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/image/draw"
-	"github.com/gofast-org/gofast/gofast/image/jpeg"
-	"github.com/gofast-org/gofast/gofast/image/png"
-	"github.com/gofast-org/gofast/gofast/image/webp"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source/folder"
+	"github.com/gofast-org/gofast/gofast/source/reader"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 	"golang.org/x/sys/unix"
 )
@@ -64,7 +62,7 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 		return nil, errs.New(errs.ErrConfig, "open", "the plan does not end in a tensor").At(root)
 	}
 	// A missing library is an error only for the files that need it.
-	_, _, _ = jpeg.Load(""), png.Load(""), webp.Load("")
+	_ = image.LoadFormats(nil)
 	scan := folder.Options{Kind: folder.Classes, Root: folder.Name(root), Threads: options.Threads, Limits: options.Limits}
 	for _, extension := range options.Extensions {
 		scan.Extensions = append(scan.Extensions, folder.Name(extension))
@@ -115,8 +113,9 @@ func (p *pictures) compile(d *Dataset, plan image.Plan, options image.Options) e
 	}
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(p.index)))
 	p.program, err = image.NewProgram(plan, image.Files{
-		Count: p.Count, Root: string(p.Root),
-		Paths: base + uintptr(p.PathsOffset), Offsets: base + uintptr(p.PathOffsetsOffset), Targets: base + uintptr(p.SampleClassesOffset),
+		Count: p.Count, Targets: base + uintptr(p.SampleClassesOffset),
+		Config: reader.Config{File: &reader.File{
+			Root: string(p.Root), Paths: base + uintptr(p.PathsOffset), Offsets: base + uintptr(p.PathOffsetsOffset)}},
 		Sizes: uintptr(unsafe.Pointer(unsafe.SliceData(p.sizes))),
 	}, options)
 	if err != nil {

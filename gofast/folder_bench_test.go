@@ -19,7 +19,7 @@ import (
 // photographs are ImageNet's where GOFAST_TEST_DATA has them, else waves of their mean size.
 func photographs(b *testing.B) string {
 	b.Helper()
-	pillowtest.Library(b, "libjpeg-*.so*", jpegdecoder.Load)
+	pillowtest.Library(b, "libjpeg-*.so*", jpegdecoder.Format.Load)
 	if data := os.Getenv("GOFAST_TEST_DATA"); data != "" {
 		return filepath.Join(data, "imagenet-500")
 	}
@@ -128,7 +128,7 @@ func benchmarkDecode(b *testing.B, root string) {
 		}
 		files = append(files, file)
 	}
-	d := jpegdecoder.NewDecoder()
+	d := jpegdecoder.Format.NewDecoder()
 	defer d.Close()
 	for i := 0; b.Loop(); i++ {
 		if _, err := d.Decode(files[i%len(files)], image.Rectangle{}); err != nil {

@@ -19,7 +19,7 @@ import (
 // pictureFolder has two classes of PNG files.
 func pictureFolder(t testing.TB, count int) string {
 	t.Helper()
-	if err := pngdecoder.Load(""); err != nil {
+	if err := pngdecoder.Format.Load(""); err != nil {
 		t.Fatal(err)
 	}
 	root, r := t.TempDir(), rand.New(rand.NewPCG(3, 4))

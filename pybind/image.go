@@ -8,20 +8,19 @@ import (
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/image/jpeg"
-	"github.com/gofast-org/gofast/gofast/image/png"
-	"github.com/gofast-org/gofast/gofast/image/webp"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
-// codecsConfig names the libraries to try before the system's.
+// codecsConfig names the folders whose libraries are tried before the system's.
 type codecsConfig struct {
-	JPEG string `json:"jpeg"`
-	WebP string `json:"webp"`
+	Folders []string `json:"folders"`
 }
 
-// codecsResult says which JPEG library decodes, and why formats are left to Pillow.
+// codecsResult says which formats are decoded here, with which JPEG library, and
+// why others are left to Pillow.
 type codecsResult struct {
+	Native  []string          `json:"native"`
 	JPEG    string            `json:"jpeg"`
 	Missing map[string]string `json:"missing"`
 }
@@ -35,17 +34,19 @@ func LoadCodecs(config string) (text string, err error) {
 	if err := decodeJSON(config, &c); err != nil {
 		return "", err
 	}
-	missing := map[string]string{}
-	for name, err := range map[string]error{"jpeg": jpeg.Load(c.JPEG), "png": png.Load(""), "webp": webp.Load(c.WebP)} {
-		if err != nil {
-			missing[name] = err.Error()
+	found := codecsResult{Native: []string{}, Missing: map[string]string{}}
+	missing := image.LoadFormats(c.Folders)
+	for _, format := range image.Formats() {
+		if err := missing[format.Name()]; err != nil {
+			found.Missing[format.Name()] = err.Error()
+		} else {
+			found.Native = append(found.Native, format.Name())
 		}
 	}
-	library := jpeg.Library()
-	if jpeg.Exchanged() {
-		library += "; Huffman codes by gofast"
+	if found.JPEG = jpeg.Library(); jpeg.Exchanged() {
+		found.JPEG += "; Huffman codes by gofast"
 	}
-	b, err := json.Marshal(codecsResult{JPEG: library, Missing: missing})
+	b, err := json.Marshal(found)
 	return string(b), err
 }
 

@@ -33,36 +33,37 @@ static int read_file(const char *path, bytes *b) {
 }
 
 // As the pipeline takes the rows: a few at a time, in a buffer that stays in the cache.
-static int decode_file(gf_jpeg *j, const bytes *file, const int32_t *region) {
+static int decode_file(void *state, const bytes *file, const int32_t *region) {
+    const gf_picture_format *f = &gf_jpeg_format;
     gf_fault fault;
-    int32_t width, height;
-    if (gf_jpeg_begin(j, file->data, (size_t)file->size, INT32_MAX, &width, &height, &fault)) return 0;
-    gf_box box = {.width = width, .height = height};
+    gf_picture picture;
+    if (f->begin(state, file->data, (size_t)file->size, INT32_MAX, &picture, &fault)) return 0;
+    gf_box box = {.width = picture.width, .height = picture.height};
     if (region) box = (gf_box){.x = region[0], .y = region[1], .width = region[2], .height = region[3]};
-    if (gf_jpeg_start(j, box, &fault)) return 0;
-    for (int32_t y = 0; y < box.height; y += GF_JPEG_VIEW) {
+    if (f->start(state, box, &fault)) return 0;
+    for (int32_t y = 0; y < box.height; y += GF_FORMAT_ROWS) {
         int64_t stride;
         int32_t left = box.height - y;
-        if (!gf_jpeg_view(j, left < GF_JPEG_VIEW ? left : GF_JPEG_VIEW, &stride, &fault)) return 0;
+        if (!f->rows(state, left < GF_FORMAT_ROWS ? left : GF_FORMAT_ROWS, &stride, &fault)) return 0;
     }
-    return gf_jpeg_end(j, &fault) == 0;
+    return f->end(state, &fault) == 0;
 }
 
 static void *decode(void *argument) {
     bare_jobs *jobs = argument;
     const decoding *d = jobs->what;
-    gf_jpeg *j = gf_jpeg_new();
+    void *state = gf_jpeg_format.make();
     bytes file = {0};
     for (int64_t i; (i = atomic_fetch_add(&jobs->next, 1)) < jobs->n;)
-        if (!j || !read_file(d->paths[i], &file) || !decode_file(j, &file, d->regions ? d->regions + 4 * i : NULL))
+        if (!state || !read_file(d->paths[i], &file) || !decode_file(state, &file, d->regions ? d->regions + 4 * i : NULL))
             atomic_fetch_add(&jobs->failed, 1);
     free(file.data);
-    if (j) gf_jpeg_free(j);
+    gf_jpeg_format.free(state);
     return NULL;
 }
 
 int64_t bare_decode(const char *libjpeg, const char *const *paths, const int32_t *regions, int64_t n, int threads) {
-    if (!gf_libjpeg_load(libjpeg, NULL, 0)) return -1;
+    if (!gf_jpeg_format.load(libjpeg, NULL, 0)) return -1;
     decoding d = {paths, regions};
     bare_jobs jobs = {.n = n, .work = decode, .what = &d};
     return bare_run(&jobs, threads);

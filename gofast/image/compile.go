@@ -8,11 +8,8 @@ import "C"
 
 import (
 	"github.com/gofast-org/gofast/gofast/image/draw"
-	_ "github.com/gofast-org/gofast/gofast/image/jpeg" // for their C functions
 	"github.com/gofast-org/gofast/gofast/image/pixel"
-	_ "github.com/gofast-org/gofast/gofast/image/png"
-	_ "github.com/gofast-org/gofast/gofast/image/resample"
-	_ "github.com/gofast-org/gofast/gofast/image/webp"
+	_ "github.com/gofast-org/gofast/gofast/image/resample" // for its C functions
 )
 
 // steps are a plan's steps laid out for C, nested ones behind their random_apply.

@@ -28,14 +28,15 @@ static void remember(const gf_image_program *p, int64_t sample, gf_draw_size siz
     __atomic_store_n((uint64_t *)(void *)&p->sizes[sample], bits, __ATOMIC_RELAXED);
 }
 
-// Opens a sample's file and makes it. A file that is not the one whose size the draws were made for would give
+// Reads a sample and makes it. One that is not the picture whose size the draws were made for would give
 // another picture than torchvision's.
 static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sample, const int32_t *record, uint8_t *x, gf_fault *fault) {
     gf_source source;
-    int32_t code = gf_file_read(p, sample, INT64_MAX, &w->file, fault);
-    if (!code) code = gf_source_open(&source, &w->decoders, &w->file, p->max_pixels, fault);
+    gf_sample_bytes bytes;
+    int32_t code = p->reader->read(p->reader, sample, INT64_MAX, &w->file, &bytes, fault);
+    if (!code) code = gf_formats_open(&source, &w->decoders, &bytes, p->max_pixels, fault);
     if (code) return code;
-    gf_draw_size size = {source.width, source.height}, before = remembered(p, sample);
+    gf_draw_size size = {source.picture.width, source.picture.height}, before = remembered(p, sample);
     remember(p, sample, size);
     if (p->record_words && known(before) && !same(size, before))
         return gf_fault_set(fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d and was %dx%d before", size.width, size.height, before.width, before.height);
@@ -69,11 +70,11 @@ static _Atomic uint64_t *fetched_entry(const gf_image_program *p, int64_t sample
 void gf_image_hint(const gf_view *view, int64_t index) {
     int64_t sample;
     const gf_image_program *p = find(view, index, &sample);
-    if (!p) return;
+    if (!p || !p->reader->hint) return;
     uint64_t key;
     _Atomic uint64_t *entry = fetched_entry(p, sample, &key);
     if (atomic_compare_exchange_strong_explicit(entry, &key, 0, memory_order_relaxed, memory_order_relaxed)) return;
-    gf_file_hint(p, sample);
+    p->reader->hint(p->reader, sample);
 }
 
 int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
@@ -98,13 +99,14 @@ int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, 
     return -1;
 }
 
-// Reads as much of the file as its header takes.
+// Reads as much of the sample as its header takes.
 static int32_t probe(gf_image_worker *w, const gf_image_program *p, int64_t sample, gf_draw_size *size, gf_fault *fault) {
     for (int64_t most = HEADER_BYTES;;) {
-        int32_t code = gf_file_read(p, sample, most, &w->file, fault);
+        gf_sample_bytes bytes;
+        int32_t code = p->reader->read(p->reader, sample, most, &w->file, &bytes, fault);
         if (code) return code;
-        code = gf_source_size(w->file.data, w->file.size, w->file.length, size, fault);
-        if (code != GF_JPEG_MORE) return code;
+        code = gf_formats_size(&bytes, size, fault);
+        if (code != GF_FORMAT_MORE) return code;
         most = fault->offset > 2 * most ? fault->offset : 2 * most;
     }
 }
@@ -122,11 +124,11 @@ int32_t gf_image_size(const gf_image_program *p, int64_t sample, gf_draw_size *s
 void gf_image_probe_hint(const gf_view *view, int64_t index) {
     int64_t sample;
     const gf_image_program *p = find(view, index, &sample);
-    if (!p || known(remembered(p, sample))) return;
+    if (!p || !p->reader->hint || known(remembered(p, sample))) return;
     uint64_t key;
     _Atomic uint64_t *entry = fetched_entry(p, sample, &key);
     atomic_store_explicit(entry, key, memory_order_relaxed);
-    gf_file_hint(p, sample);
+    p->reader->hint(p->reader, sample);
 }
 
 int64_t gf_image_probe(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {

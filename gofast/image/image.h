@@ -10,6 +10,7 @@
 #include "pixel/pixel.h"
 #include "resample/resample.h"
 #include "../engine/view.h"
+#include "../source/reader/reader.h"
 
 // What a step does to the picture. Those that draw or change its size are in draw.h too.
 enum {
@@ -71,20 +72,17 @@ struct gf_image_program {
     const gf_normalise *normalise;
     int32_t pass_order;      // resample.h's
     int64_t max_pixels;      // more are left to Pillow, which warns or refuses
-    int64_t max_file_bytes;
-    // The files. They and the sizes outlive the program.
+    // The samples. The reader is the program's own; its arrays, targets and sizes outlive the program.
     int64_t count;
-    const char *root;        // ends in '/', or is empty
-    const char *paths;       // NUL-terminated, relative to root
-    const uint64_t *offsets; // of each path
-    const int32_t *targets;  // or NULL
-    gf_draw_size *sizes;     // of each picture, 8-byte aligned; 0 x 0 while unknown. Shared between processes
+    gf_reader *reader;
+    const int32_t *targets; // or NULL
+    gf_draw_size *sizes;    // of each picture, 8-byte aligned; 0 x 0 while unknown. Shared between processes
 };
 
 // A gf_fill_fn: makes samples.
 int64_t gf_image_fill(const gf_view *, const gf_batch *, int64_t from, int64_t to);
 
-// The view's hint for that: the file's bytes begin their way into memory.
+// The view's hint for that: the sample's bytes begin their way into memory.
 void gf_image_hint(const gf_view *, int64_t index);
 
 // A gf_fill_fn whose samples are gf_draw_size: reads headers as far as sizes are not known.

@@ -18,6 +18,7 @@ static void make_sizes(uintptr_t at) {
 	view->probes = 1;
 	view->job_rows = 4; // a header takes some 20 us
 }
+static void free_reader(gf_reader *r) { if (r) r->free(r); }
 static void choose_pixels(gf_image_program *p) { p->pixels = gf_pixel_choose(gf_pixel_level()); }
 */
 import "C"
@@ -30,16 +31,15 @@ import (
 	"github.com/gofast-org/gofast/gofast/image/draw"
 	"github.com/gofast-org/gofast/gofast/image/pixel"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/source/reader"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
-// Files are the pictures of a dataset, in memory that outlives the program:
-// the arrays of a folder index, and the sizes that are found on the way.
+// Files are the pictures of a dataset: how they are read, and arrays that outlive
+// the program, of which the sizes are found on the way.
 type Files struct {
-	Count   int64   `json:"count"`
-	Root    string  `json:"root"`    // stands before every path
-	Paths   uintptr `json:"paths"`   // address of the paths, each with a zero behind it
-	Offsets uintptr `json:"offsets"` // address of uint64[count], where each path begins
+	Count int64 `json:"count"`
+	reader.Config
 	Targets uintptr `json:"targets"` // address of int32[count]; 0 without
 	Sizes   uintptr `json:"sizes"`   // address of int32[count][2], width and height, 0 while unknown
 }
@@ -48,7 +48,7 @@ type Files struct {
 type Options struct {
 	PassOrder    string `json:"pass_order"`     // Pillow's: "13", "12.2" or "horizontal"
 	MaxPixels    int64  `json:"max_pixels"`     // pictures with more are left to Pillow
-	MaxFileBytes int64  `json:"max_file_bytes"` // and so are larger files
+	MaxFileBytes int64  `json:"max_file_bytes"` // and so are longer files
 }
 
 var passOrders = map[string]C.int32_t{"13": C.GF_ORDER_PILLOW_13, "12.2": C.GF_ORDER_PILLOW_12_2, "horizontal": C.GF_ORDER_HORIZONTAL}
@@ -88,10 +88,15 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	c := p.c
 	c.draws, c.steps = (*C.gf_draw_step)(inC(l.draws)), (*C.gf_image_step)(inC(l.ops))
 	c.n_steps, c.record_words = C.int32_t(len(l.draws)), C.int32_t(l.words)
-	c.pass_order, c.max_pixels, c.max_file_bytes = order, C.int64_t(options.MaxPixels), C.int64_t(options.MaxFileBytes)
-	c.count, c.root = C.int64_t(files.Count), C.CString(files.Root)
-	c.paths = (*C.char)(C.as_pointer(C.uintptr_t(files.Paths)))
-	c.offsets = (*C.uint64_t)(C.as_pointer(C.uintptr_t(files.Offsets)))
+	c.pass_order, c.max_pixels, c.count = order, C.int64_t(options.MaxPixels), C.int64_t(files.Count)
+	if files.Count > 0 {
+		made, err := reader.New(files.Config, options.MaxFileBytes)
+		if err != nil {
+			p.Free()
+			return Program{}, err
+		}
+		c.reader = (*C.gf_reader)(made)
+	}
 	c.targets = (*C.int32_t)(C.as_pointer(C.uintptr_t(files.Targets)))
 	c.sizes = (*C.gf_draw_size)(C.as_pointer(C.uintptr_t(files.Sizes)))
 	C.choose_pixels(c)
@@ -146,8 +151,8 @@ func inC[T any](values []T) unsafe.Pointer {
 
 // Free releases the program.
 func (p Program) Free() {
-	for _, m := range []unsafe.Pointer{unsafe.Pointer(p.c.draws), unsafe.Pointer(p.c.steps), unsafe.Pointer(p.c.root),
-		unsafe.Pointer(p.c.normalise), unsafe.Pointer(p.c)} {
+	C.free_reader(p.c.reader)
+	for _, m := range []unsafe.Pointer{unsafe.Pointer(p.c.draws), unsafe.Pointer(p.c.steps), unsafe.Pointer(p.c.normalise), unsafe.Pointer(p.c)} {
 		C.free(m)
 	}
 }

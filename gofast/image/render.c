@@ -47,7 +47,7 @@ static int32_t copy_rows(gf_renderer *r, gf_source *source, const gf_geometry *g
     if (g->hflip && !gf_bytes_reserve(&r->row, 4 * (size_t)g->box.width))
         return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a row of %d pixels", g->box.width);
     for (int32_t y = 0; y < g->box.height;) {
-        int32_t rows = g->box.height - y < GF_SOURCE_ROWS ? g->box.height - y : GF_SOURCE_ROWS;
+        int32_t rows = g->box.height - y < GF_FORMAT_ROWS ? g->box.height - y : GF_FORMAT_ROWS;
         int64_t stride;
         const uint8_t *at = gf_source_rows(source, rows, &stride, fault);
         if (!at) return fault->code;
@@ -75,7 +75,7 @@ static int32_t resize_rows(gf_renderer *r, gf_source *source, const gf_geometry 
     if ((code = gf_source_start(source, region, fault))) return code;
     const uint8_t *planes[3];
     for (int32_t y = 0, done = 0; y < region.height;) {
-        int32_t rows = region.height - y < GF_SOURCE_ROWS ? region.height - y : GF_SOURCE_ROWS;
+        int32_t rows = region.height - y < GF_FORMAT_ROWS ? region.height - y : GF_FORMAT_ROWS;
         int64_t stride;
         const uint8_t *at = gf_source_rows(source, rows, &stride, fault);
         if (!at) return fault->code;

@@ -5,7 +5,8 @@
 
 #include "resample/resample.h"
 #include "geometry.h"
-#include "source.h"
+#include "image.h"
+#include "picture/source.h"
 
 // Where finished rows go: to the numbers of a sample, to planes, or to a picture.
 typedef struct {

@@ -317,7 +317,7 @@ static int32_t finish_picture(walk *w, uint8_t *x) {
 }
 
 int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_source *source, const int32_t *record, uint8_t *x, gf_fault *fault) {
-    walk w = {.worker = worker, .program = p, .source = source, .geometry = gf_geometry_of(source->width, source->height), .fault = fault};
+    walk w = {.worker = worker, .program = p, .source = source, .geometry = gf_geometry_of(source->picture.width, source->picture.height), .fault = fault};
     gf_source again;
     if (p->record_words && !record) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "nothing was drawn for the sample");
     for (int32_t i = 0; i < p->n_steps; i++) {

@@ -2,6 +2,7 @@
 #ifndef GOFAST_RUN_H
 #define GOFAST_RUN_H
 
+#include "formats.h"
 #include "render.h"
 
 // A thread's memory for whatever a plan needs.

@@ -12,9 +12,7 @@ static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void empty(gf_image_worker *w) {
-    if (w->decoders.jpeg) gf_jpeg_free(w->decoders.jpeg);
-    if (w->decoders.png) gf_png_free(w->decoders.png);
-    if (w->decoders.webp) gf_webp_free(w->decoders.webp);
+    gf_decoders_free(&w->decoders);
     gf_resize_free(&w->renderer.resize);
     free(w->renderer.row.data);
     free(w->file.data);
@@ -31,9 +29,7 @@ static void drop(void *worker) {
 
 void gf_image_worker_tidy(gf_image_worker *w) {
     size_t held = w->file.room + w->planes[0].room + w->planes[1].room + w->joined.room;
-    held += w->renderer.row.room + w->renderer.resize.memory_size;
-    if (w->decoders.png) held += gf_png_held(w->decoders.png);
-    if (w->decoders.webp) held += gf_webp_held(w->decoders.webp);
+    held += w->renderer.row.room + w->renderer.resize.memory_size + gf_decoders_held(&w->decoders);
     if (held > MOST_KEPT) empty(w);
 }
 

@@ -36,6 +36,7 @@ def library() -> ctypes.CDLL:
     if compiler is None:
         raise ImportError("a C compiler is needed for the bare pipeline: set CC")
     sources = [*(ROOT / "benchmarks/bare").glob("*.c"), *(ROOT / "gofast/image/jpeg").glob("*.c")]
+    sources.append(ROOT / "gofast/image/picture/source.c")
     made = data.CACHE / "bare.so"
     made.parent.mkdir(parents=True, exist_ok=True)
     part = made.with_name(f"bare-{os.getpid()}.so")
@@ -106,7 +107,8 @@ class Decode:
         files = bare.dataset._files
         self.paths = [os.fsencode(files.path(int(i))) for i in indices]
         keep = [n for n, path in enumerate(self.paths) if is_jpeg(path)]
-        self.libjpeg = os.fsencode(codecs._bundled("libjpeg-*.so.62*"))
+        found = sorted(path for f in codecs.folders() for path in Path(f).glob("libjpeg-*.so.62*"))
+        self.libjpeg = os.fsencode(found[-1]) if found else b""
         self.regions: npt.NDArray[np.int32] | None = None
         if needed:
             if kind == TRAIN:

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../picture/source.h"
 #include "state.h"
 
 int exchange_look(gf_jpeg *j) {
@@ -60,12 +61,11 @@ static size_t make_trial(uint8_t *at) {
     return (size_t)(p - at);
 }
 
-// Decodes a region of the trial. 1 when that went well.
+// Decodes a region of the trial, which goes on. 1 when that went well.
 static int decode(gf_jpeg *j, const uint8_t *file, size_t n, gf_box region, uint8_t *out) {
     gf_fault fault;
-    int32_t width, height;
-    return !gf_jpeg_begin(j, file, n, INT32_MAX, &width, &height, &fault) && !gf_jpeg_start(j, region, &fault) &&
-           !gf_jpeg_rows(j, out, (int64_t)region.width * 4, region.height, &fault);
+    gf_source source;
+    return !gf_source_open(&source, &gf_jpeg_format, j, file, n, INT32_MAX, &fault) && !gf_source_read(&source, region, out, (int64_t)region.width * 4, &fault);
 }
 
 // The library's function, if there is one where it is thought to be; else NULL. A decode has begun.
@@ -79,7 +79,7 @@ static lj_decode_mcu *own_function(const gf_jpeg *j) {
 void exchange_try(lj_library *library) {
     enum { SIZE = TRIAL_WIDTH * TRIAL_HEIGHT * 4 };
     static const gf_box regions[] = {{0, 0, TRIAL_WIDTH, TRIAL_HEIGHT}, {70, 18, 65, 9}};
-    gf_jpeg *j = gf_jpeg_new();
+    gf_jpeg *j = gf_jpeg_format.make();
     uint8_t *file = malloc(sizeof header + TRIAL_DATA + 100), *pixels = calloc(2, SIZE);
     int same = j && file && pixels;
     if (same) {
@@ -93,7 +93,7 @@ void exchange_try(lj_library *library) {
         }
         if (!same || j->exchanged != 2 || j->not_ours) library->decode_mcu = NULL;
     }
-    gf_jpeg_free(j);
+    gf_jpeg_format.free(j);
     free(file);
     free(pixels);
 }

@@ -53,7 +53,7 @@ func colours(pix []byte) []byte {
 
 func TestPixelsArePillows(t *testing.T) {
 	needLibrary(t)
-	d := NewDecoder()
+	d := Format.NewDecoder()
 	defer d.Close()
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, g := range goldens(t) {

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "fail.h"
 
 // Bytes of the file, and where the parser stands. start..position is the marker that is read.
 typedef struct {
@@ -22,9 +21,9 @@ static int have(const reader *r, size_t count, const char *text, int *code) {
     if (r->n - r->position >= count) return 1;
     if (r->n < r->length && r->length - r->position >= count) {
         r->fault->offset = (int64_t)(r->position + count);
-        *code = GF_JPEG_MORE;
+        *code = GF_FORMAT_MORE;
     } else {
-        *code = fail(r->fault, GF_FAULT_FORMAT, (int64_t)r->length, text);
+        *code = gf_fault_set(r->fault, GF_FAULT_FORMAT, (int64_t)r->length, "%s", text);
     }
     return 0;
 }
@@ -89,7 +88,7 @@ static int starts(const uint8_t *s, size_t n, const char *text, size_t size) { r
 // One application segment. 0, or a fault's code.
 static int application(notes *seen, unsigned marker, const uint8_t *s, size_t n, int64_t offset, gf_fault *fault) {
     if (marker == 0xe0 && STARTS(s, n, "JFIF")) {
-        if (n < 7) return fail(fault, GF_FAULT_FORMAT, offset, "cannot identify image file: JFIF segment too short");
+        if (n < 7) return gf_fault_set(fault, GF_FAULT_FORMAT, offset, "cannot identify image file: JFIF segment too short");
         if (n >= 12 && (s[7] == 1 || s[7] == 2)) seen->resolution = 1;
     } else if (marker == 0xe1 && STARTS(s, n, "Exif\0\0")) {
         if (!seen->exif_parts++) seen->exif = s, seen->exif_size = n;
@@ -98,11 +97,11 @@ static int application(notes *seen, unsigned marker, const uint8_t *s, size_t n,
     } else if (marker == 0xe2 && STARTS(s, n, "ICC_PROFILE\0")) {
         if (n < 14) seen->short_profile = 1;
     } else if (marker == 0xed && STARTS(s, n, "Photoshop 3.0\0")) {
-        if (photoshop_ends_badly(s, n)) return fail(fault, GF_FAULT_FORMAT, offset, "cannot identify image file: broken Photoshop segment");
+        if (photoshop_ends_badly(s, n)) return gf_fault_set(fault, GF_FAULT_FORMAT, offset, "cannot identify image file: broken Photoshop segment");
     } else if (marker == 0xee && STARTS(s, n, "Adobe")) {
-        if (n < 7) return fail(fault, GF_FAULT_FORMAT, offset, "cannot identify image file: Adobe segment too short");
+        if (n < 7) return gf_fault_set(fault, GF_FAULT_FORMAT, offset, "cannot identify image file: Adobe segment too short");
     } else if (marker == 0xe2 && STARTS(s, n, "MPF\0")) {
-        return fail(fault, GF_FAULT_UNSUPPORTED, offset, "a file of several pictures");
+        return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, offset, "a file of several pictures");
     }
     return 0;
 }
@@ -110,15 +109,15 @@ static int application(notes *seen, unsigned marker, const uint8_t *s, size_t n,
 // A frame header. 0, or a fault's code.
 static int frame(notes *seen, unsigned marker, const uint8_t *s, size_t n, int64_t offset, gf_fault *fault) {
     gf_jpeg_header *out = seen->out;
-    if (n < 6) return fail(fault, GF_FAULT_FORMAT, offset, "cannot identify image file: frame header too short");
-    if (s[0] != 8) return fail(fault, GF_FAULT_FORMAT, offset, "cannot handle layers of other than 8 bits");
+    if (n < 6) return gf_fault_set(fault, GF_FAULT_FORMAT, offset, "cannot identify image file: frame header too short");
+    if (s[0] != 8) return gf_fault_set(fault, GF_FAULT_FORMAT, offset, "cannot handle layers of other than 8 bits");
     out->height = (int32_t)be16(s + 1);
     out->width = (int32_t)be16(s + 3);
     out->components = s[5];
     out->frame = (uint8_t)marker;
-    if (s[5] != 1 && s[5] != 3 && s[5] != 4) return fail(fault, GF_FAULT_FORMAT, offset, "cannot handle images of other than 1, 3 or 4 layers");
-    if (n % 3) return fail(fault, GF_FAULT_FORMAT, offset, "cannot identify image file: frame header of a wrong size");
-    if (seen->short_profile) return fail(fault, GF_FAULT_UNSUPPORTED, offset, "a colour profile too short");
+    if (s[5] != 1 && s[5] != 3 && s[5] != 4) return gf_fault_set(fault, GF_FAULT_FORMAT, offset, "cannot handle images of other than 1, 3 or 4 layers");
+    if (n % 3) return gf_fault_set(fault, GF_FAULT_FORMAT, offset, "cannot identify image file: frame header of a wrong size");
+    if (seen->short_profile) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, offset, "a colour profile too short");
     return 0;
 }
 
@@ -126,7 +125,7 @@ static int frame(notes *seen, unsigned marker, const uint8_t *s, size_t n, int64
 static int tables(const uint8_t *s, size_t n, int64_t offset, gf_fault *fault) {
     for (size_t at = 0; at < n;) {
         size_t size = s[at] < 16 ? 65 : 129;
-        if (n - at < size) return fail(fault, GF_FAULT_FORMAT, offset, "bad quantization table marker");
+        if (n - at < size) return gf_fault_set(fault, GF_FAULT_FORMAT, offset, "bad quantization table marker");
         at += size;
     }
     return 0;
@@ -135,9 +134,9 @@ static int tables(const uint8_t *s, size_t n, int64_t offset, gf_fault *fault) {
 // After the last marker before the scan.
 static int finish(const notes *seen, gf_fault *fault) {
     const gf_jpeg_header *out = seen->out;
-    if (out->width <= 0 || out->height <= 0) return fail(fault, GF_FAULT_FORMAT, -1, "cannot identify image file: no frame header, or a size of 0");
+    if (out->width <= 0 || out->height <= 0) return gf_fault_set(fault, GF_FAULT_FORMAT, -1, "cannot identify image file: no frame header, or a size of 0");
     if (seen->exif_parts && !seen->resolution && !exif_is_harmless(seen->exif, seen->exif_size, seen->exif_parts > 1))
-        return fail(fault, GF_FAULT_UNSUPPORTED, -1, "unusual Exif data");
+        return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "unusual Exif data");
     return 0;
 }
 
@@ -147,7 +146,7 @@ int gf_jpeg_header_read(const uint8_t *data, size_t n, size_t length, gf_jpeg_he
     notes seen = {.out = out};
     int code = 0;
     if (n < 3 && n < length) return have(&r, length < 3 ? length : 3, "", &code), code;
-    if (n < 3 || data[0] != 0xff || data[1] != 0xd8 || data[2] != 0xff) return fail(fault, GF_FAULT_UNSUPPORTED, 0, "not a JPEG file");
+    if (n < 3 || data[0] != 0xff || data[1] != 0xd8 || data[2] != 0xff) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, 0, "not a JPEG file");
     for (r.position = 2;;) {
         if (!have(&r, 1, "cannot identify image file: no scan", &code)) return code;
         if (data[r.position++] != 0xff) continue; // junk
@@ -158,7 +157,7 @@ int gf_jpeg_header_read(const uint8_t *data, size_t n, size_t length, gf_jpeg_he
         }
         if (marker == 0) continue;
         int64_t offset = (int64_t)r.position - 2;
-        if (marker < 0xc0) return fail(fault, GF_FAULT_FORMAT, offset, "no marker found");
+        if (marker < 0xc0) return gf_fault_set(fault, GF_FAULT_FORMAT, offset, "no marker found");
         if ((marker >= 0xd0 && marker <= 0xd9) || marker == 0xc8 || (marker >= 0xf0 && marker != 0xfe)) continue; // without a segment
         if (!have(&r, 2, "cannot identify image file: truncated", &code)) return code;
         size_t size = be16(data + r.position);
@@ -175,11 +174,3 @@ int gf_jpeg_header_read(const uint8_t *data, size_t n, size_t length, gf_jpeg_he
     }
 }
 
-int gf_jpeg_size(const uint8_t *data, size_t n, size_t length, int32_t *width, int32_t *height, gf_fault *fault) {
-    gf_jpeg_header header;
-    int code = gf_jpeg_header_read(data, n, length, &header, fault);
-    if (code) return code;
-    *width = header.width;
-    *height = header.height;
-    return 0;
-}

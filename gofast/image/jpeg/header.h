@@ -9,7 +9,7 @@ typedef struct {
     uint8_t frame; // the second byte of the frame header's marker
 } gf_jpeg_header;
 
-// As gf_jpeg_size.
+// As gf_picture_format's size.
 int gf_jpeg_header_read(const uint8_t *data, size_t n, size_t length, gf_jpeg_header *out, gf_fault *fault);
 
 #endif

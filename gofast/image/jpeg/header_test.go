@@ -7,6 +7,7 @@ import (
 	"image"
 	"testing"
 
+	"github.com/gofast-org/gofast/gofast/image/picture"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
@@ -69,7 +70,7 @@ func TestHeadersAreJudgedAsPillowDoes(t *testing.T) {
 		"Exif, resolution known": {append(segment(0xe0, []byte("JFIF\x00\x01\x01\x01\x00\x48\x00\x48\x00\x00")...),
 			exif(0x011a, 5, 2)...), nil},
 	} {
-		size, err := Size(with(good, c.segments))
+		size, err := sizeOf(with(good, c.segments))
 		if !errors.Is(err, c.kind) || err == nil && size != image.Pt(16, 16) {
 			t.Errorf("%s: size %v, error %v", name, size, err)
 		}
@@ -86,10 +87,10 @@ func TestPrefixesAgree(t *testing.T) {
 		}
 		file := bytes.Clone(good)
 		file[at] ^= 0xff
-		want, wantErr := Size(file)
+		want, wantErr := sizeOf(file)
 		for n := 0; n <= len(file); n += 37 {
-			got, err := SizeOfPrefix(file[:n], int64(len(file)))
-			var more *NeedMore
+			got, err := Format.Size(file[:n], len(file))
+			var more *picture.NeedMore
 			if errors.As(err, &more) {
 				if more.Bytes <= int64(n) || more.Bytes > int64(len(file)) {
 					t.Fatalf("byte %d changed, prefix %d: %d bytes are asked for", at, n, more.Bytes)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gofast-org/gofast/gofast/image/picture"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
@@ -37,9 +38,9 @@ func damage(r *rand.Rand, file []byte) []byte {
 }
 
 // judge decodes a region and the whole of a file, and fails where they differ in verdict or pixels.
-func judge(t *testing.T, d *Decoder, file []byte, r *rand.Rand) (accepted bool) {
+func judge(t *testing.T, d *picture.Decoder, file []byte, r *rand.Rand) (accepted bool) {
 	t.Helper()
-	size, err := Size(file)
+	size, err := sizeOf(file)
 	if err != nil {
 		if _, again := d.Decode(file, image.Rectangle{}); again == nil {
 			t.Fatalf("a file without a size is decoded: %v", err)
@@ -67,7 +68,7 @@ func judge(t *testing.T, d *Decoder, file []byte, r *rand.Rand) (accepted bool) 
 
 func TestDamageIsJudgedAlikeForEveryRegion(t *testing.T) {
 	needLibrary(t)
-	d := NewDecoder()
+	d := Format.NewDecoder()
 	defer d.Close()
 	d.MaxPixels = 1 << 18
 	r := rand.New(rand.NewPCG(5, 6))
@@ -122,7 +123,7 @@ func TestVerdictsArePillows(t *testing.T) {
 		"zeroes for an end":           {cut(end-2, end, make([]byte, 100)...), true},
 		"64 kB of zeroes, then a bad": {cut(end-2, end, append(make([]byte, 1<<16), 0xff, 0xf1)...), true},
 	} {
-		_, err := Decode(c.file, image.Rect(5, 5, 6, 6))
+		_, err := Format.NewDecoder().Decode(c.file, image.Rect(5, 5, 6, 6))
 		if (err == nil) != c.accepted {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -132,7 +133,7 @@ func TestVerdictsArePillows(t *testing.T) {
 // A file that lacks its tables must not be decoded with those of the file before.
 func TestTablesDoNotLeakIntoTheNextFile(t *testing.T) {
 	needLibrary(t)
-	d := NewDecoder()
+	d := Format.NewDecoder()
 	defer d.Close()
 	good := photo(t, 40, 30, false)
 	at := bytes.Index(good, []byte{0xff, 0xdb})
@@ -153,7 +154,7 @@ func TestManyDecodersAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for seed := range 8 {
 		group.Go(func() {
-			d := NewDecoder()
+			d := Format.NewDecoder()
 			defer d.Close()
 			r := rand.New(rand.NewPCG(7, uint64(seed)))
 			for range 200 {
@@ -188,7 +189,7 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	}
 	needLibrary(t)
 	files := goldens(t)
-	d := NewDecoder()
+	d := Format.NewDecoder()
 	defer d.Close()
 	d.MaxPixels = 1 << 16
 	r := rand.New(rand.NewPCG(8, 9))
@@ -217,7 +218,7 @@ func FuzzDecode(f *testing.F) {
 	for _, g := range goldens(f) {
 		f.Add(g.file, uint64(1))
 	}
-	d := NewDecoder()
+	d := Format.NewDecoder()
 	d.MaxPixels = 1 << 18
 	f.Fuzz(func(t *testing.T, file []byte, seed uint64) {
 		judge(t, d, file, rand.New(rand.NewPCG(seed, 1)))

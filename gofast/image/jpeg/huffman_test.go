@@ -7,18 +7,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gofast-org/gofast/gofast/image/picture"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
 // pair decodes coefficients in both ways.
-type pair struct{ ours, library *Decoder }
+type pair struct{ ours, library *picture.Decoder }
 
 func newPair(t testing.TB) pair {
 	t.Helper()
 	needLibrary(t)
-	p := pair{NewDecoder(), NewDecoder()}
-	p.library.byLibrary()
-	for _, d := range []*Decoder{p.ours, p.library} {
+	p := pair{Format.NewDecoder(), Format.NewDecoder()}
+	byLibrary(p.library)
+	for _, d := range []*picture.Decoder{p.ours, p.library} {
 		d.MaxPixels = 1 << 20
 		t.Cleanup(d.Close)
 	}
@@ -49,12 +50,12 @@ func TestCoefficientsAreTheLibrarys(t *testing.T) {
 	p := newPair(t)
 	r := rand.New(rand.NewPCG(11, 12))
 	for _, g := range goldens(t) {
-		before := p.ours.exchanged()
+		before := exchanged(p.ours)
 		p.agree(t, g.file, image.Rectangle{})
 		for range 50 {
 			p.agree(t, g.file, part(r, g.size))
 		}
-		if ours, baseline := p.ours.exchanged()-before, !strings.Contains(g.name, "progressive"); (ours == 51) != baseline {
+		if ours, baseline := exchanged(p.ours)-before, !strings.Contains(g.name, "progressive"); (ours == 51) != baseline {
 			t.Errorf("%s: %d of 51 times, coefficients were decoded here", g.name, ours)
 		}
 	}
@@ -65,7 +66,7 @@ func TestCoefficientsAreTheLibrarys(t *testing.T) {
 			t.Fatalf("a picture of %v is refused", size)
 		}
 	}
-	if p.library.exchanged() != 0 {
+	if exchanged(p.library) != 0 {
 		t.Error("the library's pixels were ours")
 	}
 }
@@ -77,7 +78,7 @@ func TestDamagedCoefficientsAreTheLibrarys(t *testing.T) {
 	for _, g := range goldens(t) {
 		for range 500 {
 			file := damage(r, g.file)
-			size, err := Size(file)
+			size, err := sizeOf(file)
 			if err != nil || size.X*size.Y > 1<<20 {
 				continue
 			}
@@ -87,8 +88,8 @@ func TestDamagedCoefficientsAreTheLibrarys(t *testing.T) {
 			count++
 		}
 	}
-	if accepted < count/20 || accepted > count*19/20 || p.ours.exchanged() < count/4 {
-		t.Errorf("of %d damaged files %d are accepted, and %d were tried here: this tests little", count, accepted, p.ours.exchanged())
+	if accepted < count/20 || accepted > count*19/20 || exchanged(p.ours) < count/4 {
+		t.Errorf("of %d damaged files %d are accepted, and %d were tried here: this tests little", count, accepted, exchanged(p.ours))
 	}
 }
 
@@ -99,7 +100,7 @@ func FuzzCoefficients(f *testing.F) {
 	}
 	p := newPair(f)
 	f.Fuzz(func(t *testing.T, file []byte, seed uint64) {
-		size, err := Size(file)
+		size, err := sizeOf(file)
 		if err != nil || int64(size.X)*int64(size.Y) > 1<<18 {
 			return
 		}
@@ -110,7 +111,7 @@ func FuzzCoefficients(f *testing.F) {
 func BenchmarkCoefficients(b *testing.B) {
 	p := newPair(b)
 	file := photo(b, 468, 401, false)
-	for name, d := range map[string]*Decoder{"ours": p.ours, "library": p.library} {
+	for name, d := range map[string]*picture.Decoder{"ours": p.ours, "library": p.library} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(file)))
 			for b.Loop() {

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fail.h"
 #include "header.h"
 #include "state.h"
 
@@ -40,7 +39,7 @@ static void forget_tables(lj_decompress *d) {
     memset(d->ac_tables, 0, sizeof d->ac_tables);
 }
 
-gf_jpeg *gf_jpeg_new(void) { return calloc(1, sizeof(gf_jpeg)); }
+static void *new(void) { return calloc(1, sizeof(gf_jpeg)); }
 
 // After an error the structure is made anew: no image's trouble can reach the next.
 static void unmake(gf_jpeg *j) {
@@ -49,7 +48,8 @@ static void unmake(gf_jpeg *j) {
     j->stage = IDLE;
 }
 
-void gf_jpeg_free(gf_jpeg *j) {
+static void drop(void *state) {
+    gf_jpeg *j = state;
     if (!j) return;
     unmake(j);
     huffman_free(&j->huffman);
@@ -84,12 +84,12 @@ static int broken(gf_jpeg *j, gf_fault *fault) {
     snprintf(why, sizeof why, "broken data stream: %s", text);
     int64_t offset = feed_position(j);
     unmake(j);
-    return fail(fault, GF_FAULT_FORMAT, offset, why);
+    return gf_fault_set(fault, GF_FAULT_FORMAT, offset, "%s", why);
 }
 
 static int truncated(gf_jpeg *j, gf_fault *fault) {
     stop(j);
-    return fail(fault, GF_FAULT_FORMAT, (int64_t)j->n, "image file is truncated");
+    return gf_fault_set(fault, GF_FAULT_FORMAT, (int64_t)j->n, "image file is truncated");
 }
 
 // Whether a region comes out as it does within the whole picture: for sampling factors that are 1 or the greatest of
@@ -112,15 +112,24 @@ static int is_smoothed(const lj_decompress *d) {
     return 0;
 }
 
+static int32_t size(const uint8_t *data, size_t n, size_t length, int32_t *width, int32_t *height, gf_fault *fault) {
+    gf_jpeg_header header;
+    int code = gf_jpeg_header_read(data, n, length, &header, fault);
+    if (code) return code;
+    *width = header.width;
+    *height = header.height;
+    return 0;
+}
+
 // Reads the header of the file that is fed.
-static int begin(gf_jpeg *j, gf_fault *fault) {
+static int read_header(gf_jpeg *j, gf_fault *fault) {
     gf_jpeg_header header;
     if (j->stage != IDLE) stop(j);
     int code = gf_jpeg_header_read(j->data, j->n, j->n, &header, fault);
     if (code) return code;
-    if ((int64_t)header.width * header.height > j->max_pixels) return fail(fault, GF_FAULT_LIMIT, -1, "the picture has too many pixels");
+    if ((int64_t)header.width * header.height > j->max_pixels) return gf_fault_set(fault, GF_FAULT_LIMIT, -1, "the picture has too many pixels");
     // Lossless and hierarchical files, and arithmetic coding, which Pillow's way of feeding it makes fail beyond 64 kB.
-    if (header.frame > 0xc2) return fail(fault, GF_FAULT_UNSUPPORTED, -1, "an unusual kind of JPEG");
+    if (header.frame > 0xc2) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "an unusual kind of JPEG");
     if (setjmp(j->broken)) return broken(j, fault);
     if (!j->made) make(j);
     feed_begin(j);
@@ -130,7 +139,7 @@ static int begin(gf_jpeg *j, gf_fault *fault) {
     const lj_decompress *d = &j->d;
     if (answer != LJ_HEADER_OK || (int64_t)d->width != header.width || (int64_t)d->height != header.height || d->components != header.components || d->arithmetic) {
         stop(j);
-        return fail(fault, GF_FAULT_UNSUPPORTED, -1, "a header that can be read in two ways");
+        return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "a header that can be read in two ways");
     }
     j->d.out_colours = d->components == 4 ? LJ_CMYK : LJ_EXT_RGBA;
     j->many_scans = j->library->many_scans(&j->d);
@@ -138,19 +147,21 @@ static int begin(gf_jpeg *j, gf_fault *fault) {
     return 0;
 }
 
-int gf_jpeg_begin(gf_jpeg *j, const uint8_t *data, size_t n, int64_t max_pixels, int32_t *width, int32_t *height, gf_fault *fault) {
+static int32_t begin(void *state, const uint8_t *data, size_t n, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
+    gf_jpeg *j = state;
     if (!j->library) j->library = lj_loaded();
-    if (!j->library) return fail(fault, GF_FAULT_UNSUPPORTED, -1, "libjpeg-turbo was not found");
+    if (!j->library) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "libjpeg-turbo was not found");
     j->data = data;
     j->n = n;
     j->max_pixels = max_pixels;
     j->not_ours = 0;
-    int code = begin(j, fault);
+    int code = read_header(j, fault);
     if (code) return code;
-    *width = (int32_t)j->d.width;
-    *height = (int32_t)j->d.height;
+    *out = (gf_picture){.width = (int32_t)j->d.width, .height = (int32_t)j->d.height};
     return 0;
 }
+
+static int32_t start(void *state, gf_box region, gf_fault *fault);
 
 // Begins the same picture anew after the rows that were taken, and leaves all to the library.
 static int begin_again(gf_jpeg *j, gf_fault *fault) {
@@ -158,8 +169,8 @@ static int begin_again(gf_jpeg *j, gf_fault *fault) {
     left.y += j->taken;
     left.height -= j->taken;
     j->not_ours = 1;
-    int code = begin(j, fault);
-    return code ? code : gf_jpeg_start(j, left, fault);
+    int code = read_header(j, fault);
+    return code ? code : start(j, left, fault);
 }
 
 // What is not needed is not computed. The library's crop begins at a multiple of the MCU's width; where chroma is
@@ -183,8 +194,8 @@ static void choose_columns(gf_jpeg *j) {
 }
 
 static int fit_buffer(gf_jpeg *j) {
-    j->stride = ((int64_t)j->columns * 4 + GF_JPEG_SLACK + 63) / 64 * 64;
-    size_t size = (size_t)j->stride * GF_JPEG_VIEW + 64;
+    j->stride = ((int64_t)j->columns * 4 + GF_FORMAT_SLACK + 63) / 64 * 64;
+    size_t size = (size_t)j->stride * GF_FORMAT_ROWS + 64;
     if (size > j->size) {
         free(j->memory);
         j->memory = aligned_alloc(64, size);
@@ -196,32 +207,30 @@ static int fit_buffer(gf_jpeg *j) {
     return 1;
 }
 
-// Reads rows one under the other. 0 when data ran out.
-static int read_rows(gf_jpeg *j, uint8_t *at, int64_t stride, int32_t count) {
-    while (count > 0) {
-        uint8_t *rows[GF_JPEG_VIEW];
-        unsigned most = count < GF_JPEG_VIEW ? (unsigned)count : GF_JPEG_VIEW;
-        for (unsigned i = 0; i < most; i++) rows[i] = at + stride * i;
-        unsigned got = j->library->read(&j->d, rows, most);
+// Reads rows into the buffer, at most GF_FORMAT_ROWS. 0 when data ran out.
+static int read_rows(gf_jpeg *j, int32_t count) {
+    uint8_t *at[GF_FORMAT_ROWS];
+    for (int32_t i = 0; i < count; i++) at[i] = j->buffer + j->stride * i;
+    for (unsigned done = 0, got; done < (unsigned)count; done += got) {
+        got = j->library->read(&j->d, at + done, (unsigned)count - done);
         if (got == 0) return 0;
-        at += stride * got;
-        count -= (int32_t)got;
     }
     return 1;
 }
 
 // Decodes rows that nobody wants.
 static int drop_rows(gf_jpeg *j, int32_t count) {
-    for (; count > 0; count -= GF_JPEG_VIEW)
-        if (!read_rows(j, j->buffer, j->stride, count < GF_JPEG_VIEW ? count : GF_JPEG_VIEW)) return 0;
+    for (; count > 0; count -= GF_FORMAT_ROWS)
+        if (!read_rows(j, count < GF_FORMAT_ROWS ? count : GF_FORMAT_ROWS)) return 0;
     return 1;
 }
 
-int gf_jpeg_start(gf_jpeg *j, gf_box region, gf_fault *fault) {
+static int32_t start(void *state, gf_box region, gf_fault *fault) {
+    gf_jpeg *j = state;
     if (j->stage != HEADER || region.x < 0 || region.y < 0 || region.width < 1 || region.height < 1 ||
         (int64_t)region.x + region.width > (int64_t)j->d.width || (int64_t)region.y + region.height > (int64_t)j->d.height) {
         if (j->stage != IDLE) stop(j);
-        return fail(fault, GF_FAULT_CROP, -1, "the region does not lie in the picture");
+        return gf_fault_set(fault, GF_FAULT_CROP, -1, "the region does not lie in the picture");
     }
     int left_by = setjmp(j->broken);
     if (left_by) return left_by == NOT_OURS ? begin_again(j, fault) : broken(j, fault);
@@ -231,7 +240,7 @@ int gf_jpeg_start(gf_jpeg *j, gf_box region, gf_fault *fault) {
     if (!j->library->start(&j->d)) return truncated(j, fault); // of a progressive file, this reads all scans
     if (is_smoothed(&j->d)) {
         stop(j);
-        return fail(fault, GF_FAULT_UNSUPPORTED, -1, "a progressive file without its last scans");
+        return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "a progressive file without its last scans");
     }
     j->first = 0;
     j->columns = (int32_t)j->d.out_width;
@@ -239,7 +248,7 @@ int gf_jpeg_start(gf_jpeg *j, gf_box region, gf_fault *fault) {
     if (less) choose_columns(j);
     if (!fit_buffer(j)) {
         stop(j);
-        return fail(fault, GF_FAULT_MEMORY, -1, "memory is short");
+        return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "memory is short");
     }
     j->stage = ROWS;
     exchange_start(j);
@@ -264,49 +273,36 @@ static void from_cmyk(uint8_t *at, int64_t columns) {
 static int rows_left(gf_jpeg *j, int32_t rows, gf_fault *fault) {
     if (j->stage == ROWS && rows >= 0 && rows <= j->region.height - j->taken) return 1;
     if (j->stage != IDLE) stop(j);
-    fail(fault, GF_FAULT_CROP, -1, "more rows than the region has");
+    gf_fault_set(fault, GF_FAULT_CROP, -1, "more rows than the region has");
     return 0;
 }
 
 // Takes rows of the region, from its column or from those before it. 0, or the code of fault.
-static int take(gf_jpeg *j, uint8_t *at, int64_t stride, int32_t rows, gf_fault *fault) {
+static int take(gf_jpeg *j, int32_t rows, gf_fault *fault) {
     int left_by = setjmp(j->broken);
     if (left_by == NOT_OURS) {
         int code = begin_again(j, fault);
-        return code ? code : take(j, at, stride, rows, fault);
+        return code ? code : take(j, rows, fault);
     }
     if (left_by) return broken(j, fault);
-    if (!read_rows(j, at, stride, rows)) return truncated(j, fault);
+    if (!read_rows(j, rows)) return truncated(j, fault);
     j->taken += rows;
     if (j->d.components == 4)
-        for (int32_t i = 0; i < rows; i++) from_cmyk(at + i * stride, j->columns);
+        for (int32_t i = 0; i < rows; i++) from_cmyk(j->buffer + i * j->stride, j->columns);
     return 0;
 }
 
-uint8_t *gf_jpeg_view(gf_jpeg *j, int32_t rows, int64_t *stride, gf_fault *fault) {
-    if (rows > GF_JPEG_VIEW) rows = INT32_MAX; // more than any region has
-    if (!rows_left(j, rows, fault) || take(j, j->buffer, j->stride, rows, fault)) return NULL;
+static const uint8_t *rows(void *state, int32_t count, int64_t *stride, gf_fault *fault) {
+    gf_jpeg *j = state;
+    if (count > GF_FORMAT_ROWS) count = INT32_MAX; // more than any region has
+    if (!rows_left(j, count, fault) || take(j, count, fault)) return NULL;
     *stride = j->stride;
     return j->buffer + (int64_t)(j->region.x - j->first) * 4;
 }
 
-int gf_jpeg_rows(gf_jpeg *j, uint8_t *at, int64_t stride, int32_t rows, gf_fault *fault) {
-    if (!rows_left(j, rows, fault)) return fault->code;
-    if (j->columns == j->region.width) return take(j, at, stride, rows, fault);
-    while (rows > 0) {
-        int32_t count = rows < GF_JPEG_VIEW ? rows : GF_JPEG_VIEW;
-        int64_t from_stride;
-        const uint8_t *from = gf_jpeg_view(j, count, &from_stride, fault);
-        if (!from) return fault->code;
-        for (int32_t i = 0; i < count; i++) memcpy(at + i * stride, from + i * from_stride, (size_t)j->region.width * 4);
-        at += count * stride;
-        rows -= count;
-    }
-    return 0;
-}
-
-int gf_jpeg_end(gf_jpeg *j, gf_fault *fault) {
-    if (j->stage == IDLE) return fail(fault, GF_FAULT_CROP, -1, "no picture was begun");
+static int32_t end(void *state, gf_fault *fault) {
+    gf_jpeg *j = state;
+    if (j->stage == IDLE) return gf_fault_set(fault, GF_FAULT_CROP, -1, "no picture was begun");
     if (setjmp(j->broken)) return broken(j, fault);
     if (j->stage == ROWS && !j->many_scans && !j->clean) {
         if (!drop_rows(j, (int32_t)(j->d.out_height - j->d.row))) return truncated(j, fault);
@@ -316,3 +312,8 @@ int gf_jpeg_end(gf_jpeg *j, gf_fault *fault) {
     stop(j);
     return 0;
 }
+
+const gf_picture_format gf_jpeg_format = {
+    .name = "jpeg", .magic = "\xff\xd8\xff", .variable = "GOFAST_LIBJPEG", .wheel = "libjpeg-*.so.62*", .load = lj_load,
+    .size = size, .make = new, .free = drop, .begin = begin, .start = start, .rows = rows, .end = end,
+};

@@ -9,13 +9,14 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gofast-org/gofast/gofast/image/picture"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/pillowtest"
 )
 
 func needLibrary(t testing.TB) {
 	t.Helper()
-	pillowtest.Library(t, "libjpeg-*.so*", Load)
+	pillowtest.Library(t, "libjpeg-*.so*", Format.Load)
 }
 
 // photo is a picture of smooth shapes and noise, as a JPEG of Go's encoder, which halves the colours.
@@ -57,7 +58,7 @@ func TestPixelsAreThoseOfThePicture(t *testing.T) {
 	needLibrary(t)
 	for _, grey := range []bool{false, true} {
 		file := photo(t, 123, 77, grey)
-		got, err := Decode(file, image.Rectangle{})
+		got, err := Format.NewDecoder().Decode(file, image.Rectangle{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +88,7 @@ func TestPixelsAreThoseOfThePicture(t *testing.T) {
 
 func TestRegionEqualsWhole(t *testing.T) {
 	needLibrary(t)
-	d := NewDecoder()
+	d := Format.NewDecoder()
 	defer d.Close()
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []image.Point{{1, 1}, {2, 3}, {8, 8}, {17, 9}, {63, 65}, {64, 1}, {1, 64}, {129, 131}, {400, 300}} {
@@ -112,15 +113,18 @@ func TestRegionEqualsWhole(t *testing.T) {
 	}
 }
 
+// sizeOf is what the header of a whole file claims.
+func sizeOf(file []byte) (image.Point, error) { return Format.Size(file, len(file)) }
+
 func TestSize(t *testing.T) {
 	file := photo(t, 300, 200, false)
-	size, err := Size(file)
+	size, err := sizeOf(file)
 	if err != nil || size != image.Pt(300, 200) {
 		t.Fatalf("size %v, error %v", size, err)
 	}
-	var more *NeedMore
+	var more *picture.NeedMore
 	for n := range 700 {
-		got, err := SizeOfPrefix(file[:n], int64(len(file)))
+		got, err := Format.Size(file[:n], len(file))
 		switch {
 		case err == nil && got == size:
 		case !errors.As(err, &more):
@@ -129,7 +133,7 @@ func TestSize(t *testing.T) {
 			t.Fatalf("%d bytes: %d are asked for", n, more.Bytes)
 		}
 	}
-	if got, err := SizeOfPrefix(file[:700], int64(len(file))); err != nil || got != size {
+	if got, err := Format.Size(file[:700], len(file)); err != nil || got != size {
 		t.Fatalf("700 bytes: size %v, error %v", got, err)
 	}
 }
@@ -160,14 +164,14 @@ func TestRefusals(t *testing.T) {
 		"huge":              {change(frame+5, 0xff, 0xdc, 0xff, 0xdc), errs.ErrLimit},
 		"no such table":     {change(frame+12, 3), errs.ErrDamaged},
 	} {
-		if _, err := Decode(c.file, image.Rectangle{}); !errors.Is(err, c.kind) {
+		if _, err := Format.NewDecoder().Decode(c.file, image.Rectangle{}); !errors.Is(err, c.kind) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if _, err := Decode(good, image.Rect(30, 0, 41, 10)); !errors.Is(err, errs.ErrConfig) {
+	if _, err := Format.NewDecoder().Decode(good, image.Rect(30, 0, 41, 10)); !errors.Is(err, errs.ErrConfig) {
 		t.Errorf("a region outside: error %v", err)
 	}
-	d := NewDecoder()
+	d := Format.NewDecoder()
 	d.MaxPixels = 1199
 	if _, err := d.Decode(good, image.Rectangle{}); !errors.Is(err, errs.ErrLimit) {
 		t.Errorf("a picture above the limit: error %v", err)
@@ -183,7 +187,7 @@ func BenchmarkDecode(b *testing.B) {
 	file := photo(b, 468, 401, false)
 	for name, region := range map[string]image.Rectangle{"whole": {}, "region": image.Rect(100, 100, 300, 300)} {
 		b.Run(name, func(b *testing.B) {
-			d := NewDecoder()
+			d := Format.NewDecoder()
 			defer d.Close()
 			b.SetBytes(int64(len(file)))
 			for b.Loop() {

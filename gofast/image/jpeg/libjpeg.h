@@ -1,6 +1,6 @@
 // The part of libjpeg's documented binary interface, version 62, that is used here, declared anew so that no header of
 // it is needed to build. Fields that gofast does not touch keep their place only. The library itself compares the size
-// of the structure, and gf_libjpeg_load looks whether the fields are where they are thought to be.
+// of the structure, and lj_load looks whether the fields are where they are thought to be.
 #ifndef GOFAST_LIBJPEG_H
 #define GOFAST_LIBJPEG_H
 
@@ -165,7 +165,7 @@ typedef struct {
     char version[640]; // and where it is
 } lj_library;
 
-// The library, once gf_libjpeg_load has found it; else NULL.
+// The library, once lj_load has found it; else NULL.
 const lj_library *lj_loaded(void);
 
 #endif

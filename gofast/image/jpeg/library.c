@@ -27,11 +27,6 @@ int gf_libjpeg_exchanged(void) {
     return library && library->decode_mcu;
 }
 
-const char *gf_libjpeg_path(void) {
-    const lj_library *library = lj_loaded();
-    return library ? library->path : "";
-}
-
 typedef struct {
     lj_decompress d; // first: the library's callbacks get a pointer to it
     lj_errors errors;
@@ -164,7 +159,7 @@ static const lj_library *try_path(const char *path, char *why, size_t size) {
     return library;
 }
 
-int gf_libjpeg_load(const char *path, char *why, size_t size) {
+int lj_load(const char *path, char *why, size_t size) {
     char unused[1];
     if (!why || size == 0) {
         why = unused;

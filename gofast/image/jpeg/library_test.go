@@ -16,7 +16,7 @@ func TestLibraryIsNamed(t *testing.T) {
 	if name := Library(); !strings.HasPrefix(name, "libjpeg-turbo") || !strings.Contains(name, "libjpeg") || !strings.Contains(name, ", ") {
 		t.Errorf("the library is called %q", name)
 	}
-	if err := Load("/no/such/library"); err != nil {
+	if err := Format.Load("/no/such/library"); err != nil {
 		t.Errorf("a second Load: %v", err)
 	}
 }
@@ -25,10 +25,10 @@ func TestLibraryIsNamed(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	const given = "GOFAST_TEST_PATH"
 	if os.Getenv(given) != "" {
-		if _, err := Decode(photo(t, 8, 8, false), image.Rectangle{}); !errors.Is(err, errs.ErrUnsupported) {
+		if _, err := Format.NewDecoder().Decode(photo(t, 8, 8, false), image.Rectangle{}); !errors.Is(err, errs.ErrUnsupported) {
 			t.Errorf("decode without a library: error %v", err)
 		}
-		if err := Load(os.Getenv(given)); !errors.Is(err, errs.ErrUnsupported) || !strings.Contains(err.Error(), os.Getenv("GOFAST_LIBJPEG")) {
+		if err := Format.Load(os.Getenv(given)); !errors.Is(err, errs.ErrUnsupported) || !strings.Contains(err.Error(), os.Getenv("GOFAST_LIBJPEG")) {
 			t.Errorf("error %v", err)
 		}
 		if Library() != "" {

@@ -227,11 +227,11 @@ func TestCoefficientsOfAnyShape(t *testing.T) {
 			p.agree(t, file, part(r, size))
 		}
 		bad := damage(r, file)
-		if size, err := Size(bad); err == nil && size.X*size.Y <= 1<<20 {
+		if size, err := sizeOf(bad); err == nil && size.X*size.Y <= 1<<20 {
 			p.agree(t, bad, part(r, size))
 		}
 	}
-	if accepted < count/2 || p.ours.exchanged() < count {
-		t.Errorf("of %d files, %d are accepted, and %d decodes were ours: this tests little", count, accepted, p.ours.exchanged())
+	if accepted < count/2 || exchanged(p.ours) < count {
+		t.Errorf("of %d files, %d are accepted, and %d decodes were ours: this tests little", count, accepted, exchanged(p.ours))
 	}
 }

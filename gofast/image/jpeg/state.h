@@ -13,7 +13,7 @@ enum { IDLE, HEADER, ROWS };
 // Why a decode was left by longjmp: the library's error, or coefficients that only the library shall judge.
 enum { BROKEN = 1, NOT_OURS };
 
-struct gf_jpeg {
+typedef struct {
     lj_decompress d; // first: the library's callbacks get a pointer to it
     const lj_library *library;
     lj_errors errors;
@@ -33,7 +33,7 @@ struct gf_jpeg {
     int32_t taken;          // rows of the region
     uint8_t *memory;
     size_t size;
-    uint8_t *buffer; // GF_JPEG_VIEW rows, in memory
+    uint8_t *buffer; // GF_FORMAT_ROWS rows, in memory
     int64_t stride;
 
     // Coefficients.
@@ -41,7 +41,10 @@ struct gf_jpeg {
     int64_t exchanged;                // how many files' were ours
     unsigned mcu, first_mcu, end_mcu; // the next one of a row, and those that are wanted
     huffman huffman;
-};
+} gf_jpeg;
+
+// library.c: gf_jpeg_format's load.
+int lj_load(const char *path, char *why, size_t size);
 
 // feed.c: the file's bytes, as Pillow gives them to the library.
 

@@ -1,9 +1,13 @@
 package picture
 
-import "embed"
+import (
+	"embed"
 
-// Other packages' C code includes these headers. TestHeadersRebuildTheirUsers says
-// what this is for.
+	_ "github.com/gofast-org/gofast/gofast/internal/fault"
+)
+
+// Other packages' C code includes these headers, and this package's those of the
+// import above. TestHeadersRebuildTheirUsers says what both are for.
 //
 //go:embed *.h
 var _ embed.FS

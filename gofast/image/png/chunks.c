@@ -14,10 +14,7 @@ enum { MAX_EXPANSION = 1032 };
 static uint32_t be32(const uint8_t *p) { return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
 
 int gf_png_fail(gf_chunks *c, int code, size_t offset, const char *text) {
-    c->fault->code = code;
-    c->fault->offset = (int64_t)offset;
-    snprintf(c->fault->text, sizeof c->fault->text, "%s", text);
-    return code;
+    return gf_fault_set(c->fault, code, (int64_t)offset, "%s", text);
 }
 
 static int broken(gf_chunks *c, const char *text) { return gf_png_fail(c, GF_FAULT_FORMAT, c->at, text); }

@@ -19,7 +19,7 @@ typedef struct {
     size_t size;
 } store;
 
-struct gf_png {
+typedef struct {
     gf_zstream z;
     int ready; // z is
     int variant;
@@ -29,7 +29,7 @@ struct gf_png {
     store stream; // image data of several chunks, end to end
     gf_quick quick;
     gf_png_look look;
-};
+} gf_png;
 
 // The rows of a pass of Adam7, or of the whole picture.
 typedef struct {
@@ -38,11 +38,12 @@ typedef struct {
     size_t row; // bytes, without the filter byte
 } pass;
 
-gf_png *gf_png_new(void) { return calloc(1, sizeof(gf_png)); }
+static void *new(void) { return calloc(1, sizeof(gf_png)); }
 
-void gf_png_variant(gf_png *p, int variant) { p->variant = variant; }
+void gf_png_variant(void *state, int variant) { ((gf_png *)state)->variant = variant; }
 
-void gf_png_free(gf_png *p) {
+static void drop(void *state) {
+    gf_png *p = state;
     if (!p) return;
     if (p->ready) gf_libz_get()->end(&p->z);
     free(p->filtered.data);
@@ -52,7 +53,10 @@ void gf_png_free(gf_png *p) {
     free(p);
 }
 
-size_t gf_png_held(const gf_png *p) { return p->filtered.size + p->picture.size + p->line.size + p->stream.size; }
+static size_t held(const void *state) {
+    const gf_png *p = state;
+    return p->filtered.size + p->picture.size + p->line.size + p->stream.size;
+}
 
 static int need(store *s, size_t size) {
     if (s->size >= size) return 1;
@@ -65,10 +69,11 @@ static int need(store *s, size_t size) {
 
 static uint32_t be32(const uint8_t *p) { return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
 
-int gf_png_size(const uint8_t *data, size_t n, int32_t *width, int32_t *height) {
-    if (n < 24 || memcmp(data, signature, 8) || memcmp(data + 12, "IHDR", 4)) return GF_FAULT_UNSUPPORTED;
-    uint32_t w = be32(data + 16), h = be32(data + 20);
-    if (w > INT32_MAX || h > INT32_MAX) return GF_FAULT_UNSUPPORTED;
+static int32_t size(const uint8_t *data, size_t n, size_t length, int32_t *width, int32_t *height, gf_fault *fault) {
+    (void)length;
+    int known = n >= 24 && !memcmp(data, signature, 8) && !memcmp(data + 12, "IHDR", 4);
+    uint32_t w = known ? be32(data + 16) : UINT32_MAX, h = known ? be32(data + 20) : 0;
+    if (w > INT32_MAX || h > INT32_MAX) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, 0, "the header gives no size");
     *width = (int32_t)w;
     *height = (int32_t)h;
     return 0;
@@ -231,9 +236,9 @@ static int decode(gf_png *p, gf_chunks *c, int64_t max_pixels, gf_picture *out) 
     }
     // So little a file cannot hold all rows; Pillow may still forgive that the rest is missing.
     if (size > UINT32_MAX || size / MAX_EXPANSION > c->n) return gf_png_fail(c, GF_FAULT_UNSUPPORTED, c->at, "less data than pixels");
-    size_t stride = (size_t)c->width * 4, ahead = (widest + GF_PNG_SLACK + 63) / 64 * 64;
-    if (!need(&p->filtered, ahead + size + GF_PNG_SLACK) || !need(&p->picture, stride * c->height + GF_PNG_SLACK) ||
-        !need(&p->line, stride + GF_PNG_SLACK) || !restart(p, c->libz))
+    size_t stride = (size_t)c->width * 4, ahead = (widest + GF_FORMAT_SLACK + 63) / 64 * 64;
+    if (!need(&p->filtered, ahead + size + GF_FORMAT_SLACK) || !need(&p->picture, stride * c->height + GF_FORMAT_SLACK) ||
+        !need(&p->line, stride + GF_FORMAT_SLACK) || !restart(p, c->libz))
         return gf_png_fail(c, GF_FAULT_MEMORY, -1, "memory is short");
     uint8_t *rows = p->filtered.data + ahead;
     memset(p->filtered.data, 0, ahead);
@@ -242,7 +247,7 @@ static int decode(gf_png *p, gf_chunks *c, int64_t max_pixels, gf_picture *out) 
     int odd = 0;
     if (p->variant || !inflate_quick(p, c, rows, size)) code = inflate_whole(c, rows, size, &odd);
     // Kernels read behind the rows, for nothing.
-    memset(rows + size, 0, GF_PNG_SLACK);
+    memset(rows + size, 0, GF_FORMAT_SLACK);
     if (!code && odd) {
         *c = data;
         if (!restart(p, c->libz)) return gf_png_fail(c, GF_FAULT_MEMORY, -1, "memory is short");
@@ -256,12 +261,13 @@ static int decode(gf_png *p, gf_chunks *c, int64_t max_pixels, gf_picture *out) 
     gf_png_look_at(&p->look, c->depth, c->colour, c->palette, c->palette_bytes / 3);
     code = finish(p, c, passes, count, bits, rows, p->filtered.data);
     if (code) return code;
-    memset(p->picture.data + stride * c->height, 0, GF_PNG_SLACK);
+    memset(p->picture.data + stride * c->height, 0, GF_FORMAT_SLACK);
     *out = (gf_picture){p->picture.data, (int64_t)stride, (int32_t)c->width, (int32_t)c->height};
     return 0;
 }
 
-int gf_png_decode(gf_png *p, const uint8_t *data, size_t n, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
+static int32_t begin(void *state, const uint8_t *data, size_t n, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
+    gf_png *p = state;
     *fault = (gf_fault){.offset = -1};
     gf_chunks c = {.libz = gf_libz_get(), .z = &p->z, .fault = fault, .data = data, .n = n, .at = 8, .sequence = -1};
     if (!c.libz) return gf_png_fail(&c, GF_FAULT_UNSUPPORTED, -1, "zlib was not found");
@@ -272,3 +278,8 @@ int gf_png_decode(gf_png *p, const uint8_t *data, size_t n, int64_t max_pixels, 
     if (code == GF_FAULT_FORMAT && n >= 2052 && !memcmp(data + 2048, "PCD_", 4)) return gf_png_fail(&c, GF_FAULT_UNSUPPORTED, 0, "maybe a Photo CD");
     return code;
 }
+
+const gf_picture_format gf_png_format = {
+    .name = "png", .magic = "\x89PNG\r\n\x1a\n", .variable = "GOFAST_LIBZ", .load = gf_libz_load,
+    .size = size, .make = new, .free = drop, .held = held, .begin = begin,
+};

@@ -20,10 +20,10 @@ func FuzzDecode(f *testing.F) {
 	d := decoder(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const limit = 1 << 16
-		d.plain(true)
-		want, wantErr := d.Decode(data, limit)
-		d.plain(false)
-		got, err := d.Decode(data, limit)
+		setPlain(d, true)
+		want, wantErr := decode(d, data, limit)
+		setPlain(d, false)
+		got, err := decode(d, data, limit)
 		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("plain kernels: %v; the others: %v", wantErr, err)
 		}
@@ -34,7 +34,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal("the kernels differ from the plain ones")
 		}
 		// Go knows transparency of colours, Pillow drops it; it also forgives other things.
-		if w, h, err := Size(data); err != nil || w != got.Rect.Dx() || h != got.Rect.Dy() || data[24] != 8 || data[25] == 3 || bytes.Contains(data, []byte("tRNS")) {
+		if w, h, err := sizeOf(data); err != nil || w != got.Rect.Dx() || h != got.Rect.Dy() || data[24] != 8 || data[25] == 3 || bytes.Contains(data, []byte("tRNS")) {
 			return
 		}
 		if _, err := png.Decode(bytes.NewReader(data)); err != nil {

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "png.h"
-
 static gf_libz table;
 static _Atomic(const gf_libz *) loaded;
 

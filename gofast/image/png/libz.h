@@ -2,6 +2,7 @@
 #ifndef GOFAST_LIBZ_H
 #define GOFAST_LIBZ_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -33,6 +34,9 @@ typedef struct {
     int (*end)(gf_zstream *);
     unsigned long (*crc32)(unsigned long, const uint8_t *, unsigned);
 } gf_libz;
+
+// gf_png_format's load.
+int gf_libz_load(const char *path, char *why, size_t size);
 
 // NULL until gf_libz_load has found it.
 const gf_libz *gf_libz_get(void);

@@ -12,17 +12,28 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gofast-org/gofast/gofast/image/picture"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
 const manyPixels = 1 << 24
 
-func decoder(t testing.TB) *Decoder {
+func decode(d *picture.Decoder, data []byte, maxPixels int64) (*image.RGBA, error) {
+	d.MaxPixels = maxPixels
+	return d.Decode(data, image.Rectangle{})
+}
+
+func sizeOf(data []byte) (width, height int, err error) {
+	size, err := Format.Size(data, len(data))
+	return size.X, size.Y, err
+}
+
+func decoder(t testing.TB) *picture.Decoder {
 	t.Helper()
-	if err := Load(""); err != nil {
+	if err := Format.Load(""); err != nil {
 		t.Fatal(err)
 	}
-	d := NewDecoder()
+	d := Format.NewDecoder()
 	t.Cleanup(d.Close)
 	return d
 }
@@ -68,12 +79,12 @@ func TestEveryKindAgreesWithGo(t *testing.T) {
 			w, h, interlaced := 1+r.IntN(67), 1+r.IntN(40), r.IntN(2) == 1
 			data := pack(k.file(r, w, h, interlaced)...)
 			want := expected(t, k, data)
-			if gotW, gotH, err := Size(data[:24]); err != nil || gotW != w || gotH != h {
+			if gotW, gotH, err := sizeOf(data[:24]); err != nil || gotW != w || gotH != h {
 				t.Fatalf("Size: %d x %d, %v; want %d x %d", gotW, gotH, err, w, h)
 			}
 			for _, plain := range []bool{false, true} {
-				d.plain(plain)
-				got, err := d.Decode(data, int64(w*h))
+				setPlain(d, plain)
+				got, err := decode(d, data, int64(w*h))
 				if err != nil {
 					t.Fatalf("%+v %d x %d, interlaced %v: %v", k, w, h, interlaced, err)
 				}
@@ -198,7 +209,7 @@ func TestVerdicts(t *testing.T) {
 		"palette too long":           {pack(kind{3, 8, 1}.header(1, 1, false), chunk{"PLTE", make([]byte, 771)}, chunk{"IDAT", deflate([]byte{0, 1})}, end), errs.ErrDamaged},
 		"palette missing":            {pack(kind{3, 8, 1}.header(1, 1, false), chunk{"IDAT", deflate([]byte{0, 1})}, end), nil},
 	} {
-		_, err := d.Decode(c.data, manyPixels)
+		_, err := decode(d, c.data, manyPixels)
 		if c.want == nil && err != nil || !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
 		}
@@ -209,17 +220,17 @@ func TestVerdicts(t *testing.T) {
 func TestMissingRowsAreBlack(t *testing.T) {
 	d := decoder(t)
 	raw := bytes.Repeat([]byte{0, 200, 200, 200}, 3)
-	got, err := d.Decode(pack(kind{2, 8, 3}.header(1, 5, false), chunk{"IDAT", deflate(raw)}, chunk{"IEND", nil}), manyPixels)
+	got, err := decode(d, pack(kind{2, 8, 3}.header(1, 5, false), chunk{"IDAT", deflate(raw)}, chunk{"IEND", nil}), manyPixels)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for y := range 5 {
-		want := color.NRGBA{200, 200, 200, 255}
+		want := color.RGBA{200, 200, 200, 255}
 		if y >= 3 {
-			want = color.NRGBA{0, 0, 0, 255}
+			want = color.RGBA{0, 0, 0, 255}
 		}
-		if got.NRGBAAt(0, y) != want {
-			t.Errorf("row %d: got %v, want %v", y, got.NRGBAAt(0, y), want)
+		if got.RGBAAt(0, y) != want {
+			t.Errorf("row %d: got %v, want %v", y, got.RGBAAt(0, y), want)
 		}
 	}
 }
@@ -227,14 +238,14 @@ func TestMissingRowsAreBlack(t *testing.T) {
 func TestClosedDecoderSaysSo(t *testing.T) {
 	d := decoder(t)
 	d.Close()
-	if _, err := d.Decode(nil, 1); !errors.Is(err, errs.ErrClosed) {
+	if _, err := decode(d, nil, 1); !errors.Is(err, errs.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
 	d.Close()
 }
 
 func TestFaultsSayWhere(t *testing.T) {
-	_, err := decoder(t).Decode([]byte(signature+"\x00\x00\x00"), 1)
+	_, err := decode(decoder(t), []byte(signature+"\x00\x00\x00"), 1)
 	var e *errs.Error
 	if !errors.As(err, &e) || e.Offset != 8 || !strings.Contains(e.Text, "chunk") {
 		t.Errorf("got %v", err)
@@ -257,10 +268,10 @@ func BenchmarkDecode(b *testing.B) {
 	}
 	for _, plain := range []bool{false, true} {
 		b.Run(fmt.Sprintf("plain=%v", plain), func(b *testing.B) {
-			d.plain(plain)
+			setPlain(d, plain)
 			b.SetBytes(int64(len(m.Pix)))
 			for b.Loop() {
-				if _, err := d.Decode(file.Bytes(), manyPixels); err != nil {
+				if _, err := decode(d, file.Bytes(), manyPixels); err != nil {
 					b.Fatal(err)
 				}
 			}

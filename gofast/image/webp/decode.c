@@ -1,30 +1,22 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../picture/format.h"
 #include "libwebp.h"
-#include "webp.h"
 
-struct gf_webp {
+typedef struct {
     uint8_t *canvas;
     size_t size;
-};
+} gf_webp;
 
-gf_webp *gf_webp_new(void) { return calloc(1, sizeof(gf_webp)); }
+static void *new(void) { return calloc(1, sizeof(gf_webp)); }
 
-void gf_webp_free(gf_webp *p) {
-    if (!p) return;
-    free(p->canvas);
-    free(p);
+static void drop(void *state) {
+    if (state) free(((gf_webp *)state)->canvas);
+    free(state);
 }
 
-size_t gf_webp_held(const gf_webp *p) { return p->size; }
-
-static int fail(gf_fault *fault, int code, const char *text) {
-    fault->code = code;
-    snprintf(fault->text, sizeof fault->text, "%s", text);
-    return code;
-}
+static size_t held(const void *state) { return ((const gf_webp *)state)->size; }
 
 static uint32_t le24(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16; }
 
@@ -50,11 +42,11 @@ static void header_size(const uint8_t *p, size_t n, uint32_t *width, uint32_t *h
     }
 }
 
-int gf_webp_size(const uint8_t *data, size_t n, int32_t *width, int32_t *height) {
-    if (!accepted(data, n)) return GF_FAULT_UNSUPPORTED;
-    uint32_t w, h;
-    header_size(data, n, &w, &h);
-    if (!w || !h) return GF_FAULT_UNSUPPORTED;
+static int32_t size(const uint8_t *data, size_t n, size_t length, int32_t *width, int32_t *height, gf_fault *fault) {
+    (void)length;
+    uint32_t w = 0, h = 0;
+    if (accepted(data, n)) header_size(data, n, &w, &h);
+    if (!w || !h) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, 0, "the header gives no size");
     *width = (int32_t)w;
     *height = (int32_t)h;
     return 0;
@@ -78,17 +70,17 @@ static int grow(gf_webp *p, size_t size) {
 static int draw(gf_webp *p, const wp_library *l, const wp_demuxer *demuxer, uint32_t width, uint32_t height, gf_fault *fault) {
     wp_iterator it;
     memset(&it, 0, sizeof it);
-    if (!l->frame(demuxer, 1, &it)) return fail(fault, GF_FAULT_FORMAT, "failed to read next frame");
+    if (!l->frame(demuxer, 1, &it)) return gf_fault_set(fault, GF_FAULT_FORMAT, -1, "failed to read next frame");
     int code = 0;
     size_t stride = (size_t)width * 4;
     if (it.x < 0 || it.y < 0 || it.width <= 0 || it.height <= 0 || (uint64_t)it.x + (uint64_t)it.width > width ||
         (uint64_t)it.y + (uint64_t)it.height > height) {
-        code = fail(fault, GF_FAULT_UNSUPPORTED, "a frame that is not on its canvas");
+        code = gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "a frame that is not on its canvas");
     } else {
         if ((uint32_t)it.width != width || (uint32_t)it.height != height) memset(p->canvas, 0, stride * height);
         uint8_t *to = p->canvas + stride * (size_t)it.y + 4 * (size_t)it.x;
         size_t room = stride * ((size_t)it.height - 1) + 4 * (size_t)it.width;
-        if (!l->decode(it.fragment.bytes, it.fragment.size, to, room, (int)stride)) code = fail(fault, GF_FAULT_FORMAT, "failed to read next frame");
+        if (!l->decode(it.fragment.bytes, it.fragment.size, to, room, (int)stride)) code = gf_fault_set(fault, GF_FAULT_FORMAT, -1, "failed to read next frame");
     }
     l->release(&it);
     return code;
@@ -97,36 +89,40 @@ static int draw(gf_webp *p, const wp_library *l, const wp_demuxer *demuxer, uint
 static int decode(gf_webp *p, const wp_library *l, const wp_demuxer *demuxer, const uint8_t *data, size_t n, gf_picture *out, gf_fault *fault) {
     uint32_t width = l->get(demuxer, WP_CANVAS_WIDTH), height = l->get(demuxer, WP_CANVAS_HEIGHT), w, h;
     header_size(data, n, &w, &h);
-    if (width != w || height != h || !w || !h) return fail(fault, GF_FAULT_UNSUPPORTED, "the canvas has another size than the header");
-    if ((uint64_t)width * height > INT32_MAX / 4) return fail(fault, GF_FAULT_UNSUPPORTED, "a very large picture");
+    if (width != w || height != h || !w || !h) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "the canvas has another size than the header");
+    if ((uint64_t)width * height > INT32_MAX / 4) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "a very large picture");
     size_t size = (size_t)width * height * 4;
-    if (!grow(p, size + GF_WEBP_SLACK)) return fail(fault, GF_FAULT_MEMORY, "memory is short");
+    if (!grow(p, size + GF_FORMAT_SLACK)) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "memory is short");
     int code = draw(p, l, demuxer, width, height, fault);
     if (code) return code;
     for (size_t i = 3; i < size; i += 4) p->canvas[i] = 255;
-    memset(p->canvas + size, 0, GF_WEBP_SLACK);
+    memset(p->canvas + size, 0, GF_FORMAT_SLACK);
     *out = (gf_picture){p->canvas, (int64_t)width * 4, (int32_t)width, (int32_t)height};
     return 0;
 }
 
-int gf_webp_decode(gf_webp *p, const uint8_t *data, size_t n, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
-    *fault = (gf_fault){.offset = -1};
+static int32_t begin(void *state, const uint8_t *data, size_t n, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
     const wp_library *l = wp_loaded();
-    if (!l) return fail(fault, GF_FAULT_UNSUPPORTED, "libwebp was not found");
-    if (!accepted(data, n)) return fail(fault, GF_FAULT_UNSUPPORTED, "not a WebP file");
+    if (!l) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "libwebp was not found");
+    if (!accepted(data, n)) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "not a WebP file");
     uint32_t width, height;
     header_size(data, n, &width, &height);
-    if (too_many(width, height, max_pixels)) return fail(fault, GF_FAULT_LIMIT, "the picture has more pixels than are allowed");
+    if (too_many(width, height, max_pixels)) return gf_fault_set(fault, GF_FAULT_LIMIT, -1, "the picture has more pixels than are allowed");
     wp_data file = {data, n};
     wp_enter();
     wp_demuxer *demuxer = l->demux(&file, 0, NULL, WP_DEMUX_ABI);
     int code;
     if (!demuxer) {
-        code = fail(fault, GF_FAULT_FORMAT, "could not create decoder object");
+        code = gf_fault_set(fault, GF_FAULT_FORMAT, -1, "could not create decoder object");
     } else {
-        code = decode(p, l, demuxer, data, n, out, fault);
+        code = decode(state, l, demuxer, data, n, out, fault);
         l->close(demuxer);
     }
     wp_leave();
     return code;
 }
+
+const gf_picture_format gf_webp_format = {
+    .name = "webp", .magic = "RIFF????WEBP", .variable = "GOFAST_LIBWEBP", .wheel = "libwebpdemux-*.so.2*", .load = gf_libwebp_load,
+    .size = size, .make = new, .free = drop, .held = held, .begin = begin,
+};

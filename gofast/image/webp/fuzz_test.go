@@ -20,11 +20,11 @@ func FuzzDecode(f *testing.F) {
 	f.Add(lossy)
 	d := decoder(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := d.Decode(data, 1<<16)
+		got, err := decode(d, data, 1<<16)
 		if err != nil {
 			return
 		}
-		if w, h, err := Size(data); err != nil || w != got.Rect.Dx() || h != got.Rect.Dy() {
+		if w, h, err := sizeOf(data); err != nil || w != got.Rect.Dx() || h != got.Rect.Dy() {
 			t.Fatalf("decoded %v, but Size says %d x %d, %v", got.Rect, w, h, err)
 		}
 		for i := 3; i < len(got.Pix); i += 4 {

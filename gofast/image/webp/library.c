@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "webp.h"
 
 static wp_library table;
 static _Atomic(const wp_library *) loaded;

@@ -39,6 +39,9 @@ typedef struct {
     uint8_t *(*decode)(const uint8_t *data, size_t size, uint8_t *rgba, size_t rgba_size, int stride);
 } wp_library;
 
+// gf_webp_format's load: finds libwebpdemux, and the libwebp that it needs with it.
+int gf_libwebp_load(const char *path, char *why, size_t size);
+
 // NULL until gf_libwebp_load has found it.
 const wp_library *wp_loaded(void);
 

@@ -8,30 +8,41 @@ import (
 	"os"
 	"testing"
 
+	"github.com/gofast-org/gofast/gofast/image/picture"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/pillowtest"
 )
 
 const manyPixels = 1 << 24
 
-func decoder(t testing.TB) *Decoder {
+func decode(d *picture.Decoder, data []byte, maxPixels int64) (*image.RGBA, error) {
+	d.MaxPixels = maxPixels
+	return d.Decode(data, image.Rectangle{})
+}
+
+func sizeOf(data []byte) (width, height int, err error) {
+	size, err := Format.Size(data, len(data))
+	return size.X, size.Y, err
+}
+
+func decoder(t testing.TB) *picture.Decoder {
 	t.Helper()
-	pillowtest.Library(t, "libwebpdemux-*.so*", Load)
-	d := NewDecoder()
+	pillowtest.Library(t, "libwebpdemux-*.so*", Format.Load)
+	d := Format.NewDecoder()
 	t.Cleanup(d.Close)
 	return d
 }
 
-func mustEqual(t *testing.T, d *Decoder, name string, data []byte, want *image.NRGBA) {
+func mustEqual(t *testing.T, d *picture.Decoder, name string, data []byte, want *image.NRGBA) {
 	t.Helper()
-	got, err := d.Decode(data, manyPixels)
+	got, err := decode(d, data, manyPixels)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	if got.Rect != want.Rect || !bytes.Equal(got.Pix, want.Pix) {
 		t.Fatalf("%s: pixels differ", name)
 	}
-	if w, h, err := Size(data[:30]); err != nil || w != want.Rect.Dx() || h != want.Rect.Dy() {
+	if w, h, err := sizeOf(data[:30]); err != nil || w != want.Rect.Dx() || h != want.Rect.Dy() {
 		t.Fatalf("%s: Size: %d x %d, %v", name, w, h, err)
 	}
 }
@@ -96,7 +107,7 @@ func TestVerdicts(t *testing.T) {
 		"broken second frame":      {riff(extended(2, 6, 5), animation, frame(0, 0, m, p), part{"ANMF", make([]byte, 7)}), errs.ErrDamaged},
 		"more pixels than allowed": {riff(extended(0x10, 1<<24, 1<<24), p), errs.ErrLimit},
 	} {
-		_, err := d.Decode(c.data, manyPixels)
+		_, err := decode(d, c.data, manyPixels)
 		if c.want == nil && err != nil || !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
 		}
@@ -106,7 +117,7 @@ func TestVerdicts(t *testing.T) {
 func TestClosedDecoderSaysSo(t *testing.T) {
 	d := decoder(t)
 	d.Close()
-	if _, err := d.Decode(nil, 1); !errors.Is(err, errs.ErrClosed) {
+	if _, err := decode(d, nil, 1); !errors.Is(err, errs.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
 	d.Close()
@@ -119,7 +130,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := d.Decode(data, manyPixels); err != nil {
+		if _, err := decode(d, data, manyPixels); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-import glob
 import importlib.metadata
 import importlib.util
 import json
-import os
 import pathlib
 from typing import Any
 
@@ -18,11 +16,10 @@ _found: dict[str, Any] = {}
 
 
 def load() -> dict[str, Any]:
-    """Finds the libraries once. Returns the JPEG decoder's name, and the formats left to Pillow and why."""
+    """Finds the libraries, once: what the core decodes, the JPEG decoder's name, why others are Pillow's."""
     global _engine_with, _found
     if _engine_with is not engine.native():
-        wanted = {"jpeg": _bundled("libjpeg-*.so.62*"), "webp": _bundled("libwebpdemux-*.so.2*")}
-        _found = json.loads(engine.call("LoadCodecs", json.dumps(wanted)))
+        _found = json.loads(engine.call("LoadCodecs", json.dumps({"folders": folders()})))
         _engine_with = engine.native()
     return _found
 
@@ -32,18 +29,14 @@ def found() -> dict[str, Any]:
     return _found
 
 
-def _bundled(pattern: str) -> str:
-    """A library inside the Pillow wheel, or "". Pillow itself is not imported, since that takes 20 ms."""
+def folders() -> list[str]:
+    """Where the Pillow wheel keeps its libraries. Pillow itself is not imported: that takes 20 ms."""
     spec = importlib.util.find_spec("PIL")
     if spec is None or spec.origin is None:
-        return ""
+        return []
     site = pathlib.Path(spec.origin).parent.parent
-    # pip installs the folder as pillow.libs; some builds keep it inside the package.
-    for folder in (site / "pillow.libs", site / "PIL" / ".libs"):
-        found = sorted(glob.glob(os.path.join(glob.escape(str(folder)), pattern)))
-        if found:
-            return found[-1]
-    return ""
+    # Installed by pip the folder is pillow.libs; some builds keep it inside the package.
+    return [str(site / "pillow.libs"), str(site / "PIL" / ".libs")]
 
 
 @functools.cache

@@ -23,8 +23,8 @@ def steps(dataset: Any, base: Any) -> list[Line]:
     else:
         found = codecs.load()
         missing: dict[str, str] = found["missing"]
-        native = [name for name in ("jpeg", "png", "webp") if name not in missing]
-        lines.append(("decode", "C", f"{', '.join(native) or 'nothing'} ({found['jpeg'] or 'no libjpeg'})"))
+        native = ", ".join(found["native"]) or "nothing"
+        lines.append(("decode", "C", f"{native} ({found['jpeg'] or 'no libjpeg'})"))
         lines += [("decode", "Python", f"{name} by Pillow: {why}") for name, why in missing.items()]
         seen = dataset._fallbacks
         lines.append(

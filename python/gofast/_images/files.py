@@ -161,9 +161,7 @@ class Files:
         base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
         return {
             "count": self.count,
-            "root": self.root,
-            "paths": base + self._paths,
-            "offsets": _address(self.offsets),
+            "file": {"root": self.root, "paths": base + self._paths, "offsets": _address(self.offsets)},
             "targets": _address(self.targets),
             "sizes": _address(self.sizes),
         }

@@ -164,8 +164,8 @@ def _info_after(steps: int, mode: str, info: dict[Any, Any]) -> dict[Any, Any]:
 def _info_of(path: str) -> dict[Any, Any]:
     """What `open_rgb`'s image has beside pixels, such as EXIF data; nothing where Pillow cannot open it.
 
-    Somebody's own code may look at it: `ImageOps.exif_transpose` turns a picture by it. Pillow reads the file for
-    that once more: 60 us for a JPEG's header, a whole decode for other formats.
+    Somebody's own code may look at it: `ImageOps.exif_transpose` turns a picture by it. Pillow reads the
+    file once more for that: 60 us for a JPEG's header, a whole decode for other formats.
     """
     from PIL import Image
 

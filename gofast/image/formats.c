@@ -1,0 +1,40 @@
+#include "formats.h"
+
+static int begins_with(const gf_sample_bytes *file, const char *magic) {
+    for (size_t i = 0; magic[i]; i++)
+        if (i == file->size || (magic[i] != '?' && file->data[i] != (uint8_t)magic[i])) return 0;
+    return 1;
+}
+
+// A file's format, by its place in the table; -1 for none, and then fault says so.
+static int format_of(const gf_sample_bytes *file, gf_fault *fault) {
+    for (int i = 0; i < GF_MOST_FORMATS && gf_formats[i]; i++)
+        if (begins_with(file, gf_formats[i]->magic)) return i;
+    gf_fault_set(fault, GF_FAULT_UNSUPPORTED, 0, "not a format that is decoded here");
+    return -1;
+}
+
+int32_t gf_formats_size(const gf_sample_bytes *file, gf_draw_size *size, gf_fault *fault) {
+    int i = format_of(file, fault);
+    if (i < 0) return fault->code;
+    return gf_formats[i]->size(file->data, file->size, file->length, &size->width, &size->height, fault);
+}
+
+int32_t gf_formats_open(gf_source *s, gf_decoders *d, const gf_sample_bytes *file, int64_t max_pixels, gf_fault *fault) {
+    int i = format_of(file, fault);
+    if (i < 0) return fault->code;
+    if (!d->state[i] && !(d->state[i] = gf_formats[i]->make())) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a decoder");
+    return gf_source_open(s, gf_formats[i], d->state[i], file->data, file->size, max_pixels, fault);
+}
+
+size_t gf_decoders_held(const gf_decoders *d) {
+    size_t held = 0;
+    for (int i = 0; i < GF_MOST_FORMATS; i++)
+        if (d->state[i] && gf_formats[i]->held) held += gf_formats[i]->held(d->state[i]);
+    return held;
+}
+
+void gf_decoders_free(gf_decoders *d) {
+    for (int i = 0; i < GF_MOST_FORMATS; i++)
+        if (d->state[i]) gf_formats[i]->free(d->state[i]);
+}

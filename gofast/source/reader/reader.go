@@ -1,0 +1,60 @@
+// Package reader gets the bytes of samples, in C (reader.h): for the engine's
+// threads, and for forked workers.
+//
+//	file.c    files: paths in an index
+package reader
+
+/*
+#cgo CFLAGS: -O3 -std=gnu11 -Wall -Wextra
+#include "reader.h"
+
+gf_reader *gf_file_reader(const char *root, const char *paths, const uint64_t *offsets, size_t most);
+
+static const void *as_pointer(uintptr_t address) { return (const void *)address; }
+*/
+import "C"
+
+import (
+	"embed"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	_ "github.com/gofast-org/gofast/gofast/internal/fault"
+)
+
+// Other packages' C code includes these headers, and this package's those of the
+// import above. TestHeadersRebuildTheirUsers says what both are for.
+//
+//go:embed *.h
+var _ embed.FS
+
+// Config chooses a reader: that of the field that is set.
+type Config struct {
+	File *File `json:"file"`
+}
+
+// File reads local files. The arrays outlive the reader.
+type File struct {
+	Root    string  `json:"root"`    // stands before every path
+	Paths   uintptr `json:"paths"`   // address of the paths, each with a zero behind it
+	Offsets uintptr `json:"offsets"` // address of uint64[count], where each path begins
+}
+
+// New makes a reader, a gf_reader in C memory: its free function releases it.
+// Samples of more than most bytes are not read.
+func New(config Config, most int64) (unsafe.Pointer, error) {
+	var made *C.gf_reader
+	switch {
+	case config.File != nil:
+		f := config.File
+		root := append([]byte(f.Root), 0)
+		made = C.gf_file_reader((*C.char)(unsafe.Pointer(&root[0])), (*C.char)(C.as_pointer(C.uintptr_t(f.Paths))),
+			(*C.uint64_t)(C.as_pointer(C.uintptr_t(f.Offsets))), C.size_t(most))
+	default:
+		return nil, errs.New(errs.ErrConfig, "reader", "nothing says where the samples are")
+	}
+	if made == nil {
+		return nil, errs.New(errs.ErrLimit, "reader", "memory is short")
+	}
+	return unsafe.Pointer(made), nil
+}

@@ -1,0 +1,35 @@
+// How the bytes of samples are got: from files, or from memory. A program of samples holds one. Built by Go in C memory,
+// then only read: by the engine's threads, and by forked worker processes, where no Go is alive.
+#ifndef GOFAST_READER_H
+#define GOFAST_READER_H
+
+#include "../../internal/fault/fault.h"
+#include "bytes.h"
+
+// The bytes of one sample.
+typedef struct {
+    const uint8_t *data; // in the memory that was lent, or in the reader's own: valid until that is lent again
+    size_t size;
+    size_t length; // of the whole sample
+} gf_sample_bytes;
+
+typedef struct gf_reader gf_reader;
+
+// Each kind has its own structure, which begins with this, and a function in a file of its own that makes it.
+struct gf_reader {
+    // Gets a sample, or its first `most` bytes. memory is lent for what does not lie in memory yet. 0, or the code of fault.
+    int32_t (*read)(const gf_reader *, int64_t sample, int64_t most, gf_bytes *memory, gf_sample_bytes *, gf_fault *);
+    // Begins to fetch a sample that will be read soon, and does not wait for it. What goes wrong is for the read to say.
+    // NULL: there is nothing to fetch.
+    void (*hint)(const gf_reader *, int64_t sample);
+    void (*free)(gf_reader *);
+    size_t most; // samples with more bytes are GF_FAULT_UNSUPPORTED
+};
+
+// Refuses a sample that is too long. 0, or the code of fault.
+static inline int32_t gf_reader_check(const gf_reader *r, size_t length, gf_fault *fault) {
+    if (length <= r->most) return GF_FAULT_NONE;
+    return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "%zu bytes are more than the limit of %zu", length, r->most);
+}
+
+#endif
