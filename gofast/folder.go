@@ -8,9 +8,9 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
-	"github.com/gofast-org/gofast/gofast/image/draw"
 	"github.com/gofast-org/gofast/gofast/image/jpeg"
 	"github.com/gofast-org/gofast/gofast/image/png"
+	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/image/webp"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
@@ -162,7 +162,7 @@ func (f *Folder) draw(indices []int64) ([]byte, error) {
 	if f.program.RecordWords() == 0 {
 		return nil, nil
 	}
-	samples, before := make([]draw.Sample, len(indices)), map[int64]int32{}
+	samples, before := make([]steps.Sample, len(indices)), map[int64]int32{}
 	for i, index := range indices {
 		if index < 0 {
 			index += f.Count
@@ -171,7 +171,7 @@ func (f *Folder) draw(indices []int64) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		samples[i] = draw.Sample{Index: index, Occurrence: before[index], Size: size}
+		samples[i] = steps.Sample{Index: index, Occurrence: before[index], Size: size}
 		before[index]++
 	}
 	records, err := f.program.Draw(f.seed, f.epoch, samples)
@@ -181,9 +181,9 @@ func (f *Folder) draw(indices []int64) ([]byte, error) {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(records))), 4*len(records)), nil
 }
 
-func (f *Folder) size(sample int64) (draw.Size, error) {
+func (f *Folder) size(sample int64) (steps.Size, error) {
 	if sample < 0 || sample >= f.Count {
-		return draw.Size{}, errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d pictures", f.Count)).AtIndex(sample)
+		return steps.Size{}, errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d pictures", f.Count)).AtIndex(sample)
 	}
 	size, err := f.program.Size(sample)
 	if e, ok := err.(*errs.Error); ok {

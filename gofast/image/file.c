@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +14,6 @@ enum { SLACK = 64 };
 // Of one file: GF_VIEW_AHEAD of them must not push out of memory what is read now. The rest of a larger one comes by the
 // kernel's own read-ahead. What is asked for in one call it cuts to the read-ahead of the disk, 128 KiB on most.
 enum { HINT_BYTES = 1 << 20, HINT_STEP = 128 << 10 };
-
-int32_t gf_fault_set(gf_fault *fault, int32_t code, int64_t offset, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(fault->text, sizeof fault->text, format, args);
-    va_end(args);
-    fault->code = code;
-    fault->offset = offset;
-    return code;
-}
 
 int gf_bytes_reserve(gf_bytes *b, size_t size) {
     if (size + SLACK <= b->room) return 1;

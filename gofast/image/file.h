@@ -19,6 +19,4 @@ int32_t gf_file_read(const gf_image_program *, int64_t sample, int64_t most, gf_
 // Asks the kernel to fetch a file that will be read soon, and does not wait for it. What goes wrong is for the read to say.
 void gf_file_hint(const gf_image_program *, int64_t sample);
 
-int32_t gf_fault_set(gf_fault *, int32_t code, int64_t offset, const char *format, ...) __attribute__((format(printf, 4, 5)));
-
 #endif

@@ -4,7 +4,7 @@
 #define GOFAST_RENDER_H
 
 #include "resample/resample.h"
-#include "geometry.h"
+#include "steps/geometry.h"
 #include "source.h"
 
 // Where finished rows go: to the numbers of a sample, to planes, or to a picture.

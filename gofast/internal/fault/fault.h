@@ -3,8 +3,10 @@
 #ifndef GOFAST_FAULT_H
 #define GOFAST_FAULT_H
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 // The order is that of Go's fault.Code and of Python's _core/faults.Code; test_faults.py compares them.
@@ -25,6 +27,17 @@ typedef struct {
     int64_t offset; // in the file, or -1
     char text[160];
 } gf_fault;
+
+// Says what is wrong, and returns the code.
+__attribute__((format(printf, 4, 5))) static inline int32_t gf_fault_set(gf_fault *fault, int32_t code, int64_t offset, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault->text, sizeof fault->text, format, args);
+    va_end(args);
+    fault->code = code;
+    fault->offset = offset;
+    return code;
+}
 
 // A fault of one sample of a batch.
 typedef struct gf_sample_fault {
