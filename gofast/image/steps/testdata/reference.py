@@ -1,6 +1,7 @@
 """What torchvision itself draws for a plan: its own transforms, run on pictures of a size but without pixels.
 
-A plan is a list of steps as in the JSON that gofast's core reads; `complete` adds what has nothing to do with draws.
+A plan is a list of steps as in the JSON that gofast's core reads.
+`complete` adds what has nothing to do with draws.
 """
 
 from __future__ import annotations
