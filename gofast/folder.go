@@ -8,7 +8,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
-	"github.com/gofast-org/gofast/gofast/image/draw"
+	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
@@ -137,7 +137,7 @@ func (p *pictures) draw(indices []int64) ([]byte, error) {
 	if p.program.RecordWords() == 0 {
 		return nil, nil
 	}
-	samples, before := make([]draw.Sample, len(indices)), map[int64]int32{}
+	samples, before := make([]steps.Sample, len(indices)), map[int64]int32{}
 	for i, index := range indices {
 		if index < 0 {
 			index += p.Count
@@ -146,7 +146,7 @@ func (p *pictures) draw(indices []int64) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		samples[i] = draw.Sample{Index: index, Occurrence: before[index], Size: size}
+		samples[i] = steps.Sample{Index: index, Occurrence: before[index], Size: size}
 		before[index]++
 	}
 	records, err := p.program.Draw(p.seed, p.epoch, samples)
@@ -156,9 +156,9 @@ func (p *pictures) draw(indices []int64) ([]byte, error) {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(records))), 4*len(records)), nil
 }
 
-func (p *pictures) size(sample int64) (draw.Size, error) {
+func (p *pictures) size(sample int64) (steps.Size, error) {
 	if sample < 0 || sample >= p.Count {
-		return draw.Size{}, errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d pictures", p.Count)).AtIndex(sample)
+		return steps.Size{}, errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d pictures", p.Count)).AtIndex(sample)
 	}
 	size, err := p.program.Size(sample)
 	if e, ok := err.(*errs.Error); ok {

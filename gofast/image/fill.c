@@ -38,7 +38,7 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
     if (code) return code;
     gf_draw_size size = {source.picture.width, source.picture.height}, before = remembered(p, sample);
     remember(p, sample, size);
-    if (p->record_words && known(before) && !same(size, before))
+    if (p->steps->record_words && known(before) && !same(size, before))
         return gf_fault_set(fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d and was %dx%d before", size.width, size.height, before.width, before.height);
     return gf_image_run(w, p, &source, record, x, fault);
 }

@@ -5,41 +5,13 @@
 
 #include <stdint.h>
 
-#include "draw/draw.h"
 #include "picture/picture.h"
 #include "pixel/pixel.h"
 #include "resample/resample.h"
+#include "steps/canvas.h"
+#include "steps/draw.h"
 #include "../engine/view.h"
 #include "../source/reader/reader.h"
-
-// What a step does to the picture. Those that draw or change its size are in draw.h too.
-enum {
-    GF_OP_RESIZE = 1,
-    GF_OP_CENTER_CROP,
-    GF_OP_PAD,
-    GF_OP_RANDOM_CROP,
-    GF_OP_RANDOM_RESIZED_CROP,
-    GF_OP_HFLIP,
-    GF_OP_VFLIP,
-    GF_OP_GRAYSCALE,
-    GF_OP_RANDOM_GRAYSCALE,
-    GF_OP_COLOR_JITTER,
-    GF_OP_RANDOM_ERASING,
-    GF_OP_RANDOM_APPLY,
-};
-
-// In a plan. Colour factors within this keep sums of bytes exact in a float, and in an int.
-enum { GF_MOST_ERASURES = 8, GF_MOST_FACTOR = 1000000 };
-
-// One step; draws[i] of the plan says what is drawn for it.
-typedef struct {
-    int32_t op;
-    int32_t filter;   // resize, random_resized_crop: resample.h's
-    int32_t mode;     // pad, random_crop: pixel.h's
-    int32_t channels; // grayscale
-    uint8_t fill[4];  // pad, random_crop, center_crop: RGBX
-    float value[3];   // random_erasing: as it stands in the finished sample
-} gf_image_step;
 
 // What a sample is.
 enum {
@@ -47,26 +19,17 @@ enum {
     GF_IMAGE_PICTURE, // a gf_made_picture: of any size, for Python to go on with
 };
 
-// What torchvision's steps would have done to what a PIL image says beside pixels, its info.
-enum {
-    GF_INFO_PADDED = 1, // Pillow has expanded it
-    GF_INFO_GREYED = 2, // Pillow has converted it to grey and back
-    GF_INFO_LOST = 4,   // pixels alone were taken over
-};
-
 // A finished picture in memory of its own, RGBX; free() it. data is NULL where there is none.
 typedef struct {
     uint8_t *data;
     int32_t width, height;
-    int32_t info; // GF_INFO_..., several
+    int32_t info; // GF_INFO_..., several: canvas.h
 } gf_made_picture;
 
 typedef struct gf_image_program gf_image_program;
 struct gf_image_program {
     const gf_pixel_ops *pixels;
-    const gf_draw_step *draws;
-    const gf_image_step *steps;
-    int32_t n_steps, record_words;
+    const gf_steps *steps;
     int32_t output; // GF_IMAGE_...
     int32_t width, height, channels, channels_last; // of a tensor
     const gf_normalise *normalise;

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/gofast-org/gofast/gofast/image/draw"
+	"github.com/gofast-org/gofast/gofast/image/steps"
 )
 
 var options = Options{PassOrder: "13", MaxPixels: maxPixels, MaxFileBytes: 1 << 30}
@@ -21,8 +21,8 @@ func noise(r *rand.Rand, width, height int) *stdimage.RGBA {
 	return picture
 }
 
-func sizeOf(picture *stdimage.RGBA) draw.Size {
-	return draw.Size{Width: int32(picture.Rect.Dx()), Height: int32(picture.Rect.Dy())}
+func sizeOf(picture *stdimage.RGBA) steps.Size {
+	return steps.Size{Width: int32(picture.Rect.Dx()), Height: int32(picture.Rect.Dy())}
 }
 
 // TestFusedAgreesWithTwin compares samples of random plans, to the last bit.
@@ -36,7 +36,7 @@ func TestFusedAgreesWithTwin(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v: %s", seed, err, text)
 		}
-		records, err := p.Draw(seed, 0, []draw.Sample{{Size: sizeOf(picture)}})
+		records, err := p.Draw(seed, 0, []steps.Sample{{Size: sizeOf(picture)}})
 		if err == nil { // a resize may leave nothing
 			got := make([]byte, p.SampleBytes())
 			if err := p.FromPicture(picture, records, got); err != nil {
@@ -181,7 +181,7 @@ func FuzzPlan(f *testing.F) {
 		}
 		defer p.Free()
 		picture := noise(rand.New(rand.NewPCG(1, 1)), 20, 15)
-		if records, err := p.Draw(1, 1, []draw.Sample{{Size: sizeOf(picture)}}); err == nil && pixels(plan.Steps) < 2000 && p.SampleBytes() > 0 {
+		if records, err := p.Draw(1, 1, []steps.Sample{{Size: sizeOf(picture)}}); err == nil && pixels(plan.Steps) < 2000 && p.SampleBytes() > 0 {
 			_ = p.FromPicture(picture, records, make([]byte, p.SampleBytes()))
 		}
 	})

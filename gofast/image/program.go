@@ -1,6 +1,7 @@
 package image
 
 /*
+#cgo CFLAGS: -O3 -std=gnu11 -Wall -Wextra
 #include <stdlib.h>
 #include "image.h"
 
@@ -28,8 +29,9 @@ import (
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/engine"
-	"github.com/gofast-org/gofast/gofast/image/draw"
 	"github.com/gofast-org/gofast/gofast/image/pixel"
+	_ "github.com/gofast-org/gofast/gofast/image/resample" // for its C functions
+	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source/reader"
 	"github.com/gofast-org/gofast/gofast/table/gather"
@@ -66,13 +68,6 @@ type Program struct{ c *C.gf_image_program }
 
 // NewProgram checks a plan and lays it out.
 func NewProgram(plan Plan, files Files, options Options) (Program, error) {
-	var l steps
-	if err := l.add(plan.Steps); err != nil {
-		return Program{}, err
-	}
-	if code, result := draw.Check(l.draws, l.words); code != draw.OK {
-		return Program{}, errs.New(errs.ErrConfig, "plan", result.Text)
-	}
 	order, ok := passOrders[options.PassOrder]
 	if !ok {
 		return Program{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("pass order %q is unknown", options.PassOrder))
@@ -80,14 +75,21 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	if options.MaxPixels > maxPixels {
 		return Program{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("max_pixels %d is more than %d", options.MaxPixels, maxPixels))
 	}
-	p := Program{(*C.gf_image_program)(C.calloc(1, C.sizeof_gf_image_program))}
-	if err := p.setOutput(plan.Output, &l); err != nil {
+	list, made, err := steps.Compile(plan.Steps)
+	if err != nil {
+		return Program{}, err
+	}
+	c := (*C.gf_image_program)(C.calloc(1, C.sizeof_gf_image_program))
+	if c == nil {
+		list.Free()
+		return Program{}, errs.New(errs.ErrLimit, "plan", "no memory for a program")
+	}
+	p := Program{c}
+	c.steps = (*C.gf_steps)(list.Pointer())
+	if err := p.setOutput(plan.Output, &made); err != nil {
 		p.Free()
 		return Program{}, err
 	}
-	c := p.c
-	c.draws, c.steps = (*C.gf_draw_step)(inC(l.draws)), (*C.gf_image_step)(inC(l.ops))
-	c.n_steps, c.record_words = C.int32_t(len(l.draws)), C.int32_t(l.words)
 	c.pass_order, c.max_pixels, c.count = order, C.int64_t(options.MaxPixels), C.int64_t(files.Count)
 	if files.Count > 0 {
 		made, err := reader.New(files.Config, options.MaxFileBytes)
@@ -104,25 +106,25 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 }
 
 // setOutput says what a sample is, and prepares its numbers.
-func (p Program) setOutput(o Output, l *steps) error {
+func (p Program) setOutput(o Output, l *steps.Numbers) error {
 	if o.Height == 0 {
-		if l.tensor {
+		if l.Tensor {
 			return errs.New(errs.ErrConfig, "plan", "a tensor needs a size that every picture has")
 		}
 		p.c.output = C.GF_IMAGE_PICTURE
 		return nil
 	}
 	number, ok := numbers[o.DType]
-	if !ok || o.Height < 1 || o.Height > maxSide || o.Width < 1 || o.Width > maxSide || o.Channels != 1 && o.Channels != 3 {
+	if !ok || o.Height < 1 || o.Height > steps.MaxSide || o.Width < 1 || o.Width > steps.MaxSide || o.Channels != 1 && o.Channels != 3 {
 		return errs.New(errs.ErrConfig, "plan", fmt.Sprintf("output %+v", o))
 	}
-	if l.float == (number.as == pixel.AsUint8) {
+	if l.Float == (number.as == pixel.AsUint8) {
 		return errs.New(errs.ErrConfig, "plan", "output "+o.DType+" does not go with the steps")
 	}
 	p.c.output = C.GF_IMAGE_TENSOR
 	p.c.width, p.c.height, p.c.channels = C.int32_t(o.Width), C.int32_t(o.Height), C.int32_t(o.Channels)
 	n := pixel.NewNormaliser(pixel.Spec{
-		Scale: l.scale, Mean: spread(l.mean, o.Channels), Std: spread(l.std, o.Channels),
+		Scale: l.Scale, Mean: spread(l.Mean, o.Channels), Std: spread(l.Std, o.Channels),
 		As: number.as, Channels: o.Channels, Last: o.ChannelsLast, Stream: true,
 	}, pixel.Best)
 	p.c.normalise = (*C.gf_normalise)(C.as_pointer(C.uintptr_t(n.Address())))
@@ -141,18 +143,10 @@ func spread(values []float32, channels int) []float32 {
 	return each
 }
 
-// inC copies a slice into C memory.
-func inC[T any](values []T) unsafe.Pointer {
-	var zero T
-	m := C.malloc(C.size_t(uintptr(max(len(values), 1)) * unsafe.Sizeof(zero)))
-	copy(unsafe.Slice((*T)(m), len(values)), values)
-	return m
-}
-
 // Free releases the program.
 func (p Program) Free() {
 	C.free_reader(p.c.reader)
-	for _, m := range []unsafe.Pointer{unsafe.Pointer(p.c.draws), unsafe.Pointer(p.c.steps), unsafe.Pointer(p.c.normalise), unsafe.Pointer(p.c)} {
+	for _, m := range []unsafe.Pointer{unsafe.Pointer(p.c.steps), unsafe.Pointer(p.c.normalise), unsafe.Pointer(p.c)} {
 		C.free(m)
 	}
 }
@@ -165,8 +159,10 @@ func ProgramAt(address uintptr) Program {
 	return Program{(*C.gf_image_program)(C.as_pointer(C.uintptr_t(address)))}
 }
 
+func (p Program) steps() steps.List { return steps.At(unsafe.Pointer(p.c.steps)) }
+
 // RecordWords is the number of int32 that are drawn for a sample.
-func (p Program) RecordWords() int { return int(p.c.record_words) }
+func (p Program) RecordWords() int { return p.steps().Words() }
 
 // Part is one dataset of a view.
 type Part struct {
@@ -184,7 +180,7 @@ func NewView(parts []Part, indexMap uintptr, length int64, out gather.Out, shape
 	}
 	if len(parts) > 0 {
 		first := parts[0].Program.c
-		sample.RecordBytes = 4 * int64(first.record_words)
+		sample.RecordBytes = 4 * int64(parts[0].Program.RecordWords())
 		if first.output == C.GF_IMAGE_PICTURE {
 			sample = engine.Sample{DType: gather.OutUint8.DType(), Shape: []int{C.sizeof_gf_made_picture},
 				Bytes: C.sizeof_gf_made_picture, RecordBytes: sample.RecordBytes}
@@ -222,7 +218,7 @@ func newView(parts []Part, indexMap uintptr, length int64, sample engine.Sample)
 // IsFused tells from one value that torch drew how its uniform_ rounds: 1 once, 0
 // twice, -1 in neither way.
 func IsFused(value float32) int {
-	fused, known := draw.IsFused(value)
+	fused, known := steps.IsFused(value)
 	switch {
 	case !known:
 		return -1

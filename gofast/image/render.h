@@ -4,9 +4,9 @@
 #define GOFAST_RENDER_H
 
 #include "resample/resample.h"
-#include "geometry.h"
 #include "image.h"
 #include "picture/source.h"
+#include "steps/geometry.h"
 
 // Where finished rows go: to the numbers of a sample, to planes, or to a picture.
 typedef struct {

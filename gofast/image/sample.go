@@ -11,7 +11,7 @@ import (
 	stdimage "image"
 	"unsafe"
 
-	"github.com/gofast-org/gofast/gofast/image/draw"
+	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
 )
@@ -33,25 +33,23 @@ func (p Program) SampleBytes() int {
 
 // Size is the width and height of a sample's picture, from the file's header
 // where nobody has asked before.
-func (p Program) Size(sample int64) (draw.Size, error) {
+func (p Program) Size(sample int64) (steps.Size, error) {
 	if sample < 0 || sample >= p.Count() {
-		return draw.Size{}, errs.New(errs.ErrIndex, "image", fmt.Sprintf("there are %d files", p.Count())).AtIndex(sample)
+		return steps.Size{}, errs.New(errs.ErrIndex, "image", fmt.Sprintf("there are %d files", p.Count())).AtIndex(sample)
 	}
 	var size C.gf_draw_size
 	var f C.gf_fault
 	if C.gf_image_size(p.c, C.int64_t(sample), &size, &f) != 0 {
-		return draw.Size{}, failure(&f)
+		return steps.Size{}, failure(&f)
 	}
-	return draw.Size{Width: int32(size.width), Height: int32(size.height)}, nil
+	return steps.Size{Width: int32(size.width), Height: int32(size.height)}, nil
 }
 
 // Draw draws for samples, each from a stream of its own that depends on seed,
 // epoch, index and occurrence only: RecordWords words a sample.
-func (p Program) Draw(seed, epoch uint64, samples []draw.Sample) ([]int32, error) {
-	words := p.RecordWords()
-	records := make([]int32, words*len(samples))
-	drawn := unsafe.Slice((*draw.Step)(unsafe.Pointer(p.c.draws)), p.c.n_steps)
-	if code, result := draw.Stateless(drawn, seed, epoch, samples, words, records); code != draw.OK {
+func (p Program) Draw(seed, epoch uint64, samples []steps.Sample) ([]int32, error) {
+	records := make([]int32, p.RecordWords()*len(samples))
+	if code, result := p.steps().Stateless(seed, epoch, samples, records); code != steps.OK {
 		return nil, errs.New(errs.ErrValue, "image", result.Text).AtIndex(samples[result.Done].Index)
 	}
 	return records, nil

@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/gofast-org/gofast/gofast/image/draw"
 	"github.com/gofast-org/gofast/gofast/image/pixel"
 	"github.com/gofast-org/gofast/gofast/image/resample"
+	"github.com/gofast-org/gofast/gofast/image/steps"
 )
 
 // twin does a plan's steps one after the other with the kernels' plain twins,
@@ -71,7 +71,7 @@ func (t *twin) steps(list []Step, on bool) {
 				t.tensor[i] = float32(v-s.Mean[c]) / s.Std[c]
 			}
 		default:
-			words := t.take(kindOf[s.Op].Words())
+			words := t.take(steps.Words(s.Op))
 			if !on {
 				continue
 			}
@@ -83,9 +83,6 @@ func (t *twin) steps(list []Step, on bool) {
 		}
 	}
 }
-
-var kindOf = map[string]draw.Kind{"random_crop": draw.RandomCrop, "random_resized_crop": draw.RandomResizedCrop, "hflip": draw.HFlip,
-	"vflip": draw.VFlip, "random_grayscale": draw.RandomGrayscale, "color_jitter": draw.ColorJitter, "random_erasing": draw.RandomErasing}
 
 func (t *twin) convert(s Step) {
 	p := t.planes
@@ -131,11 +128,7 @@ func (t *twin) onPicture(s Step, words []int32) {
 	p := t.planes
 	switch s.Op {
 	case "resize":
-		size := [2]int32{}
-		for i, side := range s.Size {
-			size[i] = int32(side)
-		}
-		to := draw.Resized(&draw.Step{Kind: draw.Resize, Size: size, MaxSize: int32(s.MaxSize)}, draw.Size{Width: int32(p.Width), Height: int32(p.Height)})
+		to, _ := steps.Resized(s, steps.Size{Width: int32(p.Width), Height: int32(p.Height)})
 		t.resize(int(to.Width), int(to.Height), s.Filter)
 	case "center_crop":
 		dx, dy := max(s.Size[1]-p.Width, 0), max(s.Size[0]-p.Height, 0)
@@ -203,7 +196,7 @@ func (t *twin) onPicture(s Step, words []int32) {
 
 // window makes the picture that is seen through it, padded as s says.
 func (t *twin) window(x, y, width, height int, s Step) {
-	edge := pixel.Edge(modes[s.Mode])
+	edge := steps.Modes[s.Mode]
 	var fill [3]byte
 	for i, v := range s.Fill {
 		fill[i] = byte(v)
@@ -222,7 +215,7 @@ func (t *twin) resize(width, height int, filter string) {
 	src := stdimage.NewRGBA(stdimage.Rect(0, 0, p.Width, p.Height))
 	pixel.JoinGeneric(p, src.Pix, src.Stride)
 	whole := stdimage.Rect(0, 0, width, height)
-	pix := resample.ResizeGeneric(src, resample.Plan{Crop: src.Rect, Width: width, Height: height, Window: whole, Filter: resample.Filter(filters[filter])})
+	pix := resample.ResizeGeneric(src, resample.Plan{Crop: src.Rect, Width: width, Height: height, Window: whole, Filter: steps.Filters[filter]})
 	t.planes = split(&stdimage.RGBA{Pix: pix, Stride: 4 * width, Rect: whole})
 	t.planes.Channels = channels
 }

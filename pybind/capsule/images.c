@@ -14,8 +14,8 @@ PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     const gf_image_program *p = POINTER(const gf_image_program, a[0]);
     gf_draw_answers answers = {POINTER(const float, a[6]), POINTER(const float, a[7]), a[8]};
     gf_draw_result result = {0};
-    int32_t code = gf_draw(p->draws, p->n_steps, (int32_t)a[1], POINTER(uint8_t, a[2]), POINTER(const gf_draw_size, a[3]), a[4],
-                           p->record_words, POINTER(int32_t, a[5]), &answers, &result);
+    int32_t code = gf_draw(p->steps, (int32_t)a[1], POINTER(uint8_t, a[2]), POINTER(const gf_draw_size, a[3]), a[4],
+                           POINTER(int32_t, a[5]), &answers, &result);
     return Py_BuildValue("iLds", code, (long long)result.done, (double)result.ask, result.text);
 }
 
@@ -26,8 +26,8 @@ PyObject *gf_py_draw_stateless(PyObject *self, PyObject *const *args, Py_ssize_t
     if (!gf_integers(args, n, 8, a)) return NULL;
     const gf_image_program *p = POINTER(const gf_image_program, a[0]);
     gf_draw_result result = {0};
-    int32_t code = gf_draw_stateless(p->draws, p->n_steps, (uint64_t)a[1], (uint64_t)a[2], POINTER(const int64_t, a[3]),
-                                     POINTER(const int32_t, a[4]), POINTER(const gf_draw_size, a[5]), a[6], p->record_words,
+    int32_t code = gf_draw_stateless(p->steps, (uint64_t)a[1], (uint64_t)a[2], POINTER(const int64_t, a[3]),
+                                     POINTER(const int32_t, a[4]), POINTER(const gf_draw_size, a[5]), a[6],
                                      POINTER(int32_t, a[7]), &result);
     return Py_BuildValue("iLds", code, (long long)result.done, (double)result.ask, result.text);
 }

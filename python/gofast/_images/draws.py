@@ -23,7 +23,7 @@ from .program import ImageProgram
 from .seen import HasPictures
 
 _OK, _ASK, _RAISES = 0, 1, 2
-_STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/image/draw/draw.h has the layout
+_STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/image/steps/draw.h has the layout
 
 _drawing = threading.RLock()  # torch's default generator is taken, and not put back yet
 

@@ -120,7 +120,7 @@ class MadePicture(ctypes.Structure):
     ]
 
 
-_PADDED, _GREYED, LOST = 1, 2, 4  # image.h's GF_INFO_...
+_PADDED, _GREYED, LOST = 1, 2, 4  # canvas.h's GF_INFO_...
 PICTURE_BYTES = ctypes.sizeof(MadePicture)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._core import codecs
 from . import values as read
-from .state import State, Step
+from .state import Native, State, Step
 from .transforms import Family, resizes_bytes
 from .values import NotNative
 
@@ -172,3 +172,21 @@ def color_jitter(t: Any, family: Family, state: State) -> list[Step]:
         value = getattr(t, name)
         step[name] = None if value is None else read.span(value, low, high, name)
     return [step]
+
+
+NATIVE = {
+    "CenterCrop": Native(center_crop, ("size",)),
+    "ColorJitter": Native(color_jitter, ("brightness", "contrast", "saturation", "hue")),
+    "Grayscale": Native(grayscale, ("num_output_channels",)),
+    "Pad": Native(pad, ("padding", "fill", "padding_mode"), ("_fill",)),
+    "RandomCrop": Native(
+        random_crop, ("size", "padding", "pad_if_needed", "fill", "padding_mode"), ("_fill",)
+    ),
+    "RandomGrayscale": Native(random_grayscale, ("p",)),
+    "RandomHorizontalFlip": Native(flip("hflip"), ("p",)),
+    "RandomResizedCrop": Native(
+        random_resized_crop, ("size", "scale", "ratio", "interpolation", "antialias"), ("_log_ratio",)
+    ),
+    "RandomVerticalFlip": Native(flip("vflip"), ("p",)),
+    "Resize": Native(resize, ("size", "interpolation", "max_size", "antialias")),
+}

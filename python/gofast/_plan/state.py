@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 from .transforms import Family
 from .values import NotNative
@@ -77,3 +78,11 @@ class State:
         """Raises NotNative of a tensor, unless it is one of bytes, and v2's to transform."""
         if self.kind != "pil" and (family == "v1" or self.dtype != "uint8" or self.erased):
             self.only_pil(what)
+
+
+class Native(NamedTuple):
+    """How a class is translated, and the attributes that its instances must have."""
+
+    make: Callable[[Any, Family, State], list[Step]]
+    attributes: tuple[str, ...] = ()
+    also_in_v2: tuple[str, ...] = ()

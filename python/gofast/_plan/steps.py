@@ -8,15 +8,13 @@ what gives the same numbers for every tensor is taken there.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
-from . import pictures as pictures
-from . import tensors as tensors
+from . import pictures, tensors
 from . import values as read
-from .state import State, Step
+from .state import Native, State, Step
 from .transforms import MOST_NESTED, Family, attributes, identify, leaves, name, sequence, tampered
 from .values import NotNative
 
@@ -95,41 +93,8 @@ _FOREIGN = {
 }
 
 
-class _Native(NamedTuple):
-    """How a class is translated, and the attributes that its instances must have."""
-
-    make: Callable[[Any, Family, State], list[Step]]
-    attributes: tuple[str, ...] = ()
-    also_in_v2: tuple[str, ...] = ()
-
-
-_NATIVE = {
-    "CenterCrop": _Native(pictures.center_crop, ("size",)),
-    "ColorJitter": _Native(pictures.color_jitter, ("brightness", "contrast", "saturation", "hue")),
-    "ConvertImageDtype": _Native(tensors.to_dtype, ("dtype",)),
-    "Grayscale": _Native(pictures.grayscale, ("num_output_channels",)),
-    "Identity": _Native(tensors.identity),
-    "Normalize": _Native(tensors.normalize, ("mean", "std", "inplace")),
-    "PILToTensor": _Native(tensors.pil_to_tensor),
-    "Pad": _Native(pictures.pad, ("padding", "fill", "padding_mode"), ("_fill",)),
-    "RandomApply": _Native(_random_apply, ("transforms", "p")),
-    "RandomCrop": _Native(
-        pictures.random_crop, ("size", "padding", "pad_if_needed", "fill", "padding_mode"), ("_fill",)
-    ),
-    "RandomErasing": _Native(
-        tensors.random_erasing, ("p", "scale", "ratio", "value", "inplace"), ("_log_ratio",)
-    ),
-    "RandomGrayscale": _Native(pictures.random_grayscale, ("p",)),
-    "RandomHorizontalFlip": _Native(pictures.flip("hflip"), ("p",)),
-    "RandomResizedCrop": _Native(
-        pictures.random_resized_crop,
-        ("size", "scale", "ratio", "interpolation", "antialias"),
-        ("_log_ratio",),
-    ),
-    "RandomVerticalFlip": _Native(pictures.flip("vflip"), ("p",)),
-    "Resize": _Native(pictures.resize, ("size", "interpolation", "max_size", "antialias")),
-    "ToDtype": _Native(tensors.to_dtype, ("dtype", "scale")),
-    "ToImage": _Native(tensors.to_image),
-    "ToPureTensor": _Native(tensors.to_pure_tensor),
-    "ToTensor": _Native(tensors.to_tensor),
+_NATIVE: dict[str, Native] = {
+    **pictures.NATIVE,
+    **tensors.NATIVE,
+    "RandomApply": Native(_random_apply, ("transforms", "p")),
 }

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from . import values as read
-from .state import Kind, State, Step
+from .state import Kind, Native, State, Step
 from .transforms import Family
 from .values import NotNative
 
@@ -18,7 +18,7 @@ _DTYPES = {
     torch.float16: "float16",
     torch.bfloat16: "bfloat16",
 }
-_MOST_ERASURES = 8  # gofast/image/image.h's
+_MOST_ERASURES = 8  # step.h's GF_MOST_ERASURES
 _LARGEST = float(torch.finfo(torch.float32).max)
 
 
@@ -156,3 +156,16 @@ def random_erasing(t: Any, family: Family, state: State) -> list[Step]:
 
 def _float32(value: float) -> float:
     return float(torch.tensor(value, dtype=torch.float32).item())
+
+
+NATIVE = {
+    "ConvertImageDtype": Native(to_dtype, ("dtype",)),
+    "Identity": Native(identity),
+    "Normalize": Native(normalize, ("mean", "std", "inplace")),
+    "PILToTensor": Native(pil_to_tensor),
+    "RandomErasing": Native(random_erasing, ("p", "scale", "ratio", "value", "inplace"), ("_log_ratio",)),
+    "ToDtype": Native(to_dtype, ("dtype", "scale")),
+    "ToImage": Native(to_image),
+    "ToPureTensor": Native(to_pure_tensor),
+    "ToTensor": Native(to_tensor),
+}

@@ -83,7 +83,7 @@ _DRAWING = frozenset(
 # Classes of torchvision that call some of the transforms that they are given.
 _CALLING = ("RandomApply", "RandomChoice", "RandomOrder")
 
-MOST_NESTED = 100  # RandomApply in one another; gofast/image/compile.go's
+MOST_NESTED = 100  # RandomApply in one another; step.h's GF_MOST_NESTED
 
 
 class Known(NamedTuple):

@@ -17,7 +17,7 @@ _PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 
 # Larger sizes and wider ranges than anybody's are left to torchvision, so that the
 # kernels need not ask whether their sums overflow.
-_MOST_PIXELS = 1 << 15  # gofast/image/plan.go's
+_MOST_PIXELS = 1 << 15  # step.h's GF_MOST_SIDE
 WIDEST = 1e4
 
 

@@ -1,0 +1,199 @@
+package steps
+
+/*
+#include <stdlib.h>
+#include "operation.h"
+static gf_step *steps_of(gf_steps *s) { return s->step; }
+*/
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/image/pixel"
+	"github.com/gofast-org/gofast/gofast/image/resample"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+type (
+	step   = C.gf_step
+	word   = C.int32_t
+	octet  = C.uint8_t
+	double = C.double
+	float  = C.float
+)
+
+// MaxSide bounds every size in a plan.
+const MaxSide = C.GF_MOST_SIDE
+
+// operation is the Go side of a gf_operation: it reads a plan's step and checks
+// it, and is the twin of what is drawn, nil where nothing is.
+type operation struct {
+	read func(Step, *step) error
+	draw func(*walker, *step, []int32) Code
+}
+
+var operations = [C.GF_STEP_KINDS]operation{
+	C.GF_STEP_resize:              resize,
+	C.GF_STEP_center_crop:         centerCrop,
+	C.GF_STEP_pad:                 pad,
+	C.GF_STEP_random_crop:         randomCrop,
+	C.GF_STEP_random_resized_crop: randomResizedCrop,
+	C.GF_STEP_hflip:               flip,
+	C.GF_STEP_vflip:               flip,
+	C.GF_STEP_grayscale:           grayscale,
+	C.GF_STEP_random_grayscale:    randomGrayscale,
+	C.GF_STEP_color_jitter:        colorJitter,
+	C.GF_STEP_random_erasing:      randomErasing,
+	C.GF_STEP_random_apply:        randomApply,
+}
+
+// kinds are step.h's, by their names in a plan.
+var kinds = func() map[string]word {
+	named := map[string]word{}
+	for kind := range word(C.GF_STEP_KINDS) {
+		named[C.GoString(C.gf_step_name(kind))] = kind
+	}
+	return named
+}()
+
+// What a plan's words stand for.
+var (
+	Filters = map[string]resample.Filter{"nearest": resample.Nearest, "box": resample.Box, "bilinear": resample.Bilinear,
+		"hamming": resample.Hamming, "bicubic": resample.Bicubic, "lanczos": resample.Lanczos,
+		"torch_bilinear": resample.TorchBilinear, "torch_bicubic": resample.TorchBicubic}
+	Modes = map[string]pixel.Edge{"constant": pixel.EdgeConstant, "edge": pixel.EdgeEdge, "reflect": pixel.EdgeReflect,
+		"symmetric": pixel.EdgeSymmetric}
+	scales = map[string]pixel.Scale{"divide": pixel.Divide, "multiply": pixel.Multiply, "cast": pixel.Cast}
+)
+
+// Words is how many words a step of this name owns in a record.
+func Words(op string) int { return int(C.gf_step_words(kinds[op])) }
+
+// List is a compiled plan's steps, in C memory. They are as step.h says: all that
+// is to be checked was. Free it once.
+type List struct{ c *C.gf_steps }
+
+// At is the inverse of Pointer.
+func At(c unsafe.Pointer) List { return List{(*C.gf_steps)(c)} }
+
+// Pointer is the place of the gf_steps.
+func (l List) Pointer() unsafe.Pointer { return unsafe.Pointer(l.c) }
+
+// Words is how many words a sample's record has.
+func (l List) Words() int { return int(l.c.record_words) }
+
+// Free releases the list.
+func (l List) Free() { C.free(unsafe.Pointer(l.c)) }
+
+func (l List) steps() []step { return unsafe.Slice(C.steps_of(l.c), l.c.n) }
+
+// Numbers are what the steps that make numbers of bytes come to.
+type Numbers struct {
+	Tensor, Float bool
+	Scale         pixel.Scale
+	Mean, Std     []float32
+}
+
+// compiler lays steps out, nested ones behind their random_apply.
+type compiler struct {
+	Numbers
+	steps    []step
+	words    int // of a record
+	erasures int
+	depth    int // of random_apply
+}
+
+// Compile checks a plan's steps and lays them out for C.
+func Compile(plan []Step) (List, Numbers, error) {
+	var l compiler
+	if err := l.add(plan); err != nil {
+		return List{}, Numbers{}, err
+	}
+	c := (*C.gf_steps)(C.malloc(C.sizeof_gf_steps + C.size_t(len(l.steps))*C.sizeof_gf_step))
+	if c == nil {
+		return List{}, Numbers{}, errs.New(errs.ErrLimit, "plan", fmt.Sprintf("no memory for %d steps", len(l.steps)))
+	}
+	c.n, c.record_words = word(len(l.steps)), word(l.words)
+	list := List{c}
+	copy(list.steps(), l.steps)
+	return list, l.Numbers, nil
+}
+
+func (l *compiler) add(list []Step) error {
+	for _, s := range list {
+		if err := l.addStep(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *compiler) addStep(s Step) error {
+	if s.Op == "to_float" || s.Op == "to_uint8" || s.Op == "normalize" {
+		return l.number(s)
+	}
+	kind, known := kinds[s.Op]
+	if !known {
+		return s.bad("no such operation")
+	}
+	c := step{kind: kind, version: 1, record: word(l.words)}
+	if s.Version == "v2" {
+		c.version = 2
+	}
+	if err := operations[kind].read(s, &c); err != nil {
+		return err
+	}
+	movable := s.Op == "hflip" || s.Op == "vflip" || s.Op == "random_apply" // before and after the change to numbers alike
+	if s.Op == "random_erasing" && !l.Tensor || s.Op != "random_erasing" && !movable && (l.Float || l.erasures > 0) {
+		return s.bad("it stands on the wrong side of to_float")
+	}
+	if s.Op == "random_erasing" {
+		if l.erasures++; l.erasures > C.GF_MOST_ERASURES {
+			return s.bad("there are more than %d", C.GF_MOST_ERASURES)
+		}
+	}
+	l.words += int(C.gf_step_words(kind))
+	at := len(l.steps)
+	l.steps = append(l.steps, c)
+	if s.Op == "random_apply" {
+		if l.depth++; l.depth > C.GF_MOST_NESTED {
+			return s.bad("more than %d lie in one another", C.GF_MOST_NESTED)
+		}
+		if err := l.add(s.Steps); err != nil {
+			return err
+		}
+		l.depth--
+		l.steps[at].inner = word(len(l.steps) - at - 1)
+	}
+	return nil
+}
+
+// number notes the steps that make numbers of bytes. They act on the finished
+// sample, wherever flips stand between them.
+func (l *compiler) number(s Step) error {
+	switch {
+	case l.depth > 0:
+		return s.bad("it cannot happen to some samples only")
+	case s.Op == "normalize":
+		if !l.Float || l.Mean != nil || l.erasures > 0 {
+			return s.bad("it is not the first after to_float")
+		}
+		if len(s.Mean) != len(s.Std) || len(s.Mean) != 1 && len(s.Mean) != 3 {
+			return s.bad("mean %v, std %v", s.Mean, s.Std)
+		}
+		l.Mean, l.Std = s.Mean, s.Std
+	case l.Float || l.erasures > 0:
+		return s.bad("the tensor is finished already")
+	case s.Op == "to_uint8":
+		l.Tensor = true
+	default:
+		scale, ok := scales[s.How]
+		if !ok {
+			return s.bad("how is %q", s.How)
+		}
+		l.Tensor, l.Float, l.Scale = true, true, scale
+	}
+	return nil
+}

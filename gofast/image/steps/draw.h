@@ -1,0 +1,65 @@
+// The random parameters of a plan's steps, drawn ahead of the work: as torchvision draws them from
+// torch's CPU generator, or from a stream of each sample's own. Plain C without allocation or locks, so that
+// it also runs in a forked worker process.
+#ifndef GOFAST_DRAW_H
+#define GOFAST_DRAW_H
+
+#include "step.h"
+
+// The decoded picture's size.
+typedef struct {
+    int32_t width, height;
+} gf_draw_size;
+
+// What torch.exp(torch.tensor([x])) gave, for the x that were asked (GF_DRAW_ASK).
+typedef struct {
+    const float *x, *value;
+    int64_t n;
+} gf_draw_answers;
+
+// What gf_draw and gf_draw_stateless return.
+enum {
+    GF_DRAW_OK,
+    GF_DRAW_ASK,     // the box hangs on the last bit of torch's exp(result.ask): answer, and call again from sample result.done
+    GF_DRAW_RAISES,  // torchvision raises ValueError(result.text) for sample result.done; what it draws before that is drawn
+    GF_DRAW_INVALID, // this is not the state of a CPU generator; nothing was drawn
+};
+
+// How far it went.
+typedef struct {
+    int64_t done;    // samples whose records are written; the next one is the one in trouble
+    float ask;
+    int32_t step;    // in trouble
+    char text[160];
+} gf_draw_result;
+
+// The byte image that torch.Generator.get_state() returns for a CPU generator (little-endian):
+//   0  uint64 seed as given | 8 int32 left | 12 int32 seeded (1) | 16 uint64 next | 24 uint64[624] words of 32 bits
+//   5016 double normal_x, normal_y, normal_rho, int32 normal_is_valid (normal_y is the double normal kept for later)
+//   5048 float normal kept for later, uint8 whether there is one, padding
+// left - 1 draws come from words[next]...; the draw that takes left to 0 makes 624 new words first.
+enum { GF_DRAW_STATE_BYTES = 5056 };
+
+// Whether torch's uniform_ multiplies and adds in one rounding. It does where torch runs its AVX2 or AVX-512
+// kernels, not with ATEN_CPU_CAPABILITY=default: see gf_draw_is_fused.
+enum { GF_DRAW_FUSED = 1 };
+
+// Draws for n samples, in their order, from the state image, which it advances in place. Record i begins at
+// records[i * steps->record_words]; words that no step drew are 0. On GF_DRAW_ASK the state is that before sample
+// result->done. answers may be NULL.
+int32_t gf_draw(const gf_steps *steps, int32_t flags, uint8_t *state, const gf_draw_size *sizes, int64_t n, int32_t *records,
+                const gf_draw_answers *answers, gf_draw_result *result);
+
+// The same steps with a stream of words for each sample that depends on nothing but (seed, epoch, index,
+// occurrence): samples may be drawn in any order, on any machine. Never returns GF_DRAW_ASK.
+int32_t gf_draw_stateless(const gf_steps *steps, uint64_t seed, uint64_t epoch, const int64_t *indices, const int32_t *occurrences,
+                          const gf_draw_size *sizes, int64_t n, int32_t *records, gf_draw_result *result);
+
+// Writes the state image that torch.manual_seed(seed) leaves; worker w of a DataLoader has base_seed + w.
+void gf_draw_seed(uint8_t *state, uint64_t seed);
+
+// Which flags torch's own draw tells: value is torch.empty(1).uniform_(0.08, 1.0, generator=torch.Generator().manual_seed(1)).item().
+// Returns GF_DRAW_FUSED, 0, or -1 where it is neither: then this torch is not the one that is imitated here.
+int32_t gf_draw_is_fused(float value);
+
+#endif

@@ -1,0 +1,22 @@
+// Grayscale and RandomGrayscale.
+#include "operation.h"
+
+static int32_t grey(gf_canvas *c, int channels) {
+    int32_t code = gf_canvas_rest(c);
+    if (!code) c->pixels->grey(&c->planes, channels);
+    if (channels == 3) c->info |= GF_INFO_LOST;
+    return code;
+}
+
+static int32_t always(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    (void)record;
+    return grey(c, step->channels);
+}
+
+static int32_t perhaps(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    (void)step;
+    return record[0] ? grey(c, c->resting ? c->planes.channels : 3) : GF_FAULT_NONE;
+}
+
+const gf_operation gf_op_grayscale = {0, NULL, always};
+const gf_operation gf_op_random_grayscale = {1, gf_draw_chance, perhaps};

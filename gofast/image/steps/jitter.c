@@ -1,0 +1,48 @@
+// ColorJitter.
+#include "operation.h"
+
+#include <math.h>
+
+static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
+    gf_permutation(d->words, record, 4);
+    for (int i = 0; i < 4; i++) {
+        if (!(step->jitter & 1 << record[i])) record[i] = -1;
+        if (!(step->jitter & 1 << i)) continue;
+        float factor = gf_uniform(d->words, (float)step->factors[i][0], (float)step->factors[i][1]);
+        memcpy(record + 4 + i, &factor, sizeof factor);
+    }
+    return GF_DRAW_OK;
+}
+
+static void adjust(const gf_pixel_ops *pixels, const gf_planes *planes, int32_t what, float factor) {
+    switch (what) {
+    case GF_JITTER_BRIGHTNESS:
+        pixels->brightness(planes, factor);
+        return;
+    case GF_JITTER_CONTRAST:
+        pixels->contrast(planes, factor);
+        return;
+    case GF_JITTER_SATURATION:
+        pixels->saturation(planes, factor);
+        return;
+    default:
+        pixels->hue(planes, factor);
+    }
+}
+
+static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    (void)step;
+    int32_t code = gf_canvas_rest(c);
+    for (int i = 0; i < 4 && !code; i++) {
+        float factor;
+        if (record[i] < 0 || record[i] > 3) continue;
+        memcpy(&factor, record + 4 + record[i], sizeof factor);
+        if (!(fabsf(factor) <= GF_MOST_FACTOR)) return gf_fault_set(c->fault, GF_FAULT_CHANGED, -1, "a colour factor of %g", (double)factor);
+        adjust(c->pixels, &c->planes, record[i], factor);
+        if (record[i] == GF_JITTER_HUE && c->planes.channels == 1) continue; // nothing was done
+        c->info |= record[i] == GF_JITTER_SATURATION ? GF_INFO_GREYED : GF_INFO_LOST;
+    }
+    return code;
+}
+
+const gf_operation gf_op_color_jitter = {8, draw, run};

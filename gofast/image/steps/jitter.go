@@ -1,0 +1,40 @@
+package steps
+
+import "math"
+
+var colorJitter = operation{
+	read: func(s Step, c *step) error {
+		for i, factor := range [][]float64{s.Brightness, s.Contrast, s.Saturation, s.Hue} {
+			switch {
+			case factor == nil:
+				continue
+			case len(factor) != 2:
+				return s.bad("a factor is %v", factor)
+			case !ordered(factor[0], factor[1], -maxFactor, maxFactor):
+				return s.bad("factors %v must be a range within %d", factor, maxFactor)
+			}
+			c.jitter |= 1 << i
+			c.factors[i] = [2]double{double(factor[0]), double(factor[1])}
+		}
+		return nil
+	},
+	draw: func(w *walker, s *step, record []int32) Code {
+		order := [4]int32{0, 1, 2, 3}
+		for i := range 3 {
+			z := i + int(w.next32()%uint32(4-i))
+			order[i], order[z] = order[z], order[i]
+		}
+		for i := range 4 {
+			record[i] = order[i]
+			if s.jitter>>order[i]&1 == 0 {
+				record[i] = -1
+			}
+		}
+		for i, r := range s.factors {
+			if s.jitter>>i&1 != 0 {
+				record[4+i] = int32(math.Float32bits(w.uniform(float64(r[0]), float64(r[1]))))
+			}
+		}
+		return OK
+	},
+}

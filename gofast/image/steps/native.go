@@ -1,0 +1,6 @@
+//go:build !purego
+
+package steps
+
+// native says that Go callers, too, use the C functions.
+const native = true

@@ -1,0 +1,54 @@
+// An operation: what a step draws and what it does. Each has a file here, a line in step.h's list, and its Go twin in a
+// file of the same name.
+#ifndef GOFAST_OPERATION_H
+#define GOFAST_OPERATION_H
+
+#include <stdio.h>
+
+#include "canvas.h"
+#include "words.h"
+
+// Sizes are int64 on the way, so that no padding overflows.
+typedef struct {
+    int64_t height, width;
+} gf_extent;
+
+// What is drawn for one sample; the order of draws and comparisons is torchvision 0.29's.
+typedef struct {
+    gf_words *words;
+    gf_extent size; // of the picture, before the step and then behind it
+    const gf_draw_exp *exp;
+    gf_draw_result *result;
+} gf_drawing;
+
+typedef struct {
+    int32_t words; // of a record, all 0 before
+    // Draws them, and sets the size that the next step finds. GF_DRAW_... NULL: there is nothing to draw, and the size stays.
+    int32_t (*draw)(gf_drawing *, const gf_step *, int32_t *record);
+    // Does it to the geometry or the pixels. 0, or a fault's code. NULL: nothing.
+    int32_t (*run)(gf_canvas *, const gf_step *, const int32_t *record);
+} gf_operation;
+
+#define GF_OPERATION(name) extern const gf_operation gf_op_##name;
+GF_STEPS(GF_OPERATION)
+
+extern const gf_operation *const gf_operations[GF_STEP_KINDS];
+
+#define GF_RAISE(drawing, ...) (snprintf((drawing)->result->text, sizeof(drawing)->result->text, __VA_ARGS__), GF_DRAW_RAISES)
+
+// The draw of what happens to a sample or does not.
+int32_t gf_draw_chance(gf_drawing *, const gf_step *, int32_t *record);
+
+// crop.c: pads by left, top, right and bottom, as step->mode and fill say.
+int32_t gf_run_pad(gf_canvas *, const gf_step *, const int32_t sides[4]);
+
+// box.c: the height and width of a random box, in doubles that are whole numbers. 0, or 1 where they hang on torch's
+// exp of result->ask. `wide`: it is wide where its aspect is large, as a cropped one; an erased one is high.
+typedef struct {
+    double height, width;
+} gf_draw_box;
+
+int32_t gf_random_box(gf_drawing *, const gf_step *, int wide, gf_draw_box *box);
+double gf_round(double x); // to the nearest whole number, halves to even; below 2^51
+
+#endif

@@ -1,0 +1,125 @@
+package steps
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// Step is one operation of a plan, named and parametrised as its torchvision
+// original. Fields that an operation does not have are zero.
+type Step struct {
+	Op          string    `json:"op"`
+	Version     string    `json:"version"` // "v1" or "v2", where these draw differently
+	Size        []int     `json:"size"`    // height, width; resize also: {short side}
+	MaxSize     int       `json:"max_size"`
+	Filter      string    `json:"filter"`
+	Padding     []int     `json:"padding"` // left, top, right, bottom
+	PadIfNeeded bool      `json:"pad_if_needed"`
+	Fill        []int     `json:"fill"` // red, green, blue
+	Mode        string    `json:"mode"`
+	Scale       []float64 `json:"scale"`
+	Ratio       []float64 `json:"ratio"`
+	LogRatio    []float32 `json:"log_ratio"`
+	P           float64   `json:"p"`
+	Channels    int       `json:"channels"`
+	Brightness  []float64 `json:"brightness"`
+	Contrast    []float64 `json:"contrast"`
+	Saturation  []float64 `json:"saturation"`
+	Hue         []float64 `json:"hue"`
+	How         string    `json:"how"` // to_float: "divide", "multiply" or "cast"
+	Mean        []float32 `json:"mean"`
+	Std         []float32 `json:"std"`
+	Value       []float32 `json:"value"` // random_erasing
+	Steps       []Step    `json:"steps"` // random_apply
+}
+
+// most is the largest number that a range may name: its box's sides stay below 2^51.
+const most = 1e9
+
+func (s Step) bad(format string, args ...any) error {
+	return errs.New(errs.ErrConfig, "plan", s.Op+": "+fmt.Sprintf(format, args...))
+}
+
+func ordered[T float32 | float64](low, high, least, most T) bool {
+	return least <= low && low <= high && high <= most
+}
+
+// What follows reads fields that several operations have, and checks them.
+
+func (s Step) readSize(c *step, counts ...int) error {
+	if !slices.Contains(counts, len(s.Size)) {
+		return s.bad("size %v has %d numbers", s.Size, len(s.Size))
+	}
+	for i, side := range s.Size {
+		if side < 1 || side > MaxSide {
+			return s.bad("size %v is not within 1..%d", s.Size, MaxSide)
+		}
+		c.size[i] = word(side)
+	}
+	return nil
+}
+
+func (s Step) readChance(c *step) error {
+	if !(s.P >= 0 && s.P <= most) {
+		return s.bad("p must be a number from 0 on")
+	}
+	c.p = double(s.P)
+	return nil
+}
+
+func (s Step) readPadding(c *step) error {
+	if len(s.Padding) != 4 {
+		return s.bad("padding %v has %d numbers instead of 4", s.Padding, len(s.Padding))
+	}
+	for i, side := range s.Padding {
+		if side < 0 || side > MaxSide {
+			return s.bad("padding %v is not within 0..%d", s.Padding, MaxSide)
+		}
+		c.padding[i] = word(side)
+	}
+	c.padded = 1
+	return nil
+}
+
+func (s Step) readFill(c *step) error {
+	mode, ok := Modes[s.Mode]
+	if !ok || len(s.Fill) != 3 {
+		return s.bad("mode %q, fill %v", s.Mode, s.Fill)
+	}
+	c.mode = word(mode)
+	for i, v := range s.Fill {
+		if v < 0 || v > 255 {
+			return s.bad("fill %v is not within 0..255", s.Fill)
+		}
+		c.fill[i] = octet(v)
+	}
+	return nil
+}
+
+func (s Step) readFilter(c *step) error {
+	filter, ok := Filters[s.Filter]
+	if !ok {
+		return s.bad("filter %q is unknown", s.Filter)
+	}
+	c.filter = word(filter)
+	return nil
+}
+
+func (s Step) readBox(c *step) error {
+	switch {
+	case len(s.Scale) != 2 || len(s.Ratio) != 2 || len(s.LogRatio) != 2:
+		return s.bad("scale %v, ratio %v, log_ratio %v", s.Scale, s.Ratio, s.LogRatio)
+	case !ordered(s.Scale[0], s.Scale[1], 0, most):
+		return s.bad("scale must be a range from 0 on")
+	case !ordered(s.Ratio[0], s.Ratio[1], 1/float64(most), most):
+		return s.bad("ratio must be a range above 0")
+	case !ordered(s.LogRatio[0], s.LogRatio[1], -40, 40):
+		return s.bad("log_ratio must be a range within -40..40")
+	}
+	for i := range 2 {
+		c.scale[i], c.ratio[i], c.log_ratio[i] = double(s.Scale[i]), double(s.Ratio[i]), float(s.LogRatio[i])
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+// The steps of a plan: one list of what there is, and one struct. What a step draws and what it does stand together in
+// its file, as a gf_operation (operation.h). Go compiles a plan and checks it then, once (compile.go): whoever is given
+// gf_steps relies on what is said here.
+#ifndef GOFAST_STEP_H
+#define GOFAST_STEP_H
+
+#include <stdint.h>
+
+// By their names in a plan. After each the fields that it has, and in brackets the words that it owns in a record.
+#define GF_STEPS(STEP)                                                                                            \
+    STEP(resize)              /* size, max_size, filter */                                                        \
+    STEP(center_crop)         /* size */                                                                          \
+    STEP(pad)                 /* padding, mode, fill */                                                           \
+    STEP(random_crop)         /* size, padding, ..., mode, fill, version [top, left, both in the padded picture] */ \
+    STEP(random_resized_crop) /* size, filter, a box [top, left, height, width] */                                \
+    STEP(hflip)               /* p [0 or 1] */                                                                    \
+    STEP(vflip)               /* p [0 or 1] */                                                                    \
+    STEP(grayscale)           /* channels */                                                                      \
+    STEP(random_grayscale)    /* p [0 or 1] */                                                                    \
+    STEP(color_jitter)        /* jitter, factors [4 words order, 4 factors: GF_JITTER_...] */                     \
+    STEP(random_erasing)      /* p, value, a box [0 or 1, top, left, height, width] */                            \
+    STEP(random_apply)        /* p, inner, version [0 or 1], then the words of its steps */
+
+#define GF_STEP_KIND(name) GF_STEP_##name,
+enum { GF_STEPS(GF_STEP_KIND) GF_STEP_KINDS };
+
+// The limits of a plan; test_plan_constants.py compares Python's with them. Sides within GF_MOST_SIDE have areas in an int32;
+// colour factors within GF_MOST_FACTOR keep sums of bytes exact in a float, and in an int.
+enum { GF_MOST_SIDE = 1 << 15, GF_MOST_NESTED = 100, GF_MOST_ERASURES = 8, GF_MOST_FACTOR = 1000000 };
+
+// The factors of a color jitter: bits of gf_step.jitter are 1 << these. In a record the order is four of them, or -1
+// where that one is not asked for; the factors stand in this order, as the bits of a float.
+enum { GF_JITTER_BRIGHTNESS, GF_JITTER_CONTRAST, GF_JITTER_SATURATION, GF_JITTER_HUE };
+
+// One step. Fields that it does not have are 0.
+typedef struct {
+    int32_t kind;
+    int32_t record;        // its first word in a record
+    int32_t version;       // 1 torchvision.transforms, 2 torchvision.transforms.v2
+    int32_t inner;         // random_apply: so many of the steps behind it are its own, nested ones counted
+    int32_t size[2];       // height, width; resize: {short side, 0}, or {0, 0} where only max_size is given
+    int32_t max_size;      // resize: longest side, 0 without
+    int32_t pad_if_needed; // random_crop
+    int32_t padding[4];    // left, top, right, bottom
+    int32_t padded;        // random_crop: a padding was given
+    int32_t jitter;        // color_jitter: which factors are drawn
+    double p;
+    double scale[2];       // a box: its part of the area,
+    double ratio[2];       // width by height,
+    float log_ratio[2];    // torch.log(torch.tensor(ratio))
+    double factors[4][2];  // color_jitter: the range of each factor
+    int32_t filter;        // resample.h's
+    int32_t mode;          // of padding: pixel.h's edges
+    int32_t channels;      // grayscale
+    uint8_t fill[4];       // of padding: RGBX
+    float value[3];        // random_erasing: as it stands in the finished sample
+} gf_step;
+
+// A compiled plan's steps, nested ones behind their random_apply. Only read.
+typedef struct {
+    int32_t n, record_words;
+    gf_step step[];
+} gf_steps;
+
+// How many words a step of this kind owns in a record, and its name in a plan.
+int32_t gf_step_words(int32_t kind);
+const char *gf_step_name(int32_t kind);
+
+#endif

@@ -1,0 +1,260 @@
+"""What torchvision itself draws for a plan: its own transforms, run on pictures of a size but without pixels.
+
+A plan is a list of steps as in the JSON that gofast's core reads.
+`complete` adds what has nothing to do with draws.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from PIL import Image
+from torchvision import transforms as v1
+from torchvision.transforms import functional as F
+from torchvision.transforms import v2
+
+Step = dict[str, Any]
+Picture = Any  # an Image.Image or a Tensor without pixels of their own
+
+WORDS = {
+    "random_crop": 2,
+    "random_resized_crop": 4,
+    "hflip": 1,
+    "vflip": 1,
+    "random_grayscale": 1,
+    "color_jitter": 8,
+    "random_erasing": 5,
+    "random_apply": 1,
+}
+FACTORS = ("brightness", "contrast", "saturation", "hue")
+
+
+def complete(steps: list[Step], version: int) -> list[Step]:
+    """The steps as a plan has them: with what their draws do not hang on."""
+    out = []
+    for step in steps:
+        step = {"version": f"v{version}", "mode": "constant", "fill": [0, 0, 0], "filter": "bilinear"} | step
+        if "ratio" in step:
+            step["log_ratio"] = torch.log(torch.tensor(step["ratio"])).tolist()
+        if "steps" in step:
+            step["steps"] = complete(step["steps"], version)
+        out.append(step)
+    return out
+
+
+def blank(width: int, height: int) -> Image.Image:
+    """An RGB picture without pixels."""
+    picture = Image.Image()
+    picture._size, picture._mode = (width, height), "RGB"
+    return picture
+
+
+def size_of(picture: Picture) -> tuple[int, int]:
+    """Height and width."""
+    if isinstance(picture, torch.Tensor):
+        return picture.shape[-2], picture.shape[-1]
+    return picture.height, picture.width
+
+
+def like(picture: Picture, height: int, width: int) -> Picture:
+    """A picture of another size, tensor or not as this one."""
+    if isinstance(picture, torch.Tensor):
+        return torch.empty(1).expand(3, height, width)
+    return blank(width, height)
+
+
+class Recorder:
+    """Stands in for the operations on pixels: keeps their parameters, returns a picture of the right size."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, tuple[Any, ...]]] = []
+
+    def call(self, name: str, picture: Picture, *args: Any, **kwargs: Any) -> Picture:
+        """Stands in for one operation."""
+        values = (*args, *kwargs.values())
+        self.seen.append((name, values))
+        height, width = size_of(picture)
+        if name == "crop":
+            return like(picture, values[2], values[3])
+        if name == "resized_crop":
+            return like(picture, *values[4])
+        if name == "pad":
+            left, top, right, bottom = _four(values[0])
+            return like(picture, height + top + bottom, width + left + right)
+        if name == "resize":
+            options = {"max_size": values[2], "allow_size_none": True}
+            size = F._compute_resized_output_size((height, width), values[0], **options)
+            if 0 in size:
+                Image.new("RGB", (1, 1)).resize(size)  # raises
+            return like(picture, *size)
+        if name == "center_crop":
+            return like(picture, *values[0])
+        return picture
+
+
+def _four(padding: Any) -> tuple[int, int, int, int]:
+    if isinstance(padding, int):
+        return padding, padding, padding, padding
+    if len(padding) == 2:
+        return padding[0], padding[1], padding[0], padding[1]
+    return tuple(padding)
+
+
+RECORDER = Recorder()
+GEOMETRY = "crop hflip vflip pad resize resized_crop center_crop"
+V1_NAMES = [*GEOMETRY.split(), "erase", "rgb_to_grayscale", *(f"adjust_{name}" for name in FACTORS)]
+V2_NAMES = {"horizontal_flip": "hflip", "vertical_flip": "vflip"}
+
+
+def install() -> None:
+    """From here on torchvision's transforms draw, but touch no pixel."""
+
+    def stand_in(name: str) -> Callable[..., Picture]:
+        return lambda picture, *args, **kwargs: RECORDER.call(name, picture, *args, **kwargs)
+
+    for name in V1_NAMES:
+        setattr(F, name, stand_in(name))
+
+    def call_kernel(
+        self: v2.Transform, functional: Any, picture: Picture, *args: Any, **kwargs: Any
+    ) -> Picture:
+        name = functional.__name__
+        return RECORDER.call(V2_NAMES.get(name, name), picture, *args, **kwargs)
+
+    v2.Transform._call_kernel = call_kernel
+    v2.RandomErasing._call_kernel = call_kernel
+
+
+def bits(value: float) -> int:
+    """A float32 as the int32 of its bits."""
+    return int(struct.unpack("<i", struct.pack("<f", value))[0])
+
+
+def words_of(op: str, seen: list[tuple[str, tuple[Any, ...]]]) -> list[int]:
+    """A step's words, from what it did to the picture."""
+    if op == "random_crop":
+        crops = [values for name, values in seen if name == "crop"]
+        return list(crops[0][:2]) if crops else [0, 0]
+    if op == "random_resized_crop":
+        return list(seen[0][1][:4])
+    if op in ("hflip", "vflip", "random_grayscale"):
+        return [len(seen)]
+    if op == "random_erasing":
+        values = seen[0][1] if seen else (0, 0, 0, 0)
+        # Without a box v1 erases the whole picture with itself, of three channels.
+        return [0] * 5 if not seen or values[4].shape[0] == 3 else [1, *values[:4]]
+    return []
+
+
+def build(step: Step, version: int, base: int) -> tuple[Callable[[Picture, list[int]], Picture], int]:
+    """A function that runs the step and writes its words at record[base:], and the first word behind it."""
+    module: Any = v1 if version == 1 else v2
+    op = step["op"]
+    after = base + WORDS.get(op, 0)
+    if op == "random_apply":
+        return _build_apply(step, module, version, base, after)
+    if op == "to_float":
+        return lambda picture, record: torch.empty(1).expand(3, *size_of(picture)), after
+    if op == "color_jitter":
+        return _build_jitter(step, module, base), after
+    make: dict[str, Callable[[], Any]] = {
+        "resize": lambda: module.Resize(step["size"] or None, max_size=step["max_size"]),
+        "center_crop": lambda: module.CenterCrop(step["size"]),
+        "pad": lambda: module.Pad(step["padding"]),
+        "random_crop": lambda: module.RandomCrop(step["size"], step["padding"], step["pad_if_needed"]),
+        "random_resized_crop": lambda: module.RandomResizedCrop(step["size"], step["scale"], step["ratio"]),
+        "hflip": lambda: module.RandomHorizontalFlip(step["p"]),
+        "vflip": lambda: module.RandomVerticalFlip(step["p"]),
+        "random_grayscale": lambda: module.RandomGrayscale(step["p"]),
+        "random_erasing": lambda: module.RandomErasing(step["p"], step["scale"], step["ratio"]),
+    }
+    transform = make[op]()
+
+    def run(picture: Picture, record: list[int]) -> Picture:
+        RECORDER.seen.clear()
+        picture = transform(picture)
+        record[base:after] = words_of(op, RECORDER.seen)
+        return picture
+
+    return run, after
+
+
+def _build_jitter(step: Step, module: Any, base: int) -> Callable[[Picture, list[int]], Picture]:
+    # Ranges are given whole, as a compiled plan has them; an unused factor is the one that does nothing.
+    idle = {name: (1.0, 1.0) for name in FACTORS} | {"hue": (0.0, 0.0)}
+    jitter = module.ColorJitter(*(tuple(step[name] or idle[name]) for name in FACTORS))
+    which = {f"adjust_{name}": i for i, name in enumerate(FACTORS)}
+
+    def run(picture: Picture, record: list[int]) -> Picture:
+        RECORDER.seen.clear()
+        drawn: list[Any] = []
+        permutation = torch.randperm
+
+        def keep(n: int) -> Any:
+            drawn.append(permutation(n))
+            return drawn[-1]
+
+        torch.randperm = keep  # type: ignore[assignment]
+        try:
+            jitter(picture)
+        finally:
+            torch.randperm = permutation
+        record[base : base + 4] = [i if step[FACTORS[i]] else -1 for i in drawn[0].tolist()]
+        for name, values in RECORDER.seen:
+            record[base + 4 + which[name]] = bits(values[0])
+        order = [which[name] for name, _ in RECORDER.seen]
+        assert order == [i for i in record[base : base + 4] if i >= 0]
+        return picture
+
+    return run
+
+
+def _build_apply(
+    step: Step, module: Any, version: int, base: int, after: int
+) -> tuple[Callable[[Picture, list[int]], Picture], int]:
+    children = []
+    for child in step["steps"]:
+        function, after = build(child, version, after)
+        children.append(function)
+    current: list[list[int]] = []
+
+    def first(picture: Picture) -> Picture:
+        current[-1][base] = 1
+        return picture
+
+    def bind(function: Callable[[Picture, list[int]], Picture]) -> Callable[[Picture], Picture]:
+        return lambda picture: function(picture, current[-1])
+
+    transform = module.RandomApply([first, *map(bind, children)], p=step["p"])
+
+    def run(picture: Picture, record: list[int]) -> Picture:
+        current.append(record)
+        try:
+            return transform(picture)
+        finally:
+            current.pop()
+
+    return run, after
+
+
+class Pipeline:
+    """A plan as torchvision runs it."""
+
+    def __init__(self, steps: list[Step], version: int) -> None:
+        self.functions = []
+        after = 0
+        for step in steps:
+            function, after = build(step, version, after)
+            self.functions.append(function)
+        self.words = after
+
+    def draw(self, width: int, height: int) -> list[int]:
+        """One record, from torch's global generator; raises what torchvision raises."""
+        record = [0] * self.words
+        picture: Picture = blank(width, height)
+        for function in self.functions:
+            picture = function(picture, record)
+        return record

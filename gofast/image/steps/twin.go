@@ -1,0 +1,93 @@
+package steps
+
+import (
+	"fmt"
+	"math"
+)
+
+// The Go twins of the C functions: the same decisions, one after the other.
+
+func drawTwin(l List, fused bool, state *[StateBytes]byte, sizes []Size, records []int32, answers []Answer) (code Code, _ Result) {
+	m, ok := loadMersenne(state)
+	if !ok {
+		return Invalid, Result{Text: "this is not the state of a CPU generator"}
+	}
+	w := walker{stream: stream{next32: m.next32, fused: fused}, answers: answers}
+	for i, size := range sizes {
+		before := m
+		code = w.sample(l.steps(), size, records[i*l.Words():(i+1)*l.Words()])
+		if code == Ask {
+			m = before
+		}
+		if code != OK {
+			break
+		}
+		w.result.Done++
+	}
+	m.store(state)
+	return code, w.result
+}
+
+func statelessTwin(l List, seed, epoch uint64, samples []Sample, records []int32) (Code, Result) {
+	w := walker{exact: true}
+	for i, s := range samples {
+		w.stream = *sampleStream(seed, epoch, s)
+		if code := w.sample(l.steps(), s.Size, records[i*l.Words():(i+1)*l.Words()]); code != OK {
+			return code, w.result
+		}
+		w.result.Done++
+	}
+	return OK, w.result
+}
+
+// walker leads one sample after the other through the steps.
+type walker struct {
+	stream
+	exact         bool // our own exp is the reference
+	answers       []Answer
+	height, width int64
+	result        Result
+}
+
+func (w *walker) raise(format string, args ...any) Code {
+	w.result.Text = fmt.Sprintf(format, args...)
+	return Raises
+}
+
+func (w *walker) sample(steps []step, size Size, record []int32) Code {
+	clear(record)
+	w.width, w.height = int64(size.Width), int64(size.Height)
+	if size.Width < 1 || size.Height < 1 {
+		return w.raise("the picture is empty")
+	}
+	for i := 0; i < len(steps); i++ {
+		s := &steps[i]
+		own, code := record[s.record:], OK
+		if draw := operations[s.kind].draw; draw != nil {
+			code = draw(w, s, own)
+		}
+		if code == OK && (w.width > math.MaxInt32 || w.height > math.MaxInt32) {
+			code = w.raise("the padded picture is too large")
+		}
+		if code != OK {
+			w.result.Step = int32(i)
+			return code
+		}
+		if s.inner > 0 && own[0] == 0 {
+			i += int(s.inner)
+		}
+	}
+	return OK
+}
+
+func flag(on bool) int32 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+func (w *walker) chance(s *step, record []int32) Code {
+	record[0] = flag(w.rand() < float32(s.p))
+	return OK
+}

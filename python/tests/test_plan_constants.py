@@ -1,0 +1,64 @@
+"""C, Go and Python mean the same by a plan's words and numbers."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+from gofast._images import draws, pillow
+from gofast._plan import pictures, steps, tensors, transforms, values
+
+STEPS = Path(__file__).resolve().parents[2] / "gofast" / "image" / "steps"
+
+
+def constant(header: str, name: str) -> int:
+    """A number of a header's enum."""
+    found = re.search(rf"\b{name} = (\d+)(?: << (\d+))?", (STEPS / header).read_text())
+    assert found is not None, name
+    return int(found[1]) << int(found[2] or 0)
+
+
+def words(name: str) -> set[str]:
+    """The keys of a map in compile.go."""
+    found = re.search(
+        rf"\b{name}\s+= map\[string\][\w.]+\{{(.*?)\}}", (STEPS / "compile.go").read_text(), re.DOTALL
+    )
+    assert found is not None, name
+    return set(re.findall(r'"(\w+)":', found[1]))
+
+
+def test_limits() -> None:
+    assert constant("step.h", "GF_MOST_SIDE") == values._MOST_PIXELS
+    assert constant("step.h", "GF_MOST_NESTED") == transforms.MOST_NESTED
+    assert constant("step.h", "GF_MOST_ERASURES") == tensors._MOST_ERASURES
+    assert constant("step.h", "GF_MOST_FACTOR") >= values.WIDEST
+
+
+def test_names_of_steps() -> None:
+    source = "".join(inspect.getsource(module) for module in (pictures, tensors, steps))
+    made = set(re.findall(r'"op": "(\w+)"|flip\("(\w+)"\)', source))
+    native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))
+    assert len(native) >= 12
+    assert {a or b for a, b in made} == native | {"to_float", "to_uint8", "normalize"}
+
+
+def test_filters_and_modes() -> None:
+    assert words("Filters") == {*values._FILTERS, "torch_bilinear", "torch_bicubic"}
+    assert words("Modes") == set(values._PADDING_MODES)
+    assert words("scales") == {"divide", "multiply", "cast"}
+
+
+def test_draws() -> None:
+    assert constant("draw.h", "GF_DRAW_STATE_BYTES") == draws._STATE_BYTES
+    codes = re.findall(r"^    GF_DRAW_(OK|ASK|RAISES|INVALID),", (STEPS / "draw.h").read_text(), re.MULTILINE)
+    assert [codes.index("OK"), codes.index("ASK"), codes.index("RAISES")] == [
+        draws._OK,
+        draws._ASK,
+        draws._RAISES,
+    ]
+
+
+def test_info() -> None:
+    flags = [constant("canvas.h", f"GF_INFO_{name}") for name in ("PADDED", "GREYED", "LOST")]
+    assert flags == [pillow._PADDED, pillow._GREYED, pillow.LOST]
