@@ -1,4 +1,4 @@
-// How this package's C code says what is wrong.
+// The way in which this package's C code reports a fault.
 #ifndef GOFAST_JPEG_FAIL_H
 #define GOFAST_JPEG_FAIL_H
 

@@ -38,9 +38,9 @@ import (
 
 const op = "jpeg"
 
-// Load finds libjpeg-turbo, once for the process: $GOFAST_LIBJPEG and nothing
-// else where that is set, else path where it is not empty, else the system's
-// libjpeg.so.62. Once found it stays, and later calls change nothing.
+// Load finds libjpeg-turbo, once for the process. It tries only $GOFAST_LIBJPEG if
+// that is set; else path if it is not empty, then the system's libjpeg.so.62. Once
+// the library is found, later calls change nothing.
 func Load(path string) error {
 	var why [300]C.char
 	var name *C.char
@@ -57,12 +57,12 @@ func Load(path string) error {
 // Library names the loaded library, with its version and path; empty before [Load].
 func Library() string { return C.GoString(C.gf_libjpeg_version()) }
 
-// Exchanged says whether the loaded library lets our decoder of Huffman codes take
-// the place of its own. Where it does not, pixels are the same and take longer.
+// Exchanged reports whether the loaded library lets our decoder of Huffman codes take
+// the place of its own. If not, pixels are the same but take longer.
 func Exchanged() bool { return C.gf_libjpeg_exchanged() != 0 }
 
-// failure makes an error of a fault. A region outside of the picture is the
-// caller's mistake here.
+// failure makes an error from a fault. A region outside the picture is a mistake of
+// the caller here.
 func failure(f *C.gf_fault) error {
 	err := fault.Error(fault.Code(f.code), op, int64(f.offset), C.GoString(&f.text[0]))
 	if fault.Code(f.code) == fault.Crop {
@@ -112,7 +112,7 @@ type Decoder struct {
 	clean     runtime.Cleanup
 }
 
-// pillowPixels is where Pillow sees a decompression bomb: twice its MAX_IMAGE_PIXELS.
+// pillowPixels is the size that Pillow takes as a decompression bomb: twice its MAX_IMAGE_PIXELS.
 const pillowPixels = 2 * (1 << 30 / 4 / 3)
 
 // NewDecoder makes a decoder. [Load] must have found the library before it decodes.
@@ -131,8 +131,8 @@ func (d *Decoder) Close() {
 	}
 }
 
-// exchanged is how many files' coefficients were decoded here, not by the
-// library; byLibrary leaves them all to it. For tests.
+// exchanged is the number of files with coefficients decoded by our code. byLibrary
+// leaves all of them to the library. Both are for tests.
 func (d *Decoder) exchanged() int { return int(d.c.exchanged) }
 
 func (d *Decoder) byLibrary() { d.c.by_library = 1 }

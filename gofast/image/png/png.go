@@ -1,13 +1,12 @@
 // Package png decodes PNG files in C (png.h) to RGBX pixels, exactly as Pillow
-// shows them after convert("RGB"), and with Pillow's verdict on damaged ones:
-// which checksums count, which truncations are forgiven, what comes after the
-// image data. Whatever it is not sure of is ErrUnsupported, and Pillow's to
-// decode.
+// shows them after convert("RGB"). It has Pillow's verdict on damaged files: which
+// checksums count, which truncations are accepted, what may come after the image
+// data. If it is not sure, the file is ErrUnsupported, and Pillow must decode it.
 //
 //	chunks.c    the chunks before and after the image data, as PngImagePlugin.py reads them
-//	libz.c      zlib, found at run time: nothing is linked
+//	libz.c      finds zlib at run time; nothing is linked
 //	decode.c    the state, inflating, Adam7
-//	quick.c     inflates what is as it should be; zlib has the rest
+//	quick.c     inflates correct streams; zlib does the rest
 //	unfilter.c  PNG's four filters
 //	expand.c    samples of all depths and colour types to pixels
 package png
@@ -32,8 +31,8 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/fault"
 )
 
-// Load finds zlib for the whole process: GOFAST_LIBZ where that is set, else
-// path, else the system's. Later calls change nothing once it is found.
+// Load finds zlib for the whole process: GOFAST_LIBZ if that is set, else path,
+// else the system's. Once it is found, later calls change nothing.
 func Load(path string) error {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))

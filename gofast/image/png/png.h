@@ -1,6 +1,6 @@
 // PNG files as pictures of RGBX pixels, exactly as Pillow's Image.open(f).convert("RGB") shows them, and with
-// Pillow's verdict on damaged files. Plain C, no lock and no global state but libz's functions: engine threads and
-// forked workers use it alike, each with a state of its own.
+// Pillow's verdict on damaged files. It is plain C, without a lock or global state except libz's functions. Engine
+// threads and forked workers use it, each with its own state.
 #ifndef GOFAST_PNG_H
 #define GOFAST_PNG_H
 
@@ -12,12 +12,13 @@
 // Readable bytes behind the last row of a picture.
 enum { GF_PNG_SLACK = 64 };
 
-// What one thread decodes with: its buffers grow to the largest picture and stay.
+// The state of one thread. Its buffers grow to the largest picture and stay.
 typedef struct gf_png gf_png;
 
-// Finds zlib, once for the process and before any fork: $GOFAST_LIBZ and nothing else where that is set, else path (may
-// be NULL), else the system's libz.so.1, which Pillow's wheels use too. 1 when it is there; else 0, why says why (of size
-// bytes, may be NULL), and every decode answers GF_FAULT_UNSUPPORTED. Once found, it stays: later calls change nothing.
+// Finds zlib, once for the process and before any fork. It tries only $GOFAST_LIBZ if that is set; else path (may be
+// NULL), then the system's libz.so.1, which Pillow's wheels use too. Returns 1 if it found zlib. Else it returns 0 and
+// writes the reason to why (size bytes, may be NULL), and every decode answers GF_FAULT_UNSUPPORTED. Once zlib is found,
+// later calls change nothing.
 int gf_libz_load(const char *path, char *why, size_t size);
 
 // NULL when memory is short.
@@ -25,7 +26,7 @@ gf_png *gf_png_new(void);
 
 void gf_png_free(gf_png *);
 
-// Bytes that it keeps for the next picture.
+// The bytes that the state keeps for the next picture.
 size_t gf_png_held(const gf_png *);
 
 // Chooses the kernels: 0 best for this CPU, 1 plain, and zlib for everything; for tests.

@@ -1,7 +1,7 @@
-// Package webp decodes WebP files in C (webp.h) to RGBX pixels with a libwebp
-// that is found at run time, exactly as Pillow shows them after
-// convert("RGB"): the first frame on its canvas, alpha dropped, and with
-// Pillow's verdict on damaged files.
+// Package webp decodes WebP files in C (webp.h) to RGBX pixels, with a libwebp that
+// is found at run time. The pixels are exactly those that Pillow shows after
+// convert("RGB"): the first frame on its canvas, without alpha. Its verdict on
+// damaged files is Pillow's.
 //
 //	library.c   finds libwebpdemux and libwebp, tries them, and keeps forks out of them
 //	decode.c    the header's size, the first frame
@@ -28,8 +28,8 @@ import (
 )
 
 // Load finds libwebpdemux, and libwebp with it, for the whole process:
-// GOFAST_LIBWEBP where that is set, else path, else the system's. Later calls
-// change nothing once it is found.
+// GOFAST_LIBWEBP if that is set, else path, else the system's. Once it is found,
+// later calls change nothing.
 func Load(path string) error {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
