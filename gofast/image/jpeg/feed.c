@@ -1,4 +1,4 @@
-// The bytes of a file on their way into the library. Pillow feeds it in blocks of 64 kB, and what it accepts hangs on that.
+// Feeds the bytes of a file to the library. Pillow does this in blocks of 64 kB, and its verdict depends on the blocks.
 #include <string.h>
 
 #include "state.h"
@@ -13,8 +13,8 @@ static size_t block_end(const gf_jpeg *j, size_t position) {
     return end < j->n ? end : j->n;
 }
 
-// Pillow's next block. Where Pillow would have to suspend, and to begin the MCU again with more data, we go on: with the
-// same result, since the decoder sees the same bytes.
+// Gives Pillow's next block. Pillow would have to suspend here, and begin the MCU again with more data. We simply go on.
+// The result is the same, since the decoder sees the same bytes.
 static int next_block(lj_decompress *d) {
     gf_jpeg *j = (gf_jpeg *)d;
     if (j->finishing || j->shown == j->n) return 0;
@@ -61,9 +61,9 @@ void feed_blocks(gf_jpeg *j) {
     j->source.left = j->shown - at;
 }
 
-// Where a marker may begin: at the first 0xff of 256-byte steps that is not followed by the 0 of entropy-coded data, or up
-// to 255 bytes before it. Such a loop is vectorised: 4 us for a file of 110 kB in the
-// cache, where memchr for each 0xff took 8 us more.
+// Finds a place where a marker may begin: the first 0xff without the following 0 of entropy-coded data, or up to 255
+// bytes before it, since the loop takes steps of 256 bytes. Such a loop is vectorised. It takes 4 us for a file of 110 kB
+// in the cache; memchr for each 0xff took 8 us more.
 static const uint8_t *near_marker(const uint8_t *p, const uint8_t *end) {
     for (; end - p > 256; p += 256) {
         uint8_t found = 0;

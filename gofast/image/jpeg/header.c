@@ -1,12 +1,12 @@
-// The header as Pillow's JpegImagePlugin reads it: it decides which files are opened as JPEG at all, and the size that
-// random crops are drawn for. Where Pillow would go on to read metadata that could make it fail or turn the picture
-// into another kind, Pillow is asked.
+// Reads the header like Pillow's JpegImagePlugin. The header decides which files are opened as JPEG at all, and the size
+// that random crops are drawn for. Pillow goes on to read metadata, and some of these could make it fail or turn the
+// picture into another kind. Such files are left to Pillow.
 #include "header.h"
 
 #include <string.h>
 
 
-// Bytes of the file, and where the parser stands. start..position is the marker that is read.
+// Bytes of the file, and the parser's position. start..position is the current marker.
 typedef struct {
     const uint8_t *data;
     size_t n, length;
@@ -16,7 +16,7 @@ typedef struct {
 
 static unsigned be16(const uint8_t *p) { return (unsigned)p[0] << 8 | p[1]; }
 
-// Whether count bytes follow. When not: a code in *code.
+// Whether count bytes follow. If not, *code gets a code.
 static int have(const reader *r, size_t count, const char *text, int *code) {
     if (r->n - r->position >= count) return 1;
     if (r->n < r->length && r->length - r->position >= count) {
@@ -28,7 +28,7 @@ static int have(const reader *r, size_t count, const char *text, int *code) {
     return 0;
 }
 
-// Photoshop's resources: Pillow raises where one ends after its code.
+// Photoshop's resources: Pillow raises an error if one ends after its code.
 static int photoshop_ends_badly(const uint8_t *s, size_t n) {
     size_t at = 14;
     while (n - at >= 4 && !memcmp(s + at, "8BIM", 4)) {
@@ -44,14 +44,14 @@ static int photoshop_ends_badly(const uint8_t *s, size_t n) {
         at += 4;
         size_t there = n - at < size ? n - at : size;
         if (code == 0x03ed && there < 14) return 0;
-        at += there + ((at + size) & 1); // beyond the end the loop ends anyway
+        at += there + ((at + size) & 1); // beyond the end, the loop ends anyway
         if (there < size || at > n) return 0;
     }
     return 0;
 }
 
-// Whether Pillow surely survives reading the resolution from Exif data, which it does where JFIF gives none: of all
-// that is in them it interprets two tags of the first directory.
+// Whether Pillow can certainly read the resolution from Exif data without an error. It does so if JFIF gives none. It
+// interprets only two tags of the first directory.
 static int exif_is_harmless(const uint8_t *s, size_t n, int continues) {
     for (int i = 0; i < 2 && n >= 6 && !memcmp(s, "Exif\0\0", 6); i++) s += 6, n -= 6;
     if (n < 8) return !continues;
@@ -74,7 +74,7 @@ static int exif_is_harmless(const uint8_t *s, size_t n, int continues) {
 #undef U32
 }
 
-// What the markers said so far.
+// The content of the markers so far.
 typedef struct {
     gf_jpeg_header *out;
     const uint8_t *exif;
@@ -131,7 +131,7 @@ static int tables(const uint8_t *s, size_t n, int64_t offset, gf_fault *fault) {
     return 0;
 }
 
-// After the last marker before the scan.
+// Runs after the last marker before the scan.
 static int finish(const notes *seen, gf_fault *fault) {
     const gf_jpeg_header *out = seen->out;
     if (out->width <= 0 || out->height <= 0) return gf_fault_set(fault, GF_FAULT_FORMAT, -1, "cannot identify image file: no frame header, or a size of 0");

@@ -9,18 +9,19 @@ static const uint8_t natural[64] = {
     35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 };
 
-// What a symbol does:
-//     bits 0..5    bits of the code and of the value behind it
-//     bits 8..15   how many coefficients it leads on, the one with the value included
+// The entry of a symbol:
+//     bits 0..5    bits of the code and of the value after it
+//     bits 8..15   how many coefficients it moves on, including the one with the value
 //     bits 16..21  bits of the code
 //     bits 22..27  63 less the bits of the value
-// Of a field, shifts take six bits: none needs a mask. NONE is no symbol, or one whose code is longer than the look-up.
+// A shift uses only six bits of its count, so no field needs a mask. NONE means that there is no symbol, or that its code
+// is longer than the look-up.
 enum {
     NONE = 1 << 6,
-    END = 128, // coefficients that the end of a block leads on: more than any other symbol
+    END = 128, // coefficients that the end of a block moves on: more than any other symbol
 };
 
-// Sizes that no 8-bit picture has are none here, nor are the codes that end a block for the library without saying so.
+// NONE also stands for sizes that no 8-bit picture has, and for odd codes that the library takes as the end of a block.
 static uint32_t entry(int symbol, int length, int ac) {
     int size = ac ? symbol & 15 : symbol, run = symbol >> 4;
     if (ac ? size > 10 || (size == 0 && run != 0 && run != 15) : size > 11) return NONE;
@@ -28,15 +29,15 @@ static uint32_t entry(int symbol, int length, int ac) {
     return (uint32_t)(63 - size) << 22 | (uint32_t)length << 16 | on << 8 | (uint32_t)(length + size);
 }
 
-// The value that follows the code at the left of bits: of size bits, those that begin with 0 mean 1 - 2^size and more.
+// The value after the code at the left of bits. A value of size bits that begins with 0 is negative: 1 - 2^size or more.
 static inline int32_t value(uint32_t entry, uint64_t bits) {
     uint64_t at = bits << (entry >> 16 & 63);
     int less = entry >> 22 & 63;
     return (int32_t)((at >> 1 >> less) - (INT64_MAX >> less & (uint64_t)((int64_t)~at >> 63)));
 }
 
-// How far the symbols that the look-up holds whole lead together: two on average. Only bits 0..5 and
-// 8..15 of a symbol; 64 coefficients for none.
+// Fills the table of skips: how far all symbols that a look-up holds whole move on together. These are two on average. A
+// skip has only bits 0..5 and 8..15 of an entry. If there is no whole symbol, it has 64 coefficients.
 static void make_skips(huffman_table *t) {
     for (uint32_t i = 0; i < 1 << HUFFMAN_LOOK; i++) {
         uint32_t bits = 0, on = 0;
@@ -72,7 +73,7 @@ static void make_table(huffman_table *t, const lj_huffman *from, int ac) {
 
 typedef uint8_t sixteen __attribute__((vector_size(16)));
 
-// Where the first 0xff of 16 bytes is; 16 when there is none.
+// The position of the first 0xff in 16 bytes; 16 if there is none.
 static inline int find_ff(sixteen bytes) {
     uint64_t found[2];
     sixteen same = (sixteen)(bytes == 0xff);
@@ -81,7 +82,7 @@ static inline int find_ff(sixteen bytes) {
     return found[0] ? __builtin_ctzll(found[0]) / 8 : 8 + __builtin_ctzll(found[1]) / 8;
 }
 
-// The bytes up to the next marker, without the zeroes that are stuffed behind each 0xff. 0 when none follows.
+// Copies the bytes up to the next marker, without the zero after each 0xff. Returns 0 if no marker follows.
 static int next_bytes(huffman *h) {
     const uint8_t *from = h->file, *end = h->end;
     uint8_t *to = h->data;
@@ -149,7 +150,7 @@ int huffman_begin(huffman *h, const lj_decompress *d) {
     return 1;
 }
 
-// Bits of the data that are not taken yet; fewer than none behind their end.
+// The number of bits that are not taken yet; negative after the end of the data.
 static int64_t bits_left(const huffman *h) { return (h->data + h->size - h->next) * 8 + h->count; }
 
 static int restart(huffman *h) {
@@ -159,14 +160,14 @@ static int restart(huffman *h) {
     return 1;
 }
 
-// What is read next, in registers. Of count only the last six bits mean something: shifts look at no others.
+// The bits to read next, in registers. Only the last six bits of count have a meaning: shifts use no others.
 typedef struct {
     const uint8_t *next;
     uint64_t bits;
     uint32_t count;
 } reader;
 
-// At least 56 bits.
+// After it, there are at least 56 bits.
 static inline void refill(reader *r) {
     uint64_t more;
     memcpy(&more, r->next, 8);
@@ -182,7 +183,7 @@ static inline void take(reader *r, uint32_t entry) {
     r->count -= entry;
 }
 
-// The entry of a code that is longer than the look-up; NONE when there is no such code.
+// The entry of a code that is longer than the look-up; NONE if there is no such code.
 static __attribute__((noinline)) uint32_t long_entry(const huffman_table *t, uint64_t bits, int ac) {
     int32_t code = (int32_t)(bits >> (64 - HUFFMAN_LONGEST));
     if (code < t->limit[HUFFMAN_LOOK]) return NONE;
@@ -197,7 +198,7 @@ static inline uint32_t symbol(const reader *r, const huffman_table *t, int ac) {
     return __builtin_expect(e & NONE, 0) ? long_entry(t, r->bits, ac) : e;
 }
 
-// The first coefficient of a block. 0 when it is not ours.
+// Decodes the first coefficient of a block. Returns 0 if it is not ours.
 static inline int decode_dc(reader *r, const huffman_table *dc, int32_t *last) {
     refill(r);
     uint32_t e = symbol(r, dc, 0);
@@ -207,7 +208,7 @@ static inline int decode_dc(reader *r, const huffman_table *dc, int32_t *last) {
     return *last == (int16_t)*last;
 }
 
-// The other ones.
+// Decodes the other coefficients of a block.
 static inline int decode_ac(reader *r, const huffman_table *ac, int16_t *at) {
     uint32_t k = 1;
     for (;;) {
@@ -227,14 +228,14 @@ static inline int decode_ac(reader *r, const huffman_table *ac, int16_t *at) {
     }
 }
 
-// As decode_ac, to nowhere.
+// Like decode_ac, but stores nothing.
 static inline int skip_ac(reader *r, const huffman_table *ac) {
     uint32_t k = 1;
     for (;;) {
         refill(r);
         for (int i = 0; i < 2; i++) {
             uint32_t s = ac->skip[look(r)], to = k + (s >> 8);
-            // Where the 64th coefficient is among the symbols, those behind it are another block's.
+            // If the 64th coefficient is among these symbols, the later ones belong to another block.
             if (to >= 64) {
                 if (to < END || to >= END + 64) break;
                 take(r, s);
@@ -251,7 +252,7 @@ static inline int skip_ac(reader *r, const huffman_table *ac) {
     }
 }
 
-// An MCU; at NULL, to nowhere.
+// Decodes an MCU. If blocks is NULL, it stores nothing.
 static inline __attribute__((always_inline)) int decode_mcu(huffman *h, huffman_block *const *blocks) {
     reader r = {h->next, h->bits, h->count};
     for (int i = 0; i < h->blocks; i++) {

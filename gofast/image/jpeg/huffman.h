@@ -1,7 +1,7 @@
-// Baseline Huffman data as coefficients, in the place of libjpeg's own decoder of them: two thirds of a decode are spent
-// here, and this takes two thirds of the library's time. It knows nothing of damage. Whatever is not as it should be, a
-// code that does not exist, too many coefficients, data that end early, is "not ours": the caller then begins
-// again with the library, which is also the oracle of the tests.
+// Decodes baseline Huffman data to coefficients, in the place of libjpeg's own decoder. A decode spends two thirds of its
+// time here, and this code takes two thirds of the library's time. It does not handle damage. Anything wrong (a code that
+// does not exist, too many coefficients, data that end early) is "not ours". The caller then starts again with the
+// library, and the tests compare with the library too.
 #ifndef GOFAST_JPEG_HUFFMAN_H
 #define GOFAST_JPEG_HUFFMAN_H
 
@@ -16,25 +16,25 @@ enum {
     HUFFMAN_MOST = 16 << 20,         // bytes of a file; larger ones are the library's
 };
 
-// A table of codes, made of the file's own, which is kept to know it again: most files have the same few.
+// A table of codes, made from the file's table. A copy of that is kept to recognise it: most files have the same few.
 typedef struct {
     int made;
     lj_huffman made_of;
-    int32_t limit[HUFFMAN_LONGEST + 2]; // the first code of so many bits that is none, at the left of 16 bits
+    int32_t limit[HUFFMAN_LONGEST + 2]; // the first invalid code of so many bits, at the left of 16 bits
     int32_t offset[HUFFMAN_LONGEST + 1];
     uint32_t look[1 << HUFFMAN_LOOK];
     uint16_t skip[1 << HUFFMAN_LOOK];
 } huffman_table;
 
 typedef struct {
-    // The bytes between two markers, unstuffed, and how far they are read: count bits wait at the left of bits.
+    // The bytes between two markers, without stuffing. `bits` has the next count bits of them at its left.
     uint8_t *data;
     size_t room, size;
     const uint8_t *next;
     uint64_t bits;
     uint32_t count;
-    const uint8_t *file, *end; // what follows in the file
-    int marker;                // that ended the bytes
+    const uint8_t *file, *end; // the rest of the file
+    int marker;                // the marker that ended the bytes
     unsigned interval, until_restart, restarts;
 
     int blocks;
@@ -46,13 +46,13 @@ typedef struct {
 
 typedef int16_t huffman_block[64];
 
-// Takes the data that begin at file, up to the next marker. Its code; 0 when there is none, or the file is not ours.
+// Takes the data from file up to the next marker. Returns the marker's code; 0 if there is none, or the file is not ours.
 int huffman_read(huffman *, const lj_decompress *, const uint8_t *file, const uint8_t *end);
 
-// Prepares for the scan, of which the library has examined the tables. 1 when it is ours.
+// Prepares for the scan. The library has checked its tables. Returns 1 if the scan is ours.
 int huffman_begin(huffman *, const lj_decompress *);
 
-// The next MCU's coefficients, into blocks full of zeroes, or nowhere where blocks is NULL. 0 when it is not ours.
+// Writes the next MCU's coefficients into blocks full of zeroes; if blocks is NULL, skips them. Returns 0 if not ours.
 int huffman_mcu(huffman *, huffman_block *const *blocks);
 
 void huffman_free(huffman *);

@@ -28,8 +28,8 @@ var Format = picture.FormatAt(unsafe.Pointer(&C.gf_jpeg_format))
 // Format.Load.
 func Library() string { return C.GoString(C.gf_libjpeg_version()) }
 
-// Exchanged says whether the loaded library lets our decoder of Huffman codes take
-// the place of its own. Where it does not, pixels are the same and take longer.
+// Exchanged reports whether the loaded library lets our decoder of Huffman codes take
+// the place of its own. If not, pixels are the same but take longer.
 func Exchanged() bool { return C.gf_libjpeg_exchanged() != 0 }
 
 // exchanged is how many files' coefficients a decoder decoded itself, not by the

@@ -1,6 +1,6 @@
-// The part of libjpeg's documented binary interface, version 62, that is used here, declared anew so that no header of
-// it is needed to build. Fields that gofast does not touch keep their place only. The library itself compares the size
-// of the structure, and lj_load looks whether the fields are where they are thought to be.
+// The part of libjpeg's documented binary interface, version 62, that is used here. It is declared again, so that the
+// build needs no libjpeg header. Fields that gofast does not use are here only for the layout. The library itself checks
+// the size of the structure, and lj_load checks that the fields are in their places.
 #ifndef GOFAST_LIBJPEG_H
 #define GOFAST_LIBJPEG_H
 
@@ -51,7 +51,7 @@ typedef struct {
     void (*term)(lj_decompress *);
 } lj_source;
 
-// The start of the memory manager; the rest is not touched.
+// The start of the memory manager; gofast does not use the rest.
 typedef struct {
     void *(*small)(lj_decompress *, int pool, size_t size);
 } lj_memory;
@@ -74,8 +74,8 @@ typedef struct {
     void *tables[2];
 } lj_component;
 
-// The start of the library's own decoder of coefficients. This is not documented, though it has been so since 1991: the
-// function is exchanged for ours only where a trial shows that it may be.
+// The start of the library's own decoder of coefficients. It is not documented, but has not changed since 1991. The
+// function is exchanged for ours only if a trial shows that this works.
 typedef int lj_decode_mcu(lj_decompress *, int16_t (*const *blocks)[64]);
 
 typedef struct {
@@ -160,7 +160,7 @@ typedef struct {
     unsigned (*read)(lj_decompress *, uint8_t **rows, unsigned count);
     int (*finish)(lj_decompress *);
     int (*resync)(lj_decompress *, int desired);
-    lj_decode_mcu *decode_mcu; // what ours may be exchanged for; NULL when nothing may
+    lj_decode_mcu *decode_mcu; // the function that ours may replace; NULL if it must not
     char path[512];
     char version[640]; // and where it is
 } lj_library;

@@ -1,4 +1,4 @@
-// Finds libjpeg-turbo and makes sure that it is what libjpeg.h says.
+// Finds libjpeg-turbo and checks that it matches libjpeg.h.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -58,13 +58,13 @@ static void skip_nothing(lj_decompress *d, long bytes) {
     (void)bytes;
 }
 
-// The header of a picture of 5 x 3 pixels, halved colours: enough to see whether the fields are where they should be.
+// The header of a picture of 5 x 3 pixels with halved colours. This is enough to check the places of the fields.
 static const uint8_t tiny[] = {
     0xff, 0xd8, 0xff, 0xc0, 0, 17, 8, 0, 3, 0, 5, 3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1,
     0xff, 0xda, 0, 12, 3, 1, 0, 2, 0x11, 3, 0x11, 0, 63, 0,
 };
 
-// Writes why the library cannot be used; "" when it can.
+// Writes why the library cannot be used; "" if it can.
 static void examine(lj_library *library, trial *t) {
     memset(t, 0, sizeof *t);
     t->d.errors = library->std_error(&t->errors);
@@ -86,7 +86,7 @@ static void examine(lj_library *library, trial *t) {
     if (!fits) snprintf(t->text, sizeof t->text, "it is not libjpeg-turbo");
 }
 
-// The library has no function that says its version, but its file says it.
+// The library has no function for its version, but its file contains it.
 static void find_version(lj_library *library) {
     static const char words[] = "libjpeg-turbo version ";
     snprintf(library->version, sizeof library->version, "libjpeg-turbo, %s", library->path);
@@ -105,8 +105,8 @@ static void find_version(lj_library *library) {
     if (file >= 0) close(file);
 }
 
-// One candidate. Other libraries than libjpeg-turbo, and those too old to skip rows, are refused: their pixels differ
-// from those of Pillow's wheels.
+// Tries one candidate. It refuses libraries other than libjpeg-turbo, and versions too old to skip rows: their pixels
+// differ from those of Pillow's wheels.
 static const lj_library *try_path(const char *path, char *why, size_t size) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
@@ -177,7 +177,7 @@ int lj_load(const char *path, char *why, size_t size) {
     }
     if (!library) return 0;
     const lj_library *none = NULL;
-    // Another thread may have been first: both found the same kind of thing, and the first one stays.
+    // Another thread may have been first. Both found an equal library, and the first one stays.
     if (!atomic_compare_exchange_strong(&loaded, &none, library)) free((void *)library);
     *why = 0;
     return 1;

@@ -1,4 +1,4 @@
-// What the files of this package know of a decode.
+// The state of a decode, shared by the files of this package.
 #ifndef GOFAST_JPEG_STATE_H
 #define GOFAST_JPEG_STATE_H
 
@@ -10,7 +10,7 @@
 
 enum { IDLE, HEADER, ROWS };
 
-// Why a decode was left by longjmp: the library's error, or coefficients that only the library shall judge.
+// Why a decode was left by longjmp: an error of the library, or coefficients that the library must decode.
 enum { BROKEN = 1, NOT_OURS };
 
 typedef struct {
@@ -29,17 +29,17 @@ typedef struct {
     int many_scans, clean;
 
     gf_box region;
-    int32_t first, columns; // that are decoded: the region's, and some more
-    int32_t taken;          // rows of the region
+    int32_t first, columns; // the decoded columns: those of the region, and some more
+    int32_t taken;          // rows of the region so far
     uint8_t *memory;
     size_t size;
     uint8_t *buffer; // GF_FORMAT_ROWS rows, in memory
     int64_t stride;
 
     // Coefficients.
-    int by_library, not_ours;         // all files', for tests; this file's
-    int64_t exchanged;                // how many files' were ours
-    unsigned mcu, first_mcu, end_mcu; // the next one of a row, and those that are wanted
+    int by_library, not_ours;         // the library decodes all files (for tests); it decodes this file
+    int64_t exchanged;                // the number of files decoded by our code
+    unsigned mcu, first_mcu, end_mcu; // the next MCU of a row, and the range that is wanted
     huffman huffman;
 } gf_jpeg;
 
@@ -58,19 +58,19 @@ void feed_blocks(gf_jpeg *);
 
 int64_t feed_position(const gf_jpeg *);
 
-// Whether the entropy-coded data from p on are surely accepted: the decoder reads no further than the next marker that
-// is not a restart one, and when that is the end of the image, reading on to it finds nothing that could fail.
+// Whether the entropy-coded data from p on are certainly accepted. The decoder reads no further than the next marker that
+// is not a restart marker. If that is the end of the image, nothing before it can fail.
 int feed_ends_cleanly(const uint8_t *p, const uint8_t *end);
 
 // exchange.c: our decoder of coefficients in the place of the library's.
 
-// Looks at the file's data from here on. 1 when they are surely accepted, as of feed_ends_cleanly; else that is not known.
+// Looks at the file's data from here on. Returns 1 if they are certainly accepted, as by feed_ends_cleanly; else 0: not known.
 int exchange_look(gf_jpeg *);
 
-// Exchanges the decoder where it can be. The library has started, and the columns are chosen.
+// Exchanges the decoder if possible. The library must have started, and the columns must be chosen.
 void exchange_start(gf_jpeg *);
 
-// Finds out whether the library lets it be exchanged: a small picture must come out the same both ways.
+// Finds out whether the decoder can be exchanged: both ways must decode a small picture to the same pixels.
 void exchange_try(lj_library *);
 
 #endif

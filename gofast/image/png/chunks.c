@@ -38,7 +38,7 @@ static int next_chunk(gf_chunks *c, uint32_t *name, uint32_t *length) {
     return 1;
 }
 
-// Pillow inflates these chunks and refuses more than 1 MiB, as it ignores broken ones. What comes near is left to it.
+// Pillow inflates these chunks, ignores broken ones and refuses more than 1 MiB. Chunks near this size are left to Pillow.
 static int inflates_small(gf_chunks *c, const uint8_t *p, size_t n) {
     if (n <= MAX_TEXT_CHUNK / MAX_EXPANSION) return 1;
     uint8_t out[4096];
@@ -58,7 +58,7 @@ static int inflates_small(gf_chunks *c, const uint8_t *p, size_t n) {
     return 1;
 }
 
-// A text's key becomes a key of Pillow's info, where these steer the decoder.
+// A text's key becomes a key of Pillow's info. There, these keys would control the decoder.
 static int steers(const uint8_t *key, size_t n) {
     static const char *const keys[] = {"bbox", "interlace", "transparency", "default_image"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -71,7 +71,7 @@ static int add_text(gf_chunks *c, int64_t bytes) {
     return c->text > MAX_TEXT_MEMORY ? leave(c, "very much text") : 0;
 }
 
-// The most that so many compressed bytes of text become.
+// The maximum size of so many compressed bytes of text after inflating.
 static int64_t expanded(size_t n) {
     return n < MAX_TEXT_CHUNK / MAX_EXPANSION ? (int64_t)n * MAX_EXPANSION : MAX_TEXT_CHUNK;
 }
@@ -112,7 +112,7 @@ static int text(gf_chunks *c, uint32_t name, const uint8_t *p, size_t n) {
 
 static int profile(gf_chunks *c, const uint8_t *p, size_t n) {
     size_t name = until_nul(p, n);
-    // Without a name's end, Pillow takes the first byte for the method.
+    // If the name has no end, Pillow takes the first byte as the method.
     size_t method = name < n ? name + 1 : 0;
     if (method >= n || p[method]) return broken(c, "unknown compression method in iCCP chunk");
     if (!inflates_small(c, p + method + 1, n - method - 1)) return leave(c, "a colour profile of a mebibyte or more");
@@ -139,7 +139,7 @@ static int header(gf_chunks *c, const uint8_t *p, size_t n) {
 static int transparency(gf_chunks *c, const uint8_t *p, size_t n) {
     if (!c->valid) return 0;
     if (c->colour == 3) {
-        // One entry that is clear among opaque ones; a line's end may follow it, for Pillow's pattern allows that.
+        // One clear entry among opaque ones. A line's end may follow it, since Pillow's pattern allows that.
         size_t i = 0;
         while (i < n && p[i] == 255) i++;
         size_t clear = i;
@@ -186,7 +186,7 @@ static int frame(gf_chunks *c, const uint8_t *p, size_t n) {
     return 0;
 }
 
-// What Pillow does with a chunk that is neither image data nor the end. The content lies in the file as a whole.
+// Does what Pillow does with a chunk that is neither image data nor the end. The whole content lies in the file.
 static int content(gf_chunks *c, uint32_t name, const uint8_t *p, size_t n) {
     switch (name) {
     case NAME('I', 'H', 'D', 'R'):
@@ -232,7 +232,7 @@ int gf_png_head(gf_chunks *c) {
                 c->animated = c->frames_known && (c->frames > 1 || c->default_image);
                 return 0;
             }
-            // Without a mode, Pillow passes over it as over a chunk that it does not know.
+            // Without a mode, Pillow skips it like an unknown chunk.
         }
         if (c->n - c->at < length) return broken(c, "truncated file read");
         const uint8_t *p = c->data + c->at;
@@ -247,7 +247,7 @@ int gf_png_head(gf_chunks *c) {
 
 int gf_png_piece(gf_chunks *c, uint32_t most, const uint8_t **piece, uint32_t *length) {
     while (!c->left) {
-        skip(c, 4); // the checksum, which Pillow does not look at
+        skip(c, 4); // the checksum; Pillow does not check it
         uint32_t name;
         if (!next_chunk(c, &name, &c->left)) return broken(c, "image file is truncated");
         if (name == NAME('f', 'd', 'A', 'T')) return leave(c, "image data that goes on in a frame");
@@ -268,7 +268,7 @@ int gf_png_tail(gf_chunks *c) {
     for (;;) {
         skip(c, 4); // the checksum
         uint32_t name, length;
-        // Pillow forgives a file that ends, or ends in rubbish, after its image data.
+        // Pillow accepts a file that ends after its image data, or has rubbish there.
         if (!next_chunk(c, &name, &length) || name == NAME('I', 'E', 'N', 'D')) return 0;
         if (name == NAME('f', 'c', 'T', 'L') && c->animated) return 0; // the next frame
         const uint8_t *p = c->data + c->at;
@@ -278,7 +278,7 @@ int gf_png_tail(gf_chunks *c) {
             if (c->sequence < 0 || sequence(c, p)) return broken(c, "APNG contains frame sequence errors");
         }
         if (c->n - c->at < length) return broken(c, "truncated file read");
-        // Too late for a palette.
+        // A palette comes too late here.
         int code = name == NAME('P', 'L', 'T', 'E') ? 0 : content(c, name, p, length);
         if (code) return code;
         c->at += length;

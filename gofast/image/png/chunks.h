@@ -1,11 +1,11 @@
-// The chunks of a PNG file, read in the order, with the checks and with the leniency of Pillow's PngImagePlugin.
+// The chunks of a PNG file. They are read in the order of Pillow's PngImagePlugin, with its checks and its leniency.
 #ifndef GOFAST_PNG_CHUNKS_H
 #define GOFAST_PNG_CHUNKS_H
 
 #include "libz.h"
 #include "png.h"
 
-// What the header and the chunks up to here have said.
+// The content of the header and of the chunks up to here.
 typedef struct {
     const gf_libz *libz;
     gf_zstream *z; // for compressed text
@@ -13,7 +13,7 @@ typedef struct {
     const uint8_t *data;
     size_t n, at;
 
-    int header, valid; // seen; with a known combination of depth and colour
+    int header, valid; // the header was seen; it has a known combination of depth and colour
     uint32_t width, height;
     int depth, colour, interlaced;
 
@@ -21,13 +21,13 @@ typedef struct {
     uint32_t palette_bytes;
     int transparent_index; // tRNS names a single palette entry
 
-    int frames_known, framed, default_image, animated; // acTL, fcTL, and what Pillow makes of them
+    int frames_known, framed, default_image, animated; // acTL and fcTL were seen; Pillow's flags that follow from them
     uint32_t frames;
     int64_t sequence; // of the last fcTL or fdAT, or -1
     uint64_t box[4];  // of the last fcTL: x, y, width, height
-    int64_t text;     // bytes of text, or more
+    int64_t text;     // an upper bound for the bytes of text
 
-    uint32_t left; // bytes of the current IDAT that are not read
+    uint32_t left; // bytes of the current IDAT that are not read yet
 } gf_chunks;
 
 // Sets the fault and returns its code.

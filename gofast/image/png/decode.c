@@ -7,13 +7,13 @@
 
 static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
-// How much of its input Pillow gives to zlib at a time.
+// Pillow gives so many bytes of its input to zlib at a time.
 enum { PILLOW_PIECE = 65536 };
 
 // Deflate expands its input at most so many times.
 enum { MAX_EXPANSION = 1032 };
 
-// Memory that grows and is never given back before the state is.
+// Memory that grows. It is freed only together with the state.
 typedef struct {
     uint8_t *data;
     size_t size;
@@ -102,8 +102,8 @@ static int restart(gf_png *p, const gf_libz *libz) {
     return p->ready;
 }
 
-// Inflates a stream that ends in the last of the image data's chunks, with all of its rows and a right sum: Pillow has
-// no complaint then, and goes on behind that chunk. 0 when it is not such a stream, or there is no memory to tell.
+// Inflates a stream that ends in the last chunk of the image data, with all of its rows and a correct sum. Pillow accepts
+// such a stream and goes on after that chunk. Returns 0 if it is not such a stream, or if there is no memory to find out.
 static int inflate_quick(gf_png *p, gf_chunks *c, uint8_t *rows, size_t size) {
     gf_fault ignored;
     gf_chunks ahead = *c, behind = *c;
@@ -118,7 +118,7 @@ static int inflate_quick(gf_png *p, gf_chunks *c, uint8_t *rows, size_t size) {
         total += length;
         behind = ahead;
     }
-    // A cut chunk is zlib's to judge.
+    // zlib must judge a truncated chunk.
     if (behind.n - behind.at < 4) return 0;
     memset(p->stream.data + total, 0, GF_QUICK_IN_SLACK);
     size_t read = gf_quick_inflate(&p->quick, p->variant, p->stream.data, total, rows, size);
@@ -128,8 +128,8 @@ static int inflate_quick(gf_png *p, gf_chunks *c, uint8_t *rows, size_t size) {
     return 1;
 }
 
-// Inflates all rows at once. That is enough where the stream ends with the picture; of any other, Pillow's verdict
-// depends on what it reads at a time and has to be found by doing as it does: *odd is set then.
+// Inflates all rows at once. That is enough if the stream ends with the picture. For any other stream, Pillow's verdict
+// depends on how much it reads at a time, so it must be found by reading in the same way: *odd is then set.
 static int inflate_whole(gf_chunks *c, uint8_t *rows, size_t size, int *odd) {
     gf_zstream *z = c->z;
     z->next_out = rows;
@@ -148,8 +148,8 @@ static int inflate_whole(gf_chunks *c, uint8_t *rows, size_t size, int *odd) {
     }
 }
 
-// Inflates as Pillow's decoder does: a row a call, input in pieces. It takes a picture for complete when the stream
-// ends in the same call as a row; what is missing is left black.
+// Inflates as Pillow's decoder does: one row in each call, input in pieces. Pillow takes a picture as complete if the
+// stream ends in the same call as a row. Missing rows stay black.
 static int inflate_rows(gf_chunks *c, const pass *passes, int count, uint8_t *rows, size_t size) {
     gf_zstream *z = c->z;
     int at = 0;
@@ -199,7 +199,7 @@ static int finish(gf_png *p, gf_chunks *c, const pass *passes, int count, int bi
                 gf_png_expand(&p->look, p->variant, above, to, s->width);
                 continue;
             }
-            // Not in place: the kernels write up to three pixels more, which here may be there already.
+            // Not in place: the kernels write up to three more pixels, and these may be finished already.
             gf_png_expand(&p->look, p->variant, above, p->line.data, s->width);
             to += 4 * (size_t)s->x;
             for (uint32_t x = 0; x < s->width; x++, to += 4 * (size_t)s->step_x) memcpy(to, p->line.data + 4 * (size_t)x, 4);
@@ -208,7 +208,7 @@ static int finish(gf_png *p, gf_chunks *c, const pass *passes, int count, int bi
     return 0;
 }
 
-// What is wrong with the picture that the chunks describe, before memory is taken for it.
+// Finds what is wrong with the picture that the chunks describe, before memory is taken for it.
 static int check(gf_chunks *c, int64_t max_pixels) {
     uint64_t pixels = (uint64_t)c->width * c->height;
     if (!pixels) return gf_png_fail(c, GF_FAULT_FORMAT, 16, "the picture has no pixels");
@@ -234,7 +234,7 @@ static int decode(gf_png *p, gf_chunks *c, int64_t max_pixels, gf_picture *out) 
         size += (passes[i].row + 1) * passes[i].height;
         if (passes[i].row > widest) widest = passes[i].row;
     }
-    // So little a file cannot hold all rows; Pillow may still forgive that the rest is missing.
+    // So small a file cannot hold all rows, but Pillow may still accept it with missing rows.
     if (size > UINT32_MAX || size / MAX_EXPANSION > c->n) return gf_png_fail(c, GF_FAULT_UNSUPPORTED, c->at, "less data than pixels");
     size_t stride = (size_t)c->width * 4, ahead = (widest + GF_FORMAT_SLACK + 63) / 64 * 64;
     if (!need(&p->filtered, ahead + size + GF_FORMAT_SLACK) || !need(&p->picture, stride * c->height + GF_FORMAT_SLACK) ||
@@ -255,7 +255,7 @@ static int decode(gf_png *p, gf_chunks *c, int64_t max_pixels, gf_picture *out) 
     }
     if (!code) code = gf_png_tail(c);
     if (code) return code;
-    // Pillow asks a palette that is not there for the clear entry's colour.
+    // Pillow looks up the clear entry's colour in the missing palette.
     if (c->colour == 3 && !c->palette && c->transparent_index) return gf_png_fail(c, GF_FAULT_FORMAT, c->at, "transparency without a palette");
 
     gf_png_look_at(&p->look, c->depth, c->colour, c->palette, c->palette_bytes / 3);
@@ -274,7 +274,7 @@ static int32_t begin(void *state, const uint8_t *data, size_t n, int64_t max_pix
     if (n < 8 || memcmp(data, signature, 8)) return gf_png_fail(&c, GF_FAULT_UNSUPPORTED, 0, "not a PNG file");
     if (!restart(p, c.libz)) return gf_png_fail(&c, GF_FAULT_MEMORY, -1, "memory is short");
     int code = decode(p, &c, max_pixels, out);
-    // Pillow shows a broken PNG file to its other decoders, and this one asks for no other signature.
+    // Pillow tries its other decoders on a broken PNG file. The one for Photo CD needs no other signature.
     if (code == GF_FAULT_FORMAT && n >= 2052 && !memcmp(data + 2048, "PCD_", 4)) return gf_png_fail(&c, GF_FAULT_UNSUPPORTED, 0, "maybe a Photo CD");
     return code;
 }

@@ -38,12 +38,12 @@ static void grey_8(const uint8_t *row, uint8_t *pixels, size_t n) {
     }
 }
 
-// step bytes a pixel, the first of which is grey: 2 or 4, with alpha.
+// Grey with alpha: step bytes for a pixel, 2 or 4. The first byte is grey.
 static void grey_alpha(const uint8_t *row, uint8_t *pixels, size_t n, size_t step) {
     for (size_t i = 0; i < n; i++) put(pixels, i, row[step * i] * 0x010101u | 0xff000000u);
 }
 
-// Pillow clips grey of 16 bits, where it keeps the high byte of 16-bit colours.
+// Pillow clips grey of 16 bits. Of 16-bit colours it keeps the high byte.
 static void grey_16(const uint8_t *row, uint8_t *pixels, size_t n) {
     for (size_t i = 0; i < n; i++) put(pixels, i, (row[2 * i] ? 255u : row[2 * i + 1]) * 0x010101u | 0xff000000u);
 }
@@ -56,7 +56,7 @@ static void colours_plain(const uint8_t *row, uint8_t *pixels, size_t n, size_t 
 
 #include <immintrin.h>
 
-// 16 bytes are read for 4 pixels, the last 4 of them for nothing: what is behind the row is slack.
+// Reads 16 bytes for 4 pixels and does not use the last 4. They may be the slack after the row.
 __attribute__((target("ssse3"))) static void colours_rgb(const uint8_t *row, uint8_t *pixels, size_t n) {
     const __m128i spread = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
     const __m128i opaque = _mm_set1_epi32((int)0xff000000u);

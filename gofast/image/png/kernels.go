@@ -28,7 +28,7 @@ func unfilter(plain bool, filter int, row, above []byte, n, pixel int) {
 }
 
 // quickInflate inflates a zlib stream to size bytes. It returns how many bytes
-// of it were read, or 0 where zlib is to judge.
+// of it were read, or 0 if zlib must judge.
 func quickInflate(plain bool, stream []byte, size int) (out []byte, read int) {
 	codes := (*C.gf_quick)(C.malloc(C.sizeof_gf_quick))
 	defer C.free(unsafe.Pointer(codes))

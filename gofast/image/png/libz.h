@@ -1,4 +1,4 @@
-// The part of zlib's documented interface that is used here, declared anew so that no header of it is needed to build.
+// The part of zlib's documented interface that is used here. It is declared again, so that the build needs no zlib header.
 #ifndef GOFAST_LIBZ_H
 #define GOFAST_LIBZ_H
 

@@ -5,9 +5,9 @@
 // decode.
 //
 //	chunks.c    the chunks before and after the image data, as PngImagePlugin.py reads them
-//	libz.c      zlib, found at run time: nothing is linked
+//	libz.c      finds zlib at run time; nothing is linked
 //	decode.c    the state, inflating, Adam7
-//	quick.c     inflates what is as it should be; zlib has the rest
+//	quick.c     inflates correct streams; zlib does the rest
 //	unfilter.c  PNG's four filters
 //	expand.c    samples of all depths and colour types to pixels
 package png

@@ -4,9 +4,10 @@
 
 enum { LITERAL_BITS = 11, DISTANCE_BITS = 8, LENGTH_BITS = 7, LONGEST = 15 };
 
-// A table's entry: bits to drop (code and extra bits) in 0-5, bits of the code in 8-12, and in 16-30 a literal, the base
-// of a length or distance, or where a second level begins, whose size's bits stand where the code's would.
-#define LITERAL 0x80000000u // of the literal table
+// The entry of a table. Bits 0-5: how many bits to drop (code and extra bits). Bits 8-12: how many bits the code has.
+// Bits 16-30: a literal, the base of a length or distance, or the start of a second level. For a second level, bits 8-12
+// have the bits of its size instead.
+#define LITERAL 0x80000000u // in the literal table
 #define SPECIAL 0x40u       // one of the next two, or no code
 #define END 0x80u           // of the block
 #define SECOND 0x2000u      // level
@@ -21,8 +22,8 @@ static uint32_t reversed(uint32_t code, int bits) {
     return r;
 }
 
-// Makes the table of a canonical code. meaning holds each symbol's entry for a code of no bits. few allows the
-// incomplete codes of zlib: none at all, or one of one bit. 0 when the lengths make no code.
+// Makes the table of a canonical code. meaning holds each symbol's entry, without the bits of its code. few allows the
+// incomplete codes that zlib allows: no code at all, or one code of one bit. Returns 0 if the lengths do not make a code.
 static int make_table(uint32_t *table, int bits, const uint8_t *lengths, int symbols, const uint32_t *meaning, int few) {
     uint32_t count[LONGEST + 1] = {0}, next[LONGEST + 1];
     for (int i = 0; i < symbols; i++) count[lengths[i]]++;
@@ -85,14 +86,14 @@ static int make_distances(gf_quick *q, const uint8_t *lengths, int symbols) {
     return make_table(q->distance, DISTANCE_BITS, lengths, symbols, meaning, 1);
 }
 
-// The input's next bits; what is behind its end are zeros, and found out in the end.
+// The input's next bits. After the input's end come zeros; a check at the end finds whether they were used.
 typedef struct {
     uint64_t bits;
     uint32_t count;
     const uint8_t *next, *limit;
 } reader;
 
-// Afterwards there are 56 bits at least. Bits above count are the stream's too, and harmless when they come again.
+// After it, there are at least 56 bits. Bits above count also belong to the stream, and the next call sets them again.
 static inline void fill(reader *r) {
     uint64_t v;
     memcpy(&v, r->next, 8);
@@ -155,7 +156,7 @@ static int dynamic_codes(gf_quick *q, reader *r) {
     return make_literals(q, lengths, literals) && make_distances(q, of_distances, distances);
 }
 
-// Many blocks of a few bits each must not cost a table each.
+// Makes the fixed tables only once: a stream may have many blocks of a few bits.
 static int fixed_codes(gf_quick *q) {
     if (q->fixed) return 1;
     uint8_t lengths[288], of_distances[32];
@@ -186,16 +187,16 @@ static inline void copy(uint8_t *to, uint32_t distance, uint32_t length) {
     }
 }
 
-// The symbols of a block. Where the output ends after it, or NULL.
+// Decodes the symbols of a block. Returns the end of its output, or NULL.
 static uint8_t *block(const gf_quick *q, reader *r, uint8_t *begin, uint8_t *out, uint8_t *end) {
     const uint32_t mask = (1u << LITERAL_BITS) - 1;
     for (;;) {
-        // Up to three literals go beyond the end before this is seen.
+        // Up to three literals may be written beyond the end before this check.
         if (out > end || r->next > r->limit) return NULL;
         fill(r);
         uint32_t entry = q->literal[r->bits & mask];
         if (entry & LITERAL) {
-            // Three codes of the first level are 33 bits at most.
+            // Three codes of the first level have 33 bits at most.
             consume(r, drop(entry));
             *out++ = (uint8_t)(entry >> 16);
             entry = q->literal[r->bits & mask];
@@ -239,7 +240,7 @@ static uint8_t *block(const gf_quick *q, reader *r, uint8_t *begin, uint8_t *out
     }
 }
 
-// Gives the whole bytes that were read ahead back.
+// Gives back the whole bytes that were read ahead.
 static void align(reader *r) {
     consume(r, r->count & 7);
     r->next -= r->count >> 3;
@@ -258,7 +259,7 @@ static uint8_t *stored(reader *r, const uint8_t *in_end, uint8_t *out, uint8_t *
     return out + length;
 }
 
-enum { ADLER = 65521, ADLER_STEP = 5552 }; // so many bytes before the sums pass 32 bits
+enum { ADLER = 65521, ADLER_STEP = 5552 }; // after more bytes than a step, the sums would pass 32 bits
 
 static void adler_plain(uint32_t *a, uint32_t *b, const uint8_t *p, size_t n) {
     while (n) {
@@ -277,7 +278,7 @@ static void adler_plain(uint32_t *a, uint32_t *b, const uint8_t *p, size_t n) {
 
 #include <immintrin.h>
 
-// 32 bytes a step: b grows by 32 times the sum before, and by each byte as often as there are bytes from it to the end.
+// 32 bytes in a step: b grows by 32 times the old sum, and by each byte times the number of bytes from it to the end.
 __attribute__((target("avx2"))) static size_t adler_avx2(uint32_t *a, uint32_t *b, const uint8_t *p, size_t n) {
     const __m256i weights = _mm256_setr_epi8(32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6,
                                              5, 4, 3, 2, 1);

@@ -1,11 +1,11 @@
-// What is done with a row after it is inflated: its filter undone, its samples made RGBX pixels.
+// The work on a row after inflating: undo its filter, and make RGBX pixels from its samples.
 #ifndef GOFAST_PNG_ROWS_H
 #define GOFAST_PNG_ROWS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-// Bytes behind (and for pixels of 3 or 4 bytes also in use of) a row that the kernels may read.
+// Kernels may read so many bytes after a row, and may write so many after its pixels.
 enum { GF_PNG_ROW_SLACK = 16 };
 
 // Undoes filter 1 to 4 of a row of n bytes in place. above is the row before, undone, or zeros.

@@ -39,8 +39,8 @@ static const gf_png_unfilter_fn plain[5] = {NULL, sub_plain, up_plain, average_p
 
 #include <immintrin.h>
 
-// One pixel a step: each needs the one before, so that a wider vector gains nothing. The next pixel is read before this
-// one is written, because 4 bytes are written for a pixel of 3; the row's last pixel is written exactly.
+// One pixel in a step: each needs the one before it, so a wider vector gains nothing. The next pixel is read before this
+// one is written, because a pixel of 3 bytes is written as 4. The row's last pixel is written exactly.
 
 static inline __m128i load(const uint8_t *p) {
     int32_t v;
@@ -70,13 +70,13 @@ static inline void store(uint8_t *p, __m128i v, size_t bytes) {
 
 #define SUB a = _mm_add_epi8(a, x)
 
-// (a + b) / 2 rounded down is pavgb's, which rounds up, less the bit that it rounded.
+// (a + b) / 2 rounded down is the result of pavgb, which rounds up, minus the bit that it added.
 #define AVERAGE                                                                                                        \
     __m128i b = load(above + i);                                                                                       \
     __m128i up = _mm_and_si128(_mm_xor_si128(a, b), _mm_set1_epi8(1));                                                 \
     a = _mm_add_epi8(x, _mm_sub_epi8(_mm_avg_epu8(a, b), up))
 
-// Words, as distances need 9 bits. a and c are kept as words; ties choose a, then b.
+// Uses words, because distances need 9 bits. a and c are kept as words. If distances are equal, a comes first, then b.
 #define PAETH                                                                                                          \
     __m128i b = _mm_unpacklo_epi8(load(above + i), zero);                                                              \
     __m128i to_a = _mm_sub_epi16(b, c), to_b = _mm_sub_epi16(wide, c);                                                 \

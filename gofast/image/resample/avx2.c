@@ -1,7 +1,7 @@
 //go:build cgo
 
-// The two passes with AVX2. A tap is split into its high 16 bits (signed) and its low 8; two 16-bit multiply-adds, and
-// the high sum shifted left by 8 plus the low sum is the sum of the whole products, modulo 2^32 as Pillow's.
+// The two passes with AVX2. A tap is split into its high 16 bits (signed) and its low 8 bits. Each part takes one 16-bit
+// multiply-add. The high sum shifted left by 8 plus the low sum is the whole sum of products, modulo 2^32 like Pillow's.
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include <string.h>
@@ -17,7 +17,7 @@ INLINE __m256i quarter(const uint8_t *p) {
     return _mm256_set1_epi64x(v);
 }
 
-// One output: sums of R of taps 0 1, R of 2 3, G 0 1, G 2 3 in the lower lane, B and X in the upper.
+// One output. The lower lane has the sums of R of taps 0 1, R of 2 3, G of 0 1, G of 2 3; the upper has B and X.
 INLINE __m256i output(const gf_axis *axis, int groups, int32_t i, const uint8_t *rgbx, __m256i order) {
     const uint8_t *taps = axis->packed + (int64_t)(i / 8) * groups * 128 + i % 8 * 16;
     const uint8_t *p = rgbx + 4 * (int64_t)axis->first[i];

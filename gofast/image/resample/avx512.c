@@ -1,9 +1,9 @@
 //go:build cgo
 
-// The two passes with VNNI and VBMI. A tap is three signed bytes; vpdpbusd adds four products of bytes, and the digits
-// are combined as in Horner's scheme: (high << 8 + middle) << 8 + low. The rounding term 2^21 enters as 32, which the
-// two shifts by 8 lift. Sums are exact modulo 2^32, as Pillow's are. A RandomResizedCrop of a photograph to 224 takes
-// 52 us, with AVX2 99.
+// The two passes with VNNI and VBMI. A tap is three signed bytes. vpdpbusd adds four products of bytes, and the digits are
+// combined by Horner's scheme: (high << 8 + middle) << 8 + low. The rounding term 2^21 starts as 32, and the two shifts
+// by 8 raise it. Sums are exact modulo 2^32, like Pillow's. A RandomResizedCrop of a photograph to 224 takes 52 us, with
+// AVX2 99 us.
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include <string.h>
@@ -29,7 +29,7 @@ INLINE __m512i gather(int near, const uint8_t *rgbx, int32_t base, __m512i place
     return _mm512_permutexvar_epi8(places, _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1));
 }
 
-// Four outputs, not yet clipped. groups is a constant up to 4, which keeps the pixels in registers between the digits.
+// Four outputs, not clipped yet. groups is a constant up to 4, so the pixels stay in registers between the digits.
 INLINE __m512i quad(const gf_axis *axis, int near, int groups, int32_t q, const uint8_t *rgbx, __m512i sorted) {
     const uint8_t *digits = axis->packed + (int64_t)q * groups * 48;
     const int32_t *first = axis->first + 4 * q;

@@ -2,17 +2,17 @@
 
 // Tap tables: Pillow's arithmetic, double by double, on four outputs side by side.
 //
-// An output's weights are summed in the order of its taps and divided by the sum, so lanes are outputs, not taps: every
-// lane does exactly what Pillow's loop does, and lanes whose taps have ended add zeros. The lanes are spelled out,
-// because GCC 12 unrolls plain loops over them before it could vectorise them: both tables of a 224 x 224 crop took 7.4
-// us so, and take 5.7 us now (bilinear, AVX-512, Sapphire Rapids, 2026-11).
+// Pillow sums an output's weights in the order of its taps and divides by the sum. So lanes are outputs, not taps: every
+// lane does exactly what Pillow's loop does, and a lane with no more taps adds zeros. The lanes are written out, because
+// GCC 12 unrolls plain loops over them before it could vectorise them: both tables of a 224 x 224 crop took 7.4 us with
+// loops, and take 5.7 us now (bilinear, AVX-512, Sapphire Rapids, 2026-11).
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels.h"
 
-// Strict C11 (not gnu11) keeps GCC from fusing products with sums, which rounds differently; clang wants it said.
+// Strict C11 (not gnu11) keeps GCC from fusing products with sums, which rounds differently. clang needs this pragma.
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #endif
@@ -72,7 +72,7 @@ INLINE int32_t largest_of(v4i v) {
     return a > b ? a : b;
 }
 
-// Rare: a weight at the rim of the filter that rounds to zero.
+// Drops a zero tap at the front. This is rare: a weight at the rim of the filter rounds to zero.
 static __attribute__((noinline)) void drop_front(int32_t *taps, int32_t *first, int32_t *length, v4i *zeros) {
     for (int j = 0; j < WIDE; j++) {
         int32_t by = (*zeros)[j];
@@ -89,7 +89,7 @@ typedef struct {
     double scale, support, step;
 } method;
 
-// The weights of four outputs, in axis->weights, and the inputs that they are for. The sums of the weights.
+// Writes the weights of four outputs to axis->weights, and finds their inputs. Returns the sums of the weights.
 INLINE v4d four_weights(gf_axis *axis, const method *m, v4i output, v4i *first, v4i *length) {
     const v4i none = {0};
     v4d centre = axis->spec.in0 + (__builtin_convertvector(output, v4d) + 0.5) * m->scale;
@@ -110,8 +110,8 @@ INLINE v4d four_weights(gf_axis *axis, const method *m, v4i output, v4i *first, 
     return choose(sum == 0.0, (v4d){0} + 1.0, sum);
 }
 
-// Fills first, length (inputs counted from 0) and the taps of four outputs. Zero taps at both ends are dropped: exact,
-// and most tables then need fewer groups of four.
+// Fills first, length (inputs counted from 0) and the taps of four outputs. It drops zero taps at both ends. The result
+// stays exact, and most tables then need fewer groups of four.
 INLINE void four_outputs(gf_axis *axis, const method *m, int32_t start) {
     const gf_axis_spec *s = &axis->spec;
     int32_t *taps = axis->taps + (int64_t)(start / GF_BLOCK) * axis->stride * GF_BLOCK + start % GF_BLOCK;
@@ -140,7 +140,7 @@ INLINE void four_outputs(gf_axis *axis, const method *m, int32_t start) {
     if (largest_of(zeros) > 0) drop_front(taps, axis->first + start, axis->length + start, &zeros);
 }
 
-// Torch takes as many bits as the largest weight of the whole axis leaves it in an int16.
+// Torch uses as many bits as fit an int16 with the largest weight of the whole axis.
 INLINE int32_t torch_bits(gf_axis *axis, const method *m) {
     const v4i lane = {0, 1, 2, 3};
     v4d largest = {0};
@@ -170,7 +170,7 @@ INLINE void all_taps(gf_axis *axis, int filter) {
 }
 
 INLINE void filter_taps(gf_axis *axis) {
-    switch (axis->spec.filter) { // so that each filter's loop is compiled for itself
+    switch (axis->spec.filter) { // the compiler makes a loop of its own for each filter
     case GF_FILTER_BOX: all_taps(axis, GF_FILTER_BOX); break;
     case GF_FILTER_BILINEAR:
     case GF_FILTER_TORCH_BILINEAR: all_taps(axis, GF_FILTER_BILINEAR); break;
@@ -187,7 +187,7 @@ __attribute__((target("avx2"))) static void filter_taps_avx2(gf_axis *axis) { fi
 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))) static void filter_taps_avx512(gf_axis *axis) { filter_taps(axis); }
 #endif
 
-// Pillow's affine nearest neighbour: the position is a running sum. The sum begins at output 0, window or not.
+// Pillow's affine nearest neighbour. The position is a running sum, which begins at output 0 even if the window does not.
 static void nearest_taps(gf_axis *axis) {
     const gf_axis_spec *s = &axis->spec;
     double scale = (double)(s->in1 - s->in0) / s->out_size;
@@ -205,8 +205,8 @@ static void nearest_taps(gf_axis *axis) {
     axis->largest = GF_TAP_ONE;
 }
 
-// Moves output i's first tap left, with zeros in front, so that the load of its last four taps begins inside of the row
-// or right behind it: then 64 bytes from there are the row and its slack.
+// Moves output i's first tap left, with zeros in front. The load of its last four taps then begins inside the row or
+// directly after it, so that the 64 bytes from there belong to the row and its slack.
 static void move_inside(gf_axis *axis, int32_t i, int32_t width) {
     int32_t by = axis->first[i] + 4 * (axis->groups - 1) - width;
     if (by > axis->first[i]) by = axis->first[i];
@@ -218,7 +218,7 @@ static void move_inside(gf_axis *axis, int32_t i, int32_t width) {
     axis->length[i] += by;
 }
 
-// Outputs beyond the last are computed and thrown away: they repeat its place with taps of zero.
+// Outputs beyond the last are computed and thrown away. They have the last output's place, with taps of zero.
 static void pad(gf_axis *axis) {
     int32_t last = axis->count - 1, end = (axis->count + GF_LANES - 1) / GF_LANES * GF_LANES;
     for (int32_t i = axis->count; i < end; i++) {
@@ -229,7 +229,7 @@ static void pad(gf_axis *axis) {
     }
 }
 
-// What the outputs need, and how far apart.
+// Finds which inputs the outputs need, and how far apart these are.
 static void survey(gf_axis *axis) {
     int32_t n = axis->count, lo = INT32_MAX, hi = 0, most = 1, keep = INT32_MAX, span = 1, end = 0;
     for (int32_t i = n - 1; i >= 0; i--) {
@@ -241,7 +241,7 @@ static void survey(gf_axis *axis) {
     axis->lo = lo;
     axis->hi = hi;
     axis->groups = (most + 3) / 4;
-    // After trimming, an output may begin before its predecessor: a tap of Lanczos near a zero of the filter vanishes.
+    // After zero taps are dropped, an output may begin before the previous one: near a zero of Lanczos, a tap is zero.
     for (int32_t i = n - 1; i >= 0; i--) {
         int32_t first = axis->first[i] - lo;
         keep = first < keep ? first : keep;

@@ -5,7 +5,7 @@
 #include "resample.h"
 
 enum {
-    // Fixed point as Pillow has it: 8 bits of result, 2 for filters that exceed 0..1.
+    // Pillow's fixed point: 8 bits are for the result, 2 for filters that exceed 0..1.
     GF_TAP_BITS = 22,
     GF_TAP_ONE = 1 << GF_TAP_BITS,
     // Three signed bytes hold taps up to this, and so does a signed 16-bit high part with an 8-bit low part.

@@ -6,7 +6,7 @@
 #include "kernels.h"
 
 #if defined(__x86_64__)
-// Three signed bytes a tap: for each four outputs and each four taps, 16 bytes of the high, the middle, the low digits.
+// A tap is three signed bytes. Four outputs and four taps have 16 bytes of the high, of the middle and of the low digits.
 static inline __attribute__((always_inline)) void pack_digits(gf_axis *axis) {
     int32_t blocks = (axis->count + GF_LANES - 1) / GF_LANES * (GF_LANES / GF_BLOCK);
     for (int32_t b = 0; b < blocks; b++) {
@@ -60,7 +60,7 @@ __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=25
     }
 }
 
-// For each eight outputs, each four taps and each output: the high 16 bits of taps 0 1 2 3, then their low 8 bits as 16.
+// For eight outputs, for four taps, for each output: the high 16 bits of taps 0 1 2 3, then their low 8 bits as 16 bits.
 __attribute__((target("avx2"))) void gf_pack_avx2(gf_axis *axis) {
     int32_t blocks = (axis->count + GF_LANES - 1) / GF_LANES * (GF_LANES / GF_BLOCK);
     for (int32_t b = 0; b < blocks; b++) {

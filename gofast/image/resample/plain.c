@@ -1,6 +1,6 @@
 //go:build cgo
 
-// The two passes without vector instructions of our own.
+// The two passes without vector instructions written by hand.
 #include "kernels.h"
 
 static inline uint8_t clip(uint32_t sum) {

@@ -1,5 +1,5 @@
-// Package resample resizes 8-bit RGB pictures exactly as Pillow does, or as torch does, to the last bit. The stream that the fused image
-// unit uses is C (resample.h); twin.go says in plain Go what it must produce.
+// Package resample resizes 8-bit RGB pictures exactly as Pillow or torch does, to the last bit. The engine uses it as a
+// stream in C (resample.h); twin.go says in plain Go what the stream must produce.
 package resample
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
-// Filter is one of Pillow's resampling filters, or what torch makes of them for uint8 tensors, in resample.h's order.
+// Filter is one of Pillow's resampling filters, or torch's form of it for uint8 tensors, in resample.h's order.
 type Filter int32
 
 // The filters.
@@ -32,7 +32,7 @@ type Order int32
 
 // The orders.
 const (
-	OrderPillow13   Order = iota // vertical first where the height shrinks by more than twice what the width does
+	OrderPillow13   Order = iota // vertical first if the height loses more than twice as many pixels as the width
 	OrderPillow12_2              // 12.2 and 12.3: vertical first for a shrinking picture more than 100 times as high as wide
 	OrderHorizontal              // up to 12.1: always horizontal first
 	orders
@@ -62,7 +62,7 @@ func (o Order) verticalFirst(inWidth, inHeight, outWidth, outHeight int) bool {
 	}
 }
 
-// Plan is what to make of a picture.
+// Plan describes a resize.
 type Plan struct {
 	Crop          image.Rectangle // the part to resize, as if it were a picture of its own; the zero value: all of it
 	Width, Height int             // of the result
@@ -74,14 +74,14 @@ type Plan struct {
 
 const maxSize = 1 << 26
 
-// maxTaps is what the tables of one axis may hold.
+// maxTaps is the maximum for the tables of one axis.
 const maxTaps = 1 << 24
 
 func tooLarge() error {
 	return errs.New(errs.ErrLimit, "resample", "the filter would need more than 2^24 taps an axis: resize in two steps")
 }
 
-// Resize makes the window of src, resized, as RGBX rows with X 255. Alpha is not looked at.
+// Resize resizes src and returns the window as RGBX rows with X 255. It ignores alpha.
 func Resize(src *image.RGBA, plan Plan) ([]byte, error) {
 	plan, err := plan.complete(src)
 	if err != nil {
@@ -90,7 +90,7 @@ func Resize(src *image.RGBA, plan Plan) ([]byte, error) {
 	return resize(src, plan)
 }
 
-// complete fills in the defaults and refuses what lies outside of its picture.
+// complete fills in the defaults and refuses parts outside the picture.
 func (p Plan) complete(src *image.RGBA) (Plan, error) {
 	if p.Crop == (image.Rectangle{}) {
 		p.Crop = src.Rect

@@ -1,5 +1,5 @@
-// Pillow's resize of 8-bit RGB pictures, to the last bit, as a stream: source rows in, finished rows out, so that
-// nothing leaves the caches in between. Plain C for the engine's threads and for forked workers.
+// Pillow's resize of 8-bit RGB pictures, to the last bit, as a stream: source rows go in, finished rows come out, and
+// nothing leaves the caches in between. It is plain C, for the engine's threads and for forked workers.
 //
 //     gf_resize r = {0};                       once a thread; reused for every picture; gf_resize_free at the end
 //     gf_resize_begin(&r, &plan)               0, or a GF_FAULT_...
@@ -8,8 +8,8 @@
 //         while (gf_resize_pull(&r, planes))   planes: R, G and B of the next row of the window
 //             ...
 //
-// Only columns [r.x.lo, r.x.hi) of a row are used, but GF_RESIZE_SLACK bytes after them must be readable; their
-// values do not matter. Rows must be pulled until there are none before the next is pushed.
+// Only columns [r.x.lo, r.x.hi) of a row are used, but GF_RESIZE_SLACK bytes after them must be readable; their values
+// do not matter. Before the next row is pushed, all finished rows must be pulled.
 #ifndef GOFAST_RESAMPLE_H
 #define GOFAST_RESAMPLE_H
 
@@ -18,31 +18,31 @@
 
 #include "../picture/picture.h"
 
-// Filters; the order is that of Go's resample.Filter. Those of torch are what interpolate(antialias=True) does to uint8
-// tensors: the same weights as Pillow's, in fewer bits, so that each fits an int16.
+// Filters; the order is that of Go's resample.Filter. torch's filters do what interpolate(antialias=True) does to uint8
+// tensors: they have the same weights as Pillow's, but with fewer bits, so that each fits an int16.
 enum {
     GF_FILTER_NEAREST, GF_FILTER_BOX, GF_FILTER_BILINEAR, GF_FILTER_HAMMING, GF_FILTER_BICUBIC, GF_FILTER_LANCZOS,
     GF_FILTER_TORCH_BILINEAR, GF_FILTER_TORCH_BICUBIC,
     GF_FILTERS
 };
 
-// Which pass comes first. It matters, because the picture between the passes is rounded to uint8. Torch's filters are
-// horizontal first in every order.
+// Which pass comes first. This matters, because the picture between the passes is rounded to uint8. torch's filters are
+// always horizontal first.
 enum {
-    GF_ORDER_PILLOW_13,  // vertical first where the height shrinks by more than twice what the width does
+    GF_ORDER_PILLOW_13,  // vertical first if the height loses more than twice as many pixels as the width
     GF_ORDER_PILLOW_12_2, // 12.2 and 12.3: vertical first for a shrinking picture more than 100 times as high as wide
     GF_ORDER_HORIZONTAL, // up to 12.1: always horizontal first
     GF_ORDERS
 };
 
-// Kernels. GF_RESIZE_BEST is what the processor can do; the others are for tests, and fall back to less where the
+// Kernels. GF_RESIZE_BEST is the best for the processor. The others are for tests, and fall back to simpler ones if the
 // processor lacks the instructions.
 enum { GF_RESIZE_BEST, GF_RESIZE_PLAIN, GF_RESIZE_AVX2, GF_RESIZE_AVX512 };
 
 enum { GF_RESIZE_SLACK = 64 };
 
-// What one axis should compute: outputs from..to-1 (backwards with flip) of in_size inputs resized to out_size, where
-// in0..in1 is the part of the input to resize: 0..in_size for a whole picture, Pillow's `box` otherwise.
+// The work of one axis: outputs from..to-1 (backwards with flip) of in_size inputs resized to out_size. in0..in1 is the
+// part of the input to resize: 0..in_size for a whole picture, Pillow's `box` otherwise.
 typedef struct {
     float in0, in1; // single precision, as Pillow hands them to its C code
     int32_t in_size, out_size;
@@ -50,7 +50,7 @@ typedef struct {
     int32_t filter;
     int32_t flip;
     int32_t variant;    // of the kernels that will use the table; not GF_RESIZE_BEST
-    int32_t horizontal; // taps lie side by side in memory: keep their loads inside of the row
+    int32_t horizontal; // inputs lie side by side in memory: keep their loads inside the row
 } gf_axis_spec;
 
 // The taps of one axis, in 22-bit fixed point. Memory is kept from one picture to the next.
@@ -62,8 +62,8 @@ typedef struct {
     int32_t span;    // the most inputs between what an output needs first and what it or an earlier one needs last
     int32_t spread;  // the most inputs between the first taps of four neighbouring outputs
     int32_t largest; // magnitude of the largest tap
-    int32_t stride;  // taps that there is room for in an output
-    int32_t bits;    // of the taps behind the point: fewer than 22 leave zeroes at their ends
+    int32_t stride;  // taps that an output has room for
+    int32_t bits;    // of a tap after the point; with fewer than 22, taps end in zero bits
     // For each output, rounded up to 16 outputs; inputs count from lo.
     int32_t *first, *length;
     int32_t *keep;   // the first input that this output or a later one needs
@@ -76,8 +76,8 @@ typedef struct {
     size_t memory_size;
 } gf_axis;
 
-// Makes the tables; axis->memory grows if it must, and nothing is done if the spec is that of the last call.
-// Returns 0, GF_FAULT_MEMORY, or GF_FAULT_UNSUPPORTED for tables beyond all reason (2^24 taps), which Pillow may do.
+// Makes the tables. axis->memory grows if it must. If the spec is that of the last call, there is nothing to do. Returns
+// 0, GF_FAULT_MEMORY, or GF_FAULT_UNSUPPORTED for enormous tables (2^24 taps), which are left to Pillow.
 int gf_axis_build(gf_axis *axis, const gf_axis_spec *spec);
 void gf_axis_free(gf_axis *axis);
 

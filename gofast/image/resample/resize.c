@@ -2,8 +2,8 @@
 
 // The stream: a ring of rows between the two passes.
 //
-// Horizontal first, the ring holds planar rows of the output's width; vertical first, it holds raw source rows. A row
-// stays in it only as long as an output row to come needs it.
+// If the horizontal pass comes first, the ring holds planar rows of the output's width; if the vertical pass comes first,
+// it holds raw source rows. A row stays in the ring only as long as a later output row needs it.
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ static int reserve(gf_resize *r) {
         r->memory_size = 0;
         r->memory = aligned_alloc(64, (size_t)need);
         if (!r->memory) return GF_FAULT_MEMORY;
-        // What kernels compute from padding is thrown away, but it should not depend on old memory.
+        // Results from padding are thrown away, but they should not depend on old memory.
         memset(r->memory, 0, (size_t)need);
         r->memory_size = (size_t)need;
     }

@@ -10,7 +10,7 @@ const (
 	tapOne  = 1 << tapBits
 )
 
-// weight is a filter's value. Conversions keep compilers from fusing a product with a sum, which rounds differently.
+// weight is a filter's value. The conversions keep compilers from fusing a product with a sum, which rounds differently.
 func weight(filter Filter, x float64) float64 {
 	a := math.Abs(x)
 	switch filter {
@@ -94,7 +94,7 @@ func nearest(s AxisSpec, at float64) (int, []int32) {
 	return int(at), []int32{tapOne}
 }
 
-// weights are those of output i, and the input that the first of them is for.
+// weights returns the first input of output i, and its weights.
 func weights(s AxisSpec, i int, scale float64) (int, []float64) {
 	stretch := max(scale, 1)
 	support, step := supports[s.Filter]*stretch, 1/stretch
@@ -114,7 +114,7 @@ func weights(s AxisSpec, i int, scale float64) (int, []float64) {
 	return first, weights
 }
 
-// torchBits is how many bits torch takes behind the point: as many as the largest weight leaves it in an int16.
+// torchBits is the number of bits that torch uses after the point: as many as fit an int16 with the largest weight.
 func torchBits(s AxisSpec, scale float64) int {
 	largest := 0.0
 	for i := range s.OutSize {
@@ -130,8 +130,7 @@ func torchBits(s AxisSpec, scale float64) int {
 	return bits
 }
 
-// taps are those of output i with so many bits behind the point, in 22-bit fixed point, and the input that the first of
-// them is for.
+// taps returns the first input of output i, and its taps with so many bits after the point, in 22-bit fixed point.
 func taps(s AxisSpec, i int, scale float64, bits int) (int, []int32) {
 	first, weights := weights(s, i, scale)
 	fixed := make([]int32, len(weights))
@@ -151,8 +150,8 @@ func taps(s AxisSpec, i int, scale float64, bits int) (int, []int32) {
 // clip is a sum of products, rounded to a value.
 func clip(sum int32) byte { return byte(max(0, min(255, sum>>tapBits))) }
 
-// ResizeGeneric is the Go twin of gf_resize_picture: two passes over the whole of what the window needs. The plan is
-// complete.
+// ResizeGeneric is the Go twin of gf_resize_picture. It makes two passes over all pixels that the window needs. The plan
+// must be complete.
 func ResizeGeneric(src *image.RGBA, p Plan) []byte {
 	width, height := p.Crop.Dx(), p.Crop.Dy()
 	x := MakeAxis(AxisSpec{In1: float32(width), InSize: width, OutSize: p.Width,
@@ -188,7 +187,7 @@ func vertical(src *image.RGBA, y Axis) *image.RGBA {
 	return dst
 }
 
-// convolve makes one pixel of pixels that lie step bytes apart.
+// convolve makes one pixel from pixels that lie step bytes apart.
 func convolve(dst, src []byte, step int, taps []int32) {
 	r, g, b := int32(tapOne/2), int32(tapOne/2), int32(tapOne/2)
 	for t, w := range taps {

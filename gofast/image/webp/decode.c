@@ -20,13 +20,13 @@ static size_t held(const void *state) { return ((const gf_webp *)state)->size; }
 
 static uint32_t le24(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16; }
 
-// What Pillow takes for a WebP file.
+// Whether Pillow takes the file as WebP.
 static int accepted(const uint8_t *p, size_t n) {
     return n >= 16 && !memcmp(p, "RIFF", 4) && !memcmp(p + 8, "WEBP", 4) &&
            (!memcmp(p + 12, "VP8 ", 4) || !memcmp(p + 12, "VP8X", 4) || !memcmp(p + 12, "VP8L", 4));
 }
 
-// Sets both to 0 where the header does not say.
+// Sets both to 0 if the header does not give a size.
 static void header_size(const uint8_t *p, size_t n, uint32_t *width, uint32_t *height) {
     *width = *height = 0;
     if (p[15] == 'X' && n >= 30) {
@@ -65,8 +65,8 @@ static int grow(gf_webp *p, size_t size) {
     return p->canvas != NULL;
 }
 
-// Puts the first frame on the canvas. libwebp's own WebPAnimDecoder, which Pillow asks, does the same with it: nothing
-// is blended with what is clear black.
+// Puts the first frame on the canvas. libwebp's WebPAnimDecoder, which Pillow uses, does the same with this frame: it
+// does not blend, because the canvas is clear black.
 static int draw(gf_webp *p, const wp_library *l, const wp_demuxer *demuxer, uint32_t width, uint32_t height, gf_fault *fault) {
     wp_iterator it;
     memset(&it, 0, sizeof it);

@@ -1,4 +1,4 @@
-// Finds libwebp and makes sure that it is what libwebp.h says.
+// Finds libwebp and checks that it matches libwebp.h.
 #define _GNU_SOURCE
 #include "libwebp.h"
 
@@ -12,7 +12,7 @@
 
 static wp_library table;
 static _Atomic(const wp_library *) loaded;
-// Forks come first: with the default kind, threads that keep decoding would hold one off for ever.
+// Forks come first: with the default kind of lock, threads that keep decoding would delay a fork for ever.
 static pthread_rwlock_t forking = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 const wp_library *wp_loaded(void) { return atomic_load_explicit(&loaded, memory_order_acquire); }
@@ -29,8 +29,8 @@ static void in_child(void) {
     memcpy(&forking, &fresh, sizeof forking);
 }
 
-// An animation of 3 x 2 pixels whose only frame is one opaque lossless pixel, 10, 20, 30, at 2, 0: enough to see
-// whether the fields are where they should be.
+// An animation of 3 x 2 pixels. Its only frame is one opaque lossless pixel, 10, 20, 30, at 2, 0. This is enough to
+// check the places of the fields.
 static const uint8_t tiny[] = {
     'R', 'I', 'F', 'F', 86, 0, 0, 0, 'W', 'E', 'B', 'P', 'V', 'P', '8', 'X', 10, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 1, 0, 0,
     'A', 'N', 'I', 'M', 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'A', 'N', 'M', 'F', 42, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -79,7 +79,7 @@ int gf_libwebp_load(const char *path, char *why, size_t size) {
         {"WebPDemuxGetFrame", &table.frame},
         {"WebPDemuxReleaseIterator", &table.release},
         {"WebPDemuxDelete", &table.close},
-        {"WebPDecodeRGBAInto", &table.decode}, // libwebp's own: a handle's look-up goes on in what it needs
+        {"WebPDecodeRGBAInto", &table.decode}, // in libwebp: a look-up also searches the libraries that a handle needs
     };
     const char *wrong = NULL;
     for (size_t i = 0; !wrong && i < sizeof names / sizeof *names; i++) {

@@ -1,5 +1,5 @@
-// The part of libwebp's and libwebpdemux's documented interface that is used here, declared anew so that no header of
-// theirs is needed to build. The layouts are those of demux ABI 1.7, which every libwebp 1.x has.
+// The part of libwebp's and libwebpdemux's documented interface that is used here. It is declared again, so that the
+// build needs none of their headers. The layouts are those of demux ABI 1.7, which every libwebp 1.x has.
 #ifndef GOFAST_LIBWEBP_H
 #define GOFAST_LIBWEBP_H
 
@@ -45,8 +45,8 @@ int gf_libwebp_load(const char *path, char *why, size_t size);
 // NULL until gf_libwebp_load has found it.
 const wp_library *wp_loaded(void);
 
-// libwebp looks at its table of CPU functions under a mutex of its own, at every decode: a child forked meanwhile would
-// wait for that for ever. So a fork waits until nobody is between these two, and nobody comes in while it forks.
+// At every decode, libwebp reads its table of CPU functions under its own mutex. A child forked in this moment would wait
+// for the mutex for ever. So a fork waits until no thread is between these two calls, and no thread enters during a fork.
 void wp_enter(void);
 void wp_leave(void);
 
