@@ -31,6 +31,24 @@ func Bytes[T any](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(*new(T))))
 }
 
+// TypeOf is the type of a matrix of such cells.
+func TypeOf[T Cell]() Type {
+	switch any(T(0)).(type) {
+	case uint8:
+		return Uint8
+	case int16:
+		return Int16
+	case int32:
+		return Int32
+	case int64:
+		return Int64
+	case float32:
+		return Float32
+	default:
+		return Float64
+	}
+}
+
 // IsReal says that T is a float.
 func IsReal[T Cell]() bool { return T(1)/2 != 0 }
 
@@ -114,7 +132,7 @@ var (
 	uint8s, uint16s, uint32s, uint64s = integers[uint8](Uint8), integers[uint16](Invalid), integers[uint32](Invalid), integers[uint64](Invalid)
 	int8s, int16s, int32s, int64s     = integers[int8](Invalid), integers[int16](Int16), integers[int32](Int32), integers[int64](Int64)
 	float32s, float64s                = reals[float32](Float32), reals[float64](Float64)
-	halfs                             = Numbers{Invalid, noteReals(Half), [...]func(dst, src []byte) bool{
+	halfs                             = Numbers{Invalid, noteHalfs, [...]func(dst, src []byte) bool{
 		Float32: halfsTo[float32], Float64: halfsTo[float64]}}
 )
 
@@ -125,7 +143,7 @@ func integers[S integer](same Type) Numbers {
 }
 
 func reals[S real](same Type) Numbers {
-	return Numbers{same, noteReals(func(v S) S { return v }), [...]func(dst, src []byte) bool{
+	return Numbers{same, noteReals[S], [...]func(dst, src []byte) bool{
 		Float32: realsTo[S, float32], Float64: realsTo[S, float64]}}
 }
 

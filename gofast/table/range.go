@@ -97,16 +97,24 @@ func noteInts[S integer](src []byte, seen *Range) (at int) {
 	return -1
 }
 
-// noteReals is Numbers.Note of floats, by the value of each.
-func noteReals[S any, D real](value func(S) D) func(src []byte, seen *Range) (at int) {
-	return func(src []byte, seen *Range) int {
-		for i, s := range View[S](src) {
-			v := float64(value(s))
-			if v != v {
-				return i
-			}
-			seen.Real(v)
+// noteReals is Numbers.Note of floats.
+func noteReals[S real](src []byte, seen *Range) (at int) {
+	for i, v := range View[S](src) {
+		if v != v {
+			return i
 		}
-		return -1
+		seen.Real(float64(v))
 	}
+	return -1
+}
+
+func noteHalfs(src []byte, seen *Range) (at int) {
+	for i, h := range View[uint16](src) {
+		v := Half(h)
+		if v != v {
+			return i
+		}
+		seen.Real(float64(v))
+	}
+	return -1
 }
