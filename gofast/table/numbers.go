@@ -182,7 +182,7 @@ func realsTo[S, D real](dst, src []byte) bool {
 	into := View[D](dst)[:len(from)]
 	for i, v := range from {
 		d := D(v)
-		if S(d) != v && v == v {
+		if unsafe.Sizeof(d) < unsafe.Sizeof(v) && S(d) != v && v == v {
 			return false
 		}
 		into[i] = d
