@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
@@ -153,7 +152,7 @@ func (o *opened) storedKinds(i int) []table.LabelKind {
 // numberLabels turns the floats of file i into integers if they must be integers, and
 // integer classes into their numbers.
 func (o *opened) numberLabels(ctx context.Context, i int, stored []table.LabelKind, labels []byte) error {
-	values := unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(labels))), len(labels)/8)
+	values := table.View[int64](labels)
 	columns := len(o.kinds)
 	for j := range stored {
 		if stored[j] == o.kinds[j] {
@@ -205,7 +204,7 @@ func (o *opened) atRow(ctx context.Context, err *errs.Error, i int, row int64) {
 
 // renumber turns the ids of label column c into places in the sorted classes.
 func renumber(labels []byte, c, columns int, place []int64) {
-	ids := unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(labels))), len(labels)/8)
+	ids := table.View[int64](labels)
 	for i := c; i < len(ids); i += columns {
 		ids[i] = place[ids[i]]
 	}

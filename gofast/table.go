@@ -227,7 +227,7 @@ func (o *opened) ranges(ctx context.Context, withFill bool) (features table.Rang
 			if fill == nil {
 				continue
 			}
-			if v := int64(*fill); float64(v) == *fill && !features.Float {
+			if v, fits := table.FitReal[int64](*fill); fits && !features.Float {
 				features.Int(v)
 			} else {
 				features.Real(*fill)

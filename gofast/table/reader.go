@@ -1,15 +1,13 @@
-// Package decode turns files into samples. Its subpackages hold one format
-// each; this package holds what they share: columns, value ranges, the typed
-// row-major matrix they write into, and the Reader interface.
+// Package table turns files into a matrix. Its folders csv, npy and parquet hold one
+// format each; this package holds what they share: columns, the Reader interface, the
+// typed row-major matrix they write into, the sink that says which values it holds
+// exactly (numbers.go, range.go), categories and dates (coding.go, dictionary.go).
 package table
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 
-	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 )
 
@@ -106,77 +104,6 @@ func (s Selection) FillAt(at int) *float64 {
 	return s.Fill
 }
 
-// Range says what values were seen, so that a storage type can be chosen.
-// The zero value has seen nothing.
-type Range struct {
-	Seen     bool  // some integer was seen
-	Min, Max int64 // over the integers
-	Float    bool  // some cell is written or typed as a float
-	Wide     bool  // some float is not exactly a float32
-}
-
-// Int notes an integer.
-func (r *Range) Int(v int64) {
-	if !r.Seen {
-		r.Seen, r.Min, r.Max = true, v, v
-		return
-	}
-	r.Min, r.Max = min(r.Min, v), max(r.Max, v)
-}
-
-// Real notes a float. NaN, a fill value, is one of every float type.
-func (r *Range) Real(v float64) {
-	r.Float = true
-	if float64(float32(v)) != v && v == v {
-		r.Wide = true
-	}
-}
-
-// Merge adds what another range has seen.
-func (r *Range) Merge(o Range) {
-	if o.Seen {
-		r.Int(o.Min)
-		r.Int(o.Max)
-	}
-	r.Float = r.Float || o.Float
-	r.Wide = r.Wide || o.Wide
-}
-
-// Type is the smallest type that holds every value exactly. Floats stay floats,
-// even when all are whole. Integers beside floats must fit the float
-// exactly; beyond 2^53 nothing does, and that is ErrValue.
-func (r Range) Type() (Type, error) {
-	if r.Float {
-		widest := int64(0)
-		if r.Seen {
-			if r.Min == math.MinInt64 {
-				widest = math.MaxInt64
-			} else {
-				widest = max(r.Max, -r.Min)
-			}
-		}
-		switch {
-		case widest > 1<<53:
-			return Invalid, errs.New(errs.ErrValue, "type",
-				fmt.Sprintf("integers up to %d beside floats: no type holds both exactly; drop a column with columns=", widest))
-		case widest > 1<<24 || r.Wide:
-			return Float64, nil
-		default:
-			return Float32, nil
-		}
-	}
-	switch {
-	case !r.Seen, r.Min >= 0 && r.Max <= math.MaxUint8:
-		return Uint8, nil
-	case r.Min >= math.MinInt16 && r.Max <= math.MaxInt16:
-		return Int16, nil
-	case r.Min >= math.MinInt32 && r.Max <= math.MaxInt32:
-		return Int32, nil
-	default:
-		return Int64, nil
-	}
-}
-
 // ErrNarrow is returned by Decode when a value does not fit the target's type.
 // The caller then asks for the Range and decodes again; it never leaves gofast.
 var ErrNarrow = errors.New("value does not fit the storage type")
@@ -200,6 +127,14 @@ const (
 	FloatLabel                  // float64
 	TextLabel                   // int64 ids of the target's Dictionary
 )
+
+// Type is how the numbers of a label column are stored.
+func (k LabelKind) Type() Type {
+	if k == FloatLabel {
+		return Float64
+	}
+	return Int64
+}
 
 // Target is the memory a Reader decodes into. Features.Data and Labels hold at
 // least Rows() rows; the decoder writes rows 0..n-1 and returns n.

@@ -121,7 +121,7 @@ func readBack(t *testing.T, r table.Reader, want Table, labels []int) Table {
 		if got.Labels[i].Kind == table.TextLabel {
 			got.Labels = slices.Clone(got.Labels)
 			got.Labels[i].Classes = sorted
-			ids := int64s(got.Values)
+			ids := table.View[int64](got.Values)
 			for at := i; at < len(ids); at += len(got.Labels) {
 				ids[at] = place[ids[at]]
 			}
@@ -276,7 +276,7 @@ func TestNPY(t *testing.T) {
 		want := made
 		want.Type = c.to
 		want.Features = make([]byte, 2*12*c.to.Size())
-		npy.Converter(c.from, c.to)(want.Features, made.Features)
+		c.from.Numbers().To(c.to)(want.Features, made.Features)
 		if c.to != table.Float32 && c.to != table.Float64 {
 			same(t, readBack(t, open(t, path), want, []int{0, 1}), want)
 			continue
@@ -284,7 +284,7 @@ func TestNPY(t *testing.T) {
 		// The integer labels come back as floats.
 		want.Labels = []Label{{Name: "0", Kind: table.FloatLabel}, {Name: "1", Kind: table.FloatLabel}}
 		want.Values = nil
-		for i, v := range int64s(made.Values) {
+		for i, v := range table.View[int64](made.Values) {
 			f := float64(v)
 			if i%2 == 0 && c.label.Kind == table.FloatLabel {
 				f = math.Float64frombits(uint64(v))

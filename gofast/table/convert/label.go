@@ -3,17 +3,13 @@ package convert
 import (
 	"iter"
 	"math"
-	"unsafe"
-)
 
-// int64s views 8-byte label values.
-func int64s(b []byte) []int64 {
-	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
-}
+	"github.com/gofast-org/gofast/gofast/table"
+)
 
 // label iterates over a label column. A float is given as its bits.
 func (j *job) label(column int) iter.Seq2[int, int64] {
-	values := int64s(j.Values)
+	values := table.View[int64](j.Values)
 	return func(yield func(int, int64) bool) {
 		for row := range int(j.Rows) {
 			if !yield(row, values[row*len(j.Labels)+column]) {

@@ -77,23 +77,12 @@ func (j *job) common() (table.Type, error) {
 // rangeOfFeatures adds the features to seen. It looks at each integer, because a wide
 // type may hold small values.
 func (j *job) rangeOfFeatures(seen *table.Range) {
-	switch j.Type {
-	case table.Float32, table.Float64:
+	if j.Type >= table.Float32 {
 		seen.Float = true
 		seen.Wide = seen.Wide || j.Type == table.Float64
 		return
 	}
-	widen := npy.Converter(j.Type, table.Int64)
-	wide := make([]byte, blockRows*8)
-	for at := 0; at < len(j.Features); {
-		n := min(blockRows*j.Type.Size(), len(j.Features)-at)
-		values := wide[:n/j.Type.Size()*8]
-		widen(values, j.Features[at:at+n])
-		for _, v := range int64s(values) {
-			seen.Int(v)
-		}
-		at += n
-	}
+	j.Type.Numbers().Note(j.Features, seen)
 }
 
 // together is some rows with their labels in front, all of type t, which holds every value.
@@ -101,17 +90,12 @@ func (j *job) together(t table.Type, from, to int64) []byte {
 	size, labels := t.Size(), len(j.Labels)
 	rowBytes := (labels + j.Width) * size
 	out := make([]byte, int(to-from)*rowBytes)
-	convert := npy.Converter(j.Type, t)
-	asInt, asFloat := npy.Converter(table.Int64, t), npy.Converter(table.Float64, t)
+	convert := j.Type.Numbers().To(t)
 	for row := from; row < to; row++ {
 		into := out[int(row-from)*rowBytes:][:rowBytes]
 		for i, l := range j.Labels {
 			value := j.Values[(row*int64(labels)+int64(i))*8:][:8]
-			if l.Kind == table.FloatLabel {
-				asFloat(into[i*size:(i+1)*size], value)
-			} else {
-				asInt(into[i*size:(i+1)*size], value)
-			}
+			l.Kind.Type().Numbers().To(t)(into[i*size:(i+1)*size], value)
 		}
 		convert(into[labels*size:], j.features(row, row+1))
 	}

@@ -84,11 +84,8 @@ func (j *job) arrays() ([]array, error) {
 		}
 		names = append(names, l.Name)
 		values := j.column(i)
-		descr, data := npy.Descr(table.Int64, false), npy.Bytes(values)
-		switch l.Kind {
-		case table.FloatLabel:
-			descr = npy.Descr(table.Float64, false)
-		case table.TextLabel:
+		descr, data := npy.Descr(l.Kind.Type(), false), table.Bytes(values)
+		if l.Kind == table.TextLabel {
 			words := make([]string, len(values))
 			for row, id := range values {
 				words[row] = l.Classes[id]

@@ -106,7 +106,7 @@ func (j *job) columns() ([]column, error) {
 func dictionary(n parquet.Node) parquet.Node { return parquet.Encoded(n, &parquet.RLEDictionary) }
 
 func (j *job) labelColumn(i int, l Label) column {
-	values, stride := int64s(j.Values), int64(len(j.Labels))
+	values, stride := table.View[int64](j.Values), int64(len(j.Labels))
 	at := func(row int64) int64 { return values[row*stride+int64(i)] }
 	switch l.Kind {
 	case table.FloatLabel:

@@ -130,10 +130,8 @@ func (r *reader) guessTypes(rows [][][]byte) {
 		for at, row := range rows {
 			k, bits := classify(row[i])
 			switch k {
-			case intCell:
-				seen.Int(int64(bits))
-			case realCell:
-				seen.Real(math.Float64frombits(bits))
+			case intCell, realCell:
+				add(&seen, k, bits)
 			case textCell:
 				text(at, row[i])
 			}

@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/gofast-org/gofast/gofast/table"
@@ -15,70 +14,39 @@ func exactly(v int64, f float64) bool { return f < 1<<63 && int64(f) == v }
 // reports whether all fit its type exactly.
 func (pl *plan) put(row []byte, t table.Type, p *parser) bool {
 	switch t {
-	case table.Float32:
-		return pl.putFloat32(row, p)
-	case table.Float64:
-		return pl.putFloat64(row, p)
 	case table.Uint8:
-		return pl.putInts(row, p, 0, math.MaxUint8, func(i int, v int64) { row[i] = byte(v) })
+		return put[uint8](pl, row, p)
 	case table.Int16:
-		return pl.putInts(row, p, math.MinInt16, math.MaxInt16, func(i int, v int64) {
-			binary.NativeEndian.PutUint16(row[2*i:], uint16(v))
-		})
+		return put[int16](pl, row, p)
 	case table.Int32:
-		return pl.putInts(row, p, math.MinInt32, math.MaxInt32, func(i int, v int64) {
-			binary.NativeEndian.PutUint32(row[4*i:], uint32(v))
-		})
+		return put[int32](pl, row, p)
+	case table.Int64:
+		return put[int64](pl, row, p)
+	case table.Float32:
+		return put[float32](pl, row, p)
 	default:
-		return pl.putInts(row, p, math.MinInt64, math.MaxInt64, func(i int, v int64) {
-			binary.NativeEndian.PutUint64(row[8*i:], uint64(v))
-		})
+		return put[float64](pl, row, p)
 	}
 }
 
-func (pl *plan) putInts(row []byte, p *parser, low, high int64, store func(i int, v int64)) bool {
+func put[T table.Cell](pl *plan, row []byte, p *parser) bool {
+	out, real := table.View[T](row), table.IsReal[T]()
 	for _, f := range pl.features {
-		v := int64(p.bits[f.k])
-		if p.kinds[f.k] != intCell || v < low || v > high {
+		bits := p.bits[f.k]
+		if p.kinds[f.k] == intCell {
+			v := T(int64(bits))
+			if int64(v) != int64(bits) || real && float64(v) >= 1<<63 {
+				return false
+			}
+			out[f.to] = v
+			continue
+		}
+		wide := math.Float64frombits(bits)
+		v := T(wide)
+		if !real || float64(v) != wide && wide == wide { // a fill value may be NaN
 			return false
 		}
-		store(f.to, v)
-	}
-	return true
-}
-
-func (pl *plan) putFloat32(row []byte, p *parser) bool {
-	for _, f := range pl.features {
-		bits := p.bits[f.k]
-		var v float32
-		if p.kinds[f.k] == intCell {
-			v = float32(int64(bits))
-			if !exactly(int64(bits), float64(v)) {
-				return false
-			}
-		} else {
-			wide := math.Float64frombits(bits)
-			v = float32(wide)
-			if float64(v) != wide && wide == wide { // a fill value may be NaN
-				return false
-			}
-		}
-		binary.NativeEndian.PutUint32(row[4*f.to:], math.Float32bits(v))
-	}
-	return true
-}
-
-func (pl *plan) putFloat64(row []byte, p *parser) bool {
-	for _, f := range pl.features {
-		bits := p.bits[f.k]
-		if p.kinds[f.k] == intCell {
-			v := float64(int64(bits))
-			if !exactly(int64(bits), v) {
-				return false
-			}
-			bits = math.Float64bits(v)
-		}
-		binary.NativeEndian.PutUint64(row[8*f.to:], bits)
+		out[f.to] = v
 	}
 	return true
 }

@@ -84,12 +84,7 @@ func (g *ranger) note(row int64) error {
 func add(r *table.Range, k kind, bits uint64) {
 	if k == intCell {
 		r.Int(int64(bits))
-		return
+	} else {
+		r.Real(math.Float64frombits(bits))
 	}
-	v := math.Float64frombits(bits)
-	if v != v { // a fill value; every float type holds it
-		r.Float = true
-		return
-	}
-	r.Real(v)
 }

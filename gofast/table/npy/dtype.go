@@ -28,19 +28,12 @@ func (e elem) hint() table.Type {
 	return table.Uint8
 }
 
-// stored is the storage type with the same bytes, or table.Invalid.
-func (e elem) stored() table.Type {
-	switch {
-	case e.kind == 'b', e.kind == 'u' && e.size == 1:
-		return table.Uint8
-	case e.kind == 'i':
-		return [...]table.Type{2: table.Int16, 4: table.Int32, 8: table.Int64}[e.size]
-	case e.kind == 'f' && e.size == 4:
-		return table.Float32
-	case e.kind == 'f' && e.size == 8:
-		return table.Float64
+// numbers is how the values are stored; nil for text.
+func (e elem) numbers() *table.Numbers {
+	if e.kind == 'b' {
+		return table.NumbersOf('u', 1)
 	}
-	return table.Invalid
+	return table.NumbersOf(e.kind, e.size)
 }
 
 // parseDescr reads a dtype string such as "<f4", "|u1" or ">U12". maxText bounds
@@ -71,10 +64,8 @@ func (p place) parseDescr(descr string, maxText int64) (elem, error) {
 	e := elem{kind: kind, size: int(size)}
 	known := false
 	switch kind {
-	case 'u', 'i':
-		known = size == 1 || size == 2 || size == 4 || size == 8
-	case 'f':
-		known = size == 2 || size == 4 || size == 8
+	case 'u', 'i', 'f':
+		known = e.numbers() != nil
 	case 'b':
 		known = size == 1
 	case 'U', 'S':

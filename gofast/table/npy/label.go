@@ -39,23 +39,21 @@ func (d *decoding) label(p *plan, l labelAt, row int64, block []byte, s *scratch
 	return nil
 }
 
-// labelTypes is how the kinds of labels are stored; text has its own way.
-var labelTypes = map[table.LabelKind]table.Type{table.IntLabel: table.Int64, table.FloatLabel: table.Float64}
-
 func (d *decoding) convertLabel(p *plan, l labelAt, row int64, values, into []byte) error {
 	kind := d.dst.Kinds[l.dst]
 	if kind == table.TextLabel {
 		if !p.elem.text() {
 			return p.fail(errs.ErrSchema, "the label is a number here and text in another file").InColumn(p.columnAt(l.src))
 		}
-		return d.text(p, l, row, values, as[int64](into))
+		return d.text(p, l, row, values, table.View[int64](into))
 	}
-	convert := converterFor(p.elem, labelTypes[kind])
-	if convert == nil { // text, or floats where integers were expected
+	v := stretch{p, run{src: l.src, n: 1}, row, values}
+	numbers := p.elem.numbers()
+	if numbers == nil || numbers.To(kind.Type()) == nil { // text, or floats where integers were expected
 		return table.ErrNarrow
 	}
-	if !convert(into, values) {
-		return p.tooWide(values, row)
+	if !numbers.To(kind.Type())(into, values) {
+		return v.unfit()
 	}
 	if p.elem.float() {
 		if at := firstNaN(into, table.Float64); at >= 0 {

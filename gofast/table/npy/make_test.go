@@ -166,15 +166,15 @@ func readAll(r table.Reader, sel table.Selection) (read, error) {
 		case table.Uint8:
 			out.features = append(out.features, float64(m.Data[i]))
 		case table.Int16:
-			out.features = append(out.features, float64(as[int16](m.Data)[i]))
+			out.features = append(out.features, float64(table.View[int16](m.Data)[i]))
 		case table.Int32:
-			out.features = append(out.features, float64(as[int32](m.Data)[i]))
+			out.features = append(out.features, float64(table.View[int32](m.Data)[i]))
 		case table.Int64:
-			out.features = append(out.features, float64(as[int64](m.Data)[i]))
+			out.features = append(out.features, float64(table.View[int64](m.Data)[i]))
 		case table.Float32:
-			out.features = append(out.features, float64(as[float32](m.Data)[i]))
+			out.features = append(out.features, float64(table.View[float32](m.Data)[i]))
 		case table.Float64:
-			out.features = append(out.features, as[float64](m.Data)[i])
+			out.features = append(out.features, table.View[float64](m.Data)[i])
 		}
 	}
 	return out, nil

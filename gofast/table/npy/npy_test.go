@@ -84,9 +84,9 @@ func TestHalf(t *testing.T) {
 		if h>>15 == 1 {
 			want = -want
 		}
-		got := float64(half(h))
+		got := float64(table.Half(h))
 		if got != want && (got == got || want == want) || math.Signbit(got) != math.Signbit(want) && want == want {
-			t.Fatalf("half(%#x) = %v, want %v", h, got, want)
+			t.Fatalf("table.Half(%#x) = %v, want %v", h, got, want)
 		}
 	}
 }
@@ -134,8 +134,8 @@ func TestColumnsOf2D(t *testing.T) {
 	}
 	got, err := readAll(r, table.Selection{Features: []int{3, 1, 2}, Labels: []int{0}})
 	want := []float64{3, 1, 2, 6, 4, 5, 90, 70, 80}
-	if err != nil || !slices.Equal(got.features, want) || !slices.Equal(as[int64](got.labels), []int64{9, 8, -7}) {
-		t.Errorf("%v %v %v", got.features, as[int64](got.labels), err)
+	if err != nil || !slices.Equal(got.features, want) || !slices.Equal(table.View[int64](got.labels), []int64{9, 8, -7}) {
+		t.Errorf("%v %v %v", got.features, table.View[int64](got.labels), err)
 	}
 	for _, sel := range []table.Selection{{Features: []int{4}}, {Features: []int{0}, Labels: []int{-1}}} {
 		_, err := decodeRaw(r, sel)
@@ -193,7 +193,7 @@ func TestNaNKernel(t *testing.T) {
 			if got := firstNaN(bytesOf32(small), table.Float32); got != at {
 				t.Fatalf("float32: %d of %d found at %d", at, n, got)
 			}
-			if got := firstNaN(Bytes(large), table.Float64); got != at {
+			if got := firstNaN(table.Bytes(large), table.Float64); got != at {
 				t.Fatalf("float64: %d of %d found at %d", at, n, got)
 			}
 		}
@@ -245,7 +245,7 @@ func TestLarge(t *testing.T) {
 			}
 			sel.Labels = []int{7}
 		}
-		for i, v := range as[int64](target.Labels) {
+		for i, v := range table.View[int64](target.Labels) {
 			if v != wide[i*w+7] {
 				t.Fatalf("label %d is %d, want %d", i, v, wide[i*w+7])
 			}

@@ -61,8 +61,8 @@ func TestNPZ(t *testing.T) {
 			t.Errorf("method %d: %v %v", method, got.features, err)
 		}
 		sorted, place := got.dict.Sorted()
-		text := func(row, column int) string { return sorted[place[as[int64](got.labels)[row*3+column]]] }
-		if l := as[int64](got.labels); l[0] != 4 || l[3] != 5 || l[6] != -6 ||
+		text := func(row, column int) string { return sorted[place[table.View[int64](got.labels)[row*3+column]]] }
+		if l := table.View[int64](got.labels); l[0] != 4 || l[3] != 5 || l[6] != -6 ||
 			text(0, 1) != "dog" || text(1, 1) != "kätz" || text(2, 1) != "" || text(0, 2) != "dog" || text(1, 2) != "kät" || text(2, 2) != "犬" {
 			t.Errorf("method %d: labels %v of %q", method, l, sorted)
 		}

@@ -13,6 +13,14 @@ import (
 // run is a stretch of a row that goes to one place of the matrix.
 type run struct{ src, dst, n int }
 
+// stretch is the values of a run, of one row or, where a run is all of a row, of several.
+type stretch struct {
+	*plan
+	run
+	row    int64 // the first
+	values []byte
+}
+
 // labelAt is one label column: its position in the array's row and in the selection.
 type labelAt struct{ src, dst int }
 
@@ -30,6 +38,25 @@ type visitor func(p *plan, row int64, block []byte, s *scratch) error
 
 // direct returns the memory that the rows may be read into without a copy, or nil.
 type direct func(p *plan, row, n int64) []byte
+
+// inOrder says that a row of the array goes to one place.
+func (p *plan) inOrder() bool { return len(p.runs) == 1 && p.runs[0].n == p.width }
+
+// stretches cuts a block into what is wanted of it; whole: it is one.
+func (p *plan) stretches(row int64, block []byte, whole bool, use func(stretch) error) error {
+	if whole {
+		return use(stretch{p, p.runs[0], row, block})
+	}
+	size, rowBytes := p.elem.size, int(p.rowBytes())
+	for ; len(block) > 0; row, block = row+1, block[rowBytes:] {
+		for _, r := range p.runs {
+			if err := use(stretch{p, r, row, block[r.src*size : (r.src+r.n)*size]}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // plans sorts the selection by array.
 func (t *openFile) plans(sel table.Selection) ([]*plan, error) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
@@ -72,7 +71,7 @@ func Words(words []string) (descr string, data []byte, err error) {
 			"%d texts of up to %d characters need %d bytes as a numpy array, the limit is %d", len(words), longest, size, int64(maxWords)))
 	}
 	data = make([]byte, 4*longest*len(words))
-	chars := as[uint32](data)
+	chars := table.View[uint32](data)
 	for i, w := range words {
 		at := i * longest
 		for _, r := range w {
@@ -85,22 +84,4 @@ func Words(words []string) (descr string, data []byte, err error) {
 		order = ">"
 	}
 	return fmt.Sprintf("%sU%d", order, longest), data, nil
-}
-
-// Bytes views values as bytes, without a copy.
-func Bytes[T int64 | float64](values []T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*8)
-}
-
-// Converter copies values from one storage type to another; it returns false
-// when one does not fit, and is nil where none can.
-func Converter(from, to table.Type) func(dst, src []byte) bool {
-	e := elem{kind: 'i', size: from.Size()}
-	switch from {
-	case table.Uint8:
-		e.kind = 'u'
-	case table.Float32, table.Float64:
-		e.kind = 'f'
-	}
-	return converterFor(e, to)
 }

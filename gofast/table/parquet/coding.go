@@ -78,9 +78,9 @@ func (d *numbers[T]) categories(v *values, dst []T) error {
 }
 
 func (d *numbers[T]) putInt(v int64, dst []T, i int) error {
-	if v < d.low || v > d.high {
+	var fits bool
+	if dst[i], fits = table.FitInt[T](v); !fits {
 		return table.ErrNarrow
 	}
-	dst[i] = T(v)
 	return nil
 }

@@ -75,8 +75,9 @@ func (d *numbers[T]) parse(digits []byte, dst []T, i int) error {
 	return putReal(f, dst, i)
 }
 
-func putReal[T cell](f float64, dst []T, i int) error {
-	if dst[i] = T(f); float64(dst[i]) != f {
+func putReal[T table.Cell](f float64, dst []T, i int) error {
+	var fits bool
+	if dst[i], fits = table.FitReal[T](f); !fits {
 		return table.ErrNarrow
 	}
 	return nil
@@ -98,11 +99,8 @@ func (d *numbers[T]) bytesDecimal(b []byte, dst []T, i int) error {
 	switch {
 	case fits && d.c.kind == decimals:
 		return d.decimal(v, dst, i)
-	case fits && (v < d.low || v > d.high):
-		return table.ErrNarrow
 	case fits:
-		dst[i] = T(v)
-		return nil
+		return d.putInt(v, dst, i)
 	case d.c.kind != decimals:
 		return fault{kind: errs.ErrValue, here: true, value: i, text: "a decimal with more digits than its type allows"}
 	}

@@ -1,12 +1,13 @@
 package parquet
 
 import (
+	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/parquet/page"
 )
 
 // dictionary is a chunk's dictionary as the target type. Entries that the type
 // cannot hold only matter when a value uses them: some writers keep unused ones.
-type dictionary[T cell] struct {
+type dictionary[T table.Cell] struct {
 	ready   bool
 	entries []T
 	bad     []bool    // nil when all fit

@@ -337,14 +337,14 @@ func TestHalf(t *testing.T) {
 		bits uint16
 		want float32
 	}{{0, 0}, {0x3c00, 1}, {0xc000, -2}, {1, 0x1p-24}, {0x03ff, 1023 * 0x1p-24}, {0x7bff, 65504}, {0x7c00, float32(math.Inf(1))}, {0x3555, 0.33325195}} {
-		if got := halfToFloat(c.bits); got != c.want {
+		if got := table.Half(c.bits); got != c.want {
 			t.Errorf("%#x is %v, want %v", c.bits, got, c.want)
 		}
 	}
-	if f := halfToFloat(0x8000); f != 0 || !math.Signbit(float64(f)) {
+	if f := table.Half(0x8000); f != 0 || !math.Signbit(float64(f)) {
 		t.Errorf("0x8000 is %v", f)
 	}
-	if f := halfToFloat(0x7e00); f == f {
+	if f := table.Half(0x7e00); f == f {
 		t.Errorf("0x7e00 is %v", f)
 	}
 }

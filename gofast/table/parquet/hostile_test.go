@@ -126,7 +126,7 @@ func tryAll(path string, content []byte) error {
 		}
 		if err == nil && c.Text {
 			words, place := dicts[0].Sorted()
-			for _, id := range viewCells[int64](d.labels) {
+			for _, id := range table.View[int64](d.labels) {
 				if id < 0 || id >= int64(len(words)) || place[id] >= int64(len(words)) {
 					return fmt.Errorf("label number %d of %d", id, len(words))
 				}

@@ -14,37 +14,23 @@ func (w *worker) decodeLabel(ctx context.Context, j *job, dst table.Target) erro
 	n, columns := int(group.rows), len(dst.Kinds)
 	out := dst.Labels[8*(int(group.first)*columns+i):]
 	var cells []byte
+	var err error
 	switch dst.Kinds[i] {
 	case table.FloatLabel:
-		floats, err := labelCells[float64](ctx, w, c, j.group, n)
-		if err != nil {
-			return err
-		}
-		cells = bytesOf(floats)
+		cells, err = labelCells[float64](ctx, w, c, j.group, n)
 	case table.IntLabel:
-		ints, err := labelCells[int64](ctx, w, c, j.group, n)
-		if err != nil {
-			return err
-		}
-		cells = bytesOf(ints)
+		cells, err = labelCells[int64](ctx, w, c, j.group, n)
 	default:
-		ids, err := cellsOf[int64](w, &w.cells, n)
-		if err != nil {
-			return err
-		}
-		t := &words{w: w, dict: dst.Dict[i], cache: dst.Dict[i].Cache()}
-		if err := w.walk(ctx, c, j.group, nil, func(v *values, first int64) error {
-			return t.labels(v, ids[first:][:v.count])
-		}); err != nil {
-			return err
-		}
-		cells = bytesOf(ids)
+		cells, err = w.labelWords(ctx, c, j.group, n, dst.Dict[i])
+	}
+	if err != nil {
+		return err
 	}
 	page.Best.Rows(page.Tile{Data: cells, ColumnBytes: 8 * n, Rows: n, Cols: 1, Size: 8}, out, 8*columns)
 	return nil
 }
 
-func labelCells[T int64 | float64](ctx context.Context, w *worker, c *column, g, n int) ([]T, error) {
+func labelCells[T int64 | float64](ctx context.Context, w *worker, c *column, g, n int) ([]byte, error) {
 	cells, err := cellsOf[T](w, &w.cells, n)
 	if err != nil {
 		return nil, err
@@ -53,7 +39,18 @@ func labelCells[T int64 | float64](ctx context.Context, w *worker, c *column, g,
 	if err != nil {
 		return nil, err
 	}
-	return cells, w.walk(ctx, c, g, nil, func(v *values, first int64) error {
+	return table.Bytes(cells), w.walk(ctx, c, g, nil, func(v *values, first int64) error {
 		return d.cells(v, cells[first:][:v.count])
+	})
+}
+
+func (w *worker) labelWords(ctx context.Context, c *column, g, n int, dict *table.Dictionary) ([]byte, error) {
+	ids, err := cellsOf[int64](w, &w.cells, n)
+	if err != nil {
+		return nil, err
+	}
+	t := &words{w: w, dict: dict, cache: dict.Cache()}
+	return table.Bytes(ids), w.walk(ctx, c, g, nil, func(v *values, first int64) error {
+		return t.labels(v, ids[first:][:v.count])
 	})
 }

@@ -2,7 +2,6 @@ package parquet
 
 import (
 	"encoding/binary"
-	"math"
 
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/parquet/page"
@@ -21,29 +20,12 @@ func (d *numbers[T]) plain(src []byte, dst []T) error {
 	if d.c.bigEndian() {
 		return d.bytesDecimals(src, dst)
 	}
+	if numbers := d.c.numbers(); numbers != nil {
+		return d.copied(src, dst, numbers)
+	}
 	switch d.c.kind {
-	case signedInts, unsignedInts:
-		return d.plainInts(src, dst)
 	case times:
 		return d.ticks(src, dst)
-	case float32s:
-		for i := range dst { // exact in float32 and float64
-			dst[i] = T(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:])))
-		}
-		return nil
-	case float16s:
-		for i := range dst {
-			dst[i] = T(halfToFloat(binary.LittleEndian.Uint16(src[2*i:])))
-		}
-		return nil
-	case float64s:
-		for i := range dst {
-			f := math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
-			if dst[i] = T(f); float64(dst[i]) != f && f == f {
-				return table.ErrNarrow
-			}
-		}
-		return nil
 	default: // decimals
 		for i := range dst {
 			var unscaled int64
@@ -60,83 +42,77 @@ func (d *numbers[T]) plain(src []byte, dst []T) error {
 	}
 }
 
-// plainInts converts integers. Pixels arrive here as wide integers when a writer
-// does without a dictionary, so bytes have their own kernels.
-func (d *numbers[T]) plainInts(src []byte, dst []T) error {
+// numbers is how plain values are stored; nil where that is more than a number.
+func (c *column) numbers() *table.Numbers {
+	switch c.kind {
+	case signedInts:
+		return table.NumbersOf('i', c.physical.size())
+	case unsignedInts:
+		return table.NumbersOf('u', c.physical.size())
+	case float16s:
+		return table.NumbersOf('f', c.length)
+	case float32s, float64s:
+		return table.NumbersOf('f', c.physical.size())
+	}
+	return nil
+}
+
+// copied converts numbers. Pixels arrive here as wide integers when a writer does
+// without a dictionary, so bytes have their own kernels.
+func (d *numbers[T]) copied(src []byte, dst []T, from *table.Numbers) error {
 	if bytes, ok := any(dst).([]byte); ok {
 		// A negative or large value has a bit above the eighth in either sign.
-		fits := false
-		if d.c.physical == int32s {
-			fits = page.Best.Narrow32(src, bytes)
-		} else {
-			fits = page.Best.Narrow64(src, bytes)
+		narrow := page.Best.Narrow64
+		if len(src) == 4*len(dst) {
+			narrow = page.Best.Narrow32
 		}
-		if fits {
+		if narrow(src, bytes) {
 			return nil
 		} // find out why below
 	}
-	low, high := d.low, d.high
-	switch {
-	case d.c.physical == int32s && d.c.kind == signedInts:
-		for i := range dst {
-			v := int64(int32(binary.LittleEndian.Uint32(src[4*i:])))
-			if v < low || v > high {
-				return table.ErrNarrow
-			}
-			dst[i] = T(v)
-		}
-	case d.c.physical == int32s:
-		for i := range dst {
-			v := int64(binary.LittleEndian.Uint32(src[4*i:]))
-			if v > high {
-				return table.ErrNarrow
-			}
-			dst[i] = T(v)
-		}
-	default:
-		unsigned := d.c.kind == unsignedInts
-		for i := range dst {
-			v := int64(binary.LittleEndian.Uint64(src[8*i:]))
-			if unsigned && v < 0 {
-				return tooBig(i, uint64(v))
-			}
-			if v < low || v > high {
-				return table.ErrNarrow
-			}
-			dst[i] = T(v)
-		}
+	if from.To(table.TypeOf[T]())(table.Bytes(dst), src) {
+		return nil
 	}
-	return nil
+	if at := from.Beyond(src); at >= 0 {
+		return tooBig(at, table.View[uint64](src)[at])
+	}
+	return table.ErrNarrow
 }
 
 // integers converts decoded integers, whose upper half does not count where the
 // column stores 32 bits.
 func (d *numbers[T]) integers(src []int64, dst []T) error {
-	unsigned, short := d.c.kind == unsignedInts, d.c.physical == int32s
+	from := table.Int64.Numbers()
+	switch {
+	case d.c.physical == int64s && d.c.kind == unsignedInts:
+		from = d.c.numbers()
+	case d.c.physical == int64s:
+	case d.c.kind == unsignedInts:
+		for i, v := range src {
+			src[i] = int64(uint32(v))
+		}
+	default:
+		for i, v := range src {
+			src[i] = int64(int32(v))
+		}
+	}
+	put := d.decimal
+	switch d.c.kind {
+	case times:
+		put = d.putTime
+	case decimals:
+	default:
+		return d.copied(table.Bytes(src), dst, from)
+	}
 	for i, v := range src {
-		switch {
-		case short && unsigned:
-			v = int64(uint32(v))
-		case short:
-			v = int64(int32(v))
-		case unsigned && v < 0:
-			return tooBig(i, uint64(v))
+		if err := put(v, dst, i); err != nil {
+			return err
 		}
-		if d.c.kind == decimals {
-			if err := d.decimal(v, dst, i); err != nil {
-				return err
-			}
-			continue
-		}
-		if v < d.low || v > d.high {
-			return table.ErrNarrow
-		}
-		dst[i] = T(v)
 	}
 	return nil
 }
 
-func unpackBooleans[T cell](src []byte, dst []T) error {
+func unpackBooleans[T table.Cell](src []byte, dst []T) error {
 	if len(dst) > 8*len(src) {
 		return damaged("%d bytes of values, %d booleans are declared", len(src), len(dst))
 	}
@@ -144,20 +120,6 @@ func unpackBooleans[T cell](src []byte, dst []T) error {
 		dst[i] = T(src[i>>3] >> (i & 7) & 1)
 	}
 	return nil
-}
-
-// halfToFloat widens a half-precision float, exactly.
-func halfToFloat(h uint16) float32 {
-	sign, exponent, fraction := uint32(h>>15)<<31, h>>10&31, uint32(h&1023)
-	switch exponent {
-	case 0:
-		f := float32(fraction) * 0x1p-24
-		return math.Float32frombits(math.Float32bits(f) | sign)
-	case 31:
-		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
-	default:
-		return math.Float32frombits(sign | uint32(exponent+112)<<23 | fraction<<13)
-	}
 }
 
 // unsplit puts n values of size bytes together whose bytes are stored in one

@@ -61,7 +61,7 @@ func scanAs[T int64 | float64](ctx context.Context, w *worker, c *column, j *job
 	}
 	// Whether the fill value fits is asked of the type that is chosen later.
 	d.missing.fits = true
-	if d.isFloat {
+	if table.IsReal[T]() {
 		d.missing.value = T(math.NaN()) // stays NaN, which extent ignores
 	}
 	seen := &extent[T]{}
@@ -87,21 +87,14 @@ func scanAs[T int64 | float64](ctx context.Context, w *worker, c *column, j *job
 		})
 	}
 	if d.missing.used && fill != nil {
-		noteFill(&seen.Range, *fill)
+		// It becomes part of the table.
+		if v, fits := table.FitReal[int64](*fill); fits {
+			seen.Int(v)
+		} else {
+			seen.Real(*fill)
+		}
 	}
 	return seen.Range, err
-}
-
-// noteFill adds the fill value, which becomes part of the table.
-func noteFill(r *table.Range, fill float64) {
-	switch {
-	case fill != fill:
-		r.Float = true
-	case fill == math.Trunc(fill) && fill >= -1<<63 && fill < 1<<63:
-		r.Int(int64(fill))
-	default:
-		r.Real(fill)
-	}
 }
 
 // extent is the sink that keeps the smallest and largest value.
@@ -110,22 +103,9 @@ type extent[T int64 | float64] struct {
 }
 
 func (e *extent[T]) put(_ int64, cells []T) {
-	switch cells := any(cells).(type) {
-	case []int64:
-		if len(cells) > 0 {
-			low, high := cells[0], cells[0]
-			for _, x := range cells {
-				low, high = min(low, x), max(high, x)
-			}
-			e.Int(low)
-			e.Int(high)
-		}
-	case []float64:
-		for _, x := range cells {
-			if x == x {
-				e.Real(x)
-			}
-		}
+	numbers := table.TypeOf[T]().Numbers()
+	for at := 0; at >= 0; cells = cells[at+1:] { // without NaN
+		at = numbers.Note(table.Bytes(cells), &e.Range)
 	}
 }
 

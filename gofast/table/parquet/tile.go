@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
@@ -43,7 +42,7 @@ func (r *Reader) Decode(ctx context.Context, sel table.Selection, dst table.Targ
 
 // decodeAs decodes tile after tile. The memory of a tile is the crew's, and used
 // again for the next.
-func decodeAs[T cell](ctx context.Context, r *Reader, features, labels []*column, fillAt func(int) *float64, dst table.Target) error {
+func decodeAs[T table.Cell](ctx context.Context, r *Reader, features, labels []*column, fillAt func(int) *float64, dst table.Target) error {
 	crew := r.newCrew()
 	defer crew.close()
 	memory := &tileMemory{r: r}
@@ -57,7 +56,7 @@ func decodeAs[T cell](ctx context.Context, r *Reader, features, labels []*column
 			if err != nil {
 				return err
 			}
-			cells = viewCells[T](b)
+			cells = table.View[T](b)
 			// What needs no tile is done beside the first.
 			jobs = append(jobs, t.jobs...)
 		}
@@ -79,7 +78,7 @@ func decodeAs[T cell](ctx context.Context, r *Reader, features, labels []*column
 		if t == nil {
 			continue
 		}
-		if err := writeRows(ctx, crew, t, bytesOf(cells), m); err != nil {
+		if err := writeRows(ctx, crew, t, table.Bytes(cells), m); err != nil {
 			return err
 		}
 	}
@@ -104,7 +103,7 @@ func writeRows(ctx context.Context, crew *crew, t *tile, cells []byte, m table.M
 }
 
 // decodeColumns does one job of a tile.
-func decodeColumns[T cell](ctx context.Context, w *worker, j *job, fillAt func(int) *float64, cells []T) error {
+func decodeColumns[T table.Cell](ctx context.Context, w *worker, j *job, fillAt func(int) *float64, cells []T) error {
 	windows, err := w.windows(j)
 	if err != nil {
 		return err
@@ -133,16 +132,6 @@ func window(windows [][]byte, i int) []byte {
 		return nil
 	}
 	return windows[i]
-}
-
-// viewCells views aligned bytes as cells.
-func viewCells[T cell](b []byte) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
-}
-
-// bytesOf views cells as bytes.
-func bytesOf[T cell](cells []T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(cells))), len(cells)*int(unsafe.Sizeof(*new(T))))
 }
 
 // checkTarget holds the memory that Decode was given against the selection.

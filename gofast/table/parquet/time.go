@@ -94,21 +94,6 @@ func (d *numbers[T]) ticks(src []byte, dst []T) error {
 	return nil
 }
 
-// wholeTicks converts decoded integers, whose upper half does not count where the
-// column stores 32 bits.
-func (d *numbers[T]) wholeTicks(src []int64, dst []T) error {
-	short := d.c.physical == int32s
-	for i, v := range src {
-		if short {
-			v = int64(int32(v))
-		}
-		if err := d.putTime(v, dst, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (d *numbers[T]) putTime(ticks int64, dst []T, i int) error {
 	v, fits := d.c.coding.Unit.Of(ticks, d.c.tick)
 	if !fits {

@@ -10,25 +10,17 @@ import (
 	"github.com/gofast-org/gofast/gofast/table/parquet/page"
 )
 
-// cell is what a matrix or a label column can hold.
-type cell interface {
-	uint8 | int16 | int32 | int64 | float32 | float64
-}
-
 // numbers turns the encoded values of a column's chunks into cells of type T.
-type numbers[T cell] struct {
+type numbers[T table.Cell] struct {
 	w       *worker
 	c       *column
-	low     int64 // integers from low to high are exact in T
-	high    int64
-	isFloat bool
 	missing missing[T]
 	dict    dictionary[T]
 	words   *words // of places and reals, from their first page on
 }
 
 // missing says what becomes of a null or NaN.
-type missing[T cell] struct {
+type missing[T table.Cell] struct {
 	label bool
 	given bool // there is a fill value
 	fits  bool // and T holds it exactly
@@ -37,44 +29,16 @@ type missing[T cell] struct {
 }
 
 // newNumbers prepares a column; ErrNarrow when T cannot hold its values at all.
-func newNumbers[T cell](w *worker, c *column, fill *float64, label bool) (*numbers[T], error) {
+func newNumbers[T table.Cell](w *worker, c *column, fill *float64, label bool) (*numbers[T], error) {
 	d := &numbers[T]{w: w, c: c, missing: missing[T]{label: label}}
-	switch any(T(0)).(type) {
-	case uint8:
-		d.low, d.high = 0, math.MaxUint8
-	case int16:
-		d.low, d.high = math.MinInt16, math.MaxInt16
-	case int32:
-		d.low, d.high = math.MinInt32, math.MaxInt32
-	case int64:
-		d.low, d.high = math.MinInt64, math.MaxInt64
-	case float32:
-		d.low, d.high, d.isFloat = -1<<24, 1<<24, true
-	case float64:
-		d.low, d.high, d.isFloat = -1<<53, 1<<53, true
-	}
-	if c.kind.isFloat() && !d.isFloat {
+	if c.kind.isFloat() && !table.IsReal[T]() {
 		return nil, table.ErrNarrow
 	}
 	if fill != nil && !label {
 		d.missing.given = true
-		d.missing.value, d.missing.fits = fitFloat[T](*fill, d.low, d.high, d.isFloat)
+		d.missing.value, d.missing.fits = table.FitReal[T](*fill)
 	}
 	return d, nil
-}
-
-// fitFloat converts a fill value to T when T holds it exactly. NaN is a value of
-// the float types.
-func fitFloat[T cell](v float64, low, high int64, isFloat bool) (T, bool) {
-	if isFloat {
-		t := T(v)
-		return t, float64(t) == v || v != v
-	}
-	// 2^63 is a float64 and no int64.
-	if v != math.Trunc(v) || v < float64(low) || v > float64(high) || v >= 1<<63 {
-		return 0, false
-	}
-	return T(int64(v)), true
 }
 
 // dense decodes the present values of a page into dst, which has that length.
@@ -99,9 +63,6 @@ func (d *numbers[T]) dense(v *values, dst []T) error {
 		}
 		if _, err := unpackDelta(v.data, ints); err != nil {
 			return err
-		}
-		if d.c.kind == times {
-			return d.wholeTicks(ints, dst)
 		}
 		return d.integers(ints, dst)
 	case v.encoding == encByteStreamSplit && d.plainSize() > 0:

@@ -11,14 +11,14 @@ import (
 
 // sink takes the values of a column with several values a row, in order: value
 // number first and the following, the rows' values one behind the other.
-type sink[T cell] interface {
+type sink[T table.Cell] interface {
 	put(first int64, cells []T)
 	// blank stands for n values that are missing and to be filled.
 	blank(first int64, n int)
 }
 
 // rows is the sink that writes into the matrix.
-type rows[T cell] struct {
+type rows[T table.Cell] struct {
 	data     []byte // from the first row's first value on
 	rowBytes int
 	width    int
@@ -27,10 +27,10 @@ type rows[T cell] struct {
 
 func (r *rows[T]) put(first int64, cells []T) {
 	row, at := int(first/int64(r.width)), int(first%int64(r.width))
-	size := len(bytesOf(cells[:1]))
+	size := len(table.Bytes(cells[:1]))
 	for len(cells) > 0 {
 		n := min(r.width-at, len(cells))
-		copy(r.data[row*r.rowBytes+at*size:], bytesOf(cells[:n]))
+		copy(r.data[row*r.rowBytes+at*size:], table.Bytes(cells[:n]))
 		cells, row, at = cells[n:], row+1, 0
 	}
 }
@@ -42,7 +42,7 @@ func (r *rows[T]) blank(first int64, n int) {
 }
 
 // decodeVector decodes one chunk of such a column into the matrix.
-func decodeVector[T cell](ctx context.Context, w *worker, j *job, fill *float64, m table.Matrix) error {
+func decodeVector[T table.Cell](ctx context.Context, w *worker, j *job, fill *float64, m table.Matrix) error {
 	o := j.outputs[0]
 	d, err := newNumbers[T](w, o.c, fill, false)
 	if err != nil {
@@ -53,7 +53,7 @@ func decodeVector[T cell](ctx context.Context, w *worker, j *job, fill *float64,
 		rowBytes: m.RowBytes(), width: o.c.width(), fill: []T{d.missing.value}})
 }
 
-func walkVector[T cell](ctx context.Context, w *worker, d *numbers[T], g int, window []byte, to sink[T]) error {
+func walkVector[T table.Cell](ctx context.Context, w *worker, d *numbers[T], g int, window []byte, to sink[T]) error {
 	if d.c.kind == pixels {
 		return w.walk(ctx, d.c, g, window, func(v *values, first int64) error {
 			return walkPixels(d, v, first, to)
@@ -74,7 +74,7 @@ func walkVector[T cell](ctx context.Context, w *worker, d *numbers[T], g int, wi
 }
 
 // walkPixels puts a page of fixed-length binaries.
-func walkPixels[T cell](d *numbers[T], v *values, first int64, to sink[T]) error {
+func walkPixels[T table.Cell](d *numbers[T], v *values, first int64, to sink[T]) error {
 	width := d.c.width()
 	all, err := v.binaries()
 	if err != nil {
@@ -110,7 +110,7 @@ func walkPixels[T cell](d *numbers[T], v *values, first int64, to sink[T]) error
 
 // lists puts the pages of a list column, every row of which must have the same
 // number of values. A row may go on from one page to the next.
-type lists[T cell] struct {
+type lists[T table.Cell] struct {
 	d     *numbers[T]
 	to    sink[T]
 	width int64

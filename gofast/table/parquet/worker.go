@@ -66,13 +66,13 @@ func grow[T any](w *worker, buffer *[]T, n int) ([]T, error) {
 }
 
 // cellsOf views n values of T in a buffer of words.
-func cellsOf[T cell](w *worker, buffer *[]uint64, n int) ([]T, error) {
+func cellsOf[T table.Cell](w *worker, buffer *[]uint64, n int) ([]T, error) {
 	size := int(unsafe.Sizeof(*new(T)))
 	words, err := grow(w, buffer, (n*size+7)/8)
 	if err != nil {
 		return nil, err
 	}
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(words))), n), nil
+	return table.View[T](table.Bytes(words))[:n], nil
 }
 
 // fault is a failure inside of a column chunk, before its place is known.

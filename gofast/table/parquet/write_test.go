@@ -160,15 +160,15 @@ func (d *decoded) at(row, column int) any {
 	case table.Uint8:
 		return int64(d.features[i])
 	case table.Int16:
-		return int64(viewCells[int16](d.features)[i])
+		return int64(table.View[int16](d.features)[i])
 	case table.Int32:
-		return int64(viewCells[int32](d.features)[i])
+		return int64(table.View[int32](d.features)[i])
 	case table.Int64:
-		return viewCells[int64](d.features)[i]
+		return table.View[int64](d.features)[i]
 	case table.Float32:
-		return float64(viewCells[float32](d.features)[i])
+		return float64(table.View[float32](d.features)[i])
 	default:
-		return viewCells[float64](d.features)[i]
+		return table.View[float64](d.features)[i]
 	}
 }
 
