@@ -15,8 +15,8 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source/folder"
-	"github.com/gofast-org/gofast/gofast/table/gather"
 	"golang.org/x/sys/unix"
 )
 
@@ -109,7 +109,7 @@ type pictures struct {
 }
 
 func (p *pictures) compile(d *Dataset, plan image.Plan, options image.Options) error {
-	out, err := gather.OutNamed(d.DType)
+	out, err := numbers.Output(d.DType)
 	if err != nil {
 		return err
 	}

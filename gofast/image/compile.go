@@ -9,10 +9,10 @@ import "C"
 import (
 	"github.com/gofast-org/gofast/gofast/image/draw"
 	_ "github.com/gofast-org/gofast/gofast/image/jpeg" // for their C functions
-	"github.com/gofast-org/gofast/gofast/image/pixel"
 	_ "github.com/gofast-org/gofast/gofast/image/png"
 	_ "github.com/gofast-org/gofast/gofast/image/resample"
 	_ "github.com/gofast-org/gofast/gofast/image/webp"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 // steps are a plan's steps laid out for C, nested ones behind their random_apply.
@@ -23,7 +23,7 @@ type steps struct {
 
 	// What the steps on numbers come to.
 	tensor, float bool
-	scale         pixel.Scale
+	scale         numbers.Scale
 	mean, std     []float32
 	erasures      int
 	depth         int // of random_apply
@@ -107,8 +107,8 @@ func (l *steps) number(s Step) error {
 	return nil
 }
 
-// scales are pixel's, by a plan's words.
-var scales = map[string]pixel.Scale{"divide": pixel.Divide, "multiply": pixel.Multiply, "cast": pixel.Cast}
+// scales are those of numbers, by a plan's words.
+var scales = map[string]numbers.Scale{"divide": numbers.Divide, "multiply": numbers.Multiply, "cast": numbers.Cast}
 
 // describers fill in what an operation is. Package draw checks the parameters
 // that it knows.
