@@ -13,14 +13,14 @@ import (
 type Engine struct{ *engine.Engine }
 
 // NewEngine starts an engine that keeps the given number of threads busy; 0 means
-// as many as this process may run on, by affinity and cgroup quota.
+// as many as there are processors for this process, by affinity and cgroup quota.
 func NewEngine(threads int) *Engine { return &Engine{engine.New(threads)} }
 
-// lookAhead is the number of batches in flight of Batches.
+// lookAhead is the number of batches that Batches has under way.
 const lookAhead = 4
 
 // Batches iterates over the samples of order in batches of batchRows, filling a few
-// batches ahead. Breaking out of the loop cancels what is in flight.
+// batches ahead. Breaking out of the loop cancels the batches under way.
 func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRows int) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		if batchRows < 1 {
@@ -34,7 +34,7 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 			return
 		}
 		defer ring.Drop()
-		// Labels lie in the ring's rhythm too: one block a slot.
+		// Labels have a ring too, with one block for each slot.
 		labels, err := engine.NewRing(max(labelBytes*int64(batchRows), 1), lookAhead)
 		if err != nil {
 			yield(Batch{}, err)
@@ -99,7 +99,7 @@ func (e *Engine) launch(d *Dataset, indices []int64, ring, labelRing engine.Ring
 	}
 	slot, ok := ring.Acquire()
 	labels, ok2 := labelRing.Acquire()
-	if !ok || !ok2 { // as many slots as flights: cannot happen
+	if !ok || !ok2 { // cannot happen: there are as many slots as flights
 		return flight{}, errs.New(errs.ErrInternal, "batches", "no free slot")
 	}
 	slot.Describe(int64(len(indices)), nil, 0, 0)

@@ -7,12 +7,12 @@ import (
 	"github.com/gofast-org/gofast/gofast/table/cache"
 )
 
-// BuildCache decodes the files into the cache file at path, unless it is there
-// already with the same fingerprint: of several processes one builds and the
-// others wait. The table lies in the file's pages, so it may be larger than
-// memory. fingerprint stands for the state of the sources and all options that
-// shape the table; a cache with another one is replaced, and so is any other with
-// force: for callers whose own look at it found it damaged.
+// BuildCache decodes the files into the cache file at path, unless a cache with the
+// same fingerprint exists already. If several processes build it, one builds and the
+// others wait. The table lies in the file's pages, so it may be larger than memory.
+// fingerprint stands for the state of the sources and all options that shape the
+// table; a cache with another fingerprint is replaced. force replaces any cache; it
+// is for callers that found the cache damaged themselves.
 func BuildCache(ctx context.Context, paths []string, options TableOptions, path, fingerprint string, force bool) error {
 	lock, err := cache.Acquire(ctx, path)
 	if err != nil {
@@ -30,8 +30,8 @@ func BuildCache(ctx context.Context, paths []string, options TableOptions, path,
 	}
 	defer o.close()
 	if !o.exact {
-		// Blocks are allocated for the bound: a disk must not seem full because
-		// of rows that a CSV file could have had.
+		// Blocks are allocated for the bound. The disk must not seem full because
+		// of rows that a CSV file could have but does not have.
 		if err := o.count(ctx); err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (o *opened) cacheMeta(fingerprint string) cache.Meta {
 	for i, name := range o.schema.Labels {
 		label := cache.Label{Name: name, Kind: o.kinds[i]}
 		if label.Kind == table.TextLabel && !o.classes.positional() {
-			label.Kind = table.IntLabel // a cache that is opened alone knows of no such numbers
+			label.Kind = table.IntLabel // a cache that is opened by its own path does not have these numbers
 		}
 		if label.Kind == table.TextLabel {
 			label.Classes = o.schema.Classes

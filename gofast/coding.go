@@ -13,8 +13,8 @@ import (
 type ColumnCategories struct {
 	Column  ColumnRef `json:"column"`
 	Names   []string  `json:"names"`
-	Numbers []int64   `json:"numbers"` // one for each of them; or
-	Reals   []float64 `json:"reals"`   // likewise, finite; both nil: their positions
+	Numbers []int64   `json:"numbers"` // one for each text; or
+	Reals   []float64 `json:"reals"`   // one finite number for each text; both nil: their positions
 }
 
 // ColumnDate says that a feature column holds dates or times, to be counted in a
@@ -24,7 +24,7 @@ type ColumnDate struct {
 	Unit   string    `json:"unit"`
 }
 
-// coding is what an option says of one column.
+// coding is the option for one column.
 type coding struct {
 	option string
 	column ColumnRef
@@ -91,7 +91,7 @@ func (o *opened) findCodings(path string, columns []table.Column, dropped []stri
 	return found, nil
 }
 
-// checkCodings refuses columns with a coding that are no features.
+// checkCodings refuses columns that have a coding but are not features.
 func (o *opened) checkCodings(path string, columns []table.Column, sel table.Selection) error {
 	for _, c := range o.codings {
 		if i, _ := find(columns, c.column); !slices.Contains(sel.Features, i) {
@@ -101,7 +101,7 @@ func (o *opened) checkCodings(path string, columns []table.Column, sel table.Sel
 	return nil
 }
 
-// coarser adds to an error of integers beside floats what dates can do about it.
+// coarser adds advice about dates to an error about integers among floats.
 func (o *opened) coarser(err error) error {
 	for _, c := range o.codings {
 		if e, ok := err.(*errs.Error); ok && c.Unit != 0 && c.Unit < table.Second {

@@ -209,8 +209,8 @@ func listed(columns []table.Column) string {
 	return strings.Join(names, ", ")
 }
 
-// describe fills the schema from the first file; all others equal it. The type
-// to try first is joined over all files.
+// describe fills the schema from the first file; all others must equal it. The type
+// to try first is the join over all files.
 func (o *opened) describe(path string, columns []table.Column, sel table.Selection, explicit bool) error {
 	s := Schema{Bool: true}
 	shaped := false
@@ -257,9 +257,9 @@ func (o *opened) describe(path string, columns []table.Column, sel table.Selecti
 	return nil
 }
 
-// sameColumns compares the columns of two files of one table. What a text file has
-// in its labels is looked at cell by cell, when the kind of the labels is known. A
-// column with a coding was looked at when the coding was.
+// sameColumns compares the columns of two files of one table. The labels of a text
+// file are checked later, cell by cell, when their kind is known. A column with a
+// coding was checked together with the coding.
 func sameColumns(pathA string, a []table.Column, pathB string, b []table.Column, sel table.Selection) error {
 	bad := func(format string, args ...any) error {
 		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)+": files of one table must have the same columns in the same order").At(pathB)
@@ -299,7 +299,7 @@ func holds(c table.Column) string {
 	}
 }
 
-// since says what the dates or times of a column count from, for an error.
+// since names the start of a column's dates or times, for an error.
 func since(c table.Column) string {
 	if c.Clock {
 		return "times of a day"
@@ -307,7 +307,7 @@ func since(c table.Column) string {
 	return "dates"
 }
 
-// delimiter checks the options that say how a text file is cut.
+// delimiter checks the options that say how a text file is split into cells.
 func (t *TableOptions) delimiter() (byte, error) {
 	if t.SkipRows < 0 {
 		return 0, errs.New(errs.ErrConfig, "open", fmt.Sprintf("skiprows=%d: give the number of lines before the table", t.SkipRows))

@@ -13,7 +13,7 @@ import (
 // parquet by the name's ending. Progress counts reading and writing as halves.
 func ConvertTable(ctx context.Context, paths []string, options TableOptions, path string) error {
 	if _, err := convert.FormatOf(path); err != nil {
-		return err // before the table is read
+		return err // fail before the table is read
 	}
 	report := options.Progress
 	half := func(second bool) func(done, total int64) {

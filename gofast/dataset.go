@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dataset is samples and what is made of them, for Go callers: the rows of a table
-// (OpenTable) or the pictures of a folder (OpenFolder). Engine.Batches iterates
+// Dataset is a list of samples for Go callers: the rows of a table (OpenTable) or the
+// pictures of a folder (OpenFolder), with their transform. Engine.Batches iterates
 // over it. Close it when no iteration over it is running.
 type Dataset struct {
-	Classes    []string // what the labels are numbers of; nil where they are numbers themselves
+	Classes    []string // the names behind the labels' numbers; nil if the labels are plain numbers
 	Shape      []int    // of one sample
 	DType      string   // of its values, as numpy names it
-	LabelDType string   // of its labels; "" without
+	LabelDType string   // of its labels; "" without labels
 	Table      *Schema  // of a table's columns; nil for pictures
 
 	view    engine.View
@@ -24,9 +24,9 @@ type Dataset struct {
 	maps    [][]byte // memory of the dataset, unmapped by Close
 }
 
-// samples is what tables and pictures do differently.
+// samples are the methods that differ between tables and pictures.
 type samples interface {
-	// draw makes the records of a batch; nil where nothing is drawn.
+	// draw makes the records of a batch; nil if nothing is drawn.
 	draw(indices []int64) ([]byte, error)
 	// failure is the error of a batch whose slot failed.
 	failure(slot engine.Slot, indices []int64) error
@@ -35,7 +35,7 @@ type samples interface {
 // Len is the number of samples.
 func (d *Dataset) Len() int64 { return d.view.Length() }
 
-// Close releases the dataset's memory. Idempotent.
+// Close releases the dataset's memory. It may be called again.
 func (d *Dataset) Close() {
 	if d.view != (engine.View{}) {
 		d.view.Free()
@@ -49,7 +49,7 @@ func (d *Dataset) Close() {
 	d.view, d.program, d.maps = engine.View{}, nil, nil
 }
 
-// SetEpoch changes what is drawn from the next batch on; nothing is drawn for a table.
+// SetEpoch changes the random draws from the next batch on. A table has no draws.
 func (d *Dataset) SetEpoch(epoch uint64) {
 	if p, ok := d.samples.(*pictures); ok {
 		p.epoch = epoch

@@ -5,10 +5,10 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 )
 
-// Error is the type of every error that leaves gofast.
+// Error is the type of every error that gofast returns.
 type Error = errs.Error
 
-// The error catalogue: match with errors.Is. See package errs for when each occurs.
+// The error catalogue. Match with errors.Is. Package errs says when each error occurs.
 var (
 	ErrNotFound    = errs.ErrNotFound
 	ErrRead        = errs.ErrRead
@@ -35,7 +35,7 @@ func NewError(kind error, op, text string) *Error { return errs.New(kind, op, te
 // ErrorNames lists the names of the catalogue: "NotFound", "Read", ...
 func ErrorNames() []string { return errs.Names() }
 
-// ErrorName is the catalogue name of err's kind, "Internal" for a foreign error.
+// ErrorName is the catalogue name of err's kind, or "Internal" for an error from elsewhere.
 func ErrorName(err error) string { return errs.Name(err) }
 
 // PanicError is the ErrInternal of a recovered panic, with the stack in Debug.

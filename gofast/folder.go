@@ -20,13 +20,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FolderOptions shape what OpenFolder makes. The zero value has torchvision's
-// extensions and Pillow 13's arithmetic and limit.
+// FolderOptions are the options of OpenFolder. The zero value means torchvision's
+// extensions, and Pillow 13's arithmetic and limit.
 type FolderOptions struct {
 	Extensions []string // lower-case ends of file names
 	Index      string   // file that keeps the list of files; "" for memory
 	Threads    int      // of the scan; 0: Threads()
-	Seed       uint64   // of all that is drawn
+	Seed       uint64   // of all random draws
 	Limits     limits.Limits
 	image.Options
 }
@@ -54,16 +54,16 @@ func (o *FolderOptions) complete() {
 	}
 }
 
-// OpenFolder scans a folder and compiles the plan, which ends in a tensor.
-// Pictures are read when a batch needs them. What is drawn for a sample depends
-// on the seed, the epoch, its index and how often that came before in the batch:
-// Python's rng="stateless" draws the same.
+// OpenFolder scans a folder and compiles the plan, which must end in a tensor.
+// Pictures are read when a batch needs them. The draws for a sample depend on the
+// seed, the epoch, its index, and how many times that index came before in the
+// batch. Python's rng="stateless" makes the same draws.
 func OpenFolder(ctx context.Context, root string, plan image.Plan, options FolderOptions) (*Dataset, error) {
 	options.complete()
 	if plan.Output.Height == 0 {
 		return nil, errs.New(errs.ErrConfig, "open", "the plan does not end in a tensor").At(root)
 	}
-	// A library that is missing is an error of the files that need it.
+	// A missing library is an error only for the files that need it.
 	_, _, _ = jpeg.Load(""), png.Load(""), webp.Load("")
 	scan := folder.Options{Kind: folder.Classes, Root: folder.Name(root), Threads: options.Threads, Limits: options.Limits}
 	for _, extension := range options.Extensions {
@@ -100,7 +100,7 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 	return d, nil
 }
 
-// pictures are the files of a folder, and what is drawn for them.
+// pictures are the files of a folder, and their random draws.
 type pictures struct {
 	folder.Schema
 	index, sizes []byte

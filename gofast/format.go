@@ -13,9 +13,9 @@ import (
 	"github.com/gofast-org/gofast/gofast/table/parquet"
 )
 
-// formats are told apart by their first bytes, never by the file's name. What
-// matches none, and is no format that is refused by name, is text: CSV, which
-// checks that itself.
+// formats are recognised by their first bytes, never by the file's name. A file that
+// matches none of them, and none of the formats that package foreign names, is taken
+// for CSV text. The CSV reader checks that it is text.
 var formats = []struct {
 	magic string
 	open  func(*source.File, table.Options) (table.Reader, error)
@@ -42,10 +42,10 @@ func openReader(f *source.File, options table.Options) (table.Reader, error) {
 	return csv.Open(f, options)
 }
 
-// progress adds up the bytes that were read of all sources.
+// progress adds up the bytes read from all sources.
 type progress struct {
 	done   atomic.Int64
-	total  int64 // set before decoding starts
+	total  int64 // must be set before decoding starts
 	report func(done, total int64)
 }
 

@@ -12,12 +12,11 @@ import (
 	"github.com/gofast-org/gofast/gofast/table"
 )
 
-// Classes are the labels that there may be, and their numbers. Any other label is
-// ErrLabel.
+// Classes are the allowed labels and their numbers. Any other label is ErrLabel.
 type Classes struct {
 	Names   []string `json:"names"`   // of text labels; or
 	Values  []int64  `json:"values"`  // of integer labels
-	Numbers []int64  `json:"numbers"` // one for each of them; nil: their positions
+	Numbers []int64  `json:"numbers"` // one for each label; nil: their positions
 }
 
 func (c Classes) none() bool { return len(c.Names)+len(c.Values) == 0 }
@@ -33,7 +32,7 @@ func (c Classes) numbers() []int64 {
 	return numbers
 }
 
-// positional says that every class has the number of its position.
+// positional reports whether every class has the number of its position.
 func (c Classes) positional() bool {
 	for i, n := range c.Numbers {
 		if n != int64(i) {
@@ -51,12 +50,12 @@ func (c Classes) dictionary() *table.Dictionary {
 	return table.Closed(c.Names)
 }
 
-// labelKinds are what LabelType may say.
+// labelKinds are the values of LabelType, except "auto".
 var labelKinds = map[string]table.LabelKind{"int": table.IntLabel, "float": table.FloatLabel, "text": table.TextLabel}
 
 var kindNames = [...]string{table.IntLabel: "int", table.FloatLabel: "float", table.TextLabel: "text"}
 
-// verbatim says that text labels are meant as text, whatever they look like.
+// verbatim reports whether labels are text, whatever they look like.
 func (t TableOptions) verbatim() bool { return t.LabelType == "text" || len(t.Classes.Names) > 0 }
 
 // checkLabels refuses options that contradict each other.
@@ -89,8 +88,8 @@ func (t TableOptions) checkLabels() error {
 	return nil
 }
 
-// chooseLabels decides how the labels are stored: as the options say, or as the
-// first file that can tell. The others must go with it.
+// chooseLabels decides how the labels are stored: as the options say, or as the first
+// file that shows their kind. All other files must fit.
 func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Selection, options TableOptions) error {
 	bad := func(c table.Column, format string, args ...any) error {
 		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)).At(path).InColumn(c.Name)
@@ -126,7 +125,7 @@ func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Sel
 		switch {
 		case kind == table.TextLabel && len(sel.Labels) > 1:
 			return errs.New(errs.ErrUnsupported, "open", "a text label cannot stand beside other label columns: give one label").At(path)
-		case c.Sampled: // each cell is looked at
+		case c.Sampled: // each cell is checked later
 		case kind == table.TextLabel && c.Label != kind:
 			return bad(c, "the label is %s, not text: give integers as classes=, or leave label_type= out", holds(c))
 		case kind != table.TextLabel && c.Label == table.TextLabel:
@@ -138,8 +137,8 @@ func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Sel
 	return nil
 }
 
-// storedKinds are the kinds that file i is decoded to: floats that are to be
-// integers are looked at afterwards.
+// storedKinds are the kinds that file i is decoded to. Floats that must be integers
+// are checked afterwards.
 func (o *opened) storedKinds(i int) []table.LabelKind {
 	kinds := slices.Clone(o.kinds)
 	columns := o.readers[i].Columns()
@@ -151,8 +150,8 @@ func (o *opened) storedKinds(i int) []table.LabelKind {
 	return kinds
 }
 
-// numberLabels makes integers of the floats of file i that are to be integers, and
-// numbers of integer classes.
+// numberLabels turns the floats of file i into integers if they must be integers, and
+// integer classes into their numbers.
 func (o *opened) numberLabels(ctx context.Context, i int, stored []table.LabelKind, labels []byte) error {
 	values := unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(labels))), len(labels)/8)
 	columns := len(o.kinds)
@@ -187,7 +186,7 @@ func (o *opened) numberLabels(ctx context.Context, i int, stored []table.LabelKi
 	return nil
 }
 
-// badLabel is the error of label column j in a row of file i.
+// badLabel is the error for label column j in a row of file i.
 func (o *opened) badLabel(ctx context.Context, i, j, row int, kind error, cell, text string) error {
 	err := errs.New(kind, "open", text).At(o.files[i].Path()).InColumn(o.schema.Labels[j]).WithCell(cell)
 	o.atRow(ctx, err, i, int64(row))

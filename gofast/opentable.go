@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenTable decodes the files into memory and compiles the transform. Where
-// t.Label is empty the labels leave as they are stored: int64, or float32 when
-// one of them is a float. t.Shape with two or three dimensions says that rows are
-// pictures: gather.ScaleAuto divides those by 255, and no other numbers.
+// OpenTable decodes the files into memory and compiles the transform. If t.Label is
+// empty, the labels keep their stored kind: int64, or float32 if one of them is a
+// float. If t.Shape has two or three dimensions, rows are pictures: gather.ScaleAuto
+// divides these by 255, and no other numbers.
 func OpenTable(ctx context.Context, paths []string, options TableOptions, t gather.Transform) (*Dataset, error) {
 	fd, schema, err := DecodeTable(ctx, paths, options)
 	if err != nil {
@@ -56,7 +56,7 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t gath
 		return nil, err
 	}
 	d.program = program
-	if t.Shape == nil { // a file's own shape says nothing of pictures: Compile must not see it
+	if t.Shape == nil { // a file's own shape does not mean pictures, so Compile must not see it
 		d.Shape = schema.Shape
 	}
 	if d.view, err = gather.NewView([]gather.Part{{Program: program, Rows: schema.Rows}}, 0, 0, out, d.Shape); err != nil {
@@ -66,7 +66,7 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t gath
 	return d, nil
 }
 
-// rows is how many rows a table has.
+// rows is the number of rows of a table.
 type rows int64
 
 func (rows) draw([]int64) ([]byte, error) { return nil, nil }

@@ -1,5 +1,4 @@
-// Orders of rows, for Go callers: Python brings its own
-// order, from torch's samplers; Go callers make one here.
+// Orders of rows for Go callers. Python brings its own order, from torch's samplers.
 package gofast
 
 import "math/rand/v2"

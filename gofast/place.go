@@ -8,15 +8,16 @@ import (
 	"github.com/gofast-org/gofast/gofast/table"
 )
 
-// Place is where a row of a table stands in its sources.
+// Place is the place of a table's row in its sources.
 type Place struct {
 	Path string `json:"path"`
-	Row  int64  `json:"row"`  // of that file, from 0
-	Line int64  `json:"line"` // of a text file, as an editor counts; else errs.None
+	Row  int64  `json:"row"`  // in that file, from 0
+	Line int64  `json:"line"` // in a text file, counted as an editor does; else errs.None
 }
 
-// PlaceOf finds a row of the table that DecodeTable makes of the same files. A table
-// does not keep this: it opens the files again, for the text of an error.
+// PlaceOf finds a row of the table that DecodeTable makes from the same files. A table
+// does not keep its rows' places, so PlaceOf opens the files again. It is for the text
+// of errors.
 func PlaceOf(ctx context.Context, paths []string, options TableOptions, row int64) (Place, error) {
 	o, err := openTable(ctx, paths, options)
 	if err != nil {

@@ -17,39 +17,40 @@ import (
 
 // TableOptions say which columns of which files make a table.
 type TableOptions struct {
-	// Label columns by name or by position; none: every column is a feature.
+	// Label are the label columns, by name or by position; none: every column is a feature.
 	Label []ColumnRef `json:"label"`
-	// LabelOptional lets a single label that is named, but in no file, be absent.
+	// LabelOptional allows that a single label given by name is in no file.
 	LabelOptional bool `json:"label_optional"`
-	// LabelType is "int", "float" or "text"; "auto" or "": what the first file says,
-	// a text file by its first row. What does not fit is an error.
+	// LabelType is "int", "float" or "text"; "auto" or "": the type in the first file;
+	// in a text file, the type in its first row. A label that does not fit is an error.
 	LabelType string `json:"label_type"`
-	// Classes number the labels of the one label column; zero: text labels are
+	// Classes number the labels of the only label column. Zero: text labels are
 	// numbered in sorted order, and numbers stay as they are.
 	Classes Classes `json:"classes"`
 	// Columns are the features, in this order; nil: all that are not labels.
 	Columns []ColumnRef `json:"columns"`
-	// Header says whether the first line of a text file names the columns; nil: only
-	// texts are names, a number that stands there twice is data, all else is an error.
+	// Header says whether the first line of a text file names the columns. Nil: a line
+	// of texts only is a header, a line with the same number twice is data, and any
+	// other line is an error.
 	Header *bool `json:"header"`
-	// Exclude are columns that are no features, though Columns or its default has them.
+	// Exclude are columns that are not features, although Columns or its default has them.
 	Exclude []ColumnRef `json:"exclude"`
 	// FillValue replaces empty, null and NaN features; nil: they are an error. NaN
-	// keeps them, as NaN: then the table is stored as floats where one is missing.
+	// keeps them as NaN; if one is missing, the table is then stored as floats.
 	FillValue *Number `json:"fill_value"`
-	// FillValues do so for single feature columns, in place of FillValue.
+	// FillValues replace FillValue for single feature columns.
 	FillValues []ColumnFill `json:"fill_values"`
-	// Categories number the texts of feature columns, which are an error otherwise.
+	// Categories number the texts of feature columns. Without them, texts are an error.
 	Categories []ColumnCategories `json:"categories"`
-	// Dates count the dates and times of feature columns, which are an error otherwise.
+	// Dates count the dates and times of feature columns. Without them, dates are an error.
 	Dates []ColumnDate `json:"dates"`
-	// Delimiter is the character between the cells of a text file, "" for the one
-	// that its first rows show; SkipRows are lines before the table.
+	// Delimiter is the character between the cells of a text file; "": found from its
+	// first rows. SkipRows is the number of lines before the table.
 	Delimiter string        `json:"delimiter"`
 	SkipRows  int           `json:"skiprows"`
 	Threads   int           `json:"threads"`
 	Limits    limits.Limits `json:"limits"`
-	// Progress is called with bytes of the sources done and in all.
+	// Progress is called with the bytes of the sources read so far, and all their bytes.
 	Progress func(done, total int64) `json:"-"`
 }
 
@@ -104,13 +105,13 @@ type Schema struct {
 	Labels     []string `json:"labels"`
 	LabelKinds []string `json:"label_kinds"` // "int", "float" or "text"
 	Classes    []string `json:"classes"`     // of the text label: sorted, or as they were given
-	// Where the arrays lie in the region.
+	// The offsets of the arrays in the region.
 	FeaturesOffset int64 `json:"features_offset"`
 	LabelsOffset   int64 `json:"labels_offset"`
 	Size           int64 `json:"size"`
 }
 
-// memory is where a table is decoded to: a region, or a cache file.
+// memory is the destination of a decoded table: a region or a cache file.
 type memory interface {
 	features() []byte
 	labels() []byte
@@ -124,7 +125,7 @@ type opened struct {
 	selections []table.Selection
 	schema     Schema
 	kinds      []table.LabelKind
-	typedBy    int // the file that says what kinds the labels have; none: -1
+	typedBy    int // the file that decides the labels' kinds; none: -1
 	classes    Classes
 	codings    []coding
 	start      table.Type // the type worth trying first
@@ -154,8 +155,8 @@ func DecodeTable(ctx context.Context, paths []string, options TableOptions) (fd 
 	err = o.decode(ctx, func(t table.Type) (memory, error) {
 		region, err = newRegionMemory(o, t)
 		if errors.Is(err, errs.ErrLimit) && !o.exact {
-			// The bound is what a row of the fewest bytes would need, often
-			// twice the truth: it is worth a pass to know.
+			// The bound assumes that every row has the fewest possible bytes, so it is
+			// often twice the real number. Counting takes a pass, which is worth it.
 			if err := o.count(ctx); err != nil {
 				return nil, err
 			}
@@ -175,8 +176,8 @@ func DecodeTable(ctx context.Context, paths []string, options TableOptions) (fd 
 	return fd, *s, nil
 }
 
-// decode tries the narrowest type, and where a value does not fit asks what the
-// values are and decodes once more.
+// decode tries the narrowest type. If a value does not fit, it finds the range of the
+// values and decodes once more.
 func (o *opened) decode(ctx context.Context, alloc func(table.Type) (memory, error)) error {
 	err := o.decodeAs(ctx, o.start, alloc)
 	for attempt := 0; errors.Is(err, table.ErrNarrow); attempt++ {
@@ -211,8 +212,8 @@ func (o *opened) count(ctx context.Context) error {
 	return nil
 }
 
-// ranges scans the values of every file. A fill value counts once it is known
-// that some cell needs it.
+// ranges scans the values of every file. A fill value counts only after some cell has
+// needed it.
 func (o *opened) ranges(ctx context.Context, withFill bool) (features table.Range, err error) {
 	for i, r := range o.readers {
 		f, err := r.Range(ctx, o.selections[i])

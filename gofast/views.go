@@ -7,7 +7,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
-// Batch is a finished batch: valid until the iteration moves on.
+// Batch is a finished batch. It is valid until the iteration moves on.
 type Batch struct {
 	Rows     int
 	Features []byte // Rows x the output row or picture, in the machine's byte order
@@ -22,12 +22,12 @@ var labelTypes = map[string]string{"missing": "int64", "int64": "int64", "float3
 // Float32 views the features of a float32 batch; ErrConfig for any other dtype.
 func (b Batch) Float32() ([]float32, error) { return view[float32]("features", b.Features, b.features) }
 
-// Int64Labels views labels that are integers, or classes: Rows, or Rows x label
-// columns. ErrConfig where they are floats or there are none.
+// Int64Labels views labels that are integers or classes: Rows, or Rows x label
+// columns. ErrConfig if they are floats or there are none.
 func (b Batch) Int64Labels() ([]int64, error) { return view[int64]("labels", b.Labels, b.labels) }
 
-// Float32Labels views labels of a table with a float among them, or one-hot labels:
-// Rows x label columns, or x classes. ErrConfig for others.
+// Float32Labels views a table's labels if one of them is a float, or one-hot labels:
+// Rows x label columns, or Rows x classes. ErrConfig for other labels.
 func (b Batch) Float32Labels() ([]float32, error) {
 	return view[float32]("labels", b.Labels, b.labels)
 }
@@ -37,7 +37,7 @@ func (b Batch) Float64Labels() ([]float64, error) {
 	return view[float64]("labels", b.Labels, b.labels)
 }
 
-// view refuses to read bytes as what they are not.
+// view refuses to read bytes as another type than theirs.
 func view[T any](what string, data []byte, is string) ([]T, error) {
 	var zero T
 	switch want := fmt.Sprintf("%T", zero); is {

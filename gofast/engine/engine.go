@@ -21,9 +21,9 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
-// Engine fills batches on its own threads (crew.h). Submit returns at once with a
-// ticket; the batches of a ticket lie in slots that the caller acquired, and in
-// label memory that the caller owns until the ticket is done or cancelled.
+// Engine fills batches on its own threads (crew.h). Submit returns a ticket at once.
+// The batches of a ticket go into slots that the caller acquired, and into label memory
+// of the caller, which must stay valid until the ticket is done or cancelled.
 type Engine struct {
 	threads int
 	crew    *C.gf_crew
@@ -31,7 +31,7 @@ type Engine struct {
 }
 
 // Request is the work of one ticket: the rows Indices of View, in batches of
-// BatchRows (the last may be shorter), one Slot each.
+// BatchRows (the last may be shorter), with one Slot for each batch.
 type Request struct {
 	View      View
 	Indices   []int64 // copied
@@ -42,11 +42,12 @@ type Request struct {
 	Threads   int     // most threads for this ticket; 0: the engine's
 }
 
-// Ticket is work in flight. Release it once.
+// Ticket is work under way. Release it once.
 type Ticket struct{ c *C.gf_ticket }
 
 // New starts an engine that keeps the given number of threads busy; 0 means
-// Threads(). One of them is the caller's, in Wait; the first is always the engine's own.
+// Threads(). One of them is the caller's thread inside Wait, but the engine always has
+// at least one of its own.
 func New(threads int) *Engine {
 	if threads <= 0 {
 		threads = Threads()
@@ -61,7 +62,7 @@ func New(threads int) *Engine {
 	return e
 }
 
-// Threads is the default number of threads: what this process may run on,
+// Threads is the default number of threads: the processors that this process may use,
 // by affinity and cgroup quota.
 func Threads() int { return runtime.GOMAXPROCS(0) }
 
@@ -99,9 +100,9 @@ func (e *Engine) Submit(r Request) (*Ticket, error) {
 // waitMs is how long Wait stays in C before it looks at its context again.
 const waitMs = 20
 
-// Wait returns when every batch of the ticket is finished, or ctx ends; meanwhile
-// the caller's thread helps, if the engine has more than one. A batch with an index out of range is not an error
-// of the ticket: its slot is Failed.
+// Wait returns when every batch of the ticket is finished, or ctx ends. The caller's
+// thread helps meanwhile, if the engine has more than one. An index out of range is
+// not an error of the ticket: the slot of its batch is Failed.
 func (t *Ticket) Wait(ctx context.Context) error {
 	for C.gf_wait(t.c, nil, waitMs) == 0 {
 		if err := ctx.Err(); err != nil {
@@ -111,29 +112,29 @@ func (t *Ticket) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Cancel drops what is not begun and returns when what runs has finished: after
-// it nothing writes into the slots or the labels.
+// Cancel drops the rows that are not begun and returns when the running ones have
+// finished. After it, nothing writes into the slots or the labels.
 func (t *Ticket) Cancel() { C.gf_cancel(t.c) }
 
-// Release gives the ticket up; its work goes on.
+// Release gives the ticket up. Its work goes on.
 func (t *Ticket) Release() { C.gf_release(t.c) }
 
-// Forget cancels every ticket that reads the view, which may be freed then.
+// Forget cancels every ticket that reads the view. After it, the view may be freed.
 func (e *Engine) Forget(view View) {
 	C.gf_crew_forget(e.crew, (*C.gf_view)(C.as_pointer(C.uintptr_t(view.Address()))))
 }
 
-// Close finishes what is queued and stops the threads. Idempotent.
+// Close finishes the queued work and stops the threads. It may be called again.
 func (e *Engine) Close() {
 	C.gf_crew_stop(e.crew)
 	e.workers.Wait()
 }
 
-// Stats counts what an engine has done. What was asked about files before samples were made is not counted.
+// Stats counts what an engine has done. Probes, which only look at files before samples are made, do not count.
 type Stats struct {
 	Threads int   `json:"threads"`
 	Tickets int64 `json:"tickets"`
-	Rows    int64 `json:"rows"` // filled, by its threads or by who waited with them
+	Rows    int64 `json:"rows"` // filled by its threads, or by callers in Wait
 }
 
 // Stats returns the counters.

@@ -6,8 +6,8 @@ import (
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
 )
 
-// Other packages' C code includes these headers, and this package's those of the
-// imports above. TestHeadersRebuildTheirUsers says what both are for.
+// C code of other packages includes these headers, and this package's C code includes
+// those of the imports above. TestHeadersRebuildTheirUsers explains both.
 //
 //go:embed *.h
 var _ embed.FS

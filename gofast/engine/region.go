@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Region is memory with a descriptor, which forked processes inherit and other
-// processes can be handed: it holds a decoded table. It is a memfd, because
-// containers give /dev/shm 64 MB, and sealed, because a sealed mapping cannot fault.
+// Region is memory with a descriptor. It holds a decoded table. Forked processes inherit
+// the descriptor, and other processes can receive it. A region is a memfd, because
+// containers give /dev/shm only 64 MB, and sealed, because a sealed mapping cannot fault.
 type Region struct {
 	file *os.File
 	data []byte
@@ -44,9 +44,9 @@ func NewRegion(name string, size int64) (*Region, error) {
 // Bytes is the mapped memory; valid until Finish or Close.
 func (r *Region) Bytes() []byte { return r.data }
 
-// Finish unmaps the region, cuts it to size, and seals it: from now on nobody
-// can write or shrink it, so reading a mapping of it cannot fault. The caller
-// owns the descriptor that is returned.
+// Finish unmaps the region, cuts it to size, and seals it. From then on nobody
+// can write or shrink it, so reading a mapping of it cannot fault. It returns a
+// descriptor, which the caller owns.
 func (r *Region) Finish(size int64) (fd int, err error) {
 	r.unmap()
 	fail := func(err error) (int, error) {

@@ -1,7 +1,6 @@
-// Package engine fills batches: threads that take work (crew.h), the tickets that it comes as, and the memory that it
-// goes into. It is the only owner of batch memory: rings of slots in C memory,
-// which leave the core as DLPack tensors, and the shared regions that hold a
-// decoded table. slot.h describes a slot's life.
+// Package engine fills batches. It has the threads that do the work (crew.h), the tickets that describe the work, and
+// the memory that the work fills. It is the only owner of batch memory: rings of slots in C memory, which leave the
+// core as DLPack tensors. It also has the shared regions that hold a decoded table. slot.h describes a slot's life.
 package engine
 
 /*
@@ -24,8 +23,8 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/fault"
 )
 
-// Ring is a set of slots of one size. The owner calls Drop once; the memory
-// goes when the last slot that was taken from it is released too.
+// Ring is a set of slots of one size. The owner calls Drop once. The memory is
+// freed when the last slot that was taken from it is released too.
 type Ring struct{ c *C.gf_ring }
 
 // NewRing maps count slots of at least bytes each, 64-byte aligned. Memory is
@@ -53,8 +52,8 @@ func (r Ring) SlotBytes() int64 { return int64(r.c.slot_bytes) }
 // Drop gives the ring up.
 func (r Ring) Drop() { C.gf_ring_drop(r.c) }
 
-// Slot is the memory of one batch. It is written by the pool, wrapped or read
-// once it is ready, and released exactly once.
+// Slot is the memory of one batch. The engine's threads write it. Once it is ready, it
+// is wrapped or read, and it is released exactly once.
 type Slot struct{ c *C.gf_slot }
 
 // Status of a slot that was acquired.
@@ -81,18 +80,18 @@ func (s Slot) Bytes(n int64) []byte {
 	return unsafe.Slice((*byte)(s.c.managed.dl_tensor.data), n)
 }
 
-// Describe says what the slot will hold: rows samples of the shape and type.
+// Describe sets what the slot will hold: so many samples of the shape and type.
 func (s Slot) Describe(rows int64, shape []int64, code, bits int32) {
 	C.gf_slot_describe(s.c, C.int64_t(rows), C.int32_t(len(shape)), (*C.int64_t)(unsafe.SliceData(shape)), C.int32_t(code), C.int32_t(bits))
 }
 
-// Filled notes that rows more rows are written; the last makes the slot Ready.
+// Filled notes that so many more rows are written. After the last row, the slot is Ready.
 func (s Slot) Filled(rows int64) { C.gf_slot_filled(s.c, C.int64_t(rows)) }
 
 // Fail makes the slot Failed because of an index.
 func (s Slot) Fail(index int64) { C.gf_slot_fail(s.c, C.int64_t(index)) }
 
-// Status is what has become of the slot.
+// Status is the slot's status now.
 func (s Slot) Status() Status { return Status(C.slot_status(s.c)) }
 
 // Fault is a sample of the batch that could not be made.
@@ -103,7 +102,7 @@ type Fault struct {
 	Text     string
 }
 
-// Faults are those of a Failed slot, none where BadIndex says why it failed.
+// Faults are the faults of a Failed slot. There are none if BadIndex says why it failed.
 func (s Slot) Faults() []Fault {
 	var faults []Fault
 	for f := C.first_fault(s.c); f != nil; f = f.next {

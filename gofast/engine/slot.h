@@ -1,7 +1,7 @@
-// Batch memory. A slot is acquired by one filler, filled, wrapped as a DLPack
-// tensor, and released exactly once, by the tensor's deleter, on any thread and
-// without Python's lock. All of it is plain C, header-only, so that the Go
-// engine and the Python border share it without linking to each other.
+// Batch memory. One filler acquires a slot and fills it, and the border wraps it as
+// a DLPack tensor. The tensor's deleter releases it exactly once, on any thread and
+// without Python's lock. All of this is plain C in a header, so that the Go engine
+// and the Python border share it without linking to each other.
 //
 //   free --acquire--> pending --filled--> ready --wrap--> (a tensor owns it) --deleter--> free
 //                        |--------------failed / cancelled --release--> free
@@ -47,22 +47,22 @@ typedef struct gf_slot {
     DLManagedTensor managed;
     int64_t shape[9];
     struct gf_ring *ring;
-    _Atomic uint32_t *refs;     // 0: free. Lies in shared memory where two processes use the slot
-    _Atomic uint32_t own_refs;  // what refs points at in a private ring
+    _Atomic uint32_t *refs;     // 0: free. In shared memory if two processes use the slot
+    _Atomic uint32_t own_refs;  // refs points here in a private ring
     _Atomic int32_t status;     // GF_SLOT_...
     _Atomic int64_t rows_left;  // of the batch being filled
-    int64_t bad_index;          // the index that made it fail: out of range, or of a label that does not fit
-    gf_fault_list faults;       // of single samples: they make it fail once all are made
-    int32_t pid;                // the process whose tensor owns it
+    int64_t bad_index;          // the index that made the slot fail: out of range, or its label does not fit
+    gf_fault_list faults;       // faults of single samples: the slot fails after all samples are done
+    int32_t pid;                // the process that owns the slot's tensor
 } gf_slot;
 
 typedef struct gf_ring {
-    _Atomic int64_t users; // the owner, and one for every slot taken: the last unmaps
+    _Atomic int64_t users; // the owner, and one for every slot taken; the last one unmaps
     void *map;
     size_t map_bytes;
     int64_t slot_bytes;
     int32_t count;
-    _Atomic int32_t low;           // no slot below is known to be free
+    _Atomic int32_t low;           // the search for a free slot starts here
     _Atomic uint32_t *shared_refs; // NULL in a private ring
     gf_slot *slots;
 } gf_ring;
@@ -76,8 +76,8 @@ static inline void gf_ring_drop(gf_ring *ring) {
 
 static inline int64_t gf_align(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// Dresses mapped memory as a ring: refs, if shared, at the start; data from
-// data_offset. Takes the mapping over. NULL when memory is short.
+// Makes a ring over mapped memory, and takes the mapping over. Shared refs lie at the
+// start, the data from data_offset. Returns NULL if memory is short.
 static inline gf_ring *gf_ring_over(void *map, size_t map_bytes, int64_t data_offset, int64_t slot_bytes, int32_t count, int shared) {
     gf_ring *ring = calloc(1, sizeof *ring);
     gf_slot *slots = calloc((size_t)count, sizeof *slots);
@@ -101,24 +101,24 @@ static inline gf_ring *gf_ring_over(void *map, size_t map_bytes, int64_t data_of
     return ring;
 }
 
-// A private ring of count slots. NULL when memory is short.
+// Makes a private ring of count slots. Returns NULL if memory is short.
 static inline gf_ring *gf_ring_new(int64_t bytes, int32_t count) {
     int64_t slot_bytes = gf_align(bytes ? bytes : 1, 64);
     if (count < 1 || slot_bytes > INT64_MAX / 2 / count) return NULL;
     size_t map_bytes = (size_t)(slot_bytes * count);
     void *map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) return NULL;
-    // Filling a fresh 38.5 MB batch took 18.6 ms, a reused one 0.62 ms: page
-    // faults. Huge pages cut what is left of them.
+    // Filling a new 38.5 MB batch took 18.6 ms, a reused one 0.62 ms. The
+    // difference is page faults. Huge pages make them fewer.
     madvise(map, map_bytes, MADV_HUGEPAGE);
     gf_ring *ring = gf_ring_over(map, map_bytes, 0, slot_bytes, count, 0);
     if (!ring) munmap(map, map_bytes);
     return ring;
 }
 
-// Takes the first free slot: low slots stay warm in the caches. NULL when none.
+// Takes the first free slot: low slots stay warm in the caches. Returns NULL if none is free.
 static inline gf_slot *gf_slot_acquire(gf_ring *ring) {
-    // In a private ring users counts the taken slots too: full is known at once.
+    // In a private ring, users also counts the taken slots, so a full ring shows at once.
     if (!ring->shared_refs && atomic_load_explicit(&ring->users, memory_order_acquire) > ring->count) return NULL;
     int32_t low = atomic_load_explicit(&ring->low, memory_order_relaxed);
     for (int32_t k = 0; k < ring->count; k++) {
@@ -136,7 +136,7 @@ static inline gf_slot *gf_slot_acquire(gf_ring *ring) {
     return NULL;
 }
 
-// Gives up one reference; the last makes the slot free.
+// Gives up one reference. After the last one, the slot is free.
 static inline void gf_slot_release(gf_slot *slot) {
     gf_ring *ring = slot->ring;
     int32_t i = (int32_t)(slot - ring->slots);
@@ -146,8 +146,8 @@ static inline void gf_slot_release(gf_slot *slot) {
     gf_ring_drop(ring);
 }
 
-// The tensor's end. A child forked while the parent held the tensor must not
-// free the parent's slot in shared memory.
+// Runs when a tensor is deleted. A child that was forked while the parent held the
+// tensor must not free the parent's slot in shared memory.
 static inline void gf_slot_deleter(DLManagedTensor *managed) {
     gf_slot *slot = managed->manager_ctx;
     if (slot->pid == (int32_t)getpid()) gf_slot_release(slot);
@@ -170,7 +170,7 @@ static inline void gf_slot_describe(gf_slot *slot, int64_t rows, int32_t ndim, c
     atomic_store_explicit(&slot->rows_left, rows, memory_order_relaxed);
 }
 
-// Says that rows more rows are done.
+// Notes that so many more rows are done.
 static inline void gf_slot_filled(gf_slot *slot, int64_t rows) {
     if (atomic_fetch_sub_explicit(&slot->rows_left, rows, memory_order_acq_rel) != rows) return;
     int32_t pending = GF_SLOT_PENDING;

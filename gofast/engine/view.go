@@ -38,13 +38,13 @@ type Sample struct {
 	Shape       []int        // at most 8 dimensions
 	Bytes       int64        // of the values
 	LabelBytes  int64
-	RecordBytes int64 // of what is drawn for it
+	RecordBytes int64 // of its random draws
 }
 
-// NewView lays parts end to end, as torch's ConcatDataset does; with an index map
-// of length entries at address indexMap the positions go through it, as torch's
-// Subset does. Every part makes such samples. The caller chooses the function that
-// makes them: view->fill.
+// NewView lays parts end to end, as torch's ConcatDataset does. If there is an index
+// map of length entries at address indexMap, positions go through it, as in torch's
+// Subset. Every part makes samples as described by sample. The caller chooses the
+// function that makes them: view->fill.
 func NewView(parts []Part, indexMap uintptr, length int64, sample Sample) (View, error) {
 	if len(parts) == 0 {
 		return View{}, errs.New(errs.ErrConfig, "view", "no datasets")
@@ -93,7 +93,7 @@ func (v View) RowBytes() int64 { return int64(v.c.x_bytes) }
 // LabelBytes is the size of one output label.
 func (v View) LabelBytes() int64 { return int64(v.c.y_bytes) }
 
-// RecordBytes is the size of what is drawn for one sample.
+// RecordBytes is the size of one sample's random draws.
 func (v View) RecordBytes() int64 { return int64(v.c.record_bytes) }
 
 // Programs are the parts' programs and the positions where they start.
@@ -114,7 +114,7 @@ func (v View) Map() []int64 {
 }
 
 // Fill makes rows from..to-1 of a batch; x and y are the addresses of its row 0.
-// It returns -1, or the position of the first index that is out of range, or whose
+// It returns -1, or the position of the first bad index: it is out of range, or its
 // label has no place in a one-hot vector.
 func (v View) Fill(indices []int64, from, to int, x, y uintptr) int64 {
 	return int64(C.call_fill(v.c, (*C.int64_t)(unsafe.SliceData(indices)), C.int64_t(from), C.int64_t(to),

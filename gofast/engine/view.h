@@ -1,4 +1,4 @@
-// What a list of sample indexes points into, and one batch that is made from it. Plain C structures in C
+// A view is what a list of sample indexes points into; a batch is made from it. Both are plain C structures in C
 // memory: Go builds them, worker threads and forked processes only read them.
 #ifndef GOFAST_VIEW_H
 #define GOFAST_VIEW_H
@@ -19,17 +19,17 @@ typedef struct gf_view gf_view;
 // One batch. Pointers are to its sample 0.
 typedef struct {
     const int64_t *indices;
-    const uint8_t *records; // view->record_bytes a sample: what was drawn for it; NULL where that is 0
+    const uint8_t *records; // the random draws, view->record_bytes for each sample; NULL if that is 0
     uint8_t *x, *y;         // samples and labels to make
-    gf_fault_list *faults;  // where samples that cannot be made are noted
+    gf_fault_list *faults;  // the list of samples that cannot be made
 } gf_batch;
 
-// Makes samples from..to-1 of a batch. Returns -1, or the position of the first index that is out of range, or whose
+// Makes samples from..to-1 of a batch. Returns -1, or the position of the first bad index: it is out of range, or its
 // label has no place in a one-hot vector.
 typedef int64_t (*gf_fill_fn)(const gf_view *, const gf_batch *, int64_t from, int64_t to);
 
-// How many samples ahead of the one that is made hints are given. Each is a file: 16 keep a disk busy that needs 8 ms
-// for one, and two threads that need 1 ms.
+// Hints are given for so many samples ahead of the one being made. Each sample is a file. If the disk needs 8 ms for a
+// file and two threads need 1 ms each for a sample, 16 hints keep all of them busy.
 enum { GF_VIEW_AHEAD = 16 };
 
 // Parts laid end to end, optionally seen through a map (torch's Subset). Negative indexes count from the end.
@@ -37,13 +37,13 @@ struct gf_view {
     int64_t length;     // valid indexes are -length..length-1
     const int64_t *map; // length positions in the parts, or NULL
     int64_t x_bytes, y_bytes, record_bytes;
-    int32_t probes;     // it makes no samples, it asks about them
-    int64_t job_rows;   // samples that one thread takes at a time; 0: by their bytes
+    int32_t probes;     // not 0: it makes no samples, it only asks about them
+    int64_t job_rows;   // samples that one thread takes at a time; 0: their size decides
     int32_t dtype_code, dtype_bits; // DLPack's description of an output value
     int32_t ndim;       // of one sample
     int64_t shape[8];
     gf_fill_fn fill;    // so that users of this header need not link to it
-    void (*hint)(const gf_view *, int64_t index); // a sample will be made soon; NULL where that helps nobody
+    void (*hint)(const gf_view *, int64_t index); // a sample will be made soon; NULL if that does not help
     int32_t n_parts;
     gf_part parts[];    // ascending start
 };

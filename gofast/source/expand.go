@@ -10,10 +10,10 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
-// Expand turns files, globs and folders into the list of files of one table:
-// those given in their order, the content of globs and folders sorted. Of a folder,
-// files with a table's ending are taken, but neither hidden ones nor those that
-// begin with "_" (Spark's markers); two different endings are ErrSchema.
+// Expand turns files, globs and folders into the list of files of one table. Given
+// files keep their order; the content of globs and folders is sorted. From a folder,
+// Expand takes files with a table's ending, except hidden files and those that begin
+// with "_" (Spark's markers). Two different endings are ErrSchema.
 func Expand(paths []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
@@ -79,14 +79,14 @@ func inFolder(path string) ([]string, error) {
 	return files, nil
 }
 
-// What a folder's files must end in to be taken; python/gofast/_tables/sources.py has the
-// same, and says what is left out.
+// From a folder, only files with these endings are taken; python/gofast/_tables/sources.py
+// has the same, and says which endings are left out.
 var (
 	tableEndings  = []string{".csv", ".tsv", ".parquet", ".pq", ".npy", ".npz"}
 	packedEndings = []string{".gz", ".zst", ".bz2", ".xz"}
 )
 
-// ending is the table's ending of a file's name, with that of its compression, or "".
+// ending is the ending of a table's file name, including that of its compression, or "".
 func ending(name string) string {
 	name = strings.ToLower(name)
 	table, packed := filepath.Ext(name), ""

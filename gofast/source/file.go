@@ -1,6 +1,6 @@
 // Package source is where bytes come from: files, opened read-only and read
-// with pread. A mapped file that shrinks kills the process with SIGBUS; a pread
-// of one returns short, and becomes an error here.
+// with pread. A mapped file that shrinks kills the process with SIGBUS. A pread
+// of such a file returns fewer bytes, and becomes an error here.
 package source
 
 import (
@@ -71,10 +71,11 @@ func cause(err error) error {
 	return err
 }
 
-// Path is the name the file was opened by.
+// Path is the name that the file was opened by.
 func (f *File) Path() string { return f.path }
 
-// Size is the size at opening; reading past what is left of it is ErrChanged.
+// Size is the size at opening. If the file has become shorter, reading past its end
+// is ErrChanged.
 func (f *File) Size() int64 { return f.stat.Size }
 
 // Stat is the state of the file at opening.
@@ -105,8 +106,8 @@ func (f *File) shrunk(at int64) error {
 		"the file was cut to %d bytes while it was read (it had %d)", at, f.stat.Size)).At(f.path).AtOffset(at)
 }
 
-// ReadFull fills p from offset or returns an error; the end of the file counts
-// as damage, because the caller's sizes come from the file's own headers.
+// ReadFull fills p from offset or returns an error. An early end of the file is
+// damage, because the caller's sizes come from the file's own headers.
 func (f *File) ReadFull(p []byte, offset int64) error {
 	n, err := f.ReadAt(p, offset)
 	if n == len(p) {

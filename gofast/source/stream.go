@@ -13,7 +13,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
-// Compression is how the content of a whole file is packed.
+// Compression is the way in which a whole file is packed.
 type Compression uint8
 
 // The compressions that a Stream unpacks.
@@ -43,13 +43,13 @@ func CompressionOf(head []byte) Compression {
 	}
 }
 
-// maxWindow is the most history a zstd frame may ask for: 128 MiB is what
-// `zstd --long` writes at most by default.
+// maxWindow is the most history that a zstd frame may ask for. By default,
+// `zstd --long` writes at most 128 MiB.
 const maxWindow = 128 << 20
 
-// Stream is the unpacked content of a file, read from front to back. Its memory
-// is bounded whatever the file expands to. It is used by one goroutine at a time
-// and does not own the File.
+// Stream is the unpacked content of a file, read from front to back. Its memory is
+// bounded, whatever the file's unpacked size. Only one goroutine may use it at a
+// time. It does not own the File.
 type Stream struct {
 	file   *File
 	packed *countingReader
@@ -57,7 +57,7 @@ type Stream struct {
 	close  func()
 }
 
-// countingReader counts the packed bytes that were taken.
+// countingReader counts the packed bytes that were read.
 type countingReader struct {
 	r io.Reader
 	n int64
@@ -70,7 +70,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 }
 
 // OpenStream starts reading f from its beginning. memory bounds the history that
-// a zstd frame may ask for, beside the fixed bound of 128 MiB.
+// a zstd frame may ask for, in addition to the fixed bound of 128 MiB.
 func OpenStream(f *File, c Compression, memory int64) (*Stream, error) {
 	s := &Stream{file: f, packed: &countingReader{r: io.NewSectionReader(f, 0, f.Size())}, close: func() {}}
 	if c == Plain {
@@ -88,7 +88,7 @@ func OpenStream(f *File, c Compression, memory int64) (*Stream, error) {
 		s.r = z
 	case Zstd:
 		window := uint64(max(min(maxWindow, memory), 1<<10))
-		// One goroutine, the caller's: a panic elsewhere could not be recovered.
+		// Only the caller's goroutine decodes: a panic in another one could not be recovered.
 		z, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(window), zstd.WithDecoderMaxMemory(1<<62))
 		if err != nil {
@@ -96,7 +96,7 @@ func OpenStream(f *File, c Compression, memory int64) (*Stream, error) {
 		}
 		s.r, s.close = z, z.Close
 	case Bzip2:
-		s.r = bzip2.NewReader(buffered) // up to 4 MB, whatever the file says
+		s.r = bzip2.NewReader(buffered) // takes up to 4 MB, whatever the file says
 	}
 	return s, nil
 }
@@ -110,7 +110,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Consumed is the number of packed bytes taken so far.
+// Consumed is the number of packed bytes read so far.
 func (s *Stream) Consumed() int64 { return s.packed.n }
 
 // Close frees the decoder's memory.

@@ -18,7 +18,7 @@ try:
     import torch as _torch  # noqa: F401
 except ModuleNotFoundError as _error:
     if _error.name not in ("numpy", "torch"):
-        raise  # what they miss themselves
+        raise  # numpy or torch is there, but something that it needs is missing
     raise ImportError(
         f"gofast needs {_error.name}, which is not installed here: pip install {_error.name}",
         name=_error.name,
@@ -54,7 +54,7 @@ __all__ = [
     "version",
 ]
 
-# Imported when asked for: few need them, and all would pay for it.
+# Imported on first access: few scripts need them, and every import of gofast would take longer.
 _LATE = {
     "ImageFiles": "images",
     "ImageFolder": "images",

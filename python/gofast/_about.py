@@ -1,4 +1,4 @@
-"""What runs: version and engine_stats."""
+"""Information about the running gofast: version and engine_stats."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __version__ = "0.1.0"
 def version() -> dict[str, str]:
     """Versions of gofast and of what it runs with.
 
-    Loads nothing native: ``engine`` is there once the engine is, and ``jpeg``, the library that decodes
-    them, once there was an image dataset. It ends with "Huffman codes by gofast" where our decoder of them,
-    which takes a third of the time off, fits this library.
+    The call loads nothing native. ``engine`` appears once the engine is loaded. ``jpeg``, the library that
+    decodes JPEG files, appears after the first image dataset. Its text ends with "Huffman codes by gofast" if
+    gofast's own decoder of these codes fits the library; it saves a third of the time.
 
     Example:
         >>> gofast.version()["gofast"]
@@ -37,9 +37,10 @@ def engine_stats() -> dict[str, Any]:
     """Counters of this process's engine; empty while it is not loaded.
 
     Returns:
-        ``threads``; ``tickets``: work that was submitted to them, one or several batches each; ``rows`` that
-        were filled for tickets: not those that were made on the spot, as single samples and small batches for
-        torch's loader are, and all in worker processes; ``pillow``: pictures that were left to Pillow.
+        A dict with four counters. ``threads``: the engine's threads. ``tickets``: pieces of work submitted to
+        them, each of one or several batches. ``rows``: rows filled for tickets. Rows made on the spot do not
+        count: single samples, small batches for torch's loader, and everything in worker processes.
+        ``pillow``: pictures that were left to Pillow.
     """
     if not engine.loaded():
         return {}

@@ -22,23 +22,23 @@ from ._tables.statistics import Numbers
 class ArrayDataset(RowDataset):
     """Map-style dataset over arrays, as ``torch.utils.data.TensorDataset``.
 
-    Without options samples and batches are TensorDataset's, in values, types, shapes and
-    aliasing: a sample is a view of the arrays, nothing is copied before a batch is made,
-    and what is written into an array shows in the next sample. ``print(gofast.explain(ds))``
-    says which arrays are gathered in C and which by torch.
+    Without options, samples and batches equal TensorDataset's in values, types, shapes and
+    aliasing. A sample is a view of the arrays, nothing is copied before a batch is made,
+    and a change of an array shows in the next sample. ``print(gofast.explain(ds))``
+    shows which arrays are gathered in C and which by torch.
 
     Args:
-        *arrays: features [n, ...], and labels [n, ...] and anything else [n, ...] that
-            belongs to them: tensors, of any type that torch has, or numpy arrays, of
-            those that ``torch.from_numpy`` takes. Samples of a tensor that requires grad
-            do not; of a read-only array they are copies.
-        dtype: of the features; default their own. Other ones, and scale, mean and std, are
-            for features of type uint8, int16, int32, int64, float32 or float64 on the CPU.
-            An integer type must hold all values of the features' type.
-        keys: names of the arrays in a ``"dict"`` sample, as many as arrays.
+        *arrays: features [n, ...], then labels [n, ...], then anything else [n, ...] that
+            belongs to them: tensors of any type, or numpy arrays of the types that
+            ``torch.from_numpy`` takes. Samples never require grad, even if their tensor
+            does. Samples of a read-only array are copies.
+        dtype: type of the features in a sample; default their own. Another type, and scale,
+            mean and std, need features of type uint8, int16, int32, int64, float32 or float64
+            on the CPU. An integer type must hold all values of the features' type.
+        keys: names of the arrays in a ``"dict"`` sample, one for each array.
         target_transform: for the second array.
-        one_hot: of the second array: number of classes; integers become float32 [classes].
-        shape, scale, mean, std, output, transform, batch_transform: of the features; see
+        one_hot: number of classes in the second array: its integers become float32 [classes].
+        shape, scale, mean, std, output, transform, batch_transform: for the features; see
             :class:`gofast.TableDataset`.
 
     Raises:
@@ -89,7 +89,7 @@ class ArrayDataset(RowDataset):
                 f"features of type {own}: dtype, scale, mean and std take {', '.join(KERNEL_TYPES.values())}"
             )
         if {own, dtype} <= INTEGERS and not np.can_cast(KERNEL_TYPES[own], KERNEL_TYPES[dtype]):
-            # What fits now may not fit when the array has changed.
+            # A value that fits now may not fit after the array has changed.
             raise errors.OptionError(
                 f"dtype={dtype} does not hold all that features of type {own} may hold: convert the array"
             )
@@ -110,7 +110,7 @@ class ArrayDataset(RowDataset):
             class_to_idx=None,
         )
         if not self._is_plain:
-            self._program()  # its checks of mean and std, also where it will not run
+            self._program()  # checks mean and std, even if this program will not run
             try:
                 self._features(memory.fields[0][:0])
             except (RuntimeError, TypeError) as error:
@@ -135,17 +135,17 @@ class ArrayDataset(RowDataset):
 
     @property
     def tensors(self) -> tuple[torch.Tensor, ...]:
-        """The arrays as tensors over the same memory, as TensorDataset's attribute."""
+        """The arrays as tensors over the same memory, like the attribute of TensorDataset."""
         return tuple(f.tensor for f in self._memory.fields)
 
     @property
     def targets(self) -> torch.Tensor:
-        """The second array itself; -1 for every row where there is none."""
+        """The second array itself; -1 for every row if there is none."""
         fields = self._memory.fields
         return fields[1].tensor if len(fields) > 1 else super().targets
 
     def _is_in_c(self, position: int) -> bool:
-        """Whether the kernel gathers an array: the features, and the labels."""
+        """Whether the kernel gathers this array. It gathers features and labels only."""
         in_c = self._is_native and not self._memory.by_rows
         return in_c and (position == 0 or (position == 1 and self._label_is_native))
 
@@ -168,7 +168,7 @@ class ArrayDataset(RowDataset):
     # -- what is made of the arrays ----------------------------------------------
 
     def _output_type(self, dtype: torch.dtype) -> str:
-        """The kernel's name of the type of the samples; copied ones are integers to it."""
+        """The kernel's name of the type of the samples. Types that are only copied count as integers."""
         if self._is_opaque:
             return KERNEL_TYPES[OPAQUE.get(dtype.itemsize, torch.uint8)]
         return super()._output_type(dtype)
@@ -208,7 +208,7 @@ class ArrayDataset(RowDataset):
             raise error
 
     def _one_hot(self, labels: torch.Tensor, classes: int) -> torch.Tensor:
-        """Of labels [n, ...], which may have changed since they were checked."""
+        """One-hot rows for labels [n, ...], which may have changed since they were checked."""
         whole = labels.reshape(-1).long()
         bad = whole[(whole < 0) | (whole >= classes)]
         if len(bad):
@@ -216,15 +216,15 @@ class ArrayDataset(RowDataset):
         return torch.nn.functional.one_hot(whole, classes).to(torch.float32)
 
     def _features(self, rows: torch.Tensor) -> torch.Tensor:
-        """What the features [n, ...] become."""
+        """The features [n, ...] after scale, mean, std, dtype and shape."""
         if not self._is_plain:
-            if rows.dtype != self._own:  # as numpy converts it, it may not fit
+            if rows.dtype != self._own:  # numpy would convert values that may not fit
                 self._memory.check()
             rows = self._converted(rows.numpy().reshape(len(rows), self._memory.layout.width))
         return rows.reshape(len(rows), *self.shape)
 
     def _sample(self, row: int) -> list[Any]:
-        """What the sample of a row holds."""
+        """The values in the sample of a row."""
         fields = self._memory.fields
         values = [field[row] for field in fields]
         if not self._is_plain or self.shape != fields[0].shape:
@@ -304,7 +304,7 @@ class ArrayDataset(RowDataset):
         fields, places = self._memory.fields, self._memory.places()
         if self._compiled is None or places != self._compiled_at:
             self._memory.check()
-            # The tensors as they are now: the user may put other memory under his own.
+            # Keep the tensors as they are now: the user may give his own tensors other memory.
             self._compiled = Program(
                 self._program_config(), keep=[field.tensor.detach() for field in fields[:2]]
             )

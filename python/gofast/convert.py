@@ -33,11 +33,11 @@ def convert(
 ) -> None:
     """Reads a table and writes it in another format, with a progress bar on long work.
 
-    Values are stored in the smallest type that holds all of them exactly. The file
-    appears under its name only when it is complete.
+    The values are stored in the smallest type that holds all of them exactly. The file
+    gets its name only when it is complete.
 
     Args:
-        src: as ``path`` of :class:`gofast.TableDataset`.
+        src: like ``path`` of :class:`gofast.TableDataset`.
         dst: a name that ends in ``.npy`` (rows of the features, with numeric labels
             as the first columns), ``.npz`` (``features`` and one array for each label)
             or ``.parquet`` (the labels, then one column for each feature).
@@ -46,7 +46,7 @@ def convert(
 
     Raises:
         OptionError: dst ends in something else, or cannot hold the table.
-        gofast.errors.GofastError: as when a dataset is opened, and for writing.
+        gofast.errors.GofastError: the errors of opening a dataset, and those of writing.
 
     Example:
         >>> gofast.convert("train.csv", "train.parquet")

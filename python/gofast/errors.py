@@ -1,6 +1,6 @@
-"""Everything that gofast raises or warns of: one class for each error of the Go core.
+"""All errors and warnings of gofast: one class for each error of the Go core.
 
-All errors derive from :class:`GofastError`, and from the built-in exception that a user
+Every error derives from :class:`GofastError`, and from the built-in exception that a user
 would expect, so ``except FileNotFoundError`` and ``except ValueError`` work.
 """
 
@@ -41,8 +41,8 @@ class GofastError(Exception):
     Attributes:
         path: the file, or ``None``.
         row: 0-based data row, or ``None``.
-        line: 1-based line of a text file, as an editor counts: header, blank lines and newlines in
-            quotes included; ``None`` elsewhere.
+        line: 1-based line of a text file, counted as an editor does, with header, blank lines and
+            newlines in quotes; ``None`` for other files.
         column: name of the column, or ``None``.
         offset: byte offset in the file, or ``None``.
         index: the row index that was asked for, or ``None``.
@@ -75,7 +75,7 @@ class ChangedError(GofastError, OSError):
 
 
 class FormatError(GofastError, ValueError):
-    """The content is not a format that gofast knows."""
+    """The content has no format that gofast knows."""
 
 
 class DamagedError(GofastError, ValueError):
@@ -83,7 +83,7 @@ class DamagedError(GofastError, ValueError):
 
 
 class UnsupportedError(GofastError, ValueError):
-    """Valid content that uses a feature gofast does not have."""
+    """The content is valid but uses a feature that gofast does not have."""
 
 
 class SchemaError(GofastError, ValueError):
@@ -139,22 +139,22 @@ class EngineError(GofastError, RuntimeError):
 
 
 class GofastWarning(UserWarning):
-    """Something that was not asked for by name is not there, or not as one may think. Base of all warnings.
+    """Base of all warnings of gofast: a default does not do what a user may expect.
 
-    Every text says how to settle the matter. ``warnings.filterwarnings("ignore",
+    Every text says what to do about it. ``warnings.filterwarnings("ignore",
     category=gofast.errors.GofastWarning)`` silences all of them.
     """
 
 
 class BadSampleWarning(GofastWarning, RuntimeWarning):
-    """A picture could not be read, and on_error decided. Said of the first; ``bad_samples()`` has all."""
+    """A picture could not be read, and on_error decided. Warns of the first; ``bad_samples()`` has all."""
 
 
 class FallbackWarning(GofastWarning):
-    """A loader runs on torch's own machinery, or a whole transform in Python: right, but not fast."""
+    """A loader runs on torch's own machinery, or a whole transform in Python: correct, but not fast."""
 
 
-# The Go core's names (gofast/internal/errs); a test compares the lists.
+# The names that the Go core uses (gofast/internal/errs). A test compares the two lists.
 KINDS: dict[str, type[GofastError]] = {
     "NotFound": NotFoundError,
     "Read": ReadError,
@@ -180,7 +180,7 @@ def from_native(error: Exception) -> GofastError:
     """The typed error of a ``RuntimeError`` that the native module raised.
 
     Args:
-        error: what a native call raised; its text is JSON.
+        error: the exception of a native call; its text is JSON.
 
     Returns:
         An error to raise; an :class:`InternalError` when the text is not ours.

@@ -1,4 +1,4 @@
-"""ImageFiles: pictures in one folder, or of a list of files, with labels or without."""
+"""ImageFiles: pictures in one folder, or from a list of files, with labels or without."""
 
 from __future__ import annotations
 
@@ -27,31 +27,33 @@ Self = TypeVar("Self", bound="ImageFiles")
 
 
 class ImageFiles(VisionDataset):
-    """Pictures in one folder, or of a list of paths, with labels or without.
+    """Pictures in one folder, or from a list of paths, with labels or without.
 
-    What a short custom Dataset does that opens files with PIL, natively. Transforms, batches, draws and
-    all options that are not named here are as in :class:`gofast.ImageFolder`.
+    It replaces a short custom Dataset that opens files with PIL, and runs natively. Transforms, batches,
+    draws and all options that are not named here are as in :class:`gofast.ImageFolder`.
 
     Args:
-        paths: a folder, whose pictures are taken in the order of their sorted paths; a pattern such as
-            ``"photos/*.jpg"``, likewise, whatever the files' ends; or an iterable of paths of files, such as
-            a column of a table, in their order.
-        labels: one a picture, or None: no labels. By name: a mapping, or a pandas Series whose index holds
-            names. A name is a path as it is given, one within the folder, or a file's name alone where only
-            one path ends with it; each picture must have one label, and labels of other files are left out,
-            which one warning says.
-            In the order of the pictures: any other sequence, array, tensor [n, ...] or column; of a pandas
-            Series without names only beside a list of paths, where its index is that of the paths or
-            0, 1, 2 and so on. Whole numbers are int64 in a batch, and Python's ints in a sample; any other
-            label, such as a row of a tensor, is given as it is, a Categorical's values and not its codes.
-        classes: names in order, a mapping from name to number, or a dataset with ``class_to_idx``: labels
-            are names, and samples have their numbers. Give validation data those of the training data.
+        paths: a folder, a pattern such as ``"photos/*.jpg"``, or an iterable of paths of files, such as a
+            column of a table. The pictures of a folder or a pattern are sorted by path; a list keeps its
+            order. A pattern takes files of any extension.
+        labels: one label for each picture, or None: no labels. There are two ways to give them.
+            By name: a mapping, or a pandas Series whose index holds names. A name is a path as it is given,
+            a path within the folder, or a file's name alone if only one path ends with it. Each picture must
+            have one label. Labels of other files are ignored, with one warning.
+            In the order of the pictures: any other sequence, array, tensor [n, ...] or column. A pandas
+            Series without names works only with a list of paths, and its index must be that of the paths or
+            0, 1, 2 and so on. Whole numbers are int64 in a batch, and Python's ints in a sample. Any other
+            label, such as a row of a tensor, is given as it is. A Categorical gives its values, not its
+            codes.
+        classes: names in order, a mapping from name to number, or a dataset with ``class_to_idx``. Labels
+            are then names, and samples have their numbers. Give validation data the classes of the training
+            data.
         transform: called with a PIL image of mode RGB.
         target_transform: called with the label.
         loader: called with a path (a str), returns what transform takes.
-        recursive: also take what lies in folders in the folder.
-        extensions: ends of the names that are taken from a folder, in any case; None: all.
-        allow_empty: a folder without a picture is no error.
+        recursive: also take pictures from folders within the folder.
+        extensions: take only names from a folder that end in one of these, in any case; None: all.
+        allow_empty: a folder without a picture is not an error.
         output: ``"tuple"`` samples are (picture, label), and the picture alone where there are no
             labels; ``"dict"`` samples {"image": picture, "label": label}, or {"image": picture}.
 
@@ -66,10 +68,10 @@ class ImageFiles(VisionDataset):
 
     Raises:
         gofast.errors.NotFoundError: no such folder, or no picture in it (a FileNotFoundError).
-        gofast.errors.OptionError: labels do not go with the pictures, or another option makes no sense
+        gofast.errors.OptionError: labels do not match the pictures, or another option makes no sense
             (a ValueError).
-        gofast.errors.UnknownLabelError: a label is none of the classes (a ValueError).
-        Others at indexing, as :class:`gofast.ImageFolder`.
+        gofast.errors.UnknownLabelError: a label is not one of the classes (a ValueError).
+        At indexing, the same errors as :class:`gofast.ImageFolder`.
 
     Example:
         >>> from torchvision import transforms as T
@@ -162,28 +164,28 @@ class ImageFiles(VisionDataset):
         label_type: LabelType = "auto",
         **options: Any,
     ) -> Self:
-        """The pictures that a labels file lists, one a row, in its order.
+        """The pictures that a labels file lists, one in each row, in its order.
 
         Args:
             csv: a text table whose first line names the columns, separated by commas, tabs, semicolons, bars
                 or spaces.
-            root: the folder from which the files' names go on.
+            root: the folder that the files' names are relative to.
             path: the column of these names.
             label: the column of the labels; None: there are none.
-            suffix: what the names lack, such as ``".jpg"``.
+            suffix: an ending to add to each name, such as ``".jpg"``.
             classes: as in :class:`gofast.ImageFiles`.
-            label_type: ``"int"``, ``"float"``, ``"text"``, or ``"auto"``: what the first row's label is. Any
-                other label that does not fit is an error. True and False are 1 and 0. Text without
-                ``classes=`` is numbered in sorted order, so that a file with other texts gets other numbers:
-                give it the first dataset as ``classes=``.
+            label_type: ``"int"``, ``"float"``, ``"text"``, or ``"auto"``: the type of the first row's label.
+                A label that does not fit is an error. True and False are 1 and 0. Text without ``classes=``
+                is numbered in sorted order. A file with other texts would get other numbers: give it the
+                first dataset as ``classes=``.
             options: those of :class:`gofast.ImageFiles`.
 
         Raises:
             gofast.errors.NotFoundError: no such labels file, or no such picture in its first row.
             gofast.errors.SchemaError: no such column.
             gofast.errors.MissingValueError: an empty cell.
-            gofast.errors.BadValueError, gofast.errors.UnknownLabelError: a label that does not fit. All
-                of these name the line.
+            gofast.errors.BadValueError, gofast.errors.UnknownLabelError: a label that does not fit. These
+                errors all name the line.
 
         Example:
             >>> columns = {"path": "id", "label": "breed", "suffix": ".jpg"}
@@ -204,7 +206,7 @@ class ImageFiles(VisionDataset):
         return made
 
     def _numbered(self, labels: Any, pictures: Pictures) -> list[Any]:
-        """The label of each picture: its class's number where there are classes."""
+        """The label of each picture, or the number of its class if there are classes."""
         values = matched(labels, pictures)
         return values if self.class_to_idx is None else numbers(values, self.class_to_idx, pictures.paths)
 

@@ -1,4 +1,4 @@
-"""ImageFolder, and all that has to do with pictures: torchvision's batches of pictures, many times faster."""
+"""ImageFolder, and the other public names for pictures: torchvision's batches, many times faster."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["IMG_EXTENSIONS", "ImageFiles", "ImageFolder", "default_loader"]
 class ImageFolder(FolderDataset):
     """torchvision's ImageFolder: pictures in a folder for each class, ``root/class/.../name.jpg``.
 
-    Samples, batches and random draws are torchvision's, to the last bit, for the same
-    ``torch.manual_seed``. Use it with ``torch.utils.data.DataLoader`` as it is, or with
-    :class:`gofast.DataLoader`, which also runs ahead. `gofast.explain` tells which transforms run
-    natively; the others run in Python, behind a native decode.
+    Samples, batches and random draws equal torchvision's to the last bit, for the same
+    ``torch.manual_seed``. It works with ``torch.utils.data.DataLoader``, and with
+    :class:`gofast.DataLoader`, which also makes batches ahead of time. `gofast.explain` shows which
+    transforms run natively; the others run in Python, after a native decode.
 
     Args:
         root: the folder of the classes.
@@ -34,32 +34,34 @@ class ImageFolder(FolderDataset):
         target_transform: called with the class number.
         loader: called with a path, returns what transform takes. torchvision's ``default_loader`` and
             ``pil_loader`` count as the default, which decodes natively.
-        is_valid_file: called with each path instead of looking at extensions; then Python scans.
-        allow_empty: classes without a picture are no error.
+        is_valid_file: called with each path instead of a look at its extension; Python then does the scan.
+        allow_empty: classes without a picture are not an error.
         classes: numbers of the classes: names in order, a mapping from name to number, or a dataset with
-            ``class_to_idx``. A class may have no folder; a folder that is no class is an error. Default: the
-            folders that are there are numbered, as by torchvision, so that a "val" without one of the
-            folders of "train" gives all behind it other numbers: say ``classes=train`` there.
+            ``class_to_idx``. A class may have no folder; a folder that is not a class is an error. Default:
+            the folders that exist are numbered, as torchvision does. If "val" then lacks a folder of
+            "train", all later classes get other numbers: give it ``classes=train``.
         output: ``"tuple"`` samples, or ``"dict"``.
         keys: names of picture and label in a ``"dict"`` sample.
         channels_last: pictures lie in memory as [H, W, C] (shape and values stay): torch's channels_last.
-        dtype: ``torch.float16``, ``bfloat16`` or ``float32``: float32 pictures rounded once; default: what
-            the transform makes.
-        on_error: for pictures that nobody can read: ``"raise"``; ``"replace"`` by another sample, the same
-            every time; ``"zero"``; or a callable of (index, error). See :meth:`bad_samples`.
-        max_bad: more bad files than this raise whatever on_error says; None: any number.
-        return_index: a sample also has its index, an int, last but for the path: ``"index"`` in a dict.
-        return_path: a sample also has its path, a str, last: ``"path"`` in a dict.
-        index: where the scan is kept: a path, or ``""`` for nowhere. Default: for 10,000 pictures and more
-            in ``$XDG_CACHE_HOME/gofast`` (``~/.cache/gofast``), if that can be written. Later starts only
-            look at the times of the folders.
-        rng: ``"torch"`` draws as torchvision would; ``"stateless"`` draws are a function of seed, epoch
-            and index alone.
-        seed: of ``"stateless"`` draws.
+        dtype: ``torch.float16``, ``bfloat16`` or ``float32``: the float32 picture is rounded once. Default:
+            the type that the transform makes.
+        on_error: what to do with pictures that neither gofast nor Pillow can read: ``"raise"``;
+            ``"replace"`` by another sample, the same every time; ``"zero"``; or a callable of
+            (index, error). See :meth:`bad_samples`.
+        max_bad: more bad files than this raise, whatever on_error says; None: any number.
+        return_index: a sample also has its index, an int, as its last value, or last before the path;
+            ``"index"`` in a dict.
+        return_path: a sample also has its path, a str, as its last value; ``"path"`` in a dict.
+        index: the file that keeps the scan: a path, or ``""`` for none. Default: 10,000 pictures and more
+            are kept in ``$XDG_CACHE_HOME/gofast`` (``~/.cache/gofast``), if that can be written. Later
+            starts only look at the times of the folders.
+        rng: ``"torch"`` draws as torchvision would; ``"stateless"`` draws depend on seed, epoch and index
+            alone.
+        seed: the seed of ``"stateless"`` draws.
 
     Attributes:
         classes (list[str]): sorted, or as they were given; class_to_idx (dict[str, int]): their numbers.
-        samples (list[tuple[str, int]]): paths and class numbers; made at the first look. Assigning it, or
+        samples (list[tuple[str, int]]): paths and class numbers; made at the first access. Assigning it, or
             changing the list in place, changes the dataset.
         imgs: the same list.
         targets (list[int]): class numbers. Changing them changes nothing else, as in torchvision.
@@ -67,22 +69,23 @@ class ImageFolder(FolderDataset):
         transform, target_transform, loader: may be assigned at any time.
 
     Raises:
-        FileNotFoundError: no such folder, no class in it, or a class without a picture. With torchvision's
-            text; a :class:`gofast.errors.NotFoundError`, where gofast found it.
+        FileNotFoundError: no such folder, no class in it, or a class without a picture. The text is
+            torchvision's; it is a :class:`gofast.errors.NotFoundError` if gofast did the scan.
         gofast.errors.OptionError: an option makes no sense (a ValueError).
-        gofast.errors.UnknownLabelError: a folder is none of ``classes=`` (a ValueError).
+        gofast.errors.UnknownLabelError: a folder is not one of ``classes=`` (a ValueError).
         gofast.errors.ChangedError: at unpickling: the folder has other pictures now. At indexing: a file
-            changes again and again while it is read; one that was replaced is read as it is now.
+            changes again and again while it is read. A file that was replaced is read as it is now.
         gofast.errors.BadImageError: at indexing: Pillow cannot read the file either (an OSError).
         gofast.errors.RowIndexError: at indexing: there is no such sample (an IndexError).
 
     Shapes and dtypes are those of the transform: ``ToTensor`` makes float32 [3, H, W] in 0 to 1. Labels are
     ints, int64 [n] in a batch. Without a transform a sample is a PIL image.
 
-    A pickle for a worker process is small: it hands over descriptors. Any other pickle scans again where it
-    is loaded. Subclasses may override ``find_classes``, ``make_dataset``, ``__getitem__``, ``__len__`` and
-    ``extra_repr`` with the effect that they have in torchvision, call ``__init__`` late or never, and put
-    what they like in ``samples``. Once torchvision is imported this is a subclass of its ImageFolder.
+    A pickle for a worker process is small: it passes descriptors. Any other pickle scans the folder again
+    when it is loaded. Subclasses may override ``find_classes``, ``make_dataset``, ``__getitem__``,
+    ``__len__`` and ``extra_repr`` with the same effect as in torchvision. They may call ``__init__`` late or
+    never, and put anything in ``samples``. Once torchvision is imported, this is a subclass of its
+    ImageFolder.
 
     Example:
         >>> from torchvision import transforms as T
@@ -139,22 +142,22 @@ class ImageFolder(FolderDataset):
         )
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Looks for torchvision here too: not every subclass calls ``__init__``."""
+        """Looks for torchvision here too, since not every subclass calls ``__init__``."""
         _join_torchvision()
         super().__init_subclass__(**options)
 
 
 def _join_torchvision() -> None:
-    """Makes ImageFolder a subclass of torchvision's too, once that is imported: code of others asks for it.
+    """Makes ImageFolder a subclass of torchvision's too, once that is imported: other code checks for it.
 
-    Nothing of it is used but the name. It is not imported here, which takes a second.
+    Only the name of torchvision's class is used. It is not imported here, since that takes a second.
     """
     theirs = getattr(sys.modules.get("torchvision.datasets.folder"), "ImageFolder", None)
     if theirs is None or issubclass(ImageFolder, theirs) or issubclass(theirs, ImageFolder):
         return
     try:
         ImageFolder.__bases__ = (FolderDataset, theirs)
-    except TypeError:  # a subclass of both has its bases in an order that does not allow it
+    except TypeError:  # a subclass of both lists its bases in an order that does not allow it
         return
 
 

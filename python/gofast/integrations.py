@@ -1,8 +1,8 @@
-"""Keeping gofast.DataLoader where a framework makes a torch DataLoader of its own around the dataset.
+"""Keeps gofast.DataLoader when a framework makes its own torch DataLoader around the dataset.
 
-Lightning and plain DistributedDataParallel scripts need nothing of this: they use the loader that they are
-given. Accelerate's ``prepare`` and the Trainer of transformers do not: they take a loader apart and build
-torch's again. What they built is given back its engine here:
+Lightning and plain DistributedDataParallel scripts do not need this module: they use the loader that they
+are given. Accelerate's ``prepare`` and the Trainer of transformers take a loader apart and build torch's
+again. This module puts the engine back into what they built:
 
     loader = gofast.integrations.keep(accelerator.prepare(loader))
 
@@ -29,7 +29,7 @@ __all__ = ["TrainerMixin", "keep"]
 
 L = TypeVar("L")
 
-# What a loader of any torch >= 2.4 was made with, beside its dataset and what orders it.
+# The arguments of a loader of any torch >= 2.4, except its dataset and those that give its order.
 _SETTINGS = (
     "num_workers",
     "pin_memory",
@@ -47,23 +47,24 @@ _SETTINGS = (
 def keep(loader: L, *, threads: int | None = None) -> L:
     """Puts gofast.DataLoader in the place of the torch DataLoader that a framework built.
 
-    Batches, their order and the generators stay as they were. Where the engine cannot make the batches,
+    Batches, their order and the generators stay as they were. If the engine cannot make the batches,
     gofast.DataLoader does what torch's would, and says so.
 
     Args:
         loader: what ``accelerator.prepare``, ``prepare_data_loader`` or ``skip_first_batches`` returned: the
-            same object comes back, with another loader inside. Or a torch DataLoader: then a new
-            gofast.DataLoader with its arguments.
-        threads: as of :class:`gofast.DataLoader`; default: the loader's ``num_workers``.
+            same object comes back, with another loader inside. Or a torch DataLoader: a new
+            gofast.DataLoader with its arguments comes back.
+        threads: as for :class:`gofast.DataLoader`; default: the loader's ``num_workers``.
 
     Raises:
-        OptionError: loader is neither, or is torchdata's StatefulDataLoader, whose state ours has not.
+        OptionError: loader is neither, or it is torchdata's StatefulDataLoader, whose state
+            gofast.DataLoader does not have.
 
     Example:
         >>> model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
         >>> loader = gofast.integrations.keep(loader)
     """
-    inside = getattr(loader, "__dict__", {})  # Accelerate's loaders say that they are of the class within
+    inside = getattr(loader, "__dict__", {})  # Accelerate's loaders claim the class of the loader inside
     if "base_dataloader" in inside:
         inside["base_dataloader"] = _rebuilt(inside["base_dataloader"], threads)
         return loader
@@ -101,17 +102,17 @@ def _rebuilt(loader: object, threads: int | None) -> DataLoader[Any]:
 
 
 def _only_seeds(function: Any) -> bool:
-    """Whether this is what transformers has every worker do: seed the generators."""
+    """Whether this is transformers' function that only seeds the generators of a worker."""
     inner = function.func if isinstance(function, functools.partial) else function
     name = f"{getattr(inner, '__module__', '')}.{getattr(inner, '__name__', '')}"
     return name.startswith("transformers.") and name.endswith(".seed_worker")
 
 
 def _simplest(collate_fn: Callable[[Any], Any], view: View | None) -> Callable[[Any], Any]:
-    """default_collate in the place of transformers' collator, where both give the same.
+    """default_collate in the place of transformers' collator, if both give the same.
 
-    That one stacks tensors as torch's does. It calls a key "label" or "label_ids" "labels", and its wrapper
-    leaves out what the model does not take.
+    The collator of transformers stacks tensors as torch's does. It renames a key "label" or "label_ids" to
+    "labels", and its wrapper drops keys that the model does not take.
     """
     if view is None or view.output != "dict":
         return collate_fn
@@ -130,8 +131,8 @@ def _simplest(collate_fn: Callable[[Any], Any], view: View | None) -> Callable[[
 class TrainerMixin:
     """Makes transformers' Trainer, or a subclass, keep gofast.DataLoader. Name it before the Trainer.
 
-    The dataset gives dicts whose keys are the model's arguments. Then the Trainer's default collator does
-    what torch's does, and the engine makes whole batches; any other collator gets the rows as before.
+    The dataset must give dicts whose keys are the model's arguments. Then the Trainer's default collator
+    does what torch's does, and the engine makes whole batches. Any other collator gets the rows as before.
 
     Example:
         >>> class Trainer(gofast.integrations.TrainerMixin, transformers.Trainer):

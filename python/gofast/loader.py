@@ -1,8 +1,8 @@
 """gofast.DataLoader: torch's DataLoader, with the engine's threads in the place of worker processes.
 
-The batches, their order and the state of every generator are torch's, after any number of batches, for
-the same `num_workers`, `prefetch_factor` and `persistent_workers`: see `_batches/schedule` for what is drawn
-when, `_batches/flights` for what runs ahead.
+The batches, their order and the state of every generator equal torch's after any number of batches, for
+the same `num_workers`, `prefetch_factor` and `persistent_workers`. `_batches/schedule` decides what is drawn
+when, `_batches/flights` what runs ahead.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _resolve(dataset: Any) -> View | None:
 
 
 def _warn_of_fewer(threads: int) -> None:
-    """Says that the engine has fewer threads than were asked for."""
+    """Warns that the engine has fewer threads than were asked for."""
     there = engine.threads()
     if threads > there:
         share = os.environ.get("LOCAL_WORLD_SIZE", "not set")
@@ -59,35 +59,35 @@ def _warn_of_fewer(threads: int) -> None:
 class DataLoader(TorchDataLoader[T]):
     """torch.utils.data.DataLoader with the engine's threads instead of worker processes.
 
-    Takes torch's arguments, all of them, with torch's meaning. For datasets that the engine can read by
-    itself (`gofast.explain` tells), with automatic batching, torch's `default_collate` and no
-    `worker_init_fn`, `num_workers` is the number of threads, 0 standing for all the cores this process
-    may use, and no process is ever started. Any other combination runs on torch's own machinery, which is
-    said once for each reason (`gofast.errors.FallbackWarning`); the repr says it too.
+    It takes all of torch's arguments, with torch's meaning. The engine makes the batches if it can read the
+    dataset by itself (`gofast.explain` shows whether), with automatic batching, torch's `default_collate` and
+    no `worker_init_fn`. Then `num_workers` is the number of threads, 0 means all the cores that this process
+    may use, and no process is ever started. Any other combination runs on torch's own machinery. A warning
+    says so once for each reason (`gofast.errors.FallbackWarning`), and the repr says it too.
 
-    Batches, their order and the states of all generators are torch's own at every step. To that end
+    Batches, their order and the states of all generators equal torch's at every step. For this,
     `num_workers`, `prefetch_factor` and `persistent_workers` also decide, as in torch, when a sampler is
     asked for indices.
 
-    With ``num_workers=0`` what you change in the middle of an epoch (a transform, the indices of a Subset,
-    the batch size) shows in the next batch, as in torch; rows of arrays that can be written to are therefore
-    not read ahead. With workers, torch's have copies from the start of the epoch: what you change in a
-    dataset shows in the next epoch, but threads see an array's memory as it is when they come to it.
+    With ``num_workers=0``, a change in the middle of an epoch (of a transform, the indices of a Subset,
+    the batch size) shows in the next batch, as in torch. Rows of writable arrays are therefore not read
+    ahead. With workers, a change of the dataset shows in the next epoch, as in torch, whose workers have
+    copies from the start of the epoch. But threads read an array's memory as it is at that moment.
 
-    Threads may share an iterator: each batch is handed out once. Ctrl-C may be lost in torch's own machinery,
-    where CPython swallows it in a callback at a fork; here no process is started.
+    Threads may share an iterator: each batch is handed out once. torch's own machinery may lose a Ctrl-C,
+    which CPython swallows in a callback at a fork; the engine starts no process.
 
     Args:
-        threads: engine threads, where that should differ from num_workers; at most the engine's own.
+        threads: engine threads, if their number should differ from num_workers; at most the engine's own.
 
     Raises:
         OptionError: threads is not a positive number.
 
     Warns:
-        GofastWarning: the parts of a ConcatDataset number their classes differently (``class_to_idx``),
-            or the texts or dates of a column;
-            or the engine has fewer threads than ``threads``, and why.
-        FallbackWarning: the loader runs on torch's own machinery, or a step of a transform in Python.
+        GofastWarning: the parts of a ConcatDataset give different numbers to their classes
+            (``class_to_idx``), or to the texts or dates of a column; or the engine has fewer threads than
+            ``threads``, with the reason.
+        FallbackWarning: the loader runs on torch's own machinery, or a step of a transform runs in Python.
     """
 
     def __init__(
@@ -145,12 +145,12 @@ class DataLoader(TorchDataLoader[T]):
         )
 
     def check_worker_number_rationality(self) -> None:
-        """Warn of more workers than cores, where workers are processes."""
+        """Warn of more workers than cores, if workers are processes."""
         if self.num_workers > 0 and self._native_view() is None:
             super().check_worker_number_rationality()
 
     def set_epoch(self, epoch: int) -> None:
-        """Pass the epoch on to the sampler, the batch sampler and the dataset, to each that takes it."""
+        """Pass the epoch on to each of the sampler, the batch sampler and the dataset that takes it."""
         inner = getattr(self.batch_sampler, "sampler", None)
         parts = {id(part): part for part in (self.sampler, self.batch_sampler, inner, self.dataset)}
         for part in parts.values():
@@ -159,7 +159,7 @@ class DataLoader(TorchDataLoader[T]):
                 accept(epoch)
 
     def close(self) -> None:
-        """Cancel what is under way in every iterator of this loader. A later `iter` starts afresh."""
+        """Cancel the work under way in every iterator of this loader. A later `iter` starts anew."""
         for live in self._live.valuerefs():  # in one step: other threads may make iterators meanwhile
             iterator = live()
             if iterator is not None:
@@ -203,12 +203,12 @@ class DataLoader(TorchDataLoader[T]):
     def _get_iterator(self) -> _BaseDataLoaderIter:
         view = self._native_view()
         if view is None:
-            if self._auto_collation:  # without, one sample after another is what was asked for
+            if self._auto_collation:  # without it, the user asked for single samples
                 from ._batches import fallback, reasons
 
                 fallback.warn_of_loader(reasons.of_loader(self))
             return super()._get_iterator()
-        # Workers would have copies of the dataset; without any, torch sees each change at once.
+        # torch's workers have copies of the dataset. Without workers, torch sees each change at once.
         follower = None if self.num_workers else Follower(self.dataset, view, _resolve)
         threads = self.threads or self.num_workers or None
         if self.threads is not None:

@@ -29,22 +29,22 @@ from ._tables.scale import Scale
 from ._tables.sources import Path, expand, given
 from ._tables.statistics import Numbers
 
-# Times a cache is built before its sources are said to change too quickly.
+# A cache is built at most this many times; then an error says that its sources keep changing.
 _BUILDS = 3
 
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What an untrusted file may ask for. ``None`` means the default.
+    """Limits on what an untrusted file may ask for. ``None`` means the default.
 
     Attributes:
-        memory: most bytes that decoding and the decoded table hold at once;
+        memory: maximum bytes that decoding and the decoded table hold at once;
             default half of what is available. With ``cache=`` the table itself
             lies in the cache file and does not count.
-        columns: most columns; default 65,536.
-        metadata: most bytes of a header or footer; default 64 MiB.
-        page: most bytes of a decompressed Parquet page; default 256 MiB.
-        cell: most bytes of a text cell or CSV line; default 16 MiB.
+        columns: maximum number of columns; default 65,536.
+        metadata: maximum bytes of a header or footer; default 64 MiB.
+        page: maximum bytes of a decompressed Parquet page; default 256 MiB.
+        cell: maximum bytes of a text cell or CSV line; default 16 MiB.
     """
 
     memory: int | None = None
@@ -55,7 +55,7 @@ class Limits:
 
     @classmethod
     def of(cls, limits: Limits | Mapping[str, int] | None) -> Limits:
-        """From what a user gives as ``limits=``."""
+        """The limits that a user gives as ``limits=``."""
         if limits is None or isinstance(limits, Limits):
             return limits or cls()
         try:
@@ -72,94 +72,97 @@ class Limits:
 class TableDataset(RowDataset):
     """Map-style dataset over the rows of a table, decoded once, in parallel.
 
-    Use it with ``torch.utils.data.DataLoader`` as it is, or with
-    :class:`gofast.DataLoader`, which also runs ahead. Batches of the default
-    ``collate_fn`` are handed over without a copy.
+    It works with ``torch.utils.data.DataLoader``, and with :class:`gofast.DataLoader`,
+    which also makes batches ahead of time. Batches of the default ``collate_fn`` are
+    handed over without a copy.
 
     Args:
-        path: a file, glob or folder, or a list of them: CSV/TSV (plain, .gz, .zst, .bz2),
-            Parquet, .npy or .npz, told apart by content. Several files are one table. Of
-            a folder, files with a table's ending, all the same. A cache opens as its table.
+        path: a file, glob or folder, or a list of them. Formats: CSV/TSV (plain, .gz, .zst, .bz2),
+            Parquet, .npy and .npz, recognised by content. Several files are one table. From a
+            folder, files with the ending of a table are read; all must have the same ending. The
+            path of a cache opens the table in it.
         label: name or position of the label column, a list of several, or ``None``
-            for no label. Only the default may be absent: then every label is
+            for no label. Only the default column may be absent: then every label is
             ``missing_label``, and a warning says so. In an .npz, the name of the label array.
-        label_type: ``"int"``, ``"float"`` or ``"text"``; ``"auto"``: the type of the first
-            file's column, in a text file that of the first row's cell. A label that does not fit
-            is an error. Whole numbers such as 3.0 fit ``"int"``.
+        label_type: ``"int"``, ``"float"`` or ``"text"``. ``"auto"`` takes the type of the first
+            file's column; in a text file, the type of the first row's cell. A label that does not
+            fit is an error. Whole numbers such as 3.0 fit ``"int"``.
         classes: numbers of the labels, the same for train and test: a list of all names in order, a
-            mapping from name to number, or another dataset whose ``class_to_idx`` is taken. Names
+            mapping from name to number, or another dataset, which gives its ``class_to_idx``. Names
             are text, or integers for a column of integers. Any other label is an UnknownLabelError.
-            Default: text labels are numbered in sorted order, file by file.
+            Default: text labels are numbered in sorted order, separately for each file.
         header: whether the first line of a text file names the columns. ``"auto"`` looks at that
-            line alone: only texts are names, a number that stands there twice is data, and where it
-            may be either (``2019,2020``, ``5.1,setosa``, a ``?``) that is an error. Columns without
-            names are called ``"0"``, ``"1"``, ...
+            line alone. A line of texts only is a header. A line with the same number twice is data.
+            A line that may be either (``2019,2020``, ``5.1,setosa``, a ``?``) is an error. Columns
+            without names are called ``"0"``, ``"1"``, ...
         columns: names or positions of the feature columns; default all but the label.
-        exclude: names or positions of columns that are no features, of ``columns`` or of
+        exclude: names or positions of columns that are not features, out of ``columns`` or of
             all: ``exclude=["id", "name"]``.
         shape: shape of one sample, such as ``(1, 28, 28)``; default ``(features,)``. Two
-            or three dimensions say that rows are pictures.
+            or three dimensions mean that rows are pictures.
         scale: ``"auto"`` gives float32(x) / 255 for pictures, whose values must be whole
-            numbers from 0 to 255, and leaves all other numbers as they are; ``"unit"``
-            always divides, ``None`` never. Integer types are not divided by ``"auto"``.
-        mean, std: then (x - mean) / std in float32, as torchvision's Normalize: a
-            number, one per channel (first dimension of shape) or one per feature; or
-            ``"auto"``, which computes them on this file, after ``scale``: per channel of
-            pictures, else per feature; NaN does not count, std is numpy's (divided by n),
-            and a column of one value is an error. Another file gets other numbers: give
-            the second one ``mean=train.mean, std=train.std``.
-        dtype: of the samples: float32, float16, bfloat16 or float64, rounded once as
-            numpy's astype does; or uint8, int16, int32, int64, without scale, mean, std,
-            where the features are integers. A value that does not fit float16 or an
+            numbers from 0 to 255; it leaves all other numbers, and integer types, as they
+            are. ``"unit"`` always divides, ``None`` never does.
+        mean, std: after ``scale``, (x - mean) / std in float32, as torchvision's Normalize. Give
+            a number, one per channel (first dimension of shape) or one per feature. ``"auto"``
+            computes them on this file, after ``scale``: per channel of pictures, else per
+            feature. NaN does not count, std is numpy's (divided by n), and a column of one value
+            is an error. Another file would get other numbers: give it
+            ``mean=train.mean, std=train.std``.
+        dtype: type of the samples: float32, float16, bfloat16 or float64, rounded once as
+            numpy's astype does. If the features are integers, and without scale, mean and std,
+            also uint8, int16, int32 or int64. A value that does not fit float16 or an
             integer type is an error that names its cell.
         keys: names of features and label in a ``"dict"`` sample; default
             ``("image", "label")`` for pictures, else ``("features", "label")``.
         output: ``"dict"`` or ``"tuple"`` samples.
-        missing_label: every label where the file has no column ``label``; default -1, with a
-            warning that there is none.
+        missing_label: the label of every row if the file has no column ``label``; default -1,
+            with a warning that there is none.
         one_hot: number of classes: labels become float32 [classes].
-        fill_value: replaces empty, null and NaN features, which are an error otherwise: a
+        fill_value: replaces empty, null and NaN features, which are otherwise an error: a
             number for all columns, or a mapping from names or positions of columns to
-            numbers. NaN keeps them, as NaN; the samples must be floats then.
+            numbers. The value NaN keeps them as NaN; the samples must then be floats.
         categories: numbers of the words in feature columns of text, the same for train and test: a
             mapping from columns to lists of names, numbered in their order from 0, or to mappings
-            from name to number; or another dataset whose ``categories`` are taken. Any other cell is
-            an UnknownCategoryError. Names are text, as the cells are written: ``"7"``.
-        dates: a mapping from feature columns of dates to a unit of numpy's, ``"D"``, ``"h"``, ``"m"``,
-            ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``: each date becomes the whole number of units since
-            1970 in UTC, a time of day since midnight, rounded down. In Parquet dates, times and timestamps;
-            in text files ``2024-01-31``, ``2024-01-31 12:34:56.789`` and ``2024-01-31T12:34Z``. float32
-            keeps 24 bits of a number: for seconds give ``dtype=torch.float64`` or ``torch.int64``, or a
-            coarser unit.
+            from name to number; or another dataset, which gives its ``categories``. Any other cell
+            is an UnknownCategoryError. Names are text, as the cells are written: ``"7"``.
+        dates: a mapping from feature columns of dates to one of numpy's units, ``"D"``, ``"h"``, ``"m"``,
+            ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``. Each date becomes the whole number of units since
+            1970 in UTC, rounded down; a time of day counts from midnight. In Parquet: dates, times and
+            timestamps. In text files: ``2024-01-31``, ``2024-01-31 12:34:56.789`` and
+            ``2024-01-31T12:34Z``. float32 keeps 24 bits of a number: for seconds give
+            ``dtype=torch.float64`` or ``torch.int64``, or a coarser unit.
         transform, target_transform: called with each sample's tensor (of the final
             dtype and shape) and label, in Python.
         batch_transform: called with each batch's samples [n, *shape], in Python.
-        delimiter: the character between the cells of a text file; default whichever of
-            ``, ; |`` and tab its first rows show. Also ``" "``, which is never guessed.
+        delimiter: the character between the cells of a text file. The default is found from the
+            first rows: one of ``, ; |`` and tab. ``" "`` is possible too, but never guessed.
         skiprows: lines of a text file before its header: a title, comments.
         cache: path of an .npz that keeps the decoded table: later opens map it in
-            milliseconds and processes share it. Also how tables larger than memory work. Replace
-            or remove it at will, but never cut it short in use: that ends the process (SIGBUS).
+            milliseconds, and processes share it. It also makes tables larger than memory possible.
+            Replace or remove it at any time, but never truncate it while it is in use: that ends
+            the process (SIGBUS).
         threads: threads for decoding; default all that the process may use.
         limits: :class:`Limits`, or a dict of its fields.
 
     Attributes:
-        classes, class_to_idx: as given, or of a text label, sorted; else ``None``. Where
-            numbers were given, ``classes`` are the names in their order.
+        classes, class_to_idx: as given; or those of a text label, sorted; else ``None``. If
+            numbers were given, ``classes`` are the names in the order of their numbers.
         targets: labels of all rows, [n] or [n, columns].
         columns: names of the feature columns.
         categories: as given: names in order, or the number of each name, for each column.
         dates: as given: the unit of each column of dates.
-        mean, std: what is in use, float32, or ``None``.
+        mean, std: the numbers in use, float32, or ``None``.
 
     Raises:
-        gofast.errors.GofastError: one class per kind of failure, naming file, line or row,
-            and column.
+        gofast.errors.GofastError: one class per kind of failure. It names the file, the line or
+            row, and the column.
 
     Warns:
-        GofastWarning: ``label`` was not given, and there is no column ``"label"``; features are
-            whole numbers from 0 to 255, which ``scale="auto"`` once divided by 255; files of a folder
-            are left out; or folders are named as a partition's, whose column is not made.
+        GofastWarning: ``label`` was not given, and there is no column ``"label"``; or features are
+            whole numbers from 0 to 255, which ``scale="auto"`` divided by 255 in earlier versions; or
+            files of a folder are left out; or folders are named like partitions, whose columns are
+            not made.
 
     Example:
         >>> train = gofast.TableDataset("train.parquet", shape=(1, 28, 28))
@@ -245,7 +248,7 @@ class TableDataset(RowDataset):
     def _check_range(self) -> None:
         check_range(self, self._source["fill_value"], self._place)
 
-    @cached_property  # which a subclass may set to its own
+    @cached_property  # a subclass may assign its own
     def columns(self) -> list[str]:
         """Names of the feature columns, in the order of the features."""
         return list(self._memory.layout.features)
@@ -267,8 +270,8 @@ class TableDataset(RowDataset):
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         memory: MappedMemory = state.pop("_memory")
-        # A process that is being spawned is handed the table's descriptor; a
-        # pickle that may outlive this process reopens the sources.
+        # A process that is being spawned receives the table's descriptor. Any other
+        # pickle may outlive this process, so it opens the sources again.
         spawning = get_spawning_popen() is not None
         state["_handed"] = (DupFd(memory.fd), memory.layout) if spawning else None
         state["_expected"] = _identity(memory.layout)
@@ -309,7 +312,7 @@ def _described(layout: Layout) -> str:
 
 
 def _identity(layout: Layout) -> tuple[Any, ...]:
-    """What the options of a dataset were checked against."""
+    """The properties of the table that the options of a dataset were checked against."""
     return (
         layout.rows,
         layout.width,
@@ -322,7 +325,7 @@ def _identity(layout: Layout) -> tuple[Any, ...]:
 
 
 def _request(source: dict[str, Any]) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
-    """The paths of the files, what shapes their table, and all that the engine takes to open them."""
+    """The paths of the files, the options that shape their table, and the whole request for the engine."""
     options = dict(source)
     path, cache, threads, limits = (options.pop(key) for key in ("path", "cache", "threads", "limits"))
     paths = expand(path, None if cache is None else os.fspath(cache))
@@ -332,11 +335,11 @@ def _request(source: dict[str, Any]) -> tuple[list[str], dict[str, Any], dict[st
 
 
 def _place(source: dict[str, Any], row: int) -> Place:
-    """Where a row of the table stands: no table keeps it, so the files are opened once more."""
+    """The file and line of a row. No table keeps them, so the files are opened once more."""
     paths, _, running = _request(source)
     try:
         found = engine.run("place", {"row": row, **running})
-    except errors.GofastError:  # what is wrong with the row is the news
+    except errors.GofastError:  # the caller reports what is wrong with the row; that matters more
         return Place(paths[0] if len(paths) == 1 else None, row)
     return Place(found["path"], found["row"], found["line"] if found["line"] > 0 else None)
 
@@ -356,14 +359,14 @@ def open_table(source: dict[str, Any]) -> MappedMemory:
 def _open_cached(
     cache: str, paths: list[str], config: dict[str, Any], running: dict[str, Any]
 ) -> MappedMemory:
-    """Maps the cache; builds it first where it is not there, stale or damaged."""
+    """Maps the cache. Builds it first if it is missing, stale or damaged."""
     for build in range(_BUILDS):
         current = fingerprint(paths, config)
         table = open_cache(cache, current)
         if table is not None:
             return MappedMemory(table.fd, table.layout)
-        # The second time the core must not take our word for its own: it may have
-        # found sound what we did not.
+        # The second time the core must build in any case: it may take a cache for
+        # sound that this check refuses.
         request = {"cache": cache, "fingerprint": current, "force": build > 0, **running}
         engine.run("cache", request, f"building {cache}")
     table = open_cache(cache, current)
@@ -378,7 +381,7 @@ def _open_cached(
 
 
 def _cached_alone(path: str, table: CacheTable, config: dict[str, Any]) -> MappedMemory:
-    """The table of a cache that was given as the source: decoded already."""
+    """The table in a cache that was given as the source. It is decoded already."""
     memory = MappedMemory(table.fd, table.layout)
     plain = selection()
     given = [key for key in plain if config[key] != plain[key] and key not in ("label", "label_optional")]

@@ -1,4 +1,4 @@
-"""verify: whether a cache file is still what was written."""
+"""verify: checks that a cache file still holds what was written."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ._tables.sources import Path
 def verify(path: Path) -> None:
     """Reads a whole cache file and compares its content with its checksums.
 
-    Opening a cache checks its header only; this finds a flipped bit anywhere.
+    Opening a cache checks only its header; this finds a flipped bit anywhere.
 
     Args:
-        path: what was given as ``cache=``.
+        path: the file that was given as ``cache=``.
 
     Raises:
         DamagedError: the content differs from what was written; names the array.

@@ -1,10 +1,10 @@
-// Package atomicfile writes files that are there completely or not at all, one
+// Package atomicfile writes files that exist completely or not at all, with one
 // writer at a time.
 //
 // A file is written as PATH.part and renamed at the end. A flock on PATH.part
-// keeps other writers of the same path waiting. The kernel drops it when a
-// writer dies, and the next writer takes over and overwrites what is left: there
-// is neither a stale lock nor a temporary file that nobody removes.
+// keeps other writers of the same path waiting. The kernel drops the lock when a
+// writer dies, and the next writer overwrites the rest of its file. So there is
+// neither a stale lock nor a temporary file that nobody removes.
 package atomicfile
 
 import (
@@ -19,8 +19,9 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
-// File is a file that is being written, and the only right to write it. Part is
-// open for reading and writing, with any content; Commit or Release ends it.
+// File is a file that is being written, and the only right to write it. Part is open
+// for reading and writing; at first it may have any content. Commit or Release ends
+// the writing.
 type File struct {
 	Part *os.File
 
@@ -61,7 +62,7 @@ func tryLock(path string) (*os.File, error) {
 		}
 		return nil, err
 	}
-	// The previous holder may have renamed or removed the file that we opened.
+	// The previous holder may have renamed or removed the file that is open here.
 	mine, err := part.Stat()
 	if err == nil && !mine.Mode().IsRegular() {
 		err = errors.New("not a regular file")
@@ -82,10 +83,11 @@ func tryLock(path string) (*os.File, error) {
 // Path is where the file will be.
 func (f *File) Path() string { return f.path }
 
-// Open says that neither Commit nor Release was called.
+// Open reports whether neither Commit nor Release was called.
 func (f *File) Open() bool { return f.Part != nil && !f.committed }
 
-// Commit makes the content durable and gives it its name. Release is still due.
+// Commit makes the content durable and gives the file its name. Release must still be
+// called.
 func (f *File) Commit() error {
 	err := f.Part.Sync()
 	if err == nil {
@@ -101,7 +103,7 @@ func (f *File) Commit() error {
 	return nil
 }
 
-// syncFolder makes a rename durable, where the file system can.
+// syncFolder makes a rename durable, if the file system can.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -114,7 +116,7 @@ func syncFolder(path string) error {
 	return nil
 }
 
-// Release lets others write, and removes what was not committed. It may be
+// Release lets others write, and removes a file that was not committed. It may be
 // called twice.
 func (f *File) Release() {
 	if f.Part == nil {

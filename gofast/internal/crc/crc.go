@@ -1,4 +1,4 @@
-// Package crc computes CRC-32 checksums in parallel: of blocks, then combined.
+// Package crc computes CRC-32 checksums in parallel. It combines the checksums of blocks.
 package crc
 
 import (
@@ -10,7 +10,7 @@ import (
 
 // The polynomials, reversed as in hash/crc32.
 const (
-	IEEE       = crc32.IEEE       // what zip files carry
+	IEEE       = crc32.IEEE       // the checksum in zip files
 	Castagnoli = crc32.Castagnoli // an independent second opinion
 )
 
@@ -62,8 +62,8 @@ func (p Pair) Append(next Pair, n int64) Pair {
 // block stays in the second-level cache between the two checksums.
 const block = 1 << 20
 
-// Parallel is the Pair of size bytes that piece hands out from:to at a time,
-// computed on up to threads goroutines.
+// Parallel is the Pair of size bytes, computed on up to threads goroutines. piece
+// returns the bytes from:to.
 func Parallel(ctx context.Context, threads int, size int64, piece func(from, to int64) ([]byte, error)) (Pair, error) {
 	pairs := make([]Pair, (size+block-1)/block)
 	length := func(i int) int64 { return min(block, size-int64(i)*block) }

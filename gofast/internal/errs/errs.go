@@ -1,5 +1,5 @@
-// Package errs is the error catalogue: every failure that leaves the core is an
-// *Error whose Kind is one of the sentinels below. The Python package has one
+// Package errs is the error catalogue. Every failure that the core returns is an
+// *Error, and its Kind is one of the sentinels below. The Python package has one
 // class for each of them, and a test compares the two lists.
 package errs
 
@@ -17,13 +17,13 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrRead: the operating system refused to open, read, write or map a file.
 	ErrRead = errors.New("read failed")
-	// ErrChanged: a file was modified or cut while it was being read.
+	// ErrChanged: a file was modified or truncated while it was being read.
 	ErrChanged = errors.New("file changed")
 	// ErrFormat: the content is not a format that gofast knows.
 	ErrFormat = errors.New("unknown format")
 	// ErrDamaged: the content claims a format but breaks its rules.
 	ErrDamaged = errors.New("damaged file")
-	// ErrUnsupported: valid content that uses a feature gofast does not have.
+	// ErrUnsupported: the content is valid but uses a feature that gofast does not have.
 	ErrUnsupported = errors.New("not supported")
 	// ErrSchema: columns are missing, duplicated, or differ between files.
 	ErrSchema = errors.New("schema mismatch")
@@ -31,9 +31,9 @@ var (
 	ErrValue = errors.New("bad value")
 	// ErrMissing: a cell is empty, null or NaN and no fill_value was given.
 	ErrMissing = errors.New("missing value")
-	// ErrLabel: a label is not one of the classes that were given.
+	// ErrLabel: a label is not one of the given classes.
 	ErrLabel = errors.New("unknown label")
-	// ErrCategory: a cell is not one of the categories that were given for its column.
+	// ErrCategory: a cell is not one of the categories given for its column.
 	ErrCategory = errors.New("unknown category")
 	// ErrLimit: a size would exceed the memory limit or another configured limit.
 	ErrLimit = errors.New("limit exceeded")
@@ -69,7 +69,7 @@ func Names() []string {
 	return names
 }
 
-// Name returns the catalogue name of err's kind, "Internal" for anything foreign.
+// Name returns the catalogue name of err's kind, or "Internal" for an error from elsewhere.
 func Name(err error) string {
 	for _, c := range catalogue {
 		if errors.Is(err, c.kind) {
@@ -85,18 +85,18 @@ func Name(err error) string {
 // None marks a Row, Line, Index or Offset that does not apply.
 const None = -1
 
-// Error is one failure with the place it happened at. The zero value is not
-// useful: build it with New, then the With methods.
+// Error is one failure with its place. The zero value is not useful: make an Error
+// with New, then call the methods that add to it.
 type Error struct {
 	Kind   error  // one of the sentinels
 	Op     string // what was being done, such as "csv" or "open"
 	Path   string // file, empty when there is none
 	Row    int64  // 0-based data row, or None
-	Line   int64  // 1-based line of a text file, as an editor counts, or None
+	Line   int64  // 1-based line of a text file, counted as an editor does, or None
 	Column string // column name or number, empty when there is none
 	Offset int64  // byte offset in the file, or None
 	Index  int64  // row index that a caller asked for, or None
-	Text   string // what is wrong, lower case, with what to do next
+	Text   string // what is wrong, in lower case, and what to do next
 	Cell   string // offending text, cut at 80 characters
 	Err    error  // cause, may be nil
 	Debug  string // stack of a recovered panic
@@ -113,7 +113,7 @@ func (e *Error) At(path string) *Error { e.Path = path; return e }
 // AtRow sets the 0-based data row and the column's name.
 func (e *Error) AtRow(row int64, column string) *Error { e.Row, e.Column = row, column; return e }
 
-// AtLine sets the 1-based line of a text file, which is said in the place of the row.
+// AtLine sets the 1-based line of a text file. The text of the error has it instead of the row.
 func (e *Error) AtLine(line int64) *Error { e.Line = line; return e }
 
 // AtOffset sets the byte offset in the file.

@@ -1,4 +1,4 @@
-// Package fault says what can be wrong with single samples, in C (fault.h) and
+// Package fault lists what can be wrong with single samples, in C (fault.h) and
 // for Go callers.
 package fault
 
@@ -15,17 +15,17 @@ const (
 	Unsupported      // Pillow must decode this one
 	Limit            // more pixels than are allowed
 	Memory           // memory is short
-	Changed          // not the file that it was when its size was read
-	Crop             // the picture is too small for a step: torchvision or Pillow raise ValueError
+	Changed          // the file has changed since its size was read
+	Crop             // the picture is too small for a step: torchvision or Pillow raises ValueError
 )
 
-// kinds are the catalogue's words for the codes.
+// kinds are the errors of the catalogue for the codes.
 var kinds = map[Code]error{
 	Read: errs.ErrRead, Format: errs.ErrDamaged, Unsupported: errs.ErrUnsupported, Limit: errs.ErrLimit,
 	Memory: errs.ErrLimit, Changed: errs.ErrChanged, Crop: errs.ErrValue,
 }
 
-// Error is the error of a fault: what a decoder or a step said, and where in
+// Error is the error of a fault: the text of a decoder or a step, and the offset in
 // the file, or -1.
 func Error(code Code, op string, offset int64, text string) *errs.Error {
 	kind, known := kinds[code]

@@ -1,5 +1,5 @@
-// What can be wrong with single samples of a batch. The others are made all the same; Python decides what
-// becomes of these: an error, another sample, or Pillow's help.
+// What can be wrong with single samples of a batch. The other samples are still made. Python decides about the
+// bad ones: an error, another sample, or a decode by Pillow.
 #ifndef GOFAST_FAULT_H
 #define GOFAST_FAULT_H
 
@@ -15,11 +15,11 @@ enum {
     GF_FAULT_UNSUPPORTED, // Pillow must decode this one
     GF_FAULT_LIMIT,       // more pixels than are allowed
     GF_FAULT_MEMORY,      // memory is short
-    GF_FAULT_CHANGED,     // not the file that it was when its size was read
-    GF_FAULT_CROP,        // the picture is too small for a step: torchvision or Pillow raise ValueError
+    GF_FAULT_CHANGED,     // the file has changed since its size was read
+    GF_FAULT_CROP,        // the picture is too small for a step: torchvision or Pillow raises ValueError
 };
 
-// One fault, in the words of the decoder where it has any.
+// One fault, with the decoder's text if it has one.
 typedef struct {
     int32_t code;
     int64_t offset; // in the file, or -1
@@ -37,7 +37,7 @@ typedef struct {
     _Atomic(gf_sample_fault *) first;
 } gf_fault_list;
 
-// Notes a fault; any thread. 0 when memory is short.
+// Adds a fault. Any thread may call it. Returns 0 if memory is short.
 static inline int gf_fault_add(gf_fault_list *list, int64_t position, const gf_fault *fault) {
     gf_sample_fault *entry = malloc(sizeof *entry);
     if (!entry) return 0;
@@ -49,7 +49,7 @@ static inline int gf_fault_add(gf_fault_list *list, int64_t position, const gf_f
     return 1;
 }
 
-// Forgets all faults; when nobody adds any.
+// Frees all faults. Call it only when no thread adds any.
 static inline void gf_fault_clear(gf_fault_list *list) {
     gf_sample_fault *entry = atomic_exchange_explicit(&list->first, NULL, memory_order_acquire);
     while (entry) {

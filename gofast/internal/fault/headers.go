@@ -2,8 +2,8 @@ package fault
 
 import "embed"
 
-// Other packages' C code includes these headers. TestHeadersRebuildTheirUsers says
-// what this is for.
+// C code of other packages includes these headers. TestHeadersRebuildTheirUsers explains
+// this.
 //
 //go:embed *.h
 var _ embed.FS

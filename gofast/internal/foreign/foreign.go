@@ -1,5 +1,5 @@
-// Package foreign knows formats that gofast does not read, so that an error can
-// name them and say what to do, instead of taking them for a damaged table.
+// Package foreign recognises formats that gofast does not read. An error can then
+// name the format and say what to do, instead of calling the file a damaged table.
 package foreign
 
 import (
@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Head is how much of a file's beginning Advice looks at.
+// Head is the number of bytes at a file's beginning that Advice looks at.
 const Head = 512
 
-// What to do with a file. {} stands for the call that reads it.
+// Advice for a file. {} stands for the call that reads it.
 const (
 	byPandas  = "convert it: {}.to_parquet(\"table.parquet\")"
 	trusted   = byPandas + ", of a file that you trust: a pickle can run any code"
@@ -21,7 +21,7 @@ const (
 	unpack    = "unpack it with {}; gzip, zstd and bzip2 are read as they are"
 )
 
-// format is one that is told by its first bytes.
+// format is a format that is recognised by its first bytes.
 type format struct {
 	magic, name, what, call string
 }
@@ -55,8 +55,8 @@ var formats = []format{
 	{"Rar!", "a RAR archive", unpack, "unrar x"},
 }
 
-// Advice says what a file that begins with head is and what to do with it; "" for
-// one that is not known, which may be text.
+// Advice names the format of a file that begins with head and says what to do with
+// it; "" if the format is not known, since the file may be text.
 func Advice(head []byte) string {
 	head = head[:min(len(head), Head)]
 	for _, f := range formats {
@@ -76,7 +76,7 @@ func (f format) advice() string {
 	return "this is " + f.name + ", which gofast does not read: " + strings.ReplaceAll(f.what, "{}", f.call)
 }
 
-// pickle knows all protocols: 2 and later begin with their number, 0 and 1 with
+// pickle recognises all protocols: 2 and later begin with their number, 0 and 1 with
 // the first object.
 func pickle(head []byte) (format, bool) {
 	found := len(head) > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5
@@ -87,8 +87,8 @@ func pickle(head []byte) (format, bool) {
 	return format{"", "a pickle", trusted, "pandas.read_pickle(path)"}, found
 }
 
-// markup knows HTML, which a failed download leaves too, and XML. A header may
-// well begin with "<DATE>".
+// markup recognises HTML, which may come from a failed download, and XML. A table's
+// header may begin with "<DATE>", so "<" alone is not enough.
 func markup(head []byte) (format, bool) {
 	text := bytes.ToLower(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"))
 	starts := func(tags ...string) bool {
@@ -108,8 +108,8 @@ func markup(head []byte) (format, bool) {
 	return format{}, false
 }
 
-// json knows an object, and an array of anything but words: a header in brackets,
-// [id],[name], is no JSON.
+// json recognises an object, and an array of anything but words: a header in brackets,
+// [id],[name], is not JSON.
 func json(head []byte) (format, bool) {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	if len(text) < 2 {
@@ -134,8 +134,8 @@ func json(head []byte) (format, bool) {
 	return format{}, false
 }
 
-// encoded knows text that is not UTF-8 by its byte order mark, or by the NUL that
-// every second or fourth byte of plain letters is.
+// encoded recognises text that is not UTF-8. It has a byte order mark, or every second
+// or fourth byte of plain letters is NUL.
 func encoded(head []byte) (format, bool) {
 	named := func(name string) (format, bool) {
 		return format{"", name + " text", "save it as UTF-8, for example with {}", "iconv -f " + name + " -t UTF-8"}, true
@@ -168,12 +168,12 @@ func encoded(head []byte) (format, bool) {
 	return format{}, false
 }
 
-// others are known by bytes further inside.
+// others recognises formats by bytes further inside.
 func others(head []byte) (format, bool) {
 	at := func(offset int, text string) bool {
 		return len(head) >= offset+len(text) && string(head[offset:offset+len(text)]) == text
 	}
-	// A header may begin with these letters, too.
+	// The header of a text table may begin with these letters too.
 	binary := bytes.IndexFunc(head, func(c rune) bool { return c < '\t' || c == utf8.RuneError }) >= 0
 	switch {
 	case at(0, "ORC") && binary:
@@ -190,7 +190,7 @@ func others(head []byte) (format, bool) {
 	return format{}, false
 }
 
-// ZipAdvice says what a zip archive of these members is; "" for none that is known.
+// ZipAdvice says what a zip archive of these members is; "" if it is not known.
 func ZipAdvice(members []string) string {
 	for _, name := range members {
 		switch {

@@ -1,5 +1,6 @@
-// Package limits holds what an untrusted file may ask for: a memory budget and
-// hard bounds on declared sizes, checked before anything is allocated.
+// Package limits holds the limits on what an untrusted file may ask for: a memory
+// budget and hard bounds on declared sizes. They are checked before anything is
+// allocated.
 package limits
 
 import (
@@ -14,17 +15,17 @@ import (
 
 // Limits bounds one open. The zero value of a field means its default.
 type Limits struct {
-	// Memory is the most bytes that decoding and the decoded table may hold
-	// at once. Default: half of what is available when the table is opened.
+	// Memory is the maximum of bytes that decoding and the decoded table may hold at
+	// once. Default: half of the memory that is available when the table is opened.
 	Memory int64 `json:"memory"`
-	// Columns is the most columns a table may have. Default 65,536: twice the
-	// widest real table we know of, and its names stay under a few MB.
+	// Columns is the maximum number of columns. Default 65,536: twice the widest real
+	// table that we know of, and the names still take only a few MB.
 	Columns int64 `json:"columns"`
-	// Metadata is the most bytes of a header or footer. Default 64 MiB.
+	// Metadata is the maximum size of a header or footer in bytes. Default 64 MiB.
 	Metadata int64 `json:"metadata"`
-	// Page is the most bytes one Parquet page may decompress to. Default 256 MiB.
+	// Page is the maximum size of a decompressed Parquet page in bytes. Default 256 MiB.
 	Page int64 `json:"page"`
-	// Cell is the most bytes of one text cell or line of CSV. Default 16 MiB.
+	// Cell is the maximum size of a text cell or line of CSV in bytes. Default 16 MiB.
 	Cell int64 `json:"cell"`
 }
 
@@ -61,7 +62,7 @@ func (l Limits) Validate() error {
 // Available is the memory this process may still use: MemAvailable, or what the
 // cgroup leaves if that is less.
 func Available() int64 {
-	available := int64(4 << 30) // where /proc is hidden
+	available := int64(4 << 30) // used if /proc is hidden
 	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
 		for line := range strings.Lines(string(data)) {
 			var kb int64

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Library makes a decoder load the library that the Pillow in this checkout's .venv
-// brings, by a glob such as "libjpeg-*.so*", or else the system's. Where there is
-// neither the test is skipped; in CI it fails, since nobody would see the skip.
+// Library makes a decoder load the library of the Pillow in this checkout's .venv, found
+// by a glob such as "libjpeg-*.so*", or else the system's. If there is neither, the test
+// is skipped. In CI it fails instead, since nobody would see the skip.
 func Library(t testing.TB, glob string, load func(path string) error) {
 	t.Helper()
 	path := ""

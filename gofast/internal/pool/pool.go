@@ -1,5 +1,5 @@
-// Package pool runs jobs on a bounded number of goroutines. A panic in a job
-// becomes an error with its stack: it never leaves the package.
+// Package pool runs jobs on a bounded number of goroutines. A panic in a job becomes
+// an error with its stack, and never leaves the package.
 package pool
 
 import (
@@ -21,17 +21,16 @@ func Recover(err *error, op, path string) {
 	}
 }
 
-// PanicError is the error of a recovered panic; call it where it was recovered.
+// PanicError is the error for a recovered panic. Call it in the function that recovers.
 func PanicError(panicked any, op, path string) error {
 	e := errs.New(errs.ErrInternal, op, fmt.Sprintf("panic: %v", panicked)).At(path)
 	e.Debug = string(debug.Stack())
 	return e
 }
 
-// Each calls job(ctx, i) for i in 0..n-1 on at most threads goroutines, handing
-// out i in increasing order. The first failure cancels ctx for the others; the
-// error with the lowest i among those seen is returned. It returns only when
-// every started job has.
+// Each calls job(ctx, i) for i in 0..n-1 on at most threads goroutines, starting jobs
+// in the order of i. The first failure cancels ctx for the others. Each returns the
+// error with the lowest i among those seen, after every started job has returned.
 func Each(ctx context.Context, threads, n int, job func(ctx context.Context, i int) error) error {
 	if n <= 0 {
 		return ctx.Err()
@@ -57,7 +56,7 @@ func Each(ctx context.Context, threads, n int, job func(ctx context.Context, i i
 			}
 			if err := one(i); err != nil {
 				mu.Lock()
-				// A job that merely noticed the cancellation is not the cause.
+				// A job that only noticed the cancellation is not the cause.
 				noticed := errors.Is(err, context.Canceled)
 				if failed == nil || !noticed && (i < at || errors.Is(failed, context.Canceled)) {
 					failed, at = err, i

@@ -17,10 +17,10 @@ type Schema struct {
 	Count        int64  `json:"count"`
 	Classes      []Name `json:"classes"`       // sorted; none in kinds without classes
 	EmptyClasses []Name `json:"empty_classes"` // those without a sample
-	Root         Name   `json:"root"`          // stands before every path
-	// Unreadable are the directories that were passed over, at most 100 of them.
+	Root         Name   `json:"root"`          // comes before every path
+	// Unreadable are the directories that could not be read, at most 100 of them.
 	Unreadable []Name `json:"unreadable"`
-	Reused     bool   `json:"reused"` // the index file was there and is valid
+	Reused     bool   `json:"reused"` // the index file existed and is valid
 
 	Size                int64 `json:"size"`
 	PathOffsetsOffset   int64 `json:"path_offsets_offset"`   // uint64[count + 1], offsets in the paths
@@ -52,12 +52,12 @@ func (x *Index) Schema() Schema {
 	return s
 }
 
-// Build gives the descriptor of an index, which the caller owns and can map. With
-// a path it is that file's: the one that is there, if nothing changed, or a new
-// one in its place; of several processes one scans and the others wait. With no
-// path it is that of sealed memory.
+// Build returns the descriptor of an index. The caller owns it and can map it. With
+// a path, it is the descriptor of that file: the existing file if nothing changed, or
+// a new one in its place. If several processes build it, one scans and the others
+// wait. Without a path, it is the descriptor of sealed memory.
 //
-// A folder that has no class, or classes without a sample, is no error here.
+// A folder without a class, or with classes without a sample, is not an error here.
 func Build(ctx context.Context, options Options, path string) (fd int, schema Schema, err error) {
 	defer pool.Recover(&err, op, path)
 	if err := options.check(); err != nil {
@@ -102,7 +102,7 @@ func Build(ctx context.Context, options Options, path string) (fd int, schema Sc
 	return describe(ctx, &options, data, own)
 }
 
-// reuse takes the file that is there.
+// reuse takes the existing file.
 func reuse(ctx context.Context, options *Options, path string, since int64) (int, Schema, error) {
 	file, err := openFile(path)
 	if err != nil {
@@ -159,7 +159,7 @@ func describe(ctx context.Context, options *Options, data []byte, file *os.File)
 	return fd, x.Schema(), err
 }
 
-// keep is a second descriptor, of which Go knows nothing.
+// keep makes a second descriptor that Go does not know about.
 func keep(file *os.File) (int, error) {
 	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {

@@ -23,7 +23,7 @@ type Index struct {
 	classes []string
 }
 
-// Scan reads the folders and keeps the index in memory of its own.
+// Scan reads the folders and keeps the index in its own memory.
 func Scan(ctx context.Context, options Options) (index *Index, err error) {
 	defer pool.Recover(&err, op, string(options.Root))
 	if err := options.check(); err != nil {
@@ -48,7 +48,7 @@ func encoded(ctx context.Context, options *Options) ([]byte, error) {
 // Count is the number of samples.
 func (x *Index) Count() int { return int(x.header.Count) }
 
-// Classes are the names of the classes, sorted; none where there are none.
+// Classes are the names of the classes, sorted; empty if there are none.
 func (x *Index) Classes() []string { return x.classes }
 
 // Samples is the number of samples of a class.
@@ -56,10 +56,10 @@ func (x *Index) Samples(class int) int {
 	return int(native.Uint64(x.view(x.header.ClassSamples)[8*class:]))
 }
 
-// Root is what stands before every path: empty, or ending with a slash.
+// Root comes before every path: it is empty or ends with a slash.
 func (x *Index) Root() string { return string(bytes.TrimSuffix(x.view(x.header.Root), []byte{0})) }
 
-// Path is the path of sample i behind Root.
+// Path is the path of sample i after Root.
 func (x *Index) Path(i int) string {
 	from, to := x.offset(i), x.offset(i+1)
 	return string(x.view(x.header.Paths)[from : to-1])
@@ -91,9 +91,9 @@ func (x *Index) place(i int) (record placeRecord, path string) {
 	return record, string(paths[:bytes.IndexByte(paths, 0)])
 }
 
-// parse checks an index: its checksums, and every number that memory is
-// addressed with, for a checksum keeps out damage, not a file that was made to
-// deceive. Any failure is ErrDamaged, or ErrCanceled.
+// parse checks an index: its checksums, and every number that is used to address
+// memory. A checksum finds damage, but not a file that was made to deceive. Any
+// failure is ErrDamaged, or ErrCanceled.
 func parse(ctx context.Context, data []byte, path string, threads int) (*Index, error) {
 	bad := func(what string) (*Index, error) {
 		return nil, fail(errs.ErrDamaged, path, "not a complete index of this version of gofast (%s): delete it, or let it be built again", what)
@@ -138,8 +138,8 @@ func parse(ctx context.Context, data []byte, path string, threads int) (*Index, 
 	return x, nil
 }
 
-// consistent says that the sections lie in the file, one after the other, and
-// have the lengths that the counts ask for.
+// consistent reports whether the sections lie in the file, one after the other, and
+// have the lengths that the counts require.
 func (h *header) consistent() bool {
 	at := headerBytes
 	for _, block := range headerBlocks {
@@ -160,7 +160,7 @@ func (h *header) consistent() bool {
 		is(h.ClassSamples, h.ClassCount, 8) && is(h.Places, h.PlaceCount, recordBytes)
 }
 
-// stringsEnd checks the strings that are few, and makes the class names.
+// stringsEnd checks all strings except the samples' paths, and makes the class names.
 func (x *Index) stringsEnd() bool {
 	root := x.view(x.header.Root)
 	if bytes.IndexByte(root, 0) != len(root)-1 {

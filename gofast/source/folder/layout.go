@@ -133,8 +133,8 @@ func (t *tree) encode(ctx context.Context) ([]byte, error) {
 	return data, nil
 }
 
-// encodeSamples writes the runs in parallel: where each begins is a sum over
-// those before it.
+// encodeSamples writes the runs in parallel. The start of each run is the sum of
+// the sizes before it.
 func (t *tree) encodeSamples(ctx context.Context, offsets, classes, paths []byte) error {
 	type start struct{ sample, at int }
 	starts := make([]start, len(t.runs)+1)
@@ -148,7 +148,7 @@ func (t *tree) encodeSamples(ctx context.Context, offsets, classes, paths []byte
 		}
 		starts[i+1] = next
 	}
-	const together = 64 // runs a job: many folders hold one file each
+	const together = 64 // runs in a job: many folders hold one file each
 	err := pool.Each(ctx, t.options.Threads, (len(t.runs)+together-1)/together, func(_ context.Context, job int) error {
 		for i := job * together; i < min((job+1)*together, len(t.runs)); i++ {
 			r, sample, at := t.runs[i], starts[i].sample, starts[i].at

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identity is one state of a directory. A change of its entries, or of the right
-// to read it, changes the times.
+// identity is one state of a directory. A change of its entries, or of its
+// permissions, changes the times.
 type identity struct {
 	Device, Inode    uint64
 	MtimeNs, CtimeNs int64
@@ -38,10 +38,10 @@ const (
 	entryName   = unsafe.Offsetof(unix.Dirent{}.Name)
 )
 
-// list opens a directory and calls opened with its state, then each with the
-// entries that one system call returned, again and again: names without . and ..,
-// valid during the call, and types as in the directory (DT_...). Against
-// os.File.ReadDir it allocates nothing per entry.
+// list opens a directory and calls opened with its state. Then it calls each with
+// the entries of one system call, until there are no more: names without . and ..,
+// valid during the call, and types as in the directory (DT_...). Unlike
+// os.File.ReadDir, it allocates nothing per entry.
 func list(path string, buffer []byte, opened func(identity) error, each func(names [][]byte, types []byte) error) error {
 	fd, err := open(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func list(path string, buffer []byte, opened func(identity) error, each func(nam
 		for rest := buffer[:n]; len(rest) > int(entryName); {
 			length := int(binary.NativeEndian.Uint16(rest[entryLength:]))
 			if length <= int(entryName) || length > len(rest) {
-				return unix.EIO // not what a kernel writes
+				return unix.EIO // no kernel writes this
 			}
 			name, _, _ := bytes.Cut(rest[entryName:length], []byte{0})
 			if s := string(name); s != "." && s != ".." {

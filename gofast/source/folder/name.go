@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Name is a file name or a path, any bytes. In JSON a byte that is not UTF-8 is
-// written as \udcXX: what Python's json module writes and reads for the strings
-// that os.fsdecode makes.
+// Name is a file name or a path, of any bytes. In JSON, a byte that is not UTF-8 is
+// written as \udcXX. Python's json module reads and writes the strings of
+// os.fsdecode in the same way.
 type Name string
 
 // MarshalJSON implements json.Marshaler.
@@ -56,7 +56,7 @@ func (n *Name) UnmarshalJSON(text []byte) error {
 		*n = Name(whole)
 		return nil
 	}
-	// Package json has checked the syntax, and would lose lone surrogates.
+	// Package json has checked the syntax, but its own decoding would lose lone surrogates.
 	body := string(text[1 : len(text)-1])
 	var out []byte
 	for {
@@ -99,9 +99,9 @@ func codeUnit(escape string) rune {
 	return rune(unit)
 }
 
-// key is a string whose bytes are ordered as Python orders the name's
-// characters: UTF-8 keeps the order of code points, also for the surrogates that
-// stand for bytes which are not UTF-8.
+// key is a string that sorts by bytes as Python sorts the name by characters. UTF-8
+// keeps the order of code points, also for surrogates, which stand for bytes that
+// are not UTF-8.
 func key(name string) string {
 	if utf8.ValidString(name) {
 		return name
@@ -130,8 +130,8 @@ func sortNames(names []string) {
 	slices.Sort(names)
 }
 
-// ends says whether the lower-case name ends with one of the extensions, which
-// are ASCII. Beside A to Z only the Kelvin sign has a lower-case form in ASCII.
+// ends reports whether the lower-case name ends with one of the extensions, which
+// are ASCII. Besides A to Z, only the Kelvin sign has a lower-case form in ASCII.
 func ends(name []byte, extensions []string) bool {
 	for _, extension := range extensions {
 		if endsWith(name, extension) {

@@ -15,16 +15,17 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 )
 
-// racy is the time that a directory must have been left alone for, before a scan
-// can tell its state by its times: file systems count in steps, of 2 s at worst.
+// racy is a safe distance. A directory's times show its state at the scan only if the
+// last change is at least so old: file systems count time in steps of up to 2 s.
 const racy = 2 * time.Second
 
 // Open maps the index file at path and compares every directory with its state
-// at the scan. ErrNotFound: there is no file. ErrDamaged: it is no index, or
+// at the scan. ErrNotFound: there is no file. ErrDamaged: it is not an index, or
 // broken. ErrChanged: a directory changed, or had just been changed when it was
-// read, or the options differ. The caller scans again then.
+// read, or the options differ. The caller then scans again.
 //
-// Not seen is a link whose target turns from a file into a directory, or back.
+// Open does not notice if the target of a link turns from a file into a directory,
+// or back.
 func Open(ctx context.Context, path string, options Options) (*Index, error) {
 	if err := options.check(); err != nil {
 		return nil, err
@@ -48,8 +49,8 @@ func openFile(path string) (*os.File, error) {
 	return file, nil
 }
 
-// load maps and checks an index file, which nobody cuts: a new index is a new
-// file. A scan that began at since or later is as good as one that begins now.
+// load maps and checks an index file. Nobody truncates it: a new index is a new
+// file. A scan that began at since or later counts as one that begins now.
 func load(ctx context.Context, file *os.File, options *Options, since int64) (x *Index, err error) {
 	path := file.Name()
 	defer pool.Recover(&err, op, path)

@@ -16,24 +16,25 @@ const (
 	Classes = "classes" // torchvision's ImageFolder: each directory in the root is a class
 	Flat    = "flat"    // the files in the root, sorted
 	Tree    = "tree"    // the files in and below the root, sorted by their paths
-	List    = "list"    // the paths that are given, in their order; nothing is looked at
+	List    = "list"    // the given paths, in their order; no file is looked at
 )
 
-// Options say what to scan for. Those that shape the result are compared with
-// the ones an index was made with.
+// Options say what to scan for. The options that shape the result are compared with
+// those of a kept index.
 type Options struct {
 	Kind string `json:"kind"`
-	// Root is prefixed to the paths. Where an index file is shared between
-	// processes it should be absolute: another spelling is another index.
+	// Root is put before the paths. It should be absolute if processes share an index
+	// file: another spelling is another index.
 	Root Name `json:"root"`
-	// Extensions that files must end with, as ASCII in lower case (an upper-case
+	// Extensions are the ends of file names, as ASCII in lower case (an upper-case
 	// one matches nothing, as in torchvision). Null: every file.
 	Extensions []Name `json:"extensions"`
-	// Classes takes these instead of all directories; ClassIDs are their numbers,
-	// by default their places in sorted order. One that is no directory is empty.
+	// Classes replaces the list of all directories. ClassIDs are the numbers of the
+	// classes, by default their places in sorted order. A class without a directory is
+	// empty.
 	Classes  []Name  `json:"classes,omitempty"`
 	ClassIDs []int32 `json:"class_ids,omitempty"`
-	// Paths and Labels are a List. Labels may be absent.
+	// Paths and Labels belong to a List. Labels may be absent.
 	Paths  []Name  `json:"paths,omitempty"`
 	Labels []int32 `json:"labels,omitempty"`
 
@@ -43,13 +44,13 @@ type Options struct {
 	// goroutine, at least once a directory; may be nil.
 	Progress func(entries int64) `json:"-"`
 
-	now func() time.Time // in tests another clock than the system's
+	now func() time.Time // tests use another clock than the system's
 }
 
 // Unlabelled is the class of samples that have none.
 const Unlabelled int32 = -1
 
-// check refuses what makes no sense, and fills in defaults.
+// check refuses options that make no sense, and fills in defaults.
 func (o *Options) check() error {
 	root := string(o.Root)
 	bad := func(text string) error { return fail(errs.ErrConfig, root, "%s", text) }
@@ -121,8 +122,8 @@ func (o *Options) sum() ([sha256.Size]byte, error) {
 	return sha256.Sum256(text), err
 }
 
-// prefix is what stands before the relative paths: os.path.join puts a slash
-// behind a root that has none.
+// prefix comes before the relative paths. Like os.path.join, it adds a slash to a
+// root without one.
 func (o *Options) prefix() string {
 	root := string(o.Root)
 	if o.Kind == List || strings.HasSuffix(root, "/") {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// walkOrder is sorted(os.walk(class)) for one class after the other: the
-// directories by their whole paths, so that "a b" comes before "a/c".
+// walkOrder is sorted(os.walk(class)) for one class after the other. It sorts the
+// directories by their whole paths, so "a b" comes before "a/c".
 func (t *tree) walkOrder() {
 	keys := make(map[*directory]string)
 	for _, d := range t.places {
@@ -25,8 +25,8 @@ func (t *tree) walkOrder() {
 	})
 }
 
-// inPathOrder is the order of sorted paths: a directory's files and what lies in
-// its directories mixed, as if a directory's name ended with its slash.
+// inPathOrder is the order of sorted paths. It mixes a directory's files with the
+// content of its directories, as if a directory's name ended with a slash.
 func (t *tree) inPathOrder(d *directory) {
 	type below struct {
 		directory *directory

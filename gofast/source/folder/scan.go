@@ -15,13 +15,13 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 )
 
-// place says what a path was that the result depends on.
+// place is the kind of a path that the result depends on.
 type place int64
 
 const (
 	listed      place = iota // a directory whose entries were read
 	unreadable               // a directory that could not be read
-	noDirectory              // a link that leads nowhere, or a class that is not there
+	noDirectory              // a link that leads nowhere, or a class that does not exist
 )
 
 // directory is one path that the result depends on.
@@ -49,7 +49,7 @@ type tree struct {
 	placeBytes int64 // of all places' paths, with their zeros
 }
 
-// run is samples of one directory that follow each other.
+// run is a sequence of samples from one directory.
 type run struct {
 	directory *directory
 	files     []string
@@ -64,13 +64,13 @@ type scanner struct {
 	buffers    sync.Pool
 }
 
-// What an object costs beside its names, rounded up: for the budget only.
+// The memory of an object without its names, rounded up. Only the budget uses it.
 const (
 	directoryCost = 256
 	nameCost      = 24
 )
 
-// scan reads the directories, level by level: the levels are few, and each has
+// scan reads the directories level by level. There are few levels, and each has
 // enough directories for all threads.
 func scan(ctx context.Context, options *Options) (*tree, error) {
 	s := &scanner{options: options, budget: limits.NewBudget(options.Limits.WithDefaults().Memory)}
@@ -178,8 +178,8 @@ func (s *scanner) givenClasses(t *tree) []*directory {
 	return found
 }
 
-// read lists one directory. Below the root what cannot be read is passed over,
-// as os.walk does.
+// read lists one directory. Below the root, it leaves out directories that cannot be
+// read, as os.walk does.
 func (s *scanner) read(ctx context.Context, d *directory) error {
 	full := s.options.prefix() + d.path
 	if d.path == "" {
@@ -246,8 +246,8 @@ func (d *directory) enter(now identity, full string) error {
 	return nil
 }
 
-// entry sorts one entry of d: a directory to go into becomes a child, a file is
-// said to match or not.
+// entry handles one entry of d. A directory becomes a child; for a file, it reports
+// whether the name matches.
 func (s *scanner) entry(d *directory, full string, name []byte, kind byte) (isFile bool, err error) {
 	top := d.path == "" && s.options.Kind == Classes
 	wanted := !top && (s.options.Extensions == nil || ends(name, s.extensions))
@@ -272,8 +272,8 @@ func (s *scanner) entry(d *directory, full string, name []byte, kind byte) (isFi
 	if s.options.Kind == Flat && !wanted {
 		return false, nil
 	}
-	// The path as Python would give it to the system: its length and the number
-	// of links in it decide too.
+	// This is the path that Python would give to the system. Its length and the number
+	// of links in it matter too.
 	path := full + "/" + string(name)
 	if strings.HasSuffix(full, "/") {
 		path = full + string(name)
@@ -285,7 +285,7 @@ func (s *scanner) entry(d *directory, full string, name []byte, kind byte) (isFi
 	case err == nil:
 		return wanted, nil
 	case top && err != unix.ENOENT:
-		return false, cannot(err, path) // here os.DirEntry.is_dir raises, and nobody catches it
+		return false, cannot(err, path) // os.DirEntry.is_dir raises here, and torchvision does not catch it
 	default:
 		return wanted, child(noDirectory)
 	}
@@ -318,7 +318,7 @@ func (s *scanner) given(t *tree) error {
 	return s.reserve(t.count*nameCost + t.pathBytes)
 }
 
-// inOrder puts the samples into torchvision's order, unless they have theirs.
+// inOrder puts the samples into torchvision's order, unless they have their own.
 func (t *tree) inOrder() error {
 	if t.options.Kind != Tree {
 		t.walkOrder()

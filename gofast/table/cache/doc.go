@@ -1,17 +1,17 @@
 // Package cache keeps a decoded table in one file, so that the second open maps
 // it in milliseconds and processes share its pages.
 //
-// The file is a stored .npz that numpy.load opens. Its members, in this order:
+// The file is an uncompressed .npz that numpy.load opens. Its members are, in order:
 //   - features.npy: [rows, width] of the storage type, values at offset 4096
 //   - labels.npy: [rows, labels] of 8-byte values, absent without labels
 //   - classes.npy: the sorted words of a text label (classes_I.npy for label I
-//     where there are several labels), absent without text
+//     if there are several labels), absent without text
 //   - gofast.npy: a uint8 array that holds the JSON header (see header.go)
 //
-// Building: Acquire waits for the lock, so that of ten processes that start at
-// once one builds and nine wait; Lock.Create hands out mapped memory to decode
-// into; Writer.Finish writes headers and checksums, syncs, and renames.
-// The file is built as PATH.part (see package atomicfile).
+// A cache is built in three steps. Acquire waits for the lock: if ten processes start
+// at once, one builds and nine wait. Lock.Create hands out mapped memory to decode
+// into. Writer.Finish writes headers and checksums, syncs, and renames. The file is
+// built as PATH.part (see package atomicfile).
 package cache
 
 import (
@@ -27,7 +27,7 @@ func fail(kind error, path, format string, args ...any) *errs.Error {
 	return errs.New(kind, op, fmt.Sprintf(format, args...)).At(path)
 }
 
-// Bound is what is known of a table before it is decoded.
+// Bound is what is known about a table before it is decoded.
 type Bound struct {
 	Rows   int64 // at most
 	Width  int
@@ -44,7 +44,7 @@ type Label struct {
 
 // Meta describes a decoded table.
 type Meta struct {
-	Fingerprint string // of the sources and options, opaque here
+	Fingerprint string // of the sources and options; this package does not interpret it
 	Rows        int64
 	Shape       []int // of one row; its product is the width
 	Bool        bool  // the features are booleans

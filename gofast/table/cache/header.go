@@ -16,9 +16,9 @@ import (
 // Format is the version of the file's layout.
 const Format = 1
 
-// header is the JSON in gofast.npy, which is the last member: it ends where the
-// zip directory begins. After these fields come, at fixed widths, the size of
-// the file, the length of the JSON, and the SHA-256 of all JSON before that.
+// header is the JSON in gofast.npy. This is the last member, so it ends where the
+// zip directory begins. After these fields come the size of the file, the length of
+// the JSON, and the SHA-256 of all JSON before it, each with a fixed width.
 // python/gofast/_tables/cache.py reads it too.
 type header struct {
 	Format      int      `json:"format"`
@@ -42,7 +42,7 @@ type label struct {
 	Classes int    `json:"classes"` // number of words of a text label
 }
 
-// stored is where the values of a member lie.
+// stored is the place of a member's values.
 type stored struct {
 	Name   string `json:"name"`
 	DType  string `json:"dtype"` // numpy's
@@ -86,8 +86,8 @@ const (
 	maxHeader                      = 1 << 30
 )
 
-// readHeader finds, checks and parses the header. Any failure that is not the
-// operating system's is ErrDamaged: the caller builds the cache again.
+// readHeader finds, checks and parses the header. Any failure except one of the
+// operating system is ErrDamaged, and the caller builds the cache again.
 func readHeader(f *source.File) (h *header, text []byte, err error) {
 	bad := func(what string) (*header, []byte, error) {
 		return nil, nil, fail(errs.ErrDamaged, f.Path(), "not a complete cache of this version of gofast (%s): delete it, or let it be built again", what)
@@ -131,8 +131,8 @@ func readHeader(f *source.File) (h *header, text []byte, err error) {
 	return h, text, nil
 }
 
-// consistent checks every number that memory is addressed with: the checksum
-// keeps out damage, not a header that was made to deceive.
+// consistent checks every number that is used to address memory. The checksum finds
+// damage, but not a header that was made to deceive.
 func (h *header) consistent() bool {
 	t := table.TypeNamed(h.DType)
 	width := int64(1)

@@ -27,7 +27,7 @@ type member struct {
 	sum    crc.Pair
 }
 
-// place puts a member behind the previous one.
+// place puts a member after the previous one.
 func place(name, descr string, shape []int64, bytes, at, align int64) member {
 	m := member{name: name, descr: descr, head: npy.Header(descr, shape), at: at, bytes: bytes}
 	m.values = (at + npy.MinLocal(m.file()) + int64(len(m.head)) + align - 1) / align * align
@@ -47,14 +47,14 @@ func (m *member) entry() npy.Entry {
 // prefix is everything from at to values.
 func (m *member) prefix() []byte { return append(m.entry().Local(), m.head...) }
 
-// withSum sets the checksum of head and values from that of the values.
+// withSum sets the checksum of head and values, given that of the values.
 func (m *member) withSum(values crc.Pair) { m.sum = crc.Of(m.head).Append(values, m.bytes) }
 
 func (m *member) stored() stored {
 	return stored{m.name, m.descr, m.values, m.bytes, fmt.Sprintf("%08x%08x", m.sum.IEEE, m.sum.Castagnoli)}
 }
 
-// classesName is classes, or classes_I where several labels could have them.
+// classesName is classes, or classes_I if there are several labels.
 func classesName(i, labels int) string {
 	if labels == 1 {
 		return "classes"
@@ -62,8 +62,8 @@ func classesName(i, labels int) string {
 	return fmt.Sprintf("classes_%d", i)
 }
 
-// tables places the features and the labels. Labels of one kind have its dtype;
-// where kinds are mixed the bytes are called integers, and the header knows.
+// tables places the features and the labels. Labels of one kind have its dtype. If
+// kinds are mixed, the array has an integer dtype, and the header has the real kinds.
 func tables(rows int64, width int, t table.Type, boolean bool, kinds []string) []member {
 	shape := []int64{rows, int64(width)}
 	members := []member{place("features", npy.Descr(t, boolean), shape, rows*int64(width*t.Size()), 0, featureAlign)}

@@ -10,8 +10,8 @@ import (
 // so does the death of the process.
 type Lock struct{ file *atomicfile.File }
 
-// Acquire waits until no other process builds the cache at path. The caller
-// should look again whether the cache is there now: who held the lock built it.
+// Acquire waits until no other process builds the cache at path. The caller should
+// then look again whether the cache exists: the process that held the lock built it.
 func Acquire(ctx context.Context, path string) (*Lock, error) {
 	file, err := atomicfile.Begin(ctx, op, path)
 	if err != nil {
@@ -20,6 +20,6 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 	return &Lock{file}, nil
 }
 
-// Release gives the lock back and removes what was not finished. It may be
-// called twice.
+// Release gives the lock back and removes an unfinished file. It may be called
+// twice.
 func (l *Lock) Release() { l.file.Release() }

@@ -27,7 +27,7 @@ type File struct {
 
 // Open maps the cache at path. ErrNotFound: there is none. ErrChanged: it was
 // built from other sources or options. ErrDamaged: it is not a complete cache.
-// The values are not read here: that is what Verify is for.
+// Open does not read the values; Verify does.
 func Open(path, fingerprint string) (c *File, err error) {
 	defer pool.Recover(&err, op, path)
 	f, err := source.Open(path)

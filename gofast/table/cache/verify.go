@@ -14,7 +14,7 @@ import (
 )
 
 // Verify reads the whole file and compares every byte with its checksums, or
-// with what the header says it must be. ErrDamaged names the array.
+// with the value that follows from the header. ErrDamaged names the array.
 func Verify(ctx context.Context, path string) (err error) {
 	defer pool.Recover(&err, op, path)
 	f, err := source.Open(path)

@@ -14,9 +14,9 @@ import (
 	"github.com/gofast-org/gofast/gofast/table/npy"
 )
 
-// Writer is a cache that is being built. Features and Labels are a shared
-// mapping of PATH.part: they may be larger than memory, and must not be touched
-// after Finish or Abort.
+// Writer is a cache that is being built. Features and Labels are a shared mapping
+// of PATH.part. They may be larger than memory, and must not be used after Finish
+// or Abort.
 type Writer struct {
 	Features []byte // Bound.Rows rows
 	Labels   []byte // Bound.Rows rows of Bound.Labels 8-byte values
@@ -29,8 +29,8 @@ type Writer struct {
 // labelGap is room for the headers between features and labels.
 const labelGap = 1024
 
-// Create maps a file that is large enough for bound. All of its blocks are
-// allocated first: a full disk is an error here, and not a SIGBUS in a decoder.
+// Create maps a file that is large enough for bound. It allocates all blocks first,
+// so that a full disk is an error here and not a SIGBUS in a decoder.
 func (l *Lock) Create(bound Bound) (*Writer, error) {
 	features, ok := limits.Mul(bound.Rows, int64(bound.Width), int64(bound.Type.Size()))
 	labels, ok2 := limits.Mul(bound.Rows, int64(bound.Labels), 8)
@@ -80,14 +80,14 @@ func allocate(f *os.File, size int64) error {
 	}
 }
 
-// Abort unmaps the memory and gives the disk space back. The lock stays held:
-// Create may be called again. It does nothing after Finish.
+// Abort unmaps the memory and gives the disk space back. The lock stays held, so
+// Create may be called again. Abort does nothing after Finish.
 func (w *Writer) Abort() {
 	if w.mapping == nil {
 		return
 	}
 	w.unmap()
-	_ = w.lock.file.Part.Truncate(0) // what is left is overwritten or removed by the lock's holder
+	_ = w.lock.file.Part.Truncate(0) // if it fails, the holder of the lock overwrites or removes the file
 }
 
 func (w *Writer) unmap() {
@@ -95,9 +95,9 @@ func (w *Writer) unmap() {
 	w.mapping, w.Features, w.Labels = nil, nil, nil
 }
 
-// Finish makes the first m.Rows rows the cache: headers and checksums are
-// written, the file is synced and renamed to its path. The features stay where
-// they are; the labels move down to them. The memory is unmapped in any case.
+// Finish makes a cache of the first m.Rows rows. It writes headers and checksums,
+// syncs the file and renames it to its path. The features stay where they are; the
+// labels move down to them. The memory is unmapped in any case.
 func (w *Writer) Finish(ctx context.Context, m Meta) error {
 	if w.mapping == nil {
 		return fail(errs.ErrClosed, w.lock.file.Path(), "the cache was finished or aborted before")
@@ -168,7 +168,7 @@ func (w *Writer) layout(m Meta) (*header, []member, map[string][]byte, error) {
 
 // write writes everything but features and labels.
 func (w *Writer) write(h *header, members []member, classes map[string][]byte) error {
-	text, err := h.seal() // for its length; the size of the file follows from that
+	text, err := h.seal() // only for its length, which gives the size of the file
 	if err != nil {
 		return err
 	}

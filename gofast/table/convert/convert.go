@@ -1,6 +1,6 @@
-// Package convert writes a decoded table as .npy, .npz or .parquet. What is
-// written reads back equal, here and with numpy and pandas. A file appears under
-// its name only when it is complete.
+// Package convert writes a decoded table as .npy, .npz or .parquet. The file reads
+// back with equal values, here and with numpy and pandas. It gets its name only when
+// it is complete.
 package convert
 
 import (
@@ -25,7 +25,7 @@ type Table struct {
 	Bool     bool     // the features are booleans, stored as 0 and 1
 	Shape    []int    // of one row; its product is Width
 	Features []byte   // [Rows, Width] of Type
-	Names    []string // of the feature columns: Width of them, or fewer where columns hold arrays
+	Names    []string // of the feature columns: Width of them, or fewer if columns hold arrays
 	Labels   []Label
 	Values   []byte // of the labels: [Rows, len(Labels)], 8 bytes a value
 }
@@ -39,7 +39,7 @@ type Label struct {
 
 // Options shape how a table is written.
 type Options struct {
-	// Format is "npy", "npz" or "parquet"; "": by the name's ending.
+	// Format is "npy", "npz" or "parquet"; "": the name's ending decides.
 	Format  string
 	Threads int // 0: all allowed cores
 	// Progress is called with rows done and in all, from any goroutine; may be nil.
@@ -65,14 +65,14 @@ func (j *job) fail(kind error, format string, args ...any) *errs.Error {
 	return errs.New(kind, op, fmt.Sprintf(format, args...)).At(j.path)
 }
 
-// Write writes the table to path, replacing what is there.
+// Write writes the table to path and replaces an existing file.
 //
 //   - npy: rows of the features, with numeric labels as the first columns, in
 //     the smallest type that holds both exactly
 //   - npz: an array "features" [rows, *shape] and one array for each label
 //     column, with the column's name; texts as text
-//   - parquet: the labels, then one column for each feature; where names are
-//     fewer than features: one fixed-length binary column for uint8
+//   - parquet: the labels, then one column for each feature; if there are fewer
+//     names than features: one fixed-length binary column for uint8
 func Write(ctx context.Context, t Table, path string, o Options) (err error) {
 	defer pool.Recover(&err, op, path)
 	j := &job{Table: t, Options: o, path: path}
@@ -101,7 +101,7 @@ func Write(ctx context.Context, t Table, path string, o Options) (err error) {
 	return j.file.Commit()
 }
 
-// FormatOf is the format that a name ends in, or ErrConfig.
+// FormatOf is the format that belongs to a name's ending, or ErrConfig.
 func FormatOf(path string) (string, error) {
 	format := strings.TrimPrefix(filepath.Ext(path), ".")
 	if writers[format] == nil {
@@ -114,7 +114,7 @@ func unknownFormat(format, path string) error {
 	return errs.New(errs.ErrConfig, op, fmt.Sprintf("cannot write the format %q: name the file .npy, .npz or .parquet", format)).At(path)
 }
 
-// typed gives errors of the operating system and of libraries a kind.
+// typed gives a kind to errors of the operating system and of libraries.
 func (j *job) typed(ctx context.Context, err error) error {
 	var own *errs.Error
 	switch {
@@ -127,7 +127,7 @@ func (j *job) typed(ctx context.Context, err error) error {
 	}
 }
 
-// check compares the sizes, so that nothing is written from beside the memory.
+// check compares the sizes, so that nothing beyond the memory is read.
 func (j *job) check() error {
 	features, ok := limits.Mul(j.Rows, int64(j.Width), int64(j.Type.Size()))
 	labels, ok2 := limits.Mul(j.Rows, int64(len(j.Labels)), 8)
@@ -153,7 +153,7 @@ func (j *job) check() error {
 	return nil
 }
 
-// blockRows are converted at once.
+// blockRows is the number of rows converted at once.
 const blockRows = 4096
 
 // blocks calls write for blocks of rows, and Progress after each.

@@ -11,7 +11,7 @@ func int64s(b []byte) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
 }
 
-// label goes through a label column; a float is given by its bits.
+// label iterates over a label column. A float is given as its bits.
 func (j *job) label(column int) iter.Seq2[int, int64] {
 	values := int64s(j.Values)
 	return func(yield func(int, int64) bool) {

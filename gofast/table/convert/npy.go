@@ -74,8 +74,8 @@ func (j *job) common() (table.Type, error) {
 	return t, nil
 }
 
-// rangeOfFeatures notes the features; integers are looked at, because a wide
-// type may hold small ones.
+// rangeOfFeatures adds the features to seen. It looks at each integer, because a wide
+// type may hold small values.
 func (j *job) rangeOfFeatures(seen *table.Range) {
 	switch j.Type {
 	case table.Float32, table.Float64:
@@ -96,7 +96,7 @@ func (j *job) rangeOfFeatures(seen *table.Range) {
 	}
 }
 
-// together is some rows with their labels in front, all as t, which holds them.
+// together is some rows with their labels in front, all of type t, which holds every value.
 func (j *job) together(t table.Type, from, to int64) []byte {
 	size, labels := t.Size(), len(j.Labels)
 	rowBytes := (labels + j.Width) * size

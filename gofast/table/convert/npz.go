@@ -24,7 +24,7 @@ type array struct {
 	values []byte
 }
 
-// writeNPZ writes stored, aligned members: they can be read in place.
+// writeNPZ writes uncompressed, aligned members, which can be read in place.
 func writeNPZ(ctx context.Context, j *job) error {
 	arrays, err := j.arrays()
 	if err != nil {
@@ -70,7 +70,7 @@ func writeNPZ(ctx context.Context, j *job) error {
 	return err
 }
 
-// arrays is the features and every label column.
+// arrays are the features and every label column.
 func (j *job) arrays() ([]array, error) {
 	shape := []int64{j.Rows}
 	for _, d := range j.Shape {

@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// groupRows is the rows of a row group: readers work on groups in parallel,
-	// and 785 columns of smaller ones would spend their time on metadata.
+	// groupRows is the number of rows in a row group. Readers work on groups in
+	// parallel. With 785 columns and smaller groups, they would spend their time on
+	// metadata.
 	groupRows = 64 << 10
-	// pageBytes of every column are held while a group is written.
+	// While a group is written, pageBytes of every column are in memory.
 	pageBytes = 64 << 10
 )
 
@@ -68,7 +69,7 @@ func writeParquet(ctx context.Context, j *job) error {
 	return out.Flush()
 }
 
-// columns is the labels, then the features.
+// columns are the labels, then the features.
 func (j *job) columns() ([]column, error) {
 	var columns []column
 	for i, l := range j.Labels {
@@ -101,7 +102,7 @@ func (j *job) columns() ([]column, error) {
 	return columns, nil
 }
 
-// dictionary is for columns that repeat values.
+// dictionary is the encoding for columns that repeat values.
 func dictionary(n parquet.Node) parquet.Node { return parquet.Encoded(n, &parquet.RLEDictionary) }
 
 func (j *job) labelColumn(i int, l Label) column {
@@ -155,7 +156,7 @@ func (j *job) featureColumn(i int, name string) column {
 	return c
 }
 
-// binaryColumn is an image of n bytes: one column, read 2.3 times faster than n.
+// binaryColumn stores a picture of n bytes as one column, which reads 2.3 times faster than n columns.
 func (j *job) binaryColumn(i, n int, name string) column {
 	node := parquet.Leaf(parquet.FixedLenByteArrayType(n))
 	return column{name, node, func(row int64) parquet.Value {
@@ -164,7 +165,7 @@ func (j *job) binaryColumn(i, n int, name string) column {
 	}}
 }
 
-// ordered is parquet.Group, which sorts its columns by name, in our order.
+// ordered is a parquet.Group that keeps our order; the original sorts its columns by name.
 type ordered struct {
 	parquet.Group
 	fields []parquet.Field

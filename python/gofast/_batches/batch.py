@@ -1,10 +1,10 @@
 """Finished batches for torch's plain DataLoader, handed over without a copy.
 
-``__getitems__`` returns :class:`Rows`, a list whose rows are made when somebody looks at one. The first to
-look is ``default_collate``, at ``batch[0]``: it gets :data:`WHOLE`, of a type that is registered in
-``default_collate_fn_map``, and so calls :func:`collate_whole`, which gives back the batch's own tensors.
-Everybody else sees an ordinary list of ordinary dicts or tuples, each in memory of its own, so that
-whoever keeps a row keeps nothing else.
+``__getitems__`` returns :class:`Rows`, a list that makes its rows when code first reads one. Usually that is
+``default_collate``, which reads ``batch[0]``. It gets :data:`WHOLE`, whose type is registered in
+``default_collate_fn_map``, so it calls :func:`collate_whole`, which returns the batch's own tensors.
+All other code sees an ordinary list of ordinary dicts or tuples. Each row has its own memory, so that
+code that keeps a row keeps nothing else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .view import View
 
 
 class Whole:
-    """The type of what stands for a batch's rows where torch's collation asks what they are."""
+    """The type of the object that torch's collation gets in the place of a batch's first row."""
 
 
 WHOLE = Whole()
@@ -31,10 +31,10 @@ _COLLATE = collate.__code__
 
 
 class _Unmade:
-    """Lies in a batch for rows that were not made yet.
+    """Fills the list of a batch until its rows are made.
 
-    Only C code that reads a list without asking it can meet one: torch's functions of lists of tensors do,
-    and let us make the rows first.
+    Only C code that reads the list's memory directly can meet one. torch's functions of lists of tensors do
+    this, and ``__torch_function__`` then makes the rows first.
     """
 
     @classmethod
@@ -54,7 +54,7 @@ _UNMADE = _Unmade()
 
 
 class Rows(list[Any]):
-    """A list of rows that are made when somebody looks at one. Base class."""
+    """A list that makes its rows when code first reads one. Base class."""
 
     def __init__(self, count: int) -> None:
         super().__init__([_UNMADE] * count)
@@ -68,7 +68,7 @@ class Rows(list[Any]):
         raise NotImplementedError
 
     def make(self) -> None:
-        """Makes the rows, if they are not there yet."""
+        """Makes the rows, if they are not made yet."""
         if self._unmade:
             rows = self._rows()
             self._unmade = False
@@ -85,14 +85,14 @@ class Rows(list[Any]):
     def __radd__(self, rows: Any) -> Any:
         if isinstance(rows, list):
             self.make()
-        return NotImplemented  # list's own turn: += shall change the list that stands there
+        return NotImplemented  # list's own code comes next: += must change the list on its left
 
     def __reduce__(self) -> tuple[Any, ...]:
         return list, (list(self),)
 
 
 def _looking(name: str) -> Callable[..., Any]:
-    """A method of list's, for which the rows must be there: this batch's, and those of one it is given."""
+    """A method of list that first makes the rows of this batch and of all batches among its arguments."""
     method: Callable[..., Any] = getattr(list, name)
 
     @functools.wraps(method)
@@ -115,17 +115,17 @@ for _name in _LOOKS:
 
 
 class Batch(Rows):
-    """A finished batch: its rows get memory of their own.
+    """A finished batch. Its rows get their own memory.
 
     Attributes:
-        images: [n, ...]. Gone once the rows are made, like labels.
+        images: [n, ...]. Deleted once the rows are made, like labels.
         labels: [n, ...], or None.
 
     Args:
-        view: what it was made from.
-        hand_over: makes what crosses to another process instead of the tensors.
-        replaced: the samples that stand in for others, by position.
-        more: what rows have beside; see ``View.more``.
+        view: the view that it was made from.
+        hand_over: makes what is sent to another process instead of the tensors.
+        replaced: by position, the samples that stand in for bad ones.
+        more: the other values of the rows; see ``View.more``.
     """
 
     images: torch.Tensor
@@ -150,12 +150,12 @@ class Batch(Rows):
         self._handed_over: tuple[int, ...] | None = None
 
     def sources(self, indices: Sequence[int]) -> list[int]:
-        """The samples that the rows are really of, where these were asked for."""
+        """The samples that the rows really hold, when these indices were asked for."""
         return [self._replaced.get(i, index) for i, index in enumerate(indices)]
 
     def collated(self) -> Any:
         """The batch as ``default_collate`` of its rows would give it, without a copy."""
-        if self._handed_over is not None:  # to somebody who collates once more, and may change the first
+        if self._handed_over is not None:  # collated a second time: the first result may be changed
             return torch.utils.data.default_collate(list(self))
         self._handed_over = self._versions()
         if self._hand_over is not None:
@@ -163,7 +163,7 @@ class Batch(Rows):
         return self._view.collated(self.images, self.labels, self._more)
 
     def _versions(self) -> tuple[int, ...]:
-        """How often the tensors were changed in place."""
+        """How many times the tensors were changed in place."""
         return self.images._version, 0 if self.labels is None else self.labels._version
 
     def _rows(self) -> Sequence[Any]:
@@ -173,13 +173,13 @@ class Batch(Rows):
                 "looks at the rows first, or changes a clone"
             )
         rows = self._view.rows(self.images, self.labels, self._more)
-        del self.images, self.labels  # whoever keeps rows keeps no more
+        del self.images, self.labels  # code that keeps rows shall keep nothing more
         self._hand_over, self._more = None, ()
         return rows
 
 
 def collate_whole(batch: Rows, *, collate_fn_map: Any = None) -> Any:
-    """What ``default_collate`` calls for a batch whose rows nobody has looked at."""
+    """``default_collate`` calls this for a batch if its rows were not read yet."""
     return batch.collated()
 
 

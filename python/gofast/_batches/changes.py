@@ -1,10 +1,10 @@
-"""How often anything was changed that samples may depend on."""
+"""Counts the changes that samples may depend on."""
 
 from __future__ import annotations
 
 
 class Changes:
-    """How often an attribute of any dataset of ours was set: one comparison tells that none was."""
+    """How many times an attribute of any gofast dataset was set. One comparison shows that none was."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""``classes=``: from the names of classes to their numbers, the same for every dataset that is given them."""
+"""``classes=``: the numbers of named classes, the same for every dataset that gets the same option."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _shorter.maxstring = _shorter.maxother = 60
 
 @runtime_checkable
 class HasClasses(Protocol):
-    """A dataset that says how it numbers its classes, as torchvision's and ours do."""
+    """A dataset that says how it numbers its classes, as torchvision's and gofast's do."""
 
     @property
     def class_to_idx(self) -> Mapping[Any, int] | None:
-        """The number of each class; None where labels are no classes."""
+        """The number of each class; None if labels are not classes."""
 
 
 Classes = Iterable[Name] | Mapping[Any, int] | HasClasses
 
 
 def numbered(classes: Classes) -> dict[Name, int]:
-    """The number of each class, in the order in which the classes were given.
+    """The number of each class, in the order of the argument.
 
     Args:
         classes: names, all str or all integers, numbered in their order from 0; or a mapping from
             name to number, which may give several names one number; or a dataset with class_to_idx.
 
     Raises:
-        OptionError: anything else, no class at all, or a name twice.
+        OptionError: the argument is something else, has no class, or has a name twice.
     """
     if isinstance(classes, HasClasses):
         kind, classes = type(classes).__name__, classes.class_to_idx or {}
@@ -66,7 +66,7 @@ def numbered(classes: Classes) -> dict[Name, int]:
 
 
 def _names(names: list[Any]) -> list[Name]:
-    """Python's own str or int for each name: numpy has types of its own."""
+    """Python's own str or int for each name, also for numpy's types."""
     if all(isinstance(name, str) for name in names):
         return [text("classes=", name) for name in names]
     try:
@@ -79,7 +79,7 @@ def _names(names: list[Any]) -> list[Name]:
 
 def _number(number: Any) -> int:
     try:
-        made = int(operator.index(number))  # of True, too
+        made = int(operator.index(number))  # also makes an int of True
     except TypeError:
         made = 1 << 63
     if not -(1 << 63) <= made < 1 << 63:
@@ -90,10 +90,10 @@ def _number(number: Any) -> int:
 
 
 def text(option: str, name: str) -> str:
-    """Python's own str of a name: numpy has a type of its own, and so has an Enum.
+    """Python's own str of a name, also for numpy's type and an Enum.
 
     Raises:
-        OptionError: no file can hold it.
+        OptionError: the name cannot be written in UTF-8, so no file can hold it.
     """
     made = str.__str__(name)
     try:
@@ -104,7 +104,7 @@ def text(option: str, name: str) -> str:
 
 
 def named_twice(names: Iterable[Any]) -> Any:
-    """The first name that was there before."""
+    """The first name that appears a second time."""
     seen = set()
     for name in names:
         if name in seen:
@@ -114,12 +114,12 @@ def named_twice(names: Iterable[Any]) -> Any:
 
 
 def shortened(value: object) -> str:
-    """The repr of what a user gave, for an error: a line, however long it is."""
+    """The repr of a user's value, cut to one line for an error."""
     return _shorter.repr(value)
 
 
 def in_order(class_to_idx: Mapping[Any, int]) -> list[Any]:
-    """The names by their numbers: what torchvision calls ``classes``."""
+    """The names in the order of their numbers, as torchvision's ``classes``."""
     return sorted(class_to_idx, key=class_to_idx.__getitem__)
 
 
@@ -143,10 +143,10 @@ def unknown(label: object, class_to_idx: Mapping[Any, int], place: str) -> error
 
 
 def warn_of_conflicts(dataset: object) -> None:
-    """Warns where parts of a concatenation number their classes differently.
+    """Warns if parts of a concatenation number their classes differently.
 
-    More classes in one part than in another are no conflict, as long as each name has one number and
-    each number one meaning.
+    One part may have more classes than another. That is not a conflict, as long as each name has one number
+    and each number one meaning.
     """
     parts = _parts(dataset) if isinstance(dataset, (ConcatDataset, Subset)) else []
     for i, part in enumerate(parts):
@@ -175,7 +175,7 @@ def _parts(dataset: object) -> list[dict[Any, int]]:
     """The distinct class_to_idx of the datasets in a tree."""
     found: list[dict[Any, int]] = []
     for part in leaves(dataset):
-        try:  # anybody's property, which may raise anything, and give anything
+        try:  # a user's property may raise or return anything
             mapping = part.class_to_idx if isinstance(part, HasClasses) else None
             if isinstance(mapping, Mapping):
                 made = {name: operator.index(mapping[name]) for name in mapping}
@@ -186,7 +186,7 @@ def _parts(dataset: object) -> list[dict[Any, int]]:
 
 
 def conflict(a: Mapping[Any, float], b: Mapping[Any, float]) -> str | None:
-    """What contradicts: a name with two numbers, or a number with two meanings."""
+    """The first contradiction: a name with two numbers, or a number with two meanings."""
     for name in a:
         if name in b and a[name] != b[name]:
             return f"{name!r} is {a[name]} in one and {b[name]} in another"

@@ -1,4 +1,4 @@
-"""What draws for the batches of a loader's iterator; who draws what is the datasets' affair."""
+"""The interface that draws for the batches of a loader's iterator. Datasets decide what is drawn."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any, Protocol
 
 
 class Drawing(Protocol):
-    """Draws for the batches of an iterator, in torch's order. `gofast._images.draws` has the real one.
+    """Draws for the batches of an iterator, in torch's order. `gofast._images.draws` implements it.
 
     Attributes:
-        early: batches may be drawn for at any time.
+        early: the draws of a batch may be made at any time.
     """
 
     early: bool
 
     def __call__(self, indices: array[int]) -> array[int]:
-        """What is drawn for a batch of these samples, the next in order."""
+        """The draws for the next batch in order, which has these samples."""
 
     def state(self) -> Any:
-        """What rewind takes."""
+        """The state that `rewind` goes back to."""
 
     def rewind(self, state: Any, indices: array[int]) -> None:
-        """Goes back to where state was asked for.
+        """Goes back to the moment at which `state` was called.
 
         Args:
-            indices: samples whose pictures' sizes are not what they were.
+            indices: samples whose pictures may have another size now.
         """
 
     def skip(self) -> None:
-        """Nothing is drawn for the next batch."""
+        """Passes over the next batch without a draw."""
 
     def next_epoch(self) -> None:
         """Begins again with the first worker."""

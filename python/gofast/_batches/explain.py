@@ -13,15 +13,15 @@ from . import reasons
 from .schedule import draw_order
 from .view import Line, NativeDataset, View, resolve
 
-_MOST_PARTS = 5  # of a ConcatDataset, that are shown
+_MOST_PARTS = 5  # shown of a ConcatDataset
 _TITLE = ("step", "runs in", "what")
 
 
 class Explanation(str):
-    """A table, one line a step: text that prints as it is, and a notebook shows as a table.
+    """A table with one line for each step. It prints as text, and a notebook shows it as a table.
 
     Attributes:
-        lines: (step, runs in, what) of each.
+        lines: (step, runs in, what) for each step.
     """
 
     lines: list[Line]
@@ -53,17 +53,17 @@ class Explanation(str):
 
 
 def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
-    """Says which steps run natively and which run in Python, and why.
+    """Shows which steps run natively, which run in Python, and why.
 
     Args:
-        what: a dataset, of gofast or another, also inside Subset and ConcatDataset; or a loader over one,
+        what: a dataset, gofast's or another, also inside Subset and ConcatDataset; or a loader over one,
             torch's or gofast's.
 
     Returns:
-        A str: a table, one line a step. In a notebook it shows as a table.
+        A str: a table with one line for each step. A notebook shows it as a table.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: it is neither a dataset nor a loader.
 
     Example:
         >>> print(gofast.explain(train))
@@ -87,7 +87,7 @@ def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
 
 
 def _draws_late(view: View) -> bool:
-    """Whether samples draw from torch's generator: without workers only when their batch is asked for."""
+    """Whether samples draw from torch's generator. Without workers, torch draws when it makes the batch."""
     return view.draws and getattr(view, "rng", "") == "torch"
 
 
@@ -113,7 +113,7 @@ def _dataset(dataset: Any) -> list[Line]:
 
 
 def overrides(dataset: Any, base: Any, what: str) -> list[Line]:
-    """A line where a subclass of base makes its samples by itself."""
+    """A line that says so if a subclass of base makes its samples by itself."""
     if type(dataset).__getitem__ is base.__getitem__:
         return []
     return [(what, "Python", f"{type(dataset).__name__} overrides __getitem__: one call each")]
@@ -155,11 +155,11 @@ def _loader(loader: Any) -> list[Line]:
 
 
 def describe(loader: Any) -> str:
-    """A gofast.DataLoader's repr: what it is of, and what works for it. Never raises."""
+    """The repr of a gofast.DataLoader: its dataset, its order and its threads or processes. Never raises."""
     kind = type(loader.dataset)
     try:
         dataset = f"{kind.__name__} of {len(loader.dataset)} samples"
-    except Exception:  # of iterable datasets nobody knows; others may raise what they like
+    except Exception:  # an iterable dataset may have no length; others may raise anything
         dataset = kind.__name__
     try:
         view = loader._native_view()
@@ -173,7 +173,7 @@ def describe(loader: Any) -> str:
 
 
 def _workers(loader: Any, view: View | None) -> str:
-    """What works for a loader: threads, processes, or nobody else."""
+    """The threads or processes that work for a loader, if any."""
     count = loader.num_workers
     if view is not None:
         wanted, most = loader.threads or count, engine.threads()
@@ -185,7 +185,7 @@ def _workers(loader: Any, view: View | None) -> str:
 
 
 def _order(loader: Any, view: View | None) -> str:
-    """Which sampler says the order, and when it is asked."""
+    """The sampler that gives the order, and when it draws."""
     if view is None:
         return _sampler(loader)
     early = not _draws_late(view) and _drawn_at_once(loader.batch_sampler)
@@ -195,20 +195,20 @@ def _order(loader: Any, view: View | None) -> str:
 def _sampler(loader: Any) -> str:
     if issubclass(type(loader.dataset), IterableDataset):
         return "the dataset's own"
-    if loader.batch_size is None:  # the user's batch_sampler has its own, or there are no batches
+    if loader.batch_size is None:  # the user's batch_sampler has its own size, or there are no batches
         return type(loader.sampler if loader.batch_sampler is None else loader.batch_sampler).__name__
     last = ", the last dropped if it is smaller" if loader.drop_last else ""
     return f"{type(loader.sampler).__name__}, batches of {loader.batch_size}{last}"
 
 
 def _drawn_at_once(batch_sampler: Any) -> bool:
-    """Whether the sampler's epoch is drawn at once: it is, and the generators are put back."""
+    """Whether the sampler's epoch is drawn at once. Draws it to find out, then restores the generators."""
     own = getattr(getattr(batch_sampler, "sampler", None), "generator", None)
     before = None if own is None else own.get_state()
     try:
         with torch.random.fork_rng(devices=[]):
             return draw_order(batch_sampler) is not None
-    except Exception:  # a sampler that raises: the loader says so when it is iterated
+    except Exception:  # the sampler raises; the loader will raise the same when it is iterated
         return False
     finally:
         if own is not None:

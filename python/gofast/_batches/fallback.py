@@ -1,4 +1,4 @@
-"""What is said when torch's machinery or Python does what the engine was meant to do: right, but not fast."""
+"""Warnings for work that torch's machinery or Python does instead of the engine: correct, but not fast."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _SILENCE = (
 
 
 class Step(Protocol):
-    """What becomes of one transform: a line of a plan's report."""
+    """How one transform runs: a line of a plan's report."""
 
     @property
     def name(self) -> str:
-        """Its class or function."""
+        """The transform's class or function."""
 
     @property
     def native(self) -> bool:
@@ -33,18 +33,18 @@ class Step(Protocol):
 
 
 def warn_of_loader(why: str) -> None:
-    """Says that a gofast.DataLoader runs on torch's machinery: once for each reason, and not in workers."""
+    """Warns that a gofast.DataLoader runs on torch's machinery: once for each reason, never in workers."""
     if get_worker_info() is None:
         text = f"this gofast.DataLoader runs on torch's own machinery, and no faster: {why}. {_SILENCE}"
         warn(text, FallbackWarning, once=f"loader: {why}")
 
 
 def warn_of_transform(dataset: str, report: Sequence[Step]) -> None:
-    """Says that nothing of a picture's transform runs natively, if so: once for each reason, not in workers.
+    """Warns if no part of a picture's transform runs natively: once for each reason, never in workers.
 
     Args:
-        dataset: its class.
-        report: a plan's.
+        dataset: the class of the dataset.
+        report: the report of its plan.
     """
     if report and not any(line.native for line in report) and get_worker_info() is None:
         why = f"{report[0].name}: {report[0].what}"
@@ -53,7 +53,7 @@ def warn_of_transform(dataset: str, report: Sequence[Step]) -> None:
 
 
 def warn_of_channels_last() -> None:
-    """Says that channels_last=True has no effect, once."""
+    """Warns once that channels_last=True has no effect."""
     if get_worker_info() is None:
         text = (
             "channels_last=True has no effect: Python makes a part of these samples, and torch's collate "

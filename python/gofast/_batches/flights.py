@@ -1,12 +1,12 @@
-"""Batches under way: what is submitted to the engine before the training loop asks for it, and how far ahead.
+"""Batches under way: decides which batches are submitted to the engine early, and how far ahead.
 
-A flight is one submission: several batches in a row, worked on in the background and collected one at a
-time. Crossing into the engine costs microseconds, so that small batches share a flight; far-ahead memory
-is bounded by bytes, so that large ones do not pile up.
+A flight is one submission. It has several batches in a row, which the engine makes in the background and
+the loader collects one at a time. A call into the engine costs microseconds, so small batches share a
+flight. A limit in bytes keeps large batches from piling up in memory.
 
-Both classes here follow torch's schedule for what can be seen of a sampler (see `schedule`). With no
-workers torch pulls one index list for each batch, just before it fetches it. With workers it pulls
-`pull_ahead` lists at the start and one more after each batch it has received.
+Both classes here follow torch's schedule in everything that a sampler lets others see (see `schedule`).
+Without workers, torch pulls one index list for each batch, just before it fetches the batch. With workers,
+it pulls `pull_ahead` lists at the start and one more after each batch that it has received.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
     Drawn: TypeAlias = array[int] | Exception | None
 
-# Output of one flight. An epoch of 60,000 x 784 float32 in batches of 16 took 12.8 to 13.2 ms with flights of
-# 512 KiB to 2 MiB (2 cores, 2026-11), and 3 times that with a flight a batch.
+# The output of one flight. An epoch of 60,000 x 784 float32 in batches of 16 took 12.8 to 13.2 ms with
+# flights of 512 KiB to 2 MiB (2 cores, 2026-11), and 3 times as long with one flight for each batch.
 FLIGHT_BYTES = 512 << 10
-FLIGHTS_AHEAD = 4  # flights in the air, or single batches where one is larger than a flight
-MOST_REDRAWN = 3  # times that a batch is drawn for again whose pictures change on disk meanwhile
-BYTES_AHEAD = 8 << 20  # for index lists that were pulled on torch's schedule: what is submitted of them
+FLIGHTS_AHEAD = 4  # flights under way; single batches if one is larger than a flight
+MOST_REDRAWN = 3  # the draws of a batch are repeated so often if its pictures change on disk meanwhile
+BYTES_AHEAD = 8 << 20  # output under way for index lists that were pulled on torch's schedule
 
 
 class DrawnFlights:
-    """The batches of an epoch that is drawn already: flights run ahead of what torch would have pulled."""
+    """The batches of an epoch that is drawn already. Flights run further ahead than torch would pull."""
 
     def __init__(
         self,
@@ -54,13 +54,13 @@ class DrawnFlights:
         sampler: BatchSampler | None = None,
         pull: Callable[[Iterator[Any], int], PulledFlights] | None = None,
     ) -> None:
-        self._draw = draw  # what samples need beside their numbers; may be asked at any time
+        self._draw = draw  # makes the random draws of samples; may be called at any time
         self._lane = lane
         self._order = order
         self._sampler: Any = order if sampler is None else sampler
         self._batch_size = order.batch_size
         self._pull_ahead, self._pull = pull_ahead, pull
-        self._changes = Changes() if pull_ahead else changes  # torch's workers have copies
+        self._changes = Changes() if pull_ahead else changes  # torch's workers have copies: no change shows
         self._seen = lane.seen if not pull_ahead else 0  # there may be changes since `iter`
         self._looks = lane.looks or order.picks
         self._picked = None if order.picks else lane.picked
@@ -71,10 +71,10 @@ class DrawnFlights:
         self._largest = max(1, FLIGHT_BYTES // max(1, order.batch_size * lane.row_bytes))
         self._ahead = lane.ahead
         self._workers = pull_ahead > 0
-        # The batch at whose turn torch finds the sampler exhausted. A flight starts there, so that only
-        # the first batch of a flight needs to look at the schedule.
+        # When torch makes this batch, it finds the sampler exhausted. A flight starts with it, so that
+        # only the first batch of a flight needs to look at the schedule.
         self._last_turn = order.last_pull - pull_ahead
-        self._size = 1  # of the next flight: small ones first, so that the first batch comes soon
+        self._size = 1  # batches in the next flight; it starts small, so that the first batch comes soon
         self._submitted = 0
         self._started = 0  # batches in the flights that were opened, the current one included
         self._flights: deque[tuple[Ticket, int]] = deque()
@@ -99,7 +99,7 @@ class DrawnFlights:
         return self._take_first() if self._ahead else self._take_now()
 
     def _take_now(self) -> Any:
-        """The next batch of rows that anybody may write to meanwhile: none is made before it is asked for."""
+        """The next batch, made now: its rows may be written to at any time, so it is not made earlier."""
         number = self._started
         if number == self._last_turn:
             self._order.finish()
@@ -120,7 +120,7 @@ class DrawnFlights:
         return batch
 
     def _drawn_again(self, number: int) -> Any:
-        """A batch that was drawn for other pictures than lie there now."""
+        """The batch, drawn again: its pictures on disk are not those that it was drawn for."""
         assert self._draw is not None
         indices = self._order.indices(number, number + 1)
         rows = array("q", indices.tolist())
@@ -134,14 +134,14 @@ class DrawnFlights:
         raise AssertionError
 
     def _picks_the_same(self) -> bool:
-        """Whether a quick look tells that the next batch has the rows that it was submitted with."""
+        """Whether a quick look shows that the next batch has the rows that it was submitted with."""
         if self._picked is None:
             return False
         start, stop = self._order.bounds(self._started - self._left)
         return self._picked.unchanged(self._address + 8 * start, stop - start)
 
     def _is_as_it_was(self) -> bool:
-        """Whether the next batch is what torch would make now. If not, the rest is pulled as torch would."""
+        """Whether the next batch is what torch would make now. If not, pulls the rest as torch would."""
         if self._rest is not None:
             return False
         order, batch = self._order, self._started - self._left
@@ -176,7 +176,7 @@ class DrawnFlights:
         try:
             return self._take_next()
         finally:
-            self._order.finish()  # torch's workers pull after they have received a batch or its error
+            self._order.finish()  # with workers, torch pulls after it has received a batch or its error
 
     def _submit_ahead(self) -> None:
         order, first = self._order, self._submitted
@@ -193,7 +193,7 @@ class DrawnFlights:
 
 
 class PulledFlights:
-    """Batches of a sampler that may draw at any time: one index list a flight, pulled when torch pulls it."""
+    """Batches of a sampler that may draw at any time. A flight is one index list, pulled when torch does."""
 
     def __init__(
         self,
@@ -204,14 +204,14 @@ class PulledFlights:
         draw: Drawing | None = None,
     ) -> None:
         self._lane = lane
-        self._draw = draw  # what the samples of a list need, from generators that torch would have used
+        self._draw = draw  # makes the random draws of a list, from the generators that torch would use
         self._stream: Stream | None = None
         self._lists = lists
-        self._fetch = fetch  # torch's way to a batch or error, for lists of no integers, or of nothing
+        self._fetch = fetch  # torch's way to a batch or an error, for lists without integers and empty lists
         self._workers = pull_ahead > 0
         self._waiting: deque[tuple[Any, Indices | None, Drawn]] = deque()  # pulled, not yet submitted
         self._flights: deque[tuple[Any, Ticket | Exception | None, int]] = deque()
-        # Where something is drawn: those of both, and the generators' states before.
+        # If samples draw: the lists of both deques above, and the generators' states before each.
         self._pulled: deque[tuple[Any, Any, Any]] = deque()
         self._bytes = 0
         for _ in range(pull_ahead):
@@ -249,7 +249,7 @@ class PulledFlights:
         raise AssertionError
 
     def _draw_again(self, draw: Drawing) -> None:
-        """Draws anew for the first batch and for all behind it: its pictures are not what was drawn for."""
+        """Draws again for the first batch and for all after it: its pictures on disk have changed."""
         for _, ticket, _ in self._flights:
             if self._stream is not None and ticket is not None and not isinstance(ticket, Exception):
                 self._stream.cancel(ticket)
@@ -276,7 +276,7 @@ class PulledFlights:
     def _pull(self) -> None:
         index = next(self._lists)
         if isinstance(index, Iterator):
-            index = list(index)  # it is read here, and again where it holds no integers
+            index = list(index)  # it is read here, and again later if it holds no integers
         indices: Indices | None = index_list(index, masks=self._draw is not None)
         if not self._workers and indices is not None and len(indices):
             indices = self._followed(indices)
@@ -296,12 +296,12 @@ class PulledFlights:
         else:
             try:
                 drawn = self._draw(indices)
-            except Exception as error:  # torch's workers send it in the batch's place
+            except Exception as error:  # torch's workers send the error in the place of the batch
                 drawn = error
         self._waiting.append((index, indices, drawn))
 
     def _followed(self, indices: Indices) -> Indices | None:
-        """The same, after the lane has taken over what the user has changed; None where Python must fetch."""
+        """The same indices, after the lane took over the user's changes; None if Python must fetch them."""
         before = self._lane.view
         if not self._lane.follow(indices):
             return None

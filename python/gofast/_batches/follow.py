@@ -1,7 +1,7 @@
-"""What a user changes in the middle of an epoch: with num_workers=0, torch follows with the next batch.
+"""Follows a user's changes in the middle of an epoch: with num_workers=0, torch shows them in the next batch.
 
-A loader that runs ahead looks here before it hands a batch out. What cannot be looked at for the price of a
-batch (a writable array's memory) is not read ahead at all: see `View.steady`.
+A loader that runs ahead looks here before it hands a batch out. Some memory, such as a writable array, could
+only be checked for the price of a batch. It is not read ahead at all: see `View.steady`.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from .changes import changes
 if TYPE_CHECKING:
     from .view import IntArray, NativeDataset, View
 
-_FEW = 4  # datasets in a tree that are all looked at before each batch; of more only those that it touches
+_FEW = 4  # a tree of so many datasets is checked whole before each batch; in a larger one, those in the batch
 
 
 class Follower:
-    """Notices whether the samples of a loader's dataset are still those of the view that was made of it.
+    """Notices whether a loader's dataset still has the samples of the view that was made from it.
 
     Attributes:
-        view: of the dataset as it was last seen; None while Python code has a say.
-        seen: the number of changes when it was made, or looked at last.
+        view: the view of the dataset as it was last seen; None while Python code takes part in its samples.
+        seen: the number of changes when the view was made, or checked last.
         always: the counter of changes is not enough: indices, transforms and lists may change in place.
-        picked: where the dataset is a list's pick, the quick look at it.
+        picked: the quick check, if the dataset is a Subset by a list; else None.
 
     Args:
         resolve: makes the view.
@@ -65,7 +65,7 @@ class Follower:
                 return False
             if self._epochs != self.view.epochs:
                 return False
-            self.seen = count  # somebody else's, or nothing that shows
+            self.seen = count  # a change of another dataset, or one without effect on samples
         if not self.always:
             return True
         at = np.asarray(indices, np.int64)
@@ -86,7 +86,7 @@ class Follower:
         try:
             return [self._views[n] for n in {id(view.locate(index)[0]) for index in at.tolist()}]
         except IndexError:
-            return list(self._views.values())  # the engine says what is wrong
+            return list(self._views.values())  # the engine will say what is wrong
 
     def _same_rows(self, at: IntArray) -> bool:
         view = self.view
@@ -104,10 +104,10 @@ class Follower:
 
 
 class PickedList:
-    """A Subset of one dataset by a list of row numbers, which is what random_split makes.
+    """A Subset of one dataset by a list of row numbers, such as random_split makes.
 
     Args:
-        view: of the Subset; its map has the rows that the list picked.
+        view: the view of the Subset; its map has the rows that the list picked.
     """
 
     def __init__(self, subset: Subset[Any], view: View, rows: IntArray) -> None:
@@ -118,14 +118,14 @@ class PickedList:
 
     @classmethod
     def of(cls, dataset: Any, view: View) -> PickedList | None:
-        """None for other datasets."""
+        """The check for this dataset; None if it is not such a Subset."""
         rows = view.index_map
         if rows is None or type(dataset) is not Subset or dataset.dataset is not view.datasets[0]:
             return None
         return cls(dataset, view, rows)
 
     def unchanged(self, indices: int, count: int) -> bool:
-        """Whether the Subset still picks the same rows; False also where it takes a closer look to tell.
+        """Whether the Subset still picks the same rows. False may also mean that only a closer look can tell.
 
         Args:
             indices: the address of count int64s.
@@ -141,7 +141,7 @@ class PickedList:
 
 
 def _places(dataset: Any, at: IntArray, parts: Iterator[tuple[Any, int]], end: list[int]) -> IntArray | None:
-    """Where these rows lie in the concatenation of parts, or None where the tree is another by now."""
+    """Where these rows lie in the concatenation of parts, or None if the tree has changed."""
     if type(dataset) is Subset:
         picked = _picked(dataset.indices, at)
         return None if picked is None else _places(dataset.dataset, picked, parts, end)
@@ -166,7 +166,7 @@ def _places(dataset: Any, at: IntArray, parts: Iterator[tuple[Any, int]], end: l
 
 
 def _picked(indices: Any, at: IntArray) -> IntArray | None:
-    """What a Subset picks for these of its rows, or None where the engine cannot tell."""
+    """The rows that a Subset picks at these positions, or None if the engine cannot tell."""
     try:
         if isinstance(indices, (Tensor, np.ndarray)):
             return np.asarray(indices[at], np.int64)

@@ -1,13 +1,14 @@
-"""Whose rows `__getitems__` gives: a dataset's own batches are nobody else's.
+"""A `__getitems__` that only the dataset itself has, and no wrapper around it.
 
-Torch's fetcher takes whole batches from `dataset.__getitems__` where there is one. A wrapper that forwards
-what it does not have (`__getattr__`, or a proxy written in C) would hand out the inner dataset's, and its
-own `__getitem__` would never be called. So `__getitems__` is a descriptor that looks at who asks:
+Torch's fetcher takes whole batches from `dataset.__getitems__` if there is one. Some wrappers forward
+attributes that they do not have (`__getattr__`, or a proxy written in C). They would hand out the inner
+dataset's method, and torch would never call the wrapper's own `__getitem__`. So `__getitems__` is a
+descriptor that looks at its caller:
 
-- Python code in a wrapper's attribute hook is told that there is none;
-- torch's own callers get a method that asks them, when it is called, which dataset they hold.
+- For Python code in a wrapper's attribute hook, there is no such attribute.
+- torch's own callers get a method that, when it is called, looks which dataset they hold.
 
-Anybody else, such as the user's `__getitems__` that calls the inner dataset's, gets the plain method.
+Any other caller, such as a user's `__getitems__` that calls the inner dataset's, gets the plain method.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from torch.utils.data import StackDataset, Subset
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
-# All that calls __getitems__ in torch.
+# All code in torch that calls __getitems__.
 _FETCH = _MapDatasetFetcher.fetch.__code__
 _SUBSET = Subset.__getitems__.__code__
 _STACK = StackDataset.__getitems__.__code__
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 else:
 
     class getitems:
-        """Decorates `__getitems__`: it is there for the dataset itself, not for those who forward to it."""
+        """Decorates `__getitems__`: the dataset itself has it, wrappers that forward to it do not."""
 
         def __init__(self, method):
             self._method = method
@@ -59,7 +60,7 @@ else:
 
 
 def _held(frame: FrameType) -> Sequence[Any]:
-    """The dataset that torch's caller has at hand."""
+    """The dataset that the caller in torch holds."""
     if frame.f_code is _STACK:
         held: Sequence[Any] = frame.f_locals["dataset"]
     else:
@@ -68,17 +69,17 @@ def _held(frame: FrameType) -> Sequence[Any]:
 
 
 def _is_forwarded(dataset: object, start: FrameType) -> bool:
-    """Whether an attribute hook of another object than dataset is at work, between start and torch."""
+    """Whether an attribute hook of an object other than dataset runs between start and torch."""
     frame: FrameType | None = start
     while frame is not None:
         code = frame.f_code
         if code is _FETCH or code is _SUBSET or code is _STACK:
             return False
-        if code.co_argcount >= 2:  # whatever such a hook is called
+        if code.co_argcount >= 2:  # the hook may have any name
             own, name = (frame.f_locals.get(variable) for variable in code.co_varnames[:2])
             if isinstance(name, str) and name == "__getitems__" and own is not dataset:
                 return True
-        elif code.co_name in _HOOKS:  # in a decorator's hands: (*args)
+        elif code.co_name in _HOOKS:  # a decorated hook: (*args)
             return True
         frame = frame.f_back
     return False

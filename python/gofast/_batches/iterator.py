@@ -28,20 +28,20 @@ _pin_memory: Callable[..., Any] = pin_memory
 
 
 class NativeIterator(_BaseDataLoaderIter):
-    """One epoch of a DataLoader (with persistent_workers any number of them).
+    """One epoch of a DataLoader (with persistent_workers, any number of epochs).
 
-    What is under way is cancelled at the end, by `DataLoader.close`, or when the iterator is dropped.
-    Batches that were handed out stay valid. Nothing that it holds refers back to it, so that dropping it
-    has its effect at once.
+    The work under way is cancelled at the end, by `DataLoader.close`, or when the iterator is dropped.
+    Batches that were handed out stay valid. Nothing in the iterator refers back to it, so it is deleted as
+    soon as it is dropped.
 
-    Threads may share it: each `next` gives another batch. `close` waits for nobody, since a signal handler
-    or a finalizer may call it: whoever is inside `next` then gets a CanceledError or a last batch.
+    Threads may share it: each `next` gives another batch. `close` does not wait, since a signal handler or
+    a finalizer may call it. A thread inside `next` then gets a CanceledError or a last batch.
     """
 
     def __init__(self, loader: TorchDataLoader[Any], lane: Lane) -> None:
         self._lane = lane
-        # The thread inside `next` has the lock. It can be taken again by the same thread, so that a signal
-        # handler that calls `next` there gets an error, and not a deadlock.
+        # The thread inside `next` holds the lock. The same thread can take it again, so that a signal
+        # handler that calls `next` gets an error and not a deadlock.
         self._lock = threading.RLock()
         self._busy = self._closed = False
         self._draw: Drawing | None = None
@@ -53,12 +53,12 @@ class NativeIterator(_BaseDataLoaderIter):
         self._dataset_fetcher = _MapDatasetFetcher(
             self._dataset, self._auto_collation, self._collate_fn, self._drop_last
         )
-        self._workers: list[Any] = []  # as torch's: who looks for worker processes finds none
+        self._workers: list[Any] = []  # torch's name; code that looks for worker processes finds none
         if lane.view.draws:
             self._draw = lane.view.drawing(int(self._base_seed), loader.num_workers)
         _alive.add(self)
         if self._pull_ahead:
-            self._reset(loader, first_iter=True)  # as torch's: it calls iter(sampler) again
+            self._reset(loader, first_iter=True)  # calls iter(sampler) again, as torch does
 
     def __next__(self) -> Any:
         with self._lock:
@@ -74,7 +74,7 @@ class NativeIterator(_BaseDataLoaderIter):
                 self._busy = False
 
     def close(self) -> None:
-        """Cancel what is under way; there is no next batch."""
+        """Cancel the work under way; there is no next batch."""
         self._closed = True
         if self._lock.acquire(blocking=False):
             try:
@@ -83,10 +83,10 @@ class NativeIterator(_BaseDataLoaderIter):
                     return
             finally:
                 self._lock.release()
-        self._lane.cancel()  # who is inside `next` gives up the rest, at the next one
+        self._lane.cancel()  # another thread is inside `next`; the call after it gives up the rest
 
     def _shutdown_workers(self) -> None:
-        """Torch's name for it: Lightning and others call it on iterators that had workers."""
+        """Torch's name for `close`. Lightning and others call it on iterators that had workers."""
         self.close()
 
     def __del__(self) -> None:
@@ -105,7 +105,7 @@ class NativeIterator(_BaseDataLoaderIter):
         self._flights = DrawnFlights(self._lane, NO_ORDER, 0)
 
     def _after_fork(self) -> None:
-        """In the child: whoever had the lock is in the parent."""
+        """Runs in the child: the thread that held the lock exists only in the parent."""
         self._lock = threading.RLock()
         self._busy = False
 
@@ -140,14 +140,14 @@ class NativeIterator(_BaseDataLoaderIter):
         return batch
 
     def _pull_first(self) -> DrawnFlights | PulledFlights:
-        """Pull what torch pulls first: at `iter` with workers, at the first `next` without."""
-        self._flights = DrawnFlights(self._lane, NO_ORDER, 0)  # a sampler that raises is at its end
-        # Where samples draw too, lists are pulled and drawn for in turn, as torch's workers would.
+        """Pull what torch pulls first: at `iter` with workers, at the first `next` without them."""
+        self._flights = DrawnFlights(self._lane, NO_ORDER, 0)  # if the sampler raises, the epoch is over
+        # If samples draw too, each list is pulled and then drawn for, as with torch's workers.
         early = self._draw is None or self._draw.early
         order = draw_order(self._index_sampler) if early else None
         lane, draw, fetch = self._lane, self._draw, self._dataset_fetcher.fetch
 
-        def pull(lists: Iterator[Any], ahead: int) -> PulledFlights:  # without self: that would be a circle
+        def pull(lists: Iterator[Any], ahead: int) -> PulledFlights:  # holds no self: no reference circle
             return PulledFlights(lane, lists, fetch, ahead, draw)
 
         if order is None:

@@ -1,4 +1,4 @@
-"""The stream that one iterator works through, and the idle one that a loader keeps for the next epoch."""
+"""The stream of one iterator, and the idle stream that a loader keeps for the next epoch."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ if TYPE_CHECKING:
 class Idle:
     """The stream that the last epoch of a loader left behind.
 
-    Its batch memory has its pages already, which new memory gets at several times the price of filling it.
+    Its batch memory has its pages already. Getting pages for new memory costs several times as much as
+    filling it.
     """
 
     def __init__(self) -> None:
-        # At most one. A list, because taking from it is one step, also for threads that iterate at once.
+        # At most one. A list, because `pop` is one step, also if several threads iterate.
         self._left: list[tuple[Stream, View, int | None, int]] = []
 
     def put(self, stream: Stream, view: View, threads: int | None) -> None:
         self._left[:] = [(stream, view, threads, os.getpid())]
 
     def take(self, view: View, threads: int | None) -> Stream | None:
-        """The idle stream, if it is one of these rows, and of this process: none survives a fork.
+        """The idle stream, if it belongs to these rows and this process: no stream survives a fork.
 
-        A Subset has a new view every epoch. Its stream is worth the comparison (20 us for 60,000 rows).
+        A Subset has a new view every epoch. Comparing rows (20 us for 60,000) is cheaper than a new stream.
         """
         try:
             stream, rows, had, pid = self._left.pop()
@@ -47,11 +48,11 @@ class Idle:
 
 
 class Lane:
-    """One iterator's way into the engine: a stream, opened at the first submission, and given up once.
+    """One iterator's way into the engine: a stream, opened at the first submission and given up once.
 
     Args:
-        follower: what the user changes is followed at once. None stands for torch's workers, which have
-            copies of the dataset, made when the iterator was.
+        follower: follows the user's changes at once. None if torch would have workers: they have
+            copies of the dataset, made together with the iterator.
     """
 
     def __init__(self, view: View, threads: int | None, idle: Idle, follower: Follower | None = None) -> None:
@@ -65,7 +66,7 @@ class Lane:
         self._pid = os.getpid()
 
     def open(self, batch_size: int) -> Stream:
-        """The stream; batch_size is the number of rows of the first batch."""
+        """The stream. batch_size is the number of rows in the first batch."""
         stream = self._stream or self._idle.take(self.view, self._threads)
         self._stream = stream or _open_stream(self.view, batch_size, self._threads)
         return self._stream
@@ -77,7 +78,7 @@ class Lane:
 
     @property
     def picked(self) -> PickedList | None:
-        """What is quicker to ask than `unchanged`, and enough where it finds no change."""
+        """A check that is quicker than `unchanged`, and enough if it finds no change."""
         if self._follower is None or self.view.heavy:
             return None
         return self._follower.picked
@@ -89,11 +90,11 @@ class Lane:
 
     @property
     def ahead(self) -> bool:
-        """Whether samples may be made before they are asked for: nobody can change them meanwhile unseen."""
+        """Whether samples may be made before they are asked for: no change of them goes unnoticed."""
         return self._follower is None or self.view.steady
 
     def make(self, rows: Tensor, start: int, stop: int) -> Any:
-        """The batch of rows[start:stop], made now: a ticket for a single small one costs several times its
+        """The batch of rows[start:stop], made now: a ticket for one small batch costs several times its
         filling."""
         if self._filler is None:
             from .filler import Filler
@@ -106,7 +107,7 @@ class Lane:
         return self._follower is None or self._follower.unchanged(indices)
 
     def follow(self, indices: array[int] | Tensor) -> bool:
-        """Take over what was changed since. Whether the engine can make these samples."""
+        """Take over the changes since the last look. Returns whether the engine can make these samples."""
         if self._follower is None or self._follower.unchanged(indices):
             return True
         view = self._follower.renew()
@@ -119,17 +120,16 @@ class Lane:
         return True
 
     def cancel(self) -> None:
-        """Cancel what is in flight, and return when nothing is written any more."""
+        """Cancel the work under way, and return when nothing is being written any more."""
         if self._pid != os.getpid():  # forked: the stream is the parent's
             self._stream, self._pid = None, os.getpid()
         if self._stream is not None:
             self._stream.close()
 
     def close(self) -> None:
-        """Cancel what is in flight and leave the stream to the loader's next iterator.
+        """Cancel the work under way and leave the stream to the loader's next iterator.
 
-        After a fork, and when the interpreter ends, the engine behind the stream is gone: nothing is done
-        then.
+        Does nothing after a fork or when the interpreter ends: the stream's engine is then gone.
         """
         stream, self._stream = self._stream, None
         if stream is not None and self._pid == os.getpid() and not sys.is_finalizing():

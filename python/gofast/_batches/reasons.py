@@ -1,4 +1,4 @@
-"""Why the engine cannot work for a dataset or a loader by itself, in words. `resolve` says whether."""
+"""The reasons why the engine cannot work for a dataset or a loader by itself. `resolve` decides whether."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .view import NativeDataset, resolve
 
 
 def of_loader(loader: Any) -> str:
-    """Why a gofast.DataLoader runs on torch's own machinery. Only where it does."""
+    """Why a gofast.DataLoader runs on torch's own machinery. Call it only if it does."""
     if not loader._auto_collation:
         return "batch_size=None: samples are asked for one by one"
     if loader.collate_fn is not default_collate:
@@ -24,7 +24,7 @@ def of_loader(loader: Any) -> str:
 
 
 def of_dataset(dataset: Any) -> str:
-    """Why the engine cannot make a dataset's batches by itself. Only where it cannot."""
+    """Why the engine cannot make a dataset's batches by itself. Call it only if it cannot."""
     kind = type(dataset)
     if issubclass(kind, NativeDataset):
         why: str = dataset._why_python()
@@ -43,7 +43,7 @@ def of_dataset(dataset: Any) -> str:
 
 
 def overridden(kind: type, base: Any) -> str | None:
-    """Which method of torch's protocol a subclass of base took over, in words."""
+    """A text that names the method of torch's protocol that a subclass of base overrides, or None."""
     for name in ("__getitem__", "__getitems__", "__len__"):
         if getattr(kind, name) is not getattr(base, name):
             return f"{kind.__name__} overrides {name}"
@@ -51,5 +51,5 @@ def overridden(kind: type, base: Any) -> str | None:
 
 
 def called(function: Any) -> str:
-    """What somebody's callable is called."""
+    """The name of a user's callable."""
     return str(getattr(function, "__name__", type(function).__name__))

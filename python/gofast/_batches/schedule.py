@@ -1,14 +1,13 @@
 """Which indices torch's samplers give, and at which pull they draw them.
 
-A sampler can be watched from outside: the generators it draws from belong to the user. A loader that
-wants the same numbers as torch must therefore pull index lists exactly when torch does. Only the drawing
-is visible, though. Once a sampler has drawn its whole epoch in one go, reading the later batches early
-changes nothing that anybody can see.
+A sampler draws from generators that the user can see. A loader that wants the same numbers as torch must
+therefore pull index lists exactly when torch does. But only the drawing is visible. Once a sampler has
+drawn its whole epoch at once, nobody can see whether the later batches are read early.
 
-`draw_order` does what the first pull of a `BatchSampler` does to the generators and returns the whole
-`Order` of the epoch, as an int64 tensor that is never turned into a Python list. It returns None, having
-touched nothing, for every sampler that it does not know; such samplers are pulled one list at a time
-(see `_indices.index_list`).
+`draw_order` changes the generators as the first pull of a `BatchSampler` does. It returns the whole
+`Order` of the epoch, as an int64 tensor that is never turned into a Python list. For a sampler that it does
+not know, it touches nothing and returns None. Such samplers are pulled one list at a time
+(see `_core.indices.index_list`).
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time
 
 
 class Drawn:
-    """The indices of a sampler's epoch, and the draw that its end makes, if that leaves a trace."""
+    """The indices of a sampler's epoch, and the sampler's draw at its end, if others can see that."""
 
     __slots__ = ("at_end", "count", "indices", "picks")
 
@@ -49,15 +48,14 @@ class Drawn:
         self.indices = indices  # None stands for 0, 1, 2, ... count-1, which needs no memory
         self.count = count
         self.at_end = at_end
-        self.picks = picks  # a sampler whose indices torch looks up one by one, and where
+        self.picks = picks  # a sampler whose indices torch looks up one by one, and the positions it looks at
 
 
 class Order:
-    """The batches of one epoch, every index of which is already drawn.
+    """The batches of one epoch. All its indices are drawn already.
 
-    Numbering pulls from 0, pull `last_pull` is the one that finds the sampler exhausted, with a partial
-    batch in its hands or with nothing: torch's sampler runs to its end there, and so the caller must call
-    `finish` there, once.
+    Pulls are numbered from 0. Pull `last_pull` finds the sampler exhausted, with a partial batch or with
+    nothing. torch's sampler runs to its end there, so the caller must call `finish` there, once.
     """
 
     __slots__ = ("_drawn", "batch_size", "batches", "drop_last", "last_pull")
@@ -87,7 +85,7 @@ class Order:
         return self._drawn.picks is not None
 
     def still_picked(self, batch: int) -> bool:
-        """Whether the sampler would still give these indices: torch looks them up when a batch is pulled."""
+        """Whether the sampler would still give the batch's indices: torch looks them up at the pull."""
         if self._drawn.picks is None or batch >= self.batches:
             return True
         sampler, order = self._drawn.picks
@@ -100,15 +98,15 @@ class Order:
         return now == self.indices(batch, batch + 1).tolist()
 
     def rest(self, batch_sampler: BatchSampler, pulled: int) -> Rest:
-        """What torch's own code would pull from here on: for a batch sampler that was changed meanwhile.
+        """The lists that torch's own code would pull from here on, after a change of the batch sampler.
 
         Args:
-            pulled: the lists that were pulled before.
+            pulled: the number of lists that were pulled before.
         """
         return Rest(self, batch_sampler, pulled)
 
     def drawn(self, live: Callable[[], bool]) -> Iterator[int]:
-        """The sampler's indices, one by one, and its end; those that it looks up, once it is live."""
+        """The sampler's indices, one by one, then its end. Once live, looks up what torch looks up."""
         picks = self._drawn.picks
         for at, index in enumerate(self.indices(0, self.last_pull + 1).tolist()):
             yield picks[0].indices[int(picks[1][at])] if picks is not None and live() else index
@@ -122,9 +120,9 @@ class Order:
 
 
 class Rest:
-    """The lists of an epoch that was begun, by torch's code, over what is drawn already.
+    """The remaining lists of an epoch, made by torch's code from the indices that are drawn already.
 
-    Until `thaw` the batch sampler has the values that it had before.
+    Until `thaw`, the batch sampler keeps its old values.
     """
 
     def __init__(self, order: Order, batch_sampler: BatchSampler, pulled: int) -> None:
@@ -138,11 +136,11 @@ class Rest:
 
     @property
     def batch_size(self) -> int:
-        """What torch's code reads before each batch."""
+        """The batch size. torch's code reads it before each batch."""
         return self._order.batch_size if self._live is None else self._live.batch_size
 
     def thaw(self) -> None:
-        """From here on the batch sampler is as its user has it."""
+        """From here on, the batch sampler has the values that the user gave it."""
         self._live = self._changed
 
 
@@ -152,7 +150,8 @@ NO_ORDER = Order(Drawn(None, 0), 1, False)
 def draw_order(batch_sampler: Iterable[Any]) -> Order | None:
     """Draw a whole epoch as batch_sampler's first pull would, or return None and touch no generator.
 
-    Types are compared exactly: a subclass may do anything in `__iter__`. So may whoever replaces torch's own.
+    Types are compared exactly, since a subclass may do anything in `__iter__`. The same is true if somebody
+    replaced the `__iter__` of torch's own classes.
     """
     if type(batch_sampler) is not BatchSampler:
         return None
@@ -172,9 +171,9 @@ def _sequential(sampler: SequentialSampler) -> Drawn:
 def _random(sampler: RandomSampler) -> Drawn | None:
     size, wanted = len(sampler.data_source), sampler.num_samples
     if sampler.generator is None:
-        # The seed is the only draw that anybody sees. The generator that it seeds is private, so all its
-        # blocks can be drawn now, and the permutation that torch draws at the end and throws away (n
-        # numbers) can be left out.
+        # Others can see only the draw of the seed. The generator that it seeds is private. So all its
+        # blocks can be drawn now, and the permutation of n numbers that torch draws at the end and throws
+        # away can be left out.
         generator = torch.Generator()
         generator.manual_seed(int(torch.empty((), dtype=torch.int64).random_().item()))
         return Drawn(_on_cpu(_random_blocks(size, wanted, sampler.replacement, generator)), wanted)
@@ -220,7 +219,7 @@ def _distributed(sampler: DistributedSampler[Any]) -> Drawn | None:
     size = len(sampler.dataset)  # type: ignore[arg-type]
     fits = sampler.total_size <= size if sampler.drop_last else sampler.total_size >= size
     if size == 0 or not fits:
-        return None  # empty, or the dataset has changed its length since: torch's own code finds the words
+        return None  # empty, or the dataset has another length now: torch's own code raises its error
     if sampler.shuffle:
         generator = torch.Generator()
         generator.manual_seed(sampler.seed + sampler.epoch)

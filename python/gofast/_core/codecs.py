@@ -1,4 +1,4 @@
-"""The libraries that decode pictures: those that the user's Pillow brings, so that pixels are the same."""
+"""Finds the libraries that decode pictures: those of the user's Pillow, so that pixels are the same."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 
 from . import engine
 
-_engine_with: Any = None  # the engine that has them: a private copy in a forked child begins without
+_engine_with: Any = None  # the engine that has them; a private copy in a forked child starts without
 _found: dict[str, Any] = {}
 
 
 def load() -> dict[str, Any]:
-    """Finds the libraries, once: the JPEG decoder's name, and which formats are left to Pillow and why."""
+    """Finds the libraries once. Returns the JPEG decoder's name, and the formats left to Pillow and why."""
     global _engine_with, _found
     if _engine_with is not engine.native():
         wanted = {"jpeg": _bundled("libjpeg-*.so.62*"), "webp": _bundled("libwebpdemux-*.so.2*")}
@@ -28,17 +28,17 @@ def load() -> dict[str, Any]:
 
 
 def found() -> dict[str, Any]:
-    """What `load` has found in this process; empty before."""
+    """The result of `load` in this process; empty before its call."""
     return _found
 
 
 def _bundled(pattern: str) -> str:
-    """A library inside the Pillow wheel, or "". Pillow itself is not imported: that takes 20 ms."""
+    """A library inside the Pillow wheel, or "". Pillow itself is not imported, since that takes 20 ms."""
     spec = importlib.util.find_spec("PIL")
     if spec is None or spec.origin is None:
         return ""
     site = pathlib.Path(spec.origin).parent.parent
-    # Installed by pip the folder is pillow.libs; some builds keep it inside the package.
+    # pip installs the folder as pillow.libs; some builds keep it inside the package.
     for folder in (site / "pillow.libs", site / "PIL" / ".libs"):
         found = sorted(glob.glob(os.path.join(glob.escape(str(folder)), pattern)))
         if found:
@@ -48,7 +48,7 @@ def _bundled(pattern: str) -> str:
 
 @functools.cache
 def pass_order() -> str:
-    """In which order the user's Pillow resizes rows and columns; it rounds in between."""
+    """The order in which the user's Pillow resizes rows and columns. It rounds in between."""
     try:
         version = importlib.metadata.version("pillow").split(".")
         numbers = int(version[0]), int(version[1])

@@ -1,4 +1,4 @@
-"""Whether ``default_collate`` is torch's still: its map of functions is anybody's to change."""
+"""Checks that ``default_collate`` is still torch's: users may change its map of functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch.utils.data._utils import collate as torchs
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-# What a batch of ours stands for: samples of these types, which torch collates by these functions.
+# A batch stands for samples of these types, which torch collates by its own functions.
 _SAMPLES = (dict, tuple, torch.Tensor, int, str)
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     torch.Tensor: torchs.collate_tensor_fn,
@@ -17,12 +17,12 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     str: torchs.collate_str_fn,
 }
 
-_judged: dict[Any, Any] = {}  # the map as it was when it was last judged, and how
+_judged: dict[Any, Any] = {}  # the map at the last check, and the result
 _verdict = False
 
 
 def is_torchs(collate_fn_map: Any = default_collate_fn_map) -> bool:
-    """Whether this is the default map, and samples such as ours are collated by torch's own functions."""
+    """Whether this is the default map, and torch's own functions collate samples like gofast's."""
     global _judged, _verdict
     if collate_fn_map is not default_collate_fn_map:
         return False
@@ -34,7 +34,7 @@ def is_torchs(collate_fn_map: Any = default_collate_fn_map) -> bool:
 
 
 def _concerns_us(kind: Any) -> bool:
-    """Whether a function for this type, or tuple of types, could be called for samples such as ours."""
+    """Whether a function for this type, or tuple of types, could be called for samples like gofast's."""
     kinds = kind if isinstance(kind, tuple) else (kind,)
     return any(
         issubclass(k, torch.Tensor) or any(issubclass(sample, k) for sample in _SAMPLES) for k in kinds

@@ -1,4 +1,4 @@
-"""Lists of sample numbers, as far as they are certainly read as torch would read them."""
+"""Lists of sample numbers. They are read only if torch would certainly read them in the same way."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .. import errors
 if TYPE_CHECKING:
     Indices: TypeAlias = "array[int] | Tensor"
 
-# What indexes anything as an int does: neither bools, nor tensors, which may be masks.
+# Types that index anything as an int does. Bools and tensors are not among them: they may be masks.
 _WHOLE = {int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
 _INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
 def listed(indices: Iterable[Any]) -> Sequence[Any]:
-    """A batch's indices with a length, to be read more than once: torch only iterates over them."""
+    """A batch's indices as a sequence, which can be read more than once. torch only iterates over them."""
     return indices if type(indices) is list else list(indices)
 
 
@@ -30,8 +30,8 @@ def whole(indices: Sequence[Any]) -> array[int]:
     """A list's int64s.
 
     Raises:
-        TypeError: an element is a mask, or no integer.
-        OverflowError: one is beyond an int64.
+        TypeError: an element is a mask, or not an integer.
+        OverflowError: an element is beyond an int64.
     """
     made = array("q", indices)
     if not _WHOLE.issuperset(map(type, indices)) and any(_is_mask(i) for i in indices):
@@ -40,38 +40,38 @@ def whole(indices: Sequence[Any]) -> array[int]:
 
 
 def _is_mask(index: Any) -> bool:
-    """Whether it chooses rows where it indexes a tensor, though it counts as an integer."""
+    """Whether it counts as an integer, but acts as a mask when it indexes a tensor."""
     if isinstance(index, Tensor):
         return index.dtype in (torch.bool, torch.uint8)
     return isinstance(index, (bool, np.bool_)) or getattr(index, "dtype", None) == np.bool_
 
 
 def index_list(index: Iterable[Any], masks: bool = False) -> Indices | None:
-    """What a batch sampler yielded, as int64s in a row, or None if its elements are not all integers.
+    """The indices from a batch sampler as int64s in a row, or None if they are not all integers.
 
     Args:
-        index: not an iterator, which could not be read again.
-        masks: bools and mask tensors are integers too, as they are to a list of pictures.
+        index: anything but an iterator, which could not be read again.
+        masks: bools and mask tensors count as integers, as they do for a list of pictures.
     """
     if isinstance(index, (Tensor, np.ndarray)):
         integers = _integers(index)
         if integers is not None:
             return integers
     try:
-        rows = listed(index)  # array would take bytes for eight to a number
+        rows = listed(index)  # array would read bytes as numbers of eight bytes each
         return array("q", rows) if masks else whole(rows)
     except (TypeError, ValueError, OverflowError):
         return None
 
 
 def picked_from(indices: Any) -> Tensor | None:
-    """A sequence whose elements torch picks by position, as int64s, or None where only picking tells them.
+    """The elements that torch picks from a sequence by position, as int64s, or None if only torch can pick.
 
-    Types are compared exactly: a subclass, a pandas Series for one, may give anything for a position.
+    Types are compared exactly: a subclass, or a pandas Series, may give anything for a position.
     """
     kind = type(indices)
     if kind is Tensor and indices.dtype == torch.uint8:
-        return None  # its elements are masks where they index a tensor
+        return None  # its elements act as masks when they index a tensor
     if kind is Tensor or kind is np.ndarray or kind is np.memmap:
         return _integers(indices)
     try:

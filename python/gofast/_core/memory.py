@@ -1,8 +1,8 @@
 """A table's arrays in memory, and how processes share them.
 
-A decoded table is a sealed memfd, or a cache file. Forked workers inherit the
-mapping; spawn and forkserver workers are handed the descriptor; any other pickling
-reopens the sources (see ``TableDataset.__getstate__``).
+A decoded table is a sealed memfd or a cache file. Forked workers inherit the
+mapping. Spawn and forkserver workers receive the descriptor. Any other pickle
+opens the sources again (see ``TableDataset.__getstate__``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Layout(NamedTuple):
-    """What a table holds and where, as package gofast's Schema says it."""
+    """A table's content and where it lies, with the fields of the Go package's Schema."""
 
     rows: int
     width: int
@@ -36,7 +36,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def from_schema(cls, schema: dict[str, Any]) -> Layout:
-        """From the engine's answer, where null stands for an empty list."""
+        """The layout from the engine's answer. null stands for an empty list there."""
         values = {key: value for key, value in schema.items() if key in cls._fields}
         for key in ("shape", "features", "dropped", "labels", "label_kinds"):
             values[key] = tuple(values[key] or ())
@@ -49,8 +49,8 @@ class Memory:
 
     Attributes:
         features: [rows, width] of the storage type, C-contiguous.
-        labels: int64 [rows, label columns], C-contiguous; a float column's 8 bytes
-            are those of a float64.
+        labels: int64 [rows, label columns], C-contiguous. In a float column, the 8 bytes
+            are a float64.
     """
 
     layout: Layout
@@ -73,12 +73,12 @@ class Memory:
 
     @property
     def features_address(self) -> int:
-        """Where the features lie."""
+        """The address of the features."""
         return address_of(self.features)
 
     @property
     def labels_address(self) -> int:
-        """Where the labels lie; 0 without."""
+        """The address of the labels; 0 without labels."""
         return address_of(self.labels) if self.layout.label_kinds else 0
 
 
@@ -104,12 +104,12 @@ class MappedMemory(Memory):
         )
 
     def __del__(self) -> None:
-        # Daemons close every descriptor they inherit, and the number may be another file's by now.
+        # Daemons close every descriptor that they inherit, so the number may belong to another file now.
         try:
             if os.path.samestat(os.fstat(self.fd), self._stat):
                 os.close(self.fd)
         except (AttributeError, OSError):
-            pass  # never opened, or closed behind our back
+            pass  # never opened, or closed by other code
 
 
 def _array(

@@ -1,8 +1,8 @@
-"""Small operations of torch's on this thread alone.
+"""Runs small operations of torch on this thread alone.
 
-Torch shares even a `torch.randperm(60_000)` out to OpenMP's threads, and these spin for 3 ms when they are
-done, in the way of the engine's; where they slept before, waking them takes longer than the work (0.6 ms
-alone, 4 to 7 ms shared, on 2 cores, 2026-11).
+torch divides even a `torch.randperm(60_000)` among OpenMP's threads. These spin for 3 ms when they are done,
+and get in the way of the engine's threads. If they slept before, waking them takes longer than the work
+(0.6 ms alone, 4 to 7 ms shared, on 2 cores, 2026-11).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import contextlib
 import ctypes
 from collections.abc import Iterator
 
-# Whichever OpenMP torch has loaded. Its number of threads belongs to the calling thread, unlike that of
-# torch.set_num_threads. Without one, torch shares nothing out either.
+# The OpenMP that torch has loaded. Its number of threads belongs to the calling thread, unlike that of
+# torch.set_num_threads. Without OpenMP, torch does not divide this work either.
 _process = ctypes.CDLL(None)
 _threads = getattr(_process, "omp_get_max_threads", None)
 _set_threads = getattr(_process, "omp_set_num_threads", None)
@@ -20,7 +20,7 @@ _set_threads = getattr(_process, "omp_set_num_threads", None)
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """Within it, torch's operations of this thread run on it."""
+    """Within this context, torch's operations of the calling thread run on that thread alone."""
     if _threads is None or _set_threads is None:
         yield
         return

@@ -12,9 +12,9 @@ _PATIENCE = 1.0  # seconds before anything is shown
 
 
 class Progress:
-    """Shows how far work has come, once it takes longer than a second.
+    """Shows the progress of work that takes longer than a second.
 
-    Nothing is shown without a label, or when standard error is neither a terminal nor a notebook's.
+    Nothing is shown without a label, or if standard error is neither a terminal nor a notebook's.
     """
 
     def __init__(self, label: str | None) -> None:
@@ -33,7 +33,7 @@ class Progress:
             return
         if self._bar is None and not self._plain:
             try:
-                with warnings.catch_warnings():  # of a notebook without widgets: then it is text
+                with warnings.catch_warnings():  # tqdm warns if a notebook has no widgets, and shows text
                     warnings.simplefilter("ignore")
                     from tqdm.auto import tqdm
 
@@ -58,6 +58,6 @@ class Progress:
 
 
 def _in_notebook() -> bool:
-    """Whether a kernel of IPython runs this: what goes to standard error is shown in the notebook."""
+    """Whether an IPython kernel runs this code. The notebook then shows standard error."""
     get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
     return get_ipython is not None and getattr(get_ipython(), "kernel", None) is not None

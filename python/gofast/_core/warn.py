@@ -20,17 +20,17 @@ _OURS = tuple(
         Path(multiprocessing.__file__).parent,
     )
 )
-_said: set[str] = set()  # keys of what is said once a process
+_said: set[str] = set()  # keys of the warnings that are given once in a process
 
 
 def warn(text: str, category: type[Warning] = GofastWarning, *, once: str | None = None) -> None:
     """Warns at the first line up the stack that is neither gofast's nor torch's.
 
-    In a forked worker that is the line that started it.
+    In a forked worker, that is the line that started the worker.
 
     Args:
-        text: what is so, and how to settle it or to silence the warning.
-        once: a key: what was said under it is not said again in this process.
+        text: says what is wrong, and how to fix it or silence the warning.
+        once: a key; a warning with the same key is given only once in this process.
     """
     if once is not None:
         if once in _said:

@@ -1,7 +1,7 @@
-"""The errors of pictures that cannot be read: each a BadImageError, and also what Pillow or Python raised.
+"""The errors of pictures that cannot be read. Each is a BadImageError and also Pillow's or Python's error.
 
-So `except PIL.UnidentifiedImageError` and `except FileNotFoundError` go on working. The classes are made when
-they are first needed, and found by name when they are unpickled: importing Pillow takes 20 ms.
+So `except PIL.UnidentifiedImageError` and `except FileNotFoundError` still work. The classes are made when
+they are first needed, and found by name when they are unpickled, because importing Pillow takes 20 ms.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PREFIX = "BadImage"
 
 
 def like(kind: type[OSError]) -> type[BadImageError]:
-    """The class that is a BadImageError and an error of that kind."""
+    """The class that is both a BadImageError and an error of this kind."""
     name = _PREFIX + kind.__name__
     if kind is OSError or _kind(kind.__name__) is not kind:
         return BadImageError

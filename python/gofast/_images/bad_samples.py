@@ -1,4 +1,4 @@
-"""What becomes of samples that neither the core nor Pillow can read: the user's policy, and the account."""
+"""Samples that neither the core nor Pillow can read: the user's policy for them, and the list of them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 OnError = Literal["raise", "replace", "zero"] | Callable[[int, Exception], Any]
 
-MOST_TRIES = 100  # samples that are asked to stand in for one, before its error is raised
+MOST_TRIES = 100  # samples tried in the place of a bad one before its error is raised
 
 
 @dataclasses.dataclass(frozen=True)
 class BadSample:
-    """What is known of a file that could not be read.
+    """A file that could not be read.
 
     Attributes:
         reason: the error's text.
-        count: how often it was met, by this process and the workers of its loaders.
+        count: how many times this process and the workers of its loaders met it.
     """
 
     reason: str
@@ -35,20 +35,20 @@ class BadSample:
 
 
 class BadSamples:
-    """A policy for bad samples, and those that fell under it.
+    """A policy for bad samples, and the bad samples so far.
 
-    A sample is bad where Pillow or the user's loader cannot read it, or where it is too small for a step.
-    What the user's own transforms raise is raised.
+    A sample is bad if Pillow or the user's loader cannot read it, or if it is too small for a step.
+    An error of the user's own transforms is raised.
 
-    "replace" takes another sample of the whole dataset, with its label: see `stand_ins`. A Subset's bad
-    samples may be replaced by samples outside it; a callable can choose. Where sizes matter to what is drawn,
-    it is drawn for the picture that stands in, without torch's generator. "zero" is a tensor of zeros, or,
-    where Python code makes the samples, a black picture on which that code runs; the label stays.
+    "replace" takes another sample of the whole dataset, with its label: see `stand_ins`. A sample outside a
+    Subset may replace a bad sample of it; a callable can choose another. If draws depend on a picture's size,
+    they are made for the replacing picture, without torch's generator. "zero" gives a tensor of zeros. If
+    Python code makes the samples, that code runs on a black picture instead. The label stays.
 
     Args:
         on_error: "raise", "replace" by another sample, "zero", or a callable of (index, error) that returns
             another index or a PIL image, or raises.
-        most: more bad samples than this raise the last error whatever the policy; None: any number.
+        most: more bad samples than this raise the last error, whatever the policy; None: any number.
     """
 
     def __init__(self, on_error: OnError, most: int | None) -> None:
@@ -58,13 +58,13 @@ class BadSamples:
             raise errors.OptionError(f"max_bad={most!r}: give a number of files, or None for any")
         self.on_error = on_error
         self.most = most
-        self._reasons: dict[int, str] = {}  # by sample; those that workers met are asked for when wanted
+        self._reasons: dict[int, str] = {}  # by sample; found later for samples that workers met
 
     def note(self, files: Files, sample: int, error: Exception) -> None:
         """Notes that a sample could not be read.
 
         Raises:
-            LimitError: there are too many by now.
+            LimitError: there are too many now.
         """
         first = not files.bad.any()
         files.bad[sample] += 1
@@ -87,15 +87,15 @@ class BadSamples:
     def settle(
         self, files: Files, sample: int, error: Exception, make: Callable[[int | Any, int], None]
     ) -> int:
-        """Finds what stands in for a bad sample that was noted, under "replace" or a callable.
+        """Finds a replacement for a noted bad sample, under "replace" or a callable.
 
         Args:
-            error: why it is bad.
-            make: makes a sample of a choice, an index or what else the callable returned, at the attempt of
-                that number; raises where that is bad too.
+            error: why the sample is bad.
+            make: makes a sample from a choice, for the attempt of this number. A choice is an index or
+                anything else that the callable returned. It raises if that is bad too.
 
         Returns:
-            The sample whose label goes with it.
+            The sample that gives the label.
         """
         first, at, others = error, sample, stand_ins(sample, files.count)
         for attempt in range(1, MOST_TRIES + 1):
@@ -120,7 +120,7 @@ class BadSamples:
         """The bad files so far, by path.
 
         Args:
-            reason: tells why a sample cannot be read that another process met.
+            reason: says why a sample that another process met cannot be read.
         """
         made: dict[str, BadSample] = {}
         for sample in np.flatnonzero(files.bad).tolist():
@@ -133,7 +133,7 @@ class BadSamples:
 
 
 def excusable(error: Exception) -> bool:
-    """Whether an error is the fault of the file, and of nothing that would be the same with another one."""
+    """Whether an error is the fault of this file. Other errors would be the same with another file."""
     if isinstance(error, errors.GofastError):
         return isinstance(error, errors.BadImageError)
     return not isinstance(error, MemoryError)
@@ -146,10 +146,10 @@ def _checked(index: int, count: int) -> int:
 
 
 def stand_ins(sample: int, count: int) -> Iterator[int]:
-    """The samples that may stand in for one of count, in order: each of the others once.
+    """The samples that may replace one sample of count, in order: each of the others once.
 
-    A function of its arguments only. The steps are about 0.618 of the way round, so that a damaged stretch of
-    files, or a class, is left with the first one.
+    The order depends on the arguments only. A step goes about 0.618 of the way round, so that the first step
+    leaves a damaged stretch of files, or a class.
     """
     step = max(1, round(count * (math.sqrt(5) - 1) / 2))
     while math.gcd(step, count) != 1:

@@ -1,4 +1,4 @@
-"""A folder for each class: what torchvision's DatasetFolder does, natively where it can be."""
+"""A folder for each class: torchvision's DatasetFolder, native if possible."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .vision import IMG_EXTENSIONS
 
 
 class FolderDataset(VisionDataset):
-    """torchvision's DatasetFolder. Base class of ImageFolder, some of whose subclasses call its ``__init__``.
+    """torchvision's DatasetFolder. Base class of ImageFolder; some subclasses of that call this ``__init__``.
 
     Args:
         root: the folder of the classes.
         loader: called with a path, returns what transform takes.
-        extensions: what a file's name must end with, in lower case; or
-        is_valid_file: called with each path. One of the two.
+        extensions: the endings of file names, in lower case. Give this or is_valid_file.
+        is_valid_file: called with each path.
         transform, target_transform, allow_empty, index, classes: as in ImageFolder.
-        options: its other ones.
+        options: the other options of ImageFolder.
     """
 
     extensions: Any
@@ -51,14 +51,14 @@ class FolderDataset(VisionDataset):
         kept = None if index is None else os.fspath(index)
         listing = self._scan(is_valid_file, allow_empty, kept, self._numbered(classes))
         if classes is not None:
-            self.class_to_idx = numbered(classes)  # those without a folder too
+            self.class_to_idx = numbered(classes)  # also classes without a folder
             self.classes = in_order(self.class_to_idx)
         self._show(listing, transform, target_transform, loader, **options)
         if not listing.is_plain:
             self.targets = [sample[1] for sample in listing.samples()]
 
     def _numbered(self, classes: Classes | None) -> tuple[list[Any], dict[Any, int]] | None:
-        """The folders that are there, and their numbers where they are given."""
+        """The folders that exist, and their given numbers; None without ``classes=``."""
         if classes is None:
             return None
         names, _ = self.find_classes(self.root)
@@ -77,9 +77,9 @@ class FolderDataset(VisionDataset):
         index: str | None,
         found: tuple[list[Any], dict[Any, int]] | None,
     ) -> Listing:
-        """Finds classes, if they are not found yet, and samples.
+        """Finds the classes, if they are not found yet, and the samples.
 
-        Natively, unless that is overridden, or only Python can do it.
+        The core does this, unless a subclass overrides a method for it or only Python can do it.
         """
         if found is None and not _is(self.find_classes, FolderDataset.find_classes):
             found = self.find_classes(self.root)
@@ -108,7 +108,7 @@ class FolderDataset(VisionDataset):
         return Listing.of(samples)
 
     def _scan_natively(self, class_to_idx: Mapping[str, int] | None, index: str | None) -> Files | None:
-        """The index, or None where Python must scan: it also says best what is wrong with a folder."""
+        """The index, or None if Python must scan. Python also gives the best error for a wrong folder."""
         options: dict[str, Any] = {
             "kind": "classes",
             "root": os.path.join(os.getcwd(), os.path.expanduser(self.root)),
@@ -142,9 +142,9 @@ class FolderDataset(VisionDataset):
         Args:
             directory: the folder of the classes.
             class_to_idx: the classes and their numbers.
-            extensions: what a file's name must end with, in lower case; or
-            is_valid_file: called with each path. One of the two.
-            allow_empty: classes without a file are no error.
+            extensions: the endings of file names, in lower case. Give this or is_valid_file.
+            is_valid_file: called with each path.
+            allow_empty: classes without a file are not an error.
 
         Returns:
             (path, number of the class), sorted by class and path.
@@ -167,5 +167,5 @@ class FolderDataset(VisionDataset):
 
 
 def _is(method: Any, own: Any) -> bool:
-    """Whether a method is the class's own, and not overridden in a subclass or an object."""
+    """Whether a method is the class's own: neither a subclass nor an object overrides it."""
     return getattr(method, "__func__", method) is own

@@ -1,4 +1,4 @@
-"""What gofast.explain says of pictures."""
+"""The lines of gofast.explain about pictures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def steps(dataset: Any, base: Any) -> list[Line]:
 
 
 def why_python(dataset: Any, base: Any) -> str:
-    """Why the engine cannot make its samples by itself, in words. Only where it cannot.
+    """Why the engine cannot make the dataset's samples by itself. Call it only if it cannot.
 
     Args:
         base: ImageDataset.

@@ -1,4 +1,4 @@
-"""What ImageFolder and ImageFiles show beside samples: lists, a repr, copies and pickles."""
+"""The parts of ImageFolder and ImageFiles other than samples: lists, repr, copies and pickles."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class VisionDataset(ImageDataset):
         """Makes this a dataset of these samples.
 
         Args:
-            listing: what was found.
+            listing: the samples that were found.
             transform, target_transform, loader, on_error, max_bad: as in ImageFolder.
-            options: those of PictureOptions.
+            options: the options of PictureOptions.
         """
-        self._found = listing  # what was there at first; samples may be others by now
+        self._found = listing  # the samples at first; the user may change them later
         self._targets: list[Any] | None = None
         self._own_imgs: list[Any] | None = None
         self.transforms = None
@@ -57,7 +57,7 @@ class VisionDataset(ImageDataset):
     @samples.setter
     def samples(self, samples: Any) -> None:
         listing = Listing.of(samples)
-        if "_listing" not in self.__dict__:  # a subclass that does not call our __init__, or not yet
+        if "_listing" not in self.__dict__:  # a subclass has not called __init__, or never does
             missing = {"transform": None, "target_transform": None, "loader": vision.default_loader}
             for name, value in missing.items():
                 if not hasattr(self, name):
@@ -67,7 +67,7 @@ class VisionDataset(ImageDataset):
         listing.files.epoch[0] = self._files.epoch[0]
         self._listing = listing
         if self._reader is None:
-            self._here()  # now, not in each worker
+            self._here()  # done now, so that each worker need not do it
 
     @property
     def imgs(self) -> list[Any]:
@@ -107,7 +107,7 @@ class VisionDataset(ImageDataset):
         state = super().__getstate__()
         targets = state.get("_targets")
         if isinstance(targets, list) and "_found" in state and targets == self._found.first_labels():
-            state["_targets"] = None  # made again when asked for
+            state["_targets"] = None  # made again at the next access
         return state
 
     def __copy__(self: Self) -> Self:

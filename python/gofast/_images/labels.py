@@ -1,4 +1,4 @@
-"""Labels of pictures, as users have them: in the order of the pictures, or by their names."""
+"""A user's labels for pictures: in the order of the pictures, or by their names."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .paths import Pictures, column_names, in_order, is_series, is_table
 def matched(labels: Any, pictures: Pictures) -> list[Any]:
     """One label for each picture, in their order.
 
-    Integers become Python's own, whatever holds them; other labels stay as they are.
+    Integers of any type become Python's own; other labels stay as they are.
 
     Args:
-        labels: a mapping from names, a pandas Series whose index has names, or anything that has one label
-            after the other in the order of the pictures.
+        labels: a mapping from names, a pandas Series with names in its index, or any list of labels in the
+            order of the pictures.
 
     Raises:
-        OptionError: a picture has no label, or two; or nobody can know which is whose.
+        OptionError: a picture has no label, or two; or nobody can know which label belongs to which picture.
     """
     if isinstance(labels, (str, bytes, os.PathLike)):
         raise errors.OptionError(
@@ -57,7 +57,7 @@ def numbers(labels: Sequence[Any], class_to_idx: Mapping[Any, int], paths: Seque
     """The labels' class numbers.
 
     Raises:
-        UnknownLabelError: one is of no class.
+        UnknownLabelError: a label is not one of the classes.
     """
     made = []
     for label, path in zip(labels, paths, strict=True):
@@ -71,7 +71,7 @@ def numbers(labels: Sequence[Any], class_to_idx: Mapping[Any, int], paths: Seque
 
 
 def _by_name(keys: Sequence[Any], values: Sequence[Any], pictures: Pictures) -> list[Any]:
-    """The pictures' labels, where each is said to be a file's."""
+    """The pictures' labels, if each label comes with a file's name."""
     for key in keys:
         if not isinstance(key, (str, os.PathLike)):
             raise errors.OptionError(
@@ -102,7 +102,7 @@ def _by_name(keys: Sequence[Any], values: Sequence[Any], pictures: Pictures) -> 
 
 
 def _missing(paths: Sequence[str], names: Iterable[str]) -> errors.OptionError:
-    """The error of pictures without a label, with what may be the reason."""
+    """The error for pictures without a label, with a possible reason."""
     given = set(names)
     first, base = paths[0], os.path.basename(paths[0])
     text = f"labels has none for {first!r}" + (f", and {len(paths) - 1} more" if len(paths) > 1 else "")
@@ -115,7 +115,7 @@ def _missing(paths: Sequence[str], names: Iterable[str]) -> errors.OptionError:
 
 
 def _check_order(index: Any, keys: list[Any], pictures: Pictures) -> None:
-    """Refuses a Series whose index has no names, unless its order is certainly that of the pictures."""
+    """Refuses a Series without names, unless its order is certainly that of the pictures."""
     if pictures.names is not None:
         raise errors.OptionError(
             "labels is a Series that does not say whose its labels are: let its index be the files' names, "
@@ -136,7 +136,7 @@ def _check_order(index: Any, keys: list[Any], pictures: Pictures) -> None:
 
 
 def _whole(values: list[Any]) -> list[Any]:
-    """The labels, with Python's ints where all are whole numbers."""
+    """The labels, as Python's ints if all are whole numbers."""
     kinds = {type(value) for value in values}
     if kinds != {int} and all(kind is int or issubclass(kind, np.integer) for kind in kinds):
         return [int(value) for value in values]

@@ -1,4 +1,4 @@
-"""A text table that says of each picture's file what label it has."""
+"""A text table with the label of each picture's file."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _TRUTH = {"true": 1, "false": 0}
 
 
 class Cell(NamedTuple):
-    """A cell and its line, as an editor counts."""
+    """A cell and its line, counted as an editor does."""
 
     line: int
     text: str
 
 
 class LabelsFile:
-    """The columns of a labels file that were asked for. Spaces around a cell do not count.
+    """The wanted columns of a labels file. Spaces around a cell do not count.
 
     Args:
-        file: text of UTF-8 whose first line names the columns. It is split at the delimiter of comma, tab,
-            semicolon, bar or space that gives all columns that were asked for.
+        file: text in UTF-8; its first line names the columns. The delimiter is the one of comma, tab,
+            semicolon, bar or space that gives all the wanted columns.
         path: the column of the files' names.
-        label: that of the labels, or None.
+        label: the column of the labels, or None.
 
     Attributes:
         names: a cell for each row.
-        labels: likewise, or None.
+        labels: a cell for each row, or None.
 
     Raises:
         NotFoundError, ReadError: the file cannot be read.
@@ -100,12 +100,13 @@ class LabelsFile:
         """The labels, and the numbers of the classes that were found: see ``ImageFiles.from_csv``.
 
         Args:
-            kind: what the labels are.
-            class_to_idx: the numbers of the classes that they name; None: they are numbers, or any names.
+            kind: the type of the labels.
+            class_to_idx: the numbers of the classes that the labels name; None: labels are numbers, or any
+                names.
 
         Raises:
-            BadValueError: a label is not of the kind.
-            UnknownLabelError: or not one of the classes.
+            BadValueError: a label does not have this type.
+            UnknownLabelError: a label is not one of the classes.
         """
         cells = self.labels or []
         if class_to_idx is not None:
@@ -155,7 +156,7 @@ class LabelsFile:
         """The pictures' paths.
 
         Raises:
-            NotFoundError: the first row's picture is not there.
+            NotFoundError: the first row's picture does not exist.
         """
         made = [os.path.join(root, cell.text + suffix) for cell in self.names]
         if made and not os.path.exists(made[0]):
@@ -170,25 +171,25 @@ class LabelsFile:
 
 
 def _delimiter(first: str, wanted: list[str]) -> str:
-    """The delimiter that makes the columns of a first line."""
+    """The delimiter that splits the first line into the wanted columns."""
 
     def found(delimiter: str) -> int:
         cells = next(csv.reader([first], delimiter=delimiter, skipinitialspace=True), [])
         return sum(column in [cell.strip() for cell in cells] for column in wanted)
 
-    best = max(_DELIMITERS, key=found)  # the first of several
+    best = max(_DELIMITERS, key=found)  # the first if several are equal
     return best if found(best) else max(_DELIMITERS, key=first.count)
 
 
 def _kind(text: str) -> LabelType:
-    """What kind of labels such a cell is one of."""
+    """The label type that this cell shows."""
     if _WHOLE.fullmatch(text) or text.lower() in _TRUTH:
         return "int"
     return "text" if _real(text) is None else "float"
 
 
 def _whole(text: str) -> int | None:
-    """An integer, also as pandas writes one of a column with missing values: 3.0."""
+    """An integer, also if pandas wrote it in a column with missing values: 3.0."""
     if _WHOLE.fullmatch(text):
         return int(text)
     value = _real(text)

@@ -1,4 +1,4 @@
-"""The samples of a dataset: an index for the core, and the list that Python's side sees and may change."""
+"""The samples of a dataset: an index for the core, and a list that Python code sees and may change."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .files import Files
 class Listing:
     """The samples of a dataset. Shallow copies of the dataset share it.
 
-    The list (path, label) of torchvision's `samples` is made when somebody looks: a million tuples take a
-    second and 200 MB. From then on it is the truth, and `follow` takes over what was changed in it.
+    The list of (path, label), torchvision's `samples`, is made at the first access: a million tuples take a
+    second and 200 MB. From then on the list decides, and `follow` takes over its changes.
 
-    Subclasses put other things there, and read them by an own ``__getitem__``: any list, or a table. These
-    are kept as they are, and what is read of them is what torchvision would read.
+    Subclasses put other things there, such as any list or a table, and read them by their own
+    ``__getitem__``. These are kept as they are, and read as torchvision would read them.
 
     Args:
         files: the index.
-        prefix: stands before the index's names, where the list is made of them.
-        labels: one a sample, where they are not the index's numbers.
-        has_labels: otherwise the list has None in their place.
+        prefix: put before the names of the index when the list is made from them.
+        labels: one for each sample, if they are not the index's numbers.
+        has_labels: if False, the list has None in the place of labels.
 
     Attributes:
-        files: what the core reads.
-        labels: labels that the core cannot hold, one a sample; None: they are files.targets.
-        kind: the type of those that it can.
+        files: the index that the core reads.
+        labels: labels that the core cannot hold, one for each sample; None: they are files.targets.
+        kind: the type of the labels, if the core can hold them.
         readable: whether the paths are those of files, and not something that only a loader understands.
     """
 
@@ -47,13 +47,13 @@ class Listing:
         self._prefix = prefix
         self._list: Any = None
         self._listed = False  # whether there is a list
-        self._seen: list[Any] | None = []  # the list as it was last taken over; None: no list of pairs
-        self._remade = True  # whether the list can be made again of the rest
+        self._seen: list[Any] | None = []  # the list when it was last taken over; None: not a list of pairs
+        self._remade = True  # whether the list can be made again from the other attributes
         self._first: npt.NDArray[np.int32] | Sequence[Any] = files.targets if labels is None else labels
 
     @classmethod
     def of(cls, samples: Any) -> Listing:
-        """What somebody put in the place of the list. It stays the truth."""
+        """The listing of an object that a user put in the place of the list. That object keeps deciding."""
         made = cls.__new__(cls)
         made._has_labels = True
         made._list, made._listed = samples, True
@@ -63,12 +63,12 @@ class Listing:
 
     @classmethod
     def of_paths(cls, paths: Sequence[str], labels: Sequence[Any] | None) -> Listing:
-        """Files and what is said of them; None: nothing."""
+        """The listing of these files and their labels; None: there are no labels."""
         numbers = labels is not None and _numbers(labels) is int
         mixed = len({path.startswith("/") for path in paths}) > 1
         files = Files.listed(paths, labels if numbers else None)
         made = cls(files, "", None if numbers else labels, labels is not None)
-        if mixed:  # the index has them all from the root
+        if mixed:  # the index has all paths from the root
             made._list = list(zip(paths, [None] * len(paths) if labels is None else labels, strict=True))
             made._seen, made._listed, made._remade = made._list.copy(), True, False
         return made
@@ -88,11 +88,11 @@ class Listing:
         return len(self._list) if self._listed else len(self.files)
 
     def samples(self) -> Any:
-        """The list, which may be changed, or what somebody put in its place."""
+        """The list, which may be changed, or the object that a user put in its place."""
         if not self._listed:
             made = list(zip(self.paths(), self._labels(), strict=True))
             self._list, self._seen = made, made.copy()
-            self._listed = True  # last: other threads compare the two
+            self._listed = True  # last: other threads read `_seen` after this flag
         return self._list
 
     def paths(self) -> list[Any]:
@@ -102,14 +102,14 @@ class Listing:
         return [self._prefix + name for name in self.files.names()]
 
     def path(self, sample: int) -> Any:
-        """A sample's path, as the list has it."""
+        """A sample's path in the list."""
         if not self._listed:
             return self._prefix + self.files.name(sample)
         path, _ = self._list[sample]
         return path
 
     def label(self, sample: int) -> Any:
-        """A sample's label, as the list has it."""
+        """A sample's label in the list."""
         if self._listed:
             _, label = self._list[sample]
             return label
@@ -124,7 +124,7 @@ class Listing:
         return self._first.tolist() if isinstance(self._first, np.ndarray) else list(self._first)
 
     def follow(self, samples: Iterable[int] | None = None) -> None:
-        """Takes over what was changed in the list: of these samples at least, or of all."""
+        """Takes over changes of the list, for these samples at least, or for all."""
         if not self._listed:
             return
         made, seen = self._list, self._seen
@@ -146,7 +146,7 @@ class Listing:
         return self.files.targets.tolist() if self.labels is None else self.labels
 
     def _take_over(self) -> list[Any]:
-        """Makes an index of the list. Returns the labels."""
+        """Makes an index from the list. Returns the labels."""
         made = self._list
         pairs = _pairs(made)
         paths, labels = [pair[0] for pair in pairs or ()], [pair[1] for pair in pairs or ()]
@@ -193,7 +193,7 @@ class Listing:
 
 
 def _pairs(made: Any) -> list[tuple[Any, Any]] | None:
-    """The entries of a list of paths and labels, or None where it is something else."""
+    """The entries of a list of paths and labels, or None if it is something else."""
     if not isinstance(made, (list, tuple)):
         return None
     if not all(isinstance(entry, (list, tuple)) and len(entry) == 2 for entry in made):
@@ -202,7 +202,7 @@ def _pairs(made: Any) -> list[tuple[Any, Any]] | None:
 
 
 def _same(entry: Any, seen: tuple[Any, Any]) -> bool:
-    """Whether an entry, such as a list that may be changed in place, has what it had."""
+    """Whether an entry still has its values. An entry such as a list may change in place."""
     return (
         isinstance(entry, (list, tuple))
         and type(entry) is not tuple
@@ -213,7 +213,7 @@ def _same(entry: Any, seen: tuple[Any, Any]) -> bool:
 
 
 def _count(made: Any) -> int:
-    """How many samples there are; none in what nobody can count, until somebody asks for its length."""
+    """The number of samples; 0 for an object without a length."""
     return len(made) if hasattr(made, "__len__") else 0
 
 

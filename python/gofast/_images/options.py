@@ -1,4 +1,4 @@
-"""What a dataset of pictures was asked for beside paths, labels and transforms."""
+"""The options of a dataset of pictures other than paths, labels and transforms."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .._batches.view import Output
 
 Rng = Literal["torch", "stateless"]
 
-_ROUNDED = (torch.float16, torch.bfloat16, torch.float32)  # what a float32 picture may be rounded to
+_ROUNDED = (torch.float16, torch.bfloat16, torch.float32)  # a float32 picture may be rounded to these
 
 
 @dataclasses.dataclass(frozen=True)
 class PictureOptions:
-    """The options of one dataset, checked. :class:`gofast.ImageFolder` says what each means.
+    """The checked options of one dataset. :class:`gofast.ImageFolder` explains each of them.
 
-    They have an object of their own because subclasses of torchvision's ImageFolder call their attributes
-    ``rng``, ``seed`` or ``keys`` too.
+    They are in an object of their own, because subclasses of torchvision's ImageFolder also have attributes
+    called ``rng``, ``seed`` or ``keys``.
 
     Raises:
-        OptionError: one makes no sense.
+        OptionError: an option makes no sense.
     """
 
     output: Output = "tuple"
@@ -59,10 +59,10 @@ class PictureOptions:
             object.__setattr__(self, name, value)
 
     def names(self, labelled: bool) -> tuple[str, ...]:
-        """What a sample consists of.
+        """The names of the parts of a sample.
 
         Raises:
-            OptionError: two parts have one name.
+            OptionError: two parts have the same name.
         """
         more = (labelled, self.keys[1]), (self.return_index, "index"), (self.return_path, "path")
         names = (self.keys[0], *(name for wanted, name in more if wanted))

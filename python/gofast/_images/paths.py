@@ -1,4 +1,4 @@
-"""From what a user gives as paths of pictures to a list of them, and what else they may be called."""
+"""Makes a list of pictures from what a user gives as paths, with the names that labels may use for them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .. import errors
 
 
 class Pictures:
-    """What labels may call the pictures of a dataset.
+    """The pictures of a dataset, and the names that labels may use for them.
 
     Args:
-        paths: as the user gave them, or with the folder before them.
-        names: the same from the folder on; None: there is no folder, and the user knows the order.
-        index: that of the pandas Series which the paths were.
+        paths: the paths as the user gave them, or with the folder in front.
+        names: the paths relative to the folder; None: there is no folder, and the user knows the order.
+        index: the index of the pandas Series, if the paths were one.
     """
 
     def __init__(self, paths: Sequence[str], names: Sequence[str] | None = None, index: Any = None) -> None:
@@ -29,9 +29,9 @@ class Pictures:
         return len(self.paths)
 
     def places(self) -> dict[str, list[int]]:
-        """The pictures that go by a name: by a path, by one within the folder, or by the file's name alone.
+        """The pictures for each name: a path, a path within the folder, or the file's name alone.
 
-        A file's name that several paths end with is none of theirs, nor is one that is another's path.
+        A file's name does not count if several paths end with it, or if it is another picture's path.
         """
         made: dict[str, list[int]] = {}
         for level in (self.paths, self.names or (), [os.path.basename(path) for path in self.paths]):
@@ -48,7 +48,7 @@ def listed(paths: Any) -> Pictures:
     """The pictures of a list, an array or a column of a table.
 
     Raises:
-        OptionError: there is no order in them, or one is not a path.
+        OptionError: they have no order, or one of them is not a path.
     """
     if is_table(paths):
         names = column_names(paths)
@@ -69,10 +69,10 @@ def listed(paths: Any) -> Pictures:
 
 
 def matching(pattern: str) -> Pictures:
-    """The files that match a pattern, as the shell's, in the order of their sorted paths.
+    """The files that match a pattern like the shell's, sorted by path.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such file.
     """
     found = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
     if not found:
@@ -83,14 +83,14 @@ def matching(pattern: str) -> Pictures:
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a path is a pattern, and not one that is there although it looks like it."""
+    """Whether a path is a pattern, and not an existing path that looks like one."""
     return glob.has_magic(path) and not os.path.exists(path)
 
 
 def in_order(values: Any) -> list[Any]:
-    """What an array, tensor, column of a table or iterable holds, one after the other.
+    """The elements of an array, tensor, column of a table or iterable, in order.
 
-    Of one dimension, whole numbers, truth values and texts are Python's own.
+    With one dimension, whole numbers, truth values and texts become Python's own.
     """
     if isinstance(values, torch.Tensor):
         whole = not (values.is_floating_point() or values.is_complex() or values.dtype == torch.bool)
@@ -114,5 +114,5 @@ def is_table(values: Any) -> bool:
 
 
 def column_names(table: Any) -> list[Any]:
-    """The names of a table's columns: those of pyarrow are beside the columns themselves."""
+    """The names of a table's columns. In pyarrow they are separate from the columns."""
     return list(table.column_names if hasattr(table, "column_names") else table.columns)

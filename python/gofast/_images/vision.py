@@ -1,4 +1,4 @@
-"""What torchvision's datasets are from outside: how they scan, how they print, what reads a picture."""
+"""The outside of torchvision's datasets: how they scan a folder, print themselves and read a picture."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tif
 
 
 def default_loader(path: str) -> Any:
-    """Reads a picture as torchvision's loader of the same name: by Pillow, converted to RGB.
+    """Reads a picture like torchvision's loader of the same name: with Pillow, converted to RGB.
 
-    Datasets with this loader, or with torchvision's own, decode natively instead: the same pixels.
+    Datasets with this loader, or with torchvision's own, decode natively instead, to the same pixels.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Returns:
         A ``PIL.Image.Image`` of mode RGB.
@@ -32,10 +32,10 @@ def default_loader(path: str) -> Any:
 
 
 def own_loader(loader: Callable[[str], Any] | None) -> Callable[[str], Any] | None:
-    """The loader, or None where it does what the core does."""
+    """The loader, or None if it does what the core does."""
     if loader is None or loader is default_loader:
         return None
-    # Whoever passes one of torchvision's has imported it.
+    # A user who passes one of torchvision's loaders has imported torchvision.
     torchvision, folder = sys.modules.get("torchvision"), sys.modules.get("torchvision.datasets.folder")
     if folder is None or torchvision is None:
         return loader
@@ -47,7 +47,7 @@ def own_loader(loader: Callable[[str], Any] | None) -> Callable[[str], Any] | No
 
 
 def find_classes(directory: str | Path) -> tuple[list[str], dict[str, int]]:
-    """The folders in a folder, sorted, and their numbers."""
+    """The folders in this folder, sorted, and their numbers."""
     with os.scandir(directory) as entries:
         classes = sorted(entry.name for entry in entries if entry.is_dir())
     if not classes:
@@ -88,14 +88,14 @@ def make_dataset(
 
 
 def no_classes(directory: str | Path) -> errors.NotFoundError:
-    """The error of a folder without classes, in torchvision's words."""
+    """The error for a folder without classes, with torchvision's text."""
     error = errors.NotFoundError(f"Couldn't find any class folder in {directory}.")
     error.path = os.fspath(directory)
     return error
 
 
 def no_files(classes: Sequence[str], extensions: str | Sequence[str] | None) -> errors.NotFoundError:
-    """The error of classes without files, in torchvision's words."""
+    """The error for classes without files, with torchvision's text."""
     text = f"Found no valid file for the classes {', '.join(sorted(classes))}. "
     if extensions is not None:
         named = extensions if isinstance(extensions, str) else ", ".join(extensions)
@@ -107,7 +107,7 @@ class StandardTransform:
     """A transform of the picture and one of the label, called together.
 
     Attributes:
-        transform, target_transform: as the dataset was made with.
+        transform, target_transform: the two transforms of the dataset.
     """
 
     def __init__(
@@ -138,12 +138,12 @@ class StandardTransform:
 
 
 def describe(name: str, count: int, root: object, extra: str, transforms: object, indent: int) -> str:
-    """A dataset's repr, as torchvision's.
+    """A dataset's repr, like torchvision's.
 
     Args:
-        root: None has no line.
-        extra: what a subclass's extra_repr says.
-        transforms: None has no lines.
+        root: None gives no line.
+        extra: the text of a subclass's extra_repr.
+        transforms: None gives no lines.
     """
     body = [f"Number of datapoints: {count}"]
     if root is not None:

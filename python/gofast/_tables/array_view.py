@@ -1,4 +1,4 @@
-"""Batches of an ArrayDataset: what the kernel makes of them, and what torch does."""
+"""Batches of an ArrayDataset. The kernel gathers some arrays, torch the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .row_view import HasRows
 
 
 class HasArrays(HasRows, Protocol):
-    """What the view and its batches see of an ArrayDataset."""
+    """The interface of an ArrayDataset that the view and its batches use."""
 
     @property
     def _memory(self) -> ArrayMemory: ...
@@ -31,7 +31,7 @@ class HasArrays(HasRows, Protocol):
     def __len__(self) -> int: ...
 
     def _gather(self, rows: torch.Tensor, first: int) -> tuple[torch.Tensor, ...]:
-        """Rows of the arrays from the first one on, by torch."""
+        """Rows of the arrays from number `first` on, gathered by torch."""
 
     def _fill(self, indices: array[int]) -> Batch:
         """The batch of these samples."""
@@ -43,14 +43,14 @@ class HasArrays(HasRows, Protocol):
         """A row of each array."""
 
     def _row(self, values: Sequence[Any]) -> Any:
-        """What indexing gives for it."""
+        """The sample that indexing gives for these values."""
 
 
 class ArrayView(View):
-    """Rows of arrays. Features, and labels where it can, are gathered by the kernel, other arrays by torch.
+    """Rows of arrays. The kernel gathers the features, and the labels if it can; torch gathers other arrays.
 
     Args:
-        native: whether the kernel makes anything at all; where not, there is no C structure.
+        native: whether the kernel makes anything at all; if not, there is no C structure.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ArrayView(View):
         labelled = native and first._label_is_native
         self.label_dtype = first._label_dtype if labelled else None
         self.label_shape = first._label_shape if labelled else ()
-        self._first = 1 + labelled if native else 0  # of the values that torch gathers
+        self._first = 1 + labelled if native else 0  # the first array that torch gathers
         self.has_more = len(first._memory.fields) > self._first
         self.row_bytes = int(np.prod(first.shape, dtype=np.int64)) * first.dtype.itemsize
         self._dtype = first.dtype if first._is_opaque else None
@@ -81,11 +81,11 @@ class ArrayView(View):
         programs = [d._program() for d in self._arrays]
         config = {"shape": shape, "dtype": first._dtype_name}
         self._lay_out("NewView", self._arrays, programs, self._index_map, config)
-        self._places = places  # last: what could not be laid out is refused again
+        self._places = places  # last: if laying out fails, the next call must try it again
 
     @property
     def laid(self) -> Laid:
-        """See View. Laid out anew where torch has moved a tensor's memory meanwhile."""
+        """See View. Laid out again if torch has moved a tensor's memory meanwhile."""
         if self._places != [d._memory.places() for d in self._arrays]:
             self._lay_out_now()
         return self._laid
@@ -127,9 +127,9 @@ class ArrayView(View):
 
 
 class SourceBatch(Rows):
-    """A batch that is made when it is collated. Its rows are TensorDataset's: views of the user's memory.
+    """A batch that is made when it is collated. Its rows are views of the user's memory, as TensorDataset's.
 
-    So a row that is kept keeps no batch, and one that is written to changes the array, as with torch.
+    So a kept row does not keep the batch in memory, and writing to a row changes the array, as with torch.
     """
 
     def __init__(self, dataset: HasArrays, indices: array[int]) -> None:

@@ -1,9 +1,9 @@
 """Opening a cache file in pure Python: no native engine, about a tenth of a millisecond.
 
-Package ``gofast/cache`` writes the file and describes it: a stored .npz whose last
-member, ``gofast.npy``, holds a JSON header with its own checksum. Here the header is
-found from the end of the file, checked, and turned into a layout. The values
-themselves are not read: that is what ``gofast.verify`` is for.
+Go package ``gofast/table/cache`` writes the file and describes it. It is an
+uncompressed .npz. Its last member, ``gofast.npy``, holds a JSON header with its own
+checksum. This module finds the header from the end of the file, checks it, and turns
+it into a layout. It does not read the values themselves; ``gofast.verify`` does that.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 from .. import errors
 from .._core.memory import Layout
 
-FORMAT = 1  # of the file; gofast/table/cache/header.go has the same
-READER_VERSION = 3  # raised whenever the same files would be decoded to something else
+FORMAT = 1  # version of the file format; gofast/table/cache/header.go has the same
+READER_VERSION = 3  # raised whenever the same files would be decoded to other values
 
 _HASHED = 64 << 10  # bytes at either end of a source that go into its fingerprint
-_TAIL = 64 << 10  # read at once: it holds the header of a table of some thousand columns
+_TAIL = 64 << 10  # read at once; holds the header of a table with some thousand columns
 _ALIGN = 64
 _ZIP_END = struct.Struct("<4s44xQ20x22x")  # zip64 end record, its locator, the end record
 _SEAL = re.compile(rb',"size": *(\d+),"length": *(\d+),"sha256":"([0-9a-f]{64})"}')
@@ -40,7 +40,7 @@ class CacheTable(NamedTuple):
 
     Attributes:
         fd: descriptor of the file, open for reading; the caller owns it.
-        layout: what the table holds and where, for ``MappedMemory(fd, layout)``.
+        layout: the table's content and where it lies, for ``MappedMemory(fd, layout)``.
     """
 
     fd: int
@@ -51,15 +51,15 @@ def open_cache(path: str, fingerprint: str | None) -> CacheTable | None:
     """Opens a cache that was built from the same sources and options.
 
     Args:
-        path: of the cache.
-        fingerprint: what :func:`fingerprint` says now; ``None`` for whatever it was built from.
+        path: the path of the cache.
+        fingerprint: the result of :func:`fingerprint` now; ``None`` accepts any sources.
 
     Returns:
-        ``None`` when there is no cache, or it is stale, foreign, incomplete or its
-        header is damaged: then it must be built again.
+        ``None`` if there is no cache, or it is stale, foreign or incomplete, or its
+        header is damaged. It must then be built again.
 
     Raises:
-        ReadError: the file is there and cannot be read.
+        ReadError: the file exists but cannot be read.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -73,7 +73,7 @@ def open_cache(path: str, fingerprint: str | None) -> CacheTable | None:
         os.close(fd)
         raise _read_error(path, error) from None
     except (ValueError, TypeError, KeyError, IndexError, struct.error, RecursionError):
-        layout = None  # JSON with the right checksum and the wrong fields: not ours
+        layout = None  # JSON with the right checksum and the wrong fields: not a file of gofast
     except BaseException:
         os.close(fd)
         raise
@@ -90,7 +90,7 @@ def _read_error(path: str, error: OSError) -> errors.ReadError:
 
 
 def _layout(fd: int, fingerprint: str | None) -> Layout | None:
-    """The layout in the header, or None where anything is not as it must be."""
+    """The layout in the header, or None if anything in it is wrong."""
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode) or info.st_size < _ZIP_END.size + _SEAL_LENGTH:
         return None
@@ -125,7 +125,7 @@ def _layout(fd: int, fingerprint: str | None) -> Layout | None:
 
 
 def _checked(header: dict[str, Any], fd: int, size: int) -> Layout | None:
-    """Every number that memory is addressed with; a checksum does not stop a forger."""
+    """Checks every number that is used to address memory. A checksum does not stop a forger."""
     rows, shape, labels = header["rows"], tuple(header["shape"]), header["labels"]
     kinds = tuple(label["kind"] for label in labels)
     arrays = {array["name"]: array for array in header["arrays"]}
@@ -153,7 +153,7 @@ def _checked(header: dict[str, Any], fd: int, size: int) -> Layout | None:
         bool=header["bool"],
         shape=shape,
         features=tuple(header["names"] or ()),
-        dropped=tuple(header.get("dropped") or ()),  # a cache of an older version says nothing
+        dropped=tuple(header.get("dropped") or ()),  # caches of older versions lack it
         labels=tuple(label["name"] for label in labels),
         label_kinds=kinds,
         classes=classes,
@@ -164,14 +164,14 @@ def _checked(header: dict[str, Any], fd: int, size: int) -> Layout | None:
 
 
 def _words(data: bytes, count: int) -> tuple[str, ...]:
-    """numpy's array of str: every word has the same room, padded with NULs."""
+    """The words of a numpy array of str: each has the same room, padded with NULs."""
     room = len(data) // count if count else 0
     codec = "utf-32-le" if sys.byteorder == "little" else "utf-32-be"
     return tuple(data[i * room : (i + 1) * room].decode(codec).rstrip("\0") for i in range(count))
 
 
 def fingerprint(paths: Sequence[str], options: Mapping[str, Any]) -> str:
-    """Identifies what a cache is built from, as canonical JSON.
+    """Identifies the sources and options of a cache, as canonical JSON.
 
     Args:
         paths: the sources, in order.
@@ -180,8 +180,8 @@ def fingerprint(paths: Sequence[str], options: Mapping[str, Any]) -> str:
     Returns:
         JSON of the reader's version, the options, and for each source its size,
         modification and change time, inode, and a hash of its first and last 64 KiB.
-        Any rewrite of a source changes at least one of them; where the sources lie
-        is not part of it.
+        Any rewrite of a source changes at least one of them. The sources' paths are
+        not part of it.
 
     Raises:
         NotFoundError: a source does not exist.
@@ -215,4 +215,4 @@ def _source(path: str) -> list[int | str]:
 
 
 def _open_regular(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # a pipe without a writer would hang
+    return os.open(path, flags | os.O_NONBLOCK)  # opening a pipe without a writer would hang

@@ -1,4 +1,4 @@
-"""``categories=`` and ``dates=``: feature columns of text and of dates, as numbers."""
+"""``categories=`` and ``dates=`` turn feature columns of text and of dates into numbers."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def categorized(categories: Categories | None) -> dict[str, Named]:
     """The names of each column in their order, or the number of each of its names.
 
     Args:
-        categories: as ``TableDataset`` takes it.
+        categories: the option of ``TableDataset``.
 
     Raises:
-        OptionError: it is something else, or a column has no name, one twice, one that is no text,
-            or a number that is none.
+        OptionError: it is something else; or a column has no name, a name twice, a name that is not
+            text, or a number that is not a number.
     """
     given = categories
     if not isinstance(given, Mapping) and isinstance(given, HasCategories):
@@ -64,7 +64,7 @@ def counted(dates: Dates | None) -> dict[str, Unit]:
     """The unit that each column of dates is counted in.
 
     Raises:
-        OptionError: it is no mapping from columns to units.
+        OptionError: it is not a mapping from columns to units.
     """
     if dates is None:
         return {}
@@ -81,7 +81,7 @@ def counted(dates: Dates | None) -> dict[str, Unit]:
 def coding_options(
     categories: Mapping[str, Named] | None, dates: Mapping[str, Unit] | None
 ) -> dict[str, Any]:
-    """Both options as the engine takes them."""
+    """Both options in the form that the engine takes."""
     return {
         "categories": [{"column": column, **_config(named)} for column, named in (categories or {}).items()],
         "dates": [{"column": column, "unit": unit} for column, unit in (dates or {}).items()],
@@ -89,13 +89,13 @@ def coding_options(
 
 
 def warn_of_codings(dataset: object) -> None:
-    """Warns where parts of a concatenation number the texts or dates of one column differently."""
+    """Warns if parts of a concatenation number the texts or dates of one column differently."""
     if not isinstance(dataset, (ConcatDataset, Subset)):
         return
     made: dict[str, tuple[Mapping[str, float], str | None]] = {}
     for part in leaves(dataset):
         source = getattr(part, "_source", None) if is_native(part) else None
-        if not isinstance(source, dict):  # no table
+        if not isinstance(source, dict):  # not a table
             continue
         units: Mapping[str, Unit] = source["dates"]
         named: Mapping[str, Named] = source["categories"]
@@ -151,7 +151,7 @@ def _named(column: str, names: Any) -> Named:
 
 
 def _numbers(option: str, given: list[Any]) -> list[int] | list[float]:
-    """All of them int, or all float; an integer beside floats must be one exactly."""
+    """The numbers, all int or all float. An integer among floats must have an exact float."""
     numbers = [_number(option, number) for number in given]
     integers = [number for number in numbers if isinstance(number, int)]
     if len(integers) == len(numbers):
@@ -164,7 +164,7 @@ def _numbers(option: str, given: list[Any]) -> list[int] | list[float]:
 
 def _number(option: str, number: Any) -> int | float:
     try:
-        whole = int(operator.index(number))  # of True, too
+        whole = int(operator.index(number))  # also makes an int of True
         if -(1 << 63) <= whole < 1 << 63:
             return whole
     except TypeError:

@@ -1,4 +1,4 @@
-"""What a user says of a table's columns, as the engine takes it."""
+"""A user's options for a table's columns, in the form that the engine takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Label = str | int | Sequence[str | int] | None
 
 
 class _Default(str):
-    """A default that is told from the same text given by name."""
+    """A default that differs from the same text given by the user."""
 
 
 DEFAULT_LABEL: Final[str] = _Default("label")
@@ -41,7 +41,7 @@ def selection(
     delimiter: str | None = None,
     skiprows: int = 0,
 ) -> dict[str, Any]:
-    """The options that shape the decoded table, as the engine takes them."""
+    """The options that shape the decoded table, in the form that the engine takes."""
     if not isinstance(header, bool) and header != "auto":
         raise errors.OptionError(f'header={header!r} is not "auto", True or False')
     return {
@@ -79,7 +79,7 @@ def _lines(value: int) -> int:
 
 
 def warn_of_no_label(path: Any, features: Iterable[str]) -> None:
-    """Says that the default label is not there, and which features look like one."""
+    """Warns that the default label column is missing, and names features that look like a label."""
     alike = [repr(name) for name in features if name.strip(" _").lower() in _LIKE_LABELS]
     so = "so every label is -1"
     if alike:

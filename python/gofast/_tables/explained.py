@@ -1,4 +1,4 @@
-"""What gofast.explain says of rows."""
+"""The lines of gofast.explain about rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def steps(dataset: Any, base: Any) -> list[Line]:
 
 
 def why_python(dataset: Any, base: Any) -> str:
-    """Why the engine cannot make its rows by itself, in words. Only where it cannot.
+    """Why the engine cannot make the dataset's rows by itself. Call it only if it cannot.
 
     Args:
         base: RowDataset.

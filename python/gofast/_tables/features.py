@@ -1,4 +1,4 @@
-"""Which columns are the features and what stands for their missing cells, as the engine takes it."""
+"""The options that choose the features and fill their missing cells, in the form that the engine takes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def column_list(option: str, columns: Column | Sequence[Column] | None) -> list[
 
 
 def _fill(option: str, value: float | None) -> float | str | None:
-    """A number; "nan" for NaN, which JSON has not."""
+    """A number, or "nan" for NaN, which JSON does not have."""
     if value is None and option == "fill_value":
         return None
     try:
@@ -56,7 +56,7 @@ def _fill(option: str, value: float | None) -> float | str | None:
 
 
 def fills(fill_value: FillValue) -> list[float]:
-    """The numbers that may come into the table."""
+    """The numbers that the option may put into the table."""
     if fill_value is None:
         return []
     return [float(v) for v in (fill_value.values() if isinstance(fill_value, Mapping) else [fill_value])]

@@ -28,24 +28,24 @@ KERNEL_TYPES = {
     torch.float64: "float64",
 }
 INTEGERS = {dtype for dtype in KERNEL_TYPES if not dtype.is_floating_point}
-# It copies values of these sizes as integers, without a look at them. Complex128 is two of its numbers.
+# The kernel copies values of these sizes as integers. Complex128 counts as two of its numbers.
 OPAQUE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int64}
-_KERNEL_DIMENSIONS = 8  # of a row
-_ALONE_BYTES = 1 << 20  # a larger batch is worth waking OpenMP's threads
+_KERNEL_DIMENSIONS = 8  # maximum for a row
+_ALONE_BYTES = 1 << 20  # only a larger batch is worth waking OpenMP's threads
 _OURS = (torch.Tensor, torch.nn.Parameter)
 
 C, INDEX, ROWS = "C", "index", "rows"
 
 
 class Field:
-    """One array. Nothing is copied: what is in the memory when a sample is made is what it holds.
+    """One array. Nothing is copied: a sample holds the values that are in the memory when it is made.
 
     Attributes:
-        tensor: what was given, or a tensor over a numpy array's memory.
+        tensor: the given tensor, or a tensor over a numpy array's memory.
         writable: whether samples may be views of the memory.
         steady: nobody can write to the memory.
         way: how a batch is made. C: the kernel copies rows; INDEX: torch.index_select; ROWS: torch stacks
-            row by row, where neither would give the same batch.
+            row by row, because neither of the others would give the same batch.
     """
 
     def __init__(self, given: Array) -> None:
@@ -64,7 +64,7 @@ class Field:
         self.way = self._way()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Field, (self.given,)  # tensors through torch's sharing, where the pickle goes to a worker
+        return Field, (self.given,)  # torch shares tensors itself if the pickle goes to a worker
 
     def __repr__(self) -> str:
         name = str(self.tensor.dtype).removeprefix("torch.")
@@ -72,7 +72,7 @@ class Field:
 
     @property
     def why(self) -> str:
-        """Why the kernel cannot gather it; empty where it can."""
+        """Why the kernel cannot gather it; empty if it can."""
         if self.way == ROWS:
             return "only torch can stack its rows"
         if self.way == INDEX:
@@ -80,7 +80,7 @@ class Field:
         return ""
 
     def __getitem__(self, index: Any) -> torch.Tensor:
-        """As the tensor's own: views where that gives views, unless the memory is read-only."""
+        """Like the tensor's own: a view if that gives a view, unless the memory is read-only."""
         tensor = self.tensor
         chosen: torch.Tensor = (tensor.detach() if tensor.requires_grad else tensor)[index]
         return chosen if self.writable else chosen.clone()
@@ -95,19 +95,19 @@ class Field:
 
     @property
     def stride(self) -> int:
-        """Bytes from one row to the next, as the memory lies now; 0 where the kernel has no part in it."""
+        """Bytes from one row to the next in the memory now; 0 if the kernel does not read it."""
         return self.tensor.stride(0) * self.tensor.dtype.itemsize if self.way == C else 0
 
     def place(self) -> tuple[Any, ...]:
-        """Where the memory lies, and as what. Torch moves it when a tensor is shared with a process, or
-        resized; and the user may put other memory under his tensor (``x.data = ...``)."""
+        """The memory's address, and how it is read. torch moves it when a tensor is shared with a process or
+        resized, and the user may give a tensor other memory (``x.data = ...``)."""
         tensor = self.tensor
-        if self.way != C:  # torch looks for itself; some kinds have no address
+        if self.way != C:  # torch finds the memory itself; some kinds of tensor have no address
             return 0, (), tensor.shape, tensor.dtype, tensor.device
         return tensor.data_ptr(), tensor.stride(), tensor.shape, tensor.dtype, tensor.device
 
     def stays_in_c(self) -> bool:
-        """Whether the kernel may go on reading it, where it could when the dataset was made."""
+        """Whether the kernel may still read the array, if it could when the dataset was made."""
         return self.way != C or self._way() == C
 
     def _way(self) -> str:
@@ -118,7 +118,7 @@ class Field:
             or tensor.layout is not torch.strided
             or tensor.is_quantized
             or tensor.is_nested
-            or tensor.is_conj()  # these two are said beside the memory
+            or tensor.is_conj()  # these two are flags, not in the memory
             or tensor.is_neg()
         ):
             return ROWS
@@ -133,16 +133,16 @@ class Field:
         ):
             return C
         if not dense and len(self.shape) in (4, 5):
-            return ROWS  # torch.stack keeps them channels last
+            return ROWS  # torch.stack keeps rows channels last
         try:
             self.gather(torch.zeros(min(len(tensor), 1), dtype=torch.int64, device="cpu"))
-        except (RuntimeError, TypeError):  # no kernel for this type
+        except (RuntimeError, TypeError):  # torch has no kernel for this type
             return ROWS
         return INDEX
 
 
 def _has_dense_rows(tensor: torch.Tensor) -> bool:
-    """Whether the values of a row stand side by side, in order."""
+    """Whether the values of a row lie side by side, in order."""
     wanted = 1
     for size, stride in zip(reversed(tensor.shape[1:]), reversed(tensor.stride()[1:]), strict=True):
         if size != 1 and stride != wanted:
@@ -152,7 +152,7 @@ def _has_dense_rows(tensor: torch.Tensor) -> bool:
 
 
 class _Alias:
-    """An array's memory for torch.from_numpy, which warns of arrays that are read-only."""
+    """An array's memory for torch.from_numpy, which would warn of a read-only array."""
 
     def __init__(self, array: npt.NDArray[Any]) -> None:
         self._array = array
@@ -176,7 +176,7 @@ def _over(given: Any, array: npt.NDArray[Any]) -> torch.Tensor:
 
 
 def _is_read_only(array: object) -> bool:
-    """Whether none of its owners lets numpy write to this memory."""
+    """Whether no owner of this memory lets numpy write to it."""
     while isinstance(array, np.ndarray):
         if array.flags.writeable:
             return False
@@ -184,7 +184,7 @@ def _is_read_only(array: object) -> bool:
     try:
         return array is None or memoryview(array).readonly  # type: ignore[arg-type]
     except TypeError:
-        return False  # a tensor's memory, for one
+        return False  # for example a tensor's memory
 
 
 class ArrayMemory(Memory):
@@ -221,17 +221,17 @@ class ArrayMemory(Memory):
 
     @property
     def features(self) -> npt.NDArray[Any]:  # type: ignore[override]
-        """The features [rows, width], for those who look at all of them; a copy where they are strided."""
+        """All features as [rows, width]; a copy if they are strided."""
         return self.fields[0].tensor.detach().numpy().reshape(self.layout.rows, self.layout.width)
 
     @property
     def features_address(self) -> int:
-        """Where the features lie now."""
+        """The address of the features now."""
         return self.fields[0].tensor.data_ptr()
 
     @property
     def labels_address(self) -> int:
-        """Where the labels lie now; 0 without."""
+        """The address of the labels now; 0 without labels."""
         return self.fields[1].tensor.data_ptr() if len(self.fields) > 1 else 0
 
     @property
@@ -245,11 +245,11 @@ class ArrayMemory(Memory):
         return all(f.writable for f in self.fields)
 
     def places(self) -> list[tuple[Any, ...]]:
-        """Where the arrays are that the kernel may read."""
+        """The places of the arrays that the kernel may read."""
         return [f.place() for f in self.fields[:2]]
 
     def check(self) -> None:
-        """Raises where one of these is not any more what the dataset was made of."""
+        """Raises if an array has another shape, type, device or layout than when the dataset was made."""
         for i, (old, new) in enumerate(zip(self._made_of, self.places(), strict=True)):
             for what, was, now in zip(("shape", "type", "device"), old[2:], new[2:], strict=True):
                 if was != now:

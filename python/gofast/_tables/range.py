@@ -1,4 +1,4 @@
-"""Whether a table's values fit the type of its samples: what overflows or wraps is an error, not a number."""
+"""Checks that a table's values fit the type of its samples: a value that overflows or wraps is an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def check_range(dataset: RowDataset, fill_value: FillValue, locate: Locate) -> None:
     """Raises BadValueError for the first value that an integer type or float16 does not hold.
 
-    Nothing is looked at where the type that the values are stored in cannot hold such a value.
+    If the type that stores the values cannot hold such a value, there is nothing to check.
     """
     dtype, layout = dataset.dtype, dataset._memory.layout
     if not dtype.is_floating_point:
@@ -30,7 +30,7 @@ def check_range(dataset: RowDataset, fill_value: FillValue, locate: Locate) -> N
                 )
         name = dataset._dtype_name
         if layout.type.startswith("float") or np.can_cast(layout.type, name):
-            return  # floats are refused by their type
+            return  # floats were refused already, by their type
         limits = np.iinfo(name)
         outside = first_bad(dataset._memory.features, lambda x: (x < limits.min) | (x > limits.max))
         advice = "choose a wider type"
@@ -39,7 +39,7 @@ def check_range(dataset: RowDataset, fill_value: FillValue, locate: Locate) -> N
             ends = np.iinfo(layout.type)
             every = np.array([[ends.min], [ends.max]], layout.type).repeat(layout.width, axis=1)
             if not _becomes_infinite(dataset, every).any():
-                return  # nor does what lies between
+                return  # all values between these two fit too
         outside = first_bad(dataset._memory.features, lambda x: _becomes_infinite(dataset, x))
         advice = "the largest float16 is 65504: choose another type, or scale the values"
     else:

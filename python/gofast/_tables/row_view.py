@@ -12,7 +12,7 @@ from .._batches.view import IntArray, Output, Program, View
 
 
 class HasRows(Protocol):
-    """What the views see of a dataset of rows."""
+    """The interface of a dataset of rows that the views use."""
 
     _output: Output
     keys: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What TableDataset and ArrayDataset share: rows of a matrix, made into samples."""
+"""The base of TableDataset and ArrayDataset: rows of a matrix become samples."""
 
 from __future__ import annotations
 
@@ -99,9 +99,9 @@ class RowDataset(NativeDataset):
         self._per_process: Filler | None = None
         # Compiling checks every option that the core checks, at once.
         self._compiled: Program | None = None
-        # Forked workers can use a view that was made before the fork; and mean, std
-        # and integer types are checked by the core, whose errors belong here. Otherwise the
-        # engine can wait: a table from a cache file opens without it.
+        # Compile now if the engine is loaded, since forked workers can use a view that was made before
+        # the fork. Also if there are mean, std or an integer type: the core checks them, and its errors
+        # belong here. Otherwise the engine can wait: a table from a cache file opens without it.
         if engine.loaded() or self._mean is not None or self._std is not None or not dtype.is_floating_point:
             self._view()
 
@@ -112,13 +112,13 @@ class RowDataset(NativeDataset):
             )
 
     def _sources(self) -> list[Line]:
-        """Where rows come from: the first lines of explain."""
+        """The first lines of explain: the sources of the rows."""
         layout = self._memory.layout
         stored = f"{layout.rows} rows x {layout.width} features, stored as {layout.type}"
         return [("source", "Go", stored)]
 
     def _why_not_in_c(self) -> str:
-        """Why the kernel cannot make the rows, whatever the options; empty where it can."""
+        """Why the kernel cannot make the rows with any options; empty if it can."""
         return ""
 
     def _output_type(self, dtype: torch.dtype) -> str:
@@ -128,20 +128,20 @@ class RowDataset(NativeDataset):
         return _DTYPES[dtype]
 
     def _place(self, row: int) -> Place:
-        """Where a row stands in its sources."""
+        """The place of a row in its sources."""
         return Place(None, row)
 
     def _check_range(self) -> None:
-        """Refuses values that the type of the samples does not hold, where the rows cannot change."""
+        """If the rows cannot change, refuses values that the type of the samples does not hold."""
 
-    @cached_property  # which a subclass may set to its own
+    @cached_property  # a subclass may assign its own
     def mean(self) -> torch.Tensor | None:
-        """What is subtracted, float32: one value, one per channel or one per feature; or None."""
+        """The values that are subtracted, float32: one, one per channel or one per feature; or None."""
         return None if self._mean is None else torch.from_numpy(self._mean.copy())
 
     @cached_property
     def std(self) -> torch.Tensor | None:
-        """What the difference is divided by, as `mean`."""
+        """The values that the difference is divided by, in the form of `mean`."""
         return None if self._std is None else torch.from_numpy(self._std.copy())
 
     def _resolve_labels(self, label: object) -> None:
@@ -170,7 +170,7 @@ class RowDataset(NativeDataset):
                 self._label_shape = (len(kinds),)
 
     def _float_label_dtype(self) -> torch.dtype:
-        """The type of regression targets: float32 beside everything but float64."""
+        """The type of regression targets: float64 if the samples are float64, else float32."""
         return torch.float64 if self.dtype == torch.float64 else torch.float32
 
     def _check_one_hot(self, classes: int) -> None:
@@ -207,7 +207,7 @@ class RowDataset(NativeDataset):
         return self._row(values)
 
     def _is_as_torch(self) -> bool:
-        """Whether any index does what it does to TensorDataset."""
+        """Whether every index gives what TensorDataset gives."""
         return False
 
     def _indexed(self, index: Any) -> Any:
@@ -261,7 +261,7 @@ class RowDataset(NativeDataset):
         return Batch(batch._view, self.batch_transform(batch.images), batch.labels, more=batch._more)
 
     def _batch(self, indices: array[int]) -> Rows:
-        """A batch for whoever collates it."""
+        """A batch, not yet collated."""
         return self._fill(indices)
 
     def _fill(self, indices: array[int]) -> Batch:
@@ -290,13 +290,13 @@ class RowDataset(NativeDataset):
         return index + rows if index < 0 else index
 
     def _sample(self, row: int) -> list[Any]:
-        """What the sample of a row holds: features, and label."""
+        """The values in the sample of a row: features and label."""
         image, label = self._converted(self._memory.features[row]).reshape(self.shape), self._label(row)
         return [image] if label is None else [image, label]
 
     def _converted(self, x: npt.NDArray[Any]) -> torch.Tensor:
-        """Features [..., width] by numpy: the same roundings as the kernels."""
-        with np.errstate(all="ignore"):  # beyond a type is infinity, as in a batch
+        """Features [..., width], made by numpy with the same roundings as the kernels."""
+        with np.errstate(all="ignore"):  # a value beyond the type becomes infinity, as in a batch
             if self._unit or self._mean is not None:
                 x = x.astype(np.float32)
                 if self._unit:
@@ -320,7 +320,7 @@ class RowDataset(NativeDataset):
             label = torch.zeros(self._label_shape, dtype=torch.float32, device="cpu")
             label[int(values[0])] = 1
             return label
-        # By their own type first: torch makes a float32 of an int through a float64.
+        # Use the label's own type first: torch makes a float32 from an int by way of float64.
         labels = [
             torch.tensor(v, dtype=_LABEL_TYPES[type(v)], device="cpu").to(self._label_dtype) for v in values
         ]
@@ -329,7 +329,7 @@ class RowDataset(NativeDataset):
     # -- batches, by the kernels -----------------------------------------------
 
     def _has_python_rows(self) -> bool:
-        """Whether rows must be made one by one: Python code has a say in them."""
+        """Whether rows must be made one by one, because Python code takes part in them."""
         return (
             self.transform is not None
             or self.target_transform is not None
@@ -337,7 +337,7 @@ class RowDataset(NativeDataset):
         )
 
     def _native_view(self) -> View | None:
-        """A view for gofast.DataLoader, or None where Python code has a say."""
+        """A view for gofast.DataLoader, or None if Python code takes part in the rows."""
         if (
             self._has_python_rows()
             or self.batch_transform is not None
@@ -361,7 +361,7 @@ class RowDataset(NativeDataset):
         return RowView(parts, index_map)
 
     def _sample_signature(self) -> tuple[Any, ...]:
-        """What must be equal for two datasets' rows to stand in one batch."""
+        """A value that must be equal for two datasets if their rows shall be in one batch."""
         return (self.shape, self.dtype, self._output, self.keys, self._label_dtype, self._label_shape)
 
     def _view(self) -> View:

@@ -1,7 +1,7 @@
-"""What ``shape=`` says of the numbers: rows that are pictures are divided by 255, others stay as they are.
+"""``shape=`` decides about the numbers: rows that are pictures are divided by 255, others stay as they are.
 
-Only arguments decide, never the values: a file whose largest value is 255 and one with a 300 in it are
-treated alike.
+Only arguments decide, never the values: a file with a largest value of 255 and a file with a 300 are treated
+in the same way.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Scale = Literal["auto", "unit"] | None
 
 
 def whole_shape(shape: Sequence[int], width: int) -> tuple[int, ...]:
-    """The shape with at most one -1 worked out."""
+    """The shape, with its -1, of which there may be one, replaced by a size."""
     whole = [operator.index(d) for d in shape]
     known = int(np.prod([d for d in whole if d != -1], dtype=np.int64))
     if whole.count(-1) == 1 and known > 0 and width % known == 0:
@@ -33,12 +33,12 @@ def whole_shape(shape: Sequence[int], width: int) -> tuple[int, ...]:
 
 
 def is_picture(shape: Sequence[int] | None) -> bool:
-    """Whether the ``shape=`` that was given says that a row is a picture: two or three dimensions."""
+    """Whether a row is a picture: the given ``shape=`` has two or three dimensions."""
     return shape is not None and len(shape) in (2, 3)
 
 
 def default_keys(shape: Sequence[int] | None) -> tuple[str, str]:
-    """The names of features and label where none are given."""
+    """The default names of features and label."""
     return ("image", "label") if is_picture(shape) else ("features", "label")
 
 
@@ -48,11 +48,11 @@ def is_unit(
     """Whether samples are divided by 255.
 
     Args:
-        shape: as it was given.
-        locate: where a row stands, for errors.
+        shape: the option as the user gave it.
+        locate: gives the place of a row, for errors.
 
     Raises:
-        BadValueError: ``scale="auto"``, and a picture holds something else than whole numbers
+        BadValueError: ``scale="auto"``, and a picture has a value that is not a whole number
             from 0 to 255.
     """
     if scale not in ("auto", "unit", None):

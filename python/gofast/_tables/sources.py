@@ -1,4 +1,4 @@
-"""From what a user gives as ``path`` to the list of files of one table."""
+"""Makes the list of files of one table from what a user gives as ``path``."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .._core.warn import warn
 
 Path = str | os.PathLike[str]
 
-# What a folder's files must end in to be taken; gofast/source/expand.go has the same.
-# Not .txt or .dat: a README.txt beside the tables would be rows.
+# From a folder, only files with these endings are read; gofast/source/expand.go has the same.
+# .txt and .dat are not among them: a README.txt beside the tables would become rows.
 _TABLES = (".csv", ".tsv", ".parquet", ".pq", ".npy", ".npz")
 _PACKED = (".gz", ".zst", ".bz2", ".xz")
 
-_SHOWN = 5  # names in a message
+_SHOWN = 5  # names shown in a message
 
 
 def given(path: Any) -> Path | list[Path]:
-    """What a user gave as ``path``, once it is known to be one or several.
+    """The user's ``path``, checked to be one path or several.
 
-    Raises OptionError for a frame, an array or a file object, and says what to use.
+    Raises OptionError for a frame, an array or a file object, and says what to use instead.
     """
     if isinstance(path, (str, os.PathLike)):
         return path
@@ -38,7 +38,7 @@ def given(path: Any) -> Path | list[Path]:
     return paths
 
 
-# By the package that a class comes from: nothing is imported to find out.
+# The key is the package that a class comes from, so nothing is imported to find out.
 _ARRAYS = "gofast.ArrayDataset({}): TableDataset reads files"
 _INSTEAD = {
     "pandas": _ARRAYS.format('df.drop(columns="label").to_numpy("float32"), df["label"].to_numpy()'),
@@ -64,14 +64,15 @@ def _refuse(path: Any) -> None:
 
 
 def expand(path: Path | Iterable[Path], output: str | None = None) -> list[str]:
-    """Files, in order: those given, or the sorted content of globs and folders.
+    """The files, in order: those given, or the sorted content of globs and folders.
 
-    Of a folder, files with a table's ending are taken, and a warning lists the
-    others; hidden files and those that begin with ``_`` (Spark's markers) are left
-    out without a word, and so is ``output``, a file that will be made of them. Raises
-    NotFoundError when a path does not exist or a pattern or folder gives no file,
-    OptionError when ``path`` is no path, or ``output`` would replace a source or
-    something that is not a file, and SchemaError for a folder of several formats.
+    From a folder, files with a table's ending are taken, and a warning lists the
+    others. No warning lists hidden files, files that begin with ``_`` (Spark's
+    markers), and ``output``, a file that will be made from the table.
+
+    Raises NotFoundError if a path does not exist, or a pattern or folder gives no file;
+    OptionError if ``path`` is not a path, or ``output`` would replace a source or
+    something that is not a file; SchemaError for a folder of several formats.
     """
     paths = given(path)
     if not isinstance(paths, list):
@@ -105,7 +106,7 @@ def _expand_one(path: str, made: set[str]) -> list[str]:
     return [path]
 
 
-# Folders whose files are versions of rows: all together they are no table.
+# Marks of folders that hold several versions of rows. All files together are not a table.
 _LAKES = {"_delta_log": "deltalake.DeltaTable(path)", ".hoodie": "Hudi's own reader"}
 
 
@@ -149,7 +150,7 @@ def _in_folder(path: str, made: set[str]) -> list[str]:
 
 
 def _ending(name: str) -> str:
-    """The table's ending of a file's name, with that of its compression; or ""."""
+    """The ending of a table's file name, including that of its compression; or ""."""
     stem, end = os.path.splitext(name.lower())
     packed = end if end in _PACKED else ""
     table = os.path.splitext(stem)[1] if packed else end
@@ -175,7 +176,7 @@ def _no_tables(path: str, others: list[str]) -> errors.NotFoundError:
 
 
 def _say_partitions(files: list[str]) -> None:
-    """Files from folders such as label=cat: the key is not in them."""
+    """Warns of files from folders such as label=cat: the files do not have this key."""
     keys = {part for file in files for part in _partitions(file)}
     if len({part.partition("=")[0] for part in keys}) < len(keys):
         names = sorted({part.partition("=")[0] for part in keys})

@@ -1,4 +1,4 @@
-"""``mean`` and ``std``: the numbers that are given, or ``"auto"``, which computes them on the rows."""
+"""``mean`` and ``std``: given numbers, or ``"auto"``, which computes them on the rows."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 Numbers = Literal["auto"] | float | Sequence[float] | torch.Tensor | np.ndarray[Any, np.dtype[Any]] | None
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 
-_VALUES = 1 << 18  # looked at together: as float64 they stay in the caches
+_VALUES = 1 << 18  # processed together; as float64 they stay in the caches
 
 
 def mean_and_std(
     mean: Numbers, std: Numbers, memory: Memory, shape: tuple[int, ...], picture: bool, unit: bool
 ) -> tuple[Vector | None, Vector | None]:
-    """Both as float32: one value, one per channel or one per feature.
+    """Mean and std as float32: one value, one per channel or one per feature.
 
     Args:
-        picture: the rows are pictures: one value per channel, the first of three dimensions.
-        unit: the values are divided by 255 before.
+        picture: the rows are pictures, so there is one value per channel, the first of three dimensions.
+        unit: the values are divided by 255 first.
     """
     given = [_given(name, values) for name, values in (("mean", mean), ("std", std))]
     if (mean is None) != (std is None):
@@ -48,7 +48,7 @@ def mean_and_std(
 
 
 def _given(name: str, values: Numbers) -> Vector | None:
-    """The numbers themselves; None for nothing and for "auto"."""
+    """The given numbers; None if there are none, and for "auto"."""
     if values is None or (isinstance(values, str) and values == "auto"):
         return None
     if isinstance(values, torch.Tensor):
@@ -79,7 +79,7 @@ class _Computed:
         self._low, self._high = np.full(groups, np.inf), np.full(groups, -np.inf)
         for block in self._blocks():
             self._count += (~np.isnan(block)).sum((0, 2))
-            with np.errstate(invalid="ignore"):  # of infinities: refused below
+            with np.errstate(invalid="ignore"):  # infinities give NaN, which is refused below
                 total += np.nansum(block, (0, 2))
             np.fmin(self._low, np.fmin.reduce(block, (0, 2)), out=self._low)
             np.fmax(self._high, np.fmax.reduce(block, (0, 2)), out=self._high)
@@ -116,7 +116,7 @@ class _Computed:
         return self._mean.astype(np.float32)
 
     def std(self) -> Vector:
-        """Of all values, as numpy's std and scikit-learn's StandardScaler: divided by n, not by n - 1."""
+        """The std of all values, as in numpy and scikit-learn's StandardScaler: divided by n, not n - 1."""
         squares = np.zeros(self._groups)
         for block in self._blocks():
             squares += np.nansum((block - self._mean[:, None]) ** 2, (0, 2))
