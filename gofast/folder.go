@@ -12,9 +12,9 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/source/reader"
-	"github.com/gofast-org/gofast/gofast/table/gather"
 	"golang.org/x/sys/unix"
 )
 
@@ -107,7 +107,7 @@ type pictures struct {
 }
 
 func (p *pictures) compile(d *Dataset, plan image.Plan, options image.Options) error {
-	out, err := gather.OutNamed(d.DType)
+	out, err := numbers.Output(d.DType)
 	if err != nil {
 		return err
 	}

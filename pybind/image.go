@@ -8,8 +8,8 @@ import (
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/image/jpeg"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source/folder"
-	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
 // codecsConfig names the folders whose libraries are tried before the system's.
@@ -117,8 +117,8 @@ func NewImageView(config string) (address uintptr, err error) {
 	if c.Sizes {
 		view, err = image.NewSizesView(parts, c.Map, c.Length)
 	} else {
-		var out gather.Out
-		if out, err = gather.OutNamed(c.DType); err != nil {
+		var out numbers.Type
+		if out, err = numbers.Output(c.DType); err != nil {
 			return 0, err
 		}
 		view, err = image.NewView(parts, c.Map, c.Length, out, c.Shape, c.Labels)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast"
 	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
@@ -72,7 +73,7 @@ func NewView(config string) (address uintptr, err error) {
 	if len(c.Rows) != len(c.Programs) {
 		return 0, gofast.NewError(gofast.ErrConfig, "view", "as many row counts as programs are needed")
 	}
-	out, err := gather.OutNamed(c.DType)
+	out, err := numbers.Output(c.DType)
 	if err != nil {
 		return 0, err
 	}

@@ -19,6 +19,7 @@ import (
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 // View is what a list of indexes points into, in C memory (view.h). Free it once,
@@ -31,14 +32,11 @@ type Part struct {
 	Count   int64
 }
 
-// DType is DLPack's description of a value.
-type DType struct{ Code, Bits int32 }
-
 // Sample is what a View makes for an index.
 type Sample struct {
-	DType       DType
-	Shape       []int // at most 8 dimensions
-	Bytes       int64 // of the values
+	Type        numbers.Type // of its values
+	Shape       []int        // at most 8 dimensions
+	Bytes       int64        // of the values
 	LabelBytes  int64
 	RecordBytes int64 // of its random draws
 }
@@ -69,7 +67,8 @@ func NewView(parts []Part, indexMap uintptr, length int64, sample Sample) (View,
 	}
 	v.length, v._map = C.int64_t(length), (*C.int64_t)(C.as_pointer(C.uintptr_t(indexMap)))
 	v.x_bytes, v.y_bytes, v.record_bytes = C.int64_t(sample.Bytes), C.int64_t(sample.LabelBytes), C.int64_t(sample.RecordBytes)
-	v.dtype_code, v.dtype_bits, v.ndim = C.int32_t(sample.DType.Code), C.int32_t(sample.DType.Bits), C.int32_t(len(sample.Shape))
+	code, bits := sample.Type.DLPack()
+	v.dtype_code, v.dtype_bits, v.ndim = C.int32_t(code), C.int32_t(bits), C.int32_t(len(sample.Shape))
 	for i, n := range sample.Shape {
 		v.shape[i] = C.int64_t(n)
 	}

@@ -33,8 +33,8 @@ import (
 	_ "github.com/gofast-org/gofast/gofast/image/resample" // for its C functions
 	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source/reader"
-	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
 // Files are the pictures of a dataset: how they are read, and arrays that outlive
@@ -54,14 +54,6 @@ type Options struct {
 }
 
 var passOrders = map[string]C.int32_t{"13": C.GF_ORDER_PILLOW_13, "12.2": C.GF_ORDER_PILLOW_12_2, "horizontal": C.GF_ORDER_HORIZONTAL}
-
-var numbers = map[string]struct {
-	as  pixel.As
-	out gather.Out
-}{
-	"float32": {pixel.AsFloat32, gather.OutFloat32}, "float16": {pixel.AsFloat16, gather.OutFloat16},
-	"bfloat16": {pixel.AsBfloat16, gather.OutBfloat16}, "uint8": {pixel.AsUint8, gather.OutUint8},
-}
 
 // Program is a plan and its files in C memory. Free it once, after its views.
 type Program struct{ c *C.gf_image_program }
@@ -114,19 +106,19 @@ func (p Program) setOutput(o Output, l *steps.Numbers) error {
 		p.c.output = C.GF_IMAGE_PICTURE
 		return nil
 	}
-	number, ok := numbers[o.DType]
-	if !ok || o.Height < 1 || o.Height > steps.MaxSide || o.Width < 1 || o.Width > steps.MaxSide || o.Channels != 1 && o.Channels != 3 {
+	made := numbers.Named(o.DType)
+	if !pixel.Makes(made) || o.Height < 1 || o.Height > steps.MaxSide || o.Width < 1 || o.Width > steps.MaxSide || o.Channels != 1 && o.Channels != 3 {
 		return errs.New(errs.ErrConfig, "plan", fmt.Sprintf("output %+v", o))
 	}
-	if l.Float == (number.as == pixel.AsUint8) {
+	if l.Float == (made == numbers.Uint8) {
 		return errs.New(errs.ErrConfig, "plan", "output "+o.DType+" does not go with the steps")
 	}
 	p.c.output = C.GF_IMAGE_TENSOR
 	p.c.width, p.c.height, p.c.channels = C.int32_t(o.Width), C.int32_t(o.Height), C.int32_t(o.Channels)
-	n := pixel.NewNormaliser(pixel.Spec{
+	n := pixel.NewNormaliser(pixel.Spec{Stream: true, Spec: numbers.Spec{
 		Scale: l.Scale, Mean: spread(l.Mean, o.Channels), Std: spread(l.Std, o.Channels),
-		As: number.as, Channels: o.Channels, Last: o.ChannelsLast, Stream: true,
-	}, pixel.Best)
+		Type: made, Channels: o.Channels, Last: o.ChannelsLast,
+	}}, pixel.Best)
 	p.c.normalise = (*C.gf_normalise)(C.as_pointer(C.uintptr_t(n.Address())))
 	return nil
 }
@@ -173,8 +165,8 @@ type Part struct {
 // NewView lays datasets end to end, seen through length positions at indexMap
 // where that is not 0. All make samples of the same shape and type, and draw
 // alike.
-func NewView(parts []Part, indexMap uintptr, length int64, out gather.Out, shape []int, labels bool) (engine.View, error) {
-	sample := engine.Sample{DType: out.DType(), Shape: shape, Bytes: int64(out.Size())}
+func NewView(parts []Part, indexMap uintptr, length int64, made numbers.Type, shape []int, labels bool) (engine.View, error) {
+	sample := engine.Sample{Type: made, Shape: shape, Bytes: int64(made.Size())}
 	for _, n := range shape {
 		sample.Bytes *= int64(n)
 	}
@@ -182,7 +174,7 @@ func NewView(parts []Part, indexMap uintptr, length int64, out gather.Out, shape
 		first := parts[0].Program.c
 		sample.RecordBytes = 4 * int64(parts[0].Program.RecordWords())
 		if first.output == C.GF_IMAGE_PICTURE {
-			sample = engine.Sample{DType: gather.OutUint8.DType(), Shape: []int{C.sizeof_gf_made_picture},
+			sample = engine.Sample{Type: numbers.Uint8, Shape: []int{C.sizeof_gf_made_picture},
 				Bytes: C.sizeof_gf_made_picture, RecordBytes: sample.RecordBytes}
 		}
 	}
@@ -199,7 +191,7 @@ func NewView(parts []Part, indexMap uintptr, length int64, out gather.Out, shape
 // NewSizesView is a view whose samples are the pictures' widths and heights,
 // two int32.
 func NewSizesView(parts []Part, indexMap uintptr, length int64) (engine.View, error) {
-	sample := engine.Sample{DType: gather.OutInt32.DType(), Shape: []int{2}, Bytes: C.sizeof_gf_draw_size}
+	sample := engine.Sample{Type: numbers.Int32, Shape: []int{2}, Bytes: C.sizeof_gf_draw_size}
 	v, err := newView(parts, indexMap, length, sample)
 	if err == nil {
 		C.make_sizes(C.uintptr_t(v.Address()))

@@ -3,8 +3,8 @@
 #include <string.h>
 
 gf_sink gf_sink_sample(const gf_normalise *n, int32_t width, int32_t height, uint8_t *x) {
-    int64_t row = (int64_t)width * n->value_bytes, plane = row * height;
-    if (n->last) return (gf_sink){.normalise = n, .out = {x}, .out_stride = row * n->channels};
+    int64_t row = (int64_t)width * n->numbers.size, plane = row * height;
+    if (n->numbers.last) return (gf_sink){.normalise = n, .out = {x}, .out_stride = row * n->numbers.channels};
     return (gf_sink){.normalise = n, .out = {x, x + plane, x + 2 * plane}, .out_stride = row};
 }
 

@@ -28,7 +28,7 @@ func (p Program) SampleBytes() int {
 	if p.c.output == C.GF_IMAGE_PICTURE {
 		return 0
 	}
-	return int(p.c.width) * int(p.c.height) * int(p.c.channels) * int(p.c.normalise.value_bytes)
+	return int(p.c.width) * int(p.c.height) * int(p.c.channels) * int(p.c.normalise.numbers.size)
 }
 
 // Size is the width and height of a sample's picture, from the file's header

@@ -10,6 +10,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/image/pixel"
 	"github.com/gofast-org/gofast/gofast/image/resample"
 	"github.com/gofast-org/gofast/gofast/image/steps"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 // twin does a plan's steps one after the other with the kernels' plain twins,
@@ -25,7 +26,7 @@ func twinSample(plan Plan, picture *stdimage.RGBA, record []int32) []byte {
 	t := twin{planes: split(picture), record: record}
 	t.steps(plan.Steps, true)
 	o := plan.Output
-	size := numbers[o.DType].as.Size()
+	size := numbers.Named(o.DType).Size()
 	out := make([]byte, len(t.tensor)*size)
 	for c := range t.channels {
 		for i := range o.Height * o.Width {

@@ -79,7 +79,7 @@ func (r Range) Type() (Type, error) {
 	}
 }
 
-// noteInts is Numbers.Note of integers: only the least and the largest matter.
+// noteInts is Cells.Note of integers: only the least and the largest matter.
 func noteInts[S integer](src []byte, seen *Range) (at int) {
 	values := View[S](src)
 	if len(values) == 0 {
@@ -97,7 +97,7 @@ func noteInts[S integer](src []byte, seen *Range) (at int) {
 	return -1
 }
 
-// noteReals is Numbers.Note of floats.
+// noteReals is Cells.Note of floats.
 func noteReals[S real](src []byte, seen *Range) (at int) {
 	for i, v := range View[S](src) {
 		if v != v {

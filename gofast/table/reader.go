@@ -9,37 +9,27 @@ import (
 	"errors"
 
 	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 // Type is how a matrix stores its values.
-type Type uint8
+type Type = numbers.Type
 
 // The storage types, from the narrowest to the widest.
 const (
-	Invalid Type = iota
-	Uint8
-	Int16
-	Int32
-	Int64
-	Float32
-	Float64
+	Invalid = numbers.Invalid
+	Uint8   = numbers.Uint8
+	Int16   = numbers.Int16
+	Int32   = numbers.Int32
+	Int64   = numbers.Int64
+	Float32 = numbers.Float32
+	Float64 = numbers.Float64
 )
 
-var typeNames = [...]string{"invalid", "uint8", "int16", "int32", "int64", "float32", "float64"}
-var typeSizes = [...]int{0, 1, 2, 4, 8, 4, 8}
-
-// String is numpy's name of the type.
-func (t Type) String() string { return typeNames[t] }
-
-// Size is the bytes of one value.
-func (t Type) Size() int { return typeSizes[t] }
-
-// TypeNamed is the inverse of String; Invalid for anything else.
+// TypeNamed is the storage type with numpy's name; Invalid for anything else.
 func TypeNamed(name string) Type {
-	for i, n := range typeNames {
-		if n == name {
-			return Type(i)
-		}
+	if t := numbers.Named(name); t <= Float64 {
+		return t
 	}
 	return Invalid
 }

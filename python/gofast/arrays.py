@@ -12,8 +12,9 @@ import torch
 from . import errors
 from ._batches.batch import Batch, Rows
 from ._batches.view import IntArray, Line, Output, Program, View
+from ._core.numbers import OPAQUE
 from ._tables.array_view import ArrayView, SourceBatch
-from ._tables.fields import INTEGERS, KERNEL_TYPES, OPAQUE, ROWS, Array, ArrayMemory, C
+from ._tables.fields import INTEGERS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
 from ._tables.rows import RowDataset
 from ._tables.scale import Scale, default_keys
 from ._tables.statistics import Numbers
@@ -170,7 +171,7 @@ class ArrayDataset(RowDataset):
     def _output_type(self, dtype: torch.dtype) -> str:
         """The kernel's name of the type of the samples. Types that are only copied count as integers."""
         if self._is_opaque:
-            return KERNEL_TYPES[OPAQUE.get(dtype.itemsize, torch.uint8)]
+            return OPAQUE.get(dtype.itemsize, "uint8")
         return super()._output_type(dtype)
 
     def _resolve_labels(self, label: object) -> None:
@@ -178,7 +179,7 @@ class ArrayDataset(RowDataset):
         features = fields[0]
         own = features.tensor.dtype
         self.classes = self.class_to_idx = None
-        self._is_plain = not self._unit and self._mean is None and self._std is None and self.dtype == own
+        self._is_plain = self._numbers.plain and self.dtype == own
         double = own.itemsize == 16
         self._is_native = features.way == C and len(self.shape) + double <= 8
         self._label_dtype, self._label_shape, self._label_mode = None, (), ""
@@ -220,7 +221,7 @@ class ArrayDataset(RowDataset):
         if not self._is_plain:
             if rows.dtype != self._own:  # numpy would convert values that may not fit
                 self._memory.check()
-            rows = self._converted(rows.numpy().reshape(len(rows), self._memory.layout.width))
+            rows = self._numbers.make(rows.numpy().reshape(len(rows), self._memory.layout.width))
         return rows.reshape(len(rows), *self.shape)
 
     def _sample(self, row: int) -> list[Any]:
@@ -273,7 +274,7 @@ class ArrayDataset(RowDataset):
 
     def _sample_signature(self) -> tuple[Any, ...]:
         rest = [(f.tensor.dtype, f.shape) for f in self._memory.fields[1 + self._label_is_native :]]
-        return (*super()._sample_signature(), "arrays", self._dtype_name, *rest)
+        return (*super()._sample_signature(), "arrays", self._numbers.type, *rest)
 
     def _is_as_torch(self) -> bool:
         return (
@@ -315,7 +316,7 @@ class ArrayDataset(RowDataset):
         fields = self._memory.fields
         config = super()._program_config() | {"row_stride": fields[0].stride}
         if self._is_opaque:
-            config["type"] = self._dtype_name
+            config["type"] = self._numbers.type
         if self._is_opaque and self.dtype.itemsize == 16:
             config["width"] *= 2
             config["transform"]["shape"].append(2)

@@ -1,54 +1,14 @@
 // Choosing the row functions, and the plain ones: a table of 256 values a
-// channel. The table is made with the very steps that torch takes, so it is right
-// by definition; arithmetic is used only where it gives the same bits for all of it.
+// channel. Arithmetic is used only where it gives the same bits for all of it.
 #include "rows.h"
 
 #include <string.h>
 
-// Rounds to nearest even; a NaN becomes torch's quiet one.
-uint16_t gf_to_bfloat16(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fc0;
-    return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-
-uint16_t gf_to_float16(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    uint16_t sign = (uint16_t)((bits >> 16) & 0x8000);
-    bits &= 0x7fffffff;
-    if (bits > 0x7f800000) return sign | 0x7e00;
-    if (bits >= 0x477ff000) return sign | 0x7c00; // rounds to infinity
-    if (bits < 0x38800000) { // subnormal: adding 0.5 leaves the rounded steps of 2^-24 in the low bits
-        float magnitude;
-        memcpy(&magnitude, &bits, 4);
-        magnitude += 0.5f;
-        memcpy(&bits, &magnitude, 4);
-        return (uint16_t)(sign | (bits - 0x3f000000));
-    }
-    return (uint16_t)(sign | ((bits - 0x38000000 + 0x0fff + ((bits >> 13) & 1)) >> 13));
-}
-
-static void make_tables(gf_normalise *n, const float *mean, const float *std) {
-    for (int c = 0; c < n->channels; c++) {
-        for (int v = 0; v < 256; v++) {
-            float x = n->scale == GF_SCALE_DIVIDE ? (float)v / 255.0f : (float)v * n->unit;
-            if (mean) {
-                x = x - mean[c];
-                x = x / std[c];
-            }
-            n->float32[c][v] = x;
-            n->bits16[c][v] = n->as == GF_AS_BFLOAT16 ? gf_to_bfloat16(x) : gf_to_float16(x);
-        }
-    }
-}
-
 // x: what arithmetic's x / 255 is multiplied by, a power of two.
 static void make_lanes(gf_normalise *n, const float *mean, const float *std, float x) {
     for (int i = 0; i < 48; i++) {
-        int c = n->last ? i % 3 : i / 16;
-        if (c >= n->channels) break;
+        int c = n->numbers.last ? i % 3 : i / 16;
+        if (c >= n->numbers.channels) break;
         double inverse = mean ? 1.0 / (double)std[c] : 1.0;
         float hi = (float)inverse;
         n->mean[i] = mean ? mean[c] * x : 0.0f;
@@ -58,42 +18,34 @@ static void make_lanes(gf_normalise *n, const float *mean, const float *std, flo
 }
 
 // The value of channel c and pixel byte v, stored at out[i].
-static inline void put(const gf_normalise *n, int c, uint8_t v, uint8_t *out, int64_t i, int as) {
-    if (as == GF_AS_FLOAT32) memcpy(out + 4 * i, &n->float32[c][v], 4);
-    else memcpy(out + 2 * i, &n->bits16[c][v], 2);
+static inline void put(const gf_normalise *n, int c, uint8_t v, uint8_t *out, int64_t i, int size) {
+    memcpy(out + size * i, n->codes[c].results + size * v, (size_t)size);
 }
 
-static inline __attribute__((always_inline)) void planar(const gf_normalise *n, const uint8_t *const src[3], int64_t width,
-                                                         uint8_t *const out[3], int as, int last) {
-    for (int c = 0; c < n->channels; c++) {
-        const uint8_t *s = src[c];
-        for (int64_t i = 0; i < width; i++) put(n, c, s[i], last ? out[0] : out[c], last ? 3 * i + c : i, as);
-    }
+static void planar_planes(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) {
+    for (int c = 0; c < n->numbers.channels; c++) n->look_up(&n->codes[c], src[c], width, out[c]);
 }
 
-static inline __attribute__((always_inline)) void rgbx(const gf_normalise *n, const uint8_t *src, int64_t width,
-                                                       uint8_t *const out[3], int as, int last) {
-    for (int64_t i = 0; i < width; i++) {
-        for (int c = 0; c < 3; c++) put(n, c, src[4 * i + c], last ? out[0] : out[c], last ? 3 * i + c : i, as);
+#define ROWS(NAME, SIZE)                                                                                                       \
+    static void planar_##NAME##_last(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) { \
+        for (int c = 0; c < 3; c++)                                                                                            \
+            for (int64_t i = 0; i < width; i++) put(n, c, src[c][i], out[0], 3 * i + c, SIZE);                                 \
+    }                                                                                                                          \
+    static void rgbx_##NAME##_planes(const gf_normalise *n, const uint8_t *src, int64_t width, uint8_t *const out[3]) {        \
+        for (int64_t i = 0; i < width; i++)                                                                                    \
+            for (int c = 0; c < 3; c++) put(n, c, src[4 * i + c], out[c], i, SIZE);                                            \
+    }                                                                                                                          \
+    static void rgbx_##NAME##_last(const gf_normalise *n, const uint8_t *src, int64_t width, uint8_t *const out[3]) {          \
+        for (int64_t i = 0; i < width; i++)                                                                                    \
+            for (int c = 0; c < 3; c++) put(n, c, src[4 * i + c], out[0], 3 * i + c, SIZE);                                    \
     }
-}
 
-#define ROWS(NAME, AS, LAST)                                                                                        \
-    static void planar_##NAME(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) { \
-        planar(n, src, width, out, AS, LAST);                                                                       \
-    }                                                                                                               \
-    static void rgbx_##NAME(const gf_normalise *n, const uint8_t *src, int64_t width, uint8_t *const out[3]) {      \
-        rgbx(n, src, width, out, AS, LAST);                                                                         \
-    }
-
-ROWS(f32_planes, GF_AS_FLOAT32, 0)
-ROWS(f32_last, GF_AS_FLOAT32, 1)
-ROWS(b16_planes, GF_AS_FLOAT16, 0)
-ROWS(b16_last, GF_AS_FLOAT16, 1)
+ROWS(32, 4)
+ROWS(16, 2)
 
 // Bytes stay what they are.
 static void planar_u8_planes(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) {
-    for (int c = 0; c < n->channels; c++) memcpy(out[c], src[c], (size_t)width);
+    for (int c = 0; c < n->numbers.channels; c++) memcpy(out[c], src[c], (size_t)width);
 }
 
 static void planar_u8_last(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) {
@@ -129,12 +81,14 @@ static void rgbx_u8_last(const gf_normalise *n, const uint8_t *src, int64_t widt
     }
 }
 
-const gf_rows gf_rows_plain[4][2] = {
-    {{planar_f32_planes, rgbx_f32_planes}, {planar_f32_last, rgbx_f32_last}},
-    {{planar_b16_planes, rgbx_b16_planes}, {planar_b16_last, rgbx_b16_last}},
-    {{planar_b16_planes, rgbx_b16_planes}, {planar_b16_last, rgbx_b16_last}},
-    {{planar_u8_planes, rgbx_u8_planes}, {planar_u8_last, rgbx_u8_last}},
-};
+// [last], by the size of a value.
+static const gf_rows plain_32[2] = {{planar_planes, rgbx_32_planes}, {planar_32_last, rgbx_32_last}};
+static const gf_rows plain_16[2] = {{planar_planes, rgbx_16_planes}, {planar_16_last, rgbx_16_last}};
+static const gf_rows plain_8[2] = {{planar_u8_planes, rgbx_u8_planes}, {planar_u8_last, rgbx_u8_last}};
+
+static const gf_rows *plain_rows(const gf_numbers *n) {
+    return &(n->size == 4 ? plain_32 : n->size == 2 ? plain_16 : plain_8)[n->last];
+}
 
 static void finish_nothing(void) {}
 
@@ -163,9 +117,9 @@ static int same_as_table(const gf_normalise *n, const gf_rows *rows) {
     }
     const uint8_t *const src[3] = {bytes, bytes, bytes};
     uint8_t *const a[3] = {want[0], want[1], want[2]}, *const b[3] = {got[0], got[1], got[2]};
-    size_t size = (size_t)(WIDTH * n->value_bytes * (n->last ? 3 : 1));
-    for (int from_pixels = 0; from_pixels < (n->channels == 3 ? 2 : 1); from_pixels++) {
-        const gf_rows *plain = &gf_rows_plain[n->as][n->last];
+    size_t size = (size_t)(WIDTH * n->numbers.size * (n->numbers.last ? 3 : 1));
+    for (int from_pixels = 0; from_pixels < (n->numbers.channels == 3 ? 2 : 1); from_pixels++) {
+        const gf_rows *plain = plain_rows(&n->numbers);
         if (from_pixels) {
             plain->rgbx(n, pixels, WIDTH, a);
             rows->rgbx(n, pixels, WIDTH, b);
@@ -174,47 +128,43 @@ static int same_as_table(const gf_normalise *n, const gf_rows *rows) {
             rows->planar(n, src, WIDTH, b);
         }
         finish_stream();
-        for (int c = 0; c < (n->last ? 1 : n->channels); c++)
+        for (int c = 0; c < (n->numbers.last ? 1 : n->numbers.channels); c++)
             if (memcmp(want[c], got[c], size)) return 0;
     }
     return 1;
 }
 
-static const gf_rows *fast_rows(const gf_normalise *n, int level) {
-    if (level == GF_PIXEL_AVX512) return &gf_rows_avx512[n->as][n->last];
-    if (level == GF_PIXEL_AVX2 && n->as != GF_AS_UINT8) return &gf_rows_avx2[n->as][n->last];
+static const gf_rows *fast_rows(const gf_numbers *n, int level) {
+    if (level == GF_PIXEL_AVX512) return &gf_rows_avx512[n->type][n->last];
+    if (level == GF_PIXEL_AVX2 && n->type != GF_UINT8) return &gf_rows_avx2[n->type][n->last];
     return NULL;
 }
 #else
 int gf_pixel_level(void) { return GF_PIXEL_PLAIN; }
 #endif
 
-void gf_normalise_prepare(gf_normalise *n, int scale, const float *mean, const float *std, int as, int channels, int last, int stream, int level) {
-    memset(n, 0, sizeof *n);
-    n->scale = scale;
-    n->unit = scale == GF_SCALE_CAST ? 1.0f : (float)(1.0 / 255.0);
-    n->as = as;
-    n->value_bytes = as == GF_AS_FLOAT32 ? 4 : as == GF_AS_UINT8 ? 1 : 2;
-    n->channels = channels;
-    n->last = last && channels == 3;
-    make_tables(n, mean, std);
-    const gf_rows *rows = &gf_rows_plain[as][n->last];
+void gf_normalise_prepare(gf_normalise *n, const float *mean, const float *std, int level) {
+    n->numbers.last = n->numbers.last && n->numbers.channels == 3;
+    n->unit = n->numbers.scale == GF_SCALE_CAST ? 1.0f : GF_UNIT_HI;
+    const gf_rows *rows = plain_rows(&n->numbers);
+    n->look_up = gf_codes_choose(&n->numbers, 1);
     n->tabled = 1;
     n->finish = finish_nothing;
 #if defined(__x86_64__)
-    n->stream = stream;
     int best = gf_pixel_level();
     if (level > best) level = best;
-    make_lanes(n, mean, std, level == GF_PIXEL_AVX512 && scale == GF_SCALE_DIVIDE ? GF_TWO_32 : 1.0f);
+    make_lanes(n, mean, std, level == GF_PIXEL_AVX512 && n->numbers.scale == GF_SCALE_DIVIDE ? GF_TWO_32 : 1.0f);
     if (level == GF_PIXEL_AVX512) gf_rows_avx512_index(n);
-    const gf_rows *fast = fast_rows(n, level);
+    const gf_rows *fast = fast_rows(&n->numbers, level);
     if (fast && same_as_table(n, fast)) {
         rows = fast;
         n->tabled = 0;
-        if (stream) n->finish = finish_stream;
+        if (n->stream) n->finish = finish_stream;
+    } else {
+        n->look_up = gf_codes_choose(&n->numbers, level != GF_PIXEL_AVX512);
     }
 #else
-    (void)level;
+    (void)mean, (void)std, (void)level;
 #endif
     if (n->tabled) n->stream = 0;
     n->planar = rows->planar;

@@ -14,62 +14,39 @@ import "C"
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 // Best is the best instruction set of this machine.
 var Best = Level(C.gf_pixel_level())
 
-// Scale is how a uint8 becomes a number, in pixel.h's order.
-type Scale int32
-
-// The scales.
-const (
-	Divide   Scale = iota // by 255, as ToTensor does
-	Multiply              // by float32(1/255), as v2.ToDtype(scale=True) does
-	Cast                  // from 0 to 255, as v2.ToDtype does without scale
-)
-
-// As is what a number is stored as, in pixel.h's order.
-type As int32
-
-// The output types.
-const (
-	AsFloat32 As = iota
-	AsFloat16
-	AsBfloat16
-	AsUint8
-)
-
-// Size is the bytes of one value.
-func (a As) Size() int { return [...]int{4, 2, 2, 1}[a] }
-
 // Spec says what is made of a pixel.
 type Spec struct {
-	Scale     Scale
-	Mean, Std []float32 // a value a channel, or both nil
-	As        As
-	Channels  int  // 3 or 1
-	Last      bool // channels last
-	Stream    bool // stores bypass the caches: for batches that cycle through more memory than these hold
+	numbers.Spec      // of 3 channels or 1, to a type that Makes
+	Stream       bool // stores bypass the caches: for batches that cycle through more memory than these hold
 }
+
+// Makes says whether pixels can become numbers of a type.
+func Makes(t numbers.Type) bool { return t == numbers.Uint8 || !t.Integer() && t.Size() <= 4 }
 
 // check panics on what only a bug of the caller can cause.
 func (s *Spec) check() {
-	if s.Channels != 1 && s.Channels != 3 || len(s.Mean) != len(s.Std) || s.Mean != nil && len(s.Mean) != s.Channels {
-		panic(fmt.Sprintf("pixel: %d channels with %d means and %d deviations", s.Channels, len(s.Mean), len(s.Std)))
+	if s.Channels != 1 && s.Channels != 3 || !Makes(s.Type) || len(s.Mean) != len(s.Std) || s.Mean != nil && len(s.Mean) != s.Channels {
+		panic(fmt.Sprintf("pixel: %d channels with %d means and %d deviations to %s", s.Channels, len(s.Mean), len(s.Std), s.Type))
 	}
 }
 
 // checkRow panics where the C side would leave its memory.
 func (s *Spec) checkRow(width int, out [3][]byte) {
 	if s.Last && s.Channels == 3 {
-		if len(out[0]) < 3*width*s.As.Size() {
+		if len(out[0]) < 3*width*s.Type.Size() {
 			panic(fmt.Sprintf("pixel: %d pixels do not fit %d bytes", width, len(out[0])))
 		}
 		return
 	}
 	for c := range s.Channels {
-		if len(out[c]) < width*s.As.Size() {
+		if len(out[c]) < width*s.Type.Size() {
 			panic(fmt.Sprintf("pixel: %d pixels do not fit %d bytes of channel %d", width, len(out[c]), c))
 		}
 	}
@@ -86,9 +63,12 @@ type Normaliser struct {
 func NewNormaliser(spec Spec, level Level) Normaliser {
 	spec.check()
 	n := (*C.gf_normalise)(C.calloc(1, C.sizeof_gf_normalise))
+	spec.LayOut(unsafe.Pointer(&n.numbers))
+	spec.LayOutCodes(unsafe.Pointer(&n.codes))
+	n.stream = C.int32_t(flag(spec.Stream))
 	// C copies what it needs of the two.
 	mean, std := (*C.float)(unsafe.SliceData(spec.Mean)), (*C.float)(unsafe.SliceData(spec.Std))
-	C.gf_normalise_prepare(n, C.int(spec.Scale), mean, std, C.int(spec.As), C.int(spec.Channels), flag(spec.Last), flag(spec.Stream), C.int(level))
+	C.gf_normalise_prepare(n, mean, std, C.int(level))
 	return Normaliser{n, spec}
 }
 
@@ -137,7 +117,7 @@ type Box struct{ X, Y, Width, Height int }
 // converted as torch does: RandomErasing.
 func (n Normaliser) Erase(sample []byte, width, height int, box Box, value [3]float32) {
 	if box.X < 0 || box.Y < 0 || box.Width < 0 || box.Height < 0 || box.X+box.Width > width || box.Y+box.Height > height ||
-		len(sample) < n.spec.Channels*width*height*n.spec.As.Size() {
+		len(sample) < n.spec.Channels*width*height*n.spec.Type.Size() {
 		panic(fmt.Sprintf("pixel: box %+v of %d x %d pixels in %d bytes", box, width, height, len(sample)))
 	}
 	n.erase(sample, width, height, box, value)

@@ -7,9 +7,14 @@ import (
 	"math/rand/v2"
 	"testing"
 	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
-var levels = []Level{Plain, AVX2, AVX512}
+var (
+	levels = []Level{Plain, AVX2, AVX512}
+	types  = []numbers.Type{numbers.Float32, numbers.Float16, numbers.Bfloat16, numbers.Uint8}
+)
 
 var (
 	imagenetMean = []float32{0.485, 0.456, 0.406}
@@ -35,12 +40,12 @@ func (g guarded) whole() bool {
 
 // rows makes the outputs of one row.
 func rows(spec *Spec, width, offset int) (out [3][]byte, guards []guarded) {
-	n, size := spec.Channels, width*spec.As.Size()
+	n, size := spec.Channels, width*spec.Type.Size()
 	if spec.Last {
 		n, size = 1, spec.Channels*size
 	}
 	for c := range n {
-		g := newGuarded(size, offset*spec.As.Size())
+		g := newGuarded(size, offset*spec.Type.Size())
 		guards = append(guards, g)
 		out[c] = g.row
 	}
@@ -88,7 +93,7 @@ func checkNormaliser(t *testing.T, spec Spec, pixels []byte, offset int) {
 func TestNormaliserAgreesWithTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	for turn := range 600 {
-		spec := Spec{Scale: Scale(turn % 3), As: As(turn / 2 % 4), Channels: 3, Last: turn/8%2 == 1, Stream: turn/16%2 == 1}
+		spec := Spec{Stream: turn/16%2 == 1, Spec: numbers.Spec{Scale: numbers.Scale(turn % 3), Type: types[turn/2%4], Channels: 3, Last: turn/8%2 == 1}}
 		if turn/32%4 == 0 {
 			spec.Channels = 1
 		}
@@ -116,27 +121,27 @@ func TestNormaliserIsTorch(t *testing.T) {
 		pixels[i] = byte(i / 4)
 	}
 	for _, c := range []struct {
-		scale Scale
-		as    As
+		scale numbers.Scale
+		as    numbers.Type
 		want  uint32
 	}{
-		{Divide, AsFloat32, 0xbd18b1b8},
-		{Divide, AsFloat16, 0xb1277a80},
-		{Divide, AsBfloat16, 0x65f4d4f3},
-		{Multiply, AsFloat32, 0x1cc110bd},
-		{Multiply, AsFloat16, 0xb1277a80},
-		{Multiply, AsBfloat16, 0x65f4d4f3},
+		{numbers.Divide, numbers.Float32, 0xbd18b1b8},
+		{numbers.Divide, numbers.Float16, 0xb1277a80},
+		{numbers.Divide, numbers.Bfloat16, 0x65f4d4f3},
+		{numbers.Multiply, numbers.Float32, 0x1cc110bd},
+		{numbers.Multiply, numbers.Float16, 0xb1277a80},
+		{numbers.Multiply, numbers.Bfloat16, 0x65f4d4f3},
 	} {
 		for _, level := range levels {
-			n := NewNormaliser(Spec{Scale: c.scale, Mean: imagenetMean, Std: imagenetStd, As: c.as, Channels: 3}, level)
+			n := NewNormaliser(Spec{Spec: numbers.Spec{Scale: c.scale, Mean: imagenetMean, Std: imagenetStd, Type: c.as, Channels: 3}}, level)
 			size := 256 * c.as.Size()
 			sample := make([]byte, 3*size)
 			n.RGBX(pixels, [3][]byte{sample[:size], sample[size : 2*size], sample[2*size:]})
 			if got := crc32.ChecksumIEEE(sample); got != c.want {
-				t.Errorf("scale %d as %d level %d: %#08x instead of torch's %#08x", c.scale, c.as, level, got, c.want)
+				t.Errorf("scale %d as %s level %d: %#08x instead of torch's %#08x", c.scale, c.as, level, got, c.want)
 			}
 			if level != Plain && level <= Best && n.Tabled() {
-				t.Errorf("scale %d as %d level %d is looked up: arithmetic no longer gives torch's bits", c.scale, c.as, level)
+				t.Errorf("scale %d as %s level %d is looked up: arithmetic no longer gives torch's bits", c.scale, c.as, level)
 			}
 			n.Free()
 		}
@@ -145,7 +150,7 @@ func TestNormaliserIsTorch(t *testing.T) {
 
 // TestNormaliserFallsBack has constants that no arithmetic of ours survives.
 func TestNormaliserFallsBack(t *testing.T) {
-	spec := Spec{Mean: []float32{0.5}, Std: []float32{1e-42}, Channels: 1}
+	spec := Spec{Spec: numbers.Spec{Scale: numbers.Divide, Mean: []float32{0.5}, Std: []float32{1e-42}, Type: numbers.Float32, Channels: 1}}
 	checkNormaliser(t, spec, bytes.Repeat([]byte{0, 100, 200, 255}, 40), 0)
 	n := NewNormaliser(spec, Best)
 	defer n.Free()
@@ -161,8 +166,8 @@ func FuzzNormaliser(f *testing.F) {
 		if std == 0 || mean != mean || std != std || mean-mean != 0 {
 			return // torchvision refuses the first; NaN has many bit patterns
 		}
-		spec := Spec{Scale: Scale(scale % 3), As: As(as % 4), Channels: 3, Last: last, Stream: offset%2 == 0,
-			Mean: []float32{mean, 0.5, 0}, Std: []float32{std, 0.5, 1}}
+		spec := Spec{Stream: offset%2 == 0, Spec: numbers.Spec{Scale: numbers.Scale((scale + 1) % 3), Type: types[as%4], Channels: 3, Last: last,
+			Mean: []float32{mean, 0.5, 0}, Std: []float32{std, 0.5, 1}}}
 		checkNormaliser(t, spec, pixels[:min(len(pixels), 1200)/4*4], int(offset%32))
 	})
 }
@@ -173,12 +178,13 @@ func BenchmarkNormalise(b *testing.B) {
 	for i := range picture {
 		picture[i] = byte(i * 7)
 	}
-	for _, as := range []As{AsFloat32, AsFloat16, AsBfloat16, AsUint8} {
+	for _, as := range types {
 		out := make([]byte, 3*side*side*as.Size()*batch)
 		for _, last := range []bool{false, true} {
 			for _, level := range levels {
-				b.Run(fmt.Sprintf("as=%d/last=%v/level=%d", as, last, level), func(b *testing.B) {
-					n := NewNormaliser(Spec{Mean: imagenetMean, Std: imagenetStd, As: as, Channels: 3, Last: last, Stream: true}, level)
+				b.Run(fmt.Sprintf("as=%s/last=%v/level=%d", as, last, level), func(b *testing.B) {
+					n := NewNormaliser(Spec{Stream: true, Spec: numbers.Spec{
+						Scale: numbers.Divide, Mean: imagenetMean, Std: imagenetStd, Type: as, Channels: 3, Last: last}}, level)
 					defer n.Free()
 					plane := side * side * as.Size()
 					b.SetBytes(3 * side * side)

@@ -13,6 +13,7 @@
 #ifndef GOFAST_PIXEL_H
 #define GOFAST_PIXEL_H
 
+#include "../../numbers/numbers.h"
 #include "../picture/picture.h"
 
 // Instruction sets: gf_pixel_level says which is the best here.
@@ -21,14 +22,6 @@ enum { GF_PIXEL_PLAIN, GF_PIXEL_AVX2, GF_PIXEL_AVX512 };
 int gf_pixel_level(void);
 
 // ---- to numbers
-
-// How a uint8 becomes a number: from 0 to 1 by ToTensor's true division by 255, or by
-// v2.ToDtype(scale=True)'s product with float32(1/255) (they differ in 126 of 256), or
-// from 0 to 255 as it is, by v2.ToDtype without scale.
-enum { GF_SCALE_DIVIDE, GF_SCALE_MULTIPLY, GF_SCALE_CAST };
-
-// What a number is stored as; float16 and bfloat16 are rounded once, from float32.
-enum { GF_AS_FLOAT32, GF_AS_FLOAT16, GF_AS_BFLOAT16, GF_AS_UINT8 };
 
 typedef struct gf_normalise gf_normalise;
 
@@ -47,28 +40,24 @@ struct gf_normalise {
     gf_rgbx_fn rgbx;     // from RGBX pixels; three channels only
     gf_erase_fn erase;
     void (*finish)(void); // once after the last row of a sample, by the thread that wrote it: orders the streaming stores
-    int32_t as;          // GF_AS_...
-    int32_t value_bytes;
-    int32_t channels;    // 3 or 1
-    int32_t last;        // 1: channels last
+    gf_numbers numbers;  // 3 or 1 channels
     int32_t stream;      // 1: stores bypass the caches
-    int32_t scale;       // GF_SCALE_...
-    float unit;          // unless that is DIVIDE: the factor
     int32_t tabled;      // 1: looked up, since arithmetic would not give the same bits (or plain C)
-    float float32[3][256];
-    uint16_t bits16[3][256];
+    float unit;          // unless the scale is DIVIDE: the factor
+    gf_codes_fn look_up; // of a row of one channel
+    gf_codes codes[3];   // of each channel
     // Of arithmetic, (x - mean) * (hi + lo): 16 lanes for each channel, or 48
     // interleaved ones for channels last.
     float mean[48], hi[48], lo[48];
     uint8_t planar_index[4][64], rgbx_index[3][64]; // which pixel bytes an AVX-512 vector takes
 };
 
-// mean and std: a value a channel, or both NULL. level: at most this instruction
-// set. stream: the batches cycle through more memory than the caches hold. A float32
+// Completes what Go laid out, numbers, codes and stream. mean and std: a value a channel, or both NULL. level: at most
+// this instruction set. stream: the batches cycle through more memory than the caches hold. A float32
 // sample of 3 x 224 x 224 into 77 MB of shared memory then takes 27 us with either
 // vector set (bare streaming stores: 26), else 30 with AVX-512 and 35 to 45 with AVX2;
 // 12 into one hot buffer (2026-11, one core of a Sapphire Rapids).
-void gf_normalise_prepare(gf_normalise *, int scale, const float *mean, const float *std, int as, int channels, int last, int stream, int level);
+void gf_normalise_prepare(gf_normalise *, const float *mean, const float *std, int level);
 
 // ---- uint8 to uint8
 

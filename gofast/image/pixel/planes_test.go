@@ -6,6 +6,8 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 // noise fills a picture, with gaps between its rows, from a generator that the
@@ -170,12 +172,12 @@ func TestSplitAndJoin(t *testing.T) {
 func TestEraseAgreesWithTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	for turn := range 400 {
-		spec := Spec{As: As(turn % 4), Channels: 3 - 2*(turn/4%2), Last: turn/8%2 == 1}
+		spec := Spec{Spec: numbers.Spec{Type: types[turn%4], Channels: 3 - 2*(turn/4%2), Last: turn/8%2 == 1}}
 		width, height := 1+r.IntN(40), 1+r.IntN(20)
 		box := Box{X: r.IntN(width), Y: r.IntN(height)}
 		box.Width, box.Height = r.IntN(width-box.X+1), r.IntN(height-box.Y+1)
 		value := [3]float32{300 * r.Float32(), -2 * r.Float32(), 1e30}
-		blank := newGuarded(spec.Channels*width*height*spec.As.Size(), r.IntN(64))
+		blank := newGuarded(spec.Channels*width*height*spec.Type.Size(), r.IntN(64))
 		want := bytes.Clone(blank.row)
 		EraseGeneric(&spec, want, width, height, box, value)
 		for _, level := range levels {

@@ -9,9 +9,6 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-uint16_t gf_to_float16(float);
-uint16_t gf_to_bfloat16(float);
-
 void gf_erase(const gf_normalise *, uint8_t *sample, int64_t width, int64_t height, const gf_box *box, const float value[3]);
 
 typedef struct {
@@ -19,11 +16,10 @@ typedef struct {
     gf_rgbx_fn rgbx;
 } gf_rows;
 
-// [as][last]
-extern const gf_rows gf_rows_plain[4][2];
 #if defined(__x86_64__)
-extern const gf_rows gf_rows_avx2[3][2];
-extern const gf_rows gf_rows_avx512[4][2];
+// [type][last]: float32, float16 and bfloat16; AVX-512 also uint8.
+extern const gf_rows gf_rows_avx2[GF_BFLOAT16 + 1][2];
+extern const gf_rows gf_rows_avx512[GF_BFLOAT16 + 1][2];
 void gf_rows_avx512_index(gf_normalise *);
 
 // AVX-512 computes with x / 255 times 2^32.

@@ -27,7 +27,7 @@ INLINE __m256 value_of(const lanes *l, __m256i v, int divide) {
 }
 
 INLINE __m128i to_16(__m256 x, int as) {
-    if (as == GF_AS_FLOAT16) return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    if (as == GF_FLOAT16) return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     __m256i bits = _mm256_castps_si256(x);
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
     bits = _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
@@ -35,7 +35,7 @@ INLINE __m128i to_16(__m256 x, int as) {
 }
 
 INLINE void store(uint8_t *out, __m256 x, int as, int stream) {
-    if (as == GF_AS_FLOAT32) {
+    if (as == GF_FLOAT32) {
         if (stream) _mm256_stream_ps((float *)out, x);
         else _mm256_storeu_ps((float *)out, x);
     } else if (stream) {
@@ -46,12 +46,12 @@ INLINE void store(uint8_t *out, __m256 x, int as, int stream) {
 }
 
 INLINE void look_up(const gf_normalise *n, int c, uint8_t v, uint8_t *out, int as) {
-    if (as == GF_AS_FLOAT32) memcpy(out, &n->float32[c][v], 4);
-    else memcpy(out, &n->bits16[c][v], 2);
+    const int size = as == GF_FLOAT32 ? 4 : 2;
+    memcpy(out, n->codes[c].results + size * v, (size_t)size);
 }
 
 INLINE void plane(const gf_normalise *n, int c, const uint8_t *src, int64_t width, uint8_t *out, int as, int divide, int stream) {
-    const int size = as == GF_AS_FLOAT32 ? 4 : 2;
+    const int size = as == GF_FLOAT32 ? 4 : 2;
     lanes l = lanes_at(n, 16 * c);
     int64_t i = 0;
     for (; stream && i < width && ((uintptr_t)(out + i * size) & 31); i++) look_up(n, c, src[i], out + i * size, as);
@@ -84,7 +84,7 @@ INLINE rgb8 rgb_of_rgbx(const uint8_t *src) {
 }
 
 INLINE void last(const gf_normalise *n, const uint8_t *const src[3], int from_pixels, int64_t width, uint8_t *out, int as, int divide, int stream) {
-    const int size = as == GF_AS_FLOAT32 ? 4 : 2;
+    const int size = as == GF_FLOAT32 ? 4 : 2;
     lanes l[3] = {lanes_at(n, 0), lanes_at(n, 8), lanes_at(n, 16)};
     // Eight pixels are 24 values: a step keeps the alignment that the first has.
     stream = stream && !((uintptr_t)out & 31);
@@ -103,7 +103,7 @@ INLINE void last(const gf_normalise *n, const uint8_t *const src[3], int from_pi
 
 // Planes from RGBX pixels.
 INLINE void part(const gf_normalise *n, const uint8_t *src, int64_t width, uint8_t *const out[3], int as, int divide, int stream) {
-    const int size = as == GF_AS_FLOAT32 ? 4 : 2;
+    const int size = as == GF_FLOAT32 ? 4 : 2;
     lanes l[3] = {lanes_at(n, 0), lanes_at(n, 16), lanes_at(n, 32)};
     stream = stream && !(((uintptr_t)out[0] | (uintptr_t)out[1] | (uintptr_t)out[2]) & 31);
     int64_t i = 0;
@@ -121,30 +121,30 @@ INLINE void part(const gf_normalise *n, const uint8_t *src, int64_t width, uint8
 
 #define ROWS(NAME, AS)                                                                                                           \
     TARGET static void planes_##NAME(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) { \
-        for (int c = 0; c < n->channels; c++) {                                                                                  \
-            if (n->scale != GF_SCALE_DIVIDE) plane(n, c, src[c], width, out[c], AS, 0, n->stream);                               \
+        for (int c = 0; c < n->numbers.channels; c++) {                                                                                  \
+            if (n->numbers.scale != GF_SCALE_DIVIDE) plane(n, c, src[c], width, out[c], AS, 0, n->stream);                               \
             else if (n->stream) plane(n, c, src[c], width, out[c], AS, 1, 1);                                                    \
             else plane(n, c, src[c], width, out[c], AS, 1, 0);                                                                   \
         }                                                                                                                        \
     }                                                                                                                            \
     TARGET static void last_##NAME(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) {   \
-        last(n, src, 0, width, out[0], AS, n->scale == GF_SCALE_DIVIDE, n->stream);                                              \
+        last(n, src, 0, width, out[0], AS, n->numbers.scale == GF_SCALE_DIVIDE, n->stream);                                              \
     }                                                                                                                            \
     TARGET static void rgbx_planes_##NAME(const gf_normalise *n, const uint8_t *src, int64_t width, uint8_t *const out[3]) {     \
-        part(n, src, width, out, AS, n->scale == GF_SCALE_DIVIDE, n->stream);                                                    \
+        part(n, src, width, out, AS, n->numbers.scale == GF_SCALE_DIVIDE, n->stream);                                                    \
     }                                                                                                                            \
     TARGET static void rgbx_last_##NAME(const gf_normalise *n, const uint8_t *src, int64_t width, uint8_t *const out[3]) {       \
         const uint8_t *const from[3] = {src, src, src};                                                                          \
-        last(n, from, 1, width, out[0], AS, n->scale == GF_SCALE_DIVIDE, n->stream);                                             \
+        last(n, from, 1, width, out[0], AS, n->numbers.scale == GF_SCALE_DIVIDE, n->stream);                                             \
     }
 
-ROWS(f32, GF_AS_FLOAT32)
-ROWS(f16, GF_AS_FLOAT16)
-ROWS(bf16, GF_AS_BFLOAT16)
+ROWS(f32, GF_FLOAT32)
+ROWS(f16, GF_FLOAT16)
+ROWS(bf16, GF_BFLOAT16)
 
-const gf_rows gf_rows_avx2[3][2] = {
-    {{planes_f32, rgbx_planes_f32}, {last_f32, rgbx_last_f32}},
-    {{planes_f16, rgbx_planes_f16}, {last_f16, rgbx_last_f16}},
-    {{planes_bf16, rgbx_planes_bf16}, {last_bf16, rgbx_last_bf16}},
+const gf_rows gf_rows_avx2[GF_BFLOAT16 + 1][2] = {
+    [GF_FLOAT32] = {{planes_f32, rgbx_planes_f32}, {last_f32, rgbx_last_f32}},
+    [GF_FLOAT16] = {{planes_f16, rgbx_planes_f16}, {last_f16, rgbx_last_f16}},
+    [GF_BFLOAT16] = {{planes_bf16, rgbx_planes_bf16}, {last_bf16, rgbx_last_bf16}},
 };
 #endif

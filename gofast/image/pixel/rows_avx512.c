@@ -21,9 +21,9 @@ void gf_rows_avx512_index(gf_normalise *n) {
         int lane = i / 4;
         for (int k = 0; k < 4; k++) {
             int value = 16 * k + lane; // of the interleaved output
-            if (!n->last) n->planar_index[k][i] = (uint8_t)value;
+            if (!n->numbers.last) n->planar_index[k][i] = (uint8_t)value;
             else n->planar_index[k][i] = (uint8_t)(value % 3 * 16 + value / 3); // three rows of 16
-            if (k < 3) n->rgbx_index[k][i] = (uint8_t)(n->last ? value / 3 * 4 + value % 3 : 4 * lane + k);
+            if (k < 3) n->rgbx_index[k][i] = (uint8_t)(n->numbers.last ? value / 3 * 4 + value % 3 : 4 * lane + k);
         }
     }
 }
@@ -46,7 +46,7 @@ INLINE __m512 value_of(const lanes *l, __m512i pixels, int divide) {
 }
 
 INLINE __m256i to_16(__m512 x, int as) {
-    if (as == GF_AS_FLOAT16) return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    if (as == GF_FLOAT16) return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     __m512i bits = _mm512_castps_si512(x);
     __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     bits = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
@@ -58,7 +58,7 @@ INLINE __m256i to_16(__m512 x, int as) {
 INLINE void store(uint8_t *out, __m512 x, int64_t left, int as, int stream) {
     if (left <= 0) return;
     __mmask16 mask = left >= 16 ? 0xffff : (__mmask16)((1u << left) - 1);
-    if (as == GF_AS_FLOAT32) {
+    if (as == GF_FLOAT32) {
         if (stream && left >= 16) _mm512_stream_ps((float *)out, x);
         else if (left >= 16) _mm512_storeu_ps(out, x);
         else _mm512_mask_storeu_ps(out, mask, x);
@@ -72,7 +72,7 @@ INLINE void store(uint8_t *out, __m512 x, int64_t left, int as, int stream) {
 
 // One channel's row: 64 pixels a turn.
 INLINE void plane(const gf_normalise *n, int c, const uint8_t *src, int64_t width, uint8_t *out, int as, int divide, int stream) {
-    const int size = as == GF_AS_FLOAT32 ? 4 : 2;
+    const int size = as == GF_FLOAT32 ? 4 : 2;
     lanes l[4];
     for (int k = 0; k < 4; k++) l[k] = lanes_at(n, n->planar_index[k], c);
     int64_t i = 0;
@@ -87,7 +87,7 @@ INLINE void plane(const gf_normalise *n, int c, const uint8_t *src, int64_t widt
 }
 
 INLINE void plane_aligned(const gf_normalise *n, int c, const uint8_t *src, int64_t width, uint8_t *out, int as, int divide) {
-    const int size = as == GF_AS_FLOAT32 ? 4 : 2;
+    const int size = as == GF_FLOAT32 ? 4 : 2;
     int64_t head = n->stream ? (int64_t)(-(uintptr_t)out & 63) / size : 0;
     if (head > width) head = width;
     if (head) plane(n, c, src, head, out, as, divide, 0);
@@ -98,7 +98,7 @@ INLINE void plane_aligned(const gf_normalise *n, int c, const uint8_t *src, int6
 // Three channels from 16 pixels a turn: any layout but planes from planes.
 INLINE void three(const gf_normalise *n, const uint8_t *const src[3], int from_pixels, int64_t from, int64_t to, uint8_t *const out[3],
                   int as, int last, int divide, int stream) {
-    const int size = as == GF_AS_FLOAT32 ? 4 : 2;
+    const int size = as == GF_FLOAT32 ? 4 : 2;
     lanes l[3];
     for (int k = 0; k < 3; k++) l[k] = lanes_at(n, from_pixels ? n->rgbx_index[k] : n->planar_index[k], k);
     for (int64_t i = from; i < to; i += 16) {
@@ -122,7 +122,7 @@ INLINE void three(const gf_normalise *n, const uint8_t *const src[3], int from_p
 
 INLINE void three_aligned(const gf_normalise *n, const uint8_t *const src[3], int from_pixels, int64_t width, uint8_t *const out[3],
                           int as, int last, int divide) {
-    const int size = as == GF_AS_FLOAT32 ? 4 : 2;
+    const int size = as == GF_FLOAT32 ? 4 : 2;
     if (!n->stream || ((uintptr_t)out[0] & (uintptr_t)(size - 1))) {
         three(n, src, from_pixels, 0, width, out, as, last, divide, 0);
         return;
@@ -138,29 +138,29 @@ INLINE void three_aligned(const gf_normalise *n, const uint8_t *const src[3], in
 
 #define ROWS(NAME, AS)                                                                                                       \
     TARGET static void planes_##NAME(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) { \
-        for (int c = 0; c < n->channels; c++) {                                                                              \
-            if (n->scale == GF_SCALE_DIVIDE) plane_aligned(n, c, src[c], width, out[c], AS, 1);                              \
+        for (int c = 0; c < n->numbers.channels; c++) {                                                                              \
+            if (n->numbers.scale == GF_SCALE_DIVIDE) plane_aligned(n, c, src[c], width, out[c], AS, 1);                              \
             else plane_aligned(n, c, src[c], width, out[c], AS, 0);                                                          \
         }                                                                                                                    \
     }                                                                                                                        \
     TARGET static void last_##NAME(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) { \
-        if (n->scale == GF_SCALE_DIVIDE) three_aligned(n, src, 0, width, out, AS, 1, 1);                                     \
+        if (n->numbers.scale == GF_SCALE_DIVIDE) three_aligned(n, src, 0, width, out, AS, 1, 1);                                     \
         else three_aligned(n, src, 0, width, out, AS, 1, 0);                                                                 \
     }                                                                                                                        \
     TARGET static void rgbx_planes_##NAME(const gf_normalise *n, const uint8_t *src, int64_t width, uint8_t *const out[3]) { \
         const uint8_t *const from[3] = {src, src, src};                                                                      \
-        if (n->scale == GF_SCALE_DIVIDE) three_aligned(n, from, 1, width, out, AS, 0, 1);                                    \
+        if (n->numbers.scale == GF_SCALE_DIVIDE) three_aligned(n, from, 1, width, out, AS, 0, 1);                                    \
         else three_aligned(n, from, 1, width, out, AS, 0, 0);                                                                \
     }                                                                                                                        \
     TARGET static void rgbx_last_##NAME(const gf_normalise *n, const uint8_t *src, int64_t width, uint8_t *const out[3]) {   \
         const uint8_t *const from[3] = {src, src, src};                                                                      \
-        if (n->scale == GF_SCALE_DIVIDE) three_aligned(n, from, 1, width, out, AS, 1, 1);                                    \
+        if (n->numbers.scale == GF_SCALE_DIVIDE) three_aligned(n, from, 1, width, out, AS, 1, 1);                                    \
         else three_aligned(n, from, 1, width, out, AS, 1, 0);                                                                \
     }
 
-ROWS(f32, GF_AS_FLOAT32)
-ROWS(f16, GF_AS_FLOAT16)
-ROWS(bf16, GF_AS_BFLOAT16)
+ROWS(f32, GF_FLOAT32)
+ROWS(f16, GF_FLOAT16)
+ROWS(bf16, GF_BFLOAT16)
 
 // ---- bytes: only their places change
 
@@ -179,7 +179,7 @@ static const uint8_t rows_of_rgbx[64] = {
 };
 
 TARGET static void planes_u8(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) {
-    for (int c = 0; c < n->channels; c++) __builtin_memcpy(out[c], src[c], (size_t)width);
+    for (int c = 0; c < n->numbers.channels; c++) __builtin_memcpy(out[c], src[c], (size_t)width);
 }
 
 // 16 pixels a turn, 48 bytes.
@@ -223,10 +223,10 @@ TARGET static void rgbx_planes_u8(const gf_normalise *n, const uint8_t *src, int
     }
 }
 
-const gf_rows gf_rows_avx512[4][2] = {
-    {{planes_f32, rgbx_planes_f32}, {last_f32, rgbx_last_f32}},
-    {{planes_f16, rgbx_planes_f16}, {last_f16, rgbx_last_f16}},
-    {{planes_bf16, rgbx_planes_bf16}, {last_bf16, rgbx_last_bf16}},
-    {{planes_u8, rgbx_planes_u8}, {last_u8, rgbx_last_u8}},
+const gf_rows gf_rows_avx512[GF_BFLOAT16 + 1][2] = {
+    [GF_FLOAT32] = {{planes_f32, rgbx_planes_f32}, {last_f32, rgbx_last_f32}},
+    [GF_FLOAT16] = {{planes_f16, rgbx_planes_f16}, {last_f16, rgbx_last_f16}},
+    [GF_BFLOAT16] = {{planes_bf16, rgbx_planes_bf16}, {last_bf16, rgbx_last_bf16}},
+    [GF_UINT8] = {{planes_u8, rgbx_planes_u8}, {last_u8, rgbx_last_u8}},
 };
 #endif

@@ -1,6 +1,10 @@
 package pixel
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/gofast-org/gofast/gofast/numbers"
+)
 
 // SplitGeneric is the plain twin of gf_pixel_ops' split.
 func SplitGeneric(src []byte, stride, x, y int, p Planes) {
@@ -85,7 +89,7 @@ func seen(i, n int, edge Edge) int {
 
 // EraseGeneric is the plain twin of gf_normalise's erase.
 func EraseGeneric(spec *Spec, sample []byte, width, height int, box Box, value [3]float32) {
-	plane := width * height * spec.As.Size()
+	plane := width * height * spec.Type.Size()
 	var out [3][]byte
 	for c := range spec.Channels {
 		out[c] = sample
@@ -96,7 +100,7 @@ func EraseGeneric(spec *Spec, sample []byte, width, height int, box Box, value [
 	for c := range spec.Channels {
 		for y := box.Y; y < box.Y+box.Height; y++ {
 			for x := box.X; x < box.X+box.Width; x++ {
-				spec.store(out, c, y*width+x, value[c])
+				spec.store(out, c, y*width+x, numbers.Single(value[c]))
 			}
 		}
 	}

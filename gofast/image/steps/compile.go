@@ -14,6 +14,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/image/pixel"
 	"github.com/gofast-org/gofast/gofast/image/resample"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 type (
@@ -65,7 +66,7 @@ var (
 		"torch_bilinear": resample.TorchBilinear, "torch_bicubic": resample.TorchBicubic}
 	Modes = map[string]pixel.Edge{"constant": pixel.EdgeConstant, "edge": pixel.EdgeEdge, "reflect": pixel.EdgeReflect,
 		"symmetric": pixel.EdgeSymmetric}
-	scales = map[string]pixel.Scale{"divide": pixel.Divide, "multiply": pixel.Multiply, "cast": pixel.Cast}
+	scales = map[string]numbers.Scale{"divide": numbers.Divide, "multiply": numbers.Multiply, "cast": numbers.Cast}
 )
 
 // Words is how many words a step of this name owns in a record.
@@ -92,7 +93,7 @@ func (l List) steps() []step { return unsafe.Slice(C.steps_of(l.c), l.c.n) }
 // Numbers are what the steps that make numbers of bytes come to.
 type Numbers struct {
 	Tensor, Float bool
-	Scale         pixel.Scale
+	Scale         numbers.Scale
 	Mean, Std     []float32
 }
 

@@ -276,7 +276,7 @@ func TestNPY(t *testing.T) {
 		want := made
 		want.Type = c.to
 		want.Features = make([]byte, 2*12*c.to.Size())
-		c.from.Numbers().To(c.to)(want.Features, made.Features)
+		table.CellsOf(c.from).To(c.to)(want.Features, made.Features)
 		if c.to != table.Float32 && c.to != table.Float64 {
 			same(t, readBack(t, open(t, path), want, []int{0, 1}), want)
 			continue

@@ -82,7 +82,7 @@ func (j *job) rangeOfFeatures(seen *table.Range) {
 		seen.Wide = seen.Wide || j.Type == table.Float64
 		return
 	}
-	j.Type.Numbers().Note(j.Features, seen)
+	table.CellsOf(j.Type).Note(j.Features, seen)
 }
 
 // together is some rows with their labels in front, all of type t, which holds every value.
@@ -90,12 +90,12 @@ func (j *job) together(t table.Type, from, to int64) []byte {
 	size, labels := t.Size(), len(j.Labels)
 	rowBytes := (labels + j.Width) * size
 	out := make([]byte, int(to-from)*rowBytes)
-	convert := j.Type.Numbers().To(t)
+	convert := table.CellsOf(j.Type).To(t)
 	for row := from; row < to; row++ {
 		into := out[int(row-from)*rowBytes:][:rowBytes]
 		for i, l := range j.Labels {
 			value := j.Values[(row*int64(labels)+int64(i))*8:][:8]
-			l.Kind.Type().Numbers().To(t)(into[i*size:(i+1)*size], value)
+			table.CellsOf(l.Kind.Type()).To(t)(into[i*size:(i+1)*size], value)
 		}
 		convert(into[labels*size:], j.features(row, row+1))
 	}

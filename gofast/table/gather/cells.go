@@ -50,12 +50,11 @@ func (s Stored) badCell(at int, cell, text string) error {
 	return errs.New(errs.ErrValue, "transform", text).AtRow(int64(at/s.Width), column).WithCell(cell)
 }
 
-// checkIntegers refuses floats, and integers that the type dtype does not hold.
-func (s Stored) checkIntegers(dtype string) error {
-	wanted := table.TypeNamed(dtype)
-	if s.Type >= table.Float32 {
+// checkIntegers refuses floats, and integers that the wanted type does not hold.
+func (s Stored) checkIntegers(wanted table.Type) error {
+	if !s.Type.Integer() {
 		return errs.New(errs.ErrConfig, "transform",
-			fmt.Sprintf("dtype %s needs integers, and the features are floats, stored as %s: nothing is rounded or clipped", dtype, s.Type))
+			fmt.Sprintf("dtype %s needs integers, and the features are floats, stored as %s: nothing is rounded or clipped", wanted, s.Type))
 	}
 	if wanted >= s.Type {
 		return nil
@@ -69,5 +68,5 @@ func (s Stored) checkIntegers(dtype string) error {
 	if at < 0 {
 		return nil
 	}
-	return s.badCell(at, cell, fmt.Sprintf("the value does not fit dtype %s: choose a wider one", dtype))
+	return s.badCell(at, cell, fmt.Sprintf("the value does not fit dtype %s: choose a wider one", wanted))
 }

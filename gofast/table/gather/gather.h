@@ -6,12 +6,7 @@
 #include <stdint.h>
 
 #include "../../engine/view.h"
-
-// Storage types, in the order of table.Type.
-enum { GF_UINT8 = 1, GF_INT16, GF_INT32, GF_INT64, GF_FLOAT32, GF_FLOAT64 };
-
-// Output types. Integers: only of stored integers that fit, without arithmetic.
-enum { GF_OUT_FLOAT32, GF_OUT_FLOAT16, GF_OUT_BFLOAT16, GF_OUT_FLOAT64, GF_OUT_UINT8, GF_OUT_INT16, GF_OUT_INT32, GF_OUT_INT64 };
+#include "../../numbers/numbers.h"
 
 // What becomes of the label columns.
 enum { GF_LABEL_NONE, GF_LABEL_MISSING, GF_LABEL_INT64, GF_LABEL_FLOAT32, GF_LABEL_FLOAT64, GF_LABEL_ONE_HOT, GF_LABEL_COPY };
@@ -29,13 +24,12 @@ typedef struct gf_program {
     int64_t row_stride, label_stride; // bytes from one row to the next
     int64_t x_bytes;    // bytes of an output row
     int64_t y_bytes;    // bytes of an output label
-    int32_t storage;    // GF_UINT8 ...
-    int32_t out;        // GF_OUT_...
-    int32_t unit;       // divide by 255
-    int32_t normalise;  // then (x - mean) / std
-    const float *mean;  // width values
-    const float *std;   // width values
-    const uint8_t *table; // 256 output values, where every feature has the same one; else NULL
+    int32_t storage;    // GF_UINT8 ... GF_FLOAT64
+    gf_numbers numbers; // what is made of a value; a scale is none or GF_SCALE_DIVIDE
+    const float *mean;  // width values, or NULL
+    const float *std;   // width values, or NULL
+    const gf_codes *codes; // of stored bytes: what becomes of each in every channel; else NULL
+    gf_codes_fn look_up;   // in codes
     int32_t label_mode; // GF_LABEL_...
     int32_t label_columns;
     const uint8_t *label_float; // label_columns flags: 1 where stored as float64
@@ -44,8 +38,8 @@ typedef struct gf_program {
     gf_row_fn row;      // chosen by gf_program_prepare
 } gf_program;
 
-// Chooses program->row. variant: 0 best for this CPU, 1 portable; for tests.
-void gf_program_prepare(gf_program *program, int variant);
+// Chooses program->row. portable: the plain loops, for tests of the others.
+void gf_program_prepare(gf_program *program, int portable);
 
 // A gf_fill_fn for views whose parts are gf_programs.
 int64_t gf_fill(const gf_view *, const gf_batch *, int64_t from, int64_t to);

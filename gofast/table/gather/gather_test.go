@@ -10,12 +10,12 @@ import (
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/numbers"
+	"github.com/gofast-org/gofast/gofast/table"
 )
 
-var storageSizes = []int{0, 1, 2, 4, 8, 4, 8}
-
-func randomRow(r *rand.Rand, storage, width int) []byte {
-	row := make([]byte, width*storageSizes[storage])
+func randomRow(r *rand.Rand, storage table.Type, width int) []byte {
+	row := make([]byte, width*storage.Size())
 	for i := range width {
 		special := []float64{0, math.Copysign(0, -1), 1, -1, 65504, 65519.999, 65520, 0x1p-14, 0x1p-24, 0x1p-25,
 			0x1.8p-25, 2049, 2051, 1.0009765625, 1.00048828125, 1.00048828126, math.Inf(1), 3.4e38, 1e300, 1e-300,
@@ -25,17 +25,17 @@ func randomRow(r *rand.Rand, storage, width int) []byte {
 			d = special[r.IntN(len(special))]
 		}
 		switch le := binary.LittleEndian; storage {
-		case 1:
+		case table.Uint8:
 			row[i] = byte(r.Uint32())
-		case 2:
+		case table.Int16:
 			le.PutUint16(row[2*i:], uint16(r.Uint32()))
-		case 3:
+		case table.Int32:
 			le.PutUint32(row[4*i:], r.Uint32()>>r.IntN(32))
-		case 4:
+		case table.Int64:
 			le.PutUint64(row[8*i:], r.Uint64()>>r.IntN(64))
-		case 5:
+		case table.Float32:
 			le.PutUint32(row[4*i:], math.Float32bits(float32(d)))
-		case 6:
+		case table.Float64:
 			le.PutUint64(row[8*i:], math.Float64bits(d))
 		}
 	}
@@ -46,21 +46,25 @@ func randomRow(r *rand.Rand, storage, width int) []byte {
 // against the Go twin.
 func TestRowsAgreeWithTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for storage := 1; storage <= 6; storage++ {
-		for out := OutFloat32; out <= OutInt64; out++ {
-			for arithmetic := range 6 {
-				if out >= OutUint8 && (storage > 4 || arithmetic > 0) {
+	for storage := table.Uint8; storage <= table.Float64; storage++ {
+		for out := numbers.Uint8; out <= numbers.Bfloat16; out++ {
+			for arithmetic := range 8 {
+				if out.Integer() && (!storage.Integer() || arithmetic > 0) {
 					continue // integers of integers, as they are
 				}
-				for _, width := range []int{1, 15, 16, 63, 64, 65, 130, 784} {
-					spec := Spec{Storage: storage, StorageSize: storageSizes[storage], Width: width, Out: out, Unit: arithmetic%2 == 1}
-					if arithmetic >= 2 {
-						spec.Mean, spec.Std = make([]float32, width), make([]float32, width)
-						for i := range width {
-							spec.Mean[i], spec.Std[i] = 0.1307, 0.3081
+				for _, width := range []int{1, 15, 16, 63, 64, 65, 130, 784, 3 * 784} {
+					spec := Spec{Storage: storage, Width: width, Spec: numbers.Spec{Type: out, Scale: numbers.Scale(arithmetic % 2), Channels: 1}}
+					if arithmetic >= 2 { // of every feature, the same or not, or of three channels
+						spec.Channels = width
+						if arithmetic >= 6 && width%3 == 0 {
+							spec.Channels = 3
+						}
+						for range spec.Channels {
+							mean, std := float32(0.1307), float32(0.3081)
 							if arithmetic >= 4 {
-								spec.Mean[i], spec.Std[i] = r.Float32(), r.Float32()+0.1
+								mean, std = r.Float32(), r.Float32()+0.1
 							}
+							spec.Mean, spec.Std = append(spec.Mean, mean), append(spec.Std, std)
 						}
 					}
 					src := randomRow(r, storage, width)
@@ -72,7 +76,7 @@ func TestRowsAgreeWithTwin(t *testing.T) {
 						p.Row(src, got)
 						p.Free()
 						if !bytes.Equal(got, want) {
-							t.Fatalf("storage %d out %d arithmetic %d width %d portable %v:\n got %x\nwant %x", storage, out, arithmetic, width, portable, got, want)
+							t.Fatalf("storage %s out %s arithmetic %d width %d portable %v:\n got %x\nwant %x", storage, out, arithmetic, width, portable, got, want)
 						}
 					}
 				}
@@ -88,12 +92,9 @@ func TestUnitIsExactForEveryCode(t *testing.T) {
 		src[i] = byte(i)
 	}
 	for _, mean := range []bool{false, true} {
-		spec := Spec{Storage: 1, StorageSize: 1, Width: 256, Unit: true}
+		spec := Spec{Storage: table.Uint8, Width: 256, Spec: numbers.Spec{Scale: numbers.Divide, Type: numbers.Float32, Channels: 1}}
 		if mean {
-			spec.Mean, spec.Std = make([]float32, 256), make([]float32, 256)
-			for i := range 256 {
-				spec.Mean[i], spec.Std[i] = 0.5, 0.25
-			}
+			spec.Mean, spec.Std = []float32{0.5}, []float32{0.25}
 		}
 		p := NewProgram(spec, false)
 		got := make([]byte, 1024)
@@ -107,24 +108,6 @@ func TestUnitIsExactForEveryCode(t *testing.T) {
 			if g := math.Float32frombits(binary.LittleEndian.Uint32(got[4*i:])); g != want {
 				t.Errorf("mean %v code %d: got %v, want %v", mean, i, g, want)
 			}
-		}
-	}
-}
-
-func TestHalfTwinAgainstEveryHalf(t *testing.T) {
-	toFloat := func(h uint16) float64 {
-		exp, sig := int(h>>10&31), float64(h&1023)
-		if exp == 0 {
-			return math.Ldexp(sig, -24)
-		}
-		return math.Ldexp(1024+sig, exp-25)
-	}
-	for h := uint16(0); h < 0x7bff; h++ {
-		v, next := toFloat(h), toFloat(h+1)
-		mid := (v + next) / 2
-		even := h + h&1
-		if Float16(v) != h || Float16(mid) != even || Float16(math.Nextafter(mid, 0)) != h || Float16(math.Nextafter(mid, 1e9)) != h+1 {
-			t.Fatalf("half %#x: %v %v", h, v, mid)
 		}
 	}
 }
@@ -143,8 +126,8 @@ func TestFillPartsMapAndBadIndex(t *testing.T) {
 	more := []byte{10, 11, 12, 13}             // 2 rows x 2
 	labels := []int64{100, 101, 102, 103}
 	moreLabels := []int64{200, 201}
-	spec := Spec{Features: address(features), Labels: address(labels), Rows: 4, Width: 2, Storage: 1, StorageSize: 1,
-		Out: OutUint8, LabelMode: LabelInt64, LabelFloat: []bool{false}}
+	spec := Spec{Features: address(features), Labels: address(labels), Rows: 4, Width: 2, Storage: table.Uint8,
+		Spec: numbers.Spec{Type: numbers.Uint8, Channels: 1}, LabelMode: LabelInt64, LabelFloat: []bool{false}}
 	a := NewProgram(spec, false)
 	spec.Features, spec.Labels, spec.Rows = address(more), address(moreLabels), 2
 	b := NewProgram(spec, false)
@@ -169,7 +152,7 @@ func TestFillPartsMapAndBadIndex(t *testing.T) {
 		if c.indexMap != nil {
 			m = address(c.indexMap)
 		}
-		v := newView(t, []Part{{a, 4}, {b, 2}}, m, c.length, OutUint8, []int{2})
+		v := newView(t, []Part{{a, 4}, {b, 2}}, m, c.length, numbers.Uint8, []int{2})
 		x, y := make([]byte, 2*len(c.indices)), make([]int64, len(c.indices))
 		bad := v.Fill(c.indices, 0, len(c.indices), address(x), address(y))
 		if bad != c.bad || c.bad < 0 && (!bytes.Equal(x, c.x) || fmt.Sprint(y) != fmt.Sprint(c.y)) {
@@ -181,9 +164,9 @@ func TestFillPartsMapAndBadIndex(t *testing.T) {
 	b.Free()
 }
 
-func newView(t testing.TB, parts []Part, indexMap uintptr, length int64, out Out, shape []int) engine.View {
+func newView(t testing.TB, parts []Part, indexMap uintptr, length int64, made numbers.Type, shape []int) engine.View {
 	t.Helper()
-	v, err := NewView(parts, indexMap, length, out, shape)
+	v, err := NewView(parts, indexMap, length, made, shape)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +194,7 @@ func TestFillAgreesWithTwin(t *testing.T) {
 			gap, labelGap, labelSize := r.IntN(2)*r.IntN(9), r.IntN(2)*r.IntN(3), 1+r.IntN(8*columns) // between rows
 			for range 1 + r.IntN(3) {
 				rows := int64(1 + r.IntN(9))
-				features, labels := randomRow(r, 2, (width+gap)*int(rows)), make([]int64, int(rows)*(columns+labelGap))
+				features, labels := randomRow(r, table.Int16, (width+gap)*int(rows)), make([]int64, int(rows)*(columns+labelGap))
 				for i := range labels {
 					labels[i] = r.Int64() >> r.IntN(64)
 					if mode == LabelOneHot && r.IntN(50) > 0 { // others have no place
@@ -222,9 +205,9 @@ func TestFillAgreesWithTwin(t *testing.T) {
 					}
 				}
 				raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(labels))), 8*len(labels))
-				spec := &Spec{Features: address(features), Labels: address(raw), Rows: rows, Width: width, Storage: 2, StorageSize: 2,
+				spec := &Spec{Features: address(features), Labels: address(raw), Rows: rows, Width: width, Storage: table.Int16,
 					RowStride: int64(2 * (width + gap)), LabelStride: int64(8 * (columns + labelGap)), LabelSize: labelSize,
-					Out: OutFloat32, LabelMode: mode, LabelFloat: float, MissingLabel: -1, Classes: 5}
+					Spec: numbers.Spec{Type: numbers.Float32, Channels: 1}, LabelMode: mode, LabelFloat: float, MissingLabel: -1, Classes: 5}
 				p := NewProgram(*spec, false)
 				specs[p.Address()] = spec
 				parts, start = append(parts, Part{p, rows}), start+rows
@@ -238,7 +221,7 @@ func TestFillAgreesWithTwin(t *testing.T) {
 				}
 				at = address(positions)
 			}
-			v := newView(t, parts, at, length, OutFloat32, []int{width})
+			v := newView(t, parts, at, length, numbers.Float32, []int{width})
 			indices := make([]int64, 40)
 			for i := range indices {
 				indices[i] = r.Int64N(2*length) - length
@@ -268,18 +251,15 @@ func BenchmarkFill512(b *testing.B) {
 	features := make([]byte, rows*width)
 	labels := make([]int64, rows)
 	for _, normalise := range []bool{false, true} {
-		spec := Spec{Features: address(features), Labels: address(labels), Rows: rows, Width: width, Storage: 1, StorageSize: 1,
-			Out: OutFloat32, Unit: true, LabelMode: LabelInt64, LabelFloat: []bool{false}}
+		spec := Spec{Features: address(features), Labels: address(labels), Rows: rows, Width: width, Storage: table.Uint8,
+			Spec: numbers.Spec{Scale: numbers.Divide, Type: numbers.Float32, Channels: 1}, LabelMode: LabelInt64, LabelFloat: []bool{false}}
 		if normalise {
-			spec.Mean, spec.Std = make([]float32, width), make([]float32, width)
-			for i := range width {
-				spec.Mean[i], spec.Std[i] = 0.1307, 0.3081
-			}
+			spec.Mean, spec.Std = []float32{0.1307}, []float32{0.3081}
 		}
 		for _, portable := range []bool{false, true} {
 			b.Run(fmt.Sprintf("normalise=%v/portable=%v", normalise, portable), func(b *testing.B) {
 				p := NewProgram(spec, portable)
-				v := newView(b, []Part{{p, rows}}, 0, 0, OutFloat32, []int{width})
+				v := newView(b, []Part{{p, rows}}, 0, 0, numbers.Float32, []int{width})
 				x, y := make([]float32, batch*width), make([]int64, batch)
 				xAt, yAt := address(x), address(y)
 				indices := make([]int64, batch)

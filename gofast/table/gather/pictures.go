@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
 )
 
 // Pictures reports whether Shape says that rows are pictures: two or three dimensions.
@@ -12,6 +13,9 @@ func (t Transform) Pictures() bool { return len(t.Shape) == 2 || len(t.Shape) ==
 
 // checkPictures refuses what is not a whole number from 0 to 255.
 func (t Transform) checkPictures(s Stored) error {
+	if s.Type == table.Uint8 && !s.Bool {
+		return nil
+	}
 	said := fmt.Sprintf("the shape %v says that rows are pictures, whole numbers from 0 to 255: choose ScaleNone or ScaleUnit", t.Shape)
 	if s.Bool {
 		return errs.New(errs.ErrValue, "transform", "the features are booleans, but "+said)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/table"
 )
 
@@ -34,21 +35,6 @@ type Transform struct {
 	Classes      int    `json:"classes"` // of "one_hot"
 }
 
-var outs = map[string]Out{
-	"": OutFloat32, "float32": OutFloat32, "float16": OutFloat16,
-	"bfloat16": OutBfloat16, "float64": OutFloat64, "uint8": OutUint8, "int16": OutInt16, "int32": OutInt32, "int64": OutInt64,
-}
-
-// OutNamed is the output type with numpy's name; "" is float32.
-func OutNamed(dtype string) (Out, error) {
-	out, ok := outs[dtype]
-	if !ok {
-		return 0, errs.New(errs.ErrConfig, "transform",
-			fmt.Sprintf("dtype %q is not one of float32, float16, bfloat16, float64, uint8, int16, int32, int64", dtype))
-	}
-	return out, nil
-}
-
 var labelModes = map[string]LabelMode{
 	"": LabelNone, "missing": LabelMissing, "int64": LabelInt64,
 	"float32": LabelFloat32, "float64": LabelFloat64, "one_hot": LabelOneHot, "copy": LabelCopy,
@@ -71,11 +57,11 @@ type Stored struct {
 }
 
 // Compile checks the options against the table and lays the program out.
-func (t Transform) Compile(s Stored) (Program, Out, error) {
-	bad := func(format string, args ...any) (Program, Out, error) {
+func (t Transform) Compile(s Stored) (Program, numbers.Type, error) {
+	bad := func(format string, args ...any) (Program, numbers.Type, error) {
 		return Program{}, 0, errs.New(errs.ErrConfig, "transform", fmt.Sprintf(format, args...))
 	}
-	out, err := OutNamed(t.DType)
+	made, err := numbers.Output(t.DType)
 	if err != nil {
 		return Program{}, 0, err
 	}
@@ -84,19 +70,19 @@ func (t Transform) Compile(s Stored) (Program, Out, error) {
 		return bad("label mode %q is unknown", t.Label)
 	}
 	spec := Spec{
-		Features: s.Features, Labels: s.Labels, Rows: s.Rows, Width: s.Width, Storage: int(s.Type), StorageSize: s.Type.Size(),
-		RowStride: s.RowStride, LabelStride: s.LabelStride, LabelSize: s.LabelSize, Out: out, LabelMode: mode, LabelFloat: s.LabelFloat, MissingLabel: t.MissingLabel, Classes: t.Classes,
+		Spec: numbers.Spec{Type: made, Channels: 1}, Features: s.Features, Labels: s.Labels, Rows: s.Rows, Width: s.Width, Storage: s.Type,
+		RowStride: s.RowStride, LabelStride: s.LabelStride, LabelSize: s.LabelSize, LabelMode: mode, LabelFloat: s.LabelFloat, MissingLabel: t.MissingLabel, Classes: t.Classes,
 	}
 	switch t.Scale {
 	case ScaleAuto:
-		spec.Unit = t.Pictures() && out < OutUint8
-		if spec.Unit && (s.Type != table.Uint8 || s.Bool) {
+		if t.Pictures() && !made.Integer() {
+			spec.Scale = numbers.Divide
 			if err := t.checkPictures(s); err != nil {
 				return Program{}, 0, err
 			}
 		}
 	case ScaleUnit:
-		spec.Unit = true
+		spec.Scale = numbers.Divide
 	case ScaleNone, "":
 	default:
 		return bad("scale %q is not one of auto, unit, none", t.Scale)
@@ -111,25 +97,26 @@ func (t Transform) Compile(s Stored) (Program, Out, error) {
 		return bad("mean and std come together: give both or neither")
 	}
 	if t.Mean != nil {
-		if spec.Mean, err = t.spread("mean", t.Mean, s.Width); err != nil {
+		spec.Channels = max(len(t.Mean), len(t.Std))
+		if spec.Mean, err = t.spread("mean", t.Mean, spec.Channels, s.Width); err != nil {
 			return Program{}, 0, err
 		}
-		if spec.Std, err = t.spread("std", t.Std, s.Width); err != nil {
+		if spec.Std, err = t.spread("std", t.Std, spec.Channels, s.Width); err != nil {
 			return Program{}, 0, err
 		}
 	}
-	if out >= OutUint8 {
-		if spec.Unit || spec.Mean != nil {
+	if made.Integer() {
+		if spec.Scale != numbers.Cast || spec.Mean != nil {
 			return bad("dtype %s takes neither scale, mean nor std: nothing is rounded to an integer", t.DType)
 		}
-		if err := s.checkIntegers(t.DType); err != nil {
+		if err := s.checkIntegers(made); err != nil {
 			return Program{}, 0, err
 		}
 	}
 	if mode == LabelOneHot && (len(s.LabelFloat) != 1 || s.LabelFloat[0] || t.Classes < 1) {
 		return bad("one_hot needs one integer label column and at least one class")
 	}
-	return NewProgram(spec, false), out, nil
+	return NewProgram(spec, false), made, nil
 }
 
 func elements(shape []int) int {
@@ -140,9 +127,9 @@ func elements(shape []int) int {
 	return n
 }
 
-// spread gives every feature its value: one for all, one per channel (the first
-// dimension of the shape), or one each.
-func (t Transform) spread(name string, values []float32, width int) ([]float32, error) {
+// spread gives every channel its value: one for all, one per channel (the first
+// dimension of the shape), or one per feature.
+func (t Transform) spread(name string, values []float32, channels, width int) ([]float32, error) {
 	for _, v := range values {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) || name == "std" && v == 0 {
 			return nil, errs.New(errs.ErrConfig, "transform", fmt.Sprintf("%s holds %v", name, v))
@@ -153,9 +140,9 @@ func (t Transform) spread(name string, values []float32, width int) ([]float32, 
 		return nil, errs.New(errs.ErrConfig, "transform", fmt.Sprintf(
 			"%s has %d values: give one, one per channel (first dimension of shape %v) or one per feature (%d)", name, n, t.Shape, width))
 	}
-	all := make([]float32, width)
+	all := make([]float32, channels)
 	for i := range all {
-		all[i] = values[i*n/width]
+		all[i] = values[i*n/channels]
 	}
 	return all, nil
 }

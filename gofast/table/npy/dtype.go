@@ -29,11 +29,11 @@ func (e elem) hint() table.Type {
 }
 
 // numbers is how the values are stored; nil for text.
-func (e elem) numbers() *table.Numbers {
+func (e elem) numbers() *table.Cells {
 	if e.kind == 'b' {
-		return table.NumbersOf('u', 1)
+		return table.CellsNamed('u', 1)
 	}
-	return table.NumbersOf(e.kind, e.size)
+	return table.CellsNamed(e.kind, e.size)
 }
 
 // parseDescr reads a dtype string such as "<f4", "|u1" or ">U12". maxText bounds

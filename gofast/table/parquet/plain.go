@@ -43,23 +43,23 @@ func (d *numbers[T]) plain(src []byte, dst []T) error {
 }
 
 // numbers is how plain values are stored; nil where that is more than a number.
-func (c *column) numbers() *table.Numbers {
+func (c *column) numbers() *table.Cells {
 	switch c.kind {
 	case signedInts:
-		return table.NumbersOf('i', c.physical.size())
+		return table.CellsNamed('i', c.physical.size())
 	case unsignedInts:
-		return table.NumbersOf('u', c.physical.size())
+		return table.CellsNamed('u', c.physical.size())
 	case float16s:
-		return table.NumbersOf('f', c.length)
+		return table.CellsNamed('f', c.length)
 	case float32s, float64s:
-		return table.NumbersOf('f', c.physical.size())
+		return table.CellsNamed('f', c.physical.size())
 	}
 	return nil
 }
 
 // copied converts numbers. Pixels arrive here as wide integers when a writer does
 // without a dictionary, so bytes have their own kernels.
-func (d *numbers[T]) copied(src []byte, dst []T, from *table.Numbers) error {
+func (d *numbers[T]) copied(src []byte, dst []T, from *table.Cells) error {
 	if bytes, ok := any(dst).([]byte); ok {
 		// A negative or large value has a bit above the eighth in either sign.
 		narrow := page.Best.Narrow64
@@ -82,7 +82,7 @@ func (d *numbers[T]) copied(src []byte, dst []T, from *table.Numbers) error {
 // integers converts decoded integers, whose upper half does not count where the
 // column stores 32 bits.
 func (d *numbers[T]) integers(src []int64, dst []T) error {
-	from := table.Int64.Numbers()
+	from := table.CellsOf(table.Int64)
 	switch {
 	case d.c.physical == int64s && d.c.kind == unsignedInts:
 		from = d.c.numbers()

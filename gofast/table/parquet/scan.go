@@ -103,7 +103,7 @@ type extent[T int64 | float64] struct {
 }
 
 func (e *extent[T]) put(_ int64, cells []T) {
-	numbers := table.TypeOf[T]().Numbers()
+	numbers := table.CellsOf(table.TypeOf[T]())
 	for at := 0; at >= 0; cells = cells[at+1:] { // without NaN
 		at = numbers.Note(table.Bytes(cells), &e.Range)
 	}

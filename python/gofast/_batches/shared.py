@@ -25,6 +25,7 @@ from torch.utils.dlpack import from_dlpack
 
 from .. import errors
 from .._core import engine
+from .._core.numbers import NAMES, OPAQUE, dlpack
 from .batch import Batch
 from .view import Laid, View
 
@@ -244,10 +245,6 @@ def _unpacked(packed: _Packed) -> Any:
 
 
 _SMALL_BYTES = 64 << 10  # of a tensor that goes through the pipe; torch's way costs about 0.2 ms
-_DLPACK = {"float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16), "float64": (2, 64), "uint8": (1, 8)}
-_DLPACK |= {"int16": (0, 16), "int32": (0, 32), "int64": (0, 64)}
-# Other types cross as the integers of their size; complex128 as two.
-_OPAQUE = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "int64"}
 
 
 def _rebuild(
@@ -266,12 +263,12 @@ def _rebuild(
     """Builds the batch in the parent, over the worker's slot."""
     ring = _map(pid, fd, inode, slot_bytes, count)
     adopt = engine.capsule().adopt
-    if dtype in _DLPACK:
-        images = from_dlpack(adopt(ring, number, *_DLPACK[dtype], *shape))
+    if dtype in NAMES.values():
+        images = from_dlpack(adopt(ring, number, *dlpack(dtype), *shape))
     else:
         own: torch.dtype = getattr(torch, dtype)
         pairs = (2,) if own.itemsize == 16 else ()
-        images = from_dlpack(adopt(ring, number, *_DLPACK[_OPAQUE[own.itemsize]], *shape, *pairs)).view(own)
+        images = from_dlpack(adopt(ring, number, *dlpack(OPAQUE[own.itemsize]), *shape, *pairs)).view(own)
         images = images.squeeze(-1) if pairs else images
     if last:
         images = images.permute(0, 3, 1, 2)

@@ -7,17 +7,13 @@ from typing import Any
 
 import torch
 
+from .._core.numbers import NAMES
 from . import values as read
 from .state import Kind, Native, State, Step
 from .transforms import Family
 from .values import NotNative
 
-_DTYPES = {
-    torch.uint8: "uint8",
-    torch.float32: "float32",
-    torch.float16: "float16",
-    torch.bfloat16: "bfloat16",
-}
+_DTYPES = {t: NAMES[t] for t in (torch.uint8, torch.float32, torch.float16, torch.bfloat16)}
 _MOST_ERASURES = 8  # step.h's GF_MOST_ERASURES
 _LARGEST = float(torch.finfo(torch.float32).max)
 

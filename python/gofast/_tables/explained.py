@@ -16,9 +16,9 @@ def steps(dataset: Any, base: Any) -> list[Line]:
         base: RowDataset.
     """
     made = [str(dataset.dtype).removeprefix("torch."), f"shape {dataset.shape}"]
-    if dataset._mean is not None:
+    if dataset._numbers.mean is not None:
         made.insert(0, "(x - mean) / std")
-    if dataset._unit:
+    if dataset._numbers.unit:
         made.insert(0, "x / 255")
     lines: list[Line] = dataset._sources()
     lines.append(("transform", "Python" if lines[0][1] == "torch" else "C", ", ".join(made)))

@@ -11,6 +11,7 @@ import torch
 
 from .. import errors
 from .._core.memory import Layout, Memory
+from .._core.numbers import NAMES, OPAQUE
 from .._core.openmp import alone
 
 if TYPE_CHECKING:
@@ -19,17 +20,9 @@ if TYPE_CHECKING:
 Array = torch.Tensor | np.ndarray[Any, np.dtype[Any]]
 
 # Types that the kernel converts.
-KERNEL_TYPES = {
-    torch.uint8: "uint8",
-    torch.int16: "int16",
-    torch.int32: "int32",
-    torch.int64: "int64",
-    torch.float32: "float32",
-    torch.float64: "float64",
-}
+_STORED = (torch.uint8, torch.int16, torch.int32, torch.int64, torch.float32, torch.float64)
+KERNEL_TYPES = {dtype: NAMES[dtype] for dtype in _STORED}
 INTEGERS = {dtype for dtype in KERNEL_TYPES if not dtype.is_floating_point}
-# The kernel copies values of these sizes as integers. Complex128 counts as two of its numbers.
-OPAQUE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int64}
 _KERNEL_DIMENSIONS = 8  # maximum for a row
 _ALONE_BYTES = 1 << 20  # only a larger batch is worth waking OpenMP's threads
 _OURS = (torch.Tensor, torch.nn.Parameter)

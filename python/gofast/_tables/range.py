@@ -28,7 +28,7 @@ def check_range(dataset: RowDataset, fill_value: FillValue, locate: Locate) -> N
                 raise errors.OptionError(
                     f"fill_value={fill_value!r} does not fit dtype={dtype}, an integer type"
                 )
-        name = dataset._dtype_name
+        name = dataset._numbers.type
         if layout.type.startswith("float") or np.can_cast(layout.type, name):
             return  # floats were refused already, by their type
         limits = np.iinfo(name)
@@ -50,6 +50,6 @@ def check_range(dataset: RowDataset, fill_value: FillValue, locate: Locate) -> N
 
 
 def _becomes_infinite(dataset: RowDataset, block: Block) -> Block:
-    made: Block = dataset._converted(block).numpy()
+    made: Block = dataset._numbers.make(block).numpy()
     infinite: Block = np.isinf(made) & ~np.isinf(block)
     return infinite

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from .._batches.view import IntArray, Output, Program, View
+from .._core.numbers import Spec
 
 
 class HasRows(Protocol):
@@ -18,7 +19,7 @@ class HasRows(Protocol):
     keys: tuple[str, ...]
     shape: tuple[int, ...]
     dtype: torch.dtype
-    _dtype_name: str
+    _numbers: Spec
 
     @property
     def _label_dtype(self) -> torch.dtype | None: ...
@@ -36,7 +37,7 @@ class RowView(View):
     def __init__(self, datasets: Sequence[HasRows], index_map: IntArray | None) -> None:
         first = datasets[0]
         programs = [d._program() for d in datasets]
-        config: dict[str, Any] = {"shape": list(first.shape), "dtype": first._dtype_name}
+        config: dict[str, Any] = {"shape": list(first.shape), "dtype": first._numbers.type}
         self._lay_out("NewView", datasets, programs, index_map, config)
         self.output = first._output
         self.keys = first.keys

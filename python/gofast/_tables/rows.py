@@ -7,7 +7,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,24 +21,11 @@ from .._batches.view import IntArray, Line, NativeDataset, Output, Program, View
 from .._core import engine
 from .._core.indices import listed, positions, whole
 from .._core.memory import Memory
+from .._core.numbers import NAMES, Spec
 from .cells import Place
 from .row_view import RowView
 from .scale import Scale, default_keys, is_picture, is_unit, whole_shape
 from .statistics import Numbers, mean_and_std
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-_DTYPES = {
-    torch.float32: "float32",
-    torch.float16: "float16",
-    torch.bfloat16: "bfloat16",
-    torch.float64: "float64",
-    torch.uint8: "uint8",
-    torch.int16: "int16",
-    torch.int32: "int32",
-    torch.int64: "int64",
-}
 
 _LABEL_TYPES = {int: torch.int64, float: torch.float64}
 
@@ -88,10 +75,10 @@ class RowDataset(NativeDataset):
         self.missing_label = missing_label
         self.one_hot = one_hot
         self._output: Output = output
-        self._dtype_name = self._output_type(dtype)
-        self._unit = is_unit(scale, shape, dtype, self._memory, self._place)
-        self._mean, self._std = mean_and_std(
-            mean, std, self._memory, self.shape, is_picture(shape), self._unit
+        name = self._output_type(dtype)
+        unit = is_unit(scale, shape, dtype, self._memory, self._place)
+        self._numbers = Spec(
+            unit, *mean_and_std(mean, std, self._memory, self.shape, is_picture(shape), unit), name
         )
         self._check_range()
         self.class_to_idx: dict[Any, int] | None = None if class_to_idx is None else dict(class_to_idx)
@@ -102,7 +89,7 @@ class RowDataset(NativeDataset):
         # Compile now if the engine is loaded, since forked workers can use a view that was made before
         # the fork. Also if there are mean, std or an integer type: the core checks them, and its errors
         # belong here. Otherwise the engine can wait: a table from a cache file opens without it.
-        if engine.loaded() or self._mean is not None or self._std is not None or not dtype.is_floating_point:
+        if engine.loaded() or self._numbers.mean is not None or not dtype.is_floating_point:
             self._view()
 
     def _check_keys(self, keys: Sequence[str]) -> None:
@@ -123,9 +110,9 @@ class RowDataset(NativeDataset):
 
     def _output_type(self, dtype: torch.dtype) -> str:
         """The kernel's name of the type of the samples."""
-        if dtype not in _DTYPES:
-            raise errors.OptionError(f"dtype={dtype} is not one of {', '.join(str(d) for d in _DTYPES)}")
-        return _DTYPES[dtype]
+        if dtype not in NAMES:
+            raise errors.OptionError(f"dtype={dtype} is not one of {', '.join(str(d) for d in NAMES)}")
+        return NAMES[dtype]
 
     def _place(self, row: int) -> Place:
         """The place of a row in its sources."""
@@ -137,12 +124,12 @@ class RowDataset(NativeDataset):
     @cached_property  # a subclass may assign its own
     def mean(self) -> torch.Tensor | None:
         """The values that are subtracted, float32: one, one per channel or one per feature; or None."""
-        return None if self._mean is None else torch.from_numpy(self._mean.copy())
+        return None if self._numbers.mean is None else torch.from_numpy(self._numbers.mean.copy())
 
     @cached_property
     def std(self) -> torch.Tensor | None:
         """The values that the difference is divided by, in the form of `mean`."""
-        return None if self._std is None else torch.from_numpy(self._std.copy())
+        return None if self._numbers.std is None else torch.from_numpy(self._numbers.std.copy())
 
     def _resolve_labels(self, label: object) -> None:
         layout = self._memory.layout
@@ -291,24 +278,8 @@ class RowDataset(NativeDataset):
 
     def _sample(self, row: int) -> list[Any]:
         """The values in the sample of a row: features and label."""
-        image, label = self._converted(self._memory.features[row]).reshape(self.shape), self._label(row)
+        image, label = self._numbers.make(self._memory.features[row]).reshape(self.shape), self._label(row)
         return [image] if label is None else [image, label]
-
-    def _converted(self, x: npt.NDArray[Any]) -> torch.Tensor:
-        """Features [..., width], made by numpy with the same roundings as the kernels."""
-        with np.errstate(all="ignore"):  # a value beyond the type becomes infinity, as in a batch
-            if self._unit or self._mean is not None:
-                x = x.astype(np.float32)
-                if self._unit:
-                    x /= np.float32(255)
-                if self._mean is not None and self._std is not None:
-                    x = (x - self._spread(self._mean)) / self._spread(self._std)
-            if self.dtype == torch.bfloat16:
-                return torch.from_numpy(x.astype(np.float32)).to(torch.bfloat16)
-            return torch.from_numpy(x.astype(self._dtype_name))
-
-    def _spread(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        return np.repeat(values, self._memory.layout.width // len(values))
 
     def _label(self, row: int) -> torch.Tensor | None:
         if self._label_dtype is None:
@@ -393,10 +364,7 @@ class RowDataset(NativeDataset):
 
     def _transform_config(self) -> dict[str, Any]:
         return {
-            "scale": "unit" if self._unit else "none",
-            "mean": None if self._mean is None else self._mean.tolist(),
-            "std": None if self._std is None else self._std.tolist(),
-            "dtype": self._dtype_name,
+            **self._numbers.config(),
             "shape": list(self.shape),
             "label": self._label_mode,
             "missing_label": self.missing_label,

@@ -10,13 +10,13 @@ import torch
 
 from .. import errors
 from .._core.memory import Memory
+from .._core.numbers import Vector, divided
 from .cells import column_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 Numbers = Literal["auto"] | float | Sequence[float] | torch.Tensor | np.ndarray[Any, np.dtype[Any]] | None
-Vector = np.ndarray[Any, np.dtype[np.float32]]
 
 _VALUES = 1 << 18  # processed together; as float64 they stay in the caches
 
@@ -94,7 +94,7 @@ class _Computed:
         for start in range(0, len(features), step):
             block = features[start : start + step]
             if self._unit:
-                block = block.astype(np.float32) / np.float32(255)
+                block = divided(block)
             yield block.astype(np.float64).reshape(len(block), self._groups, -1)
 
     def _refuse(self, bad: npt.NDArray[np.bool_], why: str) -> None:

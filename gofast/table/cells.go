@@ -83,8 +83,8 @@ func FitReal[T Cell](v float64) (T, bool) {
 	return FitInt[T](int64(v))
 }
 
-// Numbers is a type that files store numbers in, in the machine's byte order.
-type Numbers struct {
+// Cells is a type that files store numbers in, in the machine's byte order.
+type Cells struct {
 	// Type is that of a matrix with the same bytes, or Invalid.
 	Type Type
 	// Note adds values to what was seen. It stops at one that is NaN or above int64, and
@@ -96,21 +96,21 @@ type Numbers struct {
 // To is the copy into values of a matrix, of which dst has as many as src. It returns
 // false where t does not hold one exactly. It is nil where no value ever fits: floats
 // are no integers, 0.0 and 1.0 are not pixel codes.
-func (n *Numbers) To(t Type) func(dst, src []byte) bool {
+func (n *Cells) To(t Type) func(dst, src []byte) bool {
 	if t == n.Type {
 		return func(dst, src []byte) bool { copy(dst, src); return true }
 	}
 	return n.to[t]
 }
 
-// Numbers is the type that files store such values in.
-func (t Type) Numbers() *Numbers {
-	return [...]*Numbers{Uint8: &uint8s, Int16: &int16s, Int32: &int32s, Int64: &int64s, Float32: &float32s, Float64: &float64s}[t]
+// CellsOf is the type that files store such values in.
+func CellsOf(t Type) *Cells {
+	return [...]*Cells{Uint8: &uint8s, Int16: &int16s, Int32: &int32s, Int64: &int64s, Float32: &float32s, Float64: &float64s}[t]
 }
 
-// NumbersOf is a type of so many bytes by numpy's letter: 'u' and 'i' for integers
+// CellsNamed is a type of so many bytes by numpy's letter: 'u' and 'i' for integers
 // without and with a sign, 'f' for floats. nil: there is none.
-func NumbersOf(letter byte, size int) *Numbers {
+func CellsNamed(letter byte, size int) *Cells {
 	switch {
 	case letter == 'f' && size == 2:
 		return &halfs
@@ -121,9 +121,9 @@ func NumbersOf(letter byte, size int) *Numbers {
 	case size != 1 && size != 2 && size != 4 && size != 8:
 		return nil
 	case letter == 'u':
-		return [...]*Numbers{1: &uint8s, 2: &uint16s, 4: &uint32s, 8: &uint64s}[size]
+		return [...]*Cells{1: &uint8s, 2: &uint16s, 4: &uint32s, 8: &uint64s}[size]
 	case letter == 'i':
-		return [...]*Numbers{1: &int8s, 2: &int16s, 4: &int32s, 8: &int64s}[size]
+		return [...]*Cells{1: &int8s, 2: &int16s, 4: &int32s, 8: &int64s}[size]
 	}
 	return nil
 }
@@ -132,18 +132,18 @@ var (
 	uint8s, uint16s, uint32s, uint64s = integers[uint8](Uint8), integers[uint16](Invalid), integers[uint32](Invalid), integers[uint64](Invalid)
 	int8s, int16s, int32s, int64s     = integers[int8](Invalid), integers[int16](Int16), integers[int32](Int32), integers[int64](Int64)
 	float32s, float64s                = reals[float32](Float32), reals[float64](Float64)
-	halfs                             = Numbers{Invalid, noteHalfs, [...]func(dst, src []byte) bool{
+	halfs                             = Cells{Invalid, noteHalfs, [...]func(dst, src []byte) bool{
 		Float32: halfsTo[float32], Float64: halfsTo[float64]}}
 )
 
-func integers[S integer](same Type) Numbers {
-	return Numbers{same, noteInts[S], [...]func(dst, src []byte) bool{
+func integers[S integer](same Type) Cells {
+	return Cells{same, noteInts[S], [...]func(dst, src []byte) bool{
 		Uint8: intsToInts[S, uint8], Int16: intsToInts[S, int16], Int32: intsToInts[S, int32], Int64: intsToInts[S, int64],
 		Float32: intsToReals[S, float32], Float64: intsToReals[S, float64]}}
 }
 
-func reals[S real](same Type) Numbers {
-	return Numbers{same, noteReals[S], [...]func(dst, src []byte) bool{
+func reals[S real](same Type) Cells {
+	return Cells{same, noteReals[S], [...]func(dst, src []byte) bool{
 		Float32: realsTo[S, float32], Float64: realsTo[S, float64]}}
 }
 
@@ -214,7 +214,7 @@ func Half(h uint16) float32 {
 }
 
 // Beyond is the place of the first value above int64; -1 where there is none.
-func (n *Numbers) Beyond(src []byte) int {
+func (n *Cells) Beyond(src []byte) int {
 	if n != &uint64s {
 		return -1
 	}

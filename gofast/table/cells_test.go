@@ -25,16 +25,16 @@ func TestIntegersFit(t *testing.T) {
 		for to, b := range bounds {
 			want := b[0] <= v && v <= b[1]
 			dst := make([]byte, to.Size())
-			if got := Int64.Numbers().To(to)(dst, Bytes([]int64{v})); got != want {
+			if got := CellsOf(Int64).To(to)(dst, Bytes([]int64{v})); got != want {
 				t.Errorf("int64 %d as %v: %v", v, to, got)
-			} else if seen := (Range{}); got && to.Numbers().Note(dst, &seen) < 0 && !seen.Float && seen.Min != v {
+			} else if seen := (Range{}); got && CellsOf(to).Note(dst, &seen) < 0 && !seen.Float && seen.Min != v {
 				t.Errorf("int64 %d as %v became %d", v, to, seen.Min)
 			}
-			if got := NumbersOf('u', 8).To(to)(dst, Bytes([]int64{v})); got != (want && v >= 0) {
+			if got := CellsNamed('u', 8).To(to)(dst, Bytes([]int64{v})); got != (want && v >= 0) {
 				t.Errorf("uint64 %d as %v: %v", uint64(v), to, got)
 			}
 			if v == int64(int32(v)) {
-				if got := NumbersOf('i', 4).To(to)(dst, Bytes([]int32{int32(v)})); got != want {
+				if got := CellsNamed('i', 4).To(to)(dst, Bytes([]int32{int32(v)})); got != want {
 					t.Errorf("int32 %d as %v: %v", v, to, got)
 				}
 			}
@@ -71,10 +71,10 @@ func TestRealsFit(t *testing.T) {
 			t.Errorf("%v: %v %v %v %v", c.v, bytes, longs, short, large)
 		}
 		dst := make([]byte, 4)
-		if got := Float64.Numbers().To(Float32)(dst, Bytes([]float64{c.v})); got != c.short {
+		if got := CellsOf(Float64).To(Float32)(dst, Bytes([]float64{c.v})); got != c.short {
 			t.Errorf("%v as float32: %v", c.v, got)
 		}
-		if Float64.Numbers().To(Uint8) != nil {
+		if CellsOf(Float64).To(Uint8) != nil {
 			t.Error("a float became a byte")
 		}
 	}
@@ -83,19 +83,19 @@ func TestRealsFit(t *testing.T) {
 // TestNoteStops where a value cannot be noted, behind those that can.
 func TestNoteStops(t *testing.T) {
 	for _, c := range []struct {
-		numbers *Numbers
+		numbers *Cells
 		src     []byte
 		at      int
 		seen    Range
 	}{
-		{Float64.Numbers(), Bytes([]float64{1, math.NaN(), 2}), 1, Range{Float: true}},
-		{Float32.Numbers(), Bytes([]float32{1, 2}), -1, Range{Float: true}},
-		{Float64.Numbers(), Bytes([]float64{0.1}), -1, Range{Float: true, Wide: true}},
-		{NumbersOf('f', 2), Bytes([]uint16{0x3c00, 0x7e00}), 1, Range{Float: true}},
-		{NumbersOf('u', 8), Bytes([]uint64{7, 1 << 63}), 1, Range{}},
-		{NumbersOf('u', 8), Bytes([]uint64{7, 1<<63 - 1}), -1, Range{Seen: true, Min: 7, Max: math.MaxInt64}},
-		{NumbersOf('i', 1), Bytes([]int8{7, -8}), -1, Range{Seen: true, Min: -8, Max: 7}},
-		{Int16.Numbers(), nil, -1, Range{}},
+		{CellsOf(Float64), Bytes([]float64{1, math.NaN(), 2}), 1, Range{Float: true}},
+		{CellsOf(Float32), Bytes([]float32{1, 2}), -1, Range{Float: true}},
+		{CellsOf(Float64), Bytes([]float64{0.1}), -1, Range{Float: true, Wide: true}},
+		{CellsNamed('f', 2), Bytes([]uint16{0x3c00, 0x7e00}), 1, Range{Float: true}},
+		{CellsNamed('u', 8), Bytes([]uint64{7, 1 << 63}), 1, Range{}},
+		{CellsNamed('u', 8), Bytes([]uint64{7, 1<<63 - 1}), -1, Range{Seen: true, Min: 7, Max: math.MaxInt64}},
+		{CellsNamed('i', 1), Bytes([]int8{7, -8}), -1, Range{Seen: true, Min: -8, Max: 7}},
+		{CellsOf(Int16), nil, -1, Range{}},
 	} {
 		var seen Range
 		if at := c.numbers.Note(c.src, &seen); at != c.at || seen != c.seen {

@@ -1,0 +1,60 @@
+package numbers
+
+/*
+#cgo CFLAGS: -O3 -std=c11 -Wall -Wextra
+#include "numbers.h"
+
+static void look_up(gf_numbers numbers, int portable, const gf_codes *codes, const uint8_t *src, int64_t n, void *out) {
+	gf_codes_choose(&numbers, portable)(codes, src, n, out);
+}
+*/
+import "C"
+
+import "unsafe"
+
+// codes are what becomes of each byte in one channel: a gf_codes.
+type codes struct {
+	results [256 * 4]byte // the 256 numbers
+	planes  [4][256]byte  // their bytes apart, of float32
+}
+
+var _ [unsafe.Sizeof(codes{})]byte = [C.sizeof_gf_codes]byte{}
+
+func (s *Spec) c() C.gf_numbers {
+	n := C.gf_numbers{scale: C.int32_t(s.Scale), _type: C.int32_t(s.Type), size: C.int32_t(s.Type.Size()), channels: C.int32_t(s.Channels)}
+	if s.Mean != nil {
+		n.normalise = 1
+	}
+	if s.Last {
+		n.last = 1
+	}
+	return n
+}
+
+// LayOut writes the gf_numbers that C reads.
+func (s *Spec) LayOut(at unsafe.Pointer) { *(*C.gf_numbers)(at) = s.c() }
+
+// LayOutCodes writes a gf_codes for every channel, of results of at most 4 bytes.
+func (s *Spec) LayOutCodes(at unsafe.Pointer) {
+	channels := unsafe.Slice((*codes)(at), s.Channels)
+	for c := range channels {
+		results := channels[c].results[:]
+		for v := range 256 {
+			s.Make(Int(int64(v)), c).Put(s.Type, results, v)
+			for plane := range s.Type.Size() {
+				channels[c].planes[plane][v] = results[s.Type.Size()*v+plane]
+			}
+		}
+	}
+}
+
+// lookUp makes numbers of the bytes of channel c as C does; for tests.
+func (s *Spec) lookUp(c int, src, dst []byte, portable bool) {
+	all := make([]codes, s.Channels)
+	s.LayOutCodes(unsafe.Pointer(unsafe.SliceData(all)))
+	variant := C.int(0)
+	if portable {
+		variant = 1
+	}
+	C.look_up(s.c(), variant, (*C.gf_codes)(unsafe.Pointer(&all[c])), (*C.uint8_t)(unsafe.SliceData(src)), C.int64_t(len(src)), unsafe.Pointer(unsafe.SliceData(dst)))
+}

@@ -1,0 +1,117 @@
+package numbers
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+func TestTypesHaveNames(t *testing.T) {
+	for typ := Uint8; typ <= Bfloat16; typ++ {
+		if got := Named(typ.String()); got != typ {
+			t.Errorf("%s is %s", typ, got)
+		}
+		if got, err := Output(typ.String()); got != typ || err != nil {
+			t.Errorf("%s is %s, %v", typ, got, err)
+		}
+		if _, bits := typ.DLPack(); int(bits) != 8*typ.Size() {
+			t.Errorf("%s has %d bytes and %d bits", typ, typ.Size(), bits)
+		}
+	}
+	if got, err := Output(""); got != Float32 || err != nil {
+		t.Errorf("no name is %s, %v", got, err)
+	}
+	for _, name := range []string{"invalid", "int8", "Float32"} {
+		if _, err := Output(name); !errors.Is(err, errs.ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// every byte, in every channel, by each form that C has, against the arithmetic; a row's end at any place.
+func TestCodesAgreeWithArithmetic(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	src := make([]byte, 3*256)
+	for i := range src {
+		src[i] = byte(i * 7)
+	}
+	for _, typ := range []Type{Float32, Float16, Bfloat16} {
+		for scale := Cast; scale <= Multiply; scale++ {
+			for turn := range 40 {
+				spec := Spec{Scale: scale, Type: typ, Channels: 1 + turn%3}
+				for range spec.Channels * (turn % 2) {
+					spec.Mean, spec.Std = append(spec.Mean, r.Float32()), append(spec.Std, r.Float32()+0.01)
+				}
+				row := src[:r.IntN(len(src)+1)]
+				for c := range spec.Channels {
+					want, got := make([]byte, len(row)*typ.Size()), make([]byte, len(row)*typ.Size()+1)
+					for i, v := range row {
+						spec.Make(Int(int64(v)), c).Put(typ, want, i)
+					}
+					for _, portable := range []bool{false, true} {
+						got[len(want)] = 0xaa
+						spec.lookUp(c, row, got, portable)
+						if !bytes.Equal(got[:len(want)], want) || got[len(want)] != 0xaa {
+							t.Fatalf("%+v channel %d portable %v:\n got %x\nwant %x", spec, c, portable, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestEveryByteIsDividedExactly(t *testing.T) {
+	divide, multiply, differ := Spec{Scale: Divide, Type: Float32}, Spec{Scale: Multiply, Type: Float32}, 0
+	for v := range int64(256) {
+		x := divide.Make(Int(v), 0).float32()
+		if x != float32(v)/255 {
+			t.Errorf("%d / 255 is %v", v, x)
+		}
+		if x != multiply.Make(Int(v), 0).float32() {
+			differ++
+		}
+	}
+	if differ != 126 {
+		t.Errorf("division and product differ in %d bytes", differ)
+	}
+}
+
+func TestAlikeChannelsAreOne(t *testing.T) {
+	for _, c := range []struct {
+		mean, std []float32
+		want      int
+	}{
+		{nil, nil, 1},
+		{[]float32{1, 1, 1}, []float32{2, 2, 2}, 1},
+		{[]float32{1, 1, 2}, []float32{2, 2, 2}, 3},
+		{[]float32{1, 1, 1}, []float32{2, 3, 2}, 3},
+	} {
+		spec := Spec{Mean: c.mean, Std: c.std, Type: Float32, Channels: 3}
+		if got := spec.Alike(); got.Channels != c.want || c.mean != nil && len(got.Mean) != c.want {
+			t.Errorf("%v %v: %+v", c.mean, c.std, got)
+		}
+	}
+}
+
+func TestHalfAgainstEveryHalf(t *testing.T) {
+	toFloat := func(h uint16) float64 {
+		exp, sig := int(h>>10&31), float64(h&1023)
+		if exp == 0 {
+			return math.Ldexp(sig, -24)
+		}
+		return math.Ldexp(1024+sig, exp-25)
+	}
+	for h := uint16(0); h < 0x7bff; h++ {
+		v, next := toFloat(h), toFloat(h+1)
+		mid := (v + next) / 2
+		even := h + h&1
+		if Float16Bits(v) != h || Float16Bits(mid) != even || Float16Bits(math.Nextafter(mid, 0)) != h || Float16Bits(math.Nextafter(mid, 1e9)) != h+1 {
+			t.Fatalf("half %#x: %v %v", h, v, mid)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package numbers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// Type is the type of a number, as it is stored or as it is made, in numbers.h's order.
+type Type uint8
+
+// The types: those that tables are stored in come first, from the narrowest to the widest.
+const (
+	Invalid Type = iota
+	Uint8
+	Int16
+	Int32
+	Int64
+	Float32
+	Float64
+	Float16
+	Bfloat16
+)
+
+// types are numpy's name, DLPack's code and the bits of each.
+var types = [...]struct {
+	name       string
+	code, bits int32
+}{
+	{"invalid", 0, 0}, {"uint8", 1, 8}, {"int16", 0, 16}, {"int32", 0, 32}, {"int64", 0, 64},
+	{"float32", 2, 32}, {"float64", 2, 64}, {"float16", 2, 16}, {"bfloat16", 4, 16},
+}
+
+// String is numpy's name of the type, or torch's.
+func (t Type) String() string { return types[t].name }
+
+// Size is the bytes of one value.
+func (t Type) Size() int { return int(types[t].bits / 8) }
+
+// Integer says that the type holds no fractions.
+func (t Type) Integer() bool { return t <= Int64 }
+
+// DLPack is the type as DLPack writes it.
+func (t Type) DLPack() (code, bits int32) { return types[t].code, types[t].bits }
+
+// Named is the inverse of String; Invalid for anything else.
+func Named(name string) Type {
+	for i, t := range types {
+		if t.name == name {
+			return Type(i)
+		}
+	}
+	return Invalid
+}
+
+// Output is the type of samples that an option names; "" is float32.
+func Output(dtype string) (Type, error) {
+	if dtype == "" {
+		return Float32, nil
+	}
+	if t := Named(dtype); t != Invalid {
+		return t, nil
+	}
+	var names []string
+	for _, t := range []Type{Float32, Float16, Bfloat16, Float64, Uint8, Int16, Int32, Int64} {
+		names = append(names, t.String())
+	}
+	return Invalid, errs.New(errs.ErrConfig, "transform", fmt.Sprintf("dtype %q is not one of %s", dtype, strings.Join(names, ", ")))
+}
