@@ -2,7 +2,6 @@ package numbers
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
@@ -62,9 +61,6 @@ func Output(dtype string) (Type, error) {
 	if t := Named(dtype); t != Invalid {
 		return t, nil
 	}
-	var names []string
-	for _, t := range []Type{Float32, Float16, Bfloat16, Float64, Uint8, Int16, Int32, Int64} {
-		names = append(names, t.String())
-	}
-	return Invalid, errs.New(errs.ErrConfig, "transform", fmt.Sprintf("dtype %q is not one of %s", dtype, strings.Join(names, ", ")))
+	return Invalid, errs.New(errs.ErrConfig, "transform",
+		fmt.Sprintf("dtype %q is not one of float32, float16, bfloat16, float64, uint8, int16, int32, int64", dtype))
 }
