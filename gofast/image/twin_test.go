@@ -171,6 +171,14 @@ func (t *twin) onPicture(s Step, words []int32) {
 		if words[0] != 0 {
 			pixel.GreyGeneric(p, p.Channels)
 		}
+	case "random_solarize":
+		for c := range p.Channels * min(1, int(words[0])) {
+			for i, v := range p.Plane[c] {
+				if int(v) >= s.Threshold {
+					p.Plane[c][i] = 255 - v
+				}
+			}
+		}
 	case "color_jitter":
 		for _, what := range words[:4] {
 			if what < 0 {
@@ -293,7 +301,8 @@ func randomStep(r *rand.Rand, depth int) Step {
 		s.Op = "random_resized_crop"
 		s = randomBox(r, s)
 	case 6:
-		s.Op = []string{"hflip", "vflip", "random_grayscale"}[r.IntN(3)]
+		s.Op = []string{"hflip", "vflip", "random_grayscale", "random_solarize"}[r.IntN(4)]
+		s.Threshold = []int{0, 1, r.IntN(257), 255, 256}[r.IntN(5)]
 	case 7:
 		return Step{Op: "grayscale", Channels: 3}
 	case 8:

@@ -175,6 +175,7 @@ def picture_step(d: random.Random, m: Any) -> Any:
             *2 * (lambda: _random_crop(d, m),),
             lambda: m.Grayscale(3),
             lambda: m.RandomGrayscale(_chance(d)),
+            lambda: m.RandomSolarize(d.choice((0, 128, 255.5, d.uniform(0, 256))), _chance(d)),
             *2 * (lambda: _jitter(d, m),),
             lambda: _apply(d, m),
         )
@@ -258,6 +259,7 @@ def _bytes_step(d: random.Random) -> Any:
             lambda: v2.RandomCrop(_sized(d, 60), d.choice((None, _padding(d))), True, d.choice((0, 7))),
             lambda: v2.Pad(_padding(d), d.choice((0, 7)), d.choice(MODES[:2])),
             lambda: v2.RandomHorizontalFlip(_chance(d)),
+            lambda: v2.RandomSolarize(d.choice((0, 128, 255, d.uniform(0, 255))), _chance(d)),
         )
     )()
 

@@ -206,6 +206,14 @@ NATIVE = {
         [{"op": "grayscale", "channels": 1}, DIVIDE, {"op": "normalize", "mean": [0.5], "std": [0.25]}],
     ),
     "random grey": (v2.RandomGrayscale(0.2), [{"op": "random_grayscale", "p": 0.2}]),
+    "solarize": (
+        v1.RandomSolarize(127.5),
+        [{"op": "random_solarize", "p": 0.5, "threshold": 128, "version": "v1"}],
+    ),
+    "solarize a tensor": (
+        v2.Compose([v2.ToImage(), v2.RandomSolarize(128.0000001, 0.25)]),  # 128 as a float32
+        [{"op": "to_uint8"}, {"op": "random_solarize", "p": 0.25, "threshold": 128, "version": "v2"}],
+    ),
     "jitter none v1": (v1.ColorJitter(), [jitter()]),
     "jitter none v2": (v2.ColorJitter(), [jitter()]),
     "jitter": (
@@ -413,6 +421,7 @@ PYTHON = {
     "ratio": (v1.RandomResizedCrop(8, ratio=(0, 1)), "unusual ratio"),
     "ratio three": (v1.RandomResizedCrop(8, ratio=(1, 1, 1)), "unusual ratio"),
     "grey channels": (v1.Grayscale(2), "unusual num_output_channels"),
+    "solarize": (v1.RandomSolarize(-1), "unusual threshold"),
     "hue": (with_attributes(v1.ColorJitter(hue=0.5), hue=(-1, 1)), "unusual hue"),
     "brightness": (v1.ColorJitter(brightness=(0, 1e30)), "unusual brightness"),
     "normalize PIL": (v2.Normalize(MEAN, STD), "needs a float tensor"),
@@ -462,6 +471,9 @@ PYTHON_BEHIND = {
     "antialias None": (v2.ToImage(), v2.RandomResizedCrop(8, antialias=None), "antialias=False"),
     "grey": (v1.ToTensor(), v1.Grayscale(3), "torch's own arithmetic"),
     "random grey": (v1.ToTensor(), v1.RandomGrayscale(), "torch's own arithmetic"),
+    "solarize": (v1.PILToTensor(), v1.RandomSolarize(128), "torch's own arithmetic"),
+    "solarize a float": (v1.ToTensor(), v2.RandomSolarize(0.5), "torch's own arithmetic"),
+    "solarize nothing": (v2.ToImage(), v2.RandomSolarize(256), "unusual threshold"),
     "jitter": (v2.ToImage(), v2.ColorJitter(0.5), "torch's own arithmetic"),
     "ToTensor twice": (v1.ToTensor(), v1.ToTensor(), "torchvision raises"),
     "PILToTensor twice": (v1.ToTensor(), v1.PILToTensor(), "torchvision raises"),
@@ -494,6 +506,14 @@ def test_runs_in_python_behind(case: str) -> None:
     assert plan.hands_over == ("tv_image" if isinstance(conversion, v2.ToImage) else "tensor")
     assert reason in plan.report[2].what
     assert plan.report[2].cost.startswith("one ")
+    check_what_is_handed_over(chain, plan)
+
+
+def test_solarizing_a_view() -> None:
+    """Torch lays it out anew only where it solarizes it."""
+    chain = v2.Compose([v2.ToImage(), v2.CenterCrop(8), v2.RandomSolarize(9)])
+    plan = compile(chain)
+    assert len(plan.rest) == 1 and "cut out of a tensor" in plan.report[2].what
     check_what_is_handed_over(chain, plan)
 
 
@@ -731,6 +751,7 @@ def test_random_chains() -> None:
         lambda size: v1.Grayscale(3),
         lambda size: v2.Grayscale(1),
         lambda size: v2.RandomGrayscale(),
+        lambda size: v2.RandomSolarize(100),
         lambda size: v1.ColorJitter(0.5, 0.5, 0.5, 0.5),
         lambda size: v2.RandomApply([v2.Pad(2), v2.RandomVerticalFlip()]),
         *2 * (lambda size: v1.ToTensor(), lambda size: v1.PILToTensor(), lambda size: v2.ToImage()),

@@ -46,6 +46,7 @@ var operations = [C.GF_STEP_KINDS]operation{
 	C.GF_STEP_grayscale:           grayscale,
 	C.GF_STEP_random_grayscale:    randomGrayscale,
 	C.GF_STEP_color_jitter:        colorJitter,
+	C.GF_STEP_random_solarize:     randomSolarize,
 	C.GF_STEP_random_erasing:      randomErasing,
 	C.GF_STEP_random_apply:        randomApply,
 }

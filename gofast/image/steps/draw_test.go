@@ -155,6 +155,7 @@ func TestRefused(t *testing.T) {
 		"color_jitter: factors [2 1] must be a range within 1000000":      {Op: "color_jitter", Hue: []float64{2, 1}},
 		"random_erasing: value []":                                        {Op: "random_erasing", P: 1},
 		"grayscale: 2 channels":                                           {Op: "grayscale", Channels: 2},
+		"random_solarize: threshold 257 is not within 0..256":             {Op: "random_solarize", Threshold: 257},
 		"random_crop: mode \"\", fill []":                                 {Op: "random_crop", Size: []int{1, 1}},
 		"random_resized_crop: size [8] has 1 numbers":                     with(func(s *Step) { s.Size = s.Size[:1] }),
 		"resize: max_size -1 is not within 0..32768":                      {Op: "resize", MaxSize: -1},

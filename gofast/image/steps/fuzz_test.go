@@ -18,7 +18,7 @@ func randomSteps(rng *rand.Rand, depth int) []Step {
 	steps := make([]Step, rng.IntN(6-min(depth, 5))+1)
 	for i := range steps {
 		s := Step{Op: ops[rng.IntN(len(ops))], Version: []string{"v1", "v2"}[rng.IntN(2)], Filter: "box", Mode: "edge", Fill: []int{1, 2, 3},
-			P: rng.Float64() * 1.1, PadIfNeeded: rng.IntN(2) == 0, Channels: 1 + 2*rng.IntN(2), Value: []float32{1}}
+			P: rng.Float64() * 1.1, PadIfNeeded: rng.IntN(2) == 0, Channels: 1 + 2*rng.IntN(2), Threshold: rng.IntN(257), Value: []float32{1}}
 		s.Size = []int{rng.IntN(300) + 1, rng.IntN(300) + 1}
 		if s.Op == "resize" && rng.IntN(2) == 0 {
 			s.Size, s.MaxSize = s.Size[:rng.IntN(2)], rng.IntN(3)*400

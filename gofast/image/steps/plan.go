@@ -28,7 +28,8 @@ type Step struct {
 	Contrast    []float64 `json:"contrast"`
 	Saturation  []float64 `json:"saturation"`
 	Hue         []float64 `json:"hue"`
-	How         string    `json:"how"` // to_float: "divide", "multiply" or "cast"
+	Threshold   int       `json:"threshold"` // random_solarize: the first byte that is inverted
+	How         string    `json:"how"`       // to_float: "divide", "multiply" or "cast"
 	Mean        []float32 `json:"mean"`
 	Std         []float32 `json:"std"`
 	Value       []float32 `json:"value"` // random_erasing

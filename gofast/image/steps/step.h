@@ -18,6 +18,7 @@
     STEP(grayscale)           /* channels */                                                                      \
     STEP(random_grayscale)    /* p [0 or 1] */                                                                    \
     STEP(color_jitter)        /* jitter, factors [4 words order, 4 factors: GF_JITTER_...] */                     \
+    STEP(random_solarize)     /* p, threshold, version [0 or 1] */                                                \
     STEP(random_erasing)      /* p, value, a box [0 or 1, top, left, height, width] */                            \
     STEP(random_apply)        /* p, inner, version [0 or 1], then the words of its steps */
 
@@ -52,6 +53,7 @@ typedef struct {
     int32_t filter;        // resample.h's
     int32_t mode;          // of padding: pixel.h's edges
     int32_t channels;      // grayscale
+    int32_t threshold;     // random_solarize: the first byte that is inverted, 256: none
     uint8_t fill[4];       // of padding: RGBX
     float value[3];        // random_erasing: as it stands in the finished sample
 } gf_step;

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
+
+import torch
 
 from .._core import codecs
 from . import values as read
@@ -159,6 +162,19 @@ def random_grayscale(t: Any, family: Family, state: State) -> list[Step]:
     return [{"op": "random_grayscale", "p": read.number(t.p, 0, 1, "p")}]
 
 
+def random_solarize(t: Any, family: Family, state: State) -> list[Step]:
+    state.only_bytes(family, "solarizes")
+    tensor = state.kind != "pil"
+    if state.cut:  # torch lays a view out anew where it solarizes it, and leaves it where it does not
+        raise NotNative("solarizes what was cut out of a tensor")
+    # 256 is above all bytes: torchvision refuses it of a tensor. Torch compares float32, Pillow doubles.
+    threshold = read.number(t.threshold, 0, 255 if tensor else 256, "threshold")
+    first = math.ceil(torch.tensor(threshold).item() if tensor else threshold)
+    state.draw()
+    p = read.number(t.p, 0, 1, "p")
+    return [{"op": "random_solarize", "p": p, "threshold": first, "version": family}]
+
+
 def color_jitter(t: Any, family: Family, state: State) -> list[Step]:
     state.only_pil("recolours")
     state.draw()  # the order, even where there is nothing to order
@@ -187,6 +203,7 @@ NATIVE = {
     "RandomResizedCrop": Native(
         random_resized_crop, ("size", "scale", "ratio", "interpolation", "antialias"), ("_log_ratio",)
     ),
+    "RandomSolarize": Native(random_solarize, ("threshold", "p")),
     "RandomVerticalFlip": Native(flip("vflip"), ("p",)),
     "Resize": Native(resize, ("size", "interpolation", "max_size", "antialias")),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import random
 import subprocess
@@ -54,6 +55,11 @@ def resize(size: list[int], max_size: int | None = None) -> Step:
     return {"op": "resize", "size": size, "max_size": max_size}
 
 
+def solarize(p: float) -> Step:
+    """A random_solarize."""
+    return {"op": "random_solarize", "p": p, "threshold": 128}
+
+
 def apply(p: float, *steps: Step) -> Step:
     """A random_apply of steps."""
     return {"op": "random_apply", "p": p, "steps": list(steps)}
@@ -80,6 +86,7 @@ PLANS: list[list[Step]] = [
         resize([9, 8]),
     ],
     [resized(), HFLIP, JITTER, GREY, TO_FLOAT, erasing(0.25)],
+    [solarize(0.4), apply(0.5, solarize(0.7)), HFLIP],
 ]
 PLAIN_PLANS = [PLANS[0], PLANS[7], PLANS[14]]
 
@@ -142,6 +149,10 @@ def main() -> None:
     fused.append(case([resize([], 300), HFLIP], 2, 3, 0, [(500, 400), (300, 700)]))
     # From 2^28 on randint draws twice.
     fused.append(case([crop([1, 1])], 1, 3, 0, [(1 << 28, (1 << 28) - 1), ((1 << 28) - 1, (1 << 30) + 5)]))
+    # A probability that is no float32: v1 compares it as it is, v2 rounded to the number that is drawn.
+    torch.manual_seed(3)
+    close = math.nextafter(torch.rand(1).item(), 1)
+    fused += [case([solarize(close)], version, 3, 0, [(9, 9)]) for version in (1, 2)]
     golden = {"Fused": fused, "Plain": json.loads(plain.stdout)}
     text = json.dumps(golden, separators=(",", ":"))
     Path(__file__).with_name("golden.json").write_text(text.replace('{"Steps"', '\n{"Steps"') + "\n")

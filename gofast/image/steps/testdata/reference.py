@@ -26,6 +26,7 @@ WORDS = {
     "vflip": 1,
     "random_grayscale": 1,
     "color_jitter": 8,
+    "random_solarize": 1,
     "random_erasing": 5,
     "random_apply": 1,
 }
@@ -105,7 +106,13 @@ def _four(padding: Any) -> tuple[int, int, int, int]:
 
 RECORDER = Recorder()
 GEOMETRY = "crop hflip vflip pad resize resized_crop center_crop"
-V1_NAMES = [*GEOMETRY.split(), "erase", "rgb_to_grayscale", *(f"adjust_{name}" for name in FACTORS)]
+V1_NAMES = [
+    *GEOMETRY.split(),
+    "erase",
+    "rgb_to_grayscale",
+    "solarize",
+    *(f"adjust_{name}" for name in FACTORS),
+]
 V2_NAMES = {"horizontal_flip": "hflip", "vertical_flip": "vflip"}
 
 
@@ -140,7 +147,7 @@ def words_of(op: str, seen: list[tuple[str, tuple[Any, ...]]]) -> list[int]:
         return list(crops[0][:2]) if crops else [0, 0]
     if op == "random_resized_crop":
         return list(seen[0][1][:4])
-    if op in ("hflip", "vflip", "random_grayscale"):
+    if op in ("hflip", "vflip", "random_grayscale", "random_solarize"):
         return [len(seen)]
     if op == "random_erasing":
         values = seen[0][1] if seen else (0, 0, 0, 0)
@@ -169,6 +176,7 @@ def build(step: Step, version: int, base: int) -> tuple[Callable[[Picture, list[
         "hflip": lambda: module.RandomHorizontalFlip(step["p"]),
         "vflip": lambda: module.RandomVerticalFlip(step["p"]),
         "random_grayscale": lambda: module.RandomGrayscale(step["p"]),
+        "random_solarize": lambda: module.RandomSolarize(step["threshold"], step["p"]),
         "random_erasing": lambda: module.RandomErasing(step["p"], step["scale"], step["ratio"]),
     }
     transform = make[op]()
