@@ -70,6 +70,11 @@ func (u Unit) String() string {
 	return "?"
 }
 
+// Refuse is the text of the error of a date that Of or At say does not fit.
+func (u Unit) Refuse() string {
+	return "64 bits do not hold the date in " + u.String() + ": give a coarser unit in dates="
+}
+
 // Of is a count of another unit in this one, rounded down. false: it does not fit, or
 // is the least integer, which stands for no date in numpy.
 func (u Unit) Of(count int64, from Unit) (int64, bool) {

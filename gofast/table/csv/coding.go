@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -64,7 +63,7 @@ func (r *reader) code(p *parser, c *coded, row int64) (err error) {
 		}
 		v, fits := c.Unit.At(t.day, t.nanoseconds)
 		if !fits {
-			return r.badCell(errs.ErrValue, fmt.Sprintf("64 bits do not hold the date in %v: give a coarser unit in dates=", c.Unit), text, row, c.column)
+			return r.badCell(errs.ErrValue, c.Unit.Refuse(), text, row, c.column)
 		}
 		kind, bits = intCell, uint64(v)
 	}

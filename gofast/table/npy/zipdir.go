@@ -12,7 +12,9 @@ import (
 )
 
 // Own reading of the zip directory: archive/zip allocates for as many members
-// as the file claims to have, and forgives overlaps that we need not accept.
+// as the file claims to have, and forgives overlaps that we need not accept. The end
+// record must be found and checked before it could be asked, and the entries after it:
+// it would spare about a fourth of this file, and look for the end record by other rules.
 
 const (
 	localMagic   = "PK\x03\x04"

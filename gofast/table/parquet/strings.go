@@ -39,8 +39,7 @@ type words struct {
 // labels writes the numbers of a page of a label column to dst.
 func (t *words) labels(v *values, dst []int64) error {
 	if v.present < v.count {
-		return fault{kind: errs.ErrMissing, here: true, value: firstNull(v),
-			text: "null in a label column: drop the row, or write a value for unknown labels"}
+		return (&missing[int64]{label: true}).note(v, firstNull(v), "null")
 	}
 	return t.ids(v, dst)
 }

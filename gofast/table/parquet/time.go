@@ -117,6 +117,5 @@ func (d *numbers[T]) noTime(at int, ticks int64, tick table.Unit) error {
 	if seconds, fits := table.Second.Of(ticks, tick); fits && seconds > -1<<50 && seconds < 1<<50 {
 		cell = time.Unix(seconds, 0).UTC().Format("2006-01-02 15:04:05")
 	}
-	return fault{kind: errs.ErrValue, here: true, value: at, cell: cell,
-		text: fmt.Sprintf("64 bits do not hold the date in %v: give a coarser unit in dates=", d.c.coding.Unit)}
+	return fault{kind: errs.ErrValue, here: true, value: at, cell: cell, text: d.c.coding.Unit.Refuse()}
 }
