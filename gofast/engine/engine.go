@@ -35,7 +35,7 @@ type Engine struct {
 type Request struct {
 	View      View
 	Indices   []int64 // copied
-	Records   []byte  // copied; View.RecordBytes() for each index: what was drawn for it
+	Records   []byte  // copied; View.RecordBytes() for each index: its random draws
 	BatchRows int
 	Slots     []Slot  // copied; acquired, one per batch
 	Labels    uintptr // rows x View.LabelBytes(); the caller's memory

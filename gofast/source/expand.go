@@ -55,7 +55,7 @@ func inFolder(path string) ([]string, error) {
 			continue
 		}
 		end := ending(name)
-		info, err := os.Stat(filepath.Join(path, name)) // of what a link points at
+		info, err := os.Stat(filepath.Join(path, name)) // follows links
 		if end == "" || err != nil || !info.Mode().IsRegular() {
 			others = append(others, name)
 			continue

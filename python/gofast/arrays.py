@@ -166,7 +166,7 @@ class ArrayDataset(RowDataset):
         worst = next((i for i, field in enumerate(fields) if field.way == ROWS), 0)
         return f"array {worst}: {fields[worst].why}" if fields[worst].why else ""
 
-    # -- what is made of the arrays ----------------------------------------------
+    # -- from arrays to samples --------------------------------------------------
 
     def _output_type(self, dtype: torch.dtype) -> str:
         """The kernel's name of the type of the samples. Types that are only copied count as integers."""

@@ -54,8 +54,8 @@ class ImageFiles(VisionDataset):
         recursive: also take pictures from folders within the folder.
         extensions: take only names from a folder that end in one of these, in any case; None: all.
         allow_empty: a folder without a picture is not an error.
-        output: ``"tuple"`` samples are (picture, label), and the picture alone where there are no
-            labels; ``"dict"`` samples {"image": picture, "label": label}, or {"image": picture}.
+        output: ``"tuple"`` samples are (picture, label), or the picture alone without labels. ``"dict"``
+            samples are {"image": picture, "label": label}, or {"image": picture}.
 
     Attributes:
         root: the folder, or None.

@@ -253,13 +253,13 @@ class TableDataset(RowDataset):
         """Names of the feature columns, in the order of the features."""
         return list(self._memory.layout.features)
 
-    @cached_property  # likewise
+    @cached_property  # a subclass may assign its own
     def categories(self) -> dict[str, Named]:
         """The names in order, or the number of each name, for each column that has categories."""
         given: dict[str, Named] = self._source["categories"]
         return {column: dict(named) if isinstance(named, dict) else named for column, named in given.items()}
 
-    @cached_property  # likewise
+    @cached_property  # a subclass may assign its own
     def dates(self) -> dict[str, Unit]:
         """The unit of each column of dates."""
         return dict(self._source["dates"])
