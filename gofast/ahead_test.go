@@ -21,7 +21,7 @@ import (
 
 // coldFolder has pictures with 512 KiB of nothing behind them, none of which is in the page cache, and where the last
 // page of each is.
-func coldFolder(t *testing.T, count int, options images.Options) (*Folder, []string) {
+func coldFolder(t *testing.T, count int, options images.Options) (*Dataset, []string) {
 	t.Helper()
 	root := t.TempDir()
 	var picture bytes.Buffer
@@ -113,14 +113,14 @@ const hintsAhead = 16 // view.h's GF_VIEW_AHEAD
 // read here, and an index that is none ends the list after the first.
 func TestHintsWithinAList(t *testing.T) {
 	f, paths := coldFolder(t, hintsAhead+3, images.Options{})
-	view, err := images.NewSizesView([]images.Part{{Program: f.program, Count: f.Count}}, 0, 0)
+	view, err := images.NewSizesView([]images.Part{{Program: f.program.(images.Program), Count: f.Len()}}, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer view.Free()
-	indices := Sequential(f.Count)
-	indices[1] = f.Count
-	sizes := cMemory(t, 8*f.Count)
+	indices := Sequential(f.Len())
+	indices[1] = f.Len()
+	sizes := cMemory(t, 8*f.Len())
 	if bad := view.Fill(indices, 0, len(indices), sizes.Data(), 0); bad != 1 {
 		t.Fatalf("index %d is bad", bad)
 	}
@@ -134,7 +134,7 @@ func TestHintsWithinAList(t *testing.T) {
 			t.Errorf("file %d was fetched", i)
 		}
 	}
-	if bad := view.Fill([]int64{0, 0, f.Count}, 0, 3, sizes.Data(), 0); bad != 2 || cached(t, paths[0]) {
+	if bad := view.Fill([]int64{0, 0, f.Len()}, 0, 3, sizes.Data(), 0); bad != 2 || cached(t, paths[0]) {
 		t.Error("a picture whose size is known was fetched for it")
 	}
 }

@@ -16,31 +16,18 @@ type Engine struct{ *engine.Engine }
 // as many as this process may run on, by affinity and cgroup quota.
 func NewEngine(threads int) *Engine { return &Engine{engine.New(threads)} }
 
-// Source is what Batches walks over: a Table, or a Folder.
-type Source interface {
-	samples() engine.View
-	// types are those of a sample's features and labels, as numpy names them; ""
-	// for no labels.
-	types() (features, labels string)
-	// draw makes the records of a batch; nil where nothing is drawn.
-	draw(indices []int64) ([]byte, error)
-	// failure is the error of a batch whose slot failed.
-	failure(slot engine.Slot, indices []int64) error
-}
-
 // lookAhead is the number of batches in flight of Batches.
 const lookAhead = 4
 
 // Batches iterates over the samples of order in batches of batchRows, filling a few
 // batches ahead. Breaking out of the loop cancels what is in flight.
-func (e *Engine) Batches(ctx context.Context, source Source, order []int64, batchRows int) iter.Seq2[Batch, error] {
+func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRows int) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		if batchRows < 1 {
 			yield(Batch{}, errs.New(errs.ErrConfig, "batches", fmt.Sprintf("%d rows in a batch", batchRows)))
 			return
 		}
-		features, labelType := source.types()
-		rowBytes, labelBytes := source.samples().RowBytes(), source.samples().LabelBytes()
+		rowBytes, labelBytes := d.view.RowBytes(), d.view.LabelBytes()
 		ring, err := engine.NewRing(rowBytes*int64(batchRows), lookAhead)
 		if err != nil {
 			yield(Batch{}, err)
@@ -67,7 +54,7 @@ func (e *Engine) Batches(ctx context.Context, source Source, order []int64, batc
 		for len(order) > 0 || len(flying) > 0 {
 			for len(order) > 0 && len(flying) < lookAhead {
 				n := min(batchRows, len(order))
-				f, err := e.launch(source, order[:n], ring, labels)
+				f, err := e.launch(d, order[:n], ring, labels)
 				if err != nil {
 					yield(Batch{}, err)
 					return
@@ -80,12 +67,12 @@ func (e *Engine) Batches(ctx context.Context, source Source, order []int64, batc
 				return
 			}
 			if f.slot.Status() == engine.Failed {
-				yield(Batch{}, source.failure(f.slot, f.indices))
+				yield(Batch{}, d.samples.failure(f.slot, f.indices))
 				return
 			}
 			rows := len(f.indices)
 			b := Batch{Rows: rows, Features: f.slot.Bytes(rowBytes * int64(rows)), Labels: f.labels.Bytes(labelBytes * int64(rows)),
-				features: features, labels: labelType}
+				features: d.DType, labels: d.LabelDType}
 			more := yield(b, nil)
 			flying = flying[1:]
 			f.ticket.Release()
@@ -105,8 +92,8 @@ type flight struct {
 	indices      []int64
 }
 
-func (e *Engine) launch(source Source, indices []int64, ring, labelRing engine.Ring) (flight, error) {
-	records, err := source.draw(indices)
+func (e *Engine) launch(d *Dataset, indices []int64, ring, labelRing engine.Ring) (flight, error) {
+	records, err := d.samples.draw(indices)
 	if err != nil {
 		return flight{}, err
 	}
@@ -116,7 +103,7 @@ func (e *Engine) launch(source Source, indices []int64, ring, labelRing engine.R
 		return flight{}, errs.New(errs.ErrInternal, "batches", "no free slot")
 	}
 	slot.Describe(int64(len(indices)), nil, 0, 0)
-	ticket, err := e.Submit(engine.Request{View: source.samples(), Indices: indices, Records: records, BatchRows: len(indices),
+	ticket, err := e.Submit(engine.Request{View: d.view, Indices: indices, Records: records, BatchRows: len(indices),
 		Slots: []engine.Slot{slot}, Labels: labels.Data()})
 	if err != nil {
 		slot.Release()

@@ -25,11 +25,11 @@ func within(t *testing.T, what string, work func()) {
 }
 
 // launchOne submits the whole table as one batch, on at most threads threads.
-func launchOne(t *testing.T, e *Engine, table *Table, threads int) (*engine.Ticket, engine.Slot) {
+func launchOne(t *testing.T, e *Engine, table *Dataset, threads int) (*engine.Ticket, engine.Slot) {
 	t.Helper()
-	slot, labels := cMemory(t, table.view.RowBytes()*table.Rows), cMemory(t, 8*table.Rows)
-	slot.Describe(table.Rows, []int64{64}, 2, 32)
-	ticket, err := e.Submit(engine.Request{View: table.view, Indices: Sequential(table.Rows), BatchRows: int(table.Rows),
+	slot, labels := cMemory(t, table.view.RowBytes()*table.Len()), cMemory(t, 8*table.Len())
+	slot.Describe(table.Len(), []int64{64}, 2, 32)
+	ticket, err := e.Submit(engine.Request{View: table.view, Indices: Sequential(table.Len()), BatchRows: int(table.Len()),
 		Slots: []engine.Slot{slot}, Labels: labels.Data(), Threads: threads})
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 
 // digits opens a table of rows x 64 whose cell (r, c) is (r + c) % 256 and whose
 // label is r.
-func digits(t *testing.T, rows int) *Table {
+func digits(t *testing.T, rows int) *Dataset {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString("label")
@@ -87,7 +87,7 @@ func TestBatchesComeInOrder(t *testing.T) {
 	for _, threads := range []int{1, 3} {
 		e := NewEngine(threads)
 		for _, size := range []int{1, 7, 64, 1000, 5000} {
-			order := Shuffled(table.Rows, 1, uint64(size))
+			order := Shuffled(table.Len(), 1, uint64(size))
 			at := 0
 			for b, err := range e.Batches(context.Background(), table, order, size) {
 				if err != nil {

@@ -18,17 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Folder is a folder of pictures, one sub-folder a class, with what is made of
-// them, for Go callers. Close it when no iteration over it is running.
-type Folder struct {
-	folder.Schema
-	index, sizes []byte
-	program      image.Program
-	view         engine.View
-	seed, epoch  uint64
-	dtype        string // of a batch
-}
-
 // FolderOptions shape what OpenFolder makes. The zero value has torchvision's
 // extensions and Pillow 13's arithmetic and limit.
 type FolderOptions struct {
@@ -67,7 +56,7 @@ func (o *FolderOptions) complete() {
 // Pictures are read when a batch needs them. What is drawn for a sample depends
 // on the seed, the epoch, its index and how often that came before in the batch:
 // Python's rng="stateless" draws the same.
-func OpenFolder(ctx context.Context, root string, plan image.Plan, options FolderOptions) (*Folder, error) {
+func OpenFolder(ctx context.Context, root string, plan image.Plan, options FolderOptions) (*Dataset, error) {
 	options.complete()
 	if plan.Output.Height == 0 {
 		return nil, errs.New(errs.ErrConfig, "open", "the plan does not end in a tensor").At(root)
@@ -82,124 +71,111 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 	if err != nil {
 		return nil, err
 	}
-	f := &Folder{Schema: schema, seed: options.Seed}
-	f.index, err = unix.Mmap(fd, 0, int(schema.Size), unix.PROT_READ, unix.MAP_SHARED)
+	p := &pictures{Schema: schema, seed: options.Seed}
+	o := plan.Output
+	d := &Dataset{Shape: []int{o.Channels, o.Height, o.Width}, DType: cmp.Or(o.DType, "float32"), LabelDType: "int64", samples: p}
+	for _, class := range schema.Classes {
+		d.Classes = append(d.Classes, string(class))
+	}
+	if o.ChannelsLast {
+		d.Shape = []int{o.Height, o.Width, o.Channels}
+	}
+	p.index, err = unix.Mmap(fd, 0, int(schema.Size), unix.PROT_READ, unix.MAP_SHARED)
 	unix.Close(fd)
 	if err == nil {
-		f.sizes, err = unix.Mmap(-1, 0, int(8*max(schema.Count, 1)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		d.maps = append(d.maps, p.index)
+		p.sizes, err = unix.Mmap(-1, 0, int(8*max(schema.Count, 1)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	}
 	if err != nil {
-		f.Close()
+		d.Close()
 		return nil, errs.New(errs.ErrRead, "open", "cannot map the list of files").At(root).Because(err)
 	}
-	if err := f.compile(plan, options.Options); err != nil {
-		f.Close()
+	d.maps = append(d.maps, p.sizes)
+	if err := p.compile(d, plan, options.Options); err != nil {
+		d.Close()
 		return nil, err
 	}
-	return f, nil
+	return d, nil
 }
 
-func (f *Folder) compile(plan image.Plan, options image.Options) error {
-	base := uintptr(unsafe.Pointer(unsafe.SliceData(f.index)))
-	out, err := gather.OutNamed(plan.Output.DType)
+// pictures are the files of a folder, and what is drawn for them.
+type pictures struct {
+	folder.Schema
+	index, sizes []byte
+	program      image.Program
+	seed, epoch  uint64
+}
+
+func (p *pictures) compile(d *Dataset, plan image.Plan, options image.Options) error {
+	out, err := gather.OutNamed(d.DType)
 	if err != nil {
 		return err
 	}
-	f.program, err = image.NewProgram(plan, image.Files{
-		Count: f.Count, Targets: base + uintptr(f.SampleClassesOffset),
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(p.index)))
+	p.program, err = image.NewProgram(plan, image.Files{
+		Count: p.Count, Targets: base + uintptr(p.SampleClassesOffset),
 		Config: reader.Config{File: &reader.File{
-			Root: string(f.Root), Paths: base + uintptr(f.PathsOffset), Offsets: base + uintptr(f.PathOffsetsOffset)}},
-		Sizes: uintptr(unsafe.Pointer(unsafe.SliceData(f.sizes))),
+			Root: string(p.Root), Paths: base + uintptr(p.PathsOffset), Offsets: base + uintptr(p.PathOffsetsOffset)}},
+		Sizes: uintptr(unsafe.Pointer(unsafe.SliceData(p.sizes))),
 	}, options)
 	if err != nil {
 		return err
 	}
-	o := plan.Output
-	f.dtype = cmp.Or(o.DType, "float32")
-	shape := []int{o.Channels, o.Height, o.Width}
-	if o.ChannelsLast {
-		shape = []int{o.Height, o.Width, o.Channels}
-	}
-	f.view, err = image.NewView([]image.Part{{Program: f.program, Count: f.Count}}, 0, 0, out, shape, true)
+	d.program = p.program
+	d.view, err = image.NewView([]image.Part{{Program: p.program, Count: p.Count}}, 0, 0, out, d.Shape, true)
 	return err
 }
 
-// Close releases the folder's memory.
-func (f *Folder) Close() {
-	if f.view != (engine.View{}) {
-		f.view.Free()
-		f.view = engine.View{}
-	}
-	if f.program != (image.Program{}) {
-		f.program.Free()
-		f.program = image.Program{}
-	}
-	for _, m := range []*[]byte{&f.index, &f.sizes} {
-		if *m != nil {
-			_ = unix.Munmap(*m) // cannot fail for a mapping of ours
-			*m = nil
-		}
-	}
+func (p *pictures) path(sample int64) string {
+	base := unsafe.Pointer(unsafe.SliceData(p.index))
+	offsets := unsafe.Slice((*uint64)(unsafe.Add(base, p.PathOffsetsOffset)), p.Count+1)
+	paths := p.index[p.PathsOffset:][:p.PathsSize]
+	return string(p.Root) + string(paths[offsets[sample]:offsets[sample+1]-1])
 }
 
-// SetEpoch changes what is drawn from the next batch on.
-func (f *Folder) SetEpoch(epoch uint64) { f.epoch = epoch }
-
-// Path is the path of a sample's file.
-func (f *Folder) Path(sample int64) string {
-	base := unsafe.Pointer(unsafe.SliceData(f.index))
-	offsets := unsafe.Slice((*uint64)(unsafe.Add(base, f.PathOffsetsOffset)), f.Count+1)
-	paths := f.index[f.PathsOffset:][:f.PathsSize]
-	return string(f.Root) + string(paths[offsets[sample]:offsets[sample+1]-1])
-}
-
-func (f *Folder) samples() engine.View { return f.view }
-
-func (f *Folder) types() (features, labels string) { return f.dtype, "int64" }
-
-func (f *Folder) draw(indices []int64) ([]byte, error) {
-	if f.program.RecordWords() == 0 {
+func (p *pictures) draw(indices []int64) ([]byte, error) {
+	if p.program.RecordWords() == 0 {
 		return nil, nil
 	}
 	samples, before := make([]draw.Sample, len(indices)), map[int64]int32{}
 	for i, index := range indices {
 		if index < 0 {
-			index += f.Count
+			index += p.Count
 		}
-		size, err := f.size(index)
+		size, err := p.size(index)
 		if err != nil {
 			return nil, err
 		}
 		samples[i] = draw.Sample{Index: index, Occurrence: before[index], Size: size}
 		before[index]++
 	}
-	records, err := f.program.Draw(f.seed, f.epoch, samples)
+	records, err := p.program.Draw(p.seed, p.epoch, samples)
 	if err != nil {
 		return nil, err
 	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(records))), 4*len(records)), nil
 }
 
-func (f *Folder) size(sample int64) (draw.Size, error) {
-	if sample < 0 || sample >= f.Count {
-		return draw.Size{}, errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d pictures", f.Count)).AtIndex(sample)
+func (p *pictures) size(sample int64) (draw.Size, error) {
+	if sample < 0 || sample >= p.Count {
+		return draw.Size{}, errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d pictures", p.Count)).AtIndex(sample)
 	}
-	size, err := f.program.Size(sample)
+	size, err := p.program.Size(sample)
 	if e, ok := err.(*errs.Error); ok {
-		err = e.At(f.Path(sample)).AtIndex(sample)
+		err = e.At(p.path(sample)).AtIndex(sample)
 	}
 	return size, err
 }
 
-func (f *Folder) failure(slot engine.Slot, indices []int64) error {
+func (p *pictures) failure(slot engine.Slot, indices []int64) error {
 	faults := slot.Faults()
 	if len(faults) == 0 {
-		return outOfRange(slot, "pictures", f.Count)
+		return outOfRange(slot, "pictures", p.Count)
 	}
 	first := faults[0]
 	index := indices[first.Position]
 	if index < 0 {
-		index += f.Count
+		index += p.Count
 	}
-	return fault.Error(first.Code, "image", first.Offset, first.Text).At(f.Path(index)).AtIndex(index)
+	return fault.Error(first.Code, "image", first.Offset, first.Text).At(p.path(index)).AtIndex(index)
 }

@@ -84,7 +84,7 @@ func BenchmarkImages(b *testing.B) {
 			defer e.Close()
 			order := make([]int64, b.N)
 			for i := range order {
-				order[i] = int64(i) % f.Count
+				order[i] = int64(i) % f.Len()
 			}
 			b.ResetTimer()
 			for _, err := range e.Batches(context.Background(), f, order, 64) {
@@ -100,13 +100,13 @@ func BenchmarkImages(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer f.Close()
-		order := Sequential(min(f.Count, 64))
-		if _, err := f.draw(order); err != nil { // reads the headers
+		order := Sequential(min(f.Len(), 64))
+		if _, err := f.samples.draw(order); err != nil { // reads the headers
 			b.Fatal(err)
 		}
 		for i := 0; b.Loop(); i++ {
 			if i%len(order) == 0 {
-				if _, err := f.draw(order); err != nil {
+				if _, err := f.samples.draw(order); err != nil {
 					b.Fatal(err)
 				}
 			}

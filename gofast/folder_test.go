@@ -53,9 +53,9 @@ var trainPlan = images.Plan{
 	Output: images.Output{DType: "float32", Height: 16, Width: 16, Channels: 3},
 }
 
-func epoch(t *testing.T, e *Engine, f *Folder, batchRows int) (values []float32, labels []int64) {
+func epoch(t *testing.T, e *Engine, f *Dataset, batchRows int) (values []float32, labels []int64) {
 	t.Helper()
-	for b, err := range e.Batches(context.Background(), f, Shuffled(f.Count, 1, 1), batchRows) {
+	for b, err := range e.Batches(context.Background(), f, Shuffled(f.Len(), 1, 1), batchRows) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func same[T comparable](a, b []T) bool {
 // Threads and batch sizes do not change what is drawn; seeds and epochs do.
 func TestFolderBatches(t *testing.T) {
 	root := pictureFolder(t, 30)
-	open := func(seed uint64) *Folder {
+	open := func(seed uint64) *Dataset {
 		f, err := OpenFolder(context.Background(), root, trainPlan, FolderOptions{Seed: seed})
 		if err != nil {
 			t.Fatal(err)
@@ -93,8 +93,8 @@ func TestFolderBatches(t *testing.T) {
 		return f
 	}
 	first := open(7)
-	if first.Count != 30 || len(first.Classes) != 2 {
-		t.Fatalf("%d pictures in %v", first.Count, first.Classes)
+	if first.Len() != 30 || len(first.Classes) != 2 {
+		t.Fatalf("%d pictures in %v", first.Len(), first.Classes)
 	}
 	one, two := NewEngine(1), NewEngine(2)
 	defer one.Close()
@@ -139,7 +139,7 @@ func TestFolderFailures(t *testing.T) {
 	defer f.Close()
 	e := NewEngine(2)
 	defer e.Close()
-	last := func(f *Folder, order []int64) (batches int, last error) {
+	last := func(f *Dataset, order []int64) (batches int, last error) {
 		for _, err := range e.Batches(context.Background(), f, order, 2) {
 			if last = err; err == nil {
 				batches++

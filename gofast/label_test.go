@@ -12,7 +12,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
-func labelled(t *testing.T, text string, options TableOptions, transform gather.Transform) (*Table, error) {
+func labelled(t *testing.T, text string, options TableOptions, transform gather.Transform) (*Dataset, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -25,7 +25,7 @@ func labelled(t *testing.T, text string, options TableOptions, transform gather.
 	return table, err
 }
 
-func eachBatch(t *testing.T, table *Table, look func(Batch)) {
+func eachBatch(t *testing.T, table *Dataset, look func(Batch)) {
 	t.Helper()
 	e := NewEngine(1)
 	defer e.Close()
@@ -120,7 +120,7 @@ func TestClasses(t *testing.T) {
 // A default label may be absent, one that is asked for may not.
 func TestAbsentLabel(t *testing.T) {
 	text := "x,Target\n1,2\n"
-	if table, err := labelled(t, text, TableOptions{Label: []ColumnRef{{Name: "label"}}, LabelOptional: true}, gather.Transform{}); err != nil || len(table.Labels) != 0 {
+	if table, err := labelled(t, text, TableOptions{Label: []ColumnRef{{Name: "label"}}, LabelOptional: true}, gather.Transform{}); err != nil || len(table.Table.Labels) != 0 {
 		t.Errorf("a default that is absent: %v", err)
 	}
 	_, err := labelled(t, text, TableOptions{Label: []ColumnRef{{Name: "target"}}}, gather.Transform{})

@@ -30,7 +30,7 @@ func firstRow(t *testing.T, path string, options TableOptions, made gather.Trans
 	defer table.Close()
 	engine := NewEngine(1)
 	defer engine.Close()
-	for b, err := range engine.Batches(t.Context(), table, Sequential(table.Rows), 1) {
+	for b, err := range engine.Batches(t.Context(), table, Sequential(table.Len()), 1) {
 		if err != nil {
 			return nil, err
 		}

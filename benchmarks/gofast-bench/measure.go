@@ -57,12 +57,12 @@ func measure(ctx context.Context, c config, progress io.Writer) (*report, error)
 		return nil, err
 	}
 	defer table.Close()
-	if len(table.Labels) == 0 && c.label != "" {
+	if len(table.Table.Labels) == 0 && c.label != "" {
 		fmt.Fprintf(progress, "gofast-bench: no column is called %q: without labels; the features are %.6q (name one with --label, or say --label \"\")\n",
-			c.label, table.Features)
+			c.label, table.Table.Features)
 	}
 	r := &report{
-		Version: gofast.Version, CPUs: runtime.NumCPU(), Paths: paths, Rows: table.Rows, Width: table.Width, Stored: table.Type,
+		Version: gofast.Version, CPUs: runtime.NumCPU(), Paths: paths, Rows: table.Len(), Width: table.Table.Width, Stored: table.Table.Type,
 		Batch: c.batch, Epochs: c.epochs, Shuffle: c.shuffle, Seed: c.seed, OpenS: time.Since(start).Seconds(),
 	}
 	engines := make([]*gofast.Engine, len(c.threads))
@@ -90,11 +90,11 @@ func measure(ctx context.Context, c config, progress io.Writer) (*report, error)
 	return r, nil
 }
 
-func oneEpoch(ctx context.Context, engine *gofast.Engine, table *gofast.Table, c config, epoch uint64) (float64, error) {
+func oneEpoch(ctx context.Context, engine *gofast.Engine, table *gofast.Dataset, c config, epoch uint64) (float64, error) {
 	start := time.Now()
-	order := gofast.Sequential(table.Rows)
+	order := gofast.Sequential(table.Len())
 	if c.shuffle {
-		order = gofast.Shuffled(table.Rows, c.seed, epoch)
+		order = gofast.Shuffled(table.Len(), c.seed, epoch)
 	}
 	var rows int64
 	for b, err := range engine.Batches(ctx, table, order, c.batch) {
@@ -103,8 +103,8 @@ func oneEpoch(ctx context.Context, engine *gofast.Engine, table *gofast.Table, c
 		}
 		rows += int64(b.Rows)
 	}
-	if rows != table.Rows {
-		return 0, fmt.Errorf("an epoch gave %d rows of %d", rows, table.Rows)
+	if rows != table.Len() {
+		return 0, fmt.Errorf("an epoch gave %d rows of %d", rows, table.Len())
 	}
 	return time.Since(start).Seconds(), nil
 }

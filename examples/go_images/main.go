@@ -42,14 +42,14 @@ func main() {
 		log.Fatal(err)
 	}
 	defer folder.Close()
-	fmt.Printf("%d pictures of %d classes, found in %v\n", folder.Count, len(folder.Classes), time.Since(start).Round(time.Microsecond))
+	fmt.Printf("%d pictures of %d classes, found in %v\n", folder.Len(), len(folder.Classes), time.Since(start).Round(time.Microsecond))
 
 	engine := gofast.NewEngine(0)
 	defer engine.Close()
 	for epoch := range uint64(3) {
 		folder.SetEpoch(epoch)
 		start, batches, sum := time.Now(), 0, 0.0
-		for b, err := range engine.Batches(ctx, folder, gofast.Shuffled(folder.Count, 0, epoch), 12) {
+		for b, err := range engine.Batches(ctx, folder, gofast.Shuffled(folder.Len(), 0, epoch), 12) {
 			if err != nil {
 				log.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func main() {
 				sum += float64(v)
 			}
 		}
-		mean := sum / float64(folder.Count*3*side*side)
+		mean := sum / float64(folder.Len()*3*side*side)
 		fmt.Printf("epoch %d: %d batches, mean value %.4f, %v\n", epoch, batches, mean, time.Since(start).Round(time.Microsecond))
 	}
 }

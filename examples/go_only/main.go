@@ -28,13 +28,13 @@ func main() {
 		log.Fatal(err)
 	}
 	defer table.Close()
-	fmt.Printf("%d rows of %d features, stored as %s, opened in %v\n", table.Rows, table.Width, table.Type, time.Since(start).Round(time.Microsecond))
+	fmt.Printf("%d rows of %d features, stored as %s, opened in %v\n", table.Len(), table.Table.Width, table.Table.Type, time.Since(start).Round(time.Microsecond))
 
 	engine := gofast.NewEngine(0)
 	defer engine.Close()
 	for epoch := range uint64(3) {
 		start, batches, sum := time.Now(), 0, 0.0
-		order := gofast.Shuffled(table.Rows, 0, epoch)
+		order := gofast.Shuffled(table.Len(), 0, epoch)
 		for b, err := range engine.Batches(ctx, table, order, 512) {
 			if err != nil {
 				log.Fatal(err)
@@ -48,7 +48,7 @@ func main() {
 				sum += float64(v)
 			}
 		}
-		mean := sum / float64(table.Rows) / float64(table.Width)
+		mean := sum / float64(table.Len()) / float64(table.Table.Width)
 		fmt.Printf("epoch %d: %d batches, mean feature %.4f, %v\n", epoch, batches, mean, time.Since(start).Round(time.Microsecond))
 	}
 }

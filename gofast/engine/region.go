@@ -9,7 +9,8 @@ import (
 )
 
 // Region is memory with a descriptor, which forked processes inherit and other
-// processes can be handed: it holds a decoded table. It never touches /dev/shm.
+// processes can be handed: it holds a decoded table. It is a memfd, because
+// containers give /dev/shm 64 MB, and sealed, because a sealed mapping cannot fault.
 type Region struct {
 	file *os.File
 	data []byte

@@ -79,7 +79,7 @@ func inFolder(path string) ([]string, error) {
 	return files, nil
 }
 
-// What a folder's files must end in to be taken; python/gofast/_sources.py has the
+// What a folder's files must end in to be taken; python/gofast/_tables/sources.py has the
 // same, and says what is left out.
 var (
 	tableEndings  = []string{".csv", ".tsv", ".parquet", ".pq", ".npy", ".npz"}

@@ -25,6 +25,7 @@ except ModuleNotFoundError as _error:
     ) from None
 
 from . import errors
+from ._about import __version__ as __version__
 from ._about import engine_stats, version
 from .arrays import ArrayDataset
 from .convert import convert
@@ -34,10 +35,8 @@ from .verify import verify
 
 if TYPE_CHECKING:
     from . import integrations as integrations
-    from ._explain import explain
+    from ._batches.explain import explain
     from .images import ImageFiles, ImageFolder
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ArrayDataset",
@@ -59,7 +58,7 @@ __all__ = [
 _LATE = {
     "ImageFiles": "images",
     "ImageFolder": "images",
-    "explain": "_explain",
+    "explain": "_batches.explain",
     "integrations": "integrations",
 }
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from . import _engine
+from ._core import engine
+
+__version__ = "0.1.0"
 
 
 def version() -> dict[str, str]:
@@ -21,13 +23,13 @@ def version() -> dict[str, str]:
     """
     import torch
 
-    from . import __version__, _codecs
+    from ._core import codecs
 
     about = {"gofast": __version__, "torch": str(torch.__version__)}
-    if _engine.loaded():
-        about["engine"] = _engine.call("Version")
-        if _codecs.found():
-            about["jpeg"] = _codecs.found()["jpeg"]
+    if engine.loaded():
+        about["engine"] = engine.call("Version")
+        if codecs.found():
+            about["jpeg"] = codecs.found()["jpeg"]
     return about
 
 
@@ -39,10 +41,10 @@ def engine_stats() -> dict[str, Any]:
         were filled for tickets: not those that were made on the spot, as single samples and small batches for
         torch's loader are, and all in worker processes; ``pillow``: pictures that were left to Pillow.
     """
-    if not _engine.loaded():
+    if not engine.loaded():
         return {}
-    from . import _pillow
+    from ._images import pillow
 
-    stats: dict[str, Any] = json.loads(_engine.call("Stats"))
-    stats["pillow"] = _pillow.opened
+    stats: dict[str, Any] = json.loads(engine.call("Stats"))
+    stats["pillow"] = pillow.opened
     return stats

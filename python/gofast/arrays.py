@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from . import errors
-from ._array_view import ArrayView, SourceBatch
-from ._batch import Batch, Rows
-from ._fields import INTEGERS, KERNEL_TYPES, OPAQUE, ROWS, Array, ArrayMemory, C
-from ._rows import Output, RowDataset
-from ._scale import Scale, default_keys
-from ._statistics import Numbers
-from ._view import IntArray, Program, View
+from ._batches.batch import Batch, Rows
+from ._batches.view import IntArray, Line, Output, Program, View
+from ._tables.array_view import ArrayView, SourceBatch
+from ._tables.fields import INTEGERS, KERNEL_TYPES, OPAQUE, ROWS, Array, ArrayMemory, C
+from ._tables.rows import RowDataset
+from ._tables.scale import Scale, default_keys
+from ._tables.statistics import Numbers
 
 
 class ArrayDataset(RowDataset):
@@ -149,7 +149,7 @@ class ArrayDataset(RowDataset):
         in_c = self._is_native and not self._memory.by_rows
         return in_c and (position == 0 or (position == 1 and self._label_is_native))
 
-    def _sources(self) -> list[tuple[str, str, str]]:
+    def _sources(self) -> list[Line]:
         lines = []
         how = "row by row" if self._memory.by_rows else "one torch.index_select a batch"
         for i, field in enumerate(self._memory.fields):

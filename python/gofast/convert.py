@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from . import _engine
-from ._classes import LabelType
-from ._codings import Categories, Dates, categorized, counted
-from ._columns import DEFAULT_LABEL, Header, Label, selection
-from ._features import Column, FillValue
-from ._sources import Path, expand
+from ._batches.classes import LabelType
+from ._core import engine
+from ._tables.codings import Categories, Dates, categorized, counted
+from ._tables.columns import DEFAULT_LABEL, Header, Label, selection
+from ._tables.features import Column, FillValue
+from ._tables.sources import Path, expand
 from .table import Limits
 
 
@@ -56,7 +56,7 @@ def convert(
     config = {
         "paths": source,
         "destination": target,
-        "threads": _engine.threads(threads),
+        "threads": engine.threads(threads),
         "limits": Limits.of(limits).as_config(),
         **selection(
             label=label,
@@ -71,4 +71,4 @@ def convert(
             skiprows=skiprows,
         ),
     }
-    _engine.run("convert", config, f"converting {source[0]} to {target}")
+    engine.run("convert", config, f"converting {source[0]} to {target}")

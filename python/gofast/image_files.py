@@ -11,22 +11,22 @@ import numpy as np
 import torch
 
 from . import errors
-from ._bad_samples import OnError
-from ._classes import Classes, LabelType, in_order, numbered
-from ._files import Files
-from ._image_face import PictureDataset
-from ._labels_file import LabelsFile
-from ._listing import Listing
-from ._picture_labels import matched, numbers
-from ._picture_options import Rng
-from ._picture_paths import Pictures, is_pattern, listed, matching
-from ._rows import Output
-from ._vision import IMG_EXTENSIONS, default_loader
+from ._batches.classes import Classes, LabelType, in_order, numbered
+from ._batches.view import Output
+from ._images.bad_samples import OnError
+from ._images.face import VisionDataset
+from ._images.files import Files
+from ._images.labels import matched, numbers
+from ._images.labels_file import LabelsFile
+from ._images.listing import Listing
+from ._images.options import Rng
+from ._images.paths import Pictures, is_pattern, listed, matching
+from ._images.vision import IMG_EXTENSIONS, default_loader
 
 Self = TypeVar("Self", bound="ImageFiles")
 
 
-class ImageFiles(PictureDataset):
+class ImageFiles(VisionDataset):
     """Pictures in one folder, or of a list of paths, with labels or without.
 
     What a short custom Dataset does that opens files with PIL, natively. Transforms, batches, draws and

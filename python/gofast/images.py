@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from ._bad_samples import OnError
-from ._class_folders import FolderDataset
-from ._classes import Classes
-from ._picture_options import Rng
-from ._rows import Output
-from ._vision import IMG_EXTENSIONS, default_loader
+from ._batches.classes import Classes
+from ._batches.view import Output
+from ._images.bad_samples import OnError
+from ._images.class_folders import FolderDataset
+from ._images.options import Rng
+from ._images.vision import IMG_EXTENSIONS, default_loader
 from .image_files import ImageFiles
 
 __all__ = ["IMG_EXTENSIONS", "ImageFiles", "ImageFolder", "default_loader"]

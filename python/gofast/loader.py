@@ -1,8 +1,8 @@
 """gofast.DataLoader: torch's DataLoader, with the engine's threads in the place of worker processes.
 
 The batches, their order and the state of every generator are torch's, after any number of batches, for
-the same `num_workers`, `prefetch_factor` and `persistent_workers`: see `_schedule` for what is drawn
-when, `_flights` for what runs ahead.
+the same `num_workers`, `prefetch_factor` and `persistent_workers`: see `_batches/schedule` for what is drawn
+when, `_batches/flights` for what runs ahead.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import Dataset, Sampler, default_collate
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from . import _engine
-from ._classes import warn_of_conflicts
-from ._codings import warn_of_codings
-from ._collation import is_torchs
-from ._follow import Follower
-from ._iterator import NativeIterator
-from ._lane import Idle, Lane
-from ._warn import warn
+from ._batches.classes import warn_of_conflicts
+from ._batches.follow import Follower
+from ._batches.iterator import NativeIterator
+from ._batches.lane import Idle, Lane
+from ._core import engine
+from ._core.collation import is_torchs
+from ._core.warn import warn
+from ._tables.codings import warn_of_codings
 from .errors import OptionError
 
 if TYPE_CHECKING:
-    from ._view import View
+    from ._batches.view import View
 
 T = TypeVar("T", covariant=True)
 
@@ -38,14 +38,14 @@ _TORCH_HAS_IN_ORDER = "in_order" in inspect.signature(TorchDataLoader.__init__).
 
 
 def _resolve(dataset: Any) -> View | None:
-    from ._view import resolve
+    from ._batches.view import resolve
 
     return resolve(dataset)
 
 
 def _warn_of_fewer(threads: int) -> None:
     """Says that the engine has fewer threads than were asked for."""
-    there = _engine.threads()
+    there = engine.threads()
     if threads > there:
         share = os.environ.get("LOCAL_WORLD_SIZE", "not set")
         warn(
@@ -180,7 +180,7 @@ class DataLoader(TorchDataLoader[T]):
         self.close()
 
     def __repr__(self) -> str:
-        from ._explain import describe
+        from ._batches.explain import describe
 
         return describe(self)
 
@@ -204,9 +204,9 @@ class DataLoader(TorchDataLoader[T]):
         view = self._native_view()
         if view is None:
             if self._auto_collation:  # without, one sample after another is what was asked for
-                from . import _fallback, _reasons
+                from ._batches import fallback, reasons
 
-                _fallback.warn_of_loader(_reasons.of_loader(self))
+                fallback.warn_of_loader(reasons.of_loader(self))
             return super()._get_iterator()
         # Workers would have copies of the dataset; without any, torch sees each change at once.
         follower = None if self.num_workers else Follower(self.dataset, view, _resolve)

@@ -13,19 +13,21 @@ from typing import Any
 
 import torch
 
-from . import _engine, errors
-from ._cache import CacheTable, fingerprint, open_cache
-from ._cells import Place
-from ._classes import Classes, LabelType, numbered
-from ._codings import Categories, Dates, Named, Unit, categorized, counted
-from ._columns import DEFAULT_LABEL, Header, Label, selection, warn_of_no_label
-from ._features import Column, FillValue
-from ._memory import Layout, MappedMemory
-from ._range import check_range
-from ._rows import Output, RowDataset
-from ._scale import Scale
-from ._sources import Path, expand, given
-from ._statistics import Numbers
+from . import errors
+from ._batches.classes import Classes, LabelType, numbered
+from ._batches.view import Output
+from ._core import engine
+from ._core.memory import Layout, MappedMemory
+from ._tables.cache import CacheTable, fingerprint, open_cache
+from ._tables.cells import Place
+from ._tables.codings import Categories, Dates, Named, Unit, categorized, counted
+from ._tables.columns import DEFAULT_LABEL, Header, Label, selection, warn_of_no_label
+from ._tables.features import Column, FillValue
+from ._tables.range import check_range
+from ._tables.rows import RowDataset
+from ._tables.scale import Scale
+from ._tables.sources import Path, expand, given
+from ._tables.statistics import Numbers
 
 # Times a cache is built before its sources are said to change too quickly.
 _BUILDS = 3
@@ -325,7 +327,7 @@ def _request(source: dict[str, Any]) -> tuple[list[str], dict[str, Any], dict[st
     path, cache, threads, limits = (options.pop(key) for key in ("path", "cache", "threads", "limits"))
     paths = expand(path, None if cache is None else os.fspath(cache))
     config = selection(**options)
-    running = {"paths": paths, "threads": _engine.threads(threads), "limits": limits.as_config(), **config}
+    running = {"paths": paths, "threads": engine.threads(threads), "limits": limits.as_config(), **config}
     return paths, config, running
 
 
@@ -333,7 +335,7 @@ def _place(source: dict[str, Any], row: int) -> Place:
     """Where a row of the table stands: no table keeps it, so the files are opened once more."""
     paths, _, running = _request(source)
     try:
-        found = _engine.run("place", {"row": row, **running})
+        found = engine.run("place", {"row": row, **running})
     except errors.GofastError:  # what is wrong with the row is the news
         return Place(paths[0] if len(paths) == 1 else None, row)
     return Place(found["path"], found["row"], found["line"] if found["line"] > 0 else None)
@@ -347,7 +349,7 @@ def open_table(source: dict[str, Any]) -> MappedMemory:
         return _open_cached(os.fspath(cache), paths, config, running)
     if len(paths) == 1 and (table := open_cache(paths[0], None)) is not None:
         return _cached_alone(paths[0], table, config)
-    schema = _engine.run("open", running, f"reading {paths[0]}")
+    schema = engine.run("open", running, f"reading {paths[0]}")
     return MappedMemory(schema["fd"], Layout.from_schema(schema))
 
 
@@ -363,7 +365,7 @@ def _open_cached(
         # The second time the core must not take our word for its own: it may have
         # found sound what we did not.
         request = {"cache": cache, "fingerprint": current, "force": build > 0, **running}
-        _engine.run("cache", request, f"building {cache}")
+        engine.run("cache", request, f"building {cache}")
     table = open_cache(cache, current)
     if table is None:
         error = errors.ChangedError(

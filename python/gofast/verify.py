@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from . import _engine
-from ._sources import Path
+from ._core import engine
+from ._tables.sources import Path
 
 
 def verify(path: Path) -> None:
@@ -23,4 +23,4 @@ def verify(path: Path) -> None:
     Example:
         >>> gofast.verify("train.cache.npz")
     """
-    _engine.run("verify", {"path": os.fspath(path)}, f"verifying {os.fspath(path)}")
+    engine.run("verify", {"path": os.fspath(path)}, f"verifying {os.fspath(path)}")

@@ -116,14 +116,16 @@ class FakeStream:
 
 def install(monkeypatch: Any) -> Log:
     """Make gofast's loader work on `Numbers` through fake streams."""
-    from gofast import _engine, _lane, loader
+    from gofast import loader
+    from gofast._batches import lane
+    from gofast._core import engine
 
     log = Log()
 
     def resolve(dataset: Any) -> FakeView | None:
         return FakeView(dataset) if type(dataset) is Numbers else None
 
-    monkeypatch.setattr(_engine, "threads", lambda requested=None: requested or 16)
+    monkeypatch.setattr(engine, "threads", lambda requested=None: requested or 16)
     monkeypatch.setattr(loader, "_resolve", resolve)
-    monkeypatch.setattr(_lane, "_open_stream", functools.partial(FakeStream, log))
+    monkeypatch.setattr(lane, "_open_stream", functools.partial(FakeStream, log))
     return log

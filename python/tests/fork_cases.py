@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 import gofast
-from gofast import _engine
+from gofast._core import engine
 
 ROWS, WIDTH = 3000, 40
 X = torch.arange(ROWS * WIDTH, dtype=torch.float32).reshape(ROWS, WIDTH) / 3
@@ -28,12 +28,12 @@ LIMIT = 40  # seconds that a child may take: far more than it needs, on any mach
 
 def check_inherited(dataset: gofast.ArrayDataset) -> None:
     """Batches of a dataset that the parent made, by the C functions that came along."""
-    assert not _engine.loaded()
+    assert not engine.loaded()
     for start in range(0, 300, 60):
         rows = list(range(start, start + 50))
         batch = dataset[rows]
         assert torch.equal(batch["features"], X[rows]) and torch.equal(batch["label"], Y[rows])
-    assert not _engine.loaded()
+    assert not engine.loaded()
 
 
 def check_own(csv: str, rounds: int) -> None:
@@ -43,7 +43,7 @@ def check_own(csv: str, rounds: int) -> None:
         seen = list(gofast.DataLoader(table, batch_size=128))
         assert torch.equal(torch.cat([b["features"] for b in seen]), X[:500, :4].round())
         assert torch.equal(torch.cat([b["label"] for b in seen]), Y[:500])
-    assert _engine.loaded()
+    assert engine.loaded()
 
 
 def write_csv(folder: str) -> str:
@@ -151,14 +151,14 @@ def while_loading(folder: str, count: int) -> None:
     csv = write_csv(folder)
 
     def fresh() -> None:
-        loading = threading.Thread(target=_engine.native)
+        loading = threading.Thread(target=engine.native)
         loading.start()
         time.sleep(random.random() * 0.03)
         assert in_child(lambda: check_own(csv, 1)) == 0
         loading.join()
         check_own(csv, 1)
 
-    assert not _engine.loaded()
+    assert not engine.loaded()
     for _ in range(count):
         assert in_child(fresh) == 0
 

@@ -13,7 +13,8 @@ import torch
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import gofast
-from gofast import ArrayDataset, _engine, errors
+from gofast import ArrayDataset, errors
+from gofast._core import engine
 from reference import assert_same, assert_same_batches
 
 
@@ -169,7 +170,7 @@ def test_options_and_the_docstrings_example() -> None:
 
 def test_two_threads_ask_for_the_engine_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both get the same object: a loader that saw another one would take its process for a fork."""
-    met, call, crews = threading.Barrier(2), _engine.call, []
+    met, call, crews = threading.Barrier(2), engine.call, []
 
     def late(function: str, *args: Any) -> Any:
         made = call(function, *args)
@@ -177,12 +178,12 @@ def test_two_threads_ask_for_the_engine_at_once(monkeypatch: pytest.MonkeyPatch)
             met.wait(20)
         return made
 
-    monkeypatch.setattr(_engine, "call", late)
+    monkeypatch.setattr(engine, "call", late)
     for _ in range(20):
-        monkeypatch.setattr(_engine, "_crew", None)
-        threads = [threading.Thread(target=lambda: crews.append(_engine.crew())) for _ in range(2)]
+        monkeypatch.setattr(engine, "_crew", None)
+        threads = [threading.Thread(target=lambda: crews.append(engine.crew())) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert crews[-1] is crews[-2] is _engine._crew
+        assert crews[-1] is crews[-2] is engine._crew

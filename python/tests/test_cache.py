@@ -14,8 +14,9 @@ import pytest
 import torch
 
 import gofast
-from gofast import TableDataset, _cache, errors
-from gofast._memory import MappedMemory
+from gofast import TableDataset, errors
+from gofast._core.memory import MappedMemory
+from gofast._tables import cache as cache_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +38,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_layout_and_values(cache: Path) -> None:
-    table = _cache.open_cache(str(cache), "f")
+    table = cache_files.open_cache(str(cache), "f")
     assert table is not None
     layout = table.layout
     assert (layout.rows, layout.width, layout.type, layout.shape) == (3, 4, "int16", (2, 2))
@@ -63,18 +64,18 @@ def test_numpy_reads_it(cache: Path) -> None:
 
 
 def test_stale_and_foreign(cache: Path, tmp_path: Path) -> None:
-    assert _cache.open_cache(str(cache), "g") is None
-    assert _cache.open_cache(str(tmp_path / "none"), "f") is None
-    assert _cache.open_cache(str(cache / "below"), "f") is None
+    assert cache_files.open_cache(str(cache), "g") is None
+    assert cache_files.open_cache(str(tmp_path / "none"), "f") is None
+    assert cache_files.open_cache(str(cache / "below"), "f") is None
     foreign = tmp_path / "foreign.npz"
     np.savez(foreign, features=np.arange(5))
-    assert _cache.open_cache(str(foreign), "f") is None
+    assert cache_files.open_cache(str(foreign), "f") is None
     for size in (0, 1, 97, 5000):
         foreign.write_bytes(b"PK\x06\x06" * (size // 4 + 1))
-        assert _cache.open_cache(str(foreign), "f") is None
-    assert _cache.open_cache(str(tmp_path), "f") is None
+        assert cache_files.open_cache(str(foreign), "f") is None
+    assert cache_files.open_cache(str(tmp_path), "f") is None
     os.mkfifo(tmp_path / "pipe")
-    assert _cache.open_cache(str(tmp_path / "pipe"), "f") is None
+    assert cache_files.open_cache(str(tmp_path / "pipe"), "f") is None
 
 
 def test_damaged_header(cache: Path, tmp_path: Path) -> None:
@@ -85,12 +86,12 @@ def test_damaged_header(cache: Path, tmp_path: Path) -> None:
     opened = len(os.listdir("/proc/self/fd"))
     for at in range(start, end):
         damaged.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
-        assert _cache.open_cache(str(damaged), "f") is None, at
+        assert cache_files.open_cache(str(damaged), "f") is None, at
     for cut in (1, 22, len(good) - end, len(good) - start, len(good) - 4096):
         damaged.write_bytes(good[:-cut])
-        assert _cache.open_cache(str(damaged), "f") is None, cut
+        assert cache_files.open_cache(str(damaged), "f") is None, cut
     damaged.write_bytes(good + b"\0")
-    assert _cache.open_cache(str(damaged), "f") is None
+    assert cache_files.open_cache(str(damaged), "f") is None
     assert len(os.listdir("/proc/self/fd")) == opened
 
 
@@ -100,12 +101,12 @@ def test_fingerprint(tmp_path: Path) -> None:
     first.write_bytes(content)
     second.write_bytes(b"b")
     paths = [str(first), str(second)]
-    seen = {_cache.fingerprint(paths, {"label": ["x"]})}
-    assert seen == {_cache.fingerprint(paths, {"label": ["x"]})}
+    seen = {cache_files.fingerprint(paths, {"label": ["x"]})}
+    assert seen == {cache_files.fingerprint(paths, {"label": ["x"]})}
     times = os.stat(first)
 
     def changed(paths: list[str], options: dict[str, object]) -> None:
-        now = _cache.fingerprint(paths, options)
+        now = cache_files.fingerprint(paths, options)
         assert now not in seen
         seen.add(now)
 
@@ -117,9 +118,9 @@ def test_fingerprint(tmp_path: Path) -> None:
         os.utime(first, ns=(times.st_atime_ns, times.st_mtime_ns))
         changed(paths, {"label": ["x"]})
     with pytest.raises(errors.NotFoundError):
-        _cache.fingerprint([str(tmp_path / "none")], {})
+        cache_files.fingerprint([str(tmp_path / "none")], {})
     with pytest.raises(errors.ReadError):
-        _cache.fingerprint([str(tmp_path)], {})
+        cache_files.fingerprint([str(tmp_path)], {})
 
 
 def test_fingerprint_sees_both_ends(tmp_path: Path) -> None:
@@ -130,7 +131,7 @@ def test_fingerprint_sees_both_ends(tmp_path: Path) -> None:
         if at is not None:
             content[at] = 1
         path.write_bytes(content)
-        hashes.add(_cache._source(str(path))[-1])
+        hashes.add(cache_files._source(str(path))[-1])
     assert len(hashes) == 5
 
 

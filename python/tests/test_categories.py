@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 import gofast
-from gofast import ArrayDataset, TableDataset, _codings, errors
+from gofast import ArrayDataset, TableDataset, errors
+from gofast._tables import codings
 from reference import assert_same_batches
 
 FORMS = ["csv", "csv.gz", "csv.bz2", "parquet", "plain.parquet"]
@@ -279,7 +280,7 @@ class Other:
 )
 def test_what_are_no_categories(categories: Any, text: str) -> None:
     with pytest.raises(errors.OptionError) as caught:
-        _codings.categorized(categories)
+        codings.categorized(categories)
     assert text in str(caught.value)
 
 

@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
-from gofast import DataLoader, ImageFolder, TableDataset, _classes, errors
+from gofast import DataLoader, ImageFolder, TableDataset, errors
+from gofast._batches import classes as class_names
 
 
 class Numbered(Dataset[Any]):
@@ -39,24 +40,24 @@ class Numbered(Dataset[Any]):
     ids=lambda classes: type(classes).__name__,
 )
 def test_ways_to_give_classes(classes: Any) -> None:
-    made = _classes.numbered(classes)
+    made = class_names.numbered(classes)
     assert made == {"cat": 0, "dog": 1}
     assert {type(name) for name in made} == {str}
     assert {type(number) for number in made.values()} == {int}
-    assert _classes.in_order(made) == ["cat", "dog"]
+    assert class_names.in_order(made) == ["cat", "dog"]
 
 
 @pytest.mark.parametrize("classes", [[3, 7], np.array([3, 7]), {3: 0, 7: 1}, [np.int16(3), 7]])
 def test_integers_are_classes_too(classes: Any) -> None:
-    made = _classes.numbered(classes)
+    made = class_names.numbered(classes)
     assert made == {3: 0, 7: 1}
     assert {type(name) for name in made} == {int}
 
 
 def test_several_names_may_have_one_number() -> None:
-    made = _classes.numbered({"kitten": 0, "cat": 0, "void": -100})
+    made = class_names.numbered({"kitten": 0, "cat": 0, "void": -100})
     assert made == {"kitten": 0, "cat": 0, "void": -100}
-    assert _classes.in_order(made) == ["void", "kitten", "cat"]
+    assert class_names.in_order(made) == ["void", "kitten", "cat"]
 
 
 @pytest.mark.parametrize(
@@ -79,12 +80,12 @@ def test_several_names_may_have_one_number() -> None:
 )
 def test_what_is_no_list_of_classes_is_refused(classes: Any, text: str) -> None:
     with pytest.raises(errors.OptionError) as caught:
-        _classes.numbered(classes)
+        class_names.numbered(classes)
     assert text in str(caught.value)
 
 
 def test_an_unknown_label_is_named() -> None:
-    error = _classes.unknown("cow", dict.fromkeys("abcdefgh", 0), "labels.csv: line 7")
+    error = class_names.unknown("cow", dict.fromkeys("abcdefgh", 0), "labels.csv: line 7")
     assert isinstance(error, errors.UnknownLabelError)
     assert str(error).startswith("labels.csv: line 7: label 'cow' is not one of the classes 'a', 'b', ")
     assert "(8 in all)" in str(error)
@@ -101,7 +102,7 @@ def test_an_unknown_label_is_named() -> None:
 def test_numbers_that_contradict_are_warned_of(a: Any, b: Any) -> None:
     whole = ConcatDataset([Numbered(None), Subset(Numbered(a), [0]), ConcatDataset([Numbered(b)])])
     with pytest.warns(errors.GofastWarning, match="number their classes differently"):
-        _classes.warn_of_conflicts(whole)
+        class_names.warn_of_conflicts(whole)
 
 
 @pytest.mark.parametrize(
@@ -114,17 +115,17 @@ def test_numbers_that_contradict_are_warned_of(a: Any, b: Any) -> None:
     ],
 )
 def test_numbers_that_agree_are_not(a: Any, b: Any) -> None:
-    _classes.warn_of_conflicts(ConcatDataset([Numbered(a), Numbered(b)]))
-    _classes.warn_of_conflicts(Numbered(a))
+    class_names.warn_of_conflicts(ConcatDataset([Numbered(a), Numbered(b)]))
+    class_names.warn_of_conflicts(Numbered(a))
 
 
 def test_numbers_with_several_names() -> None:
     """Two names of one number may be of one class; names that share no number's meaning are not."""
     agree = ConcatDataset([Numbered({"cat": 0, "kitten": 0}), Numbered({"kitten": 0, "puss": 0})])
-    _classes.warn_of_conflicts(agree)
+    class_names.warn_of_conflicts(agree)
     differ = ConcatDataset([Numbered({"cat": 0, "kitten": 0}), Numbered({"dog": 0, "puppy": 0})])
     with pytest.warns(errors.GofastWarning, match="0 is 'cat' in one and 'dog' in another"):
-        _classes.warn_of_conflicts(differ)
+        class_names.warn_of_conflicts(differ)
 
 
 def test_many_classes_are_compared_in_one_pass() -> None:
@@ -137,7 +138,7 @@ def test_many_classes_are_compared_in_one_pass() -> None:
 
     parts = [Numbered({Counted(i): i for i in range(500 + more)}) for more in range(2)]
     Counted.looked_up = 0
-    _classes.warn_of_conflicts(ConcatDataset(parts))
+    class_names.warn_of_conflicts(ConcatDataset(parts))
     assert Counted.looked_up < 20_000
 
 

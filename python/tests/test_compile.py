@@ -21,8 +21,8 @@ from torchvision import transforms as v1  # noqa: E402
 from torchvision import tv_tensors  # noqa: E402
 from torchvision.transforms import InterpolationMode, v2  # noqa: E402
 
-from gofast import _torchvision  # noqa: E402
-from gofast._compile import Plan, compile, format_report  # noqa: E402
+from gofast._plan import transforms  # noqa: E402
+from gofast._plan.compile import Plan, compile, format_report  # noqa: E402
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 NORMALIZE = {
@@ -642,7 +642,7 @@ def test_every_class_of_torchvision_is_known_to_draw_or_not() -> None:
                 bare = kind.__new__(kind)
                 if isinstance(bare, torch.nn.Module):
                     torch.nn.Module.__init__(bare)
-                if _torchvision.identify(bare) is not None and _torchvision.draws(bare) is None:
+                if transforms.identify(bare) is not None and transforms.draws(bare) is None:
                     unknown.add(name)
     assert unknown <= {
         *("Compose", "Lambda", "Transform"),
@@ -654,7 +654,7 @@ def test_every_class_of_torchvision_is_known_to_draw_or_not() -> None:
 def test_torchvision_is_not_imported() -> None:
     """Neither by compile nor for somebody's own transforms."""
     code = (
-        "import sys, torch\nfrom gofast._compile import compile\n"
+        "import sys, torch\nfrom gofast._plan.compile import compile\n"
         "plan = compile(torch.nn.Sequential(torch.nn.Identity()))\n"
         "assert len(plan.rest) == 1 and compile(None).native and len(compile(len).rest) == 1\n"
         "assert 'torchvision' not in sys.modules and 'PIL' not in sys.modules"
@@ -684,7 +684,7 @@ def picture(width: int, height: int) -> Image.Image:
 
 def check_what_is_handed_over(transform: object, plan: Plan, strides: bool = True) -> None:
     """Runs the native prefix by torchvision: is the sample there what the plan says?"""
-    chain = [] if transform is None else list(_torchvision.leaves(transform))
+    chain = [] if transform is None else list(transforms.leaves(transform))
     native = [line.native for line in plan.report]
     taken = sum(native)
     assert native == [True] * taken + [False] * (len(chain) - taken)

@@ -25,7 +25,8 @@ from torch._utils import ExceptionWrapper
 from torch.utils.data import DataLoader
 
 import gofast
-from gofast import ArrayDataset, TableDataset, _engine, errors
+from gofast import ArrayDataset, TableDataset, errors
+from gofast._core import engine
 from reference import DIGITS
 
 CLASSES = [
@@ -39,9 +40,9 @@ CLASSES = [
 
 
 def test_go_and_python_have_the_same_catalogue() -> None:
-    assert json.loads(
-        _engine.call("Errors") if _engine.loaded() else _engine.native().pybind_Errors()
-    ) == list(errors.KINDS)
+    assert json.loads(engine.call("Errors") if engine.loaded() else engine.native().pybind_Errors()) == list(
+        errors.KINDS
+    )
     assert {*errors.KINDS.values(), errors.EngineError, errors.BadImageError} == set(CLASSES)
 
 
@@ -394,8 +395,8 @@ def run(script: str) -> str:
 def test_a_library_that_is_missing_says_what_to_do() -> None:
     said = run(
         "import pathlib, gofast\n"
-        "from gofast import _engine, errors\n"
-        "_engine._LIBRARY = pathlib.Path('/nowhere/_native.abi3.so')\n"
+        "from gofast import errors\nfrom gofast._core import engine\n"
+        "engine._LIBRARY = pathlib.Path('/nowhere/_native.abi3.so')\n"
         f"try: gofast.TableDataset({str(DIGITS)!r})\n"
         "except errors.EngineError as e: print(e)\n"
     )
@@ -405,11 +406,11 @@ def test_a_library_that_is_missing_says_what_to_do() -> None:
 def test_a_closed_engine_says_so() -> None:
     said = run(
         "import numpy, gofast\n"
-        "from gofast import _engine, errors\n"
+        "from gofast import errors\nfrom gofast._core import engine\n"
         "ds = gofast.ArrayDataset(numpy.zeros((5000, 784), numpy.float32))\n"
         "loader = gofast.DataLoader(ds, batch_size=500)\n"
         "next(iter(loader))\n"
-        "_engine.call('Close')\n"
+        "engine.call('Close')\n"
         "try: next(iter(loader))\n"
         "except errors.ClosedError as e: print('closed:', e)\n"
     )
@@ -418,18 +419,18 @@ def test_a_closed_engine_says_so() -> None:
 
 def test_unknown_work_is_an_option_error() -> None:
     with pytest.raises(errors.OptionError, match="nonsense"):
-        _engine.run("nonsense", {})
+        engine.run("nonsense", {})
 
 
 def test_a_cancelled_open_is_a_cancelled_error(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(csv_of(1_000_000, 40))
-    task = next(_engine.numbers)
+    task = next(engine.numbers)
     config = {"paths": [str(path)], "label": [], "limits": {}, "threads": 1}
-    _engine.call("Begin", task, "open", json.dumps(config))
-    _engine.call("Abort", task)
+    engine.call("Begin", task, "open", json.dumps(config))
+    engine.call("Abort", task)
     with pytest.raises(errors.CanceledError):
-        _engine.call("Result", task)
+        engine.call("Result", task)
 
 
 def test_arrays_have_errors_too() -> None:

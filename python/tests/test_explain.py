@@ -26,8 +26,9 @@ from torch.utils.data import (
 from torchvision import transforms as T
 
 import gofast
-from gofast import _reasons, _warn
-from gofast._view import resolve
+from gofast._batches import reasons
+from gofast._batches.view import resolve
+from gofast._core import warn
 from image_data import make_folder
 
 # torch warns of more workers than this machine has cores.
@@ -101,7 +102,7 @@ def test_the_reason_is_the_true_one(folder: Path, why: str) -> None:
         assert resolve(dataset) is not None and last[1] == "Go" and "look-ahead" in last[2]
         return
     assert resolve(dataset) is None and last[1] == "Python"
-    assert why in _reasons.of_dataset(dataset) and last[2].endswith(_reasons.of_dataset(dataset))
+    assert why in reasons.of_dataset(dataset) and last[2].endswith(reasons.of_dataset(dataset))
 
 
 LOADERS: dict[str, dict[str, Any]] = {
@@ -243,7 +244,7 @@ def test_pinned_memory_is_said() -> None:
 
 
 def test_channels_last_without_effect_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_warn, "_said", set())
+    monkeypatch.setattr(warn, "_said", set())
     ours = gofast.ImageFolder(folder, STILL, channels_last=True)
     assert "channels_last" not in gofast.explain(ours)
     with pytest.warns(gofast.errors.GofastWarning, match="channels_last=True has no effect"):

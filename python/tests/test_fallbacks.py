@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from torchvision import transforms as T
 
 import gofast
-from gofast import _warn
+from gofast._core import warn
 from gofast.errors import FallbackWarning
 from image_data import make_folder
 
@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_warn, "_said", set())
+    monkeypatch.setattr(warn, "_said", set())
 
 
 @pytest.fixture(scope="module")

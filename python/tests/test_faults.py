@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from gofast._faults import Code
+from gofast._core.faults import Code
 
 FAULT = Path(__file__).resolve().parents[2] / "gofast" / "internal" / "fault"
 

@@ -17,7 +17,8 @@ from torch.utils.data import DataLoader
 from torchvision import transforms as T
 
 import gofast
-from gofast import _progress, errors
+from gofast import errors
+from gofast._core import progress
 from image_data import make_folder
 
 SOURCE = str(Path(gofast.__file__).parents[1])
@@ -74,10 +75,10 @@ def shown(monkeypatch: pytest.MonkeyPatch, shell: Any, tqdm: bool) -> str:
     ipython.get_ipython = lambda: shell  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(_progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     if not tqdm:
         monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with _progress.Progress("reading train.csv") as bar:
+    with progress.Progress("reading train.csv") as bar:
         bar.update(0.5)
     return screen.getvalue()
 

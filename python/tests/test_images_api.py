@@ -22,7 +22,8 @@ from torchvision import transforms as T
 from torchvision.transforms import v2
 
 import gofast
-from gofast import _files, errors
+from gofast import errors
+from gofast._images import files as image_files
 
 PLAIN = T.Compose([T.Resize((12, 10)), T.ToTensor()])
 DRAWING = T.Compose([T.RandomResizedCrop(9), T.RandomHorizontalFlip(), T.ToTensor()])
@@ -671,7 +672,7 @@ def test_options_that_make_no_sense(tree: Path) -> None:
 def test_a_scan_is_kept(tree: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     gofast.ImageFolder(tree)
     assert not list(own_cache.rglob("*.*")), "small folders are not worth a file"
-    monkeypatch.setattr(_files, "_KEPT_FROM", 1)
+    monkeypatch.setattr(image_files, "_KEPT_FROM", 1)
     first = gofast.ImageFolder(tree, PLAIN)
     kept = [path for path in own_cache.rglob("*") if path.is_file()]
     assert len(kept) == 1 and kept[0].stat().st_size > 0

@@ -28,7 +28,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast import errors
-from gofast._bad_samples import stand_ins
+from gofast._images.bad_samples import stand_ins
 from gofast.images import ImageFolder
 from image_data import make_folder, photograph
 from picture_files import broken, jpeg_header, pillows_kinds, png_header, saved, webp_header
@@ -234,7 +234,7 @@ def test_what_is_too_large_for_the_core_is_the_transforms_own(
 
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "0.jpg").write_bytes(saved(photograph(1, 100, 80), "GIF") or b"")
-    monkeypatch.setattr("gofast._pillow.make_sample", refuse)
+    monkeypatch.setattr("gofast._images.pillow.make_sample", refuse)
     compare(tmp_path, VALID)
     last = ImageFolder(tmp_path, VALID, channels_last=True)[0][0]
     assert torch.equal(last, ImageFolder(tmp_path, VALID)[0][0])

@@ -115,7 +115,7 @@ def test_many_random_chains(pictures: Path) -> None:
 def plan_of(transform: Any) -> tuple[list[bool], str]:
     """Of the longest prefix with which Python can go on: which steps are native, and the reason for the first
     that is not."""
-    from gofast._compile import compile
+    from gofast._plan.compile import compile
 
     report = compile(transform, handed=True).report
     return [line.native for line in report], next((line.what for line in report if not line.native), "")

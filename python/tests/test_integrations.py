@@ -171,7 +171,7 @@ def test_a_collator_that_does_more_is_kept(tmp_path: Path) -> None:
     for dataset in (named, rows(4)):
         loader = DataLoader(dataset, batch_size=4, collate_fn=transformers.default_data_collator)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("gofast._warn.warn", lambda *_, **__: None)
+            patch.setattr("gofast._core.warn.warn", lambda *_, **__: None)
             kept = keep(loader)
             keys.append((list(next(iter(kept))), kept.collate_fn is default_collate))
     # transformers calls "label" "labels": torch's collate would not.

@@ -23,7 +23,8 @@ from torch.utils.data import DataLoader
 from torch.utils.dlpack import from_dlpack
 
 import gofast
-from gofast import _engine, _shared
+from gofast._batches import shared as shared_batches
+from gofast._core import engine
 from killing import kill_worker
 
 ROWS, WIDTH = 512, 16
@@ -63,7 +64,7 @@ class Slots:
 
     def __init__(self, count: int) -> None:
         self.view = dataset()._view()
-        self.capsule = _engine.capsule()
+        self.capsule = engine.capsule()
         self.ring = self.capsule.ring_new(self.view.row_bytes * 4, count)
 
     def fill(self) -> array[int]:
@@ -360,7 +361,7 @@ def test_torchs_transport_where_the_ring_is_refused(monkeypatch: pytest.MonkeyPa
         raise PermissionError("memfd_create")
 
     monkeypatch.setattr(os, "memfd_create", refuse)
-    assert not _shared.can_share()
+    assert not shared_batches.can_share()
     check_epoch(DataLoader(dataset(), batch_size=64, num_workers=2, multiprocessing_context="fork"))
     assert mapped_rings() == 0
 

@@ -27,7 +27,10 @@ from torch.utils.data import (
 )
 
 from fake_stream import ROW_BYTES, FakeStream, Log, Numbers, install
-from gofast import _engine, _flights, _iterator, _lane, _warn, errors
+from gofast import errors
+from gofast._batches import flights, lane
+from gofast._batches import iterator as native_iterator
+from gofast._core import engine, warn
 from gofast.loader import DataLoader, NativeIterator
 
 BOTH = pytest.mark.parametrize("workers", [0, 2])
@@ -219,15 +222,15 @@ def test_bytes_ahead_are_bounded(log: Log, batch_size: int, workers: int) -> Non
     for _ in DataLoader(Numbers(200), batch_size, shuffle=True, num_workers=workers):
         pass
     assert log.most_in_flight > 1
-    largest_flight = max(_flights.FLIGHT_BYTES, batch_size * ROW_BYTES)
-    assert log.most_in_flight * batch_size * ROW_BYTES <= _flights.FLIGHTS_AHEAD * largest_flight
+    largest_flight = max(flights.FLIGHT_BYTES, batch_size * ROW_BYTES)
+    assert log.most_in_flight * batch_size * ROW_BYTES <= flights.FLIGHTS_AHEAD * largest_flight
 
 
 def test_pulled_lists_are_bounded_too(log: Log) -> None:
     lists = [[i] * 100 for i in range(30)]
     made = DataLoader(Numbers(30), batch_sampler=lists, num_workers=5, prefetch_factor=4)
     assert values(made) == lists
-    assert log.most_in_flight == _flights.FLIGHTS_AHEAD
+    assert log.most_in_flight == flights.FLIGHTS_AHEAD
     small = DataLoader(Numbers(30), batch_sampler=[[i] for i in range(30)], num_workers=5, prefetch_factor=4)
     assert len(values(small)) == 30
     assert log.most_in_flight == 20, "lists that are pulled are worked on, where they are small"
@@ -240,7 +243,7 @@ def test_unknown_samplers_run_one_batch_at_a_time(log: Log) -> None:
 
 def test_small_batches_share_flights(log: Log) -> None:
     values(DataLoader(Numbers(800), 1))
-    assert log.submitted <= 3 + 800 // (_flights.FLIGHT_BYTES // ROW_BYTES)
+    assert log.submitted <= 3 + 800 // (flights.FLIGHT_BYTES // ROW_BYTES)
 
 
 def test_the_first_flight_is_one_batch(log: Log) -> None:
@@ -281,8 +284,8 @@ def test_a_dataset_that_changed_gets_a_new_stream(monkeypatch: pytest.MonkeyPatc
     subset = Subset(gofast.ArrayDataset(torch.arange(10.0).reshape(10, 1)), [1, 2, 3])
     made = gofast.DataLoader(subset, 2, num_workers=1)  # without, writable rows are made on the spot
     opened = []
-    real = _lane._open_stream
-    monkeypatch.setattr(_lane, "_open_stream", lambda *args: opened.append(real(*args)) or opened[-1])
+    real = lane._open_stream
+    monkeypatch.setattr(lane, "_open_stream", lambda *args: opened.append(real(*args)) or opened[-1])
 
     def epoch() -> list[float]:
         return torch.cat([features for (features,) in made]).flatten().tolist()
@@ -352,9 +355,9 @@ def test_a_dropped_loader_is_freed_at_once(log: Log, workers: int) -> None:
 
 @pytest.mark.usefixtures("log")
 def test_fewer_threads_than_asked_for_are_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_warn, "_said", set())
+    monkeypatch.setattr(warn, "_said", set())
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    monkeypatch.setattr(_engine, "threads", lambda requested=None: requested or 1)
+    monkeypatch.setattr(engine, "threads", lambda requested=None: requested or 1)
     assert values(DataLoader(Numbers(2), 2, num_workers=2)) == [[0, 1]]
     made = DataLoader(Numbers(2), 2, threads=2)
     with pytest.warns(errors.GofastWarning, match=r"has 1 in.*LOCAL_WORLD_SIZE \(2\).*threads=1"):
@@ -462,7 +465,7 @@ def test_pin_memory_goes_through_torch(log: Log, workers: int, monkeypatch: pyte
         devices.append(device)
         return {"x": -batch["x"]}
 
-    monkeypatch.setattr(_iterator, "_pin_memory", pin)
+    monkeypatch.setattr(native_iterator, "_pin_memory", pin)
     assert values(DataLoader(Numbers(3), 2, num_workers=workers, pin_memory=True)) == [[0, -1], [-2]]
     assert devices == ["cuda", "cuda"]
 

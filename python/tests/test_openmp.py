@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 
-from gofast._openmp import alone
+from gofast._core.openmp import alone
 
 
 def threads_elsewhere() -> int:

@@ -15,7 +15,7 @@ from types import ModuleType
 
 import pytest
 
-from gofast import _engine
+from gofast._core import engine
 from wheel_matrix import find_python, without_tools
 
 # One wheel is built for all of these: 200 s where nothing was compiled before, more on a busy machine.
@@ -46,14 +46,14 @@ def test_stub_is_what_the_exports_give() -> None:
 
 
 def test_stub_names_what_the_library_has() -> None:
-    names = {name for name in dir(_engine.native()) if not name.startswith("__")}
+    names = {name for name in dir(engine.native()) if not name.startswith("__")}
     assert names == {f"pybind_{name}" for name in builder.exports()}
 
 
 def test_one_version() -> None:
     import gofast
 
-    assert _engine.native().pybind_Version() == gofast.__version__
+    assert engine.native().pybind_Version() == gofast.__version__
 
 
 # ---------------------------------------------------------------- the edits of gopy's output
@@ -209,7 +209,7 @@ def test_library_needs_only_libc(unpacked: Path) -> None:
 
 def test_library_misses_no_function() -> None:
     """The linker lets a shared library go without functions: what is missing is Python's or libc's."""
-    command = ["nm", "-D", "--undefined-only", str(_engine.__file__).replace("_engine.py", "_native.abi3.so")]
+    command = ["nm", "-D", "--undefined-only", str(engine._LIBRARY)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     missing = [line.split() for line in done.stdout.splitlines()]
     assert [name for kind, name in missing if kind == "U" and not re.match(r"_?Py|.*@GLIBC_", name)] == []
@@ -222,7 +222,7 @@ def test_library_loads_everywhere(unpacked: Path, version: str) -> None:
         pytest.skip(f"Python {version} is not on this machine")
     program = "import _native; print(_native.pybind_Version())"
     done = subprocess.run([str(python), "-c", program], cwd=unpacked, capture_output=True, text=True)
-    assert (done.returncode, done.stdout.strip()) == (0, _engine.native().pybind_Version()), done.stderr
+    assert (done.returncode, done.stdout.strip()) == (0, engine.native().pybind_Version()), done.stderr
 
 
 def test_wheel_works_without_tools(wheel: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torchvision import transforms
 
 import gofast
-from gofast import _getitems
+from gofast._batches import getitems
 from image_data import make_folder
 
 X = torch.arange(120, dtype=torch.float32).reshape(40, 3)
@@ -270,4 +270,4 @@ def test_torchs_callers_hold_their_dataset_where_we_look() -> None:
         if "= dataset.__getitems__(" in line or ".dataset.__getitems__(" in line
     ]
     assert sorted(calls) == ["dataset.py"] * 3 + ["fetch.py"]
-    assert _getitems._FETCH.co_varnames[0] == "self"
+    assert getitems._FETCH.co_varnames[0] == "self"

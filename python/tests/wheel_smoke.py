@@ -19,7 +19,10 @@ from PIL import Image
 from torch.utils.data import DataLoader
 
 import gofast
-from gofast import _codecs, _compile, _files, _image_view, _pillow
+from gofast._core import codecs
+from gofast._images import files as image_files
+from gofast._images import pillow, view
+from gofast._plan import compile
 
 ROWS, FEATURES, BATCH = 1000, 16, 64
 CONTEXTS = ("fork", "forkserver", "spawn")
@@ -84,10 +87,10 @@ def check_pictures(root: Path) -> None:
     print(f"  six pictures in four formats, num_workers=0 and 2: Pillow's pixels, by {library}")
 
 
-def resize_steps(height: int, width: int) -> _compile.Plan:
+def resize_steps(height: int, width: int) -> compile.Plan:
     """What compile makes of Resize and PILToTensor, for machines without torchvision."""
     resize = {"op": "resize", "size": [height, width], "max_size": None, "filter": "bilinear"}
-    return _compile.Plan(
+    return compile.Plan(
         steps=[resize, {"op": "to_uint8"}],
         native_part=[],
         rest=[],
@@ -106,17 +109,15 @@ def resize_steps(height: int, width: int) -> _compile.Plan:
 
 def check_pass_order(root: Path) -> None:
     """Resized pixels are those of this Pillow, whose versions differ in which axis they resize first."""
-    files = _files.Files.listed([str(root / "a" / "1.jpg")], [0])
+    files = image_files.Files.listed([str(root / "a" / "1.jpg")], [0])
     for before, (height, width) in (((200, 90), (30, 80)), ((404, 4), (300, 3)), ((90, 200), (80, 30))):
         picture = noisy(*before)
-        program = _image_view.ImageProgram(
-            files, resize_steps(height, width), [3, height, width], False, 1 << 28
-        )
+        program = view.ImageProgram(files, resize_steps(height, width), [3, height, width], False, 1 << 28)
         made = torch.zeros((3, height, width), dtype=torch.uint8)
-        _pillow.make_sample(program, picture, 0, made.data_ptr())
+        pillow.make_sample(program, picture, 0, made.data_ptr())
         wanted = np.asarray(picture.resize((width, height), Image.Resampling.BILINEAR))
         assert np.array_equal(made.permute(1, 2, 0).numpy(), wanted), f"{before} to {height, width}"
-    print(f"  resized as by Pillow {PIL.__version__}: pass order {_codecs.pass_order()}")
+    print(f"  resized as by Pillow {PIL.__version__}: pass order {codecs.pass_order()}")
 
 
 def main() -> None:

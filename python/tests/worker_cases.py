@@ -25,7 +25,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, default
 from torchvision import datasets, transforms
 
 import gofast
-from gofast import _engine
+from gofast._core import engine as core
 from image_data import make_folder
 
 ROWS, WIDTH, BATCH = 203, 12, 16
@@ -347,7 +347,7 @@ def forked_in_worker(s: Setting) -> None:
 
 def table_is_handed_over(s: Setting) -> None:
     """Workers get the decoded table: the file is gone when they start."""
-    if _engine.loaded() or s.method != "fork":
+    if core.loaded() or s.method != "fork":
         x, y = write_csv()
         dataset = gofast.TableDataset(CSV, shape=(2, 2), scale=None)
         CSV.unlink()
@@ -470,11 +470,11 @@ SETTINGS = [(2, True), (1, False), (0, False)]  # workers, persistent
 @contextmanager
 def engine(state: str) -> Iterator[None]:
     if state == "unused":
-        assert not _engine.loaded()
+        assert not core.loaded()
         yield
         return
     total(table(output="dict"))
-    assert _engine.loaded()
+    assert core.loaded()
     stop = threading.Event()
 
     def submit() -> None:

@@ -100,14 +100,14 @@ class Decode:
     """libjpeg alone: whole pictures, or what the crop needs of each."""
 
     def __init__(self, folder: str, kind: str, needed: bool) -> None:
-        from gofast import _codecs
+        from gofast._core import codecs
 
         bare = Bare(folder, kind, 1)
         indices, records = bare.draw()
         files = bare.dataset._files
         self.paths = [os.fsencode(files.path(int(i))) for i in indices]
         keep = [n for n, path in enumerate(self.paths) if is_jpeg(path)]
-        found = sorted(path for f in _codecs.folders() for path in Path(f).glob("libjpeg-*.so.62*"))
+        found = sorted(path for f in codecs.folders() for path in Path(f).glob("libjpeg-*.so.62*"))
         self.libjpeg = os.fsencode(found[-1]) if found else b""
         self.regions: npt.NDArray[np.int32] | None = None
         if needed:

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// The order is that of Go's fault.Code and of Python's _faults.Code; test_faults.py compares them.
+// The order is that of Go's fault.Code and of Python's _core/faults.Code; test_faults.py compares them.
 enum {
     GF_FAULT_NONE,
     GF_FAULT_READ,        // the file cannot be opened or read

@@ -19,7 +19,7 @@ const Format = 1
 // header is the JSON in gofast.npy, which is the last member: it ends where the
 // zip directory begins. After these fields come, at fixed widths, the size of
 // the file, the length of the JSON, and the SHA-256 of all JSON before that.
-// python/gofast/_cache.py reads it too.
+// python/gofast/_tables/cache.py reads it too.
 type header struct {
 	Format      int      `json:"format"`
 	ByteOrder   string   `json:"byteorder"`

@@ -9,7 +9,7 @@
 //	chunk.go    one column chunk -> pages: sizes checked, bytes read with pread, CRC verified
 //	page.go     one page: decompressed (codec.go), levels split off (levels.go)
 //	values.go   encoded values -> numbers of the matrix's type (plain.go, dictionary.go, delta.go, strings.go)
-//	tile.go     columns of a tile -> rows of the matrix (internal/kernel/page)
+//	tile.go     columns of a tile -> rows of the matrix (page)
 //	coding.go   text and times as features, on request (time.go)
 //	vector.go   columns with several values a row: fixed-length binary and lists
 //	label.go    label columns, numbers and strings

@@ -1,0 +1,1 @@
+"""What all datasets and the loader share: views, batches, and what runs ahead."""

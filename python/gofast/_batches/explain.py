@@ -1,0 +1,230 @@
+"""explain: which steps of a dataset or a loader run natively and which in Python, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, default_collate
+
+from .._core import engine
+from . import reasons
+from .schedule import draw_order
+from .view import Line, NativeDataset, View, resolve
+
+_MOST_PARTS = 5  # of a ConcatDataset, that are shown
+_TITLE = ("step", "runs in", "what")
+
+
+class Explanation(str):
+    """A table, one line a step: text that prints as it is, and a notebook shows as a table.
+
+    Attributes:
+        lines: (step, runs in, what) of each.
+    """
+
+    lines: list[Line]
+
+    def __new__(cls, lines: Sequence[Line]) -> Explanation:
+        table = [_TITLE, *lines]
+        widths = [max(len(line[i]) for line in table) for i in range(2)]
+        made = super().__new__(
+            cls, "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in table)
+        )
+        made.lines = list(lines)
+        return made
+
+    def __getnewargs__(self) -> tuple[Any]:
+        return (self.lines,)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        def row(cells: Line, tag: str) -> str:
+            style = ' style="text-align: left; white-space: pre-wrap"'
+            return "<tr>" + "".join(f"<{tag}{style}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+        body = "".join(row(line, "td") for line in self.lines)
+        return f"<table><thead>{row(_TITLE, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
+    """Says which steps run natively and which run in Python, and why.
+
+    Args:
+        what: a dataset, of gofast or another, also inside Subset and ConcatDataset; or a loader over one,
+            torch's or gofast's.
+
+    Returns:
+        A str: a table, one line a step. In a notebook it shows as a table.
+
+    Raises:
+        TypeError: it is neither.
+
+    Example:
+        >>> print(gofast.explain(train))
+    """
+    if isinstance(what, DataLoader):
+        return Explanation(_loader(what))
+    if not isinstance(what, Dataset):
+        raise TypeError(
+            f"explain takes a dataset (torch.utils.data.Dataset) or a DataLoader, not {type(what).__name__}"
+        )
+    view = resolve(what)
+    if view is None:
+        ahead = f"torch's own machinery: {reasons.of_dataset(what)}"
+    else:
+        ahead = "look-ahead on engine threads"
+        if _draws_late(view):
+            ahead += " if num_workers > 0: the samples draw from torch's generator"
+        elif not view.steady:
+            ahead += " if num_workers > 0: the arrays can be written to"
+    return Explanation([*_dataset(what), ("gofast.DataLoader", "Go" if view else "Python", ahead)])
+
+
+def _draws_late(view: View) -> bool:
+    """Whether samples draw from torch's generator: without workers only when their batch is asked for."""
+    return view.draws and getattr(view, "rng", "") == "torch"
+
+
+# -- datasets ----------------------------------------------------------------------
+
+
+def _dataset(dataset: Any) -> list[Line]:
+    kind = type(dataset)
+    if issubclass(kind, NativeDataset):
+        lines: list[Line] = dataset._explained()
+        return lines
+    for torchs in (Subset, ConcatDataset):
+        if issubclass(kind, torchs):
+            where, own = ("", "") if kind is torchs else ("Python", ": its own code makes the samples")
+            parts = [dataset.dataset] if torchs is Subset else dataset.datasets
+            of = f"of {len(parts[0])}" if torchs is Subset else f"of {len(parts)} datasets"
+            inner = [line for part in parts[:_MOST_PARTS] for line in _dataset(part)]
+            if len(parts) > _MOST_PARTS:
+                inner.append(("...", "", f"{len(parts) - _MOST_PARTS} more datasets"))
+            title = (kind.__name__, where, f"{len(dataset)} samples {of}{own}")
+            return [title, *((f"  {name}", where, what) for name, where, what in inner)]
+    return [(kind.__name__, "Python", "not a dataset of gofast's: gofast has no part in it")]
+
+
+def overrides(dataset: Any, base: Any, what: str) -> list[Line]:
+    """A line where a subclass of base makes its samples by itself."""
+    if type(dataset).__getitem__ is base.__getitem__:
+        return []
+    return [(what, "Python", f"{type(dataset).__name__} overrides __getitem__: one call each")]
+
+
+# -- loaders -----------------------------------------------------------------------
+
+
+def _loader(loader: Any) -> list[Line]:
+    ours = hasattr(type(loader), "_native_view")  # a gofast.DataLoader
+    view = loader._native_view() if ours else None
+    lines = _dataset(loader.dataset)
+    lines.append(("order", "Python", _order(loader, view)))
+    if loader.collate_fn is not default_collate and loader._auto_collation:
+        each = f"{reasons.called(loader.collate_fn)}: your callable, one call a batch"
+        lines.append(("collate_fn", "Python", each))
+    if loader.worker_init_fn is not None:
+        each = "one call a worker process" if loader.num_workers else "no call: there are no workers"
+        lines.append(("worker_init_fn", "Python", f"{reasons.called(loader.worker_init_fn)}: {each}"))
+    lines.append(("workers", "Go" if view else "Python", _workers(loader, view)))
+    if loader.pin_memory:
+        there = (
+            torch.accelerator.is_available() if hasattr(torch, "accelerator") else torch.cuda.is_available()
+        )
+        what = (
+            "every batch is copied into pinned memory" if there else "without effect: no accelerator is there"
+        )
+        lines.append(("pin_memory", "Python", what))
+    if view is not None:
+        what, now = "look-ahead", "each batch when it is asked for"
+        if not loader.num_workers and _draws_late(view):
+            what = f"{now}: its samples draw from torch's generator"
+        elif not loader.num_workers and not view.steady:
+            what = f"{now}: the arrays can be written to"
+        return [*lines, ("gofast.DataLoader", "Go", f"{what}, on engine threads")]
+    name = "gofast.DataLoader" if ours else "torch's DataLoader"
+    why = f"torch's own machinery: {reasons.of_loader(loader)}; " if ours else ""
+    return [*lines, (name, "Python", f"{why}{_made(loader)}")]
+
+
+def describe(loader: Any) -> str:
+    """A gofast.DataLoader's repr: what it is of, and what works for it. Never raises."""
+    kind = type(loader.dataset)
+    try:
+        dataset = f"{kind.__name__} of {len(loader.dataset)} samples"
+    except Exception:  # of iterable datasets nobody knows; others may raise what they like
+        dataset = kind.__name__
+    try:
+        view = loader._native_view()
+        how = _workers(loader, view)
+        if view is None:
+            how += f"; on torch's own machinery: {reasons.of_loader(loader)}"
+    except Exception as error:
+        how = f"cannot be known: {error}"
+    lines = [f"dataset: {dataset}", f"order: {_sampler(loader)}", f"workers: {how}"]
+    return "\n    ".join([type(loader).__name__, *lines])
+
+
+def _workers(loader: Any, view: View | None) -> str:
+    """What works for a loader: threads, processes, or nobody else."""
+    count = loader.num_workers
+    if view is not None:
+        wanted, most = loader.threads or count, engine.threads()
+        return f"{min(wanted, most) if wanted else most} of the engine's {most} threads, no process"
+    if count == 0:
+        return "none: batches are made in this process, when they are asked for"
+    kept = ", which live on after an epoch" if loader.persistent_workers else " for each epoch"
+    return f"{count} process{'es' * (count != 1)}{kept}"
+
+
+def _order(loader: Any, view: View | None) -> str:
+    """Which sampler says the order, and when it is asked."""
+    if view is None:
+        return _sampler(loader)
+    early = not _draws_late(view) and _drawn_at_once(loader.batch_sampler)
+    return f"{_sampler(loader)}: " + ("a whole epoch is drawn at once" if early else "asked batch by batch")
+
+
+def _sampler(loader: Any) -> str:
+    if issubclass(type(loader.dataset), IterableDataset):
+        return "the dataset's own"
+    if loader.batch_size is None:  # the user's batch_sampler has its own, or there are no batches
+        return type(loader.sampler if loader.batch_sampler is None else loader.batch_sampler).__name__
+    last = ", the last dropped if it is smaller" if loader.drop_last else ""
+    return f"{type(loader.sampler).__name__}, batches of {loader.batch_size}{last}"
+
+
+def _drawn_at_once(batch_sampler: Any) -> bool:
+    """Whether the sampler's epoch is drawn at once: it is, and the generators are put back."""
+    own = getattr(getattr(batch_sampler, "sampler", None), "generator", None)
+    before = None if own is None else own.get_state()
+    try:
+        with torch.random.fork_rng(devices=[]):
+            return draw_order(batch_sampler) is not None
+    except Exception:  # a sampler that raises: the loader says so when it is iterated
+        return False
+    finally:
+        if own is not None:
+            own.set_state(before)
+
+
+def _made(loader: Any) -> str:
+    """Who makes the batches on torch's machinery."""
+    batched = loader._auto_collation and callable(getattr(loader.dataset, "__getitems__", None))
+    if batched and _by_the_core(loader.dataset):
+        return "the core makes whole batches"
+    return "one call a batch to the dataset" if batched else "samples are asked for one by one"
+
+
+def _by_the_core(dataset: Any) -> bool:
+    inner = dataset.dataset if type(dataset) is Subset else dataset
+    if type(inner) is Subset:
+        return _by_the_core(inner)
+    return issubclass(type(inner), NativeDataset) and resolve(inner) is not None

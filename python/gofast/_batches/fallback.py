@@ -1,0 +1,63 @@
+"""What is said when torch's machinery or Python does what the engine was meant to do: right, but not fast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from torch.utils.data import get_worker_info
+
+from .._core.warn import warn
+from ..errors import FallbackWarning, GofastWarning
+
+_SILENCE = (
+    "gofast.explain shows what runs where; to silence this: "
+    'warnings.filterwarnings("ignore", category=gofast.errors.FallbackWarning)'
+)
+
+
+class Step(Protocol):
+    """What becomes of one transform: a line of a plan's report."""
+
+    @property
+    def name(self) -> str:
+        """Its class or function."""
+
+    @property
+    def native(self) -> bool:
+        """Whether it runs natively."""
+
+    @property
+    def what(self) -> str:
+        """The native step in words, or the reason for Python."""
+
+
+def warn_of_loader(why: str) -> None:
+    """Says that a gofast.DataLoader runs on torch's machinery: once for each reason, and not in workers."""
+    if get_worker_info() is None:
+        text = f"this gofast.DataLoader runs on torch's own machinery, and no faster: {why}. {_SILENCE}"
+        warn(text, FallbackWarning, once=f"loader: {why}")
+
+
+def warn_of_transform(dataset: str, report: Sequence[Step]) -> None:
+    """Says that nothing of a picture's transform runs natively, if so: once for each reason, not in workers.
+
+    Args:
+        dataset: its class.
+        report: a plan's.
+    """
+    if report and not any(line.native for line in report) and get_worker_info() is None:
+        why = f"{report[0].name}: {report[0].what}"
+        text = f"the whole transform of this {dataset} runs in Python ({why}). {_SILENCE}"
+        warn(text, FallbackWarning, once=f"transform: {why}")
+
+
+def warn_of_channels_last() -> None:
+    """Says that channels_last=True has no effect, once."""
+    if get_worker_info() is None:
+        text = (
+            "channels_last=True has no effect: Python makes a part of these samples, and torch's collate "
+            "lays them out as [C, H, W]; leave it out, and call "
+            "images.contiguous(memory_format=torch.channels_last)"
+        )
+        warn(text, GofastWarning, once="channels_last")

@@ -1,0 +1,167 @@
+"""One epoch of a gofast.DataLoader."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd.profiler import record_function
+from torch.utils.data import DataLoader as TorchDataLoader
+from torch.utils.data._utils.fetch import _MapDatasetFetcher
+from torch.utils.data._utils.pin_memory import pin_memory
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from .. import errors
+from .flights import DrawnFlights, PulledFlights
+from .schedule import NO_ORDER, draw_order
+
+if TYPE_CHECKING:
+    from .drawing import Drawing
+    from .lane import Lane
+
+_profiling: Callable[[], bool] = torch._C._autograd._profiler_enabled
+_pin_memory: Callable[..., Any] = pin_memory
+
+
+class NativeIterator(_BaseDataLoaderIter):
+    """One epoch of a DataLoader (with persistent_workers any number of them).
+
+    What is under way is cancelled at the end, by `DataLoader.close`, or when the iterator is dropped.
+    Batches that were handed out stay valid. Nothing that it holds refers back to it, so that dropping it
+    has its effect at once.
+
+    Threads may share it: each `next` gives another batch. `close` waits for nobody, since a signal handler
+    or a finalizer may call it: whoever is inside `next` then gets a CanceledError or a last batch.
+    """
+
+    def __init__(self, loader: TorchDataLoader[Any], lane: Lane) -> None:
+        self._lane = lane
+        # The thread inside `next` has the lock. It can be taken again by the same thread, so that a signal
+        # handler that calls `next` there gets an error, and not a deadlock.
+        self._lock = threading.RLock()
+        self._busy = self._closed = False
+        self._draw: Drawing | None = None
+        self._flights: DrawnFlights | PulledFlights | None = None
+        self._pull_ahead = loader.num_workers * (loader.prefetch_factor or 0)
+        if loader.num_workers > 0 and not self._pull_ahead:
+            raise AssertionError("prefetch_factor must be greater than 0 with num_workers > 0")
+        super().__init__(loader)  # iter(sampler), then base_seed's draw; pin_memory's checks and warnings
+        self._dataset_fetcher = _MapDatasetFetcher(
+            self._dataset, self._auto_collation, self._collate_fn, self._drop_last
+        )
+        self._workers: list[Any] = []  # as torch's: who looks for worker processes finds none
+        if lane.view.draws:
+            self._draw = lane.view.drawing(int(self._base_seed), loader.num_workers)
+        _alive.add(self)
+        if self._pull_ahead:
+            self._reset(loader, first_iter=True)  # as torch's: it calls iter(sampler) again
+
+    def __next__(self) -> Any:
+        with self._lock:
+            if self._busy or self._closed:
+                self._look_who_calls()
+            self._busy = True
+            try:
+                if _profiling():
+                    with record_function(self._profile_name):
+                        return self._next_data()
+                return self._next_data()
+            finally:
+                self._busy = False
+
+    def close(self) -> None:
+        """Cancel what is under way; there is no next batch."""
+        self._closed = True
+        if self._lock.acquire(blocking=False):
+            try:
+                if not self._busy:
+                    self._give_up()
+                    return
+            finally:
+                self._lock.release()
+        self._lane.cancel()  # who is inside `next` gives up the rest, at the next one
+
+    def _shutdown_workers(self) -> None:
+        """Torch's name for it: Lightning and others call it on iterators that had workers."""
+        self.close()
+
+    def __del__(self) -> None:
+        self._lane.close()
+
+    def _look_who_calls(self) -> None:
+        if self._busy:
+            raise errors.EngineError(
+                "next() was called inside next() of the same iterator, by a signal handler, a sampler or "
+                "on_error: call it when that has returned"
+            )
+        self._give_up()
+
+    def _give_up(self) -> None:
+        self._lane.close()
+        self._flights = DrawnFlights(self._lane, NO_ORDER, 0)
+
+    def _after_fork(self) -> None:
+        """In the child: whoever had the lock is in the parent."""
+        self._lock = threading.RLock()
+        self._busy = False
+
+    def _reset(self, loader: TorchDataLoader[Any], first_iter: bool = False) -> None:
+        with self._lock:
+            if self._busy:
+                self._look_who_calls()
+            self._busy = True
+            try:
+                self._closed = False
+                self._lane.cancel()
+                self._flights = None
+                super()._reset(loader, first_iter)
+                if self._draw is not None:
+                    self._draw.next_epoch()
+                self._flights = self._pull_first()
+            finally:
+                self._busy = False
+
+    def _next_data(self) -> Any:
+        if self._flights is None:
+            self._flights = self._pull_first()
+        try:
+            batch = self._flights.take()
+        except StopIteration:
+            if not self._persistent_workers:
+                self._lane.close()
+            raise
+        self._num_yielded += 1
+        if self._pin_memory:
+            return _pin_memory(batch, self._pin_memory_device)
+        return batch
+
+    def _pull_first(self) -> DrawnFlights | PulledFlights:
+        """Pull what torch pulls first: at `iter` with workers, at the first `next` without."""
+        self._flights = DrawnFlights(self._lane, NO_ORDER, 0)  # a sampler that raises is at its end
+        # Where samples draw too, lists are pulled and drawn for in turn, as torch's workers would.
+        early = self._draw is None or self._draw.early
+        order = draw_order(self._index_sampler) if early else None
+        lane, draw, fetch = self._lane, self._draw, self._dataset_fetcher.fetch
+
+        def pull(lists: Iterator[Any], ahead: int) -> PulledFlights:  # without self: that would be a circle
+            return PulledFlights(lane, lists, fetch, ahead, draw)
+
+        if order is None:
+            return pull(self._sampler_iter, self._pull_ahead)
+        sampler: Any = self._index_sampler
+        return DrawnFlights(lane, order, self._pull_ahead, draw, sampler=sampler, pull=pull)
+
+
+_alive: weakref.WeakSet[NativeIterator] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for iterator in list(_alive):
+        iterator._after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,290 @@
+"""Native work of one iterator: slots of batch memory, and tickets in flight."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from .. import errors
+from .._core import engine
+from .view import Laid, View
+
+_WAIT_MS = 100  # Ctrl-C reaches Python between two waits
+
+
+class Rings:
+    """Slots of one size. Grows when the user holds on to batches.
+
+    Several threads may reserve at once: a ring gives a slot to one of them, and nothing else here matters to
+    two of them.
+    """
+
+    _COUNT = 8
+
+    def __init__(self, slot_bytes: int, count: int = _COUNT) -> None:
+        self._capsule = engine.capsule()
+        self.slot_bytes = slot_bytes
+        self._rings: list[int] = [self._capsule.ring_new(slot_bytes, count)]
+        self._count = count
+
+    def reserve(self, laid: Laid, rows: int, batch_rows: int) -> array[int]:
+        """Takes a slot for every batch; their addresses."""
+        slots = array("q", bytes(8 * -(-rows // batch_rows)))
+        out = slots.buffer_info()[0]
+        while True:
+            for ring in reversed(self._rings):
+                if self._capsule.reserve(laid.address, ring, rows, batch_rows, out) >= 0:
+                    return slots
+            # Every slot is held by a tensor of the user's: go beyond, in ever larger
+            # steps, so that holding a whole epoch costs few mappings. And again, where
+            # other threads are quicker to take the new ones.
+            self._count = max(2 * self._count, len(slots))
+            self._rings.append(self._capsule.ring_new(self.slot_bytes, self._count))
+
+    def __del__(self) -> None:
+        for ring in getattr(self, "_rings", ()):
+            self._capsule.ring_drop(ring)
+
+
+class Ticket:
+    """Consecutive batches in flight.
+
+    Attributes:
+        batches: their number.
+    """
+
+    __slots__ = (
+        "_at",
+        "_cell",
+        "_each",
+        "_indices",
+        "_labels",
+        "_laid",
+        "_next",
+        "_records",
+        "_replaced",
+        "_slots",
+        "batches",
+    )
+
+    def __init__(
+        self,
+        slots: array[int],
+        labels: Sequence[torch.Tensor] | None,
+        indices: array[int] | torch.Tensor,
+        records: array[int] | None,
+        each: int,
+        laid: Laid,
+    ) -> None:
+        self._laid = laid  # what the engine reads
+        self._slots = slots  # an address is cleared when its slot is taken or released
+        self._at = slots.buffer_info()[0]
+        self._cell = array("q", [0])  # the ticket's address, until it is given up
+        self._labels = labels
+        self._each = each  # samples of a batch
+        self._indices, self._records = indices, records  # kept for samples that must be made in another way
+        self._replaced: Mapping[int, int] | None = None  # samples that stand in for others in the next batch
+        self._next = 0
+        self.batches = len(slots)
+
+
+class Stream:
+    """Submits index blocks of a view and hands out finished batches, in order.
+
+    One thread at a time submits and takes. Any thread may cancel and close meanwhile, and so may whatever
+    runs between two steps of this one: a signal handler, the garbage collector.
+
+    Args:
+        view: what the indices point into.
+        batch_size: rows of the largest batch.
+        threads: most engine threads for one ticket; None: all of the engine's.
+    """
+
+    def __init__(self, view: View, batch_size: int, threads: int | None = None) -> None:
+        self._view = view
+        self._crew = engine.crew()
+        self._capsule = engine.capsule()
+        self._submit = self._capsule.submit
+        self._take = self._capsule.take
+        self._threads = threads or 0
+        self._rings = Rings(max(view.row_bytes * batch_size, 1))
+        self._live: set[Ticket] = set()
+        self._pid = os.getpid()
+        plain = view.output == "dict" and view.label_dtype is not None and not view.has_more
+        self._keys = view.keys if plain else None
+        self._tensor = view.tensor
+
+    def submit(
+        self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
+    ) -> Ticket:
+        """Starts filling the rows ``indices``, in batches of batch_size.
+
+        Args:
+            indices: ``array('q')`` or int64 tensor [n], contiguous, on the CPU; copied.
+            batch_size: rows of a batch; the last may be shorter.
+            records: what was drawn for them, where the view draws; copied.
+        """
+        if isinstance(indices, torch.Tensor):
+            rows, address = indices.numel(), indices.data_ptr()
+        else:
+            address, rows = indices.buffer_info()
+        if self._crew is not engine._crew:
+            raise _forked()
+        view = self._view
+        rings = self._rings
+        if view.row_bytes * batch_size > rings.slot_bytes:
+            rings = self._rings = Rings(view.row_bytes * batch_size)
+        laid, labels = view.laid, view.new_labels(rows)
+        slots = rings.reserve(laid, rows, batch_size)
+        label_address = 0 if labels is None else labels.data_ptr()
+        parts = None if labels is None else torch.split(labels, batch_size)
+        ticket = Ticket(slots, parts, indices, records, batch_size, laid)
+        self._live.add(ticket)
+        try:
+            cell = ticket._cell.buffer_info()[0]
+            started = self._submit(
+                self._crew,
+                laid.address,
+                address,
+                0 if records is None else records.buffer_info()[0],
+                rows,
+                batch_size,
+                ticket._at,
+                label_address,
+                self._threads,
+                cell,
+            )
+            if started is None:
+                raise _given_up()
+            if not started:
+                raise errors.ClosedError("submit: the engine is closed")
+        except BaseException:  # Ctrl-C too, which may come when the work has begun
+            self.cancel(ticket)
+            raise
+        return ticket
+
+    def take(self, ticket: Ticket) -> Any:
+        """The ticket's next batch, as torch's default_collate would give it.
+
+        Raises:
+            RowIndexError: the batch asked for a row that does not exist. Other
+                batches of the ticket are not touched.
+            CanceledError: the ticket was cancelled, or Ctrl-C came just when the
+                batch had been taken.
+        """
+        if self._crew is not engine._crew:
+            raise _forked()
+        k = ticket._next
+        made = self._take(ticket._at + 8 * k)
+        if not made:
+            try:
+                made = self._wait(ticket, k)
+            except Exception:  # not Ctrl-C: the batch can be taken again then
+                self._step(ticket)
+                raise
+        self._step(ticket)
+        if self._keys is not None:
+            assert ticket._labels is not None
+            return {self._keys[0]: self._tensor(made), self._keys[1]: ticket._labels[k]}
+        more: tuple[Any, ...] = ()
+        if self._view.has_more:
+            more = self._view.more(
+                ticket._indices[k * ticket._each : (k + 1) * ticket._each], ticket._replaced
+            )
+            ticket._replaced = None
+        labels = None if ticket._labels is None else ticket._labels[k]
+        return self._view.collated(self._tensor(made), labels, more)
+
+    def _step(self, ticket: Ticket) -> None:
+        ticket._next += 1
+        if ticket._next >= ticket.batches:
+            self.cancel(ticket)  # all is done: this gives the ticket up
+
+    def _wait(self, ticket: Ticket, k: int) -> Any:
+        """Waits for batch k; raises when there will be none."""
+        at, cell, slot = ticket._at + 8 * k, ticket._cell.buffer_info()[0], ticket._slots[k]
+        try:
+            made = None
+            if slot:
+                while not self._capsule.wait(cell, slot, _WAIT_MS):
+                    pass
+                made = self._take(at)
+            if made:
+                return made
+            if made is None:
+                raise _given_up()
+            # Another thread may still be writing other rows of this batch.
+            while not self._capsule.wait(cell, 0, _WAIT_MS):
+                pass
+            return self._mended(ticket, k)
+        except Exception:
+            self._capsule.release(at, 1)
+            raise
+
+    def _mended(self, ticket: Ticket, k: int) -> Any:
+        """Batch k, whose samples are partly made in another way."""
+        # Mending takes long, and another thread may close the stream: the slot is not the ticket's meanwhile.
+        own = array("q", [0])
+        mine, theirs = own.buffer_info()[0], ticket._at + 8 * k
+        if not self._capsule.move(theirs, mine):
+            raise _given_up()
+        try:
+            self._mend(ticket, k, own[0])
+            return self._take(mine)
+        except Exception:
+            self._capsule.release(mine, 1)
+            raise
+        except BaseException:  # Ctrl-C: the batch can be taken again, and is mended then
+            self._capsule.move(mine, theirs)
+            if ticket not in self._live:
+                self._capsule.release(theirs, 1)
+            raise
+
+    def _mend(self, ticket: Ticket, k: int, slot: int) -> None:
+        start = k * ticket._each
+        labels, records = 0, 0
+        if ticket._labels is not None:
+            labels = ticket._labels[k].data_ptr()
+        if ticket._records is not None:
+            records = ticket._records.buffer_info()[0] + 4 * self._view.record_words * start
+        ticket._replaced = self._view.mend(slot, ticket._indices[start:], records, labels)
+
+    def cancel(self, ticket: Ticket) -> None:
+        """Drops a ticket: returns when nothing writes into its memory any more."""
+        if ticket not in self._live:
+            return
+        self._capsule.cancel(ticket._cell.buffer_info()[0])
+        self._capsule.release(ticket._at, ticket.batches)  # those that were not taken
+        self._live.discard(ticket)
+
+    def close(self) -> None:
+        """Cancels everything in flight. Idempotent."""
+        if self._pid != os.getpid():
+            self._live.clear()  # the work is the parent's; so are the locks, in a state that nobody knows
+        interrupt = None
+        for ticket in list(self._live):
+            try:
+                self.cancel(ticket)
+            except KeyboardInterrupt as error:  # the memory of the others must be safe too
+                interrupt = error
+                self.cancel(ticket)
+        if interrupt is not None:
+            raise interrupt
+
+    def __del__(self) -> None:
+        if getattr(self, "_live", None):
+            self.close()
+
+
+def _given_up() -> errors.CanceledError:
+    return errors.CanceledError("the batch was given up: its loader was closed, or Ctrl-C came in between")
+
+
+def _forked() -> errors.EngineError:
+    return errors.EngineError(
+        "this iterator was made before the process was forked: make a new one in the child"
+    )

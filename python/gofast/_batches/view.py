@@ -1,0 +1,330 @@
+"""What a list of row indices points into: one dataset, or several through a map."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar
+
+import numpy as np
+import torch
+from torch.utils.data import ConcatDataset, Dataset, Subset
+from torch.utils.dlpack import from_dlpack
+
+from .. import errors
+from .._core import engine
+from .._core.indices import picked_from
+from .._core.openmp import alone
+from .changes import changes
+
+if TYPE_CHECKING:
+    from .drawing import Drawing
+
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
+Output = Literal["dict", "tuple"]  # what a sample is
+Line: TypeAlias = "tuple[str, str, str]"  # of an explanation: step, runs in, what
+
+
+class Program:
+    """A dataset's transform, compiled into C memory of this process.
+
+    A forked child may go on using it: it is plain memory, and so are the kernels.
+    """
+
+    def __init__(self, config: dict[str, Any], keep: object) -> None:
+        self.address: int = engine.call("NewProgram", json.dumps(config))
+        self.keep = keep  # owns the matrix
+        weakref.finalize(self, free, "FreeProgram", self.address, os.getpid(), None).atexit = False
+
+
+def free(function: str, address: int, pid: int, _outlived: object) -> None:
+    """Releases C memory of this process's engine; whose owner must not go before it, is held until then."""
+    if pid == os.getpid() and engine.loaded():
+        engine.call(function, address)
+
+
+class Laid:
+    """A view's C structure: an address. Whoever has given that to the engine holds this until it is done."""
+
+    def __init__(self, export: str, config: dict[str, Any], programs: Sequence[Any]) -> None:
+        self.address: int = engine.call(export, json.dumps(config))
+        # The programs outlive it even when the garbage collector finds all of them at once.
+        weakref.finalize(self, free, "FreeView", self.address, os.getpid(), programs).atexit = False
+
+
+class View:
+    """Rows that the engine can fill batches from. Base class.
+
+    Attributes:
+        row_bytes: bytes of one output sample.
+        record_words: int32s that are drawn for one sample.
+        draws: samples need records.
+        heavy: a sample is worth a thread's attention, however few bytes it has.
+        datasets: the datasets whose rows these are; all give samples alike.
+        lengths: how many rows each of them has.
+        steady: nobody can write to the memory that the rows are made of.
+        has_more: whether samples have more than features and label; see more.
+    """
+
+    output: str
+    keys: tuple[str, ...]
+    label_dtype: torch.dtype | None
+    label_shape: tuple[int, ...]
+    row_bytes: int
+    record_words = 0
+    heavy = False
+    draws = False
+    bare = False  # a sample without label is the tensor itself, not a tuple of it
+    has_more = False
+
+    def _lay_out(
+        self,
+        export: str,
+        datasets: Sequence[Any],
+        programs: Sequence[Any],
+        index_map: IntArray | None,
+        config: dict[str, Any],
+    ) -> None:
+        self.datasets = tuple(datasets)
+        self._programs = list(programs)
+        self.steady = all(d._steady for d in datasets)
+        self._map = None if index_map is None else np.ascontiguousarray(index_map, np.int64)
+        rows: list[int] = config.setdefault("rows", [len(d) for d in datasets])
+        self.lengths = tuple(rows)
+        config |= {
+            "programs": [p.address for p in programs],
+            "map": 0 if self._map is None else self._map.__array_interface__["data"][0],
+            "length": 0 if self._map is None else len(self._map),
+        }
+        self._length = sum(rows) if self._map is None else len(self._map)
+        self._laid = Laid(export, config, (self._programs, self._map))
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def laid(self) -> Laid:
+        """The C structure, of the memory as it lies now."""
+        return self._laid
+
+    @property
+    def epochs(self) -> tuple[int, ...]:
+        """What ``set_epoch`` said to each dataset, where samples depend on it."""
+        return ()
+
+    @property
+    def index_map(self) -> IntArray | None:
+        """Where the rows lie in the concatenation of the datasets; None: in their own order."""
+        return self._map
+
+    def same_rows(self, other: View) -> bool:
+        """Whether both give the same samples for the same indices, by the same programs."""
+        if self._programs != other._programs:
+            return False
+        if self._map is None or other._map is None:
+            return self._map is other._map
+        return np.array_equal(self._map, other._map)
+
+    def new_labels(self, rows: int) -> torch.Tensor | None:
+        """Uninitialised memory for the labels of rows samples."""
+        if self.label_dtype is None:
+            return None
+        return torch.empty((rows, *self.label_shape), dtype=self.label_dtype, device="cpu")
+
+    def mend(
+        self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
+    ) -> dict[int, int]:
+        """Makes what could not be made of a failed batch, in another way, or raises what was wrong.
+
+        Args:
+            indices: the batch's.
+            records, labels: addresses of what was drawn for it, and of its labels; 0 without.
+
+        Returns:
+            The samples that stand in for others, by position; numbers of their own dataset.
+        """
+        bad = engine.capsule().bad_index(slot)
+        if -len(self) <= bad < len(self):
+            error = errors.UnknownLabelError(f"row {bad}: its label has no place in the one_hot vector")
+            error.row = bad
+            raise error
+        raise row_index_error(bad, len(self))
+
+    def drawing(self, base_seed: int, workers: int) -> Drawing:
+        """What draws the records of an iterator's batches, where the view draws.
+
+        Args:
+            base_seed: what the loader drew for its workers.
+            workers: 0 stands for torch's default generator, whose draws must not come early.
+        """
+        raise NotImplementedError
+
+    def discard(self, slot: int, rows: int) -> None:
+        """Frees what the samples of a slot own, which nobody writes any more, and which is not taken."""
+
+    def tensor(self, made: Any) -> torch.Tensor:
+        """A finished batch's samples, from the capsule that owns them."""
+        return from_dlpack(made)
+
+    def rows(
+        self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()
+    ) -> list[Any]:
+        """The samples of a batch, as indexing the dataset gives them, each in memory of its own."""
+        with alone():  # waking OpenMP's threads for each row costs more than they bring
+            columns: list[Any] = [[self.row_image(image.clone()) for image in images.unbind(0)]]
+            if labels is not None:
+                columns.append(self.row_labels(labels))
+            columns += [self.row_more(values) for values in more]
+        rows = zip(*columns, strict=True)
+        if self.output == "dict":
+            return [dict(zip(self.keys, row, strict=False)) for row in rows]
+        return columns[0] if self.bare and len(columns) == 1 else list(rows)
+
+    def row_image(self, image: torch.Tensor) -> torch.Tensor:
+        """One sample of a batch, as indexing the dataset gives it."""
+        return image
+
+    def row_labels(self, labels: torch.Tensor) -> list[Any]:
+        """The samples' labels, likewise."""
+        return [label.clone() for label in labels.unbind(0)]
+
+    def row_more(self, values: Any) -> list[Any]:
+        """What samples have beside, likewise."""
+        made: list[Any] = values.tolist() if isinstance(values, torch.Tensor) else list(values)
+        return made
+
+    def more(
+        self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
+    ) -> tuple[Any, ...]:
+        """What samples have beside features and label, each as default_collate gives it.
+
+        Args:
+            replaced: what mend returned.
+        """
+        return ()
+
+    def collated(self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()) -> Any:
+        """The batch as torch's default_collate would give it."""
+        values = [images, *more] if labels is None else [images, labels, *more]
+        if self.output == "dict":
+            return dict(zip(self.keys, values, strict=False))
+        return images if self.bare and len(values) == 1 else values
+
+
+class NativeDataset(Dataset[Any]):
+    """A dataset whose batches the engine can make: a table's rows, or pictures.
+
+    `resolve` knows them by this class, and imports nothing: a module that another thread was importing when
+    this process was forked can never be imported here.
+    """
+
+    _steady = True  # nobody can write to the memory that samples are made of
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def _native_view(self) -> View | None:
+        """A view for gofast.DataLoader, or None where Python code has a say."""
+        raise NotImplementedError
+
+    def _native_view_of(self, samples: IntArray) -> View | None:
+        """The same; where the dataset's list was changed in place, these samples alone need to be right."""
+        return self._native_view()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if not name.startswith("_"):
+            changes.count += 1  # last: who sees the count must see the value
+
+    def _sample_signature(self) -> tuple[Any, ...]:
+        """What must be equal for two datasets' samples to stand in one batch."""
+        raise NotImplementedError
+
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
+        """The view of datasets of this kind, end to end."""
+        raise NotImplementedError
+
+    def _explained(self) -> list[Line]:
+        """Which steps run natively and which in Python, and why, for gofast.explain."""
+        raise NotImplementedError
+
+    def _why_python(self) -> str:
+        """Why there is no native view. Only where there is none."""
+        raise NotImplementedError
+
+
+def is_native(dataset: object) -> TypeGuard[NativeDataset]:
+    """Whether it is one of ours, whose batches nobody has taken over; isinstance believes a proxy's word."""
+    return issubclass(type(dataset), NativeDataset) and "__getitems__" not in vars(dataset)
+
+
+def resolve(dataset: Dataset[Any]) -> View | None:
+    """A native view of a dataset, or of a Subset/ConcatDataset tree over some.
+
+    Returns:
+        None where Python code has a say in the rows (transforms, an overridden
+        ``__getitem__``, other datasets, subclasses of Subset and ConcatDataset):
+        those run on torch's own machinery.
+    """
+    if is_native(dataset):
+        return dataset._native_view()
+    parts: list[NativeDataset] = []
+    index_map = _flatten(dataset, parts)
+    if index_map is None or not parts or any(p._native_view() is None for p in parts):
+        return None
+    first = parts[0]
+    if any(p._sample_signature() != first._sample_signature() for p in parts):
+        return None  # torch's collate says what is wrong with mixed samples
+    return first._joined(parts, index_map)
+
+
+def _flatten(dataset: Dataset[Any], parts: list[NativeDataset]) -> IntArray | None:
+    """Positions of the dataset's rows in the concatenation of parts, which grows."""
+    if is_native(dataset):
+        start = sum(len(p) for p in parts)
+        parts.append(dataset)
+        return np.arange(start, start + len(dataset), dtype=np.int64)
+    if _is_torchs(dataset, Subset):
+        inner = _flatten(dataset.dataset, parts)
+        positions = picked_from(dataset.indices)
+        if inner is None or positions is None:
+            return None
+        try:
+            chosen: IntArray = inner[positions.numpy()]
+            return chosen
+        except IndexError:
+            return None  # torch refuses it when it is asked for
+    if _is_torchs(dataset, ConcatDataset):
+        pieces = [_flatten(d, parts) for d in dataset.datasets]
+        whole = [piece for piece in pieces if piece is not None]
+        if len(whole) < len(pieces) or dataset.cumulative_sizes != [*itertools.accumulate(map(len, whole))]:
+            return None  # a dataset may have changed its length, of which torch takes no notice
+        return np.concatenate(whole)
+    return None
+
+
+_T = TypeVar("_T", bound=Dataset[Any])
+_METHODS = ("__getitem__", "__getitems__", "__len__")
+
+
+def _methods(kind: type) -> list[Any]:
+    return [getattr(kind, name, None) for name in _METHODS]
+
+
+_TORCHS: dict[type, list[Any]] = {kind: _methods(kind) for kind in (Subset, ConcatDataset)}
+
+
+def _is_torchs(dataset: Dataset[Any], kind: type[_T]) -> TypeGuard[_T]:
+    """Whether it is of this class of torch's itself, with torch's own methods."""
+    own = type(dataset) is kind and "__getitems__" not in vars(dataset)
+    return own and _methods(kind) == _TORCHS[kind]
+
+
+def row_index_error(index: int, length: int) -> errors.RowIndexError:
+    """The error of an index outside a dataset of length rows."""
+    error = errors.RowIndexError(f"index {index} is out of range for a dataset of {length} rows")
+    error.index = index
+    return error

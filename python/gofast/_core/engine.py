@@ -1,0 +1,241 @@
+"""The native engine of this process: loaded at first use, never at import.
+
+A Go runtime does not survive ``fork``. A forked child whose parent had loaded the
+engine may still run the C functions of :func:`capsule` (they need no runtime), but
+for anything in Go it loads a private copy of the library from a memfd: ``dlopen``
+tells libraries apart by inode, so a link to the same file would not do.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import importlib.machinery
+import importlib.util
+import itertools
+import json
+import os
+import pathlib
+import resource
+import sys
+import threading
+from typing import Any
+
+from .. import errors
+
+# Of the address space, for the Go runtime and its threads: with 700 MiB left the runtime ends the
+# process, with 900 it starts (2 cores, Go 1.26, 2026-11).
+_ADDRESS_SPACE = 1 << 30
+_LIBRARY = pathlib.Path(__file__).parents[1] / "_native.abi3.so"
+_lock = threading.Lock()
+_native: Any = None  # the gopy module of this process
+_crew: int | None = None  # its threads
+_capsule: Any = None  # its per-batch functions; an inherited one keeps working after fork
+_loader_pid: int | None = None  # who began to load a library that is mapped here: this process or an ancestor
+_copies = 0  # private copies that were made, here and in the ancestors
+
+# Numbers of tickets and tasks. Chosen here, so that Ctrl-C in the call that starts one does not
+# lose it; never used twice, not even by a forked child.
+numbers = itertools.count(1)
+
+
+def _after_fork_in_child() -> None:
+    global _native, _lock, _crew
+    _native = _crew = None  # the inherited runtime is dead here
+    _lock = threading.Lock()  # another thread may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def native() -> Any:
+    """The gopy module: free functions of ints and strings. Loads it if needed.
+
+    Raises:
+        EngineError: the library is missing or cannot be loaded in this process.
+    """
+    return _native or _load()
+
+
+def crew() -> int:
+    """The address of this process's engine threads, for ``capsule().submit``."""
+    global _crew
+    if _crew is None:
+        address = call("Crew")
+        with _lock:  # one object for all threads: a loader knows by it that it was not forked meanwhile
+            if _crew is None:
+                _crew = address
+    return _crew
+
+
+def capsule() -> Any:
+    """The per-batch C functions. Safe in a forked child without loading anything."""
+    if _capsule is None:
+        _load()
+    return _capsule
+
+
+def loaded() -> bool:
+    """Whether this process has an engine of its own."""
+    return _native is not None
+
+
+def threads(requested: int | None = None) -> int:
+    """Threads for the engine: what was asked for, or what this process may use.
+
+    That is min(CPU affinity, cgroup quota) / LOCAL_WORLD_SIZE, and inside a
+    DataLoader worker also / num_workers; at least 1.
+    """
+    if requested is not None:
+        if requested < 1:
+            raise errors.OptionError(f"threads={requested}: give at least 1, or None for all allowed cores")
+        return requested
+    count = float(len(os.sched_getaffinity(0)))
+    quota = _cgroup_quota()
+    if quota is not None:
+        count = min(count, quota)
+    try:
+        count /= max(int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1)
+    except ValueError:
+        pass  # not a number: not torchrun's
+    data = sys.modules.get("torch.utils.data")
+    info = data.get_worker_info() if data is not None else None
+    if info is not None:
+        count /= max(info.num_workers, 1)
+    return max(int(count), 1)
+
+
+def _cgroup_quota() -> float | None:
+    """CPUs that the cgroup allows, or None without a quota."""
+    try:
+        quota, period = pathlib.Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return None if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError):
+        return None
+
+
+def call(function: str, *args: Any) -> Any:
+    """Calls an export of package pybind by name, raising typed errors."""
+    export = getattr(native(), "pybind_" + function)  # its EngineError is a RuntimeError too
+    try:
+        return export(*args)
+    except RuntimeError as error:
+        raise errors.from_native(error) from None
+
+
+def run(operation: str, config: dict[str, Any], label: str | None = None) -> dict[str, Any]:
+    """Runs long work in the engine so that Ctrl-C stops it within 0.1 s.
+
+    Args:
+        operation: a name in package pybind's list of operations.
+        config: what it takes, as JSON.
+        label: shows a progress bar of this name once it takes more than a second.
+    """
+    from .progress import Progress
+
+    task = next(numbers)
+    try:
+        with Progress(label) as bar:
+            call("Begin", task, operation, json.dumps(config))
+            while not call("Poll", task, 100):
+                bar.update(call("Progress", task))
+    except BaseException:
+        _discard(task)
+        raise
+    result: dict[str, Any] = json.loads(call("Result", task))
+    return result
+
+
+def _discard(task: int) -> None:
+    """Stops a task and gives back what it had made."""
+    try:
+        call("Abort", task)
+        made = json.loads(call("Result", task))
+    except errors.GofastError:
+        return  # cancelled, or never begun: what interrupted us is the news
+    if "fd" in made:
+        os.close(made["fd"])
+
+
+def _load() -> Any:
+    global _native, _capsule, _loader_pid
+    with _lock:
+        if _native is not None:
+            return _native
+        # Also where another thread of the parent was in the middle of loading when we were forked.
+        before, pid = _loader_pid, os.getpid()
+        inherited = before not in (None, pid)
+        _check_address_space()
+        path = _private_copy() if inherited else str(_LIBRARY)
+        _loader_pid = pid
+        try:
+            module = _import(path)
+            module.pybind_Start(threads())
+        except (ImportError, OSError) as error:
+            _loader_pid = before
+            raise errors.EngineError(_advice(inherited, error)) from error
+        if _capsule is None:
+            make = ctypes.PYFUNCTYPE(ctypes.py_object)(module.pybind_CapsuleModule())
+            _capsule = make()
+        atexit.register(_close, pid)
+        _native = module  # last: other threads take what they see here for complete
+        return module
+
+
+def _check_address_space() -> None:
+    """Refuses to start where Go's runtime would end the process: it cannot do without what it reserves."""
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if most == resource.RLIM_INFINITY:
+        return
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
+    left = most - pages * resource.getpagesize()
+    if left < _ADDRESS_SPACE:
+        raise errors.EngineError(
+            f"the address space is limited to {most >> 20} MiB (ulimit -v), with {max(left, 0) >> 20} left: "
+            f"the engine reserves {_ADDRESS_SPACE >> 20} MiB, most of it never used. Raise or lift "
+            "ulimit -v, and limit memory itself by a control group instead"
+        )
+
+
+def _import(path: str) -> Any:
+    loader = importlib.machinery.ExtensionFileLoader("_native", path)
+    spec = importlib.util.spec_from_file_location("_native", path, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def _private_copy() -> str:
+    """A path to a fresh inode with the library's bytes. The descriptor stays open.
+
+    The path is one that no ancestor has used, whatever descriptors were closed in between: the dynamic
+    linker and Python's import both know again a library that they have loaded by its path.
+    """
+    global _copies
+    try:
+        fd = os.memfd_create("gofast-native", os.MFD_CLOEXEC)
+        with open(_LIBRARY, "rb") as source:
+            while os.sendfile(fd, source.fileno(), None, 1 << 30):
+                pass
+    except OSError as error:
+        raise errors.EngineError(_advice(True, error)) from error
+    _copies += 1
+    return f"/proc/self/fd{'/.' * _copies}/{fd}"
+
+
+def _advice(inherited: bool, error: Exception) -> str:
+    if inherited:
+        return (
+            f"the engine cannot be loaded again in this forked process ({error}): pass "
+            'multiprocessing_context="forkserver" to the DataLoader, or num_workers=0'
+        )
+    if not _LIBRARY.exists():
+        return f"{_LIBRARY.name} is missing: install gofast with pip, or run `make build` in a checkout"
+    return f"the native engine cannot be loaded: {error}"
+
+
+def _close(pid: int) -> None:
+    # A forked child inherits the registration, not the runtime.
+    if pid == os.getpid() and _native is not None:
+        call("Close")

@@ -1,0 +1,1 @@
+"""Picture files: found, drawn for, made into samples, and rescued."""

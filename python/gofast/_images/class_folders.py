@@ -1,0 +1,171 @@
+"""A folder for each class: what torchvision's DatasetFolder does, natively where it can be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import errors
+from .._batches.classes import Classes, in_order, numbered, unknown
+from . import vision
+from .face import VisionDataset
+from .files import Files
+from .listing import Listing
+from .vision import IMG_EXTENSIONS
+
+
+class FolderDataset(VisionDataset):
+    """torchvision's DatasetFolder. Base class of ImageFolder, some of whose subclasses call its ``__init__``.
+
+    Args:
+        root: the folder of the classes.
+        loader: called with a path, returns what transform takes.
+        extensions: what a file's name must end with, in lower case; or
+        is_valid_file: called with each path. One of the two.
+        transform, target_transform, allow_empty, index, classes: as in ImageFolder.
+        options: its other ones.
+    """
+
+    extensions: Any
+    classes: list[Any]
+    class_to_idx: dict[Any, int]
+
+    def __init__(
+        self,
+        root: str | Path,
+        loader: Callable[[str], Any] | None,
+        extensions: str | Sequence[str] | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        target_transform: Callable[[Any], Any] | None = None,
+        is_valid_file: Callable[[str], bool] | None = None,
+        allow_empty: bool = False,
+        *,
+        index: str | Path | None = None,
+        classes: Classes | None = None,
+        **options: Any,
+    ) -> None:
+        self.root = os.path.expanduser(root) if isinstance(root, str) else root
+        self.extensions = extensions
+        kept = None if index is None else os.fspath(index)
+        listing = self._scan(is_valid_file, allow_empty, kept, self._numbered(classes))
+        if classes is not None:
+            self.class_to_idx = numbered(classes)  # those without a folder too
+            self.classes = in_order(self.class_to_idx)
+        self._show(listing, transform, target_transform, loader, **options)
+        if not listing.is_plain:
+            self.targets = [sample[1] for sample in listing.samples()]
+
+    def _numbered(self, classes: Classes | None) -> tuple[list[Any], dict[Any, int]] | None:
+        """The folders that are there, and their numbers where they are given."""
+        if classes is None:
+            return None
+        names, _ = self.find_classes(self.root)
+        numbers = numbered(classes)
+        for name in names:
+            if name not in numbers:
+                error = unknown(name, numbers, os.path.join(self.root, name))
+                error.path = os.path.join(self.root, name)
+                raise error
+        return names, {name: numbers[name] for name in names}
+
+    def _scan(
+        self,
+        is_valid_file: Callable[[str], bool] | None,
+        allow_empty: bool,
+        index: str | None,
+        found: tuple[list[Any], dict[Any, int]] | None,
+    ) -> Listing:
+        """Finds classes, if they are not found yet, and samples.
+
+        Natively, unless that is overridden, or only Python can do it.
+        """
+        if found is None and not _is(self.find_classes, FolderDataset.find_classes):
+            found = self.find_classes(self.root)
+        if (
+            self.extensions == IMG_EXTENSIONS
+            and is_valid_file is None
+            and _is(self.make_dataset, FolderDataset.make_dataset)
+        ):
+            files = self._scan_natively(None if found is None else found[1], index)
+            if files is not None:
+                if found is None and not files.classes:
+                    raise vision.no_classes(self.root)
+                if files.empty_classes and not allow_empty:
+                    raise vision.no_files(files.empty_classes, self.extensions)
+                names = files.classes
+                self.classes, self.class_to_idx = found or (names, {name: i for i, name in enumerate(names)})
+                return Listing(files, os.path.join(os.path.expanduser(self.root), ""))
+        self.classes, self.class_to_idx = found or self.find_classes(self.root)
+        samples = self.make_dataset(
+            self.root,
+            class_to_idx=self.class_to_idx,
+            extensions=self.extensions,
+            is_valid_file=is_valid_file,
+            allow_empty=allow_empty,
+        )
+        return Listing.of(samples)
+
+    def _scan_natively(self, class_to_idx: Mapping[str, int] | None, index: str | None) -> Files | None:
+        """The index, or None where Python must scan: it also says best what is wrong with a folder."""
+        options: dict[str, Any] = {
+            "kind": "classes",
+            "root": os.path.join(os.getcwd(), os.path.expanduser(self.root)),
+            "extensions": list(IMG_EXTENSIONS),
+        }
+        if class_to_idx is not None:
+            names, numbers = list(class_to_idx), list(class_to_idx.values())
+            small = all(type(number) is int and 0 <= number < 1 << 31 for number in numbers)
+            if not names or not small or not all(type(name) is str for name in names):
+                return None
+            options |= {"classes": names, "class_ids": numbers}
+        try:
+            return Files.scan(options, index)
+        except errors.UnsupportedError:
+            return None
+        except (errors.NotFoundError, errors.ReadError) as error:
+            if index and error.path is not None and error.path.startswith(index):
+                raise
+            return None
+
+    @staticmethod
+    def make_dataset(
+        directory: str | Path,
+        class_to_idx: dict[str, int],
+        extensions: tuple[str, ...] | None = None,
+        is_valid_file: Callable[[str], bool] | None = None,
+        allow_empty: bool = False,
+    ) -> list[tuple[str, int]]:
+        """The samples of the classes. May be overridden.
+
+        Args:
+            directory: the folder of the classes.
+            class_to_idx: the classes and their numbers.
+            extensions: what a file's name must end with, in lower case; or
+            is_valid_file: called with each path. One of the two.
+            allow_empty: classes without a file are no error.
+
+        Returns:
+            (path, number of the class), sorted by class and path.
+
+        Raises:
+            ValueError: class_to_idx is empty or None; both or neither of extensions and is_valid_file.
+            FileNotFoundError: a class has no file.
+        """
+        if class_to_idx is None:
+            raise errors.OptionError("The class_to_idx parameter cannot be None.")
+        return vision.make_dataset(directory, class_to_idx, extensions, is_valid_file, allow_empty)
+
+    def find_classes(self, directory: str | Path) -> tuple[list[str], dict[str, int]]:
+        """The classes: the folders in directory, sorted, and their numbers. May be overridden.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        return vision.find_classes(directory)
+
+
+def _is(method: Any, own: Any) -> bool:
+    """Whether a method is the class's own, and not overridden in a subclass or an object."""
+    return getattr(method, "__func__", method) is own

@@ -1,0 +1,291 @@
+"""Where the random parameters of a plan come from: torch's generator, or one that stands for a worker's.
+
+A record is what was drawn for one sample: `record_words` int32s, all that a picture's making depends on
+beside the file. Batches draw in the order in which torch would have drawn them.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+
+from .. import errors
+from .._core import engine
+from .options import Rng
+from .program import ImageProgram
+from .seen import HasPictures
+
+_OK, _ASK, _RAISES = 0, 1, 2
+_STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/image/draw/draw.h has the layout
+
+_drawing = threading.RLock()  # torch's default generator is taken, and not put back yet
+
+
+def _after_fork_in_child() -> None:
+    global _drawing
+    _drawing = threading.RLock()  # another thread may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class Drawn(Protocol):
+    """A view, as the draws for its samples see it: ImageView."""
+
+    program: ImageProgram
+    record_words: int
+    rng: Rng
+
+    def draw(self, draws: Draws, indices: array[int]) -> array[int]:
+        """What is drawn for these samples."""
+
+    def forget(self, indices: Sequence[int]) -> None:
+        """Forgets the sizes of these samples' pictures."""
+
+    def locate(self, index: int) -> tuple[HasPictures, int]:
+        """The dataset of a sample, and its number there."""
+
+
+class Draws(Protocol):
+    """Draws the records of a batch."""
+
+    def next_epoch(self) -> None:
+        """An epoch is over."""
+
+    def skip(self) -> None:
+        """A batch is torch's to make, or to refuse: nothing is drawn for it here."""
+
+    def state(self) -> Any:
+        """What rewind takes to draw again for all batches from the next one on."""
+
+    def rewind(self, state: Any) -> None:
+        """Goes back to where state was asked for."""
+
+    def records(self, view: Drawn, indices: array[int], sizes: torch.Tensor) -> array[int]:
+        """One record for each picture of sizes, int32 [n, 2], width and height, in their order.
+
+        Raises:
+            ValueError: as torchvision's own, where a picture is too small for a crop.
+        """
+
+
+def rounding() -> int | None:
+    """How this torch's uniform_ rounds, as a flag for the core; None where the core does not imitate it.
+
+    torchvision draws numbers of the default type.
+    """
+    return _rounding() if torch.get_default_dtype() == torch.float32 else None
+
+
+@functools.cache
+def _rounding() -> int | None:
+    """Torch's vectorised kernels multiply and add in one rounding, its plain ones do not."""
+    if len(torch.get_rng_state()) != _STATE_BYTES:
+        return None
+    drawn = torch.empty(1, device="cpu").uniform_(0.08, 1.0, generator=torch.Generator().manual_seed(1))
+    fused: int = engine.call("IsFused", drawn.item())
+    return None if fused < 0 else fused
+
+
+class TorchDraws:
+    """From torch's default generator, which is left as torchvision would leave it."""
+
+    def next_epoch(self) -> None:
+        """Nothing: the generator goes on."""
+
+    def skip(self) -> None:
+        """Nothing, likewise."""
+
+    def state(self) -> torch.Tensor:
+        """See Draws."""
+        return torch.get_rng_state()
+
+    def rewind(self, state: torch.Tensor) -> None:
+        """See Draws."""
+        torch.set_rng_state(state)
+
+    def records(self, view: Drawn, indices: array[int], sizes: torch.Tensor) -> array[int]:
+        """See Draws."""
+        with _drawing:  # threads that took the same state would draw the same numbers
+            state = torch.get_rng_state()
+            try:
+                return draw(view.program, state.data_ptr(), sizes)
+            finally:
+                torch.set_rng_state(state)
+
+
+class WorkerDraws:
+    """From generators that stand for those of torch's worker processes: batch k is worker k % count's.
+
+    Args:
+        base_seed: what the loader drew for its workers; worker i starts from base_seed + i.
+    """
+
+    def __init__(self, base_seed: int, count: int) -> None:
+        self._base_seed = base_seed
+        self._states: list[torch.Tensor | None] = [None] * count
+        self._batch = 0
+
+    def next_epoch(self) -> None:
+        """Persistent workers keep their generators and begin with the first one again."""
+        self._batch = 0
+
+    def skip(self) -> None:
+        """It is the next worker's turn."""
+        self._batch += 1
+
+    def state(self) -> tuple[int, list[torch.Tensor | None]]:
+        """See Draws."""
+        return self._batch, self._states.copy()
+
+    def rewind(self, state: tuple[int, list[torch.Tensor | None]]) -> None:
+        """See Draws."""
+        self._batch, self._states = state[0], state[1].copy()
+
+    def records(self, view: Drawn, indices: array[int], sizes: torch.Tensor) -> array[int]:
+        """See Draws."""
+        worker = self._batch % len(self._states)
+        self._batch += 1
+        state = self._states[worker]
+        if state is None:
+            state = torch.Generator().manual_seed(self._base_seed + worker).get_state()
+        state = self._states[worker] = state.clone()  # the old one may be rewound to
+        return draw(view.program, state.data_ptr(), sizes)
+
+
+class StatelessDraws:
+    """From a stream of each sample's own: a function of seed, epoch, sample and its occurrence in a batch."""
+
+    def next_epoch(self) -> None:
+        """Nothing: ``set_epoch`` says which it is."""
+
+    def skip(self) -> None:
+        """Nothing: every sample draws for itself."""
+
+    def state(self) -> None:
+        """See Draws."""
+
+    def rewind(self, state: None) -> None:
+        """See Draws."""
+
+    def records(self, view: Drawn, indices: array[int], sizes: torch.Tensor) -> array[int]:
+        """See Draws."""
+        words = view.record_words
+        records = array("i", bytes(4 * len(indices) * words))
+        at, size = records.buffer_info()[0], sizes.data_ptr()
+        before: Counter[tuple[int, int]] = Counter()
+        for position, index in enumerate(indices):
+            dataset, sample = view.locate(index)
+            key = id(dataset), sample
+            one = array("q", [sample]), array("i", [before[key]])
+            before[key] += 1
+            code, _, _, text = engine.capsule().draw_stateless(
+                view.program.address,
+                dataset._options.seed,
+                int(dataset._files.epoch[0]),
+                one[0].buffer_info()[0],
+                one[1].buffer_info()[0],
+                size + 8 * position,
+                1,
+                at + 4 * words * position,
+            )
+            if code != _OK:
+                raise ValueError(text)
+        return records
+
+
+class Drawing:
+    """Draws for the batches of a loader's iterator, in torch's order.
+
+    Attributes:
+        early: batches may be drawn for at any time.
+
+    Args:
+        base_seed: what the loader drew for its workers.
+        workers: 0 stands for torch's default generator, whose draws must not come early.
+    """
+
+    def __init__(self, view: Drawn, base_seed: int, workers: int) -> None:
+        self._view = view
+        self.early = view.rng == "stateless"
+        self._draws: Draws = StatelessDraws()
+        if not self.early:
+            self._draws = TorchDraws() if workers == 0 else WorkerDraws(base_seed, workers)
+
+    def __call__(self, indices: array[int]) -> array[int]:
+        """What is drawn for a batch of these samples, the next in order."""
+        before = self._draws.state()
+        try:
+            return self._view.draw(self._draws, indices)
+        except ValueError as error:
+            if isinstance(error, errors.GofastError):
+                raise
+        # Too small for a crop: perhaps the picture that lay there before, and not the one that does now.
+        self.rewind(before, indices)
+        return self._view.draw(self._draws, indices)
+
+    def state(self) -> Any:
+        """What rewind takes."""
+        return self._draws.state()
+
+    def rewind(self, state: Any, indices: array[int]) -> None:
+        """Goes back to where state was asked for.
+
+        Args:
+            indices: samples whose pictures' sizes are not what they were.
+        """
+        self._draws.rewind(state)
+        self._view.forget(indices)
+
+    def skip(self) -> None:
+        """Nothing is drawn for the next batch."""
+        self._draws.skip()
+
+    def next_epoch(self) -> None:
+        """Begins again with the first worker."""
+        self._draws.next_epoch()
+
+
+def draw(program: ImageProgram, state: int, sizes: torch.Tensor) -> array[int]:
+    """Draws from the state image at that address, which it advances."""
+    n = len(sizes)
+    records = array("i", bytes(4 * n * program.record_words))
+    flags = rounding()
+    if flags is None:
+        raise errors.UnsupportedError(
+            "this torch draws its random numbers in a way that gofast does not know"
+        )
+    at, done = records.buffer_info()[0], 0
+    asked: list[float] = []
+    answers = torch.empty(0, device="cpu")
+    while True:
+        arguments = torch.tensor(asked, dtype=torch.float32, device="cpu")
+        code, more, ask, text = engine.capsule().draw(
+            program.address,
+            flags,
+            state,
+            sizes.data_ptr() + 8 * done,
+            n - done,
+            at + 4 * done * program.record_words,
+            arguments.data_ptr(),
+            answers.data_ptr(),
+            len(asked),
+        )
+        done += more
+        if code == _OK:
+            return records
+        if code == _RAISES:
+            raise ValueError(text)
+        if code != _ASK:
+            raise errors.InternalError(f"the plan cannot be drawn: {text}")
+        # A box hangs on the last bit of torch's exp, which is not libm's.
+        asked.append(ask)
+        one = torch.tensor([ask], dtype=torch.float32, device="cpu")
+        answers = torch.cat([answers, torch.exp(one)])

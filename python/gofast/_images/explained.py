@@ -1,0 +1,68 @@
+"""What gofast.explain says of pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._batches import reasons
+from .._batches.explain import overrides
+from .._batches.view import Line
+from .._core import codecs
+
+
+def steps(dataset: Any, base: Any) -> list[Line]:
+    """Which steps run natively and which in Python.
+
+    Args:
+        base: ImageDataset.
+    """
+    lines = [("source", "Go", f"{len(dataset)} files")]
+    if dataset._reader is not None:
+        what = "your callable" if dataset._listing.readable else "samples are no (path, label) of files"
+        lines.append(("loader", "Python", f"{what}: one call a sample"))
+    else:
+        found = codecs.load()
+        missing: dict[str, str] = found["missing"]
+        native = ", ".join(found["native"]) or "nothing"
+        lines.append(("decode", "C", f"{native} ({found['jpeg'] or 'no libjpeg'})"))
+        lines += [("decode", "Python", f"{name} by Pillow: {why}") for name, why in missing.items()]
+        seen = dataset._fallbacks
+        lines.append(
+            ("decode", "Python", f"other formats by Pillow: {seen} picture{'s' * (seen != 1)} so far")
+        )
+    for line in dataset._plan.report:
+        where = "C" if line.native and dataset._reader is None else "Python"
+        lines.append((line.name, where, f"{line.what} ({line.cost})" if line.cost else line.what))
+    if dataset.target_transform is not None:
+        lines.append(("target_transform", "Python", "your callable: one call a sample"))
+    if dataset._options.channels_last and not dataset._program().channels_last:
+        lines.append(("channels_last", "", "without effect: Python makes the samples"))
+    bad, policy = int((dataset._files.bad > 0).sum()), dataset._bad.on_error
+    what = policy if isinstance(policy, str) else "your callable"
+    lines.append(("on_error", "Python", f"{what}: {bad} bad sample{'s' * (bad != 1)} so far"))
+    return lines + overrides(dataset, base, "samples")
+
+
+def why_python(dataset: Any, base: Any) -> str:
+    """Why the engine cannot make its samples by itself, in words. Only where it cannot.
+
+    Args:
+        base: ImageDataset.
+    """
+    taken = reasons.overridden(type(dataset), base)
+    if taken is not None:
+        return taken
+    if not dataset._listing.readable:
+        return "samples holds something else than (path, label)"
+    if dataset._reader is not None:
+        return f"loader={reasons.called(dataset.loader)} is your own code: it reads the pictures"
+    if dataset.target_transform is not None:
+        return f"target_transform={reasons.called(dataset.target_transform)} is your own code"
+    if dataset._has_labels and not dataset._native_labels:
+        return "the labels are not whole numbers of 32 bits"
+    first = next((line for line in dataset._plan.report if not line.native), None)
+    if first is not None:
+        return f"{first.name} runs in Python: {first.what}"
+    if dataset._plan.hands_over == "pil":
+        return "the samples are PIL images"
+    return "Python code has a say in its samples"

@@ -1,0 +1,242 @@
+"""The picture files of a dataset: an index that the core made, mapped, and what is found out about them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import mmap
+import os
+import zlib
+from collections.abc import Iterable, Sequence
+from multiprocessing.context import get_spawning_popen
+from multiprocessing.reduction import DupFd
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import errors
+from .._core import engine
+
+UNLABELLED = -1
+_PROCESSES = 64  # whose counters do not meet: a loader's workers have consecutive numbers
+
+# Smaller folders are scanned faster than anybody notices: their indexes are not worth a file each.
+_KEPT_FROM = 10_000
+
+
+class Files:
+    """An index of picture files: paths and class numbers, in the order of the samples.
+
+    Copies in one process share it. A process that is being spawned is handed its descriptors; in any other
+    pickle are the options of the scan, which is made again.
+
+    Attributes:
+        count: samples.
+        root: stands before every path.
+        classes: names, in order, where the folder has classes.
+        empty_classes: those without a sample.
+        targets: int32 [count].
+        sizes: int32 [count, 2], width and height of the pictures that were seen so far, else 0.
+        bad: int32 [count], how often each sample could not be read.
+        fallbacks: int64 [64], pictures that Pillow decoded, each process in a place of its own.
+        epoch: int64 [1], what ``set_epoch`` said.
+            These four are shared between the processes that were forked or spawned from this one.
+    """
+
+    def __init__(
+        self,
+        fd: int,
+        schema: dict[str, Any],
+        sizes_fd: int | None = None,
+        scanned: tuple[dict[str, Any], str | None] | None = None,
+    ) -> None:
+        self._fd, self._schema = fd, schema
+        self._stat = os.fstat(fd)
+        self._scanned = scanned  # the arguments of scan, where it was one
+        self.count: int = schema["count"]
+        self.root: str = schema["root"]
+        self.classes: list[str] = schema["classes"] or []
+        self.empty_classes: list[str] = schema["empty_classes"] or []
+        self._bytes = mmap.mmap(fd, schema["size"], mmap.MAP_SHARED, mmap.PROT_READ)
+        self.offsets = np.frombuffer(self._bytes, np.uint64, self.count + 1, schema["path_offsets_offset"])
+        self.targets = np.frombuffer(self._bytes, np.int32, self.count, schema["sample_classes_offset"])
+        self._paths: int = schema["paths_offset"]
+        size = 8 * (_PROCESSES + 1) + 12 * max(self.count, 1)
+        self._sizes_fd = _shared(size) if sizes_fd is None else sizes_fd
+        shared = mmap.mmap(self._sizes_fd, size)
+        self.fallbacks: npt.NDArray[np.int64] = np.frombuffer(shared, np.int64, _PROCESSES)
+        self.epoch: npt.NDArray[np.int64] = np.frombuffer(shared, np.int64, 1, 8 * _PROCESSES)
+        found: npt.NDArray[np.int32] = np.frombuffer(shared, np.int32, offset=8 * (_PROCESSES + 1))
+        self.sizes = found[: 2 * self.count].reshape(-1, 2)
+        self.bad = found[2 * self.count : 3 * self.count]
+
+    @classmethod
+    def scan(cls, options: dict[str, Any], index: str | None = None) -> Files:
+        """Scans folders in parallel, or maps what an earlier scan kept, if nothing changed.
+
+        Args:
+            options: those of ``gofast/source/folder``.
+            index: the path where the scan is kept; None: in the user's cache folder, if that can be written
+                and the folder is not small.
+
+        Raises:
+            NotFoundError, ReadError: the folder, or the index that was asked for.
+            UnsupportedError: the scan cannot be done as Python would do it; see ``gofast/source/folder``.
+        """
+        if index is not None:
+            return cls._scan(options, index, (options, index))
+        own = _own_index(options)
+        if own is not None:
+            try:
+                files = cls._scan(options, own, (options, None))
+            except (errors.ReadError, errors.LimitError) as error:
+                if error.path is None or not error.path.startswith(own):
+                    raise
+            else:
+                if files.count < _KEPT_FROM:
+                    with contextlib.suppress(FileNotFoundError):  # another process scans too
+                        os.unlink(own)  # its descriptor stays
+                return files
+        return cls._scan(options, "", (options, None))
+
+    @classmethod
+    def _scan(cls, options: dict[str, Any], index: str, scanned: tuple[dict[str, Any], str | None]) -> Files:
+        config = {"threads": engine.threads(), "index": index, **options}
+        made = engine.run("index", config, f"scanning {options['root']}")
+        return cls(made.pop("fd"), made, None, scanned)
+
+    @classmethod
+    def listed(cls, paths: Sequence[str], targets: Iterable[int] | None, root: str | None = None) -> Files:
+        """Files that are given, in their order.
+
+        Args:
+            targets: int32 numbers; None: UNLABELLED, all of them.
+            root: stands before every path. None: paths that are not absolute start from where we are now.
+        """
+        if root is None:
+            here = os.path.join(os.getcwd(), "")
+            from_here = sum(not path.startswith("/") for path in paths)
+            if 0 < from_here < len(paths):
+                paths, from_here = [os.path.join(here, path) for path in paths], 0
+            root = here if from_here else ""
+        config = {
+            "kind": "list",
+            "root": root,
+            "paths": list(paths),
+            "labels": None if targets is None else list(targets),
+            "threads": engine.threads(),
+        }
+        made = engine.run("index", config, f"listing {len(paths)} files")
+        return cls(made.pop("fd"), made)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def name(self, sample: int) -> str:
+        """The path of a sample's file, from the root on."""
+        start, end = self._paths + int(self.offsets[sample]), self._paths + int(self.offsets[sample + 1]) - 1
+        return os.fsdecode(self._bytes[start:end])
+
+    def names(self) -> list[str]:
+        """All of them."""
+        return os.fsdecode(self._path_bytes()).split("\0")[:-1]
+
+    def path(self, sample: int) -> str:
+        """The whole path of a sample's file."""
+        return self.root + self.name(sample)
+
+    def forget(self, samples: Iterable[int]) -> None:
+        """Forgets these pictures' sizes: they are read again when they are asked for."""
+        for sample in samples:
+            self.sizes[sample] = 0
+
+    def count_fallback(self) -> None:
+        """Notes that Pillow decoded a picture in this process."""
+        self.fallbacks[os.getpid() % _PROCESSES] += 1
+
+    def addresses(self) -> dict[str, Any]:
+        """Where the arrays lie, for the core."""
+        base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
+        return {
+            "count": self.count,
+            "file": {"root": self.root, "paths": base + self._paths, "offsets": _address(self.offsets)},
+            "targets": _address(self.targets),
+            "sizes": _address(self.sizes),
+        }
+
+    def _path_bytes(self) -> bytes:
+        return self._bytes[self._paths : self._paths + int(self.offsets[-1])]
+
+    def _digest(self) -> str:
+        digest = hashlib.blake2b(self._path_bytes(), digest_size=16)
+        digest.update(self.targets.tobytes())
+        return digest.hexdigest()
+
+    def __copy__(self) -> Files:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Files:
+        return self  # nobody writes to it but the core
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if get_spawning_popen() is not None:
+            return _handed, (DupFd(self._fd), DupFd(self._sizes_fd), self._schema, self._scanned)
+        if self._scanned is not None:
+            return _scanned_again, (*self._scanned, self._digest())
+        labels = None if (self.targets == UNLABELLED).all() else zlib.compress(self.targets.tobytes())
+        return _listed_again, (self.root, zlib.compress(self._path_bytes()), labels)
+
+    def __del__(self) -> None:
+        try:
+            if os.path.samestat(os.fstat(self._fd), self._stat):
+                os.close(self._fd)
+                os.close(self._sizes_fd)
+        except (AttributeError, OSError):
+            pass  # never opened, or closed behind our back by a daemon
+
+
+def _handed(
+    fd: Any, sizes: Any, schema: dict[str, Any], scanned: tuple[dict[str, Any], str | None] | None
+) -> Files:
+    return Files(fd.detach(), schema, sizes.detach(), scanned)
+
+
+def _scanned_again(options: dict[str, Any], index: str | None, digest: str) -> Files:
+    files = Files.scan(options, index)
+    if files._digest() != digest:
+        changed = errors.ChangedError(f"{options['root']}: other files than when the dataset was pickled")
+        changed.path = options["root"]
+        raise changed
+    return files
+
+
+def _listed_again(root: str, names: bytes, targets: bytes | None) -> Files:
+    labels = None if targets is None else np.frombuffer(zlib.decompress(targets), np.int32).tolist()
+    return Files.listed(os.fsdecode(zlib.decompress(names)).split("\0")[:-1], labels, root)
+
+
+def _own_index(options: dict[str, Any]) -> str | None:
+    """Where the index of such a scan is kept, or None where nothing can be kept."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):  # as its specification says
+        cache = os.path.join(os.path.expanduser("~"), ".cache")
+    folder = os.path.join(cache, "gofast", "folders")
+    name = hashlib.blake2b(json.dumps(options, sort_keys=True).encode(), digest_size=16).hexdigest()
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError:
+        return None
+    return os.path.join(folder, name) if os.access(folder, os.W_OK | os.X_OK) else None
+
+
+def _shared(size: int) -> int:
+    fd = os.memfd_create("gofast-sizes", os.MFD_CLOEXEC)
+    os.truncate(fd, size)
+    return fd
+
+
+def _address(values: npt.NDArray[Any]) -> int:
+    address: int = values.__array_interface__["data"][0]
+    return address

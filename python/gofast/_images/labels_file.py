@@ -1,0 +1,207 @@
+"""A text table that says of each picture's file what label it has."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from .. import errors
+from .._batches.classes import LabelType, unknown
+from .vision import IMG_EXTENSIONS
+
+_DELIMITERS = (",", "\t", ";", "|", " ")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_TRUTH = {"true": 1, "false": 0}
+
+
+class Cell(NamedTuple):
+    """A cell and its line, as an editor counts."""
+
+    line: int
+    text: str
+
+
+class LabelsFile:
+    """The columns of a labels file that were asked for. Spaces around a cell do not count.
+
+    Args:
+        file: text of UTF-8 whose first line names the columns. It is split at the delimiter of comma, tab,
+            semicolon, bar or space that gives all columns that were asked for.
+        path: the column of the files' names.
+        label: that of the labels, or None.
+
+    Attributes:
+        names: a cell for each row.
+        labels: likewise, or None.
+
+    Raises:
+        NotFoundError, ReadError: the file cannot be read.
+        FormatError: it is not text.
+        SchemaError: it has no such column, or two, or a row is shorter or longer than the first line.
+        MissingValueError: a cell is empty.
+    """
+
+    def __init__(self, file: str, path: str, label: str | None) -> None:
+        self.file, self._label = file, label
+        wanted = [path] if label is None else [path, label]
+        try:
+            with open(file, encoding="utf-8-sig", newline="") as lines:
+                first = lines.readline()
+                delimiter = _delimiter(first, wanted)
+                lines.seek(0)
+                columns = self._read(csv.reader(lines, delimiter=delimiter, skipinitialspace=True), wanted)
+        except FileNotFoundError as error:
+            raise self._told(errors.NotFoundError(f"{file}: no such file")) from error
+        except OSError as error:
+            raise self._told(errors.ReadError(f"{file}: {error.strerror or error}")) from error
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise self._told(errors.FormatError(f"{file}: no table in text of UTF-8: {error}")) from error
+        self.names = columns[0]
+        self.labels = columns[1] if label is not None else None
+
+    def _read(self, rows: Any, wanted: list[str]) -> list[list[Cell]]:
+        header = [cell.strip() for cell in next(rows, [])]
+        for column in wanted:
+            if header.count(column) != 1:
+                why = "no column" if column not in header else "two columns"
+                names = ", ".join(repr(name) for name in header)
+                raise self._told(
+                    errors.SchemaError(
+                        f"{self.file}: {why} {column!r}; its first line names {names}: "
+                        "say path= and label= (None: no labels)"
+                    ),
+                    column,
+                )
+        at = [header.index(column) for column in wanted]
+        made: list[list[Cell]] = [[] for _ in wanted]
+        for row in rows:
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise self._told(
+                    errors.SchemaError(
+                        f"{self.file}: line {rows.line_num}: {len(row)} cells, and {len(header)} columns"
+                    )
+                )
+            for column, place, cells in zip(wanted, at, made, strict=True):
+                cell = Cell(rows.line_num, row[place].strip())
+                if not cell.text:
+                    raise self._cell_error(errors.MissingValueError, cell, column, "is empty")
+                cells.append(cell)
+        return made
+
+    def values(
+        self, kind: LabelType, class_to_idx: Mapping[Any, int] | None
+    ) -> tuple[list[Any], dict[str | int, int] | None]:
+        """The labels, and the numbers of the classes that were found: see ``ImageFiles.from_csv``.
+
+        Args:
+            kind: what the labels are.
+            class_to_idx: the numbers of the classes that they name; None: they are numbers, or any names.
+
+        Raises:
+            BadValueError: a label is not of the kind.
+            UnknownLabelError: or not one of the classes.
+        """
+        cells = self.labels or []
+        if class_to_idx is not None:
+            whole = all(isinstance(name, int) for name in class_to_idx)
+            return [self._number(cell, class_to_idx, whole) for cell in cells], None
+        if kind == "auto":
+            kind = _kind(cells[0].text) if cells else "int"
+        if kind == "text":
+            found: dict[str | int, int] = {
+                name: i for i, name in enumerate(sorted({cell.text for cell in cells}))
+            }
+            return [found[cell.text] for cell in cells], found
+        if kind == "int" and cells and cells[0].text.lower() in _TRUTH:
+            return [
+                self._as(_truth, cell, "is not True or False, as the first label") for cell in cells
+            ], None
+        if kind == "int":
+            return [self._as(_whole, cell, "is no integer") for cell in cells], None
+        return [self._as(_real, cell, "is no number") for cell in cells], None
+
+    def _number(self, cell: Cell, class_to_idx: Mapping[Any, int], whole: bool) -> int:
+        number = _whole(cell.text) if whole else None
+        name = cell.text if number is None else number
+        if name not in class_to_idx:
+            error = unknown(name, class_to_idx, f"{self.file}: line {cell.line}")
+            raise self._told(error, self._label)
+        return class_to_idx[name]
+
+    def _as(self, convert: Callable[[str], Any], cell: Cell, why: str) -> Any:
+        value = convert(cell.text)
+        if value is None:
+            why += f': correct it, or say label_type="{_kind(cell.text)}"'
+            raise self._cell_error(errors.BadValueError, cell, str(self._label), why)
+        return value
+
+    def _cell_error(
+        self, kind: type[errors.GofastError], cell: Cell, column: str, why: str
+    ) -> errors.GofastError:
+        text = f"{cell.text[:80]!r} " if cell.text else ""
+        return self._told(kind(f"{self.file}: line {cell.line}, column {column!r}: {text}{why}"), column)
+
+    def _told(self, error: errors.GofastError, column: str | None = None) -> errors.GofastError:
+        error.path, error.column = self.file, column
+        return error
+
+    def paths(self, root: str, suffix: str) -> list[str]:
+        """The pictures' paths.
+
+        Raises:
+            NotFoundError: the first row's picture is not there.
+        """
+        made = [os.path.join(root, cell.text + suffix) for cell in self.names]
+        if made and not os.path.exists(made[0]):
+            hint = "see root= and suffix="
+            for end in (*IMG_EXTENSIONS, *(end.upper() for end in IMG_EXTENSIONS)):
+                if os.path.exists(made[0] + end):
+                    hint = f"there is one that ends with {end!r}: say suffix={suffix + end!r}"
+                    break
+            line = self.names[0].line
+            raise self._told(errors.NotFoundError(f"{self.file}: line {line}: no file {made[0]!r}; {hint}"))
+        return made
+
+
+def _delimiter(first: str, wanted: list[str]) -> str:
+    """The delimiter that makes the columns of a first line."""
+
+    def found(delimiter: str) -> int:
+        cells = next(csv.reader([first], delimiter=delimiter, skipinitialspace=True), [])
+        return sum(column in [cell.strip() for cell in cells] for column in wanted)
+
+    best = max(_DELIMITERS, key=found)  # the first of several
+    return best if found(best) else max(_DELIMITERS, key=first.count)
+
+
+def _kind(text: str) -> LabelType:
+    """What kind of labels such a cell is one of."""
+    if _WHOLE.fullmatch(text) or text.lower() in _TRUTH:
+        return "int"
+    return "text" if _real(text) is None else "float"
+
+
+def _whole(text: str) -> int | None:
+    """An integer, also as pandas writes one of a column with missing values: 3.0."""
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    value = _real(text)
+    return int(value) if value is not None and value.is_integer() and abs(value) < 2**53 else None
+
+
+def _truth(text: str) -> int | None:
+    return _TRUTH.get(text.lower())
+
+
+def _real(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in text else None

@@ -1,0 +1,71 @@
+"""What a dataset of pictures was asked for beside paths, labels and transforms."""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from typing import Literal
+
+import torch
+
+from .. import errors
+from .._batches.view import Output
+
+Rng = Literal["torch", "stateless"]
+
+_ROUNDED = (torch.float16, torch.bfloat16, torch.float32)  # what a float32 picture may be rounded to
+
+
+@dataclasses.dataclass(frozen=True)
+class PictureOptions:
+    """The options of one dataset, checked. :class:`gofast.ImageFolder` says what each means.
+
+    They have an object of their own because subclasses of torchvision's ImageFolder call their attributes
+    ``rng``, ``seed`` or ``keys`` too.
+
+    Raises:
+        OptionError: one makes no sense.
+    """
+
+    output: Output = "tuple"
+    keys: tuple[str, str] = ("image", "label")
+    channels_last: bool = False
+    dtype: torch.dtype | None = None
+    return_index: bool = False
+    return_path: bool = False
+    rng: Rng = "torch"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.output not in ("dict", "tuple"):
+            raise errors.OptionError(f'output={self.output!r} is not "dict" or "tuple"')
+        if len(self.keys) != 2 or self.keys[0] == self.keys[1]:
+            raise errors.OptionError(
+                f"keys={self.keys!r}: give two different names, of the picture and of the label"
+            )
+        if self.dtype not in (None, *_ROUNDED):
+            raise errors.OptionError(
+                f"dtype={self.dtype} is not one of {', '.join(str(d) for d in _ROUNDED)}"
+            )
+        if self.rng not in ("torch", "stateless"):
+            raise errors.OptionError(f'rng={self.rng!r} is not "torch" or "stateless"')
+        own = {
+            "keys": (str(self.keys[0]), str(self.keys[1])),
+            "return_index": bool(self.return_index),
+            "return_path": bool(self.return_path),
+            "seed": operator.index(self.seed) & ((1 << 63) - 1),
+        }
+        for name, value in own.items():
+            object.__setattr__(self, name, value)
+
+    def names(self, labelled: bool) -> tuple[str, ...]:
+        """What a sample consists of.
+
+        Raises:
+            OptionError: two parts have one name.
+        """
+        more = (labelled, self.keys[1]), (self.return_index, "index"), (self.return_path, "path")
+        names = (self.keys[0], *(name for wanted, name in more if wanted))
+        if len(set(names)) < len(names):
+            raise errors.OptionError(f"keys={self.keys!r} name what return_index or return_path adds")
+        return names

@@ -1,0 +1,118 @@
+"""From what a user gives as paths of pictures to a list of them, and what else they may be called."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import errors
+
+
+class Pictures:
+    """What labels may call the pictures of a dataset.
+
+    Args:
+        paths: as the user gave them, or with the folder before them.
+        names: the same from the folder on; None: there is no folder, and the user knows the order.
+        index: that of the pandas Series which the paths were.
+    """
+
+    def __init__(self, paths: Sequence[str], names: Sequence[str] | None = None, index: Any = None) -> None:
+        self.paths, self.names, self.index = paths, names, index
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def places(self) -> dict[str, list[int]]:
+        """The pictures that go by a name: by a path, by one within the folder, or by the file's name alone.
+
+        A file's name that several paths end with is none of theirs, nor is one that is another's path.
+        """
+        made: dict[str, list[int]] = {}
+        for level in (self.paths, self.names or (), [os.path.basename(path) for path in self.paths]):
+            found: dict[str, list[int]] = {}
+            for place, name in enumerate(level):
+                found.setdefault(name, []).append(place)
+            for name, places in found.items():
+                if name not in made and len({self.paths[place] for place in places}) == 1:
+                    made[name] = places
+        return made
+
+
+def listed(paths: Any) -> Pictures:
+    """The pictures of a list, an array or a column of a table.
+
+    Raises:
+        OptionError: there is no order in them, or one is not a path.
+    """
+    if is_table(paths):
+        names = column_names(paths)
+        raise errors.OptionError(
+            f"paths is a table of the columns {names}: give the columns, such as "
+            f"ImageFiles('folder/' + table[{names[0]!r}], table[{names[-1]!r}])"
+        )
+    if isinstance(paths, Mapping):
+        raise errors.OptionError("paths is a mapping: give list(mapping) as paths and the mapping as labels")
+    if isinstance(paths, (set, frozenset)):
+        raise errors.OptionError("paths is a set, which has no order: give a list, such as sorted(paths)")
+    made = []
+    for place, path in enumerate(in_order(paths)):
+        if not isinstance(path, (str, os.PathLike)):
+            raise errors.OptionError(f"paths[{place}] is {path!r}, not a path")
+        made.append(os.fspath(path))
+    return Pictures(made, None, paths.index if is_series(paths) else None)
+
+
+def matching(pattern: str) -> Pictures:
+    """The files that match a pattern, as the shell's, in the order of their sorted paths.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    found = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
+    if not found:
+        error = errors.NotFoundError(f"{pattern}: no file matches the pattern")
+        error.path = pattern
+        raise error
+    return Pictures(found, ())
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path is a pattern, and not one that is there although it looks like it."""
+    return glob.has_magic(path) and not os.path.exists(path)
+
+
+def in_order(values: Any) -> list[Any]:
+    """What an array, tensor, column of a table or iterable holds, one after the other.
+
+    Of one dimension, whole numbers, truth values and texts are Python's own.
+    """
+    if isinstance(values, torch.Tensor):
+        whole = not (values.is_floating_point() or values.is_complex() or values.dtype == torch.bool)
+        return values.tolist() if whole and values.dim() == 1 else list(values)
+    if isinstance(values, np.ndarray):
+        return values.tolist() if values.ndim == 1 and values.dtype.kind in "iubUSO" else list(values)
+    for name in ("to_list", "tolist", "to_pylist"):  # pandas and polars; pandas' arrays; pyarrow
+        if callable(convert := getattr(values, name, None)):
+            return list(convert())
+    return list(values)
+
+
+def is_series(values: Any) -> bool:
+    """Whether this is a Series of pandas: values with an index."""
+    return hasattr(values, "iloc") and hasattr(values, "index") and not is_table(values)
+
+
+def is_table(values: Any) -> bool:
+    """Whether this is a table of pandas, polars or pyarrow."""
+    return not isinstance(values, Mapping) and (hasattr(values, "columns") or hasattr(values, "column_names"))
+
+
+def column_names(table: Any) -> list[Any]:
+    """The names of a table's columns: those of pyarrow are beside the columns themselves."""
+    return list(table.column_names if hasattr(table, "column_names") else table.columns)

@@ -1,0 +1,184 @@
+"""Pillow's part: the pictures that the core leaves to it, and the pictures that Python goes on with."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from .. import errors
+from .._core import engine
+from .._core.faults import Code
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from .program import ImageProgram
+
+# Pillow's Image.MAX_IMAGE_PIXELS as it comes.
+_MAX_IMAGE_PIXELS = (1 << 30) // 4 // 3
+_NO_LIMIT = 1 << 30
+# What a picture which Pillow decoded may meet.
+_KINDS: dict[int, type[Exception]] = {
+    Code.MEMORY: MemoryError,
+    Code.CHANGED: errors.ChangedError,
+    Code.CROP: ValueError,
+}
+
+opened = 0  # pictures that this process has left to Pillow, for engine_stats
+
+
+def _descriptor(path: str, flags: int) -> int:
+    fd = os.open(path, flags | os.O_NONBLOCK)  # who opens a FIFO would wait for a writer
+    if stat.S_ISFIFO(os.fstat(fd).st_mode) or stat.S_ISCHR(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(f"{path}: not a regular file")
+    return fd
+
+
+def _open(path: str) -> BinaryIO:
+    """A file, opened as torchvision's default loader does it, except that one without an end is refused."""
+    return open(path, "rb", opener=_descriptor)
+
+
+def open_rgb(path: str) -> Image.Image:
+    """The picture as torchvision's default loader gives it.
+
+    Raises:
+        Whatever Pillow raises: OSError for most broken files.
+    """
+    from PIL import Image
+
+    with _open(path) as file:
+        image: Image.Image = Image.open(file).convert("RGB")
+        return image
+
+
+def size_of(path: str) -> tuple[int, int]:
+    """Width and height, as far as Pillow can tell from the header."""
+    from PIL import Image
+
+    with _open(path) as file, Image.open(file) as image:
+        width, height = image.size
+        return width, height
+
+
+def available() -> bool:
+    """Whether Pillow is there."""
+    try:
+        import PIL.Image
+    except ImportError:
+        return False
+    return PIL.Image is not None
+
+
+def max_pixels() -> int:
+    """The most pixels that Pillow reads without a word, as the user may have set it: beyond, it shall speak.
+
+    Who has not imported Pillow cannot have changed it.
+    """
+    image = sys.modules.get("PIL.Image")
+    limit = _MAX_IMAGE_PIXELS if image is None else image.MAX_IMAGE_PIXELS
+    return _NO_LIMIT if limit is None else min(int(limit), _NO_LIMIT)
+
+
+def make_sample(program: ImageProgram, image: Image.Image, record: int, place: int) -> None:
+    """Runs a program's native steps on a picture of Pillow's.
+
+    Args:
+        image: mode RGB.
+        record: address of what was drawn for it, or 0.
+        place: address of the sample's memory.
+
+    Raises:
+        ChangedError: the record was drawn for a picture of another size.
+        ValueError: the picture is too small for a step, in the words of torchvision or Pillow.
+        UnsupportedError: what the steps make of it is too large for the core.
+    """
+    if 0 in image.size:
+        raise errors.UnsupportedError("an empty picture")
+    pixels = image.tobytes("raw", "RGBX") + bytes(64)  # the kernels may read a little beyond
+    data = (ctypes.c_char * len(pixels)).from_buffer_copy(pixels)
+    width, height = image.size
+    code, text = engine.capsule().from_picture(
+        program.address, ctypes.addressof(data), 4 * width, width, height, record, place
+    )
+    if code:
+        raise _KINDS.get(code, errors.UnsupportedError)(text)
+
+
+class MadePicture(ctypes.Structure):
+    """A gf_made_picture of gofast/image/image.h: RGBX pixels in memory of their own."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("width", ctypes.c_int32),
+        ("height", ctypes.c_int32),
+        ("info", ctypes.c_int32),
+    ]
+
+
+_PADDED, _GREYED, LOST = 1, 2, 4  # image.h's GF_INFO_...
+PICTURE_BYTES = ctypes.sizeof(MadePicture)
+
+
+def take_picture(place: int, mode: str, path: str | None) -> Image.Image:
+    """A PIL image of the finished picture at that address, whose memory is freed.
+
+    Args:
+        mode: "RGB", or "L" where the three channels are equal.
+        path: of the file, whose info goes with the image; None: nobody will look at that.
+    """
+    from PIL import Image
+
+    made = MadePicture.from_address(place)
+    size = made.width, made.height
+    try:
+        pixels = (ctypes.c_char * (4 * made.width * made.height)).from_address(made.data)
+        image: Image.Image = Image.frombytes("RGB", size, bytes(pixels), "raw", "RGBX")
+    finally:
+        engine.capsule().free_picture(place)
+    if mode == "L":
+        image = image.getchannel(0)
+    if path is not None and not made.info & LOST:
+        image.info = _info_after(made.info, mode, _info_of(path))
+    return image
+
+
+def _info_after(steps: int, mode: str, info: dict[Any, Any]) -> dict[Any, Any]:
+    """What the steps left of a picture's info, as Pillow itself makes it."""
+    from PIL import Image, ImageOps
+
+    image: Image.Image = Image.new("RGB", (1, 1))
+    image.info = info
+    if steps & _PADDED:
+        image = ImageOps.expand(image)
+    if mode == "L" or steps & _GREYED:
+        image = image.convert("L").convert(mode)
+    left: dict[Any, Any] = image.info
+    return left
+
+
+def _info_of(path: str) -> dict[Any, Any]:
+    """What `open_rgb`'s image has beside pixels, such as EXIF data; nothing where Pillow cannot open it.
+
+    Somebody's own code may look at it: `ImageOps.exif_transpose` turns a picture by it. Pillow reads the file for
+    that once more: 60 us for a JPEG's header, a whole decode for other formats.
+    """
+    from PIL import Image
+
+    try:
+        with _open(path) as file, Image.open(file) as image:
+            # Of a JPEG all of it stands before the pixels, and no conversion changes it.
+            info: dict[Any, Any] = (image if image.format == "JPEG" else image.convert("RGB")).info
+            return info
+    except Exception:  # the file has changed since it was decoded
+        return {}
+
+
+def free_pictures(first: int, count: int) -> None:
+    """Frees those of count pictures, from that address on, that were not taken."""
+    for i in range(count):
+        engine.capsule().free_picture(first + i * PICTURE_BYTES)

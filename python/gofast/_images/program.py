@@ -1,0 +1,48 @@
+"""A plan and the files that it is for, in C memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from .._batches.view import free
+from .._core import codecs, engine
+from .._plan.compile import Plan
+from .files import Files
+
+MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
+
+
+class ImageProgram:
+    """A plan and the files it is for, compiled into C memory of this process.
+
+    Args:
+        files: they outlive the program.
+        plan: its native steps.
+        shape: [C, H, W] of a tensor, or None: then samples are pictures, for Python to go on with.
+        channels_last: the order of the tensor's memory.
+        max_pixels: pictures with more are left to Pillow.
+    """
+
+    def __init__(
+        self, files: Files, plan: Plan, shape: Sequence[int] | None, channels_last: bool, max_pixels: int
+    ) -> None:
+        codecs.load()
+        output: dict[str, Any] = {}
+        if shape is not None:
+            output = dict(zip(("channels", "height", "width"), shape, strict=True))
+            output |= {"dtype": plan.dtype, "channels_last": channels_last}
+        config = {
+            "plan": {"steps": plan.steps, "output": output},
+            "files": files.addresses(),
+            "pass_order": codecs.pass_order(),
+            "max_pixels": max_pixels,
+            "max_file_bytes": MAX_FILE_BYTES,
+        }
+        self.files, self.plan, self.shape, self.channels_last = files, plan, shape, channels_last
+        self.address: int = engine.call("NewImageProgram", json.dumps(config))
+        self.record_words: int = engine.call("RecordWords", self.address)
+        weakref.finalize(self, free, "FreeImageProgram", self.address, os.getpid(), files).atexit = False

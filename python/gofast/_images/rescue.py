@@ -1,0 +1,310 @@
+"""Samples that the core could not make: Pillow's turn, and then the user's policy."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .. import errors
+from .._core.faults import Code
+from . import bad_image, pillow
+from .bad_samples import excusable, stand_ins
+from .draws import draw
+from .files import Files
+from .program import ImageProgram
+from .seen import HasPictures
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+
+# A picture whose size nobody can tell: any crop can be drawn in it, and nothing will be made of it.
+ANY_SIDE = 1 << 14
+
+
+class Fault:
+    """What the core said of one sample.
+
+    Attributes:
+        code: its kind.
+        offset: in the file, or -1.
+        text: the decoder's words.
+    """
+
+    __slots__ = ("code", "offset", "text")
+
+    def __init__(self, code: int, offset: int, text: str) -> None:
+        self.code, self.offset, self.text = code, offset, text
+
+
+class Place:
+    """Where a sample of a batch belongs, and what it is made with.
+
+    Attributes:
+        record: address of what was drawn for it.
+        address: of its memory.
+        bytes: of that memory.
+    """
+
+    __slots__ = ("address", "bytes", "dataset", "program", "record")
+
+    def __init__(
+        self, dataset: HasPictures, program: ImageProgram, record: int, address: int, row_bytes: int
+    ) -> None:
+        self.dataset, self.program, self.record = dataset, program, record
+        self.address, self.bytes = address, row_bytes
+
+    def make(self, image: Image.Image, record: int | None = None) -> None:
+        """Makes the sample of a picture: by the native steps, or by the transforms themselves where those
+        cannot and nothing was drawn."""
+        try:
+            pillow.make_sample(self.program, image, self.record if record is None else record, self.address)
+        except errors.UnsupportedError:
+            shape, plan = self.program.shape, self.program.plan
+            if self.program.record_words or shape is None or not plan.native_part:
+                raise
+            made: Any = image
+            for transform in plan.native_part:
+                made = transform(made)
+            if not isinstance(made, torch.Tensor) or list(made.shape) != list(shape):
+                raise
+            made = made.to(getattr(torch, plan.dtype))
+            last = torch.channels_last if self.program.channels_last else torch.contiguous_format
+            ordered = made[None].contiguous(memory_format=last)
+            ctypes.memmove(self.address, ordered.data_ptr(), self.bytes)
+
+    def make_another(self, image: Image.Image, sample: int, attempt: int) -> None:
+        """Makes it of a picture for which nothing was drawn.
+
+        What was drawn for sample holds where sizes do not matter. Else it is drawn anew, without torch's
+        generator: a function of what was drawn, the sample and the attempt.
+        """
+        words = self.program.record_words
+        if not words or not self.program.plan.needs_size:
+            self.make(image)
+            return
+        drawn = ctypes.string_at(self.record, 4 * words)
+        seed = zlib.crc32(drawn + struct.pack("<qq", sample, attempt))
+        state = torch.Generator().manual_seed(seed).get_state()
+        size = torch.tensor([image.size], dtype=torch.int32, device="cpu")
+        record = draw(self.program, state.data_ptr(), size)
+        self.make(image, record.buffer_info()[0])
+
+    def make_of_no_file(self, image: Image.Image, sample: int, attempt: int) -> None:
+        """The same of a picture that nobody read from a file: the info of sample's does not go with it."""
+        self.make_another(image, sample, attempt)
+        if self.program.shape is None:
+            pillow.MadePicture.from_address(self.address).info |= pillow.LOST
+
+
+def rescue(place: Place, sample: int, fault: Fault) -> int:
+    """Makes a sample in another way.
+
+    Returns:
+        The sample whose label goes with it: itself, unless another one stands in.
+
+    Raises:
+        BadImageError: Pillow cannot read the file either, and the policy is to raise. It is also an error of
+            the class that Pillow or Python raised. What is no OSError comes as it is, with a note.
+        ChangedError: the picture is not of the size for which was drawn.
+    """
+    dataset, files = place.dataset, place.program.files
+    try:
+        image = _open_sample(files, sample, fault)
+        _check_size(place, sample, image.size)
+        _make(place, image, sample)
+        return sample
+    except Exception as error:
+        if not excusable(error):
+            raise
+        dataset._bad.note(files, sample, error)
+        if dataset._bad.on_error == "raise":
+            raise
+        if dataset._bad.on_error != "zero":
+            return _replace(place, sample, error)
+    if place.program.shape is not None and not place.program.plan.rest:
+        ctypes.memset(place.address, 0, place.bytes)
+    else:
+        from PIL import Image
+
+        place.make_of_no_file(Image.new("RGB", _size_to_be(files, sample)), sample, 0)
+    return sample
+
+
+def _replace(place: Place, sample: int, error: Exception) -> int:
+    files = place.program.files
+
+    def make(choice: Any, attempt: int) -> None:
+        if isinstance(choice, int):
+            place.make_another(open_picture(files, choice), sample, attempt)
+        else:
+            place.make_of_no_file(_converted(choice), sample, attempt)
+
+    return place.dataset._bad.settle(files, sample, error, make)
+
+
+def _converted(choice: Any) -> Image.Image:
+    from PIL import Image
+
+    if not isinstance(choice, Image.Image):
+        raise errors.OptionError(
+            f"on_error returned {type(choice).__name__}: give an index or a PIL image, or raise"
+        )
+    return choice.convert("RGB")
+
+
+def _open_sample(files: Files, sample: int, fault: Fault) -> Image.Image:
+    """The picture as Pillow reads it, after the core has given it up."""
+    path = files.path(sample)
+    if fault.code == Code.CHANGED:
+        raise _changed(sample, path, fault.text)
+    if not pillow.available():
+        if fault.code in (Code.READ, Code.FORMAT):
+            raise _unreadable(sample, path, OSError(fault.text), fault)
+        raise errors.UnsupportedError(
+            f"sample {sample}: {path}: {fault.text}; install Pillow for what gofast does not decode"
+        )
+    image = open_picture(files, sample, fault)
+    files.count_fallback()
+    pillow.opened += 1
+    return image
+
+
+def open_picture(files: Files, sample: int, fault: Fault | None = None) -> Image.Image:
+    """The picture as Pillow reads it.
+
+    Raises:
+        BadImageError: Pillow cannot. Where that is no OSError it comes as it is.
+    """
+    path = files.path(sample)
+    try:
+        return pillow.open_rgb(path)
+    except OSError as error:
+        raise _unreadable(sample, path, error, fault) from error
+    except Exception as error:
+        if hasattr(error, "add_note"):  # Python 3.11
+            error.add_note(f"sample {sample}: {path}")
+        raise
+
+
+def _check_size(place: Place, sample: int, size: tuple[int, int]) -> None:
+    """Refuses a picture that is not of the size for which was drawn."""
+    files, plan = place.program.files, place.program.plan
+    known = files.sizes[sample]
+    if plan.draws and plan.needs_size and 0 not in size and tuple(known.tolist()) != size:
+        text = f"the picture is {size[0]}x{size[1]} and was {known[0]}x{known[1]} before"
+        known[:] = size
+        raise _changed(sample, files.path(sample), text)
+
+
+def _make(place: Place, image: Image.Image, sample: int) -> None:
+    path = place.program.files.path(sample)
+    try:
+        place.make(image)
+    except errors.ChangedError as error:
+        raise _changed(sample, path, str(error)) from None
+    except errors.UnsupportedError as error:
+        raise errors.UnsupportedError(f"sample {sample}: {path}: {error}") from None
+
+
+def _changed(sample: int, path: str, text: str) -> errors.ChangedError:
+    error = errors.ChangedError(
+        f"sample {sample}: {path}: {text}; asked for again, it is drawn for as it is now"
+    )
+    error.path, error.index = path, sample
+    return error
+
+
+def _unreadable(sample: int, path: str, error: OSError, fault: Fault | None) -> errors.BadImageError:
+    """The error of a file that Pillow refuses, with what the core found."""
+    text = str(error) if path in str(error) else f"{path}: {error}"
+    if fault is not None:
+        found = [] if fault.text in text else [fault.text]
+        found += [f"at byte {fault.offset}"] if fault.offset >= 0 else []
+        text += f" ({' '.join(found)})" if found else ""
+    bad = bad_image.like(type(error))(f"sample {sample}: {text}")
+    bad.path, bad.index = path, sample
+    bad.offset = fault.offset if fault is not None and fault.offset >= 0 else None
+    bad.errno, bad.strerror, bad.filename = error.errno, error.strerror, error.filename
+    return bad
+
+
+def size_of(files: Files, sample: int) -> tuple[int, int]:
+    """Width and height of a picture whose header the core does not know, for the draws.
+
+    Of one that Pillow cannot read either, some size: its error comes when it is its turn to be made.
+    """
+    try:
+        size = pillow.open_rgb(files.path(sample)).size  # a header may say something else
+    except Exception:
+        return ANY_SIDE, ANY_SIDE
+    if 0 in size:
+        return ANY_SIDE, ANY_SIDE
+    files.sizes[sample] = size
+    return size
+
+
+def _size_to_be(files: Files, sample: int) -> tuple[int, int]:
+    """The size of the black picture that stands for a bad sample: what its header says, or else another's."""
+    for other in (sample, *stand_ins(sample, len(files))):
+        try:
+            return pillow.size_of(files.path(other))
+        except Exception:
+            continue
+    raise errors.BadImageError("no picture of the dataset can be read")
+
+
+def load_instead(dataset: HasPictures, sample: int, error: Exception) -> tuple[Any, int]:
+    """What stands in for a sample that the user's own loader could not read, and whose label goes with it."""
+    bad, loader = dataset._bad, dataset._reader
+    assert loader is not None
+    if not excusable(error):
+        raise error
+    bad.note(dataset._files, sample, error)
+    if bad.on_error == "raise":
+        raise error
+    found: list[Any] = []
+
+    def load(choice: Any, attempt: int) -> None:
+        found.append(loader(dataset._listing.path(choice)) if isinstance(choice, int) else choice)
+
+    if bad.on_error != "zero":
+        used = bad.settle(dataset._files, sample, error, load)
+        return found[-1], used
+    for other in stand_ins(sample, len(dataset._files)):
+        try:
+            return _black(loader(dataset._listing.path(other))), sample
+        except errors.OptionError:
+            raise
+        except Exception:
+            continue
+    raise error
+
+
+def _black(picture: Any) -> Any:
+    """A picture of the same kind and size, all zero."""
+    if isinstance(picture, torch.Tensor):
+        return torch.zeros_like(picture)
+    if hasattr(picture, "mode") and hasattr(picture, "size"):
+        from PIL import Image
+
+        return Image.new(picture.mode, picture.size)
+    if hasattr(picture, "__array_interface__"):
+        return picture * 0
+    raise errors.OptionError(f'on_error="zero": nobody knows a black {type(picture).__name__} of your loader')
+
+
+def reason(dataset: HasPictures, sample: int) -> str:
+    """Why a sample cannot be read that a worker process met."""
+    try:
+        if dataset._reader is not None:
+            dataset._reader(dataset._listing.path(sample))
+        else:
+            open_picture(dataset._files, sample)
+    except Exception as error:
+        return str(error)
+    return "a worker process could not read it; it can be read now"

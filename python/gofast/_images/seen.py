@@ -1,0 +1,33 @@
+"""What a view, the draws and the rescue of samples see of a dataset of pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from .._batches.view import Output
+from .bad_samples import BadSamples
+from .files import Files
+from .listing import Listing
+from .options import PictureOptions
+
+
+class HasPictures(Protocol):
+    """A dataset of picture files, as those see it that make its samples."""
+
+    _output: Output
+    _listing: Listing
+    _options: PictureOptions
+    _bad: BadSamples
+
+    @property
+    def _files(self) -> Files: ...
+
+    @property
+    def _names(self) -> tuple[str, ...]: ...
+
+    @property
+    def _native_labels(self) -> bool: ...
+
+    @property
+    def _reader(self) -> Callable[[Any], Any] | None: ...

@@ -1,0 +1,231 @@
+"""What a list of sample numbers points into: datasets of pictures, with a program each."""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+import itertools
+import os
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.dlpack import from_dlpack
+
+from .._batches.filler import Filler
+from .._batches.view import IntArray, View, row_index_error
+from .._core import engine
+from . import pillow, rescue
+from .draws import Drawing, Draws
+from .program import ImageProgram
+from .seen import HasPictures
+
+
+class ImageView(View):
+    """Samples that the engine can make from files.
+
+    Args:
+        programs: of each dataset.
+
+    Attributes:
+        program: of the first dataset; the others draw alike.
+        draws: whether anything is drawn for a sample.
+        rng: where from: "torch" or "stateless".
+    """
+
+    heavy = True
+
+    def __init__(
+        self,
+        datasets: Sequence[HasPictures],
+        index_map: IntArray | None,
+        programs: Sequence[ImageProgram],
+    ) -> None:
+        first = datasets[0]
+        rows = [len(d._files) for d in datasets]  # a subclass may have another __len__
+        self._starts = list(itertools.accumulate(rows, initial=0))
+        plan, shape = programs[0].plan, programs[0].shape
+        self._pictures = shape is None
+        self._channels_last = programs[0].channels_last
+        if self._channels_last and shape is not None:
+            shape = [shape[1], shape[2], shape[0]]
+        self._lay_out(
+            "NewImageView",
+            datasets,
+            programs,
+            index_map,
+            {
+                "rows": rows,
+                "shape": list(shape or []),
+                "dtype": plan.dtype,
+                "labels": first._native_labels,
+            },
+        )
+        self.record_words = programs[0].record_words
+        self.program: ImageProgram = programs[0]
+        self.draws, self.rng = plan.draws, first._options.rng
+        self._needs_size = plan.needs_size
+        self._strides, self._hands_over = plan.strides, plan.hands_over
+        self._sizes: Filler | None = None
+        self.output, self.keys = first._output, first._names
+        self._with = first._options.return_index, first._options.return_path
+        self.has_more = any(self._with)
+        self.bare = first._output == "tuple"
+        self.label_dtype = torch.int64 if first._native_labels else None
+        # A sample that is a tv_tensors.Image alone keeps its class, for which torch's collate wants a list.
+        alone = self.bare and self.label_dtype is None and not self.has_more
+        self.lists = alone and plan.hands_over == "tv_image"
+        self.label_shape = ()
+        self.row_bytes = pillow.PICTURE_BYTES
+        if shape is not None:
+            self.row_bytes = int(np.prod(shape)) * getattr(torch, plan.dtype).itemsize
+
+    def draw(self, draws: Draws, indices: array[int]) -> array[int]:
+        """What is drawn for these samples; a header is read where a size matters and is not known."""
+        if not self._needs_size:
+            sizes = torch.ones((len(indices), 2), dtype=torch.int32, device="cpu")
+        else:
+            if self._sizes is None or self._sizes.pid != os.getpid():
+                self._sizes = Filler(SizesView(self))
+            sizes = self._sizes.fill(indices).images
+            if len(sizes) and int(sizes.min()) < 1:  # a header that claims nothing: Pillow refuses the file
+                sizes = torch.where(sizes < 1, rescue.ANY_SIDE, sizes)
+        return draws.records(self, indices, sizes)
+
+    @property
+    def epochs(self) -> tuple[int, ...]:
+        """See View."""
+        if not self.draws or self.rng != "stateless":
+            return ()
+        return tuple(int(dataset._files.epoch[0]) for dataset in self.datasets)
+
+    def forget(self, indices: Sequence[int]) -> None:
+        """Forgets the sizes of these samples' pictures: they are read again before the next draw."""
+        for index in indices:
+            dataset, sample = self.locate(index)
+            dataset._files.forget([sample])
+
+    def row_image(self, image: torch.Tensor) -> torch.Tensor:
+        """One sample of a batch, of the type and strides that torchvision gives it."""
+        if self._strides == "hwc" and not self._channels_last:
+            image = image.permute(1, 2, 0).contiguous().permute(2, 0, 1)
+        if self._hands_over != "tv_image":
+            return image
+        from torchvision import tv_tensors
+
+        wrapped: torch.Tensor = tv_tensors.Image(image)
+        return wrapped
+
+    def more(
+        self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
+    ) -> tuple[Any, ...]:
+        """Indices, int64 [n], and paths, as far as they are asked for: those of what stands in."""
+        if not self.has_more:
+            return ()
+        places = [self.locate(int(index)) for index in indices]
+        for position, used in (replaced or {}).items():
+            places[position] = places[position][0], used
+        numbers = torch.tensor([sample for _, sample in places], dtype=torch.int64)
+        if not self._with[1]:
+            return (numbers,)
+        paths = [dataset._listing.path(sample) for dataset, sample in places]
+        named = paths if self.output == "dict" else tuple(paths)
+        return (numbers, named) if self._with[0] else (named,)
+
+    def row_labels(self, labels: torch.Tensor) -> list[Any]:
+        """Class numbers, as torchvision's datasets give them: of the type that `samples` has."""
+        kind = self.datasets[0]._listing.kind
+        return [kind(number) for number in labels.tolist()]
+
+    def tensor(self, made: Any) -> torch.Tensor:
+        """[n, C, H, W]: where it is channels_last, over memory that is [n, H, W, C]."""
+        images = from_dlpack(made)
+        return images.permute(0, 3, 1, 2) if self._channels_last else images
+
+    def mend(
+        self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
+    ) -> dict[int, int]:
+        """Makes what could not be made, by Pillow or as the datasets' policies say, or raises."""
+        capsule, faults = engine.capsule(), _faults(self, slot)
+        replaced = {}
+        for position, code, offset, text in faults:
+            part, sample = self._locate(int(indices[position]))
+            program = self._programs[part]  # the dataset may have another by now
+            record = records + 4 * self.record_words * position
+            address = capsule.sample(slot, position, self.row_bytes)
+            place = rescue.Place(self.datasets[part], program, record, address, self.row_bytes)
+            used = rescue.rescue(place, sample, rescue.Fault(code, offset, text))
+            if used == sample:
+                continue
+            replaced[position] = used
+            if labels:
+                ctypes.c_int64.from_address(labels + 8 * position).value = int(program.files.targets[used])
+        capsule.mend(slot)
+        return replaced
+
+    def drawing(self, base_seed: int, workers: int) -> Drawing:
+        """See View."""
+        return Drawing(self, base_seed, workers)
+
+    def discard(self, slot: int, rows: int) -> None:
+        """Frees pictures."""
+        if self._pictures:
+            pillow.free_pictures(engine.capsule().sample(slot, 0, self.row_bytes), rows)
+
+    def locate(self, index: int) -> tuple[HasPictures, int]:
+        """The dataset of a sample, and its number there."""
+        part, sample = self._locate(index)
+        return self.datasets[part], sample
+
+    def _locate(self, index: int) -> tuple[int, int]:
+        at = index + len(self) if index < 0 else index
+        if self._map is not None:
+            at = int(self._map[at])
+        part = bisect.bisect_right(self._starts, at) - 1
+        return part, at - self._starts[part]
+
+
+class SizesView(View):
+    """The pictures' widths and heights, int32 [n, 2], read from headers as far as they are not known."""
+
+    heavy = True
+
+    def __init__(self, view: ImageView) -> None:
+        self.of = view
+        self._lay_out(
+            "NewImageView",
+            view.datasets,
+            view._programs,
+            view._map,
+            {"rows": [len(d._files) for d in view.datasets], "shape": [], "dtype": "int32", "sizes": True},
+        )
+        self.output, self.keys = "tuple", ("size", "")
+        self.label_dtype, self.label_shape, self.row_bytes = None, (), 8
+
+    def mend(
+        self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
+    ) -> dict[int, int]:
+        """Asks Pillow for the sizes that the core could not tell."""
+        capsule, faults = engine.capsule(), _faults(self, slot)
+        for position, *_ in faults:
+            part, sample = self.of._locate(int(indices[position]))
+            size = rescue.size_of(self._programs[part].files, sample)
+            place = capsule.sample(slot, position, self.row_bytes)
+            (ctypes.c_int32 * 2).from_address(place)[:] = list(size)
+        capsule.mend(slot)
+        return {}
+
+
+def _faults(view: View, slot: int) -> list[tuple[int, int, int, str]]:
+    """What is wrong with single samples of a failed batch: (position, code, offset, text), in order.
+
+    Raises:
+        RowIndexError: the batch asked for a sample that does not exist.
+    """
+    faults = engine.capsule().faults(slot)
+    bad = engine.capsule().bad_index(slot)
+    if not faults or not -len(view) <= bad < len(view):  # that is 0 without any
+        raise row_index_error(bad, len(view))
+    return sorted(faults)

@@ -1,0 +1,1 @@
+"""A torchvision transform, translated into native steps."""

@@ -1,0 +1,231 @@
+"""compile: splits a torchvision transform into native steps and a Python rest."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import transforms
+from .state import Kind, State, Step
+from .steps import translate
+from .values import NotNative
+
+__all__ = ["Line", "Plan", "compile", "format_report"]
+
+# Steps after which a decoder need not make the whole picture.
+_CROPS = ("center_crop", "random_crop", "random_resized_crop")
+
+# Classes that leave nothing of a PIL image but its pixels.
+_TO_TENSOR = ("PILToTensor", "ToImage", "ToTensor")
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """What becomes of one transform.
+
+    Attributes:
+        name: its class or function.
+        native: whether it runs natively; in Python otherwise.
+        note: the reason for Python; or what the native steps do, where they do not say it themselves.
+        cost: what Python costs here, where that is worth a word.
+        steps: the native ones.
+    """
+
+    name: str
+    native: bool
+    note: str
+    cost: str = ""
+    steps: Sequence[Step] = ()
+
+    @property
+    def what(self) -> str:
+        """The native step in words, or the reason for Python."""
+        return self.note or describe(self.steps)  # made when asked for: plans are compiled for every batch
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """A transform, split where Python must take over.
+
+    ``rest`` called one after another on what the steps hand over is what the transform
+    does: same values, type, strides and draws. With an empty rest, what is handed over is
+    the sample itself.
+
+    Attributes:
+        steps: native steps, ready for JSON.
+        native_part: the transforms that they stand for, in order.
+        rest: what runs in Python behind them, in order.
+        hands_over: "pil", "tensor", or "tv_image" for a ``tv_tensors.Image``.
+        dtype: of what is handed over: uint8, float32, float16 or bfloat16.
+        channels: 3, or 1: then a PIL image has the mode "L".
+        shape: [C, H, W] of what is handed over, or None where it differs between samples.
+        strides: of a tensor handed over: "chw" is contiguous, "hwc" is the permuted view
+            that PILToTensor and ToImage return, [1, 3 W, 3].
+        shown: whether a PIL image handed over comes before somebody's own code, who may look at its info.
+        draws: whether the steps draw from torch's generator.
+        needs_size: whether what they draw depends on the file's picture size.
+        rest_draws: whether the rest draws; None where that cannot be known.
+        report: one line a transform, in the user's order.
+    """
+
+    steps: list[Step]
+    native_part: list[Callable[[Any], Any]]
+    rest: list[Callable[[Any], Any]]
+    hands_over: Kind
+    dtype: str
+    channels: int
+    shape: list[int] | None
+    strides: str
+    shown: bool
+    draws: bool
+    needs_size: bool
+    rest_draws: bool | None
+    report: list[Line]
+
+    @property
+    def native(self) -> bool:
+        """Whether nothing is left to Python."""
+        return not self.rest
+
+    @property
+    def in_order(self) -> bool:
+        """Whether steps and rest must take turns, sample by sample.
+
+        Both may draw from torch's generator: a sample's steps must not draw before the
+        rest of the sample before it has.
+        """
+        return self.draws and self.rest_draws is not False
+
+
+def compile(transform: object, *, handed: bool = False, drawn: bool = True) -> Plan:
+    """Splits a transform into its longest native prefix and the rest.
+
+    Args:
+        transform: of torchvision, v1 or v2; a Compose or ``nn.Sequential`` of some, also
+            nested; any callable; or None, which leaves the PIL image as it is.
+        handed: end the prefix where Python can go on sample by sample: where it makes PIL images, or tensors
+            that all have one size and torchvision's strides.
+        drawn: whether steps may draw from torch's generator natively.
+
+    Returns:
+        The plan, for a transform in its present state: attributes that are changed
+        later, torch's default dtype and device, and global module hooks are not followed.
+
+    Example:
+        >>> compile(transforms.ToTensor()).steps
+        [{'op': 'to_float', 'how': 'divide'}]
+    """
+    chain: list[Any] = [] if transform is None else list(transforms.leaves(transform))
+    obstacle = transforms.environment()
+    states, made, why = [State()], [], ""  # the states before and behind each native transform
+    for leaf in chain:
+        try:
+            if obstacle is not None:
+                raise NotNative(obstacle)
+            steps, after = translate(leaf, states[-1])
+            if after.draws and not drawn:
+                raise NotNative("this torch draws in a way that gofast does not know")
+        except NotNative as reason:
+            why = str(reason)
+            break
+        states.append(after)
+        made.append(steps)
+    while handed and not states[-1].exact:
+        why = _why_not_handed(states.pop())
+        made.pop()
+    state, at = states[-1], len(made)
+    steps = [step for group in made for step in group]
+    rest = chain[at:]
+    report = [
+        Line(transforms.name(leaf), True, after.note, steps=group)
+        for leaf, after, group in zip(chain, states[1:], made, strict=False)
+    ]
+    if rest:
+        report += _python_lines(rest, why, state, steps)
+    if any(step["op"] == "to_float" for step in steps):
+        # It makes the tensor; only what does the same to a picture can stand between.
+        steps = [step for step in steps if step["op"] != "to_uint8"]
+    random = [transforms.draws(leaf) for leaf in rest]
+    plan = Plan(
+        steps=steps,
+        native_part=chain[:at],
+        rest=rest,
+        hands_over=state.kind,
+        dtype=state.dtype,
+        channels=state.channels,
+        shape=None if state.size is None else [state.channels, *state.size],
+        strides=state.strides,
+        shown=state.kind == "pil" and _shown(rest),
+        draws=state.draws,
+        needs_size=state.needs_size,
+        rest_draws=True if True in random else None if None in random else False,
+        report=report,
+    )
+    if plan.in_order and plan.rest:
+        first = report[at]
+        turns = f"{first.cost}; takes turns with the native draws"
+        report[at] = dataclasses.replace(first, cost=turns)
+    return plan
+
+
+def _why_not_handed(state: State) -> str:
+    """Why Python cannot go on sample by sample with what is there: not with every prefix that is native."""
+    if state.size is None:
+        return "no step before it gives all samples one size"
+    return "torch's order of its tensor's memory hangs on the picture's size"
+
+
+def _shown(rest: Sequence[object]) -> bool:
+    """Whether somebody's own code gets the PIL image, or what torchvision's transforms make of it."""
+    for leaf in rest:
+        if transforms.looks_beside(leaf):
+            return True
+        known = transforms.identify(leaf)
+        if known is not None and known.name in _TO_TENSOR:
+            return False
+    return True  # the user of the dataset's
+
+
+def _python_lines(rest: Sequence[object], reason: str, state: State, steps: list[Step]) -> list[Line]:
+    """The lines of the rest: the first has the reason, others theirs where they have one."""
+    names = [transforms.name(leaf) for leaf in rest]
+    sample = {"pil": "PIL image", "tensor": "tensor", "tv_image": "tv_tensors.Image"}[state.kind]
+    cost = f"one {sample} a sample"
+    if state.kind == "pil" and not any(step["op"] in _CROPS for step in steps):
+        cost = f"decoded whole, {cost}"
+    lines = [Line(names[0], False, reason, cost)]
+    for leaf, name in zip(rest[1:], names[1:], strict=True):
+        own = "your own code" if transforms.identify(leaf) is None else f"comes after {names[0]}"
+        lines.append(Line(name, False, own))
+    return lines
+
+
+def describe(steps: Sequence[Step]) -> str:
+    """Steps in words, for a report."""
+    return "; ".join(_describe(step) for step in steps)
+
+
+def _describe(step: Step) -> str:
+    fields = [
+        f"{name} {describe(value) if name == 'steps' else _value(value)}"
+        for name, value in step.items()
+        if name not in ("op", "version", "log_ratio") and value is not None and value is not False
+    ]
+    op = step["op"].replace("_", " ")
+    return f"{op}: {', '.join(fields)}" if fields else op
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_value(v) for v in value)}]"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def format_report(report: Sequence[Line]) -> str:
+    """A report as an aligned table, one line a transform."""
+    table = [("transform", "runs in", "what", "cost")]
+    table += [(line.name, "C" if line.native else "Python", line.what, line.cost) for line in report]
+    widths = [max(len(line[i]) for line in table) for i in range(4)]
+    lines = (zip(line, widths, strict=True) for line in table)
+    return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in line).rstrip() for line in lines)

@@ -1,0 +1,174 @@
+"""Native steps of transforms that work on pictures: geometry, of uint8 tensors too, and colour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._core import codecs
+from . import values as read
+from .state import State, Step
+from .transforms import Family, resizes_bytes
+from .values import NotNative
+
+
+def resize(t: Any, family: Family, state: State) -> list[Step]:
+    filter = _filter(t, family, state)
+    size: list[int] = []
+    if t.size is not None or family == "v1":  # v2's None: max_size alone decides
+        given = t.size if isinstance(t.size, (list, tuple)) else [t.size]
+        size = [read.whole(v, 1, "size") for v in read.listed(given, (1, 2), "size")]
+    longest = None if t.max_size is None else read.whole(t.max_size, 1, "max_size")
+    wrong = longest is None if not size else longest is not None and (len(size) == 2 or longest <= size[0])
+    if wrong:
+        raise NotNative(f"max_size={longest} does not go with size={t.size}: torchvision raises")
+    if state.cut:  # torch lays a view out anew, and all else as it was
+        state.strides, state.cut = "chw", False
+    state.size = _resized(state.size, size, longest)
+    return [{"op": "resize", "size": size, "max_size": longest, "filter": filter}]
+
+
+def _filter(t: Any, family: Family, state: State) -> str:
+    """How a picture is resized: by Pillow's filter, or by what torch does to uint8 tensors."""
+    state.only_bytes(family, "resizes")
+    filter = read.resampling(t.interpolation)
+    if state.kind == "pil":
+        return filter
+    if filter not in ("bilinear", "bicubic") or t.antialias is not True:
+        raise NotNative(f"resizes a tensor by {filter}" + (", antialias=False" if not t.antialias else ""))
+    if not resizes_bytes(t.interpolation):
+        raise NotNative("resizes a tensor as floats on this processor")
+    return f"torch_{filter}"
+
+
+def _resized(size: tuple[int, int] | None, to: list[int], longest: int | None) -> tuple[int, int] | None:
+    """The size after Resize, where it is known before."""
+    if len(to) == 2:
+        return to[0], to[1]
+    if size is None:
+        return None
+    short, long = min(size), max(size)
+    if to:
+        new_short, new_long = to[0], int(to[0] * long / short)
+        if longest is not None and new_long > longest:
+            new_short, new_long = int(longest * new_short / new_long), longest
+    else:
+        assert longest is not None
+        new_short, new_long = int(longest * short / long), longest
+    return (new_long, new_short) if size[1] <= size[0] else (new_short, new_long)
+
+
+def center_crop(t: Any, family: Family, state: State) -> list[Step]:
+    state.only_bytes(family, "crops")
+    size = read.pair(t.size)
+    state.size = size[0], size[1]
+    state.move(cut=True)
+    return [{"op": "center_crop", "size": size}]
+
+
+def pad(t: Any, family: Family, state: State) -> list[Step]:
+    padding, mode = read.padding(t.padding), read.mode(t.padding_mode)
+    fill = _fill(t, family, mode, state)
+    state.move("chw", state.cut)
+    if state.size is not None:
+        state.size = state.size[0] + padding[1] + padding[3], state.size[1] + padding[0] + padding[2]
+    return [{"op": "pad", "padding": padding, "fill": fill, "mode": mode}]
+
+
+def _fill(t: Any, family: Family, mode: str, state: State) -> list[int]:
+    """The colour of what is padded."""
+    state.only_bytes(family, "pads")
+    if state.kind != "pil" and (mode != "constant" or type(t.fill) is not int or t.fill != 0):
+        raise NotNative("pads a tensor otherwise than with zeroes")
+    return read.fill(t, family, mode, state.channels)
+
+
+def random_crop(t: Any, family: Family, state: State) -> list[Step]:
+    size, mode = read.pair(t.size), read.mode(t.padding_mode)
+    padding = None
+    if t.padding is not None:
+        padding = read.padding(t.padding)
+        if family == "v2":  # kept as left, right, top, bottom
+            padding = [padding[0], padding[2], padding[1], padding[3]]
+    if not isinstance(t.pad_if_needed, bool):
+        raise read.unusual("pad_if_needed", t.pad_if_needed)
+    if family == "v1" and padding and t.pad_if_needed and mode in ("reflect", "symmetric"):
+        # v2 mirrors once; v1 mirrors what was mirrored.
+        raise NotNative("mirrors the picture twice")
+    fill = _fill(t, family, mode, state)
+    state.draw(of_size=True)
+    state.size = size[0], size[1]
+    state.move("chw" if padding is not None else None, cut=True)
+    return [
+        {
+            "op": "random_crop",
+            "size": size,
+            "padding": padding,
+            "pad_if_needed": t.pad_if_needed,
+            "fill": fill,
+            "mode": mode,
+            "version": family,
+        }
+    ]
+
+
+def random_resized_crop(t: Any, family: Family, state: State) -> list[Step]:
+    filter = _filter(t, family, state)
+    size = read.pair(t.size)
+    ratio = read.span(t.ratio, 1 / read.WIDEST, read.WIDEST, "ratio")
+    if (ratio[0] >= 2 or ratio[1] <= 0.5) and (state.kind != "pil" or codecs.pass_order() != "13"):
+        # Of a picture one pixel wide or high the box may have none: black in Pillow 13, else an error.
+        raise read.unusual("ratio", t.ratio)
+    step = {
+        "op": "random_resized_crop",
+        "size": size,
+        "scale": read.span(t.scale, 0, read.WIDEST, "scale"),
+        "ratio": ratio,
+        "log_ratio": read.log_ratio(t, family),
+        "filter": filter,
+    }
+    state.draw(of_size=True)
+    state.size = size[0], size[1]
+    state.move("chw")
+    return [step]
+
+
+def flip(op: str) -> Callable[[Any, Family, State], list[Step]]:
+    """The two flips: only their names differ."""
+
+    def make(t: Any, family: Family, state: State) -> list[Step]:
+        # Of a tensor too: nothing but data moves, and its strides stay.
+        state.draw()
+        return [{"op": op, "p": read.number(t.p, 0, 1, "p")}]
+
+    return make
+
+
+def grayscale(t: Any, family: Family, state: State) -> list[Step]:
+    state.only_pil("greys")
+    channels = read.whole(t.num_output_channels, 1, "num_output_channels")
+    if channels not in (1, 3):
+        raise read.unusual("num_output_channels", channels)
+    state.channels = channels
+    return [{"op": "grayscale", "channels": channels}]
+
+
+def random_grayscale(t: Any, family: Family, state: State) -> list[Step]:
+    state.only_pil("greys")
+    state.draw()
+    return [{"op": "random_grayscale", "p": read.number(t.p, 0, 1, "p")}]
+
+
+def color_jitter(t: Any, family: Family, state: State) -> list[Step]:
+    state.only_pil("recolours")
+    state.draw()  # the order, even where there is nothing to order
+    step: Step = {"op": "color_jitter"}
+    for name, low, high in (
+        ("brightness", 0, read.WIDEST),
+        ("contrast", 0, read.WIDEST),
+        ("saturation", 0, read.WIDEST),
+        ("hue", -0.5, 0.5),
+    ):
+        value = getattr(t, name)
+        step[name] = None if value is None else read.span(value, low, high, name)
+    return [step]

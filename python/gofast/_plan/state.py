@@ -1,0 +1,79 @@
+"""What a sample is at some point of a chain of transforms."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+from .transforms import Family
+from .values import NotNative
+
+Step = dict[str, Any]
+Kind = Literal["pil", "tensor", "tv_image"]
+
+
+@dataclasses.dataclass
+class State:
+    """What a sample is at some point of the chain.
+
+    Attributes:
+        kind: a PIL image, a plain tensor, or a ``tv_tensors.Image``.
+        dtype: its values: uint8, float32, float16 or bfloat16.
+        channels: 3, or 1 of a grey picture.
+        size: height and width, or None where they differ between samples.
+        strides: of a tensor: "chw" contiguous, or "hwc" as PILToTensor leaves it. Where they
+            hang on a picture's size in torchvision, as of a crop as wide as the picture, those
+            of the other pictures.
+        cut: a view of a larger tensor in torchvision; ours is dense, in the same order.
+        loose: torch's order of a tensor's memory hangs on the picture's size: `strides` may be wrong.
+        normalized: by Normalize.
+        erased: so many rectangles may have been erased.
+        draws: a step so far draws.
+        needs_size: what a step so far draws depends on the file's picture size.
+        within: in so many RandomApply.
+        note: what the last step does, where its fields do not say it.
+    """
+
+    kind: Kind = "pil"
+    dtype: str = "uint8"
+    channels: int = 3
+    size: tuple[int, int] | None = None
+    strides: Literal["chw", "hwc"] = "chw"
+    cut: bool = False
+    loose: bool = False
+    normalized: bool = False
+    erased: int = 0
+    draws: bool = False
+    needs_size: bool = False
+    within: int = 0
+    note: str = ""
+
+    def draw(self, of_size: bool = False) -> None:
+        """Notes that a step draws, and whether it must know the size that it is given."""
+        self.draws = True
+        self.needs_size |= of_size and self.size is None
+
+    @property
+    def exact(self) -> bool:
+        """Whether Python can go on with it: PIL images, or tensors that have one size and strides."""
+        return self.kind == "pil" or (self.size is not None and not self.loose)
+
+    def move(self, strides: Literal["chw", "hwc"] | None = None, cut: bool = False) -> None:
+        """Notes that a step moved the pixels, of a tensor perhaps.
+
+        Args:
+            strides: of what it makes, where they are others than before.
+            cut: it makes a view.
+        """
+        tensor = self.kind != "pil"
+        self.strides, self.cut, self.loose = strides or self.strides, cut and tensor, self.loose or tensor
+
+    def only_pil(self, what: str) -> None:
+        """Raises NotNative of a tensor, whose arithmetic is not Pillow's."""
+        if self.kind != "pil":
+            raise NotNative(f"{what} a tensor with torch's own arithmetic")
+
+    def only_bytes(self, family: Family, what: str) -> None:
+        """Raises NotNative of a tensor, unless it is one of bytes, and v2's to transform."""
+        if self.kind != "pil" and (family == "v1" or self.dtype != "uint8" or self.erased):
+            self.only_pil(what)

@@ -1,0 +1,146 @@
+"""Batches of an ArrayDataset: what the kernel makes of them, and what torch does."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch.utils.dlpack import from_dlpack
+
+from .._batches.batch import Batch, Rows
+from .._batches.view import IntArray, Laid, View
+from .fields import ArrayMemory
+from .row_view import HasRows
+
+
+class HasArrays(HasRows, Protocol):
+    """What the view and its batches see of an ArrayDataset."""
+
+    @property
+    def _memory(self) -> ArrayMemory: ...
+
+    @property
+    def _is_opaque(self) -> bool: ...
+
+    @property
+    def _label_is_native(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def _gather(self, rows: torch.Tensor, first: int) -> tuple[torch.Tensor, ...]:
+        """Rows of the arrays from the first one on, by torch."""
+
+    def _fill(self, indices: array[int]) -> Batch:
+        """The batch of these samples."""
+
+    def _checked(self, index: int) -> int:
+        """The row of an index."""
+
+    def _sample(self, row: int) -> list[Any]:
+        """A row of each array."""
+
+    def _row(self, values: Sequence[Any]) -> Any:
+        """What indexing gives for it."""
+
+
+class ArrayView(View):
+    """Rows of arrays. Features, and labels where it can, are gathered by the kernel, other arrays by torch.
+
+    Args:
+        native: whether the kernel makes anything at all; where not, there is no C structure.
+    """
+
+    def __init__(
+        self, datasets: Sequence[HasArrays], index_map: IntArray | None, native: bool = True
+    ) -> None:
+        first = datasets[0]
+        self._arrays = tuple(datasets)
+        self._starts = np.cumsum([0] + [len(d._memory.fields[0].tensor) for d in datasets])[:-1]
+        self.output = first._output
+        self.keys = first.keys
+        labelled = native and first._label_is_native
+        self.label_dtype = first._label_dtype if labelled else None
+        self.label_shape = first._label_shape if labelled else ()
+        self._first = 1 + labelled if native else 0  # of the values that torch gathers
+        self.has_more = len(first._memory.fields) > self._first
+        self.row_bytes = int(np.prod(first.shape, dtype=np.int64)) * first.dtype.itemsize
+        self._dtype = first.dtype if first._is_opaque else None
+        self._places: list[Any] = []
+        if native:
+            self._index_map = index_map
+            self._lay_out_now()
+
+    def _lay_out_now(self) -> None:
+        first = self._arrays[0]
+        double = self._dtype is not None and self._dtype.itemsize == 16
+        shape = [*first.shape, 2] if double else list(first.shape)
+        places = [d._memory.places() for d in self._arrays]
+        programs = [d._program() for d in self._arrays]
+        config = {"shape": shape, "dtype": first._dtype_name}
+        self._lay_out("NewView", self._arrays, programs, self._index_map, config)
+        self._places = places  # last: what could not be laid out is refused again
+
+    @property
+    def laid(self) -> Laid:
+        """See View. Laid out anew where torch has moved a tensor's memory meanwhile."""
+        if self._places != [d._memory.places() for d in self._arrays]:
+            self._lay_out_now()
+        return self._laid
+
+    def tensor(self, made: Any) -> torch.Tensor:
+        """See View."""
+        images = from_dlpack(made)
+        if self._dtype is None:
+            return images
+        images = images.view(self._dtype)
+        return images.squeeze(-1) if self._dtype.itemsize == 16 else images
+
+    def row_more(self, values: torch.Tensor) -> list[Any]:
+        """See View."""
+        return [value.clone() for value in values.unbind(0)]
+
+    def more(
+        self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
+    ) -> tuple[Any, ...]:
+        """See View."""
+        if not self.has_more:
+            return ()
+        rows = torch.frombuffer(indices, dtype=torch.int64) if isinstance(indices, array) else indices
+        assert isinstance(rows, torch.Tensor)
+        rows = rows.remainder(len(self))  # negative ones count from the end
+        if self._map is not None:
+            rows = torch.from_numpy(self._map)[rows]
+        if len(self._arrays) == 1:
+            return self._arrays[0]._gather(rows, self._first)
+        part = torch.from_numpy(np.searchsorted(self._starts, rows.numpy(), "right") - 1)
+        pieces: list[tuple[torch.Tensor, ...]] = []
+        places: list[torch.Tensor] = []
+        for i in np.unique(part.numpy()).tolist():
+            here = (part == i).nonzero()[:, 0]
+            pieces.append(self._arrays[i]._gather(rows[here] - int(self._starts[i]), self._first))
+            places.append(here)
+        order = torch.cat(places).argsort()
+        return tuple(torch.cat(values).index_select(0, order) for values in zip(*pieces, strict=True))
+
+
+class SourceBatch(Rows):
+    """A batch that is made when it is collated. Its rows are TensorDataset's: views of the user's memory.
+
+    So a row that is kept keeps no batch, and one that is written to changes the array, as with torch.
+    """
+
+    def __init__(self, dataset: HasArrays, indices: array[int]) -> None:
+        super().__init__(len(indices))
+        self._dataset = dataset
+        self._indices = indices
+
+    def collated(self) -> Any:
+        """The batch as ``default_collate`` of its rows would give it."""
+        return self._dataset._fill(self._indices).collated()
+
+    def _rows(self) -> Sequence[Any]:
+        dataset = self._dataset
+        return [dataset._row(dataset._sample(dataset._checked(i))) for i in self._indices]

@@ -1,0 +1,218 @@
+"""Opening a cache file in pure Python: no native engine, about a tenth of a millisecond.
+
+Package ``gofast/cache`` writes the file and describes it: a stored .npz whose last
+member, ``gofast.npy``, holds a JSON header with its own checksum. Here the header is
+found from the end of the file, checked, and turned into a layout. The values
+themselves are not read: that is what ``gofast.verify`` is for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import stat
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .. import errors
+from .._core.memory import Layout
+
+FORMAT = 1  # of the file; gofast/table/cache/header.go has the same
+READER_VERSION = 3  # raised whenever the same files would be decoded to something else
+
+_HASHED = 64 << 10  # bytes at either end of a source that go into its fingerprint
+_TAIL = 64 << 10  # read at once: it holds the header of a table of some thousand columns
+_ALIGN = 64
+_ZIP_END = struct.Struct("<4s44xQ20x22x")  # zip64 end record, its locator, the end record
+_SEAL = re.compile(rb',"size": *(\d+),"length": *(\d+),"sha256":"([0-9a-f]{64})"}')
+_SEAL_LENGTH = len(',"size":,"length":,"sha256":""}') + 20 + 10 + 64
+_SIZES = {"uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
+_KINDS = ("int", "float", "text")
+
+
+class CacheTable(NamedTuple):
+    """An open cache file.
+
+    Attributes:
+        fd: descriptor of the file, open for reading; the caller owns it.
+        layout: what the table holds and where, for ``MappedMemory(fd, layout)``.
+    """
+
+    fd: int
+    layout: Layout
+
+
+def open_cache(path: str, fingerprint: str | None) -> CacheTable | None:
+    """Opens a cache that was built from the same sources and options.
+
+    Args:
+        path: of the cache.
+        fingerprint: what :func:`fingerprint` says now; ``None`` for whatever it was built from.
+
+    Returns:
+        ``None`` when there is no cache, or it is stale, foreign, incomplete or its
+        header is damaged: then it must be built again.
+
+    Raises:
+        ReadError: the file is there and cannot be read.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _read_error(path, error) from None
+    try:
+        layout = _layout(fd, fingerprint)
+    except OSError as error:
+        os.close(fd)
+        raise _read_error(path, error) from None
+    except (ValueError, TypeError, KeyError, IndexError, struct.error, RecursionError):
+        layout = None  # JSON with the right checksum and the wrong fields: not ours
+    except BaseException:
+        os.close(fd)
+        raise
+    if layout is None:
+        os.close(fd)
+        return None
+    return CacheTable(fd, layout)
+
+
+def _read_error(path: str, error: OSError) -> errors.ReadError:
+    failed = errors.ReadError(f"cache {path}: cannot read the cache: {error.strerror}")
+    failed.path = path
+    return failed
+
+
+def _layout(fd: int, fingerprint: str | None) -> Layout | None:
+    """The layout in the header, or None where anything is not as it must be."""
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode) or info.st_size < _ZIP_END.size + _SEAL_LENGTH:
+        return None
+    tail_at = max(0, info.st_size - _TAIL)
+    tail = os.pread(fd, _TAIL, tail_at)
+    if len(tail) != info.st_size - tail_at:
+        return None
+    magic, directory = _ZIP_END.unpack_from(tail, len(tail) - _ZIP_END.size)
+    if magic != b"PK\x06\x06" or not _SEAL_LENGTH <= directory <= info.st_size - _ZIP_END.size:
+        return None
+
+    def read(offset: int, size: int) -> bytes:
+        if offset >= tail_at:
+            return tail[offset - tail_at : offset - tail_at + size]
+        return os.pread(fd, size, offset)
+
+    seal = _SEAL.fullmatch(read(directory - _SEAL_LENGTH, _SEAL_LENGTH))
+    if seal is None or int(seal[1]) != info.st_size or not _SEAL_LENGTH <= int(seal[2]) <= directory:
+        return None
+    text = read(directory - int(seal[2]), int(seal[2]))
+    body = text[: -len(',"sha256":""}') - 64]
+    if hashlib.sha256(body).hexdigest() != seal[3].decode():
+        return None
+    header: dict[str, Any] = json.loads(text)
+    if (
+        header["format"] != FORMAT
+        or header["byteorder"] != sys.byteorder
+        or fingerprint not in (None, header["fingerprint"])
+    ):
+        return None
+    return _checked(header, fd, info.st_size)
+
+
+def _checked(header: dict[str, Any], fd: int, size: int) -> Layout | None:
+    """Every number that memory is addressed with; a checksum does not stop a forger."""
+    rows, shape, labels = header["rows"], tuple(header["shape"]), header["labels"]
+    kinds = tuple(label["kind"] for label in labels)
+    arrays = {array["name"]: array for array in header["arrays"]}
+    width = math.prod(shape)
+    numbers = [rows, *shape, *(array[key] for array in arrays.values() for key in ("offset", "bytes"))]
+    if any(type(number) is not int or number < 0 for number in numbers) or width != header["width"]:
+        return None
+    if any(kind not in _KINDS for kind in kinds):
+        return None
+    if any(array["offset"] % _ALIGN or array["offset"] + array["bytes"] > size for array in arrays.values()):
+        return None
+    if arrays["features"]["bytes"] != rows * width * _SIZES[header["dtype"]]:
+        return None
+    if kinds and arrays["labels"]["bytes"] != rows * len(kinds) * 8:
+        return None
+    classes: tuple[str, ...] | None = None
+    for i, label in enumerate(labels):
+        if label["kind"] == "text":
+            array = arrays["classes" if len(labels) == 1 else f"classes_{i}"]
+            classes = _words(os.pread(fd, array["bytes"], array["offset"]), label["classes"])
+    return Layout(
+        rows=rows,
+        width=width,
+        type=header["dtype"],
+        bool=header["bool"],
+        shape=shape,
+        features=tuple(header["names"] or ()),
+        dropped=tuple(header.get("dropped") or ()),  # a cache of an older version says nothing
+        labels=tuple(label["name"] for label in labels),
+        label_kinds=kinds,
+        classes=classes,
+        features_offset=arrays["features"]["offset"],
+        labels_offset=arrays["labels"]["offset"] if kinds else 0,
+        size=size,
+    )
+
+
+def _words(data: bytes, count: int) -> tuple[str, ...]:
+    """numpy's array of str: every word has the same room, padded with NULs."""
+    room = len(data) // count if count else 0
+    codec = "utf-32-le" if sys.byteorder == "little" else "utf-32-be"
+    return tuple(data[i * room : (i + 1) * room].decode(codec).rstrip("\0") for i in range(count))
+
+
+def fingerprint(paths: Sequence[str], options: Mapping[str, Any]) -> str:
+    """Identifies what a cache is built from, as canonical JSON.
+
+    Args:
+        paths: the sources, in order.
+        options: everything that shapes the decoded table; JSON values only.
+
+    Returns:
+        JSON of the reader's version, the options, and for each source its size,
+        modification and change time, inode, and a hash of its first and last 64 KiB.
+        Any rewrite of a source changes at least one of them; where the sources lie
+        is not part of it.
+
+    Raises:
+        NotFoundError: a source does not exist.
+        ReadError: a source cannot be read.
+    """
+    described = {"version": READER_VERSION, "options": dict(options), "sources": [_source(p) for p in paths]}
+    return json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _source(path: str) -> list[int | str]:
+    try:
+        with open(path, "rb", buffering=0, opener=_open_regular) as file:
+            info = os.fstat(file.fileno())
+            if not stat.S_ISREG(info.st_mode):
+                failed = errors.ReadError(f"open {path}: not a regular file")
+                failed.path = path
+                raise failed
+            ends = hashlib.blake2b(os.pread(file.fileno(), _HASHED, 0), digest_size=16)
+            ends.update(os.pread(file.fileno(), _HASHED, max(_HASHED, info.st_size - _HASHED)))
+    except FileNotFoundError:
+        missing = errors.NotFoundError(f"open {path}: no such file")
+        missing.path = path
+        raise missing from None
+    except errors.ReadError:
+        raise
+    except OSError as error:
+        failed = errors.ReadError(f"open {path}: cannot read the file: {error.strerror}")
+        failed.path = path
+        raise failed from None
+    return [info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, ends.hexdigest()]
+
+
+def _open_regular(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # a pipe without a writer would hang

@@ -1,0 +1,92 @@
+"""What a user says of a table's columns, as the engine takes it."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from .. import errors
+from .._batches.classes import LabelType, Name
+from .._core.warn import warn
+from .codings import Named, Unit, coding_options
+from .features import Column, FillValue, column_list, feature_options
+
+Header = Literal["auto"] | bool
+Label = str | int | Sequence[str | int] | None
+
+
+class _Default(str):
+    """A default that is told from the same text given by name."""
+
+
+DEFAULT_LABEL: Final[str] = _Default("label")
+
+_LIKE_LABELS = {"label", "labels", "target", "targets", "y", "y_true", "class", "classes", "class_id"}
+_LIKE_LABELS |= {"category", "outcome", "species", "ground_truth"}
+
+
+def selection(
+    *,
+    label: Label = DEFAULT_LABEL,
+    label_type: LabelType = "auto",
+    class_to_idx: Mapping[Name, int] | None = None,
+    header: Header = "auto",
+    columns: Sequence[str | int] | None = None,
+    exclude: Column | Sequence[Column] | None = None,
+    fill_value: FillValue = None,
+    categories: Mapping[str, Named] | None = None,
+    dates: Mapping[str, Unit] | None = None,
+    delimiter: str | None = None,
+    skiprows: int = 0,
+) -> dict[str, Any]:
+    """The options that shape the decoded table, as the engine takes them."""
+    if not isinstance(header, bool) and header != "auto":
+        raise errors.OptionError(f'header={header!r} is not "auto", True or False')
+    return {
+        "label": column_list("label", label),
+        "label_optional": isinstance(label, _Default),
+        "label_type": label_type,
+        "classes": None if class_to_idx is None else _classes(class_to_idx),
+        **feature_options(columns, exclude, fill_value),
+        **coding_options(categories, dates),
+        "header": None if header == "auto" else header,
+        "delimiter": _delimiter(delimiter),
+        "skiprows": _lines(skiprows),
+    }
+
+
+def _classes(class_to_idx: Mapping[Name, int]) -> dict[str, Any]:
+    names = list(class_to_idx)
+    kind = "names" if isinstance(names[0], str) else "values"
+    return {kind: names, "numbers": list(class_to_idx.values())}
+
+
+def _delimiter(value: str | None) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not value:
+        raise errors.OptionError(f'delimiter={value!r}: give one character, such as ";", or None')
+    return value
+
+
+def _lines(value: int) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise errors.OptionError(f"skiprows={value!r}: give the number of lines before the header") from None
+
+
+def warn_of_no_label(path: Any, features: Iterable[str]) -> None:
+    """Says that the default label is not there, and which features look like one."""
+    alike = [repr(name) for name in features if name.strip(" _").lower() in _LIKE_LABELS]
+    so = "so every label is -1"
+    if alike:
+        what = "is a feature" if len(alike) == 1 else "are features"
+        so += f" and {', '.join(alike)} {what}: say label={alike[0]}, or label=None if there is no label"
+    else:
+        so += ": name it with label=, or say label=None if there is none"
+    files = [path] if isinstance(path, (str, os.PathLike)) else path
+    table = os.fspath(files[0]) + ("" if len(files) == 1 else f" and {len(files) - 1} more")
+    warn(f"{table}: no column is called 'label', {so}")

@@ -1,0 +1,62 @@
+"""Which columns are the features and what stands for their missing cells, as the engine takes it."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import errors
+
+Column = str | int
+FillValue = float | Mapping[Column, float] | None
+
+
+def feature_options(
+    columns: Sequence[Column] | None, exclude: Column | Sequence[Column] | None, fill_value: FillValue
+) -> dict[str, Any]:
+    """The options of the features, checked."""
+    each = fill_value if isinstance(fill_value, Mapping) else {}
+    return {
+        "columns": None if columns is None else column_list("columns", columns),
+        "exclude": column_list("exclude", exclude),
+        "fill_value": None if isinstance(fill_value, Mapping) else _fill("fill_value", fill_value),
+        "fill_values": [
+            {"column": column_list("fill_value", column)[0], "value": _fill(f"fill_value[{column!r}]", value)}
+            for column, value in each.items()
+        ],
+    }
+
+
+def column_list(option: str, columns: Column | Sequence[Column] | None) -> list[Column]:
+    """Names and positions, one or several."""
+    if columns is None:
+        return []
+    try:
+        listed = [columns] if isinstance(columns, (str, int)) else list(columns)
+        return [c if isinstance(c, str) else operator.index(c) for c in listed]
+    except TypeError:
+        raise errors.OptionError(f"{option}={columns!r}: give names or positions of columns") from None
+
+
+def _fill(option: str, value: float | None) -> float | str | None:
+    """A number; "nan" for NaN, which JSON has not."""
+    if value is None and option == "fill_value":
+        return None
+    try:
+        number = math.inf if isinstance(value, (str, bytes)) or value is None else float(value)
+    except (TypeError, ValueError):
+        number = math.inf
+    if math.isinf(number):
+        raise errors.OptionError(
+            f"{option}={value!r}: give a finite number, or nan to keep missing cells as NaN"
+        )
+    return "nan" if math.isnan(number) else number
+
+
+def fills(fill_value: FillValue) -> list[float]:
+    """The numbers that may come into the table."""
+    if fill_value is None:
+        return []
+    return [float(v) for v in (fill_value.values() if isinstance(fill_value, Mapping) else [fill_value])]

@@ -1,0 +1,409 @@
+"""What TableDataset and ArrayDataset share: rows of a matrix, made into samples."""
+
+from __future__ import annotations
+
+import operator
+import os
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from .. import errors
+from .._batches.batch import Batch, Rows
+from .._batches.classes import in_order
+from .._batches.filler import Filler
+from .._batches.getitems import getitems
+from .._batches.view import IntArray, Line, NativeDataset, Output, Program, View, row_index_error
+from .._core import engine
+from .._core.indices import listed, positions, whole
+from .._core.memory import Memory
+from .cells import Place
+from .row_view import RowView
+from .scale import Scale, default_keys, is_picture, is_unit, whole_shape
+from .statistics import Numbers, mean_and_std
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_DTYPES = {
+    torch.float32: "float32",
+    torch.float16: "float16",
+    torch.bfloat16: "bfloat16",
+    torch.float64: "float64",
+    torch.uint8: "uint8",
+    torch.int16: "int16",
+    torch.int32: "int32",
+    torch.int64: "int64",
+}
+
+_LABEL_TYPES = {int: torch.int64, float: torch.float64}
+
+
+class RowDataset(NativeDataset):
+    """A map-style dataset over the rows of a matrix in memory. Base class.
+
+    Indexing gives one sample for an int (negative from the end), and a collated
+    batch for a slice or a list of ints.
+    """
+
+    _memory: Memory
+
+    def __init__(
+        self,
+        *,
+        shape: Sequence[int] | None,
+        scale: Scale,
+        mean: Numbers,
+        std: Numbers,
+        dtype: torch.dtype,
+        keys: tuple[str, ...] | None,
+        output: Output,
+        missing_label: int,
+        one_hot: int | None,
+        transform: Callable[[torch.Tensor], Any] | None,
+        target_transform: Callable[[torch.Tensor], Any] | None,
+        batch_transform: Callable[[torch.Tensor], torch.Tensor] | None,
+        label: object,
+        class_to_idx: Mapping[Any, int] | None,
+    ) -> None:
+        if output not in ("dict", "tuple"):
+            raise errors.OptionError(f'output={output!r} is not "dict" or "tuple"')
+        if keys is None:
+            keys = default_keys(shape)
+        self._check_keys(keys)
+        if one_hot is not None and one_hot < 1:
+            raise errors.OptionError(f"one_hot={one_hot}: give the number of classes")
+        layout = self._memory.layout
+        self.shape = layout.shape if shape is None else whole_shape(shape, layout.width)
+        self.dtype = dtype
+        self.keys = tuple(str(key) for key in keys)
+        self.scale = scale
+        self.transform = transform
+        self.target_transform = target_transform
+        self.batch_transform = batch_transform
+        self.missing_label = missing_label
+        self.one_hot = one_hot
+        self._output: Output = output
+        self._dtype_name = self._output_type(dtype)
+        self._unit = is_unit(scale, shape, dtype, self._memory, self._place)
+        self._mean, self._std = mean_and_std(
+            mean, std, self._memory, self.shape, is_picture(shape), self._unit
+        )
+        self._check_range()
+        self.class_to_idx: dict[Any, int] | None = None if class_to_idx is None else dict(class_to_idx)
+        self._resolve_labels(label)
+        self._per_process: Filler | None = None
+        # Compiling checks every option that the core checks, at once.
+        self._compiled: Program | None = None
+        # Forked workers can use a view that was made before the fork; and mean, std
+        # and integer types are checked by the core, whose errors belong here. Otherwise the
+        # engine can wait: a table from a cache file opens without it.
+        if engine.loaded() or self._mean is not None or self._std is not None or not dtype.is_floating_point:
+            self._view()
+
+    def _check_keys(self, keys: Sequence[str]) -> None:
+        if len(keys) != 2 or keys[0] == keys[1]:
+            raise errors.OptionError(
+                f"keys={keys!r}: give two different names, of the features and of the label"
+            )
+
+    def _sources(self) -> list[Line]:
+        """Where rows come from: the first lines of explain."""
+        layout = self._memory.layout
+        stored = f"{layout.rows} rows x {layout.width} features, stored as {layout.type}"
+        return [("source", "Go", stored)]
+
+    def _why_not_in_c(self) -> str:
+        """Why the kernel cannot make the rows, whatever the options; empty where it can."""
+        return ""
+
+    def _output_type(self, dtype: torch.dtype) -> str:
+        """The kernel's name of the type of the samples."""
+        if dtype not in _DTYPES:
+            raise errors.OptionError(f"dtype={dtype} is not one of {', '.join(str(d) for d in _DTYPES)}")
+        return _DTYPES[dtype]
+
+    def _place(self, row: int) -> Place:
+        """Where a row stands in its sources."""
+        return Place(None, row)
+
+    def _check_range(self) -> None:
+        """Refuses values that the type of the samples does not hold, where the rows cannot change."""
+
+    @cached_property  # which a subclass may set to its own
+    def mean(self) -> torch.Tensor | None:
+        """What is subtracted, float32: one value, one per channel or one per feature; or None."""
+        return None if self._mean is None else torch.from_numpy(self._mean.copy())
+
+    @cached_property
+    def std(self) -> torch.Tensor | None:
+        """What the difference is divided by, as `mean`."""
+        return None if self._std is None else torch.from_numpy(self._std.copy())
+
+    def _resolve_labels(self, label: object) -> None:
+        layout = self._memory.layout
+        kinds = layout.label_kinds
+        if self.class_to_idx is None and layout.classes is not None:
+            self.class_to_idx = {name: i for i, name in enumerate(layout.classes)}
+        self.classes: list[Any] | None = None if self.class_to_idx is None else in_order(self.class_to_idx)
+        self._label_dtype: torch.dtype | None = torch.int64
+        self._label_shape: tuple[int, ...] = ()
+        self._label_mode = "int64"
+        if self.one_hot is not None and not kinds:
+            raise errors.OptionError(f"one_hot={self.one_hot} needs a label, and there is none")
+        if label is None:
+            self._label_dtype, self._label_mode = None, ""
+        elif not kinds:
+            self._label_mode = "missing"
+        elif self.one_hot is not None:
+            self._check_one_hot(self.one_hot)
+            self._label_mode, self._label_dtype, self._label_shape = "one_hot", torch.float32, (self.one_hot,)
+        else:
+            if "float" in kinds:
+                self._label_dtype = self._float_label_dtype()
+                self._label_mode = "float64" if self._label_dtype == torch.float64 else "float32"
+            if len(kinds) > 1:
+                self._label_shape = (len(kinds),)
+
+    def _float_label_dtype(self) -> torch.dtype:
+        """The type of regression targets: float32 beside everything but float64."""
+        return torch.float64 if self.dtype == torch.float64 else torch.float32
+
+    def _check_one_hot(self, classes: int) -> None:
+        kinds = self._memory.layout.label_kinds
+        if len(kinds) != 1 or kinds[0] == "float":
+            raise errors.OptionError(f"one_hot={classes} needs one label column of integers or text")
+        for name, number in (self.class_to_idx or {}).items():
+            if not 0 <= number < classes:
+                raise errors.OptionError(
+                    f"one_hot={classes} is too small for the class {name!r}, number {number}"
+                )
+        labels = self._memory.label_column(0)
+        bad = np.flatnonzero((labels < 0) | (labels >= classes))
+        if len(bad):
+            error = errors.BadValueError(f"row {bad[0]}: label {labels[bad[0]]} is outside one_hot={classes}")
+            error.row = int(bad[0])
+            raise error
+
+    # -- torch's protocol ------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self._memory.layout.rows
+
+    def __getitem__(self, index: Any) -> Any:
+        if self._is_as_torch():
+            return self._indexed(index)
+        if isinstance(index, slice):
+            return self._collate(list(range(*index.indices(len(self)))))
+        if isinstance(index, (list, tuple, range, np.ndarray, torch.Tensor)) and np.ndim(index) > 0:
+            return self._collate(positions(index, len(self)))
+        values = self._transformed(operator.index(index))
+        if self.batch_transform is not None:
+            values[0] = self.batch_transform(values[0].unsqueeze(0))[0]
+        return self._row(values)
+
+    def _is_as_torch(self) -> bool:
+        """Whether any index does what it does to TensorDataset."""
+        return False
+
+    def _indexed(self, index: Any) -> Any:
+        raise NotImplementedError
+
+    def _transformed(self, index: int) -> list[Any]:
+        values = self._sample(self._checked(index))
+        if self.transform is not None:
+            values[0] = self.transform(values[0])
+        if len(values) > 1 and self.target_transform is not None:
+            values[1] = self.target_transform(values[1])
+        return values
+
+    def _row(self, values: Sequence[Any]) -> Any:
+        if self._output == "dict":
+            return dict(zip(self.keys, values, strict=False))
+        return tuple(values)
+
+    def _collate(self, indices: list[int]) -> Any:
+        if not indices:
+            images = torch.empty((0, *self.shape), dtype=self.dtype, device="cpu")
+            return self._view().collated(images, self._view().new_labels(0))
+        rows: Any = self.__getitems__(indices)
+        return torch.utils.data.default_collate(rows)
+
+    @getitems
+    def __getitems__(self, indices: Iterable[int]) -> Sequence[Any]:
+        """The rows of a whole batch; torch's fetcher calls this. See `_batches/batch`."""
+        indices = listed(indices)
+        if type(self).__getitem__ is not RowDataset.__getitem__ or len(indices) == 0:
+            return [self[i] for i in indices]
+        if self._has_python_rows():
+            rows = [self._transformed(operator.index(i)) for i in indices]
+            if self.batch_transform is not None:
+                for row, image in zip(
+                    rows, self.batch_transform(torch.stack([row[0] for row in rows])), strict=True
+                ):
+                    row[0] = image.clone()
+            return [self._row(row) for row in rows]
+        try:
+            wanted = whole(indices)
+        except OverflowError:
+            raise row_index_error(
+                next(i for i in indices if not -(1 << 63) <= i < 1 << 63), len(self)
+            ) from None
+        except TypeError:
+            return [self[i] for i in indices]
+        if self.batch_transform is None:
+            return self._batch(wanted)
+        batch = self._fill(wanted)
+        return Batch(batch._view, self.batch_transform(batch.images), batch.labels, more=batch._more)
+
+    def _batch(self, indices: array[int]) -> Rows:
+        """A batch for whoever collates it."""
+        return self._fill(indices)
+
+    def _fill(self, indices: array[int]) -> Batch:
+        """A batch, made now."""
+        return self._here().fill(indices)
+
+    @property
+    def targets(self) -> torch.Tensor:
+        """Labels of all rows, before target_transform and one_hot: [n] or [n, columns]."""
+        layout = self._memory.layout
+        if not layout.label_kinds:
+            return torch.full((layout.rows,), self.missing_label, dtype=torch.int64, device="cpu")
+        columns = [
+            torch.from_numpy(self._memory.label_column(i).copy()) for i in range(len(layout.label_kinds))
+        ]
+        if "float" in layout.label_kinds:
+            columns = [c.to(self._float_label_dtype()) for c in columns]
+        return columns[0] if len(columns) == 1 else torch.stack(columns, 1)
+
+    # -- one sample, without the engine ----------------------------------------
+
+    def _checked(self, index: int) -> int:
+        rows = len(self)
+        if not -rows <= index < rows:
+            raise row_index_error(index, rows)
+        return index + rows if index < 0 else index
+
+    def _sample(self, row: int) -> list[Any]:
+        """What the sample of a row holds: features, and label."""
+        image, label = self._converted(self._memory.features[row]).reshape(self.shape), self._label(row)
+        return [image] if label is None else [image, label]
+
+    def _converted(self, x: npt.NDArray[Any]) -> torch.Tensor:
+        """Features [..., width] by numpy: the same roundings as the kernels."""
+        with np.errstate(all="ignore"):  # beyond a type is infinity, as in a batch
+            if self._unit or self._mean is not None:
+                x = x.astype(np.float32)
+                if self._unit:
+                    x /= np.float32(255)
+                if self._mean is not None and self._std is not None:
+                    x = (x - self._spread(self._mean)) / self._spread(self._std)
+            if self.dtype == torch.bfloat16:
+                return torch.from_numpy(x.astype(np.float32)).to(torch.bfloat16)
+            return torch.from_numpy(x.astype(self._dtype_name))
+
+    def _spread(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        return np.repeat(values, self._memory.layout.width // len(values))
+
+    def _label(self, row: int) -> torch.Tensor | None:
+        if self._label_dtype is None:
+            return None
+        if self._label_mode == "missing":
+            return torch.tensor(self.missing_label, device="cpu")
+        values = self._memory.label_row(row)
+        if self._label_mode == "one_hot":
+            label = torch.zeros(self._label_shape, dtype=torch.float32, device="cpu")
+            label[int(values[0])] = 1
+            return label
+        # By their own type first: torch makes a float32 of an int through a float64.
+        labels = [
+            torch.tensor(v, dtype=_LABEL_TYPES[type(v)], device="cpu").to(self._label_dtype) for v in values
+        ]
+        return torch.stack(labels) if self._label_shape else labels[0]
+
+    # -- batches, by the kernels -----------------------------------------------
+
+    def _has_python_rows(self) -> bool:
+        """Whether rows must be made one by one: Python code has a say in them."""
+        return (
+            self.transform is not None
+            or self.target_transform is not None
+            or type(self).__getitem__ is not RowDataset.__getitem__
+        )
+
+    def _native_view(self) -> View | None:
+        """A view for gofast.DataLoader, or None where Python code has a say."""
+        if (
+            self._has_python_rows()
+            or self.batch_transform is not None
+            or type(self).__getitems__ is not RowDataset.__getitems__
+            or type(self).__len__ is not RowDataset.__len__
+        ):
+            return None
+        return self._view()
+
+    def _explained(self) -> list[Line]:
+        from .explained import steps
+
+        return steps(self, RowDataset)
+
+    def _why_python(self) -> str:
+        from .explained import why_python
+
+        return why_python(self, RowDataset)
+
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
+        return RowView(parts, index_map)
+
+    def _sample_signature(self) -> tuple[Any, ...]:
+        """What must be equal for two datasets' rows to stand in one batch."""
+        return (self.shape, self.dtype, self._output, self.keys, self._label_dtype, self._label_shape)
+
+    def _view(self) -> View:
+        return self._here().view
+
+    def _here(self) -> Filler:
+        here = self._per_process
+        if here is None or here.pid != os.getpid():
+            view = here.view if here is not None else self._joined([self], None)
+            here = self._per_process = Filler(view)
+        return here
+
+    def _program(self) -> Program:
+        if self._compiled is None:
+            self._compiled = Program(self._program_config(), keep=self._memory)
+        return self._compiled
+
+    def _program_config(self) -> dict[str, Any]:
+        layout, memory = self._memory.layout, self._memory
+        return {
+            "features": memory.features_address,
+            "labels": memory.labels_address,
+            "rows": layout.rows,
+            "width": layout.width,
+            "type": layout.type,
+            "label_float": [kind == "float" for kind in layout.label_kinds],
+            "transform": self._transform_config(),
+        }
+
+    def _transform_config(self) -> dict[str, Any]:
+        return {
+            "scale": "unit" if self._unit else "none",
+            "mean": None if self._mean is None else self._mean.tolist(),
+            "std": None if self._std is None else self._std.tolist(),
+            "dtype": self._dtype_name,
+            "shape": list(self.shape),
+            "label": self._label_mode,
+            "missing_label": self.missing_label,
+            "classes": self.one_hot or 0,
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state["_per_process"] = state["_compiled"] = None
+        return state

@@ -1,0 +1,98 @@
+"""What ``shape=`` says of the numbers: rows that are pictures are divided by 255, others stay as they are.
+
+Only arguments decide, never the values: a file whose largest value is 255 and one with a 300 in it are
+treated alike.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+
+from .. import errors
+from .._core.memory import Memory
+from .._core.warn import warn
+from .cells import Block, Locate, bad_cell, first_bad
+
+Scale = Literal["auto", "unit"] | None
+
+
+def whole_shape(shape: Sequence[int], width: int) -> tuple[int, ...]:
+    """The shape with at most one -1 worked out."""
+    whole = [operator.index(d) for d in shape]
+    known = int(np.prod([d for d in whole if d != -1], dtype=np.int64))
+    if whole.count(-1) == 1 and known > 0 and width % known == 0:
+        whole[whole.index(-1)] = width // known
+    if any(d < 1 for d in whole) or int(np.prod(whole, dtype=np.int64)) != width:
+        raise errors.OptionError(f"shape={tuple(shape)} does not hold the {width} features of a row")
+    return tuple(whole)
+
+
+def is_picture(shape: Sequence[int] | None) -> bool:
+    """Whether the ``shape=`` that was given says that a row is a picture: two or three dimensions."""
+    return shape is not None and len(shape) in (2, 3)
+
+
+def default_keys(shape: Sequence[int] | None) -> tuple[str, str]:
+    """The names of features and label where none are given."""
+    return ("image", "label") if is_picture(shape) else ("features", "label")
+
+
+def is_unit(
+    scale: Scale, shape: Sequence[int] | None, dtype: torch.dtype, memory: Memory, locate: Locate
+) -> bool:
+    """Whether samples are divided by 255.
+
+    Args:
+        shape: as it was given.
+        locate: where a row stands, for errors.
+
+    Raises:
+        BadValueError: ``scale="auto"``, and a picture holds something else than whole numbers
+            from 0 to 255.
+    """
+    if scale not in ("auto", "unit", None):
+        raise errors.OptionError(f'scale={scale!r} is not "auto", "unit" or None')
+    if scale != "auto" or not dtype.is_floating_point:
+        return scale == "unit"
+    layout = memory.layout
+    codes = layout.type == "uint8" and not layout.bool
+    if is_picture(shape):
+        if not codes:
+            _check(memory, shape, locate)
+        return True
+    if codes:
+        warn(
+            'the features are whole numbers from 0 to 255, and scale="auto" no longer divides them by 255: '
+            'for pictures give shape= with two or three dimensions, or scale="unit"; scale=None says that '
+            "they are numbers, and silences this"
+        )
+    return False
+
+
+def _check(memory: Memory, shape: Sequence[int] | None, locate: Locate) -> None:
+    layout = memory.layout
+    said = (
+        f"shape={tuple(shape or ())} says that rows are pictures, whole numbers from 0 to 255: "
+        'scale=None takes the numbers as they are, scale="unit" divides them by 255'
+    )
+    if layout.bool:
+        path = locate(0).path
+        error = errors.BadValueError(
+            f"{'' if path is None else f'{path}: '}the features are booleans, but {said}"
+        )
+        error.path = path
+        raise error
+    found = first_bad(memory.features, _not_a_code)
+    if found is not None:
+        value = memory.features[found]
+        raise bad_cell(layout, locate, *found, f"{value} is not the code of a pixel, but {said}")
+
+
+def _not_a_code(block: Block) -> Block:
+    inside = (block >= 0) & (block <= 255)
+    return ~inside if block.dtype.kind in "iu" else ~(inside & (block == np.trunc(block)))

@@ -1,0 +1,205 @@
+"""From what a user gives as ``path`` to the list of files of one table."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from .. import errors
+from .._core.warn import warn
+
+Path = str | os.PathLike[str]
+
+# What a folder's files must end in to be taken; gofast/source/expand.go has the same.
+# Not .txt or .dat: a README.txt beside the tables would be rows.
+_TABLES = (".csv", ".tsv", ".parquet", ".pq", ".npy", ".npz")
+_PACKED = (".gz", ".zst", ".bz2", ".xz")
+
+_SHOWN = 5  # names in a message
+
+
+def given(path: Any) -> Path | list[Path]:
+    """What a user gave as ``path``, once it is known to be one or several.
+
+    Raises OptionError for a frame, an array or a file object, and says what to use.
+    """
+    if isinstance(path, (str, os.PathLike)):
+        return path
+    _refuse(path)
+    paths = list(path)
+    if not paths:
+        raise errors.OptionError("path=[]: give at least one file")
+    for one in paths:
+        if not isinstance(one, (str, os.PathLike)):
+            _refuse(one)
+            raise errors.OptionError(f"path: {one!r:.80} is not a path: give files, globs or folders")
+    return paths
+
+
+# By the package that a class comes from: nothing is imported to find out.
+_ARRAYS = "gofast.ArrayDataset({}): TableDataset reads files"
+_INSTEAD = {
+    "pandas": _ARRAYS.format('df.drop(columns="label").to_numpy("float32"), df["label"].to_numpy()'),
+    "polars": _ARRAYS.format('df.drop("label").to_numpy(), df["label"].to_numpy(), of a collected frame'),
+    "pyarrow": _ARRAYS.format(
+        'table.drop_columns("label").to_pandas().to_numpy(), table["label"].to_numpy()'
+    ),
+    "numpy": _ARRAYS.format("features, labels"),
+    "torch": _ARRAYS.format("features, labels"),
+}
+
+
+def _refuse(path: Any) -> None:
+    kind = type(path)
+    package = kind.__module__.partition(".")[0]
+    name = f"path is a {package}.{kind.__name__}" if package != "builtins" else f"path is a {kind.__name__}"
+    if package in _INSTEAD:
+        raise errors.OptionError(f"{name}: use {_INSTEAD[package]}")
+    if hasattr(path, "read"):
+        raise errors.OptionError(f"{name}: give the file's name; write what is in memory to a file first")
+    if isinstance(path, (bytes, dict)) or not isinstance(path, Iterable):
+        raise errors.OptionError(f"{name}: give a file, a glob or a folder, or a list of them")
+
+
+def expand(path: Path | Iterable[Path], output: str | None = None) -> list[str]:
+    """Files, in order: those given, or the sorted content of globs and folders.
+
+    Of a folder, files with a table's ending are taken, and a warning lists the
+    others; hidden files and those that begin with ``_`` (Spark's markers) are left
+    out without a word, and so is ``output``, a file that will be made of them. Raises
+    NotFoundError when a path does not exist or a pattern or folder gives no file,
+    OptionError when ``path`` is no path, or ``output`` would replace a source or
+    something that is not a file, and SchemaError for a folder of several formats.
+    """
+    paths = given(path)
+    if not isinstance(paths, list):
+        paths = [paths]
+    made = set() if output is None else {os.path.realpath(output + end) for end in ("", ".part")}
+    files = [file for p in paths for file in _expand_one(os.fspath(p), made)]
+    if output is not None and os.path.lexists(output):
+        if os.path.exists(output) and not os.path.isfile(output):
+            raise errors.OptionError(f"{output!r} is there and is not a file: it will not be replaced")
+        if os.path.exists(output) and any(os.path.samefile(output, file) for file in files):
+            raise errors.OptionError(f"{output!r} is a source itself: it will not be replaced")
+    _say_partitions(files)
+    return files
+
+
+def _expand_one(path: str, made: set[str]) -> list[str]:
+    if os.path.isdir(path):
+        return _in_folder(path, made)
+    if not os.path.exists(path) and glob.has_magic(path):
+        found = sorted(
+            file
+            for file in glob.glob(path, recursive=True)
+            if os.path.isfile(file) and os.path.realpath(file) not in made
+        )
+        if not found:
+            raise _not_found(path, "no file matches the pattern")
+        return found
+    if not os.path.exists(path):
+        remote = "://" in path
+        raise _not_found(path, "remote files are not read: download it first" if remote else "no such file")
+    return [path]
+
+
+# Folders whose files are versions of rows: all together they are no table.
+_LAKES = {"_delta_log": "deltalake.DeltaTable(path)", ".hoodie": "Hudi's own reader"}
+
+
+def _in_folder(path: str, made: set[str]) -> list[str]:
+    for mark, reader in _LAKES.items():
+        if os.path.isdir(os.path.join(path, mark)):
+            failed = errors.FormatError(
+                f"open {path}: {mark} says which rows of these files count, and gofast does not read it: "
+                f"write the table as one file, with {reader}"
+            )
+            failed.path = path
+            raise failed
+    tables, others = [], []
+    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+        if entry.name.startswith((".", "_")) or os.path.realpath(entry.path) in made:
+            continue
+        if entry.is_file() and _ending(entry.name):
+            tables.append(entry)
+        else:
+            others.append(entry.name + "/" * entry.is_dir())
+    if not tables:
+        raise _no_tables(path, others)
+    endings = sorted({_ending(entry.name) for entry in tables})
+    pattern = os.path.join(path, "*" + endings[0])
+    if len(endings) > 1:
+        files = {end: [e.name for e in tables if _ending(e.name) == end] for end in endings}
+        counted = ", ".join(f"{len(names)} {end} ({_some(names)})" for end, names in files.items())
+        error = errors.SchemaError(
+            f"open {path}: the folder holds files of {len(endings)} formats, perhaps the same rows twice: "
+            f"{counted}; choose with a glob, such as {pattern!r}"
+        )
+        error.path = path
+        raise error
+    if others:
+        warn(
+            f"{path}: {len(tables)} {endings[0]} files of the folder are read and these are not: "
+            f"{_some(others)}; a glob such as {pattern!r} says so without this warning",
+            once=f"left out of {path}: {others}",
+        )
+    return [entry.path for entry in tables]
+
+
+def _ending(name: str) -> str:
+    """The table's ending of a file's name, with that of its compression; or ""."""
+    stem, end = os.path.splitext(name.lower())
+    packed = end if end in _PACKED else ""
+    table = os.path.splitext(stem)[1] if packed else end
+    return table + packed if table in _TABLES else ""
+
+
+def _no_tables(path: str, others: list[str]) -> errors.NotFoundError:
+    if not others:
+        return _not_found(path, "the folder holds no files")
+    if any(name.endswith("/") and "=" in name for name in others):
+        return _not_found(
+            path,
+            f"the folder is partitioned ({_some(others)}), and gofast does not read a column from a folder's "
+            "name: write one file that has it, such as pandas.read_parquet(folder).to_parquet(file)",
+        )
+    kinds = ", ".join(_TABLES)
+    below = f", or {os.path.join(path, '**', '*.csv')!r} for folders below it"
+    return _not_found(
+        path,
+        f"no file in the folder ends in {kinds}; it holds {_some(others)}: name files by a glob, such as "
+        f"{os.path.join(path, '*.txt')!r}{below if any(name.endswith('/') for name in others) else ''}",
+    )
+
+
+def _say_partitions(files: list[str]) -> None:
+    """Files from folders such as label=cat: the key is not in them."""
+    keys = {part for file in files for part in _partitions(file)}
+    if len({part.partition("=")[0] for part in keys}) < len(keys):
+        names = sorted({part.partition("=")[0] for part in keys})
+        warn(
+            f"the files lie in folders such as {min(keys)}: {', '.join(names)} is not a column of theirs: "
+            "gofast does not read it from the folder's name; write it into the files if it is wanted",
+            once=f"partitions {sorted(keys)}",
+        )
+
+
+def _partitions(file: str) -> Iterator[str]:
+    for part in os.path.dirname(file).split(os.sep):
+        key, equals, value = part.partition("=")
+        if key and equals and value:
+            yield part
+
+
+def _some(names: list[str]) -> str:
+    """The first names of a list."""
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f", ... ({len(names)} in all)" if more > 0 else "")
+
+
+def _not_found(path: str, why: str) -> errors.NotFoundError:
+    error = errors.NotFoundError(f"open {path}: {why}")
+    error.path = path
+    return error

@@ -1,0 +1,151 @@
+"""Which module imports which: no circle, and rooms that look one way. Every import counts: also those inside
+functions, and those that only a type checker sees."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import gofast
+
+PACKAGE = Path(gofast.__file__).parent
+
+# The rooms that each one may look into. What stands in no room (the public modules) may look into all.
+ARROWS: dict[str, set[str]] = {
+    "errors": set(),
+    "_core": {"errors"},
+    "_batches": {"errors", "_core"},
+    "_tables": {"errors", "_core", "_batches"},
+    "_plan": {"errors", "_core", "_batches"},
+    "_images": {"errors", "_core", "_batches", "_plan"},
+}
+
+Graph = Mapping[str, set[str]]
+
+
+def names(package: Path) -> dict[str, Path]:
+    """The modules of a package by name: "gofast", "gofast._core.engine"."""
+    made = {}
+    for path in package.rglob("*.py"):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        made[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return made
+
+
+def imports(package: Path) -> Graph:
+    """What each module of a package imports of it."""
+    modules = names(package)
+    return {name: imported(name, path, modules) - {name} for name, path in modules.items()}
+
+
+def imported(name: str, path: Path, modules: Mapping[str, Path]) -> set[str]:
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            # A name may be a module of the package, or something that the package itself has.
+            within = [f"{source}.{alias.name}" for alias in node.names]
+            found += [whole if whole in modules else source for whole in within]
+    return {module for module in found if module in modules}
+
+
+def circle(graph: Graph) -> list[str]:
+    """Modules that import each other, the first one again at the end; empty without any."""
+    done: set[str] = set()
+
+    def search(module: str, path: list[str]) -> list[str]:
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module in done:
+            return []
+        for other in sorted(graph[module]):
+            if found := search(other, [*path, module]):
+                return found
+        done.add(module)
+        return []
+
+    return next((found for module in sorted(graph) if (found := search(module, []))), [])
+
+
+def room(module: str) -> str:
+    """ "_core", "errors", or "" for the public modules."""
+    part = module.split(".")[1] if "." in module else ""
+    return part if part in ARROWS else ""
+
+
+def wrong_arrows(graph: Graph) -> list[str]:
+    """Imports that leave a room for one that it may not look into."""
+    return [
+        f"{module} imports {other}"
+        for module, others in sorted(graph.items())
+        if (here := room(module))
+        for other in sorted(others)
+        if room(other) not in ARROWS[here] | {here}
+    ]
+
+
+def plant(folder: Path, files: Mapping[str, str]) -> Graph:
+    """The imports of a package of these files."""
+    for name, text in files.items():
+        path = folder / "gofast" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return imports(folder / "gofast")
+
+
+def test_no_circle() -> None:
+    assert circle(imports(PACKAGE)) == []
+
+
+def test_rooms_look_one_way() -> None:
+    assert wrong_arrows(imports(PACKAGE)) == []
+
+
+def test_every_room_is_known_and_packed() -> None:
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert rooms == set(ARROWS) - {"errors"}
+    pyproject = PACKAGE.parents[1] / "pyproject.toml"
+    listed = pyproject.read_text().split("packages = [")[1].split("]")[0]
+    assert {part.strip(' "\n') for part in listed.split(",")} - {""} == {
+        "gofast",
+        *(f"gofast.{name}" for name in rooms),
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from . import b",
+        "from .b import x",
+        "from .._core import b",
+        "import gofast._core.b",
+        "from gofast._core import b",
+        "def f():\n    from .b import x",
+        "if TYPE_CHECKING:\n    from .b import x",
+    ],
+)
+def test_a_planted_circle_is_seen(tmp_path: Path, text: str) -> None:
+    files = {"__init__.py": "", "_core/__init__.py": "", "_core/a.py": text, "_core/b.py": "from . import a"}
+    assert circle(plant(tmp_path, files)) == ["gofast._core.a", "gofast._core.b", "gofast._core.a"]
+
+
+def test_a_planted_circle_with_the_package_is_seen(tmp_path: Path) -> None:
+    files = {"__init__.py": "from .table import x", "table.py": "def f():\n    from . import y"}
+    assert circle(plant(tmp_path, files)) == ["gofast", "gofast.table", "gofast"]
+
+
+@pytest.mark.parametrize(
+    "text", ["from ..table import x", "from .._tables import rows", "from .. import table"]
+)
+def test_a_planted_wrong_arrow_is_seen(tmp_path: Path, text: str) -> None:
+    files = {"__init__.py": "", "table.py": "", "_tables/__init__.py": "", "_tables/rows.py": ""}
+    files |= {"errors.py": "", "_plan/__init__.py": "", "_plan/a.py": f"{text}\nfrom .. import errors"}
+    (said,) = wrong_arrows(plant(tmp_path, files))
+    assert said.startswith("gofast._plan.a imports gofast.")
