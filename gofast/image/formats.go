@@ -4,8 +4,8 @@ package image
 #include "formats.h"
 
 // A format is one folder, and here its name twice and its import.
-extern const gf_picture_format gf_jpeg_format, gf_png_format, gf_webp_format;
-const gf_picture_format *const gf_formats[GF_MOST_FORMATS] = {&gf_jpeg_format, &gf_png_format, &gf_webp_format};
+extern const gf_picture_format gf_jpeg_format, gf_png_format, gf_webp_format, gf_pnm_format;
+const gf_picture_format *const gf_formats[GF_MOST_FORMATS] = {&gf_jpeg_format, &gf_png_format, &gf_webp_format, &gf_pnm_format};
 */
 import "C"
 
@@ -15,6 +15,7 @@ import (
 	_ "github.com/gofast-org/gofast/gofast/image/jpeg"
 	"github.com/gofast-org/gofast/gofast/image/picture"
 	_ "github.com/gofast-org/gofast/gofast/image/png"
+	_ "github.com/gofast-org/gofast/gofast/image/pnm"
 	_ "github.com/gofast-org/gofast/gofast/image/webp"
 )
 

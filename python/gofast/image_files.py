@@ -20,7 +20,7 @@ from ._images.labels import matched, numbers
 from ._images.labels_file import LabelsFile
 from ._images.listing import Listing
 from ._images.options import Rng
-from ._images.paths import Pictures, is_pattern, listed, matching
+from ._images.paths import Pictures, held, is_pattern, listed, matching
 from ._images.vision import IMG_EXTENSIONS, default_loader
 
 Self = TypeVar("Self", bound="ImageFiles")
@@ -133,7 +133,7 @@ class ImageFiles(VisionDataset):
                 listing = listing.labelled(self._numbered(labels, pictures))
         else:
             values = None if labels is None else self._numbered(labels, pictures)
-            listing = Listing.of_paths(pictures.paths, values)
+            listing = Listing.of_paths(pictures.paths, values, pictures.contents)
         self._show(
             listing,
             transform,
@@ -204,6 +204,38 @@ class ImageFiles(VisionDataset):
         made.class_to_idx = found if numbers is None else numbers
         made.classes = None if made.class_to_idx is None else in_order(made.class_to_idx)
         return made
+
+    @classmethod
+    def from_bytes(
+        cls: type[Self],
+        contents: Iterable[bytes],
+        labels: Iterable[Any] | torch.Tensor | np.ndarray[Any, Any] | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Pictures whose files are already in memory, such as a column of a Parquet file.
+
+        Nothing is copied: the dataset holds the objects. Errors, ``paths`` and ``samples`` call them
+        ``bytes[0]``, ``bytes[1]`` and so on. Forked workers share them; in a pickle, as for a spawned worker,
+        they travel along.
+
+        Args:
+            contents: the bytes of whole files, one a picture.
+            labels: one a picture, in their order, or None: no labels.
+            transform: called with a PIL image of mode RGB.
+            options: those of :class:`gofast.ImageFiles`, but for loader and return_path: there is no path.
+
+        Raises:
+            gofast.errors.OptionError: one is not bytes, or an option makes no sense.
+
+        Example:
+            >>> table = pandas.read_parquet("pictures.parquet")
+            >>> train = gofast.ImageFiles.from_bytes(table["image"], table["label"], transform)
+        """
+        if options.get("return_path") or "loader" in options:
+            raise errors.OptionError("pictures in memory have no path, for loader= and return_path=")
+        pictures: Any = held(contents)  # goes through `listed` as it is
+        return cls(pictures, labels, transform, **options)
 
     def _numbered(self, labels: Any, pictures: Pictures) -> list[Any]:
         """The label of each picture, or the number of its class if there are classes."""

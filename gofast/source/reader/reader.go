@@ -2,6 +2,7 @@
 // threads, and for forked workers.
 //
 //	file.c    files: paths in an index
+//	memory.c  memory of others: addresses and lengths
 package reader
 
 /*
@@ -9,6 +10,7 @@ package reader
 #include "reader.h"
 
 gf_reader *gf_file_reader(const char *root, const char *paths, const uint64_t *offsets, size_t most);
+gf_reader *gf_memory_reader(const uint8_t *const *starts, const uint64_t *lengths, size_t most);
 
 static const void *as_pointer(uintptr_t address) { return (const void *)address; }
 */
@@ -30,7 +32,8 @@ var _ embed.FS
 
 // Config chooses a reader: that of the field that is set.
 type Config struct {
-	File *File `json:"file"`
+	File   *File   `json:"file"`
+	Memory *Memory `json:"memory"`
 }
 
 // File reads local files. The arrays outlive the reader.
@@ -38,6 +41,12 @@ type File struct {
 	Root    string  `json:"root"`    // stands before every path
 	Paths   uintptr `json:"paths"`   // address of the paths, each with a zero behind it
 	Offsets uintptr `json:"offsets"` // address of uint64[count], where each path begins
+}
+
+// Memory reads samples where they lie. They and the arrays outlive the reader.
+type Memory struct {
+	Starts  uintptr `json:"starts"`  // address of uint64[count], the samples' addresses
+	Lengths uintptr `json:"lengths"` // address of uint64[count], their bytes
 }
 
 // New makes a reader, a gf_reader in C memory: its free function releases it.
@@ -50,6 +59,9 @@ func New(config Config, most int64) (unsafe.Pointer, error) {
 		root := append([]byte(f.Root), 0)
 		made = C.gf_file_reader((*C.char)(unsafe.Pointer(&root[0])), (*C.char)(C.as_pointer(C.uintptr_t(f.Paths))),
 			(*C.uint64_t)(C.as_pointer(C.uintptr_t(f.Offsets))), C.size_t(most))
+	case config.Memory != nil:
+		m := config.Memory
+		made = C.gf_memory_reader((**C.uint8_t)(C.as_pointer(C.uintptr_t(m.Starts))), (*C.uint64_t)(C.as_pointer(C.uintptr_t(m.Lengths))), C.size_t(most))
 	default:
 		return nil, errs.New(errs.ErrConfig, "reader", "nothing says where the samples are")
 	}

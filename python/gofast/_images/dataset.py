@@ -377,8 +377,8 @@ class _Work:
         place, made = batch.images.data_ptr(), []
         try:
             for i, sample in enumerate(batch.sources(indices)):
-                path = files.path(sample) if self.plan.shown else None
-                image = pillow.take_picture(place + i * pillow.PICTURE_BYTES, mode, path)
+                source = files.source(sample) if self.plan.shown else None
+                image = pillow.take_picture(place + i * pillow.PICTURE_BYTES, mode, source)
                 made.append((image, sample))
         finally:
             pillow.free_pictures(place, len(indices))

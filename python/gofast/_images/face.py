@@ -56,6 +56,8 @@ class VisionDataset(ImageDataset):
 
     @samples.setter
     def samples(self, samples: Any) -> None:
+        if "_listing" in self.__dict__:
+            self._listing.check_changeable()
         listing = Listing.of(samples)
         if "_listing" not in self.__dict__:  # a subclass has not called __init__, or never does
             missing = {"transform": None, "target_transform": None, "loader": vision.default_loader}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
+import io
 import json
 import mmap
 import os
@@ -42,6 +44,7 @@ class Files:
         bad: int32 [count], how often each sample could not be read.
         fallbacks: int64 [64], pictures that Pillow decoded, each process in a place of its own.
         epoch: int64 [1], what ``set_epoch`` said.
+        contents: the files' bytes, where they lie in memory and a path is only a name; else None.
             These four are shared between the processes that were forked or spawned from this one.
     """
 
@@ -51,8 +54,9 @@ class Files:
         schema: dict[str, Any],
         sizes_fd: int | None = None,
         scanned: tuple[dict[str, Any], str | None] | None = None,
+        contents: Sequence[bytes] | None = None,
     ) -> None:
-        self._fd, self._schema = fd, schema
+        self._fd, self._schema, self.contents = fd, schema, contents
         self._stat = os.fstat(fd)
         self._scanned = scanned  # the arguments of scan, where it was one
         self.count: int = schema["count"]
@@ -71,6 +75,10 @@ class Files:
         found: npt.NDArray[np.int32] = np.frombuffer(shared, np.int32, offset=8 * (_PROCESSES + 1))
         self.sizes = found[: 2 * self.count].reshape(-1, 2)
         self.bad = found[2 * self.count : 3 * self.count]
+        if contents is not None:
+            starts = [ctypes.cast(ctypes.c_char_p(held), ctypes.c_void_p).value for held in contents]
+            self._starts = np.array(starts, np.uint64)
+            self._lengths = np.array([len(held) for held in contents], np.uint64)
 
     @classmethod
     def scan(cls, options: dict[str, Any], index: str | None = None) -> Files:
@@ -108,12 +116,19 @@ class Files:
         return cls(made.pop("fd"), made, None, scanned)
 
     @classmethod
-    def listed(cls, paths: Sequence[str], targets: Iterable[int] | None, root: str | None = None) -> Files:
+    def listed(
+        cls,
+        paths: Sequence[str],
+        targets: Iterable[int] | None,
+        root: str | None = None,
+        contents: Sequence[bytes] | None = None,
+    ) -> Files:
         """Files that are given, in their order.
 
         Args:
             targets: int32 numbers; None: UNLABELLED, all of them.
             root: stands before every path. None: paths that are not absolute start from where we are now.
+            contents: of each file; None: they are read from disk.
         """
         if root is None:
             here = os.path.join(os.getcwd(), "")
@@ -129,7 +144,7 @@ class Files:
             "threads": engine.threads(),
         }
         made = engine.run("index", config, f"listing {len(paths)} files")
-        return cls(made.pop("fd"), made)
+        return cls(made.pop("fd"), made, contents=contents)
 
     def __len__(self) -> int:
         return self.count
@@ -147,6 +162,10 @@ class Files:
         """The whole path of a sample's file."""
         return self.root + self.name(sample)
 
+    def source(self, sample: int) -> str | io.BytesIO:
+        """What Pillow opens: the file's path, or its bytes."""
+        return self.path(sample) if self.contents is None else io.BytesIO(self.contents[sample])
+
     def forget(self, samples: Iterable[int]) -> None:
         """Forgets these pictures' sizes: they are read again when they are asked for."""
         for sample in samples:
@@ -159,9 +178,14 @@ class Files:
     def addresses(self) -> dict[str, Any]:
         """Where the arrays lie, for the core."""
         base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
+        reader: dict[str, Any] = {
+            "file": {"root": self.root, "paths": base + self._paths, "offsets": _address(self.offsets)}
+        }
+        if self.contents is not None:
+            reader = {"memory": {"starts": _address(self._starts), "lengths": _address(self._lengths)}}
         return {
             "count": self.count,
-            "file": {"root": self.root, "paths": base + self._paths, "offsets": _address(self.offsets)},
+            **reader,
             "targets": _address(self.targets),
             "sizes": _address(self.sizes),
         }
@@ -182,11 +206,17 @@ class Files:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if get_spawning_popen() is not None:
-            return _handed, (DupFd(self._fd), DupFd(self._sizes_fd), self._schema, self._scanned)
+            return _handed, (
+                DupFd(self._fd),
+                DupFd(self._sizes_fd),
+                self._schema,
+                self._scanned,
+                self.contents,
+            )
         if self._scanned is not None:
             return _scanned_again, (*self._scanned, self._digest())
         labels = None if (self.targets == UNLABELLED).all() else zlib.compress(self.targets.tobytes())
-        return _listed_again, (self.root, zlib.compress(self._path_bytes()), labels)
+        return _listed_again, (self.root, zlib.compress(self._path_bytes()), labels, self.contents)
 
     def __del__(self) -> None:
         try:
@@ -198,9 +228,13 @@ class Files:
 
 
 def _handed(
-    fd: Any, sizes: Any, schema: dict[str, Any], scanned: tuple[dict[str, Any], str | None] | None
+    fd: Any,
+    sizes: Any,
+    schema: dict[str, Any],
+    scanned: tuple[dict[str, Any], str | None] | None,
+    contents: Sequence[bytes] | None,
 ) -> Files:
-    return Files(fd.detach(), schema, sizes.detach(), scanned)
+    return Files(fd.detach(), schema, sizes.detach(), scanned, contents)
 
 
 def _scanned_again(options: dict[str, Any], index: str | None, digest: str) -> Files:
@@ -212,9 +246,11 @@ def _scanned_again(options: dict[str, Any], index: str | None, digest: str) -> F
     return files
 
 
-def _listed_again(root: str, names: bytes, targets: bytes | None) -> Files:
+def _listed_again(
+    root: str, names: bytes, targets: bytes | None, contents: Sequence[bytes] | None = None
+) -> Files:
     labels = None if targets is None else np.frombuffer(zlib.decompress(targets), np.int32).tolist()
-    return Files.listed(os.fsdecode(zlib.decompress(names)).split("\0")[:-1], labels, root)
+    return Files.listed(os.fsdecode(zlib.decompress(names)).split("\0")[:-1], labels, root, contents)
 
 
 def _own_index(options: dict[str, Any]) -> str | None:

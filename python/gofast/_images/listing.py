@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import errors
 from .files import Files
 
 
@@ -62,11 +63,18 @@ class Listing:
         return made
 
     @classmethod
-    def of_paths(cls, paths: Sequence[str], labels: Sequence[Any] | None) -> Listing:
-        """The listing of these files and their labels; None: there are no labels."""
+    def of_paths(
+        cls, paths: Sequence[str], labels: Sequence[Any] | None, contents: Sequence[bytes] | None = None
+    ) -> Listing:
+        """The listing of these files and their labels; None: there are no labels.
+
+        Args:
+            contents: the files' bytes, if they lie in memory and the paths are only names.
+        """
         numbers = labels is not None and _numbers(labels) is int
         mixed = len({path.startswith("/") for path in paths}) > 1
-        files = Files.listed(paths, labels if numbers else None)
+        root = None if contents is None else ""
+        files = Files.listed(paths, labels if numbers else None, root, contents)
         made = cls(files, "", None if numbers else labels, labels is not None)
         if mixed:  # the index has all paths from the root
             made._list = list(zip(paths, [None] * len(paths) if labels is None else labels, strict=True))
@@ -123,6 +131,11 @@ class Listing:
             return [None] * len(self._first)
         return self._first.tolist() if isinstance(self._first, np.ndarray) else list(self._first)
 
+    def check_changeable(self) -> None:
+        """Refuses a change of the list where the paths in it are no files'."""
+        if self.files.contents is not None:
+            raise errors.OptionError("samples of pictures in memory cannot be changed: make another dataset")
+
     def follow(self, samples: Iterable[int] | None = None) -> None:
         """Takes over changes of the list, for these samples at least, or for all."""
         if not self._listed:
@@ -138,6 +151,7 @@ class Listing:
             where = range(len(made)) if samples is None else samples
             if all(made[i] is seen[i] or _same(made[i], seen[i]) for i in where):
                 return
+        self.check_changeable()
         self._take_over()
 
     def _labels(self) -> Iterable[Any]:

@@ -20,10 +20,17 @@ class Pictures:
         paths: the paths as the user gave them, or with the folder in front.
         names: the paths relative to the folder; None: there is no folder, and the user knows the order.
         index: the index of the pandas Series, if the paths were one.
+        contents: the files' bytes, if they lie in memory and the paths are only names.
     """
 
-    def __init__(self, paths: Sequence[str], names: Sequence[str] | None = None, index: Any = None) -> None:
-        self.paths, self.names, self.index = paths, names, index
+    def __init__(
+        self,
+        paths: Sequence[str],
+        names: Sequence[str] | None = None,
+        index: Any = None,
+        contents: Sequence[bytes] | None = None,
+    ) -> None:
+        self.paths, self.names, self.index, self.contents = paths, names, index, contents
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -50,6 +57,8 @@ def listed(paths: Any) -> Pictures:
     Raises:
         OptionError: they have no order, or one of them is not a path.
     """
+    if isinstance(paths, Pictures):
+        return paths
     if is_table(paths):
         names = column_names(paths)
         raise errors.OptionError(
@@ -66,6 +75,20 @@ def listed(paths: Any) -> Pictures:
             raise errors.OptionError(f"paths[{place}] is {path!r}, not a path")
         made.append(os.fspath(path))
     return Pictures(made, None, paths.index if is_series(paths) else None)
+
+
+def held(contents: Any) -> Pictures:
+    """The pictures of an iterable of files' bytes, or of a column of them.
+
+    Raises:
+        OptionError: one is not bytes.
+    """
+    made = in_order(contents)
+    for place, content in enumerate(made):
+        if type(content) is not bytes:
+            raise errors.OptionError(f"contents[{place}] is of {type(content).__name__}, not bytes")
+    index = contents.index if is_series(contents) else None
+    return Pictures([f"bytes[{place}]" for place in range(len(made))], None, index, made)
 
 
 def matching(pattern: str) -> Pictures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import os
 import stat
 import sys
@@ -38,12 +39,14 @@ def _descriptor(path: str, flags: int) -> int:
     return fd
 
 
-def _open(path: str) -> BinaryIO:
+def _open(path: str | io.BytesIO) -> BinaryIO:
     """A file, opened as torchvision's default loader does it, except that one without an end is refused."""
+    if isinstance(path, io.BytesIO):
+        return path
     return open(path, "rb", opener=_descriptor)
 
 
-def open_rgb(path: str) -> Image.Image:
+def open_rgb(path: str | io.BytesIO) -> Image.Image:
     """The picture as torchvision's default loader gives it.
 
     Raises:
@@ -56,7 +59,7 @@ def open_rgb(path: str) -> Image.Image:
         return image
 
 
-def size_of(path: str) -> tuple[int, int]:
+def size_of(path: str | io.BytesIO) -> tuple[int, int]:
     """Width and height, as far as Pillow can tell from the header."""
     from PIL import Image
 
@@ -124,7 +127,7 @@ _PADDED, _GREYED, LOST = 1, 2, 4  # canvas.h's GF_INFO_...
 PICTURE_BYTES = ctypes.sizeof(MadePicture)
 
 
-def take_picture(place: int, mode: str, path: str | None) -> Image.Image:
+def take_picture(place: int, mode: str, path: str | io.BytesIO | None) -> Image.Image:
     """A PIL image of the finished picture at that address, whose memory is freed.
 
     Args:
@@ -161,7 +164,7 @@ def _info_after(steps: int, mode: str, info: dict[Any, Any]) -> dict[Any, Any]:
     return left
 
 
-def _info_of(path: str) -> dict[Any, Any]:
+def _info_of(path: str | io.BytesIO) -> dict[Any, Any]:
     """What `open_rgb`'s image has beside pixels, such as EXIF data; nothing where Pillow cannot open it.
 
     Somebody's own code may look at it: `ImageOps.exif_transpose` turns a picture by it. Pillow reads the

@@ -182,7 +182,7 @@ def open_picture(files: Files, sample: int, fault: Fault | None = None) -> Image
     """
     path = files.path(sample)
     try:
-        return pillow.open_rgb(path)
+        return pillow.open_rgb(files.source(sample))
     except OSError as error:
         raise _unreadable(sample, path, error, fault) from error
     except Exception as error:
@@ -239,7 +239,7 @@ def size_of(files: Files, sample: int) -> tuple[int, int]:
     Of one that Pillow cannot read either, some size: its error comes when it is its turn to be made.
     """
     try:
-        size = pillow.open_rgb(files.path(sample)).size  # a header may say something else
+        size = pillow.open_rgb(files.source(sample)).size  # a header may say something else
     except Exception:
         return ANY_SIDE, ANY_SIDE
     if 0 in size:
@@ -252,7 +252,7 @@ def _size_to_be(files: Files, sample: int) -> tuple[int, int]:
     """The size of the black picture that stands for a bad sample: what its header says, or else another's."""
     for other in (sample, *stand_ins(sample, len(files))):
         try:
-            return pillow.size_of(files.path(other))
+            return pillow.size_of(files.source(other))
         except Exception:
             continue
     raise errors.BadImageError("no picture of the dataset can be read")
