@@ -1,5 +1,6 @@
-// Orders of rows for Go callers. Python brings its own order, from torch's samplers.
 package gofast
+
+// Orders of rows for Go callers. Python brings its own order, from torch's samplers.
 
 import "math/rand/v2"
 

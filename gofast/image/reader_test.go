@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/gofast-org/gofast/gofast/image/draw"
+	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source/reader"
 )
@@ -14,7 +14,7 @@ import (
 // Samples in memory are read where they lie, and as far as they reach.
 func TestMemoryReader(t *testing.T) {
 	samples := []string{"P5 2 1 255\nab", "", "P5 3 1", "not a picture", "P6 4 5 255\n" + string(make([]byte, 60))}
-	starts, lengths, sizes := make([]uintptr, len(samples)), make([]uint64, len(samples)), make([]draw.Size, len(samples))
+	starts, lengths, sizes := make([]uintptr, len(samples)), make([]uint64, len(samples)), make([]steps.Size, len(samples))
 	for i, sample := range samples {
 		starts[i], lengths[i] = uintptr(unsafe.Pointer(unsafe.StringData(sample))), uint64(len(sample))
 	}
@@ -28,7 +28,7 @@ func TestMemoryReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Free()
-	for i, want := range []draw.Size{{Width: 2, Height: 1}, {}, {}, {}, {}} {
+	for i, want := range []steps.Size{{Width: 2, Height: 1}, {}, {}, {}, {}} {
 		size, err := p.Size(int64(i))
 		if size != want || (err == nil) != (i == 0) || err != nil && !errors.Is(err, errs.ErrUnsupported) {
 			t.Errorf("sample %d: %v, %v", i, size, err)
