@@ -13,7 +13,7 @@ from .. import errors
 from .._core import engine
 from .batch import Batch
 from .shared import WorkerRings, can_share, in_worker, shared_batch
-from .stream import Rings
+from .stream import RING, Rings
 from .view import Laid, View
 
 # A batch of table rows with more output than this is shared among the engine's threads; below,
@@ -101,13 +101,13 @@ class Filler:
                 self._fill_together(laid.address, address, drawn, n, slots, label_address)
             else:
                 capsule.fill(laid.address, address, drawn, 0, n, slot, label_address)
-            made = capsule.take(place)
+            made = capsule.take(place, 0)
             if made is False:
                 replaced = view.mend(slot, rows[start : start + n], drawn, label_address)
-                made = capsule.take(place)
+                made = capsule.take(place, 1)
         except BaseException:  # Ctrl-C comes here too
             view.discard(slot, n)
-            capsule.release(place, 1)
+            capsule.move(place, 1, RING)
             raise
         return made, replaced
 

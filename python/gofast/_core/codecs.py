@@ -6,30 +6,32 @@ import functools
 import glob
 import importlib.metadata
 import importlib.util
-import json
 import os
 import pathlib
-from typing import Any
 
-from . import engine
+from . import engine, operations
+from .native import Native
 
-_engine_with: Any = None  # the engine that has them: a private copy in a forked child begins without
-_found: dict[str, Any] = {}
+_engine_with: Native | None = (
+    None  # the engine that has them: a private copy in a forked child begins without
+)
+_found: operations.CodecsFound = {"jpeg": "", "missing": {}}
 
 
-def load() -> dict[str, Any]:
+def load() -> operations.CodecsFound:
     """Finds the libraries, once: the JPEG decoder's name, and which formats are left to Pillow and why."""
     global _engine_with, _found
     if _engine_with is not engine.native():
-        wanted = {"jpeg": _bundled("libjpeg-*.so.62*"), "webp": _bundled("libwebpdemux-*.so.2*")}
-        _found = json.loads(engine.call("LoadCodecs", json.dumps(wanted)))
+        _found = operations.codecs(
+            {"jpeg": _bundled("libjpeg-*.so.62*"), "webp": _bundled("libwebpdemux-*.so.2*")}
+        )
         _engine_with = engine.native()
     return _found
 
 
-def found() -> dict[str, Any]:
-    """What `load` has found in this process; empty before."""
-    return _found
+def found() -> operations.CodecsFound | None:
+    """What `load` has found in this process; None before."""
+    return None if _engine_with is None else _found
 
 
 def _bundled(pattern: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import torch
 
 from .. import errors
-from .._core import engine
+from .._core import engine, operations
 from .options import Rng
 from .program import ImageProgram
 from .seen import HasPictures
@@ -90,7 +90,7 @@ def _rounding() -> int | None:
     if len(torch.get_rng_state()) != _STATE_BYTES:
         return None
     drawn = torch.empty(1, device="cpu").uniform_(0.08, 1.0, generator=torch.Generator().manual_seed(1))
-    fused: int = engine.call("IsFused", drawn.item())
+    fused = operations.is_fused({"value": drawn.item()})
     return None if fused < 0 else fused
 
 
@@ -186,8 +186,10 @@ class StatelessDraws:
             key = id(dataset), sample
             one = array("q", [sample]), array("i", [before[key]])
             before[key] += 1
-            code, _, _, text = engine.capsule().draw_stateless(
+            code, _, _, text = engine.capsule().draw(
                 view.program.address,
+                0,
+                0,
                 dataset._options.seed,
                 int(dataset._files.epoch[0]),
                 one[0].buffer_info()[0],
@@ -195,6 +197,9 @@ class StatelessDraws:
                 size + 8 * position,
                 1,
                 at + 4 * words * position,
+                0,
+                0,
+                0,
             )
             if code != _OK:
                 raise ValueError(text)
@@ -271,6 +276,10 @@ def draw(program: ImageProgram, state: int, sizes: torch.Tensor) -> array[int]:
             program.address,
             flags,
             state,
+            0,
+            0,
+            0,
+            0,
             sizes.data_ptr() + 8 * done,
             n - done,
             at + 4 * done * program.record_words,

@@ -17,7 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import errors
-from .._core import engine
+from .._core import engine, operations
+from .._core.memory import address_of
+from .._core.operations import IndexSchema, Scan
+
+Scanned = tuple[Scan, "str | None"]  # the arguments of Files.scan
 
 UNLABELLED = -1
 _PROCESSES = 64  # whose counters do not meet: a loader's workers have consecutive numbers
@@ -48,9 +52,9 @@ class Files:
     def __init__(
         self,
         fd: int,
-        schema: dict[str, Any],
+        schema: IndexSchema,
         sizes_fd: int | None = None,
-        scanned: tuple[dict[str, Any], str | None] | None = None,
+        scanned: Scanned | None = None,
     ) -> None:
         self._fd, self._schema = fd, schema
         self._stat = os.fstat(fd)
@@ -73,7 +77,7 @@ class Files:
         self.bad = found[2 * self.count : 3 * self.count]
 
     @classmethod
-    def scan(cls, options: dict[str, Any], index: str | None = None) -> Files:
+    def scan(cls, options: Scan, index: str | None = None) -> Files:
         """Scans folders in parallel, or maps what an earlier scan kept, if nothing changed.
 
         Args:
@@ -102,10 +106,10 @@ class Files:
         return cls._scan(options, "", (options, None))
 
     @classmethod
-    def _scan(cls, options: dict[str, Any], index: str, scanned: tuple[dict[str, Any], str | None]) -> Files:
-        config = {"threads": engine.threads(), "index": index, **options}
-        made = engine.run("index", config, f"scanning {options['root']}")
-        return cls(made.pop("fd"), made, None, scanned)
+    def _scan(cls, options: Scan, index: str, scanned: Scanned) -> Files:
+        config: operations.Index = {"threads": engine.threads(), "index": index, **options}
+        made = operations.index(config, f"scanning {options['root']}")
+        return cls(made["fd"], made, None, scanned)
 
     @classmethod
     def listed(cls, paths: Sequence[str], targets: Iterable[int] | None, root: str | None = None) -> Files:
@@ -121,15 +125,16 @@ class Files:
             if 0 < from_here < len(paths):
                 paths, from_here = [os.path.join(here, path) for path in paths], 0
             root = here if from_here else ""
-        config = {
+        config: operations.Index = {
             "kind": "list",
+            "index": "",
             "root": root,
             "paths": list(paths),
             "labels": None if targets is None else list(targets),
             "threads": engine.threads(),
         }
-        made = engine.run("index", config, f"listing {len(paths)} files")
-        return cls(made.pop("fd"), made)
+        made = operations.index(config, f"listing {len(paths)} files")
+        return cls(made["fd"], made)
 
     def __len__(self) -> int:
         return self.count
@@ -156,16 +161,16 @@ class Files:
         """Notes that Pillow decoded a picture in this process."""
         self.fallbacks[os.getpid() % _PROCESSES] += 1
 
-    def addresses(self) -> dict[str, Any]:
+    def addresses(self) -> operations.Files:
         """Where the arrays lie, for the core."""
         base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
         return {
             "count": self.count,
             "root": self.root,
             "paths": base + self._paths,
-            "offsets": _address(self.offsets),
-            "targets": _address(self.targets),
-            "sizes": _address(self.sizes),
+            "offsets": address_of(self.offsets),
+            "targets": address_of(self.targets),
+            "sizes": address_of(self.sizes),
         }
 
     def _path_bytes(self) -> bytes:
@@ -199,13 +204,11 @@ class Files:
             pass  # never opened, or closed behind our back by a daemon
 
 
-def _handed(
-    fd: Any, sizes: Any, schema: dict[str, Any], scanned: tuple[dict[str, Any], str | None] | None
-) -> Files:
+def _handed(fd: Any, sizes: Any, schema: IndexSchema, scanned: Scanned | None) -> Files:
     return Files(fd.detach(), schema, sizes.detach(), scanned)
 
 
-def _scanned_again(options: dict[str, Any], index: str | None, digest: str) -> Files:
+def _scanned_again(options: Scan, index: str | None, digest: str) -> Files:
     files = Files.scan(options, index)
     if files._digest() != digest:
         changed = errors.ChangedError(f"{options['root']}: other files than when the dataset was pickled")
@@ -219,7 +222,7 @@ def _listed_again(root: str, names: bytes, targets: bytes | None) -> Files:
     return Files.listed(os.fsdecode(zlib.decompress(names)).split("\0")[:-1], labels, root)
 
 
-def _own_index(options: dict[str, Any]) -> str | None:
+def _own_index(options: Scan) -> str | None:
     """Where the index of such a scan is kept, or None where nothing can be kept."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):  # as its specification says
@@ -237,8 +240,3 @@ def _shared(size: int) -> int:
     fd = os.memfd_create("gofast-sizes", os.MFD_CLOEXEC)
     os.truncate(fd, size)
     return fd
-
-
-def _address(values: npt.NDArray[Any]) -> int:
-    address: int = values.__array_interface__["data"][0]
-    return address
