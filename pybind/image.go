@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/gofast-org/gofast/gofast"
-	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/image/jpeg"
 	"github.com/gofast-org/gofast/gofast/image/png"
@@ -75,7 +74,6 @@ func newImageProgram(c imageConfig) (any, error) {
 // imageViewConfig lays image programs end to end.
 type imageViewConfig struct {
 	viewConfig
-	Sizes  bool `json:"sizes"`  // samples are widths and heights
 	Labels bool `json:"labels"` // an int64 a sample
 }
 
@@ -87,17 +85,11 @@ func newImageView(c imageViewConfig) (any, error) {
 	for i, p := range c.Programs {
 		parts[i] = image.Part{Program: image.ProgramAt(p), Count: c.Rows[i]}
 	}
-	var view engine.View
-	var err error
-	if c.Sizes {
-		view, err = image.NewSizesView(parts, c.Map, c.Length)
-	} else {
-		var out gather.Out
-		if out, err = gather.OutNamed(c.DType); err != nil {
-			return nil, err
-		}
-		view, err = image.NewView(parts, c.Map, c.Length, out, c.Shape, c.Labels)
+	out, err := gather.OutNamed(c.DType)
+	if err != nil {
+		return nil, err
 	}
+	view, err := image.NewView(parts, c.Map, c.Length, out, c.Shape, c.Labels)
 	return object{view.Address()}, err
 }
 

@@ -22,6 +22,15 @@ from .view import Laid, View
 _PARALLEL_BYTES = 512 << 10
 
 
+def threads_here() -> int:
+    """Threads that may work on one batch.
+
+    A worker process is one thread of work, as in torch: its engine, if the parent had one, would have to be
+    loaded again.
+    """
+    return 1 if in_worker() or not engine.loaded() else engine.threads()
+
+
 class Filler:
     """Fills batches of a view, for one dataset in one process.
 
@@ -37,9 +46,7 @@ class Filler:
         self.view = view
         self._capsule = engine.capsule()
         self._worker = hands_over and in_worker() and can_share()
-        # A worker process is one thread of work, as in torch: its engine, if the
-        # parent had one, would have to be loaded again.
-        most = 1 if in_worker() or not engine.loaded() else engine.threads()
+        most = threads_here()
         self._threads = min(most, threads or most)
         self._rings: Rings | None = None
         self._worker_rings: WorkerRings | None = None

@@ -82,24 +82,27 @@ class Capsule(Protocol):
     def picks(self, numbers: list[Any], indices: int, n: int, map: int, length: int, /) -> bool:
         """Whether a list has, at those indices, the numbers that map has there."""
 
-    def draw(
+    def plan(
         self,
-        program: int,
+        view: int,
+        crew: int,
+        most: int,
+        indices: int,
+        n: int,
+        sizes: int,
         flags: int,
         state: int,
-        seed: int,
-        epoch: int,
-        indices: int,
-        occurrences: int,
-        sizes: int,
-        n: int,
+        seeds: int,
+        epochs: int,
         records: int,
+        done: int,
         asked: int,
         answers: int,
         n_answers: int,
         /,
-    ) -> tuple[int, int, float, str]:
-        """Draws records for pictures of those sizes: code, samples done, what to ask, words."""
+    ) -> tuple[int, int, float, str, list[int]]:
+        """Finds sizes of pictures and draws their records: code, samples done, what to ask, words, and the
+        positions whose size the caller must find."""
 
     def faults(self, slot: int, /) -> tuple[int, int, list[tuple[int, int, int, str]]]:
         """Of a failed batch: where its samples lie, the bad index, and (position, code, offset, words) of

@@ -125,7 +125,6 @@ class View(TypedDict):
 class ImageView(View):
     """The same of pictures' programs."""
 
-    sizes: bool
     labels: bool
 
 

@@ -6,7 +6,6 @@ import bisect
 import ctypes
 import itertools
 import os
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,11 +13,11 @@ import numpy as np
 import torch
 from torch.utils.dlpack import from_dlpack
 
-from .._batches.filler import Filler
+from .._batches.filler import threads_here
 from .._batches.view import IntArray, View, row_index_error
 from .._core import engine, operations
 from . import pillow, rescue
-from .draws import Drawing, Draws
+from .draws import Drawing
 from .program import ImageProgram
 from .seen import HasPictures
 
@@ -57,14 +56,14 @@ class ImageView(View):
             index_map,
             shape or (),
             plan.dtype,
-            lambda view: operations.image_view({**view, "labels": labels, "sizes": False}),
+            lambda view: operations.image_view({**view, "labels": labels}),
         )
         self.record_words = programs[0].record_words
         self.program: ImageProgram = programs[0]
         self.draws, self.rng = plan.draws, first._options.rng
-        self._needs_size = plan.needs_size
+        self.needs_size = plan.needs_size
         self._strides, self._hands_over = plan.strides, plan.hands_over
-        self._sizes: Filler | None = None
+        self._helpers: tuple[int, tuple[int, int]] | None = None  # of this process
         self.output, self.keys = first._output, first._names
         self._with = first._options.return_index, first._options.return_path
         self.has_more = any(self._with)
@@ -81,17 +80,18 @@ class ImageView(View):
     def _counts(self, datasets: Sequence[HasPictures]) -> list[int]:
         return [len(dataset._files) for dataset in datasets]  # a subclass may have another __len__
 
-    def draw(self, draws: Draws, indices: array[int]) -> array[int]:
-        """What is drawn for these samples; a header is read where a size matters and is not known."""
-        if not self._needs_size:
-            sizes = torch.ones((len(indices), 2), dtype=torch.int32, device="cpu")
-        else:
-            if self._sizes is None or self._sizes.pid != os.getpid():
-                self._sizes = Filler(SizesView(self))
-            sizes = self._sizes.fill(indices).images
-            if len(sizes) and int(sizes.min()) < 1:  # a header that claims nothing: Pillow refuses the file
-                sizes = torch.where(sizes < 1, rescue.ANY_SIDE, sizes)
-        return draws.records(self, indices, sizes)
+    @property
+    def helpers(self) -> tuple[int, int]:
+        """The engine's threads that read headers too: their crew, and how many; zeros without."""
+        if self._helpers is None or self._helpers[0] != os.getpid():
+            most = threads_here()
+            self._helpers = os.getpid(), (engine.crew(), most) if most > 1 else (0, 0)
+        return self._helpers[1]
+
+    def size_of(self, index: int) -> tuple[int, int]:
+        """Asks Pillow for the size that the core could not tell."""
+        part, sample = self._locate(index)
+        return rescue.size_of(self._programs[part].files, sample)
 
     @property
     def epochs(self) -> tuple[int, ...]:
@@ -154,7 +154,7 @@ class ImageView(View):
             program = self._programs[part]  # the dataset may have another by now
             record = records + 4 * self.record_words * position
             address = data + position * self.row_bytes
-            place = rescue.Place(self.datasets[part], program, record, address, self.row_bytes)
+            place = rescue.Place(self, self.datasets[part], program, record, address, self.row_bytes)
             used = rescue.rescue(place, sample, rescue.Fault(code, offset, text))
             if used == sample:
                 continue
@@ -184,40 +184,6 @@ class ImageView(View):
             at = int(self._map[at])
         part = bisect.bisect_right(self._starts, at) - 1
         return part, at - self._starts[part]
-
-
-class SizesView(View):
-    """The pictures' widths and heights, int32 [n, 2], read from headers as far as they are not known."""
-
-    heavy = True
-
-    def __init__(self, view: ImageView) -> None:
-        self.of = view
-        self._lay_out(
-            view.datasets,
-            view._programs,
-            view._map,
-            (),
-            "int32",
-            lambda view: operations.image_view({**view, "labels": False, "sizes": True}),
-        )
-        self.output, self.keys = "tuple", ("size", "")
-        self.label_dtype, self.label_shape, self.row_bytes = None, (), 8
-
-    def _counts(self, datasets: Sequence[HasPictures]) -> list[int]:
-        return self.of._counts(datasets)
-
-    def mend(
-        self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
-    ) -> dict[int, int]:
-        """Asks Pillow for the sizes that the core could not tell."""
-        data, faults = _faults(self, slot)
-        for position, *_ in faults:
-            part, sample = self.of._locate(int(indices[position]))
-            size = rescue.size_of(self._programs[part].files, sample)
-            place = data + position * self.row_bytes
-            (ctypes.c_int32 * 2).from_address(place)[:] = list(size)
-        return {}
 
 
 def _faults(view: View, slot: int) -> tuple[int, list[tuple[int, int, int, str]]]:
