@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +21,7 @@ type task struct {
 	bytes, from atomic.Int64
 }
 
-var tasks registry[*task]
+var tasks sync.Map // of *task, by the numbers that Python gave them
 
 // operations are what Begin can start. Python's side of this table is python/gofast/_core/operations.py.
 var operations = map[string]func(ctx context.Context, t *task, config string) (any, error){
@@ -53,7 +54,7 @@ func Begin(id int, operation, config string) (ok int, err error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &task{cancel: cancel, done: make(chan struct{})}
-	tasks.put(id, t)
+	tasks.Store(id, t)
 	go func() {
 		defer close(t.done)
 		defer guard(&t.err)
@@ -75,11 +76,11 @@ func (t *task) progress(done, total int64) {
 }
 
 func findTask(id int) (*task, error) {
-	t, ok := tasks.get(id)
+	t, ok := tasks.Load(id)
 	if !ok {
 		return nil, gofast.NewError(gofast.ErrClosed, "task", "no such task")
 	}
-	return t, nil
+	return t.(*task), nil
 }
 
 // Poll waits at most ms milliseconds. The part of the sources that was read so
@@ -119,7 +120,7 @@ func Result(id int) (text string, err error) {
 		return "", err
 	}
 	<-t.done
-	tasks.drop(id)
+	tasks.Delete(id)
 	return t.result, t.err
 }
 
