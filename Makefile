@@ -17,7 +17,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test test-go test-race test-pure test-asan test-python test-wheel test-integrations \
-	fuzz soak bench bench-tables bench-images lint format stub wheel demo clean
+	fuzz soak bench bench-tables bench-images lint format wheel demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -130,9 +130,6 @@ format: setup ## let gofmt and ruff write
 	gofmt -w $(GO_FILES)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-
-stub: setup ## write python/gofast/_native.pyi from the exports of package pybind
-	$(BIN)/python pybind/build_native.py --stub
 
 # ------------------------------------------------------------------ the rest
 

@@ -113,7 +113,7 @@ const hintsAhead = 16 // view.h's GF_VIEW_AHEAD
 // read here, and an index that is none ends the list after the first.
 func TestHintsWithinAList(t *testing.T) {
 	f, paths := coldFolder(t, hintsAhead+3, images.Options{})
-	view, err := images.NewSizesView([]images.Part{{Program: f.program.(images.Program), Count: f.Len()}}, 0, 0)
+	view, err := images.SizesView(f.view)
 	if err != nil {
 		t.Fatal(err)
 	}

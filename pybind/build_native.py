@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -272,28 +271,7 @@ def build(out: Path, debug: bool = False, force: bool = False) -> bool:
     return True
 
 
-# ---------------------------------------------------------------- the stub
-
-
-PYTHON_TYPES = {"string": "str", "int": "int", "uintptr": "int", "float64": "float"}
-
-
-def stub_lines() -> Iterator[str]:
-    """_native.pyi: the exports with Python's types."""
-    yield "# Made by `python pybind/build_native.py --stub` from the exports of package pybind."
-    for name, signature in sorted(exports().items()):
-        found = re.fullmatch(r"\((.*?)\) (?:\((?:\w+ )?(\w+), (?:err )?error\)|(\w+))", signature)
-        if found is None:
-            raise BuildError(
-                f"pybind.{name} must give one value or (value, error), gopy gets this wrong: {signature}"
-            )
-        groups = [group.split() for group in found[1].split(", ")] if found[1] else []
-        parameters: list[str] = []
-        kind = ""
-        for group in reversed(groups):  # Go writes `a, b int`: the type stands with the last
-            kind = group[1] if len(group) == 2 else kind
-            parameters.insert(0, f"{group[0]}: {PYTHON_TYPES[kind]}")
-        yield f"def pybind_{name}({', '.join(parameters)}) -> {PYTHON_TYPES[found[2] or found[3]]}: ..."
+# ---------------------------------------------------------------- the command line
 
 
 def main() -> int:
@@ -304,14 +282,10 @@ def main() -> int:
     )
     parser.add_argument("--debug", action="store_true", help="keep symbols, for gdb")
     parser.add_argument("--force", action="store_true", help="build even when nothing changed")
-    parser.add_argument("--stub", action="store_true", help="only write _native.pyi")
     options = parser.parse_args()
     try:
-        if options.stub:
-            (PACKAGE / "_native.pyi").write_text("\n".join(stub_lines()) + "\n")
-        else:
-            changed = build(options.out, options.debug, options.force)
-            print(f"{LIBRARY} {'built' if changed else 'is up to date'}")
+        changed = build(options.out, options.debug, options.force)
+        print(f"{LIBRARY} {'built' if changed else 'is up to date'}")
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1

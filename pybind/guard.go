@@ -3,7 +3,6 @@ package pybind
 import (
 	"encoding/json"
 	"errors"
-	"sync"
 
 	"github.com/gofast-org/gofast/gofast"
 )
@@ -42,20 +41,3 @@ func encode(err error) string {
 	text, _ := json.Marshal(w) // strings and integers always encode
 	return string(text)
 }
-
-// registry holds live objects under the numbers that Python gave them.
-type registry[T any] struct {
-	live sync.Map
-}
-
-func (t *registry[T]) put(id int, v T) { t.live.Store(id, v) }
-
-func (t *registry[T]) get(id int) (v T, ok bool) {
-	found, ok := t.live.Load(id)
-	if ok {
-		v = found.(T)
-	}
-	return v, ok
-}
-
-func (t *registry[T]) drop(id int) { t.live.Delete(id) }

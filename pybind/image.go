@@ -2,10 +2,8 @@ package pybind
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/gofast-org/gofast/gofast"
-	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/image/jpeg"
 	"github.com/gofast-org/gofast/gofast/numbers"
@@ -25,15 +23,9 @@ type codecsResult struct {
 	Missing map[string]string `json:"missing"`
 }
 
-// LoadCodecs finds the libraries that decode pictures, once in a process, and
-// says what it found, as a JSON object. Pictures whose library is missing are
-// left to Pillow.
-func LoadCodecs(config string) (text string, err error) {
-	defer guard(&err)
-	var c codecsConfig
-	if err := decodeJSON(config, &c); err != nil {
-		return "", err
-	}
+// loadCodecs finds the libraries that decode pictures, once in a process.
+// Pictures whose library is missing are left to Pillow.
+func loadCodecs(c codecsConfig) (any, error) {
 	found := codecsResult{Native: []string{}, Missing: map[string]string{}}
 	missing := image.LoadFormats(c.Folders)
 	for _, format := range image.Formats() {
@@ -46,8 +38,15 @@ func LoadCodecs(config string) (text string, err error) {
 	if found.JPEG = jpeg.Library(); jpeg.Exchanged() {
 		found.JPEG += "; Huffman codes by gofast"
 	}
-	b, err := json.Marshal(found)
-	return string(b), err
+	return found, nil
+}
+
+// isFused tells from one value that torch drew how its uniform_ rounds: 1 once, 0
+// twice, -1 in neither way. See image.IsFused for the value.
+func isFused(c struct {
+	Value float64 `json:"value"`
+}) (any, error) {
+	return image.IsFused(float32(c.Value)), nil
 }
 
 // imageConfig is a plan, the files that it is for, and options.
@@ -57,76 +56,42 @@ type imageConfig struct {
 	image.Options
 }
 
-// NewImageProgram compiles the plan of an image dataset; config is JSON. The
-// memory it names must outlive the program. FreeImageProgram releases it.
-func NewImageProgram(config string) (address uintptr, err error) {
-	defer guard(&err)
-	var c imageConfig
-	if err := decodeJSON(config, &c); err != nil {
-		return 0, err
-	}
+// imageProgram is where a program lies, and how many int32 it draws for a sample.
+type imageProgram struct {
+	object
+	RecordWords int `json:"record_words"`
+}
+
+// newImageProgram compiles the plan of an image dataset. The memory it names must
+// outlive the program.
+func newImageProgram(c imageConfig) (any, error) {
 	program, err := image.NewProgram(c.Plan, c.Files, c.Options)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return program.Address(), nil
-}
-
-// FreeImageProgram releases a program that no view uses.
-func FreeImageProgram(address uintptr) (ok int, err error) {
-	defer guard(&err)
-	image.ProgramAt(address).Free()
-	return 0, nil
-}
-
-// RecordWords is the number of int32 that a program draws for a sample.
-func RecordWords(address uintptr) (words int, err error) {
-	defer guard(&err)
-	return image.ProgramAt(address).RecordWords(), nil
-}
-
-// IsFused tells from one value that torch drew how its uniform_ rounds: 1 once, 0
-// twice, -1 in neither way. See draw.IsFused for the value.
-func IsFused(value float64) (fused int, err error) {
-	defer guard(&err)
-	return image.IsFused(float32(value)), nil
+	return imageProgram{object{program.Address()}, program.RecordWords()}, nil
 }
 
 // imageViewConfig lays image programs end to end.
 type imageViewConfig struct {
 	viewConfig
-	Sizes  bool `json:"sizes"`  // samples are widths and heights
 	Labels bool `json:"labels"` // an int64 a sample
 }
 
-// NewImageView makes a view of image programs; config is JSON. FreeView releases it.
-func NewImageView(config string) (address uintptr, err error) {
-	defer guard(&err)
-	var c imageViewConfig
-	if err := decodeJSON(config, &c); err != nil {
-		return 0, err
-	}
+func newImageView(c imageViewConfig) (any, error) {
 	if len(c.Rows) != len(c.Programs) || len(c.Programs) == 0 || len(c.Shape) > 8 {
-		return 0, gofast.NewError(gofast.ErrConfig, "view", "programs and counts do not go together")
+		return nil, gofast.NewError(gofast.ErrConfig, "view", "programs and counts do not go together")
 	}
 	parts := make([]image.Part, len(c.Programs))
 	for i, p := range c.Programs {
 		parts[i] = image.Part{Program: image.ProgramAt(p), Count: c.Rows[i]}
 	}
-	var view engine.View
-	if c.Sizes {
-		view, err = image.NewSizesView(parts, c.Map, c.Length)
-	} else {
-		var out numbers.Type
-		if out, err = numbers.Output(c.DType); err != nil {
-			return 0, err
-		}
-		view, err = image.NewView(parts, c.Map, c.Length, out, c.Shape, c.Labels)
-	}
+	out, err := numbers.Output(c.DType)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return view.Address(), nil
+	view, err := image.NewView(parts, c.Map, c.Length, out, c.Shape, c.Labels)
+	return object{view.Address()}, err
 }
 
 type indexConfig struct {
@@ -139,12 +104,8 @@ type indexResult struct {
 	folder.Schema
 }
 
-// indexOperation scans image folders, or finds that nothing changed since.
-func indexOperation(ctx context.Context, _ *task, config string) (any, error) {
-	var c indexConfig
-	if err := decodeJSON(config, &c); err != nil {
-		return nil, err
-	}
+// scanFolder scans image folders, or finds that nothing changed since.
+func scanFolder(ctx context.Context, _ *task, c indexConfig) (any, error) {
 	fd, schema, err := folder.Build(ctx, c.Options, c.Index)
 	return indexResult{FD: fd, Schema: schema}, err
 }

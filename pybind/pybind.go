@@ -1,10 +1,10 @@
 // Package pybind is all that gopy reads: free functions that take integers and
-// strings and return one value and an error. They are called a few times a
-// batch, never a sample; what is called more often is in package capsule.
+// strings and return one value and an error. Call does control work, and Begin,
+// Poll, Result and Abort long work; what is called for every batch is in
+// package capsule.
 package pybind
 
 import (
-	"encoding/json"
 	"runtime/debug"
 	"sync"
 
@@ -17,31 +17,29 @@ var (
 	theEngine *gofast.Engine
 )
 
-// Version is gofast's version.
-func Version() string { return gofast.Version }
-
-// Errors lists the names of the error catalogue, as a JSON array.
-func Errors() string {
-	text, _ := json.Marshal(gofast.ErrorNames())
-	return string(text)
+// startConfig asks for threads; 0 means all that the process may use.
+type startConfig struct {
+	Threads int `json:"threads"`
 }
 
-// CapsuleModule is the address of the C function that makes the per-batch module.
-func CapsuleModule() uintptr { return capsule.Address() }
+// started is the engine of this process. Both addresses stay valid after it is closed.
+type started struct {
+	Threads int     `json:"threads"`
+	Crew    uintptr `json:"crew"`    // its threads and their queue, which package capsule uses without entering Go
+	Capsule uintptr `json:"capsule"` // the C function that makes the per-batch module
+}
 
-// Start starts the engine of this process, once, and returns its threads. 0
-// threads means all that the process may use.
-func Start(threads int) (count int, err error) {
-	defer guard(&err)
+// start starts the engine of this process, once.
+func start(c startConfig) (any, error) {
 	mu.Lock()
 	defer mu.Unlock()
 	if theEngine == nil {
 		// Batches live in C memory: what little garbage the Go side makes need
 		// not be collected often, and a quarter of its default headroom is plenty.
 		debug.SetGCPercent(25)
-		theEngine = gofast.NewEngine(threads)
+		theEngine = gofast.NewEngine(c.Threads)
 	}
-	return theEngine.ThreadCount(), nil
+	return started{theEngine.ThreadCount(), theEngine.Address(), capsule.Address()}, nil
 }
 
 func running() (*gofast.Engine, error) {
@@ -53,40 +51,25 @@ func running() (*gofast.Engine, error) {
 	return theEngine, nil
 }
 
-// Crew is the address of the engine's threads and their queue in C memory:
-// package capsule submits to it and waits for it without entering Go.
-func Crew() (address uintptr, err error) {
-	defer guard(&err)
+func stats(nothing) (any, error) {
 	e, err := running()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return e.Address(), nil
+	return e.Stats(), nil
 }
 
-// Stats describes the engine, as a JSON object.
-func Stats() (text string, err error) {
-	defer guard(&err)
-	e, err := running()
-	if err != nil {
-		return "", err
-	}
-	b, err := json.Marshal(e.Stats())
-	return string(b), err
-}
-
-// Close stops the engine. Idempotent.
-func Close() (ok int, err error) {
-	defer guard(&err)
+// stop closes the engine. Idempotent.
+func stop(nothing) (any, error) {
 	mu.Lock()
 	e := theEngine
 	mu.Unlock()
 	if e != nil {
 		e.Close()
 	}
-	// Until here FreeView must find it: what is queued is being finished.
+	// Until here freeView must find it: what is queued is being finished.
 	mu.Lock()
 	theEngine = nil
 	mu.Unlock()
-	return 0, nil
+	return nil, nil
 }

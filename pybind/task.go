@@ -3,6 +3,8 @@ package pybind
 import (
 	"context"
 	"encoding/json"
+	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,16 +21,27 @@ type task struct {
 	bytes, from atomic.Int64
 }
 
-var tasks registry[*task]
+var tasks sync.Map // of *task, by the numbers that Python gave them
 
-// operations are what Begin can start; each takes JSON and gives JSON.
+// operations are what Begin can start. Python's side of this table is python/gofast/_core/operations.py.
 var operations = map[string]func(ctx context.Context, t *task, config string) (any, error){
-	"open":    openOperation,
-	"cache":   cacheOperation,
-	"convert": convertOperation,
-	"verify":  verifyOperation,
-	"index":   indexOperation,
-	"place":   placeOperation,
+	"open":    working(openTable),
+	"cache":   working(buildCache),
+	"convert": working(convertTable),
+	"verify":  working(verifyCache),
+	"index":   working(scanFolder),
+	"place":   working(findRow),
+}
+
+// working makes an entry of the table of a function that takes a C.
+func working[C any](run func(context.Context, *task, C) (any, error)) func(context.Context, *task, string) (any, error) {
+	return func(ctx context.Context, t *task, config string) (any, error) {
+		c, err := decodeJSON[C](config)
+		if err != nil {
+			return nil, err
+		}
+		return run(ctx, t, c)
+	}
 }
 
 // Begin starts an operation as a task, whose number the caller chooses: a new
@@ -41,7 +54,7 @@ func Begin(id int, operation, config string) (ok int, err error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &task{cancel: cancel, done: make(chan struct{})}
-	tasks.put(id, t)
+	tasks.Store(id, t)
 	go func() {
 		defer close(t.done)
 		defer guard(&t.err)
@@ -63,15 +76,16 @@ func (t *task) progress(done, total int64) {
 }
 
 func findTask(id int) (*task, error) {
-	t, ok := tasks.get(id)
+	t, ok := tasks.Load(id)
 	if !ok {
 		return nil, gofast.NewError(gofast.ErrClosed, "task", "no such task")
 	}
-	return t, nil
+	return t.(*task), nil
 }
 
-// Poll waits at most ms milliseconds; 1 when the task is done.
-func Poll(id, ms int) (done int, err error) {
+// Poll waits at most ms milliseconds. The part of the sources that was read so
+// far, from 0 on; 1 when the task is done, and not before.
+func Poll(id, ms int) (part float64, err error) {
 	defer guard(&err)
 	t, err := findTask(id)
 	if err != nil {
@@ -81,23 +95,16 @@ func Poll(id, ms int) (done int, err error) {
 	case <-t.done:
 		return 1, nil
 	case <-time.After(time.Duration(ms) * time.Millisecond):
-		return 0, nil
-	}
-}
-
-// Progress is the part of the sources that was read so far, from 0 to 1.
-func Progress(id int) (part float64, err error) {
-	defer guard(&err)
-	t, err := findTask(id)
-	if err != nil {
-		return 0, err
 	}
 	total := t.from.Load()
 	if total == 0 {
 		return 0, nil
 	}
-	return min(float64(t.bytes.Load())/float64(total), 1), nil
+	return min(float64(t.bytes.Load())/float64(total), almost), nil
 }
+
+// almost is the part of a task whose sources are read, and which goes on.
+var almost = math.Nextafter(1, 0)
 
 // Result waits for a task, forgets it, and returns what it made.
 func Result(id int) (text string, err error) {
@@ -113,7 +120,7 @@ func Result(id int) (text string, err error) {
 		return "", err
 	}
 	<-t.done
-	tasks.drop(id)
+	tasks.Delete(id)
 	return t.result, t.err
 }
 
@@ -139,24 +146,18 @@ type openResult struct {
 	gofast.Schema
 }
 
-func openOperation(ctx context.Context, t *task, config string) (any, error) {
-	var c openConfig
-	if err := decodeJSON(config, &c); err != nil {
-		return nil, err
-	}
+func openTable(ctx context.Context, t *task, c openConfig) (any, error) {
 	c.Progress = t.progress
 	fd, schema, err := gofast.DecodeTable(ctx, c.Paths, c.TableOptions)
 	return openResult{FD: fd, Schema: schema}, err
 }
 
-func placeOperation(ctx context.Context, _ *task, config string) (any, error) {
-	var c struct {
-		openConfig
-		Row int64 `json:"row"`
-	}
-	if err := decodeJSON(config, &c); err != nil {
-		return nil, err
-	}
+type rowConfig struct {
+	openConfig
+	Row int64 `json:"row"`
+}
+
+func findRow(ctx context.Context, _ *task, c rowConfig) (any, error) {
 	return gofast.PlaceOf(ctx, c.Paths, c.TableOptions, c.Row)
 }
 
@@ -167,13 +168,9 @@ type cacheConfig struct {
 	Force       bool   `json:"force"`
 }
 
-func cacheOperation(ctx context.Context, t *task, config string) (any, error) {
-	var c cacheConfig
-	if err := decodeJSON(config, &c); err != nil {
-		return nil, err
-	}
+func buildCache(ctx context.Context, t *task, c cacheConfig) (any, error) {
 	c.Progress = t.progress
-	return struct{}{}, gofast.BuildCache(ctx, c.Paths, c.TableOptions, c.Cache, c.Fingerprint, c.Force)
+	return nil, gofast.BuildCache(ctx, c.Paths, c.TableOptions, c.Cache, c.Fingerprint, c.Force)
 }
 
 type convertConfig struct {
@@ -181,21 +178,15 @@ type convertConfig struct {
 	Destination string `json:"destination"`
 }
 
-func convertOperation(ctx context.Context, t *task, config string) (any, error) {
-	var c convertConfig
-	if err := decodeJSON(config, &c); err != nil {
-		return nil, err
-	}
+func convertTable(ctx context.Context, t *task, c convertConfig) (any, error) {
 	c.Progress = t.progress
-	return struct{}{}, gofast.ConvertTable(ctx, c.Paths, c.TableOptions, c.Destination)
+	return nil, gofast.ConvertTable(ctx, c.Paths, c.TableOptions, c.Destination)
 }
 
-func verifyOperation(ctx context.Context, _ *task, config string) (any, error) {
-	var c struct {
-		Path string `json:"path"`
-	}
-	if err := decodeJSON(config, &c); err != nil {
-		return nil, err
-	}
-	return struct{}{}, gofast.VerifyCache(ctx, c.Path)
+type verifyConfig struct {
+	Path string `json:"path"`
+}
+
+func verifyCache(ctx context.Context, _ *task, c verifyConfig) (any, error) {
+	return nil, gofast.VerifyCache(ctx, c.Path)
 }

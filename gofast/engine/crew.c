@@ -254,6 +254,7 @@ int gf_wait(gf_ticket *t, const gf_slot *slot, int64_t milliseconds) {
             t->active--;
             finish(crew, t, j.to - j.from);
             start = now();
+            if (start >= until) break;
             continue;
         }
         pthread_mutex_unlock(&crew->lock);

@@ -1,7 +1,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "../engine/crew.h"
 #include "run.h"
 
 // The first read of a header: most JPEGs keep their size within it.
@@ -121,7 +123,7 @@ int32_t gf_image_size(const gf_image_program *p, int64_t sample, gf_draw_size *s
     return code;
 }
 
-void gf_image_probe_hint(const gf_view *view, int64_t index) {
+static void probe_hint(const gf_view *view, int64_t index) {
     int64_t sample;
     const gf_image_program *p = find(view, index, &sample);
     if (!p || !p->reader->hint || known(remembered(p, sample))) return;
@@ -131,7 +133,17 @@ void gf_image_probe_hint(const gf_view *view, int64_t index) {
     p->reader->hint(p->reader, sample);
 }
 
-int64_t gf_image_probe(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
+static int64_t milliseconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static const int64_t ASK_MS = 100;
+
+// Stops at an index that is none, or when stopped() says so.
+static int64_t probe_until(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to, int (*stopped)(void)) {
+    int64_t asked = stopped ? milliseconds() : 0;
     for (int64_t i = from; i < to; i++) {
         int64_t sample;
         const gf_image_program *p = find(view, batch->indices[i], &sample);
@@ -139,10 +151,126 @@ int64_t gf_image_probe(const gf_view *view, const gf_batch *batch, int64_t from,
         look_ahead(view, batch, from, i, to);
         gf_draw_size size;
         gf_fault fault;
-        if (gf_image_size(p, sample, &size, &fault)) gf_fault_add(batch->faults, i, &fault);
+        if (gf_image_size(p, sample, &size, &fault)) size = (gf_draw_size){-1, -1};
+        // A header that claims nothing: Pillow refuses the file.
+        if (!size.width) size.width = GF_ANY_SIDE;
+        if (!size.height) size.height = GF_ANY_SIDE;
         memcpy(batch->x + i * view->x_bytes, &size, sizeof size);
+        if (!stopped || milliseconds() - asked < ASK_MS) continue;
+        if (stopped()) return i;
+        asked = milliseconds();
     }
     return -1;
+}
+
+static int64_t probe_all(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
+    return probe_until(view, batch, from, to, NULL);
+}
+
+gf_view *gf_image_sizes_view(const gf_view *view) {
+    size_t bytes = sizeof *view + (size_t)view->n_parts * sizeof *view->parts;
+    gf_view *made = malloc(bytes);
+    if (!made) return NULL;
+    memcpy(made, view, bytes);
+    made->x_bytes = sizeof(gf_draw_size);
+    made->y_bytes = made->record_bytes = 0;
+    made->probes = 1;
+    made->job_rows = 4; // a header takes some 20 us
+    made->fill = probe_all;
+    made->hint = probe_hint;
+    return made;
+}
+
+int64_t gf_image_known_sizes(const gf_view *view, const int64_t *indices, int64_t n, gf_draw_size *sizes, int64_t *bad) {
+    int64_t left = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (sizes[i].width) continue;
+        int64_t sample;
+        const gf_image_program *p = find(view, indices[i], &sample);
+        if (!p) {
+            *bad = i;
+            return -1;
+        }
+        gf_draw_size size = remembered(p, sample);
+        if (known(size)) sizes[i] = size;
+        else left++;
+    }
+    return left;
+}
+
+// The crew's threads and this one; 0 when stopped() said so, -1 when the crew takes no work.
+static int probe_together(const gf_view *view, gf_crew *crew, int most, const gf_batch *batch, int64_t n, int (*stopped)(void)) {
+    gf_slot slot = {.managed.dl_tensor.data = batch->x, .rows_left = n}, *const slots[] = {&slot};
+    gf_ticket *ticket = crew->submit(crew, view, batch->indices, NULL, n, n, slots, NULL, most);
+    if (!ticket) return -1;
+    int stop = 0;
+    while (!stop && !crew->wait(ticket, NULL, ASK_MS)) stop = stopped();
+    if (stop) crew->cancel(ticket);
+    crew->release(ticket);
+    return !stop;
+}
+
+int gf_image_find_sizes(const gf_view *view, gf_crew *crew, int most, const int64_t *indices, int64_t n, gf_draw_size *sizes, int (*stopped)(void)) {
+    gf_view *probing = gf_image_sizes_view(view);
+    gf_draw_size *found = malloc((size_t)n * sizeof *found + 1);
+    int64_t *wanted = malloc((size_t)n * sizeof *wanted + 1), left = 0;
+    int done = probing && found && wanted;
+    if (done) {
+        for (int64_t i = 0; i < n; i++)
+            if (!sizes[i].width) wanted[left++] = indices[i];
+        gf_batch batch = {.indices = wanted, .x = (uint8_t *)found};
+        done = crew && left > 1 ? probe_together(probing, crew, most, &batch, left, stopped) : -1;
+        if (done < 0) done = probe_until(probing, &batch, 0, left, stopped) < 0;
+    }
+    for (int64_t i = 0, k = 0; done && i < n; i++)
+        if (!sizes[i].width) sizes[i] = found[k++];
+    free(probing);
+    free(found);
+    free(wanted);
+    return done;
+}
+
+// How often a program's sample came before in a batch.
+typedef struct {
+    const void *program;
+    int64_t sample;
+    int32_t count; // 0: the entry is free
+} seen;
+
+static seen *entry_of(seen *table, uint64_t mask, const void *program, int64_t sample) {
+    uint64_t at = ((uint64_t)(uintptr_t)program + (uint64_t)sample) * 0x9E3779B97F4A7C15u >> 20;
+    for (;; at++) {
+        seen *s = &table[at & mask];
+        if (!s->count || (s->program == program && s->sample == sample)) return s;
+    }
+}
+
+int32_t gf_image_draw_stateless(const gf_view *view, const uint64_t *seeds, const uint64_t *epochs, const int64_t *indices,
+                                int64_t n, const gf_draw_size *sizes, int32_t *records, gf_draw_result *result) {
+    const gf_steps *draws = ((const gf_image_program *)view->parts[0].program)->steps; // the others draw alike
+    uint64_t entries = 2;
+    while (entries < 2 * (uint64_t)n) entries *= 2;
+    seen *table = calloc(entries, sizeof *table);
+    if (!table) return -1;
+    int32_t code = GF_DRAW_OK;
+    int64_t i = 0;
+    for (; i < n && code == GF_DRAW_OK; i++) {
+        int64_t at = gf_view_position(view, indices[i]);
+        if (at < 0) {
+            code = -2;
+            continue;
+        }
+        const gf_part *part = gf_view_part(view, at);
+        int64_t sample = at - part->start;
+        seen *s = entry_of(table, entries - 1, part->program, sample);
+        *s = (seen){part->program, sample, s->count + 1};
+        int32_t before = s->count - 1;
+        code = gf_draw_stateless(draws, seeds[part - view->parts], epochs[part - view->parts], &sample, &before,
+                                 &sizes[i], 1, records + i * draws->record_words, result);
+    }
+    result->done = code == GF_DRAW_OK ? n : i - 1;
+    free(table);
+    return code;
 }
 
 int32_t gf_image_from_picture(const gf_image_program *p, gf_picture picture, const int32_t *record, uint8_t *x, gf_fault *fault) {

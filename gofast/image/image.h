@@ -48,11 +48,28 @@ int64_t gf_image_fill(const gf_view *, const gf_batch *, int64_t from, int64_t t
 // The view's hint for that: the sample's bytes begin their way into memory.
 void gf_image_hint(const gf_view *, int64_t index);
 
-// A gf_fill_fn whose samples are gf_draw_size: reads headers as far as sizes are not known.
-int64_t gf_image_probe(const gf_view *, const gf_batch *, int64_t from, int64_t to);
+// A picture whose size nobody can tell: any crop can be drawn in it, and nothing will be made of it.
+enum { GF_ANY_SIDE = 1 << 14 };
 
-// The view's hint for that: the whole file, since it is made next; nothing where the size is known.
-void gf_image_probe_hint(const gf_view *, int64_t index);
+// A view of the same pictures whose samples are gf_draw_size, from headers as far as they are not known; -1 x -1 where a
+// header cannot be read. Its hint is for the whole file, since it is made next. free() it; NULL when memory is short.
+gf_view *gf_image_sizes_view(const gf_view *);
+
+// Fills in the sizes of a batch's pictures that are known, where the caller has 0 x 0. Returns how many stay 0 x 0, or
+// -1 where indices[*bad] is none.
+int64_t gf_image_known_sizes(const gf_view *, const int64_t *indices, int64_t n, gf_draw_size *sizes, int64_t *bad);
+
+struct gf_crew;
+
+// Fills in the others as the sizes view does: with most threads of the crew, or on this thread alone where there is none.
+// Asks stopped() every 0.1 s. 0 when it said yes, or when memory is short.
+int gf_image_find_sizes(const gf_view *, struct gf_crew *, int most, const int64_t *indices, int64_t n, gf_draw_size *sizes,
+                        int (*stopped)(void));
+
+// Draws for n pictures of these sizes, each from a stream of its own: see gf_draw_stateless. Seeds and epochs are those
+// of the view's parts. Returns GF_DRAW_..., -1 when memory is short, or -2 where indices[result->done] is none.
+int32_t gf_image_draw_stateless(const gf_view *, const uint64_t *seeds, const uint64_t *epochs, const int64_t *indices,
+                                int64_t n, const gf_draw_size *sizes, int32_t *records, gf_draw_result *result);
 
 // The size of a sample's picture, from its header where it is not known yet. Returns GF_FAULT_... .
 int32_t gf_image_size(const gf_image_program *, int64_t sample, gf_draw_size *, gf_fault *);

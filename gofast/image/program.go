@@ -12,13 +12,6 @@ static void make_samples(uintptr_t at) {
 	view->hint = gf_image_hint;
 	view->job_rows = 1;
 }
-static void make_sizes(uintptr_t at) {
-	gf_view *view = (gf_view *)at;
-	view->fill = gf_image_probe;
-	view->hint = gf_image_probe_hint;
-	view->probes = 1;
-	view->job_rows = 4; // a header takes some 20 us
-}
 static void free_reader(gf_reader *r) { if (r) r->free(r); }
 static void choose_pixels(gf_image_program *p) { p->pixels = gf_pixel_choose(gf_pixel_level()); }
 */
@@ -181,30 +174,25 @@ func NewView(parts []Part, indexMap uintptr, length int64, made numbers.Type, sh
 	if labels {
 		sample.LabelBytes = 8
 	}
-	v, err := newView(parts, indexMap, length, sample)
+	placed := make([]engine.Part, len(parts))
+	for i, part := range parts {
+		placed[i] = engine.Part{Program: part.Program.Address(), Count: part.Count}
+	}
+	v, err := engine.NewView(placed, indexMap, length, sample)
 	if err == nil {
 		C.make_samples(C.uintptr_t(v.Address()))
 	}
 	return v, err
 }
 
-// NewSizesView is a view whose samples are the pictures' widths and heights,
-// two int32.
-func NewSizesView(parts []Part, indexMap uintptr, length int64) (engine.View, error) {
-	sample := engine.Sample{Type: numbers.Int32, Shape: []int{2}, Bytes: C.sizeof_gf_draw_size}
-	v, err := newView(parts, indexMap, length, sample)
-	if err == nil {
-		C.make_sizes(C.uintptr_t(v.Address()))
+// SizesView is a view of the same pictures whose samples are their widths and
+// heights, two int32, for the headers that a batch's draws need.
+func SizesView(of engine.View) (engine.View, error) {
+	made := C.gf_image_sizes_view((*C.gf_view)(C.as_pointer(C.uintptr_t(of.Address()))))
+	if made == nil {
+		return engine.View{}, errs.New(errs.ErrLimit, "view", "no memory for a view")
 	}
-	return v, err
-}
-
-func newView(parts []Part, indexMap uintptr, length int64, sample engine.Sample) (engine.View, error) {
-	placed := make([]engine.Part, len(parts))
-	for i, part := range parts {
-		placed[i] = engine.Part{Program: part.Program.Address(), Count: part.Count}
-	}
-	return engine.NewView(placed, indexMap, length, sample)
+	return engine.ViewAt(uintptr(unsafe.Pointer(made))), nil
 }
 
 // IsFused tells from one value that torch drew how its uniform_ rounds: 1 once, 0

@@ -2,15 +2,18 @@
 
 // The functions that Python calls once or twice a batch. A gopy call costs about
 // 0.25 us and cannot return a capsule; these cost 0.05 us. Every argument is an
-// integer; addresses come from the engine or from the caller's own buffers.
+// integer but for rings; addresses come from the engine or from the caller's own
+// buffers. Python's side, with names and types, is python/gofast/_core/native.py.
 #include "../../gofast/engine/crew.h"
 #include "images.h"
 
+static int takes(Py_ssize_t count, Py_ssize_t got) {
+    if (got != count) PyErr_Format(PyExc_TypeError, "takes %zd arguments (%zd given)", count, got);
+    return got == count;
+}
+
 int gf_integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out) {
-    if (got != count) {
-        PyErr_Format(PyExc_TypeError, "takes %zd arguments (%zd given)", count, got);
-        return 0;
-    }
+    if (!takes(count, got)) return 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         out[i] = PyLong_AsLongLong(args[i]);
         if (out[i] == -1 && PyErr_Occurred()) return 0;
@@ -29,74 +32,69 @@ static PyObject *wrap(gf_slot *slot) {
     return PyCapsule_New(&slot->managed, "dltensor", drop_capsule);
 }
 
-static PyObject *ring_new(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[2];
-    if (!gf_integers(args, n, 2, a)) return NULL;
-    gf_ring *ring = gf_ring_new(a[0], (int32_t)a[1]);
-    if (!ring) return PyErr_NoMemory();
-    return PyLong_FromVoidPtr(ring);
-}
+// A ring is a capsule: the last reference to it drops the ring, which then goes with its last slot.
+static const char RING[] = "gofast.ring";
 
-// The state words of a shared ring's slots come first, the data on the next page.
-static int64_t shared_data_offset(long long count) { return gf_align(4 * count, 4096); }
+static void drop_ring(PyObject *capsule) { gf_ring_drop(PyCapsule_GetPointer(capsule, RING)); }
 
-static PyObject *shared_ring_bytes(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[2];
-    if (!gf_integers(args, n, 2, a)) return NULL;
-    return PyLong_FromLongLong(shared_data_offset(a[1]) + gf_align(a[0], 4096) * a[1]);
-}
-
-static PyObject *shared_ring(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[3]; // fd, bytes of a slot, slots
-    if (!gf_integers(args, n, 3, a)) return NULL;
-    int64_t slot_bytes = gf_align(a[1], 4096), offset = shared_data_offset(a[2]);
-    size_t bytes = (size_t)(offset + slot_bytes * a[2]);
-    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (int)a[0], 0);
-    if (map == MAP_FAILED) return PyErr_SetFromErrno(PyExc_OSError);
-    gf_ring *ring = gf_ring_over(map, bytes, offset, slot_bytes, (int32_t)a[2], 1);
-    if (!ring) {
-        munmap(map, bytes);
-        return PyErr_NoMemory();
+// A ring over the memory behind fd, which becomes as large as it takes. The state words of its slots come first, the
+// data on the next page.
+static gf_ring *ring_in(int fd, int64_t bytes, int32_t count) {
+    int64_t slot_bytes = gf_align(bytes, 4096), offset = gf_align(4 * (int64_t)count, 4096);
+    size_t size = (size_t)(offset + slot_bytes * count);
+    void *map = ftruncate(fd, (off_t)size) ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED) {
+        PyErr_SetFromErrno(PyExc_OSError);
+        return NULL;
     }
-    return PyLong_FromVoidPtr(ring);
+    gf_ring *ring = gf_ring_over(map, size, offset, slot_bytes, count, 1);
+    if (!ring) munmap(map, size);
+    return ring;
 }
 
-static PyObject *ring_drop(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+// ring(bytes, count, fd): a ring of count slots of so many bytes; where fd is not -1, of memory that processes share.
+static PyObject *ring(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[1];
-    if (!gf_integers(args, n, 1, a)) return NULL;
-    gf_ring_drop(POINTER(gf_ring, a[0]));
-    Py_RETURN_NONE;
+    long long a[3];
+    if (!gf_integers(args, n, 3, a)) return NULL;
+    gf_ring *made = a[2] < 0 ? gf_ring_new(a[0], (int32_t)a[1]) : ring_in((int)a[2], a[0], (int32_t)a[1]);
+    if (!made) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    PyObject *capsule = PyCapsule_New(made, RING, drop_ring);
+    if (!capsule) gf_ring_drop(made);
+    return capsule;
+}
+
+// The ring that stands first among a function's arguments; the integers behind it go to out.
+static gf_ring *ring_and_integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out) {
+    if (!takes(count + 1, got)) return NULL;
+    gf_ring *first = PyCapsule_GetPointer(args[0], RING);
+    return first && gf_integers(args + 1, got - 1, count, out) ? first : NULL;
 }
 
 static void describe(gf_slot *slot, const gf_view *view, int64_t rows) {
     gf_slot_describe(slot, rows, view->ndim, view->shape, view->dtype_code, view->dtype_bits);
 }
 
-// reserve(view, ring, rows, batch_rows, out): takes a slot for every batch and
-// writes their addresses to out. Returns their number, or -1 with none taken
-// when the ring has too few.
+// reserve(ring, view, rows, batch_rows, out): takes a slot for every batch and
+// writes their addresses to out. False, with none taken, when the ring has too few.
 static PyObject *reserve(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[5];
-    if (!gf_integers(args, n, 5, a)) return NULL;
+    long long a[4];
+    gf_ring *ring = ring_and_integers(args, n, 4, a);
+    if (!ring) return NULL;
     const gf_view *view = POINTER(const gf_view, a[0]);
-    gf_ring *ring = POINTER(gf_ring, a[1]);
-    uint64_t *out = POINTER(uint64_t, a[4]);
+    uint64_t *out = POINTER(uint64_t, a[3]);
     int64_t taken = 0;
-    for (int64_t start = 0; start < a[2]; start += a[3]) {
+    for (int64_t start = 0; start < a[1]; start += a[2]) {
         gf_slot *slot = gf_slot_acquire(ring);
         if (!slot) {
             while (taken > 0) gf_slot_release(POINTER(gf_slot, out[--taken]));
-            return PyLong_FromLong(-1);
+            Py_RETURN_FALSE;
         }
-        describe(slot, view, a[2] - start < a[3] ? a[2] - start : a[3]);
+        describe(slot, view, a[1] - start < a[2] ? a[1] - start : a[2]);
         out[taken++] = (uintptr_t)slot;
     }
-    return PyLong_FromLongLong(taken);
+    Py_RETURN_TRUE;
 }
 
 // Below this much output the fill is shorter than two hand-overs of the lock.
@@ -192,59 +190,40 @@ static PyObject *cancel(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     Py_RETURN_NONE;
 }
 
-// take(place): the batch of the slot whose address lies at place, as a capsule;
-// None while it is being filled, or when there is no slot; False when it failed.
-// The capsule owns the slot: place is cleared in the same step, because a signal
-// may raise in Python as soon as this returns, and the slot has one owner.
+// take(place, mended): the batch of the slot whose address lies at place, as a
+// capsule; None while it is being filled, or when there is no slot; False when it
+// failed, unless what could not be made was mended. The capsule owns the slot:
+// place is cleared in the same step, because a signal may raise in Python as soon
+// as this returns, and the slot has one owner.
 static PyObject *take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[1];
-    if (!gf_integers(args, n, 1, a)) return NULL;
+    long long a[2];
+    if (!gf_integers(args, n, 2, a)) return NULL;
     uint64_t *place = POINTER(uint64_t, a[0]);
     gf_slot *slot = POINTER(gf_slot, *place);
     if (!slot) Py_RETURN_NONE;
-    switch (atomic_load_explicit(&slot->status, memory_order_acquire)) {
-    case GF_SLOT_PENDING:
-        Py_RETURN_NONE;
-    case GF_SLOT_FAILED:
-        Py_RETURN_FALSE;
-    default:
-        *place = 0;
-        return wrap(slot);
-    }
+    int32_t status = atomic_load_explicit(&slot->status, memory_order_acquire);
+    if (status == GF_SLOT_PENDING) Py_RETURN_NONE;
+    if (status == GF_SLOT_FAILED && !a[1]) Py_RETURN_FALSE;
+    *place = 0;
+    return wrap(slot);
 }
 
-static PyObject *bad_index(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[1];
-    if (!gf_integers(args, n, 1, a)) return NULL;
-    return PyLong_FromLongLong(POINTER(gf_slot, a[0])->bad_index);
-}
-
-// release(places, count): gives back the slots whose addresses lie there, those
-// that were not taken, and clears the places.
-static PyObject *release(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[2];
-    if (!gf_integers(args, n, 2, a)) return NULL;
-    uint64_t *places = POINTER(uint64_t, a[0]);
-    for (int64_t i = 0; i < a[1]; i++) {
-        if (places[i]) gf_slot_release(POINTER(gf_slot, places[i]));
-        places[i] = 0;
-    }
-    Py_RETURN_NONE;
-}
-
-// move(from, to): the slot whose address lies at from is what lies at to from now on, in one step. False when
-// there is none.
+// move(places, count, to): the slots whose addresses lie at places are what lies at to from now on, in one step; where
+// to is 0 they are given back to their ring. False when there was none.
 static PyObject *move(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[2];
-    if (!gf_integers(args, n, 2, a)) return NULL;
-    uint64_t *from = POINTER(uint64_t, a[0]), *to = POINTER(uint64_t, a[1]);
-    *to = *from;
-    *from = 0;
-    return PyBool_FromLong(*to != 0);
+    long long a[3];
+    if (!gf_integers(args, n, 3, a)) return NULL;
+    uint64_t *places = POINTER(uint64_t, a[0]), *to = POINTER(uint64_t, a[2]);
+    int any = 0;
+    for (int64_t i = 0; i < a[1]; i++) {
+        if (to) to[i] = places[i];
+        else if (places[i]) gf_slot_release(POINTER(gf_slot, places[i]));
+        any |= places[i] != 0;
+        places[i] = 0;
+    }
+    return PyBool_FromLong(any);
 }
 
 // hand_over(slot): one more reference, for another process to release. Returns
@@ -262,29 +241,29 @@ static PyObject *hand_over(PyObject *self, PyObject *const *args, Py_ssize_t n) 
 // process handed over, as a capsule that releases its reference.
 static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[4 + 9];
+    long long a[3 + 9];
     if (n < 5 || n > 4 + 9) {
         PyErr_SetString(PyExc_TypeError, "takes a ring, a slot number, a type and 1 to 9 dimensions");
         return NULL;
     }
-    if (!gf_integers(args, n, n, a)) return NULL;
-    gf_ring *ring = POINTER(gf_ring, a[0]);
-    int64_t bytes = a[3] / 8, shape[8];
-    for (Py_ssize_t i = 4; i < n; i++) {
+    gf_ring *ring = ring_and_integers(args, n, n - 1, a);
+    if (!ring) return NULL;
+    int64_t bytes = a[2] / 8, shape[8];
+    for (Py_ssize_t i = 3; i < n - 1; i++) {
         if (a[i] < 0 || (a[i] > 0 && bytes > INT64_MAX / a[i])) {
             PyErr_SetString(PyExc_ValueError, "bad shape");
             return NULL;
         }
         bytes *= a[i];
-        if (i > 4) shape[i - 5] = a[i];
+        if (i > 3) shape[i - 4] = a[i];
     }
-    if (a[1] < 0 || a[1] >= ring->count || bytes > ring->slot_bytes) {
+    if (a[0] < 0 || a[0] >= ring->count || bytes > ring->slot_bytes) {
         PyErr_SetString(PyExc_ValueError, "the batch does not lie in the ring");
         return NULL;
     }
-    gf_slot *slot = &ring->slots[a[1]];
+    gf_slot *slot = &ring->slots[a[0]];
     atomic_fetch_add_explicit(&ring->users, 1, memory_order_relaxed);
-    gf_slot_describe(slot, a[4], (int32_t)(n - 5), shape, (int32_t)a[2], (int32_t)a[3]);
+    gf_slot_describe(slot, a[3], (int32_t)(n - 5), shape, (int32_t)a[1], (int32_t)a[2]);
     return wrap(slot);
 }
 
@@ -293,11 +272,12 @@ static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 static PyObject *picks(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[4];
-    if (n < 1 || !PyList_CheckExact(args[0])) {
+    if (!takes(5, n)) return NULL;
+    if (!PyList_CheckExact(args[0])) {
         PyErr_SetString(PyExc_TypeError, "takes a list");
         return NULL;
     }
-    if (!gf_integers(args + 1, n - 1, 4, a)) return NULL;
+    if (!gf_integers(args + 1, 4, 4, a)) return NULL;
     const int64_t *indices = POINTER(const int64_t, a[0]), *map = POINTER(const int64_t, a[2]);
     if (PyList_Size(args[0]) != a[3]) Py_RETURN_FALSE;
     // A shuffled epoch finds each number in another cache line: several are on their way at once.
@@ -325,12 +305,10 @@ static PyObject *picks(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 #define IMAGES(name) {#name, (PyCFunction)(void (*)(void))gf_py_##name, METH_FASTCALL, NULL}
 static PyMethodDef functions[] = {
-    FUNCTION(ring_new), FUNCTION(shared_ring_bytes), FUNCTION(shared_ring), FUNCTION(ring_drop), FUNCTION(reserve),
-    FUNCTION(fill),     FUNCTION(take),              FUNCTION(bad_index),   FUNCTION(release),   FUNCTION(hand_over),
-    FUNCTION(submit),   FUNCTION(wait),              FUNCTION(cancel),      FUNCTION(adopt),     FUNCTION(move),
-    FUNCTION(picks),
-    IMAGES(draw),       IMAGES(draw_stateless),      IMAGES(faults),        IMAGES(mend),        IMAGES(sample),
-    IMAGES(from_picture), IMAGES(free_picture),      {NULL, NULL, 0, NULL},
+    FUNCTION(ring),      FUNCTION(reserve), FUNCTION(fill),  FUNCTION(submit),       FUNCTION(wait),
+    FUNCTION(cancel),    FUNCTION(take),    FUNCTION(move),  FUNCTION(hand_over),    FUNCTION(adopt),
+    FUNCTION(picks),     IMAGES(plan),      IMAGES(faults),  IMAGES(from_picture),   IMAGES(free_picture),
+    {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};
 

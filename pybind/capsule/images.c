@@ -3,68 +3,83 @@
 // What Python calls for pictures, beside capsule.c's functions.
 #include "images.h"
 
+#include "../../gofast/engine/crew.h"
 #include "../../gofast/image/image.h"
 
-// draw(program, flags, state, sizes, n, records, answers_x, answers, n_answers): draws for n samples of these sizes
-// from the state image of a torch generator, which it advances. (code, samples done, what to ask, text): see gf_draw.
-PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[9];
-    if (!gf_integers(args, n, 9, a)) return NULL;
-    const gf_image_program *p = POINTER(const gf_image_program, a[0]);
-    gf_draw_answers answers = {POINTER(const float, a[6]), POINTER(const float, a[7]), a[8]};
-    gf_draw_result result = {0};
-    int32_t code = gf_draw(p->steps, (int32_t)a[1], POINTER(uint8_t, a[2]), POINTER(const gf_draw_size, a[3]), a[4],
-                           POINTER(int32_t, a[5]), &answers, &result);
-    return Py_BuildValue("iLds", code, (long long)result.done, (double)result.ask, result.text);
+// Whether a signal's handler has raised, as Ctrl-C does.
+static int interrupted(void) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    int raised = PyErr_CheckSignals();
+    PyGILState_Release(state);
+    return raised;
 }
 
-// draw_stateless(program, seed, epoch, indices, occurrences, sizes, n, records): the same from a stream of each sample's own.
-PyObject *gf_py_draw_stateless(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+// What plan returns beside GF_DRAW_...
+enum { UNKNOWN_SIZES = GF_DRAW_INVALID + 1, NO_INDEX };
+
+// plan(view, crew, most, indices, n, sizes, flags, state, seeds, epochs, records, done, asked, answers, n_answers): finds
+// the sizes of a batch's pictures where the caller has 0 x 0, with most threads of the crew if there is one. Then draws
+// their records, unless that is 0, from sample done on: from the state image of a torch generator, which it advances, or,
+// where state is 0, from a stream of each sample's own. Returns (code, done, what to ask, text, unknown): see gf_draw.
+// Nothing is drawn while the sizes at the positions unknown are the caller's to find out.
+PyObject *gf_py_plan(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[8];
-    if (!gf_integers(args, n, 8, a)) return NULL;
-    const gf_image_program *p = POINTER(const gf_image_program, a[0]);
+    long long a[15];
+    if (!gf_integers(args, n, 15, a)) return NULL;
+    const gf_view *view = POINTER(const gf_view, a[0]);
+    const int64_t *indices = POINTER(const int64_t, a[3]);
+    gf_draw_size *sizes = POINTER(gf_draw_size, a[5]);
+    int64_t count = a[4], done = a[11], left = gf_image_known_sizes(view, indices, count, sizes, &done);
+    if (left < 0) return Py_BuildValue("iLds[]", NO_INDEX, (long long)done, 0.0, "");
+    if (left > 0) {
+        PyThreadState *state = PyEval_SaveThread();
+        int found = gf_image_find_sizes(view, POINTER(gf_crew, a[1]), (int)a[2], indices, count, sizes, interrupted);
+        PyEval_RestoreThread(state);
+        if (!found) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
     gf_draw_result result = {0};
-    int32_t code = gf_draw_stateless(p->steps, (uint64_t)a[1], (uint64_t)a[2], POINTER(const int64_t, a[3]),
-                                     POINTER(const int32_t, a[4]), POINTER(const gf_draw_size, a[5]), a[6],
-                                     POINTER(int32_t, a[7]), &result);
-    return Py_BuildValue("iLds", code, (long long)result.done, (double)result.ask, result.text);
+    int32_t code = GF_DRAW_OK;
+    PyObject *unknown = PyList_New(0);
+    for (int64_t i = 0; i < count && unknown; i++) {
+        if (sizes[i].width > 0) continue;
+        PyObject *position = PyLong_FromLongLong(i);
+        if (!position || PyList_Append(unknown, position)) Py_CLEAR(unknown);
+        Py_XDECREF(position);
+        code = UNKNOWN_SIZES;
+    }
+    if (unknown && a[10] && code == GF_DRAW_OK) {
+        const gf_image_program *p = view->parts[0].program; // the others draw alike
+        gf_draw_answers answers = {POINTER(const float, a[12]), POINTER(const float, a[13]), a[14]};
+        int32_t *records = POINTER(int32_t, a[10]) + done * p->steps->record_words;
+        if (a[7]) {
+            code = gf_draw(p->steps, (int32_t)a[6], POINTER(uint8_t, a[7]), sizes + done, count - done, records, &answers, &result);
+        } else {
+            code = gf_image_draw_stateless(view, POINTER(const uint64_t, a[8]), POINTER(const uint64_t, a[9]), indices, count, sizes, records, &result);
+        }
+    }
+    if (code == -2) code = NO_INDEX;
+    if (code < 0) {
+        Py_CLEAR(unknown);
+        PyErr_NoMemory();
+    }
+    return unknown ? Py_BuildValue("iLdsN", code, (long long)(done + result.done), (double)result.ask, result.text, unknown) : NULL;
 }
 
-// faults(slot): a list of (position in the batch, code, offset, text), one for each sample that could not be made.
+// faults(slot): where the samples of a failed batch lie, the index that made it fail where no sample did, and a list of
+// (position in the batch, code, offset, text), one for each sample that could not be made.
 PyObject *gf_py_faults(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[1];
     if (!gf_integers(args, n, 1, a)) return NULL;
-    PyObject *list = PyList_New(0);
     const gf_slot *slot = POINTER(const gf_slot, a[0]);
+    PyObject *list = PyList_New(0);
     for (const gf_sample_fault *f = atomic_load_explicit(&slot->faults.first, memory_order_acquire); f && list; f = f->next) {
         PyObject *text = PyUnicode_DecodeUTF8(f->fault.text, (Py_ssize_t)strlen(f->fault.text), "replace");
         PyObject *entry = text ? Py_BuildValue("LiLN", (long long)f->position, f->fault.code, (long long)f->fault.offset, text) : NULL;
         if (!entry || PyList_Append(list, entry)) Py_CLEAR(list);
         Py_XDECREF(entry);
     }
-    return list;
-}
-
-// mend(slot): says that every sample of a failed batch was made after all.
-PyObject *gf_py_mend(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[1];
-    if (!gf_integers(args, n, 1, a)) return NULL;
-    gf_slot *slot = POINTER(gf_slot, a[0]);
-    gf_fault_clear(&slot->faults);
-    atomic_store_explicit(&slot->status, GF_SLOT_READY, memory_order_release);
-    Py_RETURN_NONE;
-}
-
-// sample(slot, position, bytes): where a sample of a slot lies, whose samples have so many bytes.
-PyObject *gf_py_sample(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[3];
-    if (!gf_integers(args, n, 3, a)) return NULL;
-    return PyLong_FromVoidPtr((char *)POINTER(gf_slot, a[0])->managed.dl_tensor.data + a[1] * a[2]);
+    return list ? Py_BuildValue("KLN", (unsigned long long)(uintptr_t)slot->managed.dl_tensor.data, (long long)slot->bad_index, list) : NULL;
 }
 
 // from_picture(program, data, stride, width, height, record, x): makes a sample at x of RGBX pixels in memory.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from ._core import engine
+from ._core import engine, operations
 
 __version__ = "0.1.0"
 
@@ -27,9 +26,9 @@ def version() -> dict[str, str]:
 
     about = {"gofast": __version__, "torch": str(torch.__version__)}
     if engine.loaded():
-        about["engine"] = engine.call("Version")
-        if codecs.found():
-            about["jpeg"] = codecs.found()["jpeg"]
+        about["engine"] = operations.about({})["version"]
+        if (found := codecs.found()) is not None:
+            about["jpeg"] = found["jpeg"]
     return about
 
 
@@ -46,6 +45,4 @@ def engine_stats() -> dict[str, Any]:
         return {}
     from ._images import pillow
 
-    stats: dict[str, Any] = json.loads(engine.call("Stats"))
-    stats["pillow"] = pillow.opened
-    return stats
+    return {**operations.stats({}), "pillow": pillow.opened}

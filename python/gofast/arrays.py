@@ -12,6 +12,7 @@ import torch
 from . import errors
 from ._batches.batch import Batch, Rows
 from ._batches.view import IntArray, Line, Output, Program, View
+from ._core import operations
 from ._core.numbers import OPAQUE
 from ._tables.array_view import ArrayView, SourceBatch
 from ._tables.fields import INTEGERS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
@@ -312,9 +313,10 @@ class ArrayDataset(RowDataset):
             self._compiled_at = places
         return self._compiled
 
-    def _program_config(self) -> dict[str, Any]:
+    def _program_config(self) -> operations.Program:
         fields = self._memory.fields
-        config = super()._program_config() | {"row_stride": fields[0].stride}
+        config = super()._program_config()
+        config["row_stride"] = fields[0].stride
         if self._is_opaque:
             config["type"] = self._numbers.type
         if self._is_opaque and self.dtype.itemsize == 16:
@@ -322,13 +324,13 @@ class ArrayDataset(RowDataset):
             config["transform"]["shape"].append(2)
         if not self._label_is_native:
             config["transform"]["label"] = ""
-            return config | {"labels": 0, "label_float": []}
+            config["labels"], config["label_float"] = 0, []
+            return config
         labels = fields[1]
-        return config | {
-            "label_stride": labels.stride,
-            "label_size": labels.width * labels.tensor.dtype.itemsize,
-            "label_float": [False],
-        }
+        config["label_stride"] = labels.stride
+        config["label_size"] = labels.width * labels.tensor.dtype.itemsize
+        config["label_float"] = [False]
+        return config
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_shell": None, "_compiled_at": []}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from ._batches.classes import LabelType
-from ._core import engine
+from ._core import engine, operations
 from ._tables.codings import Categories, Dates, categorized, counted
 from ._tables.columns import DEFAULT_LABEL, Header, Label, selection
 from ._tables.features import Column, FillValue
@@ -53,7 +53,7 @@ def convert(
     """
     target = os.fspath(dst)
     source = expand(src, target)
-    config = {
+    config: operations.Conversion = {
         "paths": source,
         "destination": target,
         "threads": engine.threads(threads),
@@ -71,4 +71,4 @@ def convert(
             skiprows=skiprows,
         ),
     }
-    engine.run("convert", config, f"converting {source[0]} to {target}")
+    operations.convert(config, f"converting {source[0]} to {target}")

@@ -13,6 +13,7 @@ import torch
 from . import errors
 from ._batches.classes import Classes, LabelType, in_order, numbered
 from ._batches.view import Output
+from ._core.operations import Scan
 from ._images.bad_samples import OnError
 from ._images.face import VisionDataset
 from ._images.files import Files
@@ -247,7 +248,7 @@ class ImageFiles(VisionDataset):
             raise errors.OptionError(
                 f"{root!r} is a file, not a folder: give a list of files; ImageFiles.from_csv reads a table"
             )
-        options = {
+        options: Scan = {
             "kind": "tree" if recursive else "flat",
             "root": os.path.join(os.getcwd(), root),
             "extensions": None if self.extensions is None else list(self.extensions),

@@ -16,8 +16,9 @@ import torch
 from . import errors
 from ._batches.classes import Classes, LabelType, numbered
 from ._batches.view import Output
-from ._core import engine
+from ._core import engine, operations
 from ._core.memory import Layout, MappedMemory
+from ._core.operations import Selection, Sources
 from ._tables.cache import CacheTable, fingerprint, open_cache
 from ._tables.cells import Place
 from ._tables.codings import Categories, Dates, Named, Unit, categorized, counted
@@ -324,13 +325,18 @@ def _identity(layout: Layout) -> tuple[Any, ...]:
     )
 
 
-def _request(source: dict[str, Any]) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
+def _request(source: dict[str, Any]) -> tuple[list[str], Selection, Sources]:
     """The paths of the files, the options that shape their table, and the whole request for the engine."""
     options = dict(source)
     path, cache, threads, limits = (options.pop(key) for key in ("path", "cache", "threads", "limits"))
     paths = expand(path, None if cache is None else os.fspath(cache))
     config = selection(**options)
-    running = {"paths": paths, "threads": engine.threads(threads), "limits": limits.as_config(), **config}
+    running: Sources = {
+        "paths": paths,
+        "threads": engine.threads(threads),
+        "limits": limits.as_config(),
+        **config,
+    }
     return paths, config, running
 
 
@@ -338,7 +344,7 @@ def _place(source: dict[str, Any], row: int) -> Place:
     """The file and line of a row. No table keeps them, so the files are opened once more."""
     paths, _, running = _request(source)
     try:
-        found = engine.run("place", {"row": row, **running})
+        found = operations.place({"row": row, **running})
     except errors.GofastError:  # the caller reports what is wrong with the row; that matters more
         return Place(paths[0] if len(paths) == 1 else None, row)
     return Place(found["path"], found["row"], found["line"] if found["line"] > 0 else None)
@@ -352,13 +358,11 @@ def open_table(source: dict[str, Any]) -> MappedMemory:
         return _open_cached(os.fspath(cache), paths, config, running)
     if len(paths) == 1 and (table := open_cache(paths[0], None)) is not None:
         return _cached_alone(paths[0], table, config)
-    schema = engine.run("open", running, f"reading {paths[0]}")
+    schema = operations.open_table(running, f"reading {paths[0]}")
     return MappedMemory(schema["fd"], Layout.from_schema(schema))
 
 
-def _open_cached(
-    cache: str, paths: list[str], config: dict[str, Any], running: dict[str, Any]
-) -> MappedMemory:
+def _open_cached(cache: str, paths: list[str], config: Selection, running: Sources) -> MappedMemory:
     """Maps the cache. Builds it first if it is missing, stale or damaged."""
     for build in range(_BUILDS):
         current = fingerprint(paths, config)
@@ -367,8 +371,13 @@ def _open_cached(
             return MappedMemory(table.fd, table.layout)
         # The second time the core must build in any case: it may take a cache for
         # sound that this check refuses.
-        request = {"cache": cache, "fingerprint": current, "force": build > 0, **running}
-        engine.run("cache", request, f"building {cache}")
+        request: operations.Cache = {
+            "cache": cache,
+            "fingerprint": current,
+            "force": build > 0,
+            **running,
+        }
+        operations.build_cache(request, f"building {cache}")
     table = open_cache(cache, current)
     if table is None:
         error = errors.ChangedError(
@@ -380,10 +389,10 @@ def _open_cached(
     return MappedMemory(table.fd, table.layout)
 
 
-def _cached_alone(path: str, table: CacheTable, config: dict[str, Any]) -> MappedMemory:
+def _cached_alone(path: str, table: CacheTable, config: Mapping[str, object]) -> MappedMemory:
     """The table in a cache that was given as the source. It is decoded already."""
     memory = MappedMemory(table.fd, table.layout)
-    plain = selection()
+    plain: Mapping[str, object] = selection()
     given = [key for key in plain if config[key] != plain[key] and key not in ("label", "label_optional")]
     if given:
         raise errors.OptionError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ._core import engine
+from ._core import operations
 from ._tables.sources import Path
 
 
@@ -23,4 +23,4 @@ def verify(path: Path) -> None:
     Example:
         >>> gofast.verify("train.cache.npz")
     """
-    engine.run("verify", {"path": os.fspath(path)}, f"verifying {os.fspath(path)}")
+    operations.verify({"path": os.fspath(path)}, f"verifying {os.fspath(path)}")

@@ -170,16 +170,15 @@ def test_options_and_the_docstrings_example() -> None:
 
 def test_two_threads_ask_for_the_engine_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both get the same object: a loader that saw another one would take its process for a fork."""
-    met, call, crews = threading.Barrier(2), engine.call, []
+    met, native, crews = threading.Barrier(2), engine.native, []
 
-    def late(function: str, *args: Any) -> Any:
-        made = call(function, *args)
-        if function == "Crew":
-            met.wait(20)
-        return made
+    def late() -> Any:
+        met.wait(20)
+        return native()
 
-    monkeypatch.setattr(engine, "call", late)
+    monkeypatch.setattr(engine, "native", late)
     for _ in range(20):
+        monkeypatch.setattr(engine, "_native", None)
         monkeypatch.setattr(engine, "_crew", None)
         threads = [threading.Thread(target=lambda: crews.append(engine.crew())) for _ in range(2)]
         for thread in threads:

@@ -26,7 +26,7 @@ from torch.utils.data import DataLoader
 
 import gofast
 from gofast import ArrayDataset, TableDataset, errors
-from gofast._core import engine
+from gofast._core import engine, operations
 from reference import DIGITS
 
 CLASSES = [
@@ -40,9 +40,7 @@ CLASSES = [
 
 
 def test_go_and_python_have_the_same_catalogue() -> None:
-    assert json.loads(engine.call("Errors") if engine.loaded() else engine.native().pybind_Errors()) == list(
-        errors.KINDS
-    )
+    assert operations.about({})["errors"] == list(errors.KINDS)
     assert {*errors.KINDS.values(), errors.EngineError, errors.BadImageError} == set(CLASSES)
 
 
@@ -410,7 +408,7 @@ def test_a_closed_engine_says_so() -> None:
         "ds = gofast.ArrayDataset(numpy.zeros((5000, 784), numpy.float32))\n"
         "loader = gofast.DataLoader(ds, batch_size=500)\n"
         "next(iter(loader))\n"
-        "engine.call('Close')\n"
+        "engine.call('close', {})\n"
         "try: next(iter(loader))\n"
         "except errors.ClosedError as e: print('closed:', e)\n"
     )
@@ -420,6 +418,8 @@ def test_a_closed_engine_says_so() -> None:
 def test_unknown_work_is_an_option_error() -> None:
     with pytest.raises(errors.OptionError, match="nonsense"):
         engine.run("nonsense", {})
+    with pytest.raises(errors.OptionError, match="nonsense"):
+        engine.call("nonsense", {})
 
 
 def test_a_cancelled_open_is_a_cancelled_error(tmp_path: Path) -> None:
@@ -427,10 +427,11 @@ def test_a_cancelled_open_is_a_cancelled_error(tmp_path: Path) -> None:
     path.write_bytes(csv_of(1_000_000, 40))
     task = next(engine.numbers)
     config = {"paths": [str(path)], "label": [], "limits": {}, "threads": 1}
-    engine.call("Begin", task, "open", json.dumps(config))
-    engine.call("Abort", task)
+    go = engine.native()
+    engine.cross(go.pybind_Begin, task, "open", json.dumps(config))
+    engine.cross(go.pybind_Abort, task)
     with pytest.raises(errors.CanceledError):
-        engine.call("Result", task)
+        engine.cross(go.pybind_Result, task)
 
 
 def test_arrays_have_errors_too() -> None:

@@ -65,13 +65,13 @@ class Slots:
     def __init__(self, count: int) -> None:
         self.view = dataset()._view()
         self.capsule = engine.capsule()
-        self.ring = self.capsule.ring_new(self.view.row_bytes * 4, count)
+        self.ring = self.capsule.ring(self.view.row_bytes * 4, count, -1)
 
     def fill(self) -> array[int]:
         """A filled batch of rows 0..3: the place that owns it, empty when the ring is full."""
         place, rows = array("q", [0]), array("q", [0, 1, 2, 3])
         at = place.buffer_info()[0]
-        if self.capsule.reserve(self.view.laid.address, self.ring, 4, 4, at) == 1:
+        if self.capsule.reserve(self.ring, self.view.laid.address, 4, 4, at):
             labels = self.view.new_labels(4)
             assert labels is not None
             self.capsule.fill(
@@ -85,7 +85,7 @@ class Slots:
         while (place := self.fill())[0]:
             places.append(place)
         for place in places:
-            self.capsule.release(place.buffer_info()[0], 1)
+            self.capsule.move(place.buffer_info()[0], 1, 0)
         return len(places)
 
 
@@ -93,7 +93,7 @@ def test_capsule_that_nobody_consumes_frees_its_slot() -> None:
     slots = Slots(3)
     for _ in range(10):
         place = slots.fill()
-        capsule = slots.capsule.take(place.buffer_info()[0])
+        capsule = slots.capsule.take(place.buffer_info()[0], 0)
         assert place[0] == 0, "the capsule owns the slot"
         assert slots.free() == 2
         del capsule
@@ -104,9 +104,9 @@ def test_slot_is_taken_and_released_once() -> None:
     slots = Slots(3)
     place = slots.fill()
     at = place.buffer_info()[0]
-    tensor = from_dlpack(slots.capsule.take(at))
-    assert slots.capsule.take(at) is None
-    slots.capsule.release(at, 1)  # of a slot that was taken: nothing
+    tensor = from_dlpack(slots.capsule.take(at, 0))
+    assert slots.capsule.take(at, 0) is None
+    slots.capsule.move(at, 1, 0)  # of a slot that was taken: nothing
     assert slots.free() == 2
     view = tensor[1:].t()[3]
     del tensor
@@ -115,16 +115,16 @@ def test_slot_is_taken_and_released_once() -> None:
     del view
     assert slots.free() == 3
     place = slots.fill()
-    slots.capsule.release(place.buffer_info()[0], 1)
-    slots.capsule.release(place.buffer_info()[0], 1)
+    slots.capsule.move(place.buffer_info()[0], 1, 0)
+    slots.capsule.move(place.buffer_info()[0], 1, 0)
     assert slots.free() == 3
 
 
 def test_ring_outlives_its_owner() -> None:
     slots = Slots(2)
     place = slots.fill()
-    tensor = from_dlpack(slots.capsule.take(place.buffer_info()[0]))
-    slots.capsule.ring_drop(slots.ring)
+    tensor = from_dlpack(slots.capsule.take(place.buffer_info()[0], 0))
+    del slots.ring
     assert torch.equal(tensor, X[:4])
     del tensor  # unmaps it
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ from types import ModuleType
 
 import pytest
 
-from gofast._core import engine
+from gofast._core import engine, native, operations
 from wheel_matrix import find_python, without_tools
 
 # One wheel is built for all of these: 200 s where nothing was compiled before, more on a busy machine.
@@ -37,23 +38,70 @@ def load_builder() -> ModuleType:
 builder = load_builder()
 
 
-# ---------------------------------------------------------------- the stub and the version
+# ---------------------------------------------------------------- the border's types, and the version
+
+PYTHON_TYPES = {"string": "str", "int": "int", "float64": "float"}
 
 
-def test_stub_is_what_the_exports_give() -> None:
-    stub = (ROOT / "python" / "gofast" / "_native.pyi").read_text()
-    assert stub == "\n".join(builder.stub_lines()) + "\n", "run `make stub`"
+def signatures(protocol: type) -> dict[str, inspect.Signature]:
+    """The functions of a module as Python's side describes them."""
+    return {
+        name: inspect.signature(function)
+        for name, function in vars(protocol).items()
+        if inspect.isfunction(function) and not name.startswith("_")
+    }
 
 
-def test_stub_names_what_the_library_has() -> None:
-    names = {name for name in dir(engine.native()) if not name.startswith("__")}
-    assert names == {f"pybind_{name}" for name in builder.exports()}
+def public(module: object) -> set[str]:
+    return {name for name in dir(module) if not name.startswith("__")}
+
+
+def test_the_border_is_narrow() -> None:
+    assert len(public(engine.native()) | public(engine.capsule())) <= 20
+
+
+def test_native_is_what_the_exports_are() -> None:
+    """gopy gets other results than one value, or a value and an error, wrong."""
+    described = signatures(native.Native)
+    exports = {f"pybind_{name}": signature for name, signature in builder.exports().items()}
+    assert public(engine.native()) == exports.keys() == described.keys()
+    for name, signature in exports.items():
+        found = re.fullmatch(r"\((.*?)\) \(\w+ (\w+), err error\)", signature)
+        assert found is not None, f"{name}: {signature}"
+        parameters: dict[str, str] = {}
+        kind = ""
+        for group in reversed(found[1].split(", ")):  # Go writes `a, b int`: the type stands with the last
+            word, *given = group.split()
+            kind = given[0] if given else kind
+            parameters = {word: PYTHON_TYPES[kind], **parameters}
+        here = described[name]
+        taken = {word: p.annotation for word, p in here.parameters.items() if word != "self"}
+        assert (taken, here.return_annotation) == (parameters, PYTHON_TYPES[found[2]]), name
+
+
+def test_capsule_is_what_the_library_has() -> None:
+    described = signatures(native.Capsule)
+    assert public(engine.capsule()) == described.keys()
+    for name, signature in described.items():
+        parameters = list(signature.parameters.values())[1:]
+        most = "1 to 9" if parameters[-1].kind is inspect.Parameter.VAR_POSITIONAL else f"{len(parameters)} "
+        with pytest.raises(TypeError, match=f"takes .*{most}"):
+            getattr(engine.capsule(), name)(*[[]] * 20)
+
+
+def test_operations_are_what_go_has() -> None:
+    tables = {operations.Call: ("call.go", "with"), operations.Task: ("task.go", "working")}
+    for kind, (file, maker) in tables.items():
+        text = (ROOT / "pybind" / file).read_text()
+        names = set(re.findall(rf'^\t"(\w+)": +{maker}\(', text, re.MULTILINE))
+        described = {made.name for made in vars(operations).values() if isinstance(made, kind)}
+        assert names - {"start", "close"} == described  # those two are the engine module's own
 
 
 def test_one_version() -> None:
     import gofast
 
-    assert engine.native().pybind_Version() == gofast.__version__
+    assert operations.about({})["version"] == gofast.__version__
 
 
 # ---------------------------------------------------------------- the edits of gopy's output
@@ -220,9 +268,10 @@ def test_library_loads_everywhere(unpacked: Path, version: str) -> None:
     python = find_python(version)
     if python is None:
         pytest.skip(f"Python {version} is not on this machine")
-    program = "import _native; print(_native.pybind_Version())"
+    program = "import _native; print(_native.pybind_Call('about', '{}'))"
     done = subprocess.run([str(python), "-c", program], cwd=unpacked, capture_output=True, text=True)
-    assert (done.returncode, done.stdout.strip()) == (0, engine.native().pybind_Version()), done.stderr
+    said = engine.native().pybind_Call("about", "{}")
+    assert (done.returncode, done.stdout.strip()) == (0, said), done.stderr
 
 
 def test_wheel_works_without_tools(wheel: Path, tmp_path: Path) -> None:

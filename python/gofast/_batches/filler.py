@@ -13,13 +13,22 @@ from .. import errors
 from .._core import engine
 from .batch import Batch
 from .shared import WorkerRings, can_share, in_worker, shared_batch
-from .stream import Rings
+from .stream import RING, Rings
 from .view import Laid, View
 
 # A batch of table rows with more output than this is shared among the engine's threads; below,
 # waking a thread costs more than it brings (measured with batch 16 to 4096 of
 # 784 features on 2 cores).
 _PARALLEL_BYTES = 512 << 10
+
+
+def threads_here() -> int:
+    """Threads that may work on one batch.
+
+    A worker process is one thread of work, as in torch: its engine, if the parent had one, would have to be
+    loaded again.
+    """
+    return 1 if in_worker() or not engine.loaded() else engine.threads()
 
 
 class Filler:
@@ -37,9 +46,7 @@ class Filler:
         self.view = view
         self._capsule = engine.capsule()
         self._worker = hands_over and in_worker() and can_share()
-        # A worker process is one thread of work, as in torch: its engine, if the
-        # parent had one, would have to be loaded again.
-        most = 1 if in_worker() or not engine.loaded() else engine.threads()
+        most = threads_here()
         self._threads = min(most, threads or most)
         self._rings: Rings | None = None
         self._worker_rings: WorkerRings | None = None
@@ -101,13 +108,13 @@ class Filler:
                 self._fill_together(laid.address, address, drawn, n, slots, label_address)
             else:
                 capsule.fill(laid.address, address, drawn, 0, n, slot, label_address)
-            made = capsule.take(place)
+            made = capsule.take(place, 0)
             if made is False:
                 replaced = view.mend(slot, rows[start : start + n], drawn, label_address)
-                made = capsule.take(place)
+                made = capsule.take(place, 1)
         except BaseException:  # Ctrl-C comes here too
             view.discard(slot, n)
-            capsule.release(place, 1)
+            capsule.move(place, 1, RING)
             raise
         return made, replaced
 

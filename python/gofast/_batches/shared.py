@@ -25,6 +25,7 @@ from torch.utils.dlpack import from_dlpack
 
 from .. import errors
 from .._core import engine
+from .._core.native import Ring
 from .._core.numbers import NAMES, OPAQUE, dlpack
 from .batch import Batch
 from .view import Laid, View
@@ -36,14 +37,11 @@ class WorkerRing:
     """The worker's side. One filler; slots are freed here or in the parent."""
 
     def __init__(self, slot_bytes: int, count: int) -> None:
-        capsule = engine.capsule()
         self.slot_bytes, self.count = slot_bytes, count
-        size = capsule.shared_ring_bytes(slot_bytes, count)
         # Not close-on-exec matters little: workers do not exec.
         self.fd = os.memfd_create("gofast-ring", os.MFD_CLOEXEC)
-        os.truncate(self.fd, size)
         self.inode = os.fstat(self.fd).st_ino
-        self.address: int = capsule.shared_ring(self.fd, slot_bytes, count)
+        self.slots = engine.capsule().ring(slot_bytes, count, self.fd)
 
 
 class WorkerRings:
@@ -60,7 +58,7 @@ class WorkerRings:
         capsule = engine.capsule()
         while True:
             for ring in reversed(self._rings):
-                if capsule.reserve(laid.address, ring.address, rows, rows, where) == 1:
+                if capsule.reserve(ring.slots, laid.address, rows, rows, where):
                     return ring, slots
             # The consumer holds on to batches: more rings, in ever larger steps. And again, where other
             # threads are quicker to take the new slots.
@@ -281,9 +279,9 @@ def _rebuild_alone(*ticket: Any) -> torch.Tensor:
     return images
 
 
-# inode -> (pid, address of the mapped ring). Dropped when the worker is gone; a ring lives on while
+# inode -> (pid, the mapped ring). Dropped when the worker is gone; a ring lives on while
 # batches of it do.
-_rings: dict[int, tuple[int, int]] = {}
+_rings: dict[int, tuple[int, Ring]] = {}
 _lock = threading.Lock()
 
 
@@ -295,7 +293,7 @@ def _reset_lock() -> None:
 os.register_at_fork(after_in_child=_reset_lock)
 
 
-def _map(pid: int, fd: int, inode: int, slot_bytes: int, count: int) -> int:
+def _map(pid: int, fd: int, inode: int, slot_bytes: int, count: int) -> Ring:
     with _lock:
         known = _rings.get(inode)
         if known is not None and known[0] == pid:
@@ -305,20 +303,18 @@ def _map(pid: int, fd: int, inode: int, slot_bytes: int, count: int) -> int:
         try:
             if os.fstat(mine).st_ino != inode:
                 raise errors.EngineError(f"worker {pid} ended before its batch was received")
-            address: int = engine.capsule().shared_ring(mine, slot_bytes, count)
+            ring = engine.capsule().ring(slot_bytes, count, mine)
         finally:
             os.close(mine)  # the mapping stays
-        _rings[inode] = (pid, address)
+        _rings[inode] = (pid, ring)
         for worker in multiprocessing.active_children():
             if worker.pid == pid:  # its DataLoader keeps the object until it has shut the worker down
                 weakref.finalize(worker, _forget, inode).atexit = False
-        return address
+        return ring
 
 
 def _forget(inode: int) -> None:
-    known = _rings.pop(inode, None)  # without the lock: the garbage collector calls this at any time
-    if known is not None:
-        engine.capsule().ring_drop(known[1])
+    _rings.pop(inode, None)  # without the lock: the garbage collector calls this at any time
 
 
 def _forget_dead_workers() -> None:

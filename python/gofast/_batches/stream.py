@@ -14,6 +14,8 @@ from .._core import engine
 from .view import Laid, View
 
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
+_PRIVATE = -1  # a ring that no other process sees
+RING = 0  # where `move` brings slots that nobody needs
 
 
 class Rings:
@@ -28,7 +30,7 @@ class Rings:
     def __init__(self, slot_bytes: int, count: int = _COUNT) -> None:
         self._capsule = engine.capsule()
         self.slot_bytes = slot_bytes
-        self._rings: list[int] = [self._capsule.ring_new(slot_bytes, count)]
+        self._rings = [self._capsule.ring(slot_bytes, count, _PRIVATE)]
         self._count = count
 
     def reserve(self, laid: Laid, rows: int, batch_rows: int) -> array[int]:
@@ -37,17 +39,13 @@ class Rings:
         out = slots.buffer_info()[0]
         while True:
             for ring in reversed(self._rings):
-                if self._capsule.reserve(laid.address, ring, rows, batch_rows, out) >= 0:
+                if self._capsule.reserve(ring, laid.address, rows, batch_rows, out):
                     return slots
             # Every slot is held by a tensor of the user's: go beyond, in ever larger
             # steps, so that holding a whole epoch costs few mappings. And again, where
             # other threads are quicker to take the new ones.
             self._count = max(2 * self._count, len(slots))
-            self._rings.append(self._capsule.ring_new(self.slot_bytes, self._count))
-
-    def __del__(self) -> None:
-        for ring in getattr(self, "_rings", ()):
-            self._capsule.ring_drop(ring)
+            self._rings.append(self._capsule.ring(self.slot_bytes, self._count, _PRIVATE))
 
 
 class Ticket:
@@ -179,7 +177,7 @@ class Stream:
         if self._crew is not engine._crew:
             raise _forked()
         k = ticket._next
-        made = self._take(ticket._at + 8 * k)
+        made = self._take(ticket._at + 8 * k, 0)
         if not made:
             try:
                 made = self._wait(ticket, k)
@@ -212,7 +210,7 @@ class Stream:
             if slot:
                 while not self._capsule.wait(cell, slot, _WAIT_MS):
                     pass
-                made = self._take(at)
+                made = self._take(at, 0)
             if made:
                 return made
             if made is None:
@@ -222,7 +220,7 @@ class Stream:
                 pass
             return self._mended(ticket, k)
         except Exception:
-            self._capsule.release(at, 1)
+            self._capsule.move(at, 1, RING)
             raise
 
     def _mended(self, ticket: Ticket, k: int) -> Any:
@@ -230,18 +228,18 @@ class Stream:
         # Mending takes long, and another thread may close the stream: the slot is not the ticket's meanwhile.
         own = array("q", [0])
         mine, theirs = own.buffer_info()[0], ticket._at + 8 * k
-        if not self._capsule.move(theirs, mine):
+        if not self._capsule.move(theirs, 1, mine):
             raise _given_up()
         try:
             self._mend(ticket, k, own[0])
-            return self._take(mine)
+            return self._take(mine, 1)
         except Exception:
-            self._capsule.release(mine, 1)
+            self._capsule.move(mine, 1, RING)
             raise
         except BaseException:  # Ctrl-C: the batch can be taken again, and is mended then
-            self._capsule.move(mine, theirs)
+            self._capsule.move(mine, 1, theirs)
             if ticket not in self._live:
-                self._capsule.release(theirs, 1)
+                self._capsule.move(theirs, 1, RING)
             raise
 
     def _mend(self, ticket: Ticket, k: int, slot: int) -> None:
@@ -258,7 +256,7 @@ class Stream:
         if ticket not in self._live:
             return
         self._capsule.cancel(ticket._cell.buffer_info()[0])
-        self._capsule.release(ticket._at, ticket.batches)  # those that were not taken
+        self._capsule.move(ticket._at, ticket.batches, RING)  # those that were not taken
         self._live.discard(ticket)
 
     def close(self) -> None:

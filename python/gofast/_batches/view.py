@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 import torch
@@ -15,9 +14,11 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from torch.utils.dlpack import from_dlpack
 
 from .. import errors
-from .._core import engine
+from .._core import engine, operations
 from .._core.indices import picked_from
+from .._core.memory import address_of
 from .._core.openmp import alone
+from .._core.operations import Call
 from .changes import changes
 
 if TYPE_CHECKING:
@@ -34,25 +35,33 @@ class Program:
     A forked child may go on using it: it is plain memory, and so are the kernels.
     """
 
-    def __init__(self, config: dict[str, Any], keep: object) -> None:
-        self.address: int = engine.call("NewProgram", json.dumps(config))
+    def __init__(self, config: operations.Program, keep: object) -> None:
+        self.address = operations.program(config)["address"]
         self.keep = keep  # owns the matrix
-        weakref.finalize(self, free, "FreeProgram", self.address, os.getpid(), None).atexit = False
+        free_with(self, operations.free_program, None)
 
 
-def free(function: str, address: int, pid: int, _outlived: object) -> None:
-    """Releases C memory of this process's engine; whose owner must not go before it, is held until then."""
+class _Placed(Protocol):
+    address: int
+
+
+def free_with(owner: _Placed, free: Call[operations.Object, None], outlived: object) -> None:
+    """Has an owner's C memory released when it goes; what must outlive that is held until then."""
+    weakref.finalize(owner, _free, free, owner.address, os.getpid(), outlived).atexit = False
+
+
+def _free(free: Call[operations.Object, None], address: int, pid: int, _outlived: object) -> None:
     if pid == os.getpid() and engine.loaded():
-        engine.call(function, address)
+        free({"address": address})
 
 
 class Laid:
     """A view's C structure: an address. Whoever has given that to the engine holds this until it is done."""
 
-    def __init__(self, export: str, config: dict[str, Any], programs: Sequence[Any]) -> None:
-        self.address: int = engine.call(export, json.dumps(config))
+    def __init__(self, address: int, programs: Sequence[Any]) -> None:
+        self.address = address
         # The programs outlive it even when the garbage collector finds all of them at once.
-        weakref.finalize(self, free, "FreeView", self.address, os.getpid(), programs).atexit = False
+        free_with(self, operations.free_view, programs)
 
 
 class View:
@@ -82,25 +91,35 @@ class View:
 
     def _lay_out(
         self,
-        export: str,
         datasets: Sequence[Any],
         programs: Sequence[Any],
         index_map: IntArray | None,
-        config: dict[str, Any],
+        shape: Sequence[int],
+        dtype: str,
+        lay: Callable[[operations.View], operations.Object] = operations.view,
     ) -> None:
         self.datasets = tuple(datasets)
         self._programs = list(programs)
         self.steady = all(d._steady for d in datasets)
         self._map = None if index_map is None else np.ascontiguousarray(index_map, np.int64)
-        rows: list[int] = config.setdefault("rows", [len(d) for d in datasets])
+        rows = self._counts(datasets)
         self.lengths = tuple(rows)
-        config |= {
-            "programs": [p.address for p in programs],
-            "map": 0 if self._map is None else self._map.__array_interface__["data"][0],
-            "length": 0 if self._map is None else len(self._map),
-        }
         self._length = sum(rows) if self._map is None else len(self._map)
-        self._laid = Laid(export, config, (self._programs, self._map))
+        laid = lay(
+            {
+                "programs": [p.address for p in programs],
+                "rows": rows,
+                "dtype": dtype,
+                "map": 0 if self._map is None else address_of(self._map),
+                "length": 0 if self._map is None else len(self._map),
+                "shape": list(shape),
+            }
+        )
+        self._laid = Laid(laid["address"], (self._programs, self._map))
+
+    def _counts(self, datasets: Sequence[Any]) -> list[int]:
+        """How many rows each dataset has."""
+        return [len(dataset) for dataset in datasets]
 
     def __len__(self) -> int:
         return self._length
@@ -146,7 +165,7 @@ class View:
         Returns:
             The samples that stand in for others, by position; numbers of their own dataset.
         """
-        bad = engine.capsule().bad_index(slot)
+        _, bad, _ = engine.capsule().faults(slot)
         if -len(self) <= bad < len(self):
             error = errors.UnknownLabelError(f"row {bad}: its label has no place in the one_hot vector")
             error.row = bad

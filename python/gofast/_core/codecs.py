@@ -5,28 +5,28 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import importlib.util
-import json
 import pathlib
-from typing import Any
 
-from . import engine
+from . import engine, operations
+from .native import Native
 
-_engine_with: Any = None  # the engine that has them; a private copy in a forked child starts without
-_found: dict[str, Any] = {}
+# The engine that has them. A private copy in a forked child starts without.
+_engine_with: Native | None = None
+_found: operations.CodecsFound = {"native": [], "jpeg": "", "missing": {}}
 
 
-def load() -> dict[str, Any]:
+def load() -> operations.CodecsFound:
     """Finds the libraries, once: what the core decodes, the JPEG decoder's name, why others are Pillow's."""
     global _engine_with, _found
     if _engine_with is not engine.native():
-        _found = json.loads(engine.call("LoadCodecs", json.dumps({"folders": folders()})))
+        _found = operations.codecs({"folders": folders()})
         _engine_with = engine.native()
     return _found
 
 
-def found() -> dict[str, Any]:
-    """The result of `load` in this process; empty before its call."""
-    return _found
+def found() -> operations.CodecsFound | None:
+    """The result of `load` in this process; None before its call."""
+    return None if _engine_with is None else _found
 
 
 def folders() -> list[str]:

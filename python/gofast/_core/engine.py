@@ -19,18 +19,23 @@ import pathlib
 import resource
 import sys
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, cast
 
 from .. import errors
+from .native import Capsule, Native
 
 # Of the address space, for the Go runtime and its threads: with 700 MiB left the runtime ends the
 # process, with 900 it starts (2 cores, Go 1.26, 2026-11).
 _ADDRESS_SPACE = 1 << 30
 _LIBRARY = pathlib.Path(__file__).parents[1] / "_native.abi3.so"
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _lock = threading.Lock()
-_native: Any = None  # the gopy module of this process
-_crew: int | None = None  # its threads
-_capsule: Any = None  # its per-batch functions; an inherited one keeps working after fork
+_native: Native | None = None  # the gopy module of this process
+_crew: int | None = None  # its threads: one object, by which a loader knows that it was not forked meanwhile
+_capsule: Capsule | None = None  # its per-batch functions; an inherited one keeps working after fork
 _loader_pid: int | None = None  # who began to load a library that is mapped here: this process or an ancestor
 _copies = 0  # private copies that were made, here and in the ancestors
 
@@ -48,8 +53,8 @@ def _after_fork_in_child() -> None:
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def native() -> Any:
-    """The gopy module: free functions of ints and strings. Loads it if needed.
+def native() -> Native:
+    """The gopy module. Loads it if needed.
 
     Raises:
         EngineError: the library is missing or cannot be loaded in this process.
@@ -59,19 +64,16 @@ def native() -> Any:
 
 def crew() -> int:
     """The address of this process's engine threads, for ``capsule().submit``."""
-    global _crew
-    if _crew is None:
-        address = call("Crew")
-        with _lock:  # one object for all threads: a loader knows by it that it was not forked meanwhile
-            if _crew is None:
-                _crew = address
+    native()
+    assert _crew is not None
     return _crew
 
 
-def capsule() -> Any:
+def capsule() -> Capsule:
     """The per-batch C functions. Safe in a forked child without loading anything."""
     if _capsule is None:
         _load()
+    assert _capsule is not None
     return _capsule
 
 
@@ -114,51 +116,52 @@ def _cgroup_quota() -> float | None:
         return None
 
 
-def call(function: str, *args: Any) -> Any:
-    """Calls an export of package pybind by name, raising typed errors."""
-    export = getattr(native(), "pybind_" + function)  # its EngineError is a RuntimeError too
+def cross(export: Callable[P, T], *args: P.args, **none: P.kwargs) -> T:
+    """Calls an export of package pybind, raising typed errors."""
     try:
-        return export(*args)
+        return export(*args, **none)
     except RuntimeError as error:
         raise errors.from_native(error) from None
 
 
-def run(operation: str, config: dict[str, Any], label: str | None = None) -> dict[str, Any]:
-    """Runs long work in the engine so that Ctrl-C stops it within 0.1 s.
+def call(operation: str, config: Any) -> Any:
+    """Does control work; `operations` has the names and the types."""
+    return json.loads(cross(native().pybind_Call, operation, json.dumps(config)))
+
+
+def run(operation: str, config: Any, label: str | None = None) -> Any:
+    """Does long work, so that Ctrl-C stops it within 0.1 s; `operations` has the names and the types.
 
     Args:
-        operation: a name in package pybind's list of operations.
-        config: what it takes, as JSON.
         label: shows a progress bar of this name once it takes more than a second.
     """
     from .progress import Progress
 
-    task = next(numbers)
+    go, task = native(), next(numbers)
     try:
         with Progress(label) as bar:
-            call("Begin", task, operation, json.dumps(config))
-            while not call("Poll", task, 100):
-                bar.update(call("Progress", task))
+            cross(go.pybind_Begin, task, operation, json.dumps(config))
+            while (part := cross(go.pybind_Poll, task, 100)) < 1:
+                bar.update(part)
     except BaseException:
-        _discard(task)
+        _discard(go, task)
         raise
-    result: dict[str, Any] = json.loads(call("Result", task))
-    return result
+    return json.loads(cross(go.pybind_Result, task))
 
 
-def _discard(task: int) -> None:
+def _discard(go: Native, task: int) -> None:
     """Stops a task and gives back what it had made."""
     try:
-        call("Abort", task)
-        made = json.loads(call("Result", task))
+        cross(go.pybind_Abort, task)
+        made = json.loads(cross(go.pybind_Result, task)) or {}
     except errors.GofastError:
         return  # cancelled, or never begun: what interrupted us is the news
     if "fd" in made:
         os.close(made["fd"])
 
 
-def _load() -> Any:
-    global _native, _capsule, _loader_pid
+def _load() -> Native:
+    global _native, _crew, _capsule, _loader_pid
     with _lock:
         if _native is not None:
             return _native
@@ -170,14 +173,14 @@ def _load() -> Any:
         _loader_pid = pid
         try:
             module = _import(path)
-            module.pybind_Start(threads())
+            started = json.loads(module.pybind_Call("start", json.dumps({"threads": threads()})))
         except (ImportError, OSError) as error:
             _loader_pid = before
             raise errors.EngineError(_advice(inherited, error)) from error
         if _capsule is None:
-            make = ctypes.PYFUNCTYPE(ctypes.py_object)(module.pybind_CapsuleModule())
-            _capsule = make()
+            _capsule = ctypes.PYFUNCTYPE(ctypes.py_object)(started["capsule"])()
         atexit.register(_close, pid)
+        _crew = started["crew"]
         _native = module  # last: other threads take what they see here for complete
         return module
 
@@ -197,13 +200,13 @@ def _check_address_space() -> None:
         )
 
 
-def _import(path: str) -> Any:
+def _import(path: str) -> Native:
     loader = importlib.machinery.ExtensionFileLoader("_native", path)
     spec = importlib.util.spec_from_file_location("_native", path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
-    return module
+    return cast(Native, module)
 
 
 def _private_copy() -> str:
@@ -238,4 +241,4 @@ def _advice(inherited: bool, error: Exception) -> str:
 def _close(pid: int) -> None:
     # A forked child inherits the registration, not the runtime.
     if pid == os.getpid() and _native is not None:
-        call("Close")
+        call("close", {})

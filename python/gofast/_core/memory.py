@@ -16,6 +16,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .operations import Table
+
 
 class Layout(NamedTuple):
     """A table's content and where it lies, with the fields of the Go package's Schema."""
@@ -35,9 +37,9 @@ class Layout(NamedTuple):
     dropped: tuple[str, ...] = ()  # columns with a pandas frame's index
 
     @classmethod
-    def from_schema(cls, schema: dict[str, Any]) -> Layout:
+    def from_schema(cls, schema: Table) -> Layout:
         """The layout from the engine's answer. null stands for an empty list there."""
-        values = {key: value for key, value in schema.items() if key in cls._fields}
+        values: dict[str, Any] = {key: value for key, value in schema.items() if key in cls._fields}
         for key in ("shape", "features", "dropped", "labels", "label_kinds"):
             values[key] = tuple(values[key] or ())
         values["classes"] = tuple(values["classes"]) if values["classes"] is not None else None

@@ -14,6 +14,8 @@ import torch
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from . import operations
+
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 
 # The types of samples by the core's names.
@@ -72,7 +74,7 @@ class Spec:
                 return torch.from_numpy(x.astype(np.float32)).to(torch.bfloat16)
             return torch.from_numpy(x.astype(self.type))
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> operations.Numbers:
         """The same for the core."""
         return {
             "scale": "unit" if self.unit else "none",

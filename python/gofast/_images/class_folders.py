@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import errors
 from .._batches.classes import Classes, in_order, numbered, unknown
+from .._core.operations import Scan
 from . import vision
 from .face import VisionDataset
 from .files import Files
@@ -109,7 +110,7 @@ class FolderDataset(VisionDataset):
 
     def _scan_natively(self, class_to_idx: Mapping[str, int] | None, index: str | None) -> Files | None:
         """The index, or None if Python must scan. Python also gives the best error for a wrong folder."""
-        options: dict[str, Any] = {
+        options: Scan = {
             "kind": "classes",
             "root": os.path.join(os.getcwd(), os.path.expanduser(self.root)),
             "extensions": list(IMG_EXTENSIONS),
@@ -119,7 +120,7 @@ class FolderDataset(VisionDataset):
             small = all(type(number) is int and 0 <= number < 1 << 31 for number in numbers)
             if not names or not small or not all(type(name) is str for name in names):
                 return None
-            options |= {"classes": names, "class_ids": numbers}
+            options["classes"], options["class_ids"] = names, numbers
         try:
             return Files.scan(options, index)
         except errors.UnsupportedError:

@@ -24,7 +24,7 @@ from .._core.indices import listed
 from .._plan.compile import Plan, compile
 from . import pillow, rescue, vision
 from .bad_samples import BadSample, BadSamples
-from .draws import StatelessDraws, TorchDraws, rounding
+from .draws import Planned, StatelessDraws, TorchDraws, rounding
 from .files import Files
 from .listing import Listing
 from .options import PictureOptions
@@ -345,7 +345,7 @@ class _Work:
         if not self.plan.draws:
             return None
         draws = TorchDraws() if self._dataset._options.rng == "torch" else StatelessDraws()
-        return self.view.draw(draws, indices)
+        return draws.records(Planned(self.view, indices))
 
     def pictures(self, indices: list[int], records: array[int] | None = None) -> Iterator[tuple[Any, int]]:
         """What the transforms make of each sample's picture, and the sample that it is of.

@@ -10,19 +10,18 @@ import functools
 import os
 import threading
 from array import array
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
 
 from .. import errors
-from .._core import engine
+from .._batches.view import Laid, row_index_error
+from .._core import engine, operations
 from .options import Rng
-from .program import ImageProgram
 from .seen import HasPictures
 
-_OK, _ASK, _RAISES = 0, 1, 2
+_OK, _ASK, _RAISES, _, _UNKNOWN_SIZES, _NO_INDEX = range(6)  # of `plan`; see pybind/capsule/images.c
 _STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/image/steps/draw.h has the layout
 
 _drawing = threading.RLock()  # torch's default generator is taken, and not put back yet
@@ -39,18 +38,113 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 class Drawn(Protocol):
     """A view, as the draws for its samples see it: ImageView."""
 
-    program: ImageProgram
     record_words: int
     rng: Rng
+    needs_size: bool
 
-    def draw(self, draws: Draws, indices: array[int]) -> array[int]:
-        """What is drawn for these samples."""
+    def __len__(self) -> int: ...
+
+    @property
+    def laid(self) -> Laid:
+        """The C structure."""
+
+    @property
+    def datasets(self) -> Sequence[HasPictures]:
+        """The datasets, in order."""
+
+    @property
+    def helpers(self) -> tuple[int, int]:
+        """The engine's threads that read headers too: their crew, and how many; zeros without."""
 
     def forget(self, indices: Sequence[int]) -> None:
         """Forgets the sizes of these samples' pictures."""
 
-    def locate(self, index: int) -> tuple[HasPictures, int]:
-        """The dataset of a sample, and its number there."""
+    def size_of(self, index: int) -> tuple[int, int]:
+        """Width and height of a picture whose header the core cannot read."""
+
+
+class Planned:
+    """A batch for which is drawn, and the sizes of its pictures.
+
+    Args:
+        sizes: width and height of each picture, where the caller knows them; else headers are read where a
+            size matters and is not known.
+    """
+
+    def __init__(self, view: Drawn, indices: array[int], sizes: array[int] | None = None) -> None:
+        self._view, self._indices = view, indices
+        self._sizes = sizes or array(
+            "i", bytes(8 * len(indices)) if view.needs_size else [1, 1] * len(indices)
+        )
+
+    def look(self) -> None:
+        """Finds the sizes, which may take long."""
+        self._plan(None, 0)
+
+    def from_generator(self, state: int) -> array[int]:
+        """Records from the state image at that address, which goes on.
+
+        Raises:
+            ValueError: as torchvision's own, where a picture is too small for a crop.
+        """
+        return self._drawn(state)
+
+    def from_streams(self) -> array[int]:
+        """Records from a stream of each sample's own: of seed, epoch, sample and its occurrence in the batch.
+
+        Raises:
+            ValueError: likewise.
+        """
+        return self._drawn(0)
+
+    def _drawn(self, state: int) -> array[int]:
+        records = array("i", bytes(4 * len(self._indices) * self._view.record_words))
+        self._plan(records, state)
+        return records
+
+    def _plan(self, records: array[int] | None, state: int) -> None:
+        view, done = self._view, 0
+        flags = rounding() if state else 0
+        if flags is None:
+            raise errors.UnsupportedError(
+                "this torch draws its random numbers in a way that gofast does not know"
+            )
+        seeds = array("q", [dataset._options.seed for dataset in view.datasets])
+        epochs = array("q", [int(dataset._files.epoch[0]) for dataset in view.datasets])
+        asked, answers = array("f"), torch.empty(0, device="cpu")
+        while True:
+            code, done, ask, text, unknown = engine.capsule().plan(
+                view.laid.address,
+                *view.helpers,
+                self._indices.buffer_info()[0],
+                len(self._indices),
+                self._sizes.buffer_info()[0],
+                flags,
+                state,
+                seeds.buffer_info()[0],
+                epochs.buffer_info()[0],
+                0 if records is None else records.buffer_info()[0],
+                done,
+                asked.buffer_info()[0],
+                answers.data_ptr(),
+                len(asked),
+            )
+            if code == _OK:
+                return
+            if code == _RAISES:
+                raise ValueError(text)
+            if code == _NO_INDEX:
+                raise row_index_error(self._indices[done], len(view))
+            if code == _UNKNOWN_SIZES:
+                for position in unknown:
+                    size = array("i", view.size_of(self._indices[position]))
+                    self._sizes[2 * position : 2 * position + 2] = size
+            elif code == _ASK:  # a box hangs on the last bit of torch's exp, which is not libm's
+                asked.append(ask)
+                one = torch.tensor([ask], dtype=torch.float32, device="cpu")
+                answers = torch.cat([answers, torch.exp(one)])
+            else:
+                raise errors.InternalError(f"the plan cannot be drawn: {text}")
 
 
 class Draws(Protocol):
@@ -68,8 +162,8 @@ class Draws(Protocol):
     def rewind(self, state: Any) -> None:
         """Goes back to where state was asked for."""
 
-    def records(self, view: Drawn, indices: array[int], sizes: torch.Tensor) -> array[int]:
-        """One record for each picture of sizes, int32 [n, 2], width and height, in their order.
+    def records(self, planned: Planned) -> array[int]:
+        """One record for each picture, in their order.
 
         Raises:
             ValueError: as torchvision's own, where a picture is too small for a crop.
@@ -90,7 +184,7 @@ def _rounding() -> int | None:
     if len(torch.get_rng_state()) != _STATE_BYTES:
         return None
     drawn = torch.empty(1, device="cpu").uniform_(0.08, 1.0, generator=torch.Generator().manual_seed(1))
-    fused: int = engine.call("IsFused", drawn.item())
+    fused = operations.is_fused({"value": drawn.item()})
     return None if fused < 0 else fused
 
 
@@ -111,12 +205,13 @@ class TorchDraws:
         """See Draws."""
         torch.set_rng_state(state)
 
-    def records(self, view: Drawn, indices: array[int], sizes: torch.Tensor) -> array[int]:
+    def records(self, planned: Planned) -> array[int]:
         """See Draws."""
+        planned.look()  # first: whoever else draws while headers are read must not lose what he drew
         with _drawing:  # threads that took the same state would draw the same numbers
             state = torch.get_rng_state()
             try:
-                return draw(view.program, state.data_ptr(), sizes)
+                return planned.from_generator(state.data_ptr())
             finally:
                 torch.set_rng_state(state)
 
@@ -149,19 +244,20 @@ class WorkerDraws:
         """See Draws."""
         self._batch, self._states = state[0], state[1].copy()
 
-    def records(self, view: Drawn, indices: array[int], sizes: torch.Tensor) -> array[int]:
+    def records(self, planned: Planned) -> array[int]:
         """See Draws."""
+        planned.look()  # first: Ctrl-C must not come in the worker's turn
         worker = self._batch % len(self._states)
         self._batch += 1
         state = self._states[worker]
         if state is None:
             state = torch.Generator().manual_seed(self._base_seed + worker).get_state()
         state = self._states[worker] = state.clone()  # the old one may be rewound to
-        return draw(view.program, state.data_ptr(), sizes)
+        return planned.from_generator(state.data_ptr())
 
 
 class StatelessDraws:
-    """From a stream of each sample's own: a function of seed, epoch, sample and its occurrence in a batch."""
+    """From a stream of each sample's own."""
 
     def next_epoch(self) -> None:
         """Nothing: ``set_epoch`` says which it is."""
@@ -175,30 +271,9 @@ class StatelessDraws:
     def rewind(self, state: None) -> None:
         """See Draws."""
 
-    def records(self, view: Drawn, indices: array[int], sizes: torch.Tensor) -> array[int]:
+    def records(self, planned: Planned) -> array[int]:
         """See Draws."""
-        words = view.record_words
-        records = array("i", bytes(4 * len(indices) * words))
-        at, size = records.buffer_info()[0], sizes.data_ptr()
-        before: Counter[tuple[int, int]] = Counter()
-        for position, index in enumerate(indices):
-            dataset, sample = view.locate(index)
-            key = id(dataset), sample
-            one = array("q", [sample]), array("i", [before[key]])
-            before[key] += 1
-            code, _, _, text = engine.capsule().draw_stateless(
-                view.program.address,
-                dataset._options.seed,
-                int(dataset._files.epoch[0]),
-                one[0].buffer_info()[0],
-                one[1].buffer_info()[0],
-                size + 8 * position,
-                1,
-                at + 4 * words * position,
-            )
-            if code != _OK:
-                raise ValueError(text)
-        return records
+        return planned.from_streams()
 
 
 class Drawing:
@@ -223,13 +298,13 @@ class Drawing:
         """What is drawn for a batch of these samples, the next in order."""
         before = self._draws.state()
         try:
-            return self._view.draw(self._draws, indices)
+            return self._draws.records(Planned(self._view, indices))
         except ValueError as error:
             if isinstance(error, errors.GofastError):
                 raise
         # Too small for a crop: perhaps the picture that lay there before, and not the one that does now.
         self.rewind(before, indices)
-        return self._view.draw(self._draws, indices)
+        return self._draws.records(Planned(self._view, indices))
 
     def state(self) -> Any:
         """What rewind takes."""
@@ -251,41 +326,3 @@ class Drawing:
     def next_epoch(self) -> None:
         """Begins again with the first worker."""
         self._draws.next_epoch()
-
-
-def draw(program: ImageProgram, state: int, sizes: torch.Tensor) -> array[int]:
-    """Draws from the state image at that address, which it advances."""
-    n = len(sizes)
-    records = array("i", bytes(4 * n * program.record_words))
-    flags = rounding()
-    if flags is None:
-        raise errors.UnsupportedError(
-            "this torch draws its random numbers in a way that gofast does not know"
-        )
-    at, done = records.buffer_info()[0], 0
-    asked: list[float] = []
-    answers = torch.empty(0, device="cpu")
-    while True:
-        arguments = torch.tensor(asked, dtype=torch.float32, device="cpu")
-        code, more, ask, text = engine.capsule().draw(
-            program.address,
-            flags,
-            state,
-            sizes.data_ptr() + 8 * done,
-            n - done,
-            at + 4 * done * program.record_words,
-            arguments.data_ptr(),
-            answers.data_ptr(),
-            len(asked),
-        )
-        done += more
-        if code == _OK:
-            return records
-        if code == _RAISES:
-            raise ValueError(text)
-        if code != _ASK:
-            raise errors.InternalError(f"the plan cannot be drawn: {text}")
-        # A box hangs on the last bit of torch's exp, which is not libm's.
-        asked.append(ask)
-        one = torch.tensor([ask], dtype=torch.float32, device="cpu")
-        answers = torch.cat([answers, torch.exp(one)])

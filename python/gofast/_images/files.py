@@ -19,7 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import errors
-from .._core import engine
+from .._core import engine, operations
+from .._core.memory import address_of
+from .._core.operations import IndexSchema, Scan
+
+Scanned = tuple[Scan, "str | None"]  # the arguments of Files.scan
 
 UNLABELLED = -1
 _PROCESSES = 64  # whose counters do not meet: a loader's workers have consecutive numbers
@@ -51,9 +55,9 @@ class Files:
     def __init__(
         self,
         fd: int,
-        schema: dict[str, Any],
+        schema: IndexSchema,
         sizes_fd: int | None = None,
-        scanned: tuple[dict[str, Any], str | None] | None = None,
+        scanned: Scanned | None = None,
         contents: Sequence[bytes] | None = None,
     ) -> None:
         self._fd, self._schema, self.contents = fd, schema, contents
@@ -81,7 +85,7 @@ class Files:
             self._lengths = np.array([len(held) for held in contents], np.uint64)
 
     @classmethod
-    def scan(cls, options: dict[str, Any], index: str | None = None) -> Files:
+    def scan(cls, options: Scan, index: str | None = None) -> Files:
         """Scans folders in parallel, or maps what an earlier scan kept, if nothing changed.
 
         Args:
@@ -110,10 +114,10 @@ class Files:
         return cls._scan(options, "", (options, None))
 
     @classmethod
-    def _scan(cls, options: dict[str, Any], index: str, scanned: tuple[dict[str, Any], str | None]) -> Files:
-        config = {"threads": engine.threads(), "index": index, **options}
-        made = engine.run("index", config, f"scanning {options['root']}")
-        return cls(made.pop("fd"), made, None, scanned)
+    def _scan(cls, options: Scan, index: str, scanned: Scanned) -> Files:
+        config: operations.Index = {"threads": engine.threads(), "index": index, **options}
+        made = operations.index(config, f"scanning {options['root']}")
+        return cls(made["fd"], made, None, scanned)
 
     @classmethod
     def listed(
@@ -136,15 +140,16 @@ class Files:
             if 0 < from_here < len(paths):
                 paths, from_here = [os.path.join(here, path) for path in paths], 0
             root = here if from_here else ""
-        config = {
+        config: operations.Index = {
             "kind": "list",
+            "index": "",
             "root": root,
             "paths": list(paths),
             "labels": None if targets is None else list(targets),
             "threads": engine.threads(),
         }
-        made = engine.run("index", config, f"listing {len(paths)} files")
-        return cls(made.pop("fd"), made, contents=contents)
+        made = operations.index(config, f"listing {len(paths)} files")
+        return cls(made["fd"], made, contents=contents)
 
     def __len__(self) -> int:
         return self.count
@@ -175,20 +180,22 @@ class Files:
         """Notes that Pillow decoded a picture in this process."""
         self.fallbacks[os.getpid() % _PROCESSES] += 1
 
-    def addresses(self) -> dict[str, Any]:
+    def addresses(self) -> operations.Files:
         """Where the arrays lie, for the core."""
         base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
-        reader: dict[str, Any] = {
-            "file": {"root": self.root, "paths": base + self._paths, "offsets": _address(self.offsets)}
+        made: operations.Files = {
+            "count": self.count,
+            "file": None,
+            "memory": None,
+            "targets": address_of(self.targets),
+            "sizes": address_of(self.sizes),
         }
         if self.contents is not None:
-            reader = {"memory": {"starts": _address(self._starts), "lengths": _address(self._lengths)}}
-        return {
-            "count": self.count,
-            **reader,
-            "targets": _address(self.targets),
-            "sizes": _address(self.sizes),
-        }
+            made["memory"] = {"starts": address_of(self._starts), "lengths": address_of(self._lengths)}
+        else:
+            offsets = address_of(self.offsets)
+            made["file"] = {"root": self.root, "paths": base + self._paths, "offsets": offsets}
+        return made
 
     def _path_bytes(self) -> bytes:
         return self._bytes[self._paths : self._paths + int(self.offsets[-1])]
@@ -228,16 +235,12 @@ class Files:
 
 
 def _handed(
-    fd: Any,
-    sizes: Any,
-    schema: dict[str, Any],
-    scanned: tuple[dict[str, Any], str | None] | None,
-    contents: Sequence[bytes] | None,
+    fd: Any, sizes: Any, schema: IndexSchema, scanned: Scanned | None, contents: Sequence[bytes] | None
 ) -> Files:
     return Files(fd.detach(), schema, sizes.detach(), scanned, contents)
 
 
-def _scanned_again(options: dict[str, Any], index: str | None, digest: str) -> Files:
+def _scanned_again(options: Scan, index: str | None, digest: str) -> Files:
     files = Files.scan(options, index)
     if files._digest() != digest:
         changed = errors.ChangedError(f"{options['root']}: other files than when the dataset was pickled")
@@ -253,7 +256,7 @@ def _listed_again(
     return Files.listed(os.fsdecode(zlib.decompress(names)).split("\0")[:-1], labels, root, contents)
 
 
-def _own_index(options: dict[str, Any]) -> str | None:
+def _own_index(options: Scan) -> str | None:
     """Where the index of such a scan is kept, or None where nothing can be kept."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):  # as its specification says
@@ -271,8 +274,3 @@ def _shared(size: int) -> int:
     fd = os.memfd_create("gofast-sizes", os.MFD_CLOEXEC)
     os.truncate(fd, size)
     return fd
-
-
-def _address(values: npt.NDArray[Any]) -> int:
-    address: int = values.__array_interface__["data"][0]
-    return address

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import weakref
 from collections.abc import Sequence
-from typing import Any
 
-from .._batches.view import free
-from .._core import codecs, engine
+from .._batches.view import free_with
+from .._core import codecs, operations
 from .._plan.compile import Plan
 from .files import Files
 
@@ -31,18 +27,25 @@ class ImageProgram:
         self, files: Files, plan: Plan, shape: Sequence[int] | None, channels_last: bool, max_pixels: int
     ) -> None:
         codecs.load()
-        output: dict[str, Any] = {}
+        output: operations.Output = {}
         if shape is not None:
-            output = dict(zip(("channels", "height", "width"), shape, strict=True))
-            output |= {"dtype": plan.dtype, "channels_last": channels_last}
-        config = {
-            "plan": {"steps": plan.steps, "output": output},
-            "files": files.addresses(),
-            "pass_order": codecs.pass_order(),
-            "max_pixels": max_pixels,
-            "max_file_bytes": MAX_FILE_BYTES,
-        }
+            channels, height, width = shape
+            output = {
+                "channels": channels,
+                "height": height,
+                "width": width,
+                "dtype": plan.dtype,
+                "channels_last": channels_last,
+            }
         self.files, self.plan, self.shape, self.channels_last = files, plan, shape, channels_last
-        self.address: int = engine.call("NewImageProgram", json.dumps(config))
-        self.record_words: int = engine.call("RecordWords", self.address)
-        weakref.finalize(self, free, "FreeImageProgram", self.address, os.getpid(), files).atexit = False
+        made = operations.image_program(
+            {
+                "plan": {"steps": plan.steps, "output": output},
+                "files": files.addresses(),
+                "pass_order": codecs.pass_order(),
+                "max_pixels": max_pixels,
+                "max_file_bytes": MAX_FILE_BYTES,
+            }
+        )
+        self.address, self.record_words = made["address"], made["record_words"]
+        free_with(self, operations.free_image_program, files)

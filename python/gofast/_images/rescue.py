@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import zlib
+from array import array
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,7 +14,7 @@ from .. import errors
 from .._core.faults import Code
 from . import bad_image, pillow
 from .bad_samples import excusable, stand_ins
-from .draws import draw
+from .draws import Drawn, Planned
 from .files import Files
 from .program import ImageProgram
 from .seen import HasPictures
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from PIL import Image
 
 
-# A picture whose size nobody can tell: any crop can be drawn in it, and nothing will be made of it.
+# A picture whose size nobody can tell: any crop can be drawn in it, and nothing will be made of it. image.h's
+# GF_ANY_SIDE.
 ANY_SIDE = 1 << 14
 
 
@@ -45,17 +47,24 @@ class Place:
     """Where a sample of a batch belongs, and what it is made with.
 
     Attributes:
+        view: of the batch.
         record: address of what was drawn for it.
         address: of its memory.
         bytes: of that memory.
     """
 
-    __slots__ = ("address", "bytes", "dataset", "program", "record")
+    __slots__ = ("address", "bytes", "dataset", "program", "record", "view")
 
     def __init__(
-        self, dataset: HasPictures, program: ImageProgram, record: int, address: int, row_bytes: int
+        self,
+        view: Drawn,
+        dataset: HasPictures,
+        program: ImageProgram,
+        record: int,
+        address: int,
+        row_bytes: int,
     ) -> None:
-        self.dataset, self.program, self.record = dataset, program, record
+        self.view, self.dataset, self.program, self.record = view, dataset, program, record
         self.address, self.bytes = address, row_bytes
 
     def make(self, image: Image.Image, record: int | None = None) -> None:
@@ -90,8 +99,8 @@ class Place:
         drawn = ctypes.string_at(self.record, 4 * words)
         seed = zlib.crc32(drawn + struct.pack("<qq", sample, attempt))
         state = torch.Generator().manual_seed(seed).get_state()
-        size = torch.tensor([image.size], dtype=torch.int32, device="cpu")
-        record = draw(self.program, state.data_ptr(), size)
+        planned = Planned(self.view, array("q", [sample]), array("i", image.size))
+        record = planned.from_generator(state.data_ptr())
         self.make(image, record.buffer_info()[0])
 
     def make_of_no_file(self, image: Image.Image, sample: int, attempt: int) -> None:

@@ -6,7 +6,6 @@ import bisect
 import ctypes
 import itertools
 import os
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,11 +13,11 @@ import numpy as np
 import torch
 from torch.utils.dlpack import from_dlpack
 
-from .._batches.filler import Filler
+from .._batches.filler import threads_here
 from .._batches.view import IntArray, View, row_index_error
-from .._core import engine
+from .._core import engine, operations
 from . import pillow, rescue
-from .draws import Drawing, Draws
+from .draws import Drawing
 from .program import ImageProgram
 from .seen import HasPictures
 
@@ -44,31 +43,27 @@ class ImageView(View):
         programs: Sequence[ImageProgram],
     ) -> None:
         first = datasets[0]
-        rows = [len(d._files) for d in datasets]  # a subclass may have another __len__
-        self._starts = list(itertools.accumulate(rows, initial=0))
+        self._starts = list(itertools.accumulate(self._counts(datasets), initial=0))
         plan, shape = programs[0].plan, programs[0].shape
         self._pictures = shape is None
         self._channels_last = programs[0].channels_last
         if self._channels_last and shape is not None:
             shape = [shape[1], shape[2], shape[0]]
+        labels = first._native_labels
         self._lay_out(
-            "NewImageView",
             datasets,
             programs,
             index_map,
-            {
-                "rows": rows,
-                "shape": list(shape or []),
-                "dtype": plan.dtype,
-                "labels": first._native_labels,
-            },
+            shape or (),
+            plan.dtype,
+            lambda view: operations.image_view({**view, "labels": labels}),
         )
         self.record_words = programs[0].record_words
         self.program: ImageProgram = programs[0]
         self.draws, self.rng = plan.draws, first._options.rng
-        self._needs_size = plan.needs_size
+        self.needs_size = plan.needs_size
         self._strides, self._hands_over = plan.strides, plan.hands_over
-        self._sizes: Filler | None = None
+        self._helpers: tuple[int, tuple[int, int]] | None = None  # of this process
         self.output, self.keys = first._output, first._names
         self._with = first._options.return_index, first._options.return_path
         self.has_more = any(self._with)
@@ -82,17 +77,21 @@ class ImageView(View):
         if shape is not None:
             self.row_bytes = int(np.prod(shape)) * getattr(torch, plan.dtype).itemsize
 
-    def draw(self, draws: Draws, indices: array[int]) -> array[int]:
-        """What is drawn for these samples; a header is read where a size matters and is not known."""
-        if not self._needs_size:
-            sizes = torch.ones((len(indices), 2), dtype=torch.int32, device="cpu")
-        else:
-            if self._sizes is None or self._sizes.pid != os.getpid():
-                self._sizes = Filler(SizesView(self))
-            sizes = self._sizes.fill(indices).images
-            if len(sizes) and int(sizes.min()) < 1:  # a header that claims nothing: Pillow refuses the file
-                sizes = torch.where(sizes < 1, rescue.ANY_SIDE, sizes)
-        return draws.records(self, indices, sizes)
+    def _counts(self, datasets: Sequence[HasPictures]) -> list[int]:
+        return [len(dataset._files) for dataset in datasets]  # a subclass may have another __len__
+
+    @property
+    def helpers(self) -> tuple[int, int]:
+        """The engine's threads that read headers too: their crew, and how many; zeros without."""
+        if self._helpers is None or self._helpers[0] != os.getpid():
+            most = threads_here()
+            self._helpers = os.getpid(), (engine.crew(), most) if most > 1 else (0, 0)
+        return self._helpers[1]
+
+    def size_of(self, index: int) -> tuple[int, int]:
+        """Asks Pillow for the size that the core could not tell."""
+        part, sample = self._locate(index)
+        return rescue.size_of(self._programs[part].files, sample)
 
     @property
     def epochs(self) -> tuple[int, ...]:
@@ -148,21 +147,20 @@ class ImageView(View):
         self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
     ) -> dict[int, int]:
         """Makes what could not be made, by Pillow or as the datasets' policies say, or raises."""
-        capsule, faults = engine.capsule(), _faults(self, slot)
+        data, faults = _faults(self, slot)
         replaced = {}
         for position, code, offset, text in faults:
             part, sample = self._locate(int(indices[position]))
             program = self._programs[part]  # the dataset may have another by now
             record = records + 4 * self.record_words * position
-            address = capsule.sample(slot, position, self.row_bytes)
-            place = rescue.Place(self.datasets[part], program, record, address, self.row_bytes)
+            address = data + position * self.row_bytes
+            place = rescue.Place(self, self.datasets[part], program, record, address, self.row_bytes)
             used = rescue.rescue(place, sample, rescue.Fault(code, offset, text))
             if used == sample:
                 continue
             replaced[position] = used
             if labels:
                 ctypes.c_int64.from_address(labels + 8 * position).value = int(program.files.targets[used])
-        capsule.mend(slot)
         return replaced
 
     def drawing(self, base_seed: int, workers: int) -> Drawing:
@@ -172,7 +170,8 @@ class ImageView(View):
     def discard(self, slot: int, rows: int) -> None:
         """Frees pictures."""
         if self._pictures:
-            pillow.free_pictures(engine.capsule().sample(slot, 0, self.row_bytes), rows)
+            data, _, _ = engine.capsule().faults(slot)
+            pillow.free_pictures(data, rows)
 
     def locate(self, index: int) -> tuple[HasPictures, int]:
         """The dataset of a sample, and its number there."""
@@ -187,45 +186,13 @@ class ImageView(View):
         return part, at - self._starts[part]
 
 
-class SizesView(View):
-    """The pictures' widths and heights, int32 [n, 2], read from headers as far as they are not known."""
-
-    heavy = True
-
-    def __init__(self, view: ImageView) -> None:
-        self.of = view
-        self._lay_out(
-            "NewImageView",
-            view.datasets,
-            view._programs,
-            view._map,
-            {"rows": [len(d._files) for d in view.datasets], "shape": [], "dtype": "int32", "sizes": True},
-        )
-        self.output, self.keys = "tuple", ("size", "")
-        self.label_dtype, self.label_shape, self.row_bytes = None, (), 8
-
-    def mend(
-        self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
-    ) -> dict[int, int]:
-        """Asks Pillow for the sizes that the core could not tell."""
-        capsule, faults = engine.capsule(), _faults(self, slot)
-        for position, *_ in faults:
-            part, sample = self.of._locate(int(indices[position]))
-            size = rescue.size_of(self._programs[part].files, sample)
-            place = capsule.sample(slot, position, self.row_bytes)
-            (ctypes.c_int32 * 2).from_address(place)[:] = list(size)
-        capsule.mend(slot)
-        return {}
-
-
-def _faults(view: View, slot: int) -> list[tuple[int, int, int, str]]:
-    """What is wrong with single samples of a failed batch: (position, code, offset, text), in order.
+def _faults(view: View, slot: int) -> tuple[int, list[tuple[int, int, int, str]]]:
+    """Where a failed batch's samples lie, and what is wrong with which: (position, code, offset, text).
 
     Raises:
         RowIndexError: the batch asked for a sample that does not exist.
     """
-    faults = engine.capsule().faults(slot)
-    bad = engine.capsule().bad_index(slot)
+    data, bad, faults = engine.capsule().faults(slot)
     if not faults or not -len(view) <= bad < len(view):  # that is 0 without any
         raise row_index_error(bad, len(view))
-    return sorted(faults)
+    return data, sorted(faults)

@@ -79,8 +79,7 @@ class ArrayView(View):
         shape = [*first.shape, 2] if double else list(first.shape)
         places = [d._memory.places() for d in self._arrays]
         programs = [d._program() for d in self._arrays]
-        config = {"shape": shape, "dtype": first._numbers.type}
-        self._lay_out("NewView", self._arrays, programs, self._index_map, config)
+        self._lay_out(self._arrays, programs, self._index_map, shape, first._numbers.type)
         self._places = places  # last: if laying out fails, the next call must try it again
 
     @property

@@ -12,6 +12,7 @@ from torch.utils.data import ConcatDataset, Subset
 from .. import errors
 from .._batches.classes import conflict, leaves, listed, named_twice, shortened, text
 from .._batches.view import is_native
+from .._core.operations import Codings
 from .._core.warn import warn
 
 Unit = Literal["D", "h", "m", "s", "ms", "us", "ns"]
@@ -78,9 +79,7 @@ def counted(dates: Dates | None) -> dict[str, Unit]:
     return {_column("dates", column): unit for column, unit in dates.items()}
 
 
-def coding_options(
-    categories: Mapping[str, Named] | None, dates: Mapping[str, Unit] | None
-) -> dict[str, Any]:
+def coding_options(categories: Mapping[str, Named] | None, dates: Mapping[str, Unit] | None) -> Codings:
     """Both options in the form that the engine takes."""
     return {
         "categories": [{"column": column, **_config(named)} for column, named in (categories or {}).items()],

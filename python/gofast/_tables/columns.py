@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from .. import errors
 from .._batches.classes import LabelType, Name
+from .._core.operations import Selection
 from .._core.warn import warn
 from .codings import Named, Unit, coding_options
 from .features import Column, FillValue, column_list, feature_options
@@ -40,7 +41,7 @@ def selection(
     dates: Mapping[str, Unit] | None = None,
     delimiter: str | None = None,
     skiprows: int = 0,
-) -> dict[str, Any]:
+) -> Selection:
     """The options that shape the decoded table, in the form that the engine takes."""
     if not isinstance(header, bool) and header != "auto":
         raise errors.OptionError(f'header={header!r} is not "auto", True or False')

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from .. import errors
+from .._core.operations import Features
 
 Column = str | int
 FillValue = float | Mapping[Column, float] | None
@@ -15,7 +15,7 @@ FillValue = float | Mapping[Column, float] | None
 
 def feature_options(
     columns: Sequence[Column] | None, exclude: Column | Sequence[Column] | None, fill_value: FillValue
-) -> dict[str, Any]:
+) -> Features:
     """The options of the features, checked."""
     each = fill_value if isinstance(fill_value, Mapping) else {}
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -37,8 +37,7 @@ class RowView(View):
     def __init__(self, datasets: Sequence[HasRows], index_map: IntArray | None) -> None:
         first = datasets[0]
         programs = [d._program() for d in datasets]
-        config: dict[str, Any] = {"shape": list(first.shape), "dtype": first._numbers.type}
-        self._lay_out("NewView", datasets, programs, index_map, config)
+        self._lay_out(datasets, programs, index_map, first.shape, first._numbers.type)
         self.output = first._output
         self.keys = first.keys
         self.label_dtype = first._label_dtype

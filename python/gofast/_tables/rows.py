@@ -18,7 +18,7 @@ from .._batches.classes import in_order
 from .._batches.filler import Filler
 from .._batches.getitems import getitems
 from .._batches.view import IntArray, Line, NativeDataset, Output, Program, View, row_index_error
-from .._core import engine
+from .._core import engine, operations
 from .._core.indices import listed, positions, whole
 from .._core.memory import Memory
 from .._core.numbers import NAMES, Spec
@@ -350,7 +350,7 @@ class RowDataset(NativeDataset):
             self._compiled = Program(self._program_config(), keep=self._memory)
         return self._compiled
 
-    def _program_config(self) -> dict[str, Any]:
+    def _program_config(self) -> operations.Program:
         layout, memory = self._memory.layout, self._memory
         return {
             "features": memory.features_address,
@@ -362,7 +362,7 @@ class RowDataset(NativeDataset):
             "transform": self._transform_config(),
         }
 
-    def _transform_config(self) -> dict[str, Any]:
+    def _transform_config(self) -> operations.Transform:
         return {
             **self._numbers.config(),
             "shape": list(self.shape),

@@ -1,0 +1,88 @@
+package pybind
+
+import (
+	"encoding/json"
+
+	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/table/gather"
+)
+
+// calls are what Call can do. Python's side of this table, with the type of
+// every argument and result, is python/gofast/_core/operations.py.
+var calls = map[string]func(config string) (any, error){
+	"about":              with(about),
+	"start":              with(start),
+	"stats":              with(stats),
+	"close":              with(stop),
+	"codecs":             with(loadCodecs),
+	"is_fused":           with(isFused),
+	"program":            with(newProgram),
+	"view":               with(newView),
+	"image_program":      with(newImageProgram),
+	"image_view":         with(newImageView),
+	"free_program":       with(func(o object) (any, error) { gather.ProgramAt(o.Address).Free(); return nil, nil }),
+	"free_image_program": with(func(o object) (any, error) { image.ProgramAt(o.Address).Free(); return nil, nil }),
+	"free_view":          with(freeView),
+}
+
+// Call does control work at once: JSON in, JSON out. Long work is Begin's.
+func Call(operation, config string) (text string, err error) {
+	defer guard(&err)
+	run, known := calls[operation]
+	if !known {
+		return "", gofast.NewError(gofast.ErrConfig, "call", "no such operation").WithCell(operation)
+	}
+	value, err := run(config)
+	if err != nil {
+		return "", err
+	}
+	b, err := json.Marshal(value)
+	return string(b), err
+}
+
+// with makes an entry of the table of a function that takes a C.
+func with[C any](run func(C) (any, error)) func(config string) (any, error) {
+	return func(config string) (any, error) {
+		c, err := decodeJSON[C](config)
+		if err != nil {
+			return nil, err
+		}
+		return run(c)
+	}
+}
+
+func decodeJSON[C any](text string) (c C, err error) {
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return c, gofast.NewError(gofast.ErrConfig, "config", "not the JSON that was expected").Because(err)
+	}
+	return c, nil
+}
+
+// nothing is the configuration of an operation that needs none.
+type nothing struct{}
+
+// object is where something lies in C memory.
+type object struct {
+	Address uintptr `json:"address"`
+}
+
+// about is gofast's version and the names of the error catalogue.
+func about(nothing) (any, error) {
+	return struct {
+		Version string   `json:"version"`
+		Errors  []string `json:"errors"`
+	}{gofast.Version, gofast.ErrorNames()}, nil
+}
+
+// freeView releases a view, and first cancels tickets that use it: Python's
+// garbage collector may find a view and its stream in one cycle, and then tells
+// the view first.
+func freeView(o object) (any, error) {
+	if e, err := running(); err == nil {
+		e.Forget(engine.ViewAt(o.Address))
+	}
+	engine.ViewAt(o.Address).Free()
+	return nil, nil
+}

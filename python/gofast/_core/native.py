@@ -1,0 +1,125 @@
+"""What the native library is to Python: two modules, as mypy sees them.
+
+Native is for control and long work: Go, a microsecond a call. Capsule is for what happens once or twice a
+batch: plain C, 0.05 us a call, which a forked child may go on using. Addresses are numbers: of C memory, or
+of the caller's own buffers, which must outlive the call, or the ticket that it starts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NewType, Protocol
+
+Ring = NewType("Ring", object)  # slots of batch memory; they outlive it
+
+
+class Native(Protocol):
+    """Package pybind, as gopy makes it: strings are JSON. Its errors are for `errors.from_native`."""
+
+    def pybind_Call(self, operation: str, config: str, /) -> str:
+        """Does control work; `operations` has the names."""
+
+    def pybind_Begin(self, id: int, operation: str, config: str, /) -> int:
+        """Starts long work under a new number."""
+
+    def pybind_Poll(self, id: int, ms: int, /) -> float:
+        """Waits at most so long: the part that is done, 1 when all is."""
+
+    def pybind_Result(self, id: int, /) -> str:
+        """Waits for it, and forgets it."""
+
+    def pybind_Abort(self, id: int, /) -> int:
+        """Has it end soon."""
+
+
+class Capsule(Protocol):
+    """Package pybind/capsule, whose C files say what each function promises."""
+
+    def ring(self, slot_bytes: int, count: int, fd: int, /) -> Ring:
+        """Slots; where fd is not -1, in that shared memory."""
+
+    def reserve(self, ring: Ring, view: int, rows: int, batch_rows: int, out: int, /) -> bool:
+        """Takes a slot for every batch; False where the ring has too few."""
+
+    def fill(
+        self, view: int, indices: int, records: int, from_: int, to: int, slot: int, labels: int, /
+    ) -> int:
+        """Makes rows of a batch on this thread: -1, or the position of a bad index."""
+
+    def submit(
+        self,
+        crew: int,
+        view: int,
+        indices: int,
+        records: int,
+        rows: int,
+        batch_rows: int,
+        slots: int,
+        labels: int,
+        threads: int,
+        cell: int,
+        /,
+    ) -> bool | None:
+        """Starts a ticket, left in the cell: False when the engine is closed, None when a slot is gone."""
+
+    def wait(self, cell: int, slot: int, milliseconds: int, /) -> bool:
+        """Helps, and waits for the slot, or for all where that is 0; whether it is settled."""
+
+    def cancel(self, cell: int, /) -> None:
+        """Drops the ticket in the cell: nothing writes for it any more."""
+
+    def take(self, place: int, mended: int, /) -> Any:
+        """The batch of a slot, for `from_dlpack`; None where there is none yet, False where it failed."""
+
+    def move(self, places: int, count: int, to: int, /) -> bool:
+        """Gives slots to other places, or back to their ring where to is 0; whether there were any."""
+
+    def hand_over(self, slot: int, /) -> int:
+        """One more reference, for another process; the slot's number."""
+
+    def adopt(self, ring: Ring, number: int, code: int, bits: int, /, *shape: int) -> Any:
+        """The batch that another process handed over."""
+
+    def picks(self, numbers: list[Any], indices: int, n: int, map: int, length: int, /) -> bool:
+        """Whether a list has, at those indices, the numbers that map has there."""
+
+    def plan(
+        self,
+        view: int,
+        crew: int,
+        most: int,
+        indices: int,
+        n: int,
+        sizes: int,
+        flags: int,
+        state: int,
+        seeds: int,
+        epochs: int,
+        records: int,
+        done: int,
+        asked: int,
+        answers: int,
+        n_answers: int,
+        /,
+    ) -> tuple[int, int, float, str, list[int]]:
+        """Finds sizes of pictures and draws their records: code, samples done, what to ask, words, and the
+        positions whose size the caller must find."""
+
+    def faults(self, slot: int, /) -> tuple[int, int, list[tuple[int, int, int, str]]]:
+        """Of a failed batch: where its samples lie, the bad index, and (position, code, offset, words) of
+        each sample that could not be made."""
+
+    def from_picture(
+        self,
+        program: int,
+        data: int,
+        stride: int,
+        width: int,
+        height: int,
+        record: int,
+        place: int,
+        /,
+    ) -> tuple[int, str]:
+        """Makes a sample of RGBX pixels: fault and words."""
+
+    def free_picture(self, place: int, /) -> None:
+        """Frees the picture that was made there, if there is one."""

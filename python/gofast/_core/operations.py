@@ -1,0 +1,344 @@
+"""What Go does for Python: every operation with the types of what it takes and gives.
+
+The tables of the other side are `calls` in pybind/call.go and `operations` in pybind/task.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypedDict, TypeVar
+
+from . import engine
+
+C = TypeVar("C")
+R = TypeVar("R")
+
+
+class Call(Generic[C, R]):
+    """Control work, done at once: some microseconds beside the work itself."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, config: C) -> R:
+        made: R = engine.call(self.name, config)
+        return made
+
+
+class Task(Generic[C, R]):
+    """Long work: Ctrl-C stops it within 0.1 s, and a label shows a progress bar after a second."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, config: C, label: str | None = None) -> R:
+        made: R = engine.run(self.name, config, label)
+        return made
+
+
+class Nothing(TypedDict):
+    """An operation takes or gives nothing."""
+
+
+class About(TypedDict):
+    """The library's version, and the names of the error catalogue."""
+
+    version: str
+    errors: list[str]
+
+
+class Stats(TypedDict):
+    """The engine's counters."""
+
+    threads: int
+    tickets: int
+    rows: int
+
+
+class Codecs(TypedDict):
+    """Folders with libraries that are tried before the system's."""
+
+    folders: list[str]
+
+
+class CodecsFound(TypedDict):
+    """The formats that the core decodes, the JPEG library, and why other formats are left to Pillow."""
+
+    native: list[str]
+    jpeg: str
+    missing: dict[str, str]
+
+
+class Value(TypedDict):
+    """One number that torch drew."""
+
+    value: float
+
+
+class Object(TypedDict):
+    """Something in C memory."""
+
+    address: int
+
+
+class Numbers(TypedDict):
+    """What is made of numbers; see numbers.Spec."""
+
+    scale: str
+    mean: list[float] | None
+    std: list[float] | None
+    dtype: str
+
+
+class Transform(Numbers):
+    """What becomes of a table's rows; see gather.Transform."""
+
+    shape: list[int]
+    label: str
+    missing_label: int
+    classes: int
+
+
+class _Strides(TypedDict, total=False):
+    row_stride: int
+    label_stride: int
+    label_size: int
+
+
+class Program(_Strides):
+    """A table in memory, and its transform."""
+
+    features: int
+    labels: int
+    rows: int
+    width: int
+    type: str
+    label_float: list[bool]
+    transform: Transform
+
+
+class View(TypedDict):
+    """Programs end to end, seen through a map."""
+
+    programs: list[int]
+    rows: list[int]
+    dtype: str
+    map: int
+    length: int
+    shape: list[int]
+
+
+class ImageView(View):
+    """The same of pictures' programs."""
+
+    labels: bool
+
+
+class Output(TypedDict, total=False):
+    """A tensor; empty for pictures."""
+
+    channels: int
+    height: int
+    width: int
+    dtype: str
+    channels_last: bool
+
+
+class Plan(TypedDict):
+    """A transform's native steps."""
+
+    steps: list[dict[str, Any]]
+    output: Output
+
+
+class FileReader(TypedDict):
+    """Where the paths of files lie; see reader.File."""
+
+    root: str
+    paths: int
+    offsets: int
+
+
+class MemoryReader(TypedDict):
+    """Where samples lie in memory; see reader.Memory."""
+
+    starts: int
+    lengths: int
+
+
+class Files(TypedDict):
+    """How pictures are read, and where what is known of them lies. One of the two readers is None."""
+
+    count: int
+    file: FileReader | None
+    memory: MemoryReader | None
+    targets: int
+    sizes: int
+
+
+class ImageProgram(TypedDict):
+    """A plan and its files."""
+
+    plan: Plan
+    files: Files
+    pass_order: str
+    max_pixels: int
+    max_file_bytes: int
+
+
+class ImageProgramMade(Object):
+    """A program, and how many int32 it draws for a sample."""
+
+    record_words: int
+
+
+class Features(TypedDict):
+    """Which columns are features, and what stands for empty cells."""
+
+    columns: list[str | int] | None
+    exclude: list[str | int]
+    fill_value: float | str | None
+    fill_values: list[dict[str, Any]]
+
+
+class Codings(TypedDict):
+    """Columns of texts and dates that become numbers."""
+
+    categories: list[dict[str, Any]]
+    dates: list[dict[str, Any]]
+
+
+class Selection(Features, Codings):
+    """What shapes a decoded table; see gofast.TableOptions."""
+
+    label: list[str | int]
+    label_optional: bool
+    label_type: str
+    classes: dict[str, Any] | None
+    header: bool | None
+    delimiter: str
+    skiprows: int
+
+
+class Sources(Selection):
+    """Files of a table, and how to decode them."""
+
+    paths: list[str]
+    threads: int
+    limits: dict[str, int]
+
+
+class Row(Sources):
+    """One row of the table."""
+
+    row: int
+
+
+class RowPlace(TypedDict):
+    """Where that stands."""
+
+    path: str
+    row: int
+    line: int
+
+
+class Cache(Sources):
+    """The cache to build."""
+
+    cache: str
+    fingerprint: str
+    force: bool
+
+
+class Conversion(Sources):
+    """The file to write."""
+
+    destination: str
+
+
+class CacheFile(TypedDict):
+    """A cache."""
+
+    path: str
+
+
+class Table(TypedDict):
+    """A decoded table; see gofast.Schema. Whoever gets it owns the descriptor."""
+
+    fd: int
+    rows: int
+    width: int
+    type: str
+    bool: bool
+    shape: list[int] | None
+    features: list[str] | None
+    dropped: list[str] | None
+    labels: list[str] | None
+    label_kinds: list[str] | None
+    classes: list[str] | None
+    features_offset: int
+    labels_offset: int
+    size: int
+
+
+class _Kinds(TypedDict, total=False):
+    extensions: list[str] | None
+    classes: list[str]
+    class_ids: list[int]
+    paths: list[str]
+    labels: list[int] | None
+
+
+class Scan(_Kinds):
+    """What to look for in folders, or a list of files; see folder.Options."""
+
+    kind: str
+    root: str
+
+
+class Index(Scan):
+    """The same, and where the index is kept: "" for memory."""
+
+    threads: int
+    index: str
+
+
+class IndexSchema(TypedDict):
+    """An index of files; see folder.Schema."""
+
+    count: int
+    classes: list[str] | None
+    empty_classes: list[str] | None
+    root: str
+    unreadable: list[str] | None
+    reused: bool
+    size: int
+    path_offsets_offset: int
+    sample_classes_offset: int
+    paths_offset: int
+    paths_size: int
+
+
+class IndexMade(IndexSchema):
+    """Whoever gets it owns the descriptor."""
+
+    fd: int
+
+
+about: Call[Nothing, About] = Call("about")
+stats: Call[Nothing, Stats] = Call("stats")
+codecs: Call[Codecs, CodecsFound] = Call("codecs")
+is_fused: Call[Value, int] = Call("is_fused")
+program: Call[Program, Object] = Call("program")
+view: Call[View, Object] = Call("view")
+image_program: Call[ImageProgram, ImageProgramMade] = Call("image_program")
+image_view: Call[ImageView, Object] = Call("image_view")
+free_program: Call[Object, None] = Call("free_program")
+free_image_program: Call[Object, None] = Call("free_image_program")
+free_view: Call[Object, None] = Call("free_view")
+
+open_table: Task[Sources, Table] = Task("open")
+build_cache: Task[Cache, None] = Task("cache")
+convert: Task[Conversion, None] = Task("convert")
+verify: Task[CacheFile, None] = Task("verify")
+index: Task[Index, IndexMade] = Task("index")
+place: Task[Row, RowPlace] = Task("place")

@@ -1,0 +1,94 @@
+"""What is drawn for a batch: the sizes of its pictures, and records of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from array import array
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torchvision import transforms as T
+
+import gofast
+from gofast._core import engine
+from gofast._images.draws import Planned
+from gofast._images.rescue import ANY_SIDE
+from image_data import photograph
+from picture_files import png_header
+
+TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
+
+
+def view_of(paths: list[str], threads: int, **options: Any) -> Any:
+    """A view of these files whose headers so many threads read; 0: the caller's alone."""
+    view = gofast.ImageFiles(paths, transform=TRAIN, **options)._here().view
+    view._helpers = os.getpid(), (engine.crew() if threads else 0, threads)
+    return view
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> list[str]:
+    """Pictures of the core's, of Pillow's, and of nobody's."""
+    for i, kind in enumerate(["JPEG", "PNG", "WEBP", "GIF", "JPEG", "BMP"]):
+        photograph(i, 40 + i, 30 + 2 * i).save(tmp_path / f"{i}.png", kind)
+    (tmp_path / "6.png").write_bytes(b"no picture")
+    (tmp_path / "7.png").write_bytes(png_header(0, 0))
+    return [str(tmp_path / f"{i}.png") for i in range(9)]  # the last is not there
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_sizes_are_found_whoever_can_tell(paths: list[str], threads: int) -> None:
+    view = view_of(paths, threads)
+    indices = array("q", [*range(len(paths)), 3, 0, -9])
+    planned = Planned(view, indices)
+    planned.look()
+    found = torch.tensor(planned._sizes).view(-1, 2).tolist()
+    wanted = [[40 + i, 30 + 2 * i] for i in range(6)] + 3 * [[ANY_SIDE, ANY_SIDE]]
+    assert found == [wanted[i] for i in indices]
+    sizes = view.datasets[0]._files.sizes
+    assert sizes.tolist() == wanted[:6] + 3 * [[0, 0]], "what is known is kept"
+
+
+@pytest.mark.parametrize("rng", ["torch", "stateless"])
+def test_an_index_that_is_none(paths: list[str], rng: str) -> None:
+    planned = Planned(view_of(paths, 0, rng=rng), array("q", [1, len(paths)]))
+    with pytest.raises(gofast.errors.RowIndexError, match=f"index {len(paths)} is out of range"):
+        planned.from_streams()
+
+
+def test_streams_know_what_came_before_in_the_batch(paths: list[str]) -> None:
+    view = view_of(paths, 0, rng="stateless", seed=7)
+    words = view.record_words
+
+    def drawn(*indices: int) -> list[list[int]]:
+        records = Planned(view, array("q", indices)).from_streams()
+        return [list(records[i : i + words]) for i in range(0, len(records), words)]
+
+    twice = drawn(1, 2, 1, 1 - len(paths))
+    assert [twice[0], twice[1]] == [*drawn(1), *drawn(2)]
+    assert len({tuple(record) for record in (twice[0], twice[2], twice[3])}) == 3
+    assert drawn(2, 1, 1, 1)[1:] == [twice[0], twice[2], twice[3]]
+    together = drawn(*range(6), *range(6))
+    assert together == [*drawn(*range(6)), *(drawn(i, i)[1] for i in range(6))]
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_ctrl_c_comes_while_headers_are_read(tmp_path: Path, threads: int) -> None:
+    photograph(0, 40, 30).save(tmp_path / "0.jpg")
+    view = view_of([str(tmp_path / "0.jpg")] * 200_000, threads)  # seconds of one thread
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(KeyboardInterrupt):
+            Planned(view, array("q", range(len(view)))).look()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not view.datasets[0]._files.sizes[-1].any(), "all headers were read first"
