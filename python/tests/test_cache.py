@@ -29,7 +29,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("Go is needed to write a cache from its own tests")
     folder = tmp_path_factory.mktemp("cache")
     subprocess.run(
-        [go, "test", "-count=1", "-run", "^TestExport$", "./gofast/cache"],
+        [go, "test", "-count=1", "-run", "^TestExport$", "./gofast/table/cache"],
         cwd=ROOT,
         env={**os.environ, "GOFAST_TEST_CACHE_OUT": str(folder)},
         check=True,
