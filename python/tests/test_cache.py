@@ -1,4 +1,4 @@
-"""The cache file from Python: what package gofast/cache wrote is what is read here."""
+"""The cache file from Python: what package gofast/table/cache wrote is what is read here."""
 
 from __future__ import annotations
 
