@@ -6,6 +6,7 @@
 //	source    where bytes come from
 //	table     files of rows -> a matrix; gather: rows of it -> a batch
 //	image     files of pictures -> samples
+//	numbers   scale, mean, std, dtype: what is made of a stored number
 //	engine    threads, tickets, slots: the only owner of batch memory
 //
 // A table is decoded once, into a row-major matrix of the smallest type that holds

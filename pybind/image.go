@@ -42,7 +42,7 @@ func loadCodecs(c codecsConfig) (any, error) {
 }
 
 // isFused tells from one value that torch drew how its uniform_ rounds: 1 once, 0
-// twice, -1 in neither way. See image.IsFused for the value.
+// twice, -1 in neither way. gofast/image/steps/draw.h says which value that is.
 func isFused(c struct {
 	Value float64 `json:"value"`
 }) (any, error) {
