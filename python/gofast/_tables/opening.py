@@ -1,0 +1,101 @@
+"""Opening a table: its files are decoded, or the cache that holds them is mapped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from .. import errors
+from .._core import engine, operations
+from .._core.memory import Layout, MappedMemory
+from .._core.operations import Selection, Sources
+from .cache import CacheTable, fingerprint, open_cache
+from .cells import Place
+from .columns import selection
+from .sources import expand
+
+# A cache is built at most this many times; then an error says that its sources keep changing.
+_BUILDS = 3
+
+
+def _request(source: dict[str, Any]) -> tuple[list[str], Selection, Sources]:
+    """The paths of the files, the options that shape their table, and the whole request for the engine."""
+    options = dict(source)
+    path, cache, threads, limits = (options.pop(key) for key in ("path", "cache", "threads", "limits"))
+    paths = expand(path, None if cache is None else os.fspath(cache))
+    config = selection(**options)
+    running: Sources = {
+        "paths": paths,
+        "threads": engine.threads(threads),
+        "limits": limits.as_config(),
+        **config,
+    }
+    return paths, config, running
+
+
+def place(source: dict[str, Any], row: int) -> Place:
+    """The file and line of a row. No table keeps them, so the files are opened once more."""
+    paths, _, running = _request(source)
+    try:
+        found = operations.place({"row": row, **running})
+    except errors.GofastError:  # the caller reports what is wrong with the row; that matters more
+        return Place(paths[0] if len(paths) == 1 else None, row)
+    return Place(found["path"], found["row"], found["line"] if found["line"] > 0 else None)
+
+
+def open_table(source: dict[str, Any]) -> MappedMemory:
+    """Decodes the files, or maps the cache that holds them."""
+    paths, config, running = _request(source)
+    cache = source["cache"]
+    if cache is not None:
+        return _open_cached(os.fspath(cache), paths, config, running)
+    if len(paths) == 1 and (table := open_cache(paths[0], None)) is not None:
+        return _cached_alone(paths[0], table, config)
+    schema = operations.open_table(running, f"reading {paths[0]}")
+    return MappedMemory(schema["fd"], Layout.from_schema(schema))
+
+
+def _open_cached(cache: str, paths: list[str], config: Selection, running: Sources) -> MappedMemory:
+    """Maps the cache. Builds it first if it is missing, stale or damaged."""
+    for build in range(_BUILDS):
+        current = fingerprint(paths, config)
+        table = open_cache(cache, current)
+        if table is not None:
+            return MappedMemory(table.fd, table.layout)
+        # The second time the core must build in any case: it may take a cache for
+        # sound that this check refuses.
+        request: operations.Cache = {
+            "cache": cache,
+            "fingerprint": current,
+            "force": build > 0,
+            **running,
+        }
+        operations.build_cache(request, f"building {cache}")
+    table = open_cache(cache, current)
+    if table is None:
+        error = errors.ChangedError(
+            f"cache {cache}: the sources or the cache changed while it was built: "
+            "is another dataset using this path?"
+        )
+        error.path = cache
+        raise error
+    return MappedMemory(table.fd, table.layout)
+
+
+def _cached_alone(path: str, table: CacheTable, config: Mapping[str, object]) -> MappedMemory:
+    """The table in a cache that was given as the source. It is decoded already."""
+    memory = MappedMemory(table.fd, table.layout)
+    plain: Mapping[str, object] = selection()
+    given = [key for key in plain if config[key] != plain[key] and key not in ("label", "label_optional")]
+    if given:
+        raise errors.OptionError(
+            f"{path} is a cache, whose table is decoded already: {given[0]}= is for its sources; "
+            "open them, with this file as cache="
+        )
+    held = list(table.layout.labels)
+    if config["label"] and config["label"] != held and not config["label_optional"]:
+        error = errors.SchemaError(f"open {path}: the cache holds the labels {held}, not {config['label']}")
+        error.path = path
+        raise error
+    return memory
