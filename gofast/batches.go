@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
@@ -67,7 +68,7 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 				return
 			}
 			if f.slot.Status() == engine.Failed {
-				yield(Batch{}, d.samples.failure(f.slot, f.indices))
+				yield(Batch{}, d.failure(f.slot, f.indices))
 				return
 			}
 			rows := len(f.indices)
@@ -93,7 +94,7 @@ type flight struct {
 }
 
 func (e *Engine) launch(d *Dataset, indices []int64, ring, labelRing engine.Ring) (flight, error) {
-	records, err := d.samples.draw(indices)
+	records, err := d.draw(e, indices)
 	if err != nil {
 		return flight{}, err
 	}
@@ -111,4 +112,13 @@ func (e *Engine) launch(d *Dataset, indices []int64, ring, labelRing engine.Ring
 		return flight{}, err
 	}
 	return flight{ticket, slot, labels, indices}, nil
+}
+
+// draw makes the records of a batch; nil if nothing is drawn.
+func (d *Dataset) draw(e *Engine, indices []int64) ([]byte, error) {
+	records, err := image.Draw(e.Engine, d.view, indices)
+	if bad, ok := err.(*errs.Error); ok && bad.Index != errs.None {
+		return nil, bad.At(d.Path(bad.Index))
+	}
+	return records, err
 }

@@ -4,13 +4,17 @@ import (
 	"fmt"
 
 	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/fault"
+	"github.com/gofast-org/gofast/gofast/source/reader"
+	"github.com/gofast-org/gofast/gofast/table/gather"
 	"golang.org/x/sys/unix"
 )
 
-// Dataset is a list of samples for Go callers: the rows of a table (OpenTable) or the
-// pictures of a folder (OpenFolder), with their transform. Engine.Batches iterates
-// over it. Close it when no iteration over it is running.
+// Dataset is a list of samples: the rows of a table (OpenTable) or the pictures of a
+// folder (OpenFolder), with their transform, or several of these (Join). Engine.Batches
+// iterates over it, and so does Python. Close it when no iteration over it is running.
 type Dataset struct {
 	Classes    []string // the names behind the labels' numbers; nil if the labels are plain numbers
 	Shape      []int    // of one sample
@@ -18,52 +22,126 @@ type Dataset struct {
 	LabelDType string   // of its labels; "" without labels
 	Table      *Schema  // of a table's columns; nil for pictures
 
-	view    engine.View
-	program interface{ Free() }
-	samples samples
-	maps    [][]byte // memory of the dataset, unmapped by Close
+	view   engine.View
+	sample engine.Sample
+	parts  []samples
+	joined bool     // the parts belong to other datasets
+	epoch  *uint64  // of the random draws, in memory of the dataset; nil if it is the caller's
+	maps   [][]byte // memory of the dataset, unmapped by Close
 }
 
-// samples are the methods that differ between tables and pictures.
-type samples interface {
-	// draw makes the records of a batch; nil if nothing is drawn.
-	draw(indices []int64) ([]byte, error)
-	// failure is the error of a batch whose slot failed.
-	failure(slot engine.Slot, indices []int64) error
+// samples are those of one table or one folder: a program in C memory.
+type samples struct {
+	program interface {
+		Address() uintptr
+		Free()
+	}
+	count int64
+	files *reader.File // where pictures are; nil for others
+}
+
+// NewRows is a dataset of a table in the caller's memory, which outlives it.
+func NewRows(stored gather.Stored, t gather.Transform) (*Dataset, error) {
+	program, sample, err := t.Compile(stored)
+	if err != nil {
+		return nil, err
+	}
+	return newDataset([]samples{{program: program, count: stored.Rows}}, sample)
+}
+
+// NewPictures is a dataset of picture files, whose list is in the caller's memory and
+// outlives it. Without an output size in the plan, samples are pictures of any size.
+func NewPictures(plan image.Plan, files image.Files, options image.Options) (*Dataset, error) {
+	program, err := image.NewProgram(plan, files, options)
+	if err != nil {
+		return nil, err
+	}
+	return newDataset([]samples{{program: program, count: files.Count, files: files.File}}, program.Sample())
+}
+
+// Join lays datasets end to end, as torch's ConcatDataset does. If there is an index
+// map of length entries at address indexMap, positions go through it, as in torch's
+// Subset. The datasets outlive it, and make samples alike.
+func Join(datasets []*Dataset, indexMap uintptr, length int64) (*Dataset, error) {
+	if len(datasets) == 0 {
+		return nil, errs.New(errs.ErrConfig, "join", "no datasets")
+	}
+	d := &Dataset{sample: datasets[0].sample, joined: true}
+	for _, part := range datasets {
+		d.parts = append(d.parts, part.parts...)
+	}
+	return d, d.layOut(indexMap, length)
+}
+
+func newDataset(parts []samples, sample engine.Sample) (*Dataset, error) {
+	d := &Dataset{Shape: sample.Shape, DType: sample.Type.String(), parts: parts, sample: sample}
+	if err := d.layOut(0, 0); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Dataset) layOut(indexMap uintptr, length int64) (err error) {
+	placed := make([]engine.Part, len(d.parts))
+	for i, part := range d.parts {
+		placed[i] = engine.Part{Program: part.program.Address(), Count: part.count}
+	}
+	d.view, err = engine.NewView(placed, indexMap, length, d.sample)
+	return err
 }
 
 // Len is the number of samples.
 func (d *Dataset) Len() int64 { return d.view.Length() }
+
+// View is the dataset as the engine sees it, valid until Close.
+func (d *Dataset) View() engine.View { return d.view }
 
 // Close releases the dataset's memory. It may be called again.
 func (d *Dataset) Close() {
 	if d.view != (engine.View{}) {
 		d.view.Free()
 	}
-	if d.program != nil {
-		d.program.Free()
+	for _, part := range d.parts {
+		if !d.joined {
+			part.program.Free()
+		}
 	}
 	for _, m := range d.maps {
 		_ = unix.Munmap(m) // cannot fail for a mapping of ours
 	}
-	d.view, d.program, d.maps = engine.View{}, nil, nil
+	d.view, d.parts, d.epoch, d.maps = engine.View{}, nil, nil, nil
 }
 
 // SetEpoch changes the random draws from the next batch on. A table has no draws.
 func (d *Dataset) SetEpoch(epoch uint64) {
-	if p, ok := d.samples.(*pictures); ok {
-		p.epoch = epoch
+	if d.epoch != nil {
+		*d.epoch = epoch
 	}
 }
 
 // Path is the path of a picture's file; "" for a row of a table.
-func (d *Dataset) Path(sample int64) string {
-	if p, ok := d.samples.(*pictures); ok {
-		return p.path(sample)
+func (d *Dataset) Path(index int64) string {
+	part, sample, ok := d.view.Find(index)
+	if !ok || d.parts[part].files == nil {
+		return ""
 	}
-	return ""
+	return d.parts[part].files.Path(sample)
 }
 
-func outOfRange(slot engine.Slot, what string, count int64) error {
-	return errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d %s", count, what)).AtIndex(slot.BadIndex())
+// failure is the error of a batch whose slot failed.
+func (d *Dataset) failure(slot engine.Slot, indices []int64) error {
+	if faults := slot.Faults(); len(faults) > 0 {
+		first := faults[0]
+		index := indices[first.Position]
+		if index < 0 {
+			index += d.Len()
+		}
+		return fault.Error(first.Code, "image", first.Offset, first.Text).At(d.Path(index)).AtIndex(index)
+	}
+	bad := slot.BadIndex()
+	if _, _, ok := d.view.Find(bad); ok {
+		return errs.New(errs.ErrLabel, "batches", "the label has no place in the one-hot vector").AtIndex(bad)
+	}
+	return errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d samples", d.Len())).AtIndex(bad)
 }

@@ -1,18 +1,12 @@
 package gofast
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"unsafe"
 
-	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
-	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
-	"github.com/gofast-org/gofast/gofast/internal/fault"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
-	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/source/reader"
 	"golang.org/x/sys/unix"
@@ -71,111 +65,30 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 	if err != nil {
 		return nil, err
 	}
-	p := &pictures{Schema: schema, seed: options.Seed}
-	o := plan.Output
-	d := &Dataset{Shape: []int{o.Channels, o.Height, o.Width}, DType: cmp.Or(o.DType, "float32"), LabelDType: "int64", samples: p}
+	index, err := unix.Mmap(fd, 0, int(schema.Size), unix.PROT_READ, unix.MAP_SHARED)
+	unix.Close(fd)
+	if err != nil {
+		return nil, errs.New(errs.ErrRead, "open", "cannot map the list of files").At(root).Because(err)
+	}
+	own, err := unix.Mmap(-1, 0, int(8*(schema.Count+1)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		_ = unix.Munmap(index)
+		return nil, errs.New(errs.ErrLimit, "open", "no memory for the sizes of the pictures").At(root).Because(err)
+	}
+	base, epoch := uintptr(unsafe.Pointer(unsafe.SliceData(index))), unsafe.Pointer(unsafe.SliceData(own))
+	d, err := NewPictures(plan, image.Files{
+		Count: schema.Count, Targets: base + uintptr(schema.SampleClassesOffset),
+		Config: reader.Config{File: &reader.File{
+			Root: string(schema.Root), Paths: base + uintptr(schema.PathsOffset), Offsets: base + uintptr(schema.PathOffsetsOffset)}},
+		Seed: options.Seed, Epoch: uintptr(epoch), Sizes: uintptr(epoch) + 8,
+	}, options.Options)
+	if err != nil {
+		_, _ = unix.Munmap(index), unix.Munmap(own)
+		return nil, err
+	}
+	d.LabelDType, d.epoch, d.maps = "int64", (*uint64)(epoch), [][]byte{index, own}
 	for _, class := range schema.Classes {
 		d.Classes = append(d.Classes, string(class))
 	}
-	if o.ChannelsLast {
-		d.Shape = []int{o.Height, o.Width, o.Channels}
-	}
-	p.index, err = unix.Mmap(fd, 0, int(schema.Size), unix.PROT_READ, unix.MAP_SHARED)
-	unix.Close(fd)
-	if err == nil {
-		d.maps = append(d.maps, p.index)
-		p.sizes, err = unix.Mmap(-1, 0, int(8*max(schema.Count, 1)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	}
-	if err != nil {
-		d.Close()
-		return nil, errs.New(errs.ErrRead, "open", "cannot map the list of files").At(root).Because(err)
-	}
-	d.maps = append(d.maps, p.sizes)
-	if err := p.compile(d, plan, options.Options); err != nil {
-		d.Close()
-		return nil, err
-	}
 	return d, nil
-}
-
-// pictures are the files of a folder, and their random draws.
-type pictures struct {
-	folder.Schema
-	index, sizes []byte
-	program      image.Program
-	seed, epoch  uint64
-}
-
-func (p *pictures) compile(d *Dataset, plan image.Plan, options image.Options) error {
-	out, err := numbers.Output(d.DType)
-	if err != nil {
-		return err
-	}
-	base := uintptr(unsafe.Pointer(unsafe.SliceData(p.index)))
-	p.program, err = image.NewProgram(plan, image.Files{
-		Count: p.Count, Targets: base + uintptr(p.SampleClassesOffset),
-		Config: reader.Config{File: &reader.File{
-			Root: string(p.Root), Paths: base + uintptr(p.PathsOffset), Offsets: base + uintptr(p.PathOffsetsOffset)}},
-		Sizes: uintptr(unsafe.Pointer(unsafe.SliceData(p.sizes))),
-	}, options)
-	if err != nil {
-		return err
-	}
-	d.program = p.program
-	d.view, err = image.NewView([]image.Part{{Program: p.program, Count: p.Count}}, 0, 0, out, d.Shape, true)
-	return err
-}
-
-func (p *pictures) path(sample int64) string {
-	base := unsafe.Pointer(unsafe.SliceData(p.index))
-	offsets := unsafe.Slice((*uint64)(unsafe.Add(base, p.PathOffsetsOffset)), p.Count+1)
-	paths := p.index[p.PathsOffset:][:p.PathsSize]
-	return string(p.Root) + string(paths[offsets[sample]:offsets[sample+1]-1])
-}
-
-func (p *pictures) draw(indices []int64) ([]byte, error) {
-	if p.program.RecordWords() == 0 {
-		return nil, nil
-	}
-	samples, before := make([]steps.Sample, len(indices)), map[int64]int32{}
-	for i, index := range indices {
-		if index < 0 {
-			index += p.Count
-		}
-		size, err := p.size(index)
-		if err != nil {
-			return nil, err
-		}
-		samples[i] = steps.Sample{Index: index, Occurrence: before[index], Size: size}
-		before[index]++
-	}
-	records, err := p.program.Draw(p.seed, p.epoch, samples)
-	if err != nil {
-		return nil, err
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(records))), 4*len(records)), nil
-}
-
-func (p *pictures) size(sample int64) (steps.Size, error) {
-	if sample < 0 || sample >= p.Count {
-		return steps.Size{}, errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d pictures", p.Count)).AtIndex(sample)
-	}
-	size, err := p.program.Size(sample)
-	if e, ok := err.(*errs.Error); ok {
-		err = e.At(p.path(sample)).AtIndex(sample)
-	}
-	return size, err
-}
-
-func (p *pictures) failure(slot engine.Slot, indices []int64) error {
-	faults := slot.Faults()
-	if len(faults) == 0 {
-		return outOfRange(slot, "pictures", p.Count)
-	}
-	first := faults[0]
-	index := indices[first.Position]
-	if index < 0 {
-		index += p.Count
-	}
-	return fault.Error(first.Code, "image", first.Offset, first.Text).At(p.path(index)).AtIndex(index)
 }

@@ -100,13 +100,15 @@ func BenchmarkImages(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer f.Close()
+		e := NewEngine(1)
+		defer e.Close()
 		order := Sequential(min(f.Len(), 64))
-		if _, err := f.samples.draw(order); err != nil { // reads the headers
+		if _, err := f.draw(e, order); err != nil { // reads the headers
 			b.Fatal(err)
 		}
 		for i := 0; b.Loop(); i++ {
 			if i%len(order) == 0 {
-				if _, err := f.samples.draw(order); err != nil {
+				if _, err := f.draw(e, order); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,13 +1,11 @@
 package gofast
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"unsafe"
 
-	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/gather"
@@ -44,36 +42,15 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t gath
 			t.Label = "float32"
 		}
 	}
-	d := &Dataset{Classes: schema.Classes, Shape: t.Shape, DType: cmp.Or(t.DType, "float32"), LabelDType: labelTypes[t.Label],
-		Table: &schema, samples: rows(schema.Rows), maps: [][]byte{data}}
-	program, out, err := t.Compile(stored)
+	d, err := NewRows(stored, t)
 	if err != nil {
-		d.Close()
+		_ = unix.Munmap(data) // cannot fail for a mapping of ours
 		var e *errs.Error
 		if errors.As(err, &e) && e.Row != errs.None {
 			placed(ctx, e, paths, options)
 		}
 		return nil, err
 	}
-	d.program = program
-	if t.Shape == nil { // a file's own shape does not mean pictures, so Compile must not see it
-		d.Shape = schema.Shape
-	}
-	if d.view, err = gather.NewView([]gather.Part{{Program: program, Rows: schema.Rows}}, 0, 0, out, d.Shape); err != nil {
-		d.Close()
-		return nil, err
-	}
+	d.Classes, d.LabelDType, d.Table, d.maps = schema.Classes, labelTypes[t.Label], &schema, [][]byte{data}
 	return d, nil
-}
-
-// rows is the number of rows of a table.
-type rows int64
-
-func (rows) draw([]int64) ([]byte, error) { return nil, nil }
-
-func (n rows) failure(slot engine.Slot, _ []int64) error {
-	if i := slot.BadIndex(); -int64(n) <= i && i < int64(n) {
-		return errs.New(errs.ErrLabel, "batches", "the label has no place in the one-hot vector").AtIndex(i)
-	}
-	return outOfRange(slot, "rows", int64(n))
 }

@@ -4,27 +4,21 @@ import (
 	"encoding/json"
 
 	"github.com/gofast-org/gofast/gofast"
-	"github.com/gofast-org/gofast/gofast/engine"
-	"github.com/gofast-org/gofast/gofast/image"
-	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
 // calls are what Call can do. Python's side of this table, with the type of
 // every argument and result, is python/gofast/_core/operations.py.
 var calls = map[string]func(config string) (any, error){
-	"about":              with(about),
-	"start":              with(start),
-	"stats":              with(stats),
-	"close":              with(stop),
-	"codecs":             with(loadCodecs),
-	"is_fused":           with(isFused),
-	"program":            with(newProgram),
-	"view":               with(newView),
-	"image_program":      with(newImageProgram),
-	"image_view":         with(newImageView),
-	"free_program":       with(func(o object) (any, error) { gather.ProgramAt(o.Address).Free(); return nil, nil }),
-	"free_image_program": with(func(o object) (any, error) { image.ProgramAt(o.Address).Free(); return nil, nil }),
-	"free_view":          with(freeView),
+	"about":    with(about),
+	"start":    with(start),
+	"stats":    with(stats),
+	"close":    with(stop),
+	"codecs":   with(loadCodecs),
+	"is_fused": with(isFused),
+	"rows":     with(newRows),
+	"pictures": with(newPictures),
+	"join":     with(join),
+	"free":     with(free),
 }
 
 // Call does control work at once: JSON in, JSON out. Long work is Begin's.
@@ -63,26 +57,10 @@ func decodeJSON[C any](text string) (c C, err error) {
 // nothing is the configuration of an operation that needs none.
 type nothing struct{}
 
-// object is where something lies in C memory.
-type object struct {
-	Address uintptr `json:"address"`
-}
-
 // about is gofast's version and the names of the error catalogue.
 func about(nothing) (any, error) {
 	return struct {
 		Version string   `json:"version"`
 		Errors  []string `json:"errors"`
 	}{gofast.Version, gofast.ErrorNames()}, nil
-}
-
-// freeView releases a view, and first cancels tickets that use it: Python's
-// garbage collector may find a view and its stream in one cycle, and then tells
-// the view first.
-func freeView(o object) (any, error) {
-	if e, err := running(); err == nil {
-		e.Forget(engine.ViewAt(o.Address))
-	}
-	engine.ViewAt(o.Address).Free()
-	return nil, nil
 }

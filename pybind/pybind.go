@@ -67,7 +67,7 @@ func stop(nothing) (any, error) {
 	if e != nil {
 		e.Close()
 	}
-	// Until here freeView must find it: what is queued is being finished.
+	// Until here free must find it: what is queued is being finished.
 	mu.Lock()
 	theEngine = nil
 	mu.Unlock()

@@ -32,19 +32,29 @@ type Part struct {
 	Count   int64
 }
 
-// Sample is what a View makes for an index.
+// Sample is what a View makes for an index, and how: C functions, see view.h.
 type Sample struct {
 	Type        numbers.Type // of its values
 	Shape       []int        // at most 8 dimensions
-	Bytes       int64        // of the values
 	LabelBytes  int64
-	RecordBytes int64 // of its random draws
+	RecordBytes int64          // of its random draws
+	Fill        unsafe.Pointer // a gf_fill_fn
+	Hint        unsafe.Pointer // view->hint, or nil
+	JobRows     int64          // view->job_rows
+}
+
+// Bytes is the size of the sample's values.
+func (s Sample) Bytes() int64 {
+	n := int64(s.Type.Size())
+	for _, d := range s.Shape {
+		n *= int64(d)
+	}
+	return n
 }
 
 // NewView lays parts end to end, as torch's ConcatDataset does. If there is an index
 // map of length entries at address indexMap, positions go through it, as in torch's
-// Subset. Every part makes samples as described by sample. The caller chooses the
-// function that makes them: view->fill.
+// Subset. Every part makes samples as described by sample.
 func NewView(parts []Part, indexMap uintptr, length int64, sample Sample) (View, error) {
 	if len(parts) == 0 {
 		return View{}, errs.New(errs.ErrConfig, "view", "no datasets")
@@ -66,7 +76,8 @@ func NewView(parts []Part, indexMap uintptr, length int64, sample Sample) (View,
 		length = start
 	}
 	v.length, v._map = C.int64_t(length), (*C.int64_t)(C.as_pointer(C.uintptr_t(indexMap)))
-	v.x_bytes, v.y_bytes, v.record_bytes = C.int64_t(sample.Bytes), C.int64_t(sample.LabelBytes), C.int64_t(sample.RecordBytes)
+	v.x_bytes, v.y_bytes, v.record_bytes = C.int64_t(sample.Bytes()), C.int64_t(sample.LabelBytes), C.int64_t(sample.RecordBytes)
+	v.fill, v.hint, v.job_rows = C.gf_fill_fn(sample.Fill), C.gf_hint_fn(sample.Hint), C.int64_t(sample.JobRows)
 	code, bits := sample.Type.DLPack()
 	v.dtype_code, v.dtype_bits, v.ndim = C.int32_t(code), C.int32_t(bits), C.int32_t(len(sample.Shape))
 	for i, n := range sample.Shape {
@@ -96,22 +107,26 @@ func (v View) LabelBytes() int64 { return int64(v.c.y_bytes) }
 // RecordBytes is the size of one sample's random draws.
 func (v View) RecordBytes() int64 { return int64(v.c.record_bytes) }
 
-// Programs are the parts' programs and the positions where they start.
-func (v View) Programs() (programs []uintptr, starts []int64) {
-	for i := range v.c.n_parts {
-		part := C.part_at(v.c, C.int(i))
-		programs, starts = append(programs, uintptr(part.program)), append(starts, int64(part.start))
+// Find is the sample of an index: the number of its part, and its own number there.
+// A negative index counts from the end.
+func (v View) Find(index int64) (part int, sample int64, ok bool) {
+	if index < 0 {
+		index += v.Length()
 	}
-	return programs, starts
+	if index < 0 || index >= v.Length() {
+		return 0, 0, false
+	}
+	if v.c._map != nil {
+		index = unsafe.Slice((*int64)(v.c._map), v.Length())[index]
+	}
+	for part+1 < int(v.c.n_parts) && int64(C.part_at(v.c, C.int(part+1)).start) <= index {
+		part++
+	}
+	return part, index - int64(C.part_at(v.c, C.int(part)).start), true
 }
 
-// Map is the index map, nil without one.
-func (v View) Map() []int64 {
-	if v.c._map == nil {
-		return nil
-	}
-	return unsafe.Slice((*int64)(v.c._map), v.Length())
-}
+// Program is the address of a part's program.
+func (v View) Program(part int) uintptr { return uintptr(C.part_at(v.c, C.int(part)).program) }
 
 // Fill makes rows from..to-1 of a batch; x and y are the addresses of its row 0.
 // It returns -1, or the position of the first bad index: it is out of range, or its

@@ -28,6 +28,9 @@ typedef struct {
 // label has no place in a one-hot vector.
 typedef int64_t (*gf_fill_fn)(const gf_view *, const gf_batch *, int64_t from, int64_t to);
 
+// Says that the sample of an index will be made soon.
+typedef void (*gf_hint_fn)(const gf_view *, int64_t index);
+
 // Hints are given for so many samples ahead of the one being made. Each sample is a file. If the disk needs 8 ms for a
 // file and two threads need 1 ms each for a sample, 16 hints keep all of them busy.
 enum { GF_VIEW_AHEAD = 16 };
@@ -43,7 +46,7 @@ struct gf_view {
     int32_t ndim;       // of one sample
     int64_t shape[8];
     gf_fill_fn fill;    // so that users of this header need not link to it
-    void (*hint)(const gf_view *, int64_t index); // a sample will be made soon; NULL if that does not help
+    gf_hint_fn hint;    // NULL if that does not help
     int32_t n_parts;
     gf_part parts[];    // ascending start
 };

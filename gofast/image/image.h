@@ -31,14 +31,16 @@ struct gf_image_program {
     const gf_pixel_ops *pixels;
     const gf_steps *steps;
     int32_t output; // GF_IMAGE_...
-    int32_t width, height, channels, channels_last; // of a tensor
-    const gf_normalise *normalise;
+    int32_t width, height, channels; // of a tensor
+    gf_normalise normalise;  // of a tensor
     int32_t pass_order;      // resample.h's
     int64_t max_pixels;      // more are left to Pillow, which warns or refuses
-    // The samples. The reader is the program's own; its arrays, targets and sizes outlive the program.
+    uint64_t seed;           // of the samples' own streams
+    // The samples. The reader is the program's own; its arrays, epoch, targets and sizes outlive the program.
     int64_t count;
     gf_reader *reader;
-    const int32_t *targets; // or NULL
+    const uint64_t *epoch;  // or NULL: 0
+    const int32_t *targets; // or NULL: samples have no label
     gf_draw_size *sizes;    // of each picture, 8-byte aligned; 0 x 0 while unknown. Shared between processes
 };
 
@@ -55,21 +57,33 @@ enum { GF_ANY_SIDE = 1 << 14 };
 // header cannot be read. Its hint is for the whole file, since it is made next. free() it; NULL when memory is short.
 gf_view *gf_image_sizes_view(const gf_view *);
 
-// Fills in the sizes of a batch's pictures that are known, where the caller has 0 x 0. Returns how many stay 0 x 0, or
-// -1 where indices[*bad] is none.
-int64_t gf_image_known_sizes(const gf_view *, const int64_t *indices, int64_t n, gf_draw_size *sizes, int64_t *bad);
+// What is drawn for a batch. sizes are those of its pictures: 0 x 0 while nobody has looked, and then -1 x -1 where the
+// caller must find out.
+typedef struct {
+    const int64_t *indices;
+    int64_t n;
+    gf_draw_size *sizes;
+    uint8_t *state;  // the state image of a torch generator; NULL: each sample has a stream of its own
+    int32_t flags;   // of the generator: GF_DRAW_FUSED
+    gf_draw_answers answers;
+    int32_t *records; // or NULL: nothing is drawn
+    gf_draw_result result; // result.done: the sample to go on from
+} gf_image_draws;
+
+// Fills in the sizes that are known. Returns how many stay 0 x 0, or -1 where indices[result.done] is none.
+int64_t gf_image_known_sizes(const gf_view *, gf_image_draws *);
 
 struct gf_crew;
 
 // Fills in the others as the sizes view does: with most threads of the crew, or on this thread alone where there is none.
-// Asks stopped() every 0.1 s. 0 when it said yes, or when memory is short.
-int gf_image_find_sizes(const gf_view *, struct gf_crew *, int most, const int64_t *indices, int64_t n, gf_draw_size *sizes,
-                        int (*stopped)(void));
+// Asks stopped(), which may be NULL, every 0.1 s. 0 when it said yes, or when memory is short.
+int gf_image_find_sizes(const gf_view *, struct gf_crew *, int most, gf_image_draws *, int (*stopped)(void));
 
-// Draws for n pictures of these sizes, each from a stream of its own: see gf_draw_stateless. Seeds and epochs are those
-// of the view's parts. Returns GF_DRAW_..., -1 when memory is short, or -2 where indices[result->done] is none.
-int32_t gf_image_draw_stateless(const gf_view *, const uint64_t *seeds, const uint64_t *epochs, const int64_t *indices,
-                                int64_t n, const gf_draw_size *sizes, int32_t *records, gf_draw_result *result);
+// What gf_image_draw returns beside gf_draw's codes.
+enum { GF_DRAW_UNKNOWN_SIZES = GF_DRAW_INVALID + 1, GF_DRAW_NO_INDEX, GF_DRAW_NO_MEMORY };
+
+// Draws for a batch whose sizes were looked for.
+int32_t gf_image_draw(const gf_view *, gf_image_draws *);
 
 // The size of a sample's picture, from its header where it is not known yet. Returns GF_FAULT_... .
 int32_t gf_image_size(const gf_image_program *, int64_t sample, gf_draw_size *, gf_fault *);

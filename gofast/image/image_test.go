@@ -36,10 +36,9 @@ func TestFusedAgreesWithTwin(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v: %s", seed, err, text)
 		}
-		records, err := p.Draw(seed, 0, []steps.Sample{{Size: sizeOf(picture)}})
-		if err == nil { // a resize may leave nothing
-			got := make([]byte, p.SampleBytes())
-			if err := p.FromPicture(picture, records, got); err != nil {
+		if records, ok := drawn(p, seed, picture); ok { // a resize may leave nothing
+			got, err := sampleOf(t, plan, picture, records)
+			if err != nil {
 				t.Fatalf("seed %d: %v: %s", seed, err, text)
 			}
 			if want := twinSample(plan, picture, records); !slices.Equal(got, want) {
@@ -57,32 +56,28 @@ func TestFusedAgreesWithTwin(t *testing.T) {
 func TestPictures(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	picture := noise(r, 9, 5)
-	p, err := NewProgram(Plan{Steps: []Step{{Op: "hflip", P: 1}}}, Files{}, options)
+	sample, err := sampleOf(t, Plan{Steps: []Step{{Op: "hflip", P: 1}}}, picture, []int32{1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Free()
-	out, err := p.PictureFrom(picture, []int32{1})
-	if err != nil {
-		t.Fatal(err)
+	out := (*madePicture)(unsafe.Pointer(unsafe.SliceData(sample)))
+	if out.width != 9 || out.height != 5 {
+		t.Fatalf("a picture of %d x %d", out.width, out.height)
 	}
 	for y := range 5 {
 		for x := range 9 {
-			a, b := picture.RGBAAt(x, y), out.RGBAAt(8-x, y)
-			if a.R != b.R || a.G != b.G || a.B != b.B || b.A != 255 {
+			a, b := picture.RGBAAt(x, y), out.data[y*9+8-x]
+			if a.R != b[0] || a.G != b[1] || a.B != b[2] || b[3] != 255 {
 				t.Fatalf("pixel %d, %d is %v instead of %v", x, y, b, a)
 			}
 		}
 	}
-	if err := p.FromPicture(picture, []int32{1}, nil); err == nil {
-		t.Error("a plan of pictures made a tensor")
-	}
-	if _, err := p.PictureFrom(picture, nil); err == nil {
-		t.Error("a record was missing and nobody said so")
-	}
-	if _, err := p.Size(0); err == nil {
-		t.Error("there is no file 0")
-	}
+}
+
+// madePicture is a gf_made_picture of 45 pixels, which the test does not free.
+type madePicture struct {
+	data          *[45][4]byte
+	width, height int32
 }
 
 // TestRefusedPlans are plans that Python's compiler never makes.
@@ -131,12 +126,7 @@ func hostile(t *testing.T, plan Plan, picture *stdimage.RGBA, words []byte) {
 	defer p.Free()
 	record := make([]int32, p.RecordWords())
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(record))), 4*len(record)), words)
-	if p.SampleBytes() == 0 {
-		_, _ = p.PictureFrom(picture, record) // either will do
-		return
-	}
-	out := make([]byte, p.SampleBytes())
-	_ = p.FromPicture(picture, record, out)
+	_, _ = sampleOf(t, plan, picture, record) // either will do
 }
 
 func FuzzRecord(f *testing.F) {
@@ -181,8 +171,8 @@ func FuzzPlan(f *testing.F) {
 		}
 		defer p.Free()
 		picture := noise(rand.New(rand.NewPCG(1, 1)), 20, 15)
-		if records, err := p.Draw(1, 1, []steps.Sample{{Size: sizeOf(picture)}}); err == nil && pixels(plan.Steps) < 2000 && p.SampleBytes() > 0 {
-			_ = p.FromPicture(picture, records, make([]byte, p.SampleBytes()))
+		if records, ok := drawn(p, 1, picture); ok && pixels(plan.Steps) < 2000 && plan.Output.Height > 0 {
+			_, _ = sampleOf(t, plan, picture, records)
 		}
 	})
 }

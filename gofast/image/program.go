@@ -6,12 +6,6 @@ package image
 #include "image.h"
 
 static void *as_pointer(uintptr_t address) { return (void *)address; }
-static void make_samples(uintptr_t at) {
-	gf_view *view = (gf_view *)at;
-	view->fill = gf_image_fill;
-	view->hint = gf_image_hint;
-	view->job_rows = 1;
-}
 static void free_reader(gf_reader *r) { if (r) r->free(r); }
 static void choose_pixels(gf_image_program *p) { p->pixels = gf_pixel_choose(gf_pixel_level()); }
 */
@@ -35,7 +29,9 @@ import (
 type Files struct {
 	Count int64 `json:"count"`
 	reader.Config
-	Targets uintptr `json:"targets"` // address of int32[count]; 0 without
+	Seed    uint64  `json:"seed"`    // of random draws that do not come from torch's generator
+	Epoch   uintptr `json:"epoch"`   // address of a uint64 that these depend on too; 0 without
+	Targets uintptr `json:"targets"` // address of int32[count], the labels; 0 without
 	Sizes   uintptr `json:"sizes"`   // address of int32[count][2], width and height, 0 while unknown
 }
 
@@ -84,6 +80,8 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 		}
 		c.reader = (*C.gf_reader)(made)
 	}
+	c.seed = C.uint64_t(files.Seed)
+	c.epoch = (*C.uint64_t)(C.as_pointer(C.uintptr_t(files.Epoch)))
 	c.targets = (*C.int32_t)(C.as_pointer(C.uintptr_t(files.Targets)))
 	c.sizes = (*C.gf_draw_size)(C.as_pointer(C.uintptr_t(files.Sizes)))
 	C.choose_pixels(c)
@@ -108,11 +106,11 @@ func (p Program) setOutput(o Output, l *steps.Numbers) error {
 	}
 	p.c.output = C.GF_IMAGE_TENSOR
 	p.c.width, p.c.height, p.c.channels = C.int32_t(o.Width), C.int32_t(o.Height), C.int32_t(o.Channels)
-	n := pixel.NewNormaliser(pixel.Spec{Stream: true, Spec: numbers.Spec{
+	spec := pixel.Spec{Stream: true, Spec: numbers.Spec{
 		Scale: l.Scale, Mean: spread(l.Mean, o.Channels), Std: spread(l.Std, o.Channels),
 		Type: made, Channels: o.Channels, Last: o.ChannelsLast,
-	}}, pixel.Best)
-	p.c.normalise = (*C.gf_normalise)(C.as_pointer(C.uintptr_t(n.Address())))
+	}}
+	spec.LayOut(unsafe.Pointer(&p.c.normalise), pixel.Best)
 	return nil
 }
 
@@ -131,58 +129,34 @@ func spread(values []float32, channels int) []float32 {
 // Free releases the program.
 func (p Program) Free() {
 	C.free_reader(p.c.reader)
-	for _, m := range []unsafe.Pointer{unsafe.Pointer(p.c.steps), unsafe.Pointer(p.c.normalise), unsafe.Pointer(p.c)} {
-		C.free(m)
-	}
+	C.free(unsafe.Pointer(p.c.steps))
+	C.free(unsafe.Pointer(p.c))
 }
 
 // Address is the program's place in C memory.
 func (p Program) Address() uintptr { return uintptr(unsafe.Pointer(p.c)) }
-
-// ProgramAt is the inverse of Address.
-func ProgramAt(address uintptr) Program {
-	return Program{(*C.gf_image_program)(C.as_pointer(C.uintptr_t(address)))}
-}
 
 func (p Program) steps() steps.List { return steps.At(unsafe.Pointer(p.c.steps)) }
 
 // RecordWords is the number of int32 that are drawn for a sample.
 func (p Program) RecordWords() int { return p.steps().Words() }
 
-// Part is one dataset of a view.
-type Part struct {
-	Program Program
-	Count   int64
-}
-
-// NewView lays datasets end to end, seen through length positions at indexMap
-// where that is not 0. All make samples of the same shape and type, and draw
-// alike.
-func NewView(parts []Part, indexMap uintptr, length int64, made numbers.Type, shape []int, labels bool) (engine.View, error) {
-	sample := engine.Sample{Type: made, Shape: shape, Bytes: int64(made.Size())}
-	for _, n := range shape {
-		sample.Bytes *= int64(n)
+// Sample is what the program makes of a file.
+func (p Program) Sample() engine.Sample {
+	made := engine.Sample{Type: numbers.Uint8, Shape: []int{C.sizeof_gf_made_picture}, RecordBytes: 4 * int64(p.RecordWords()),
+		Fill: unsafe.Pointer(C.gf_image_fill), Hint: unsafe.Pointer(C.gf_image_hint), JobRows: 1}
+	if p.c.targets != nil {
+		made.LabelBytes = 8
 	}
-	if len(parts) > 0 {
-		first := parts[0].Program.c
-		sample.RecordBytes = 4 * int64(parts[0].Program.RecordWords())
-		if first.output == C.GF_IMAGE_PICTURE {
-			sample = engine.Sample{Type: numbers.Uint8, Shape: []int{C.sizeof_gf_made_picture},
-				Bytes: C.sizeof_gf_made_picture, RecordBytes: sample.RecordBytes}
-		}
+	if p.c.output == C.GF_IMAGE_PICTURE {
+		return made
 	}
-	if labels {
-		sample.LabelBytes = 8
+	channels, height, width := int(p.c.channels), int(p.c.height), int(p.c.width)
+	made.Type, made.Shape = numbers.Type(p.c.normalise.numbers._type), []int{channels, height, width}
+	if p.c.normalise.numbers.last != 0 {
+		made.Shape = []int{height, width, channels}
 	}
-	placed := make([]engine.Part, len(parts))
-	for i, part := range parts {
-		placed[i] = engine.Part{Program: part.Program.Address(), Count: part.Count}
-	}
-	v, err := engine.NewView(placed, indexMap, length, sample)
-	if err == nil {
-		C.make_samples(C.uintptr_t(v.Address()))
-	}
-	return v, err
+	return made
 }
 
 // SizesView is a view of the same pictures whose samples are their widths and

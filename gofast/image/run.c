@@ -58,11 +58,11 @@ static int32_t finish_tensor(run *r, uint8_t *x) {
     int32_t width = gf_canvas_width(c), height = gf_canvas_height(c);
     if (width != p->width || height != p->height)
         return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "a sample of %dx%d instead of %dx%d", width, height, p->width, p->height);
-    gf_sink sink = gf_sink_sample(p->normalise, p->width, p->height, x);
+    gf_sink sink = gf_sink_sample(&p->normalise, p->width, p->height, x);
     int32_t code = finish_into(r, &sink);
     if (code) return code;
-    for (int i = 0; i < c->n_erasures; i++) p->normalise->erase(p->normalise, x, p->width, p->height, &c->erasures[i].box, c->erasures[i].value);
-    p->normalise->finish();
+    for (int i = 0; i < c->n_erasures; i++) p->normalise.erase(&p->normalise, x, p->width, p->height, &c->erasures[i].box, c->erasures[i].value);
+    p->normalise.finish();
     return GF_FAULT_NONE;
 }
 

@@ -53,6 +53,14 @@ func Named(name string) Type {
 	return Invalid
 }
 
+// UnmarshalText is Named for JSON.
+func (t *Type) UnmarshalText(name []byte) error {
+	if *t = Named(string(name)); *t == Invalid {
+		return errs.New(errs.ErrConfig, "type", "the type is unknown").WithCell(string(name))
+	}
+	return nil
+}
+
 // Output is the type of samples that an option names; "" is float32.
 func Output(dtype string) (Type, error) {
 	if dtype == "" {

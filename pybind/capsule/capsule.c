@@ -307,7 +307,7 @@ static PyObject *picks(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 static PyMethodDef functions[] = {
     FUNCTION(ring),      FUNCTION(reserve), FUNCTION(fill),  FUNCTION(submit),       FUNCTION(wait),
     FUNCTION(cancel),    FUNCTION(take),    FUNCTION(move),  FUNCTION(hand_over),    FUNCTION(adopt),
-    FUNCTION(picks),     IMAGES(plan),      IMAGES(faults),  IMAGES(from_picture),   IMAGES(free_picture),
+    FUNCTION(picks),     IMAGES(draw),      IMAGES(faults),  IMAGES(from_picture),   IMAGES(free_picture),
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};

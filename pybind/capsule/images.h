@@ -12,7 +12,7 @@
 // Reads count integers; false with an exception set when one is not.
 int gf_integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out);
 
-PyObject *gf_py_plan(PyObject *self, PyObject *const *args, Py_ssize_t n);
+PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_faults(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_from_picture(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_free_picture(PyObject *self, PyObject *const *args, Py_ssize_t n);

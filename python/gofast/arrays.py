@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,11 +12,12 @@ import torch
 
 from . import errors
 from ._batches.batch import Batch, Rows
-from ._batches.view import IntArray, Line, Output, Program, View
+from ._batches.core_dataset import CoreDataset, IntArray
+from ._batches.view import Line, Output, View
 from ._core import operations
 from ._core.numbers import OPAQUE
 from ._tables.array_view import ArrayView, SourceBatch
-from ._tables.fields import INTEGERS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
+from ._tables.fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
 from ._tables.rows import RowDataset
 from ._tables.scale import Scale, default_keys
 from ._tables.statistics import Numbers
@@ -112,7 +114,7 @@ class ArrayDataset(RowDataset):
             class_to_idx=None,
         )
         if not self._is_plain:
-            self._program()  # checks mean and std, even if this program will not run
+            self._core()  # checks mean and std, even if the core will make no samples
             try:
                 self._features(memory.fields[0][:0])
             except (RuntimeError, TypeError) as error:
@@ -302,26 +304,28 @@ class ArrayDataset(RowDataset):
             self._shell = ArrayView([self], None, native=False)
         return self._shell
 
-    def _program(self) -> Program:
+    def _core(self) -> CoreDataset:
         fields, places = self._memory.fields, self._memory.places()
         if self._compiled is None or places != self._compiled_at:
             self._memory.check()
             # Keep the tensors as they are now: the user may give his own tensors other memory.
-            self._compiled = Program(
-                self._program_config(), keep=[field.tensor.detach() for field in fields[:2]]
-            )
+            kept = [field.tensor.detach() for field in fields[:2]]
+            self._compiled = CoreDataset(operations.rows(self._core_config()), keep=kept)
             self._compiled_at = places
         return self._compiled
 
-    def _program_config(self) -> operations.Program:
+    def _core_config(self) -> operations.Rows:
         fields = self._memory.fields
-        config = super()._program_config()
+        config = super()._core_config()
         config["row_stride"] = fields[0].stride
         if self._is_opaque:
             config["type"] = self._numbers.type
         if self._is_opaque and self.dtype.itemsize == 16:
             config["width"] *= 2
             config["transform"]["shape"].append(2)
+        shape = config["transform"]["shape"]
+        if len(shape) > KERNEL_DIMENSIONS:  # torch gathers such rows; the core checks mean and std
+            shape[1:] = [math.prod(shape[1:])]
         if not self._label_is_native:
             config["transform"]["label"] = ""
             config["labels"], config["label_float"] = 0, []

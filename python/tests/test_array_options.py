@@ -215,3 +215,12 @@ def test_datasets_that_differ_are_torchs_to_join() -> None:
 def test_rows_without_values_have_no_mean() -> None:
     with pytest.raises(errors.OptionError, match="no values"):
         ArrayDataset(torch.zeros(3, 0), mean="auto", std="auto")
+
+
+def test_rows_of_more_dimensions_than_the_core_lays_out() -> None:
+    x = torch.arange(3 * 2 * 3, dtype=torch.uint8).reshape(3, 2, *[1] * 7, 3)
+    ds = ArrayDataset(x, scale="unit", mean=[0.25, 0.5], std=[0.5, 0.25])
+    mean, std = (torch.tensor(v).reshape(2, *[1] * 8) for v in ([0.25, 0.5], [0.5, 0.25]))
+    want = (x / 255 - mean) / std
+    assert_same(ds[1], (want[1],))
+    assert_same(next(iter(DataLoader(ds, batch_size=3))), [want])

@@ -20,8 +20,8 @@ from torch.utils.data import DataLoader
 
 import gofast
 from gofast._core import codecs
+from gofast._images import core_pictures, pillow
 from gofast._images import files as image_files
-from gofast._images import pillow, view
 from gofast._plan import compile
 
 ROWS, FEATURES, BATCH = 1000, 16, 64
@@ -112,9 +112,11 @@ def check_pass_order(root: Path) -> None:
     files = image_files.Files.listed([str(root / "a" / "1.jpg")], [0])
     for before, (height, width) in (((200, 90), (30, 80)), ((404, 4), (300, 3)), ((90, 200), (80, 30))):
         picture = noisy(*before)
-        program = view.ImageProgram(files, resize_steps(height, width), [3, height, width], False, 1 << 28)
+        core = core_pictures.CorePictures(
+            files, resize_steps(height, width), [3, height, width], False, 1 << 28
+        )
         made = torch.zeros((3, height, width), dtype=torch.uint8)
-        pillow.make_sample(program, picture, 0, made.data_ptr())
+        pillow.make_sample(core, picture, 0, made.data_ptr())
         wanted = np.asarray(picture.resize((width, height), Image.Resampling.BILINEAR))
         assert np.array_equal(made.permute(1, 2, 0).numpy(), wanted), f"{before} to {height, width}"
     print(f"  resized as by Pillow {PIL.__version__}: pass order {codecs.pass_order()}")

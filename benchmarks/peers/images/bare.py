@@ -75,7 +75,7 @@ class Bare:
     def run(self, indices: npt.NDArray[np.int64], records: array[int] | None) -> int:
         """Makes those samples."""
         failed = library().bare_fill(
-            ctypes.c_void_p(self.work.view.laid.address),
+            ctypes.c_void_p(self.work.view.core.address),
             ctypes.c_void_p(indices.ctypes.data),
             ctypes.c_void_p(records.buffer_info()[0] if records is not None else None),
             ctypes.c_int64(len(indices)),

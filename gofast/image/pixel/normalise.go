@@ -6,7 +6,6 @@ package pixel
 
 /*
 #cgo CFLAGS: -O3 -std=c11 -Wall -Wextra
-#include <stdlib.h>
 #include "pixel.h"
 */
 import "C"
@@ -52,24 +51,29 @@ func (s *Spec) checkRow(width int, out [3][]byte) {
 	}
 }
 
-// Normaliser is a Spec in C memory, only read once it is made. Whoever made it
-// calls Free once.
+// LayOut writes the gf_normalise that C reads, for at most level.
+func (s *Spec) LayOut(at unsafe.Pointer, level Level) {
+	s.check()
+	n := (*C.gf_normalise)(at)
+	s.Spec.LayOut(unsafe.Pointer(&n.numbers))
+	s.LayOutCodes(unsafe.Pointer(&n.codes))
+	n.stream = C.int32_t(flag(s.Stream))
+	// C copies what it needs of the two.
+	mean, std := (*C.float)(unsafe.SliceData(s.Mean)), (*C.float)(unsafe.SliceData(s.Std))
+	C.gf_normalise_prepare(n, mean, std, C.int(level))
+}
+
+// Normaliser is a Spec laid out for Go callers. Only read once it is made.
 type Normaliser struct {
 	c    *C.gf_normalise
 	spec Spec
 }
 
-// NewNormaliser lays spec out in C memory, for at most level.
+// NewNormaliser lays spec out, for at most level.
 func NewNormaliser(spec Spec, level Level) Normaliser {
-	spec.check()
-	n := (*C.gf_normalise)(C.calloc(1, C.sizeof_gf_normalise))
-	spec.LayOut(unsafe.Pointer(&n.numbers))
-	spec.LayOutCodes(unsafe.Pointer(&n.codes))
-	n.stream = C.int32_t(flag(spec.Stream))
-	// C copies what it needs of the two.
-	mean, std := (*C.float)(unsafe.SliceData(spec.Mean)), (*C.float)(unsafe.SliceData(spec.Std))
-	C.gf_normalise_prepare(n, mean, std, C.int(level))
-	return Normaliser{n, spec}
+	c := new(C.gf_normalise)
+	spec.LayOut(unsafe.Pointer(c), level)
+	return Normaliser{c, spec}
 }
 
 func flag(b bool) C.int {
@@ -78,12 +82,6 @@ func flag(b bool) C.int {
 	}
 	return 0
 }
-
-// Free releases the normaliser.
-func (n Normaliser) Free() { C.free(unsafe.Pointer(n.c)) }
-
-// Address is the gf_normalise, for C.
-func (n Normaliser) Address() uintptr { return uintptr(unsafe.Pointer(n.c)) }
 
 // Tabled says that values are looked up, not computed.
 func (n Normaliser) Tabled() bool { return n.c.tabled != 0 }

@@ -86,7 +86,6 @@ func checkNormaliser(t *testing.T, spec Spec, pixels []byte, offset int) {
 				}
 			}
 		}
-		n.Free()
 	}
 }
 
@@ -143,7 +142,6 @@ func TestNormaliserIsTorch(t *testing.T) {
 			if level != Plain && level <= Best && n.Tabled() {
 				t.Errorf("scale %d as %s level %d is looked up: arithmetic no longer gives torch's bits", c.scale, c.as, level)
 			}
-			n.Free()
 		}
 	}
 }
@@ -153,7 +151,6 @@ func TestNormaliserFallsBack(t *testing.T) {
 	spec := Spec{Spec: numbers.Spec{Scale: numbers.Divide, Mean: []float32{0.5}, Std: []float32{1e-42}, Type: numbers.Float32, Channels: 1}}
 	checkNormaliser(t, spec, bytes.Repeat([]byte{0, 100, 200, 255}, 40), 0)
 	n := NewNormaliser(spec, Best)
-	defer n.Free()
 	if !n.Tabled() {
 		t.Error("arithmetic with 1 / 1e-42 passed for torch's division")
 	}
@@ -185,7 +182,6 @@ func BenchmarkNormalise(b *testing.B) {
 				b.Run(fmt.Sprintf("as=%s/last=%v/level=%d", as, last, level), func(b *testing.B) {
 					n := NewNormaliser(Spec{Stream: true, Spec: numbers.Spec{
 						Scale: numbers.Divide, Mean: imagenetMean, Std: imagenetStd, Type: as, Channels: 3, Last: last}}, level)
-					defer n.Free()
 					plane := side * side * as.Size()
 					b.SetBytes(3 * side * side)
 					for i := 0; b.Loop(); i++ {

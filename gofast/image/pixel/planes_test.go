@@ -185,7 +185,6 @@ func TestEraseAgreesWithTwin(t *testing.T) {
 			clear(blank.row)
 			copy(blank.row, bytes.Repeat([]byte{0xaa}, len(blank.row)))
 			n.Erase(blank.row, width, height, box, value)
-			n.Free()
 			if !bytes.Equal(blank.row, want) || !blank.whole() {
 				t.Fatalf("%+v: box %+v of %d x %d at level %d differs", spec, box, width, height, level)
 			}

@@ -5,7 +5,6 @@ package resample
 /*
 #cgo CFLAGS: -O3 -std=c11 -Wall -Wextra -Wno-psabi
 #cgo LDFLAGS: -lm
-#include <stdlib.h>
 #include "resample.h"
 
 // The stream alone, as the fused unit uses it; rows need their slack. begin: only the tables.
@@ -45,20 +44,16 @@ const (
 func BestVariant() Variant { return Variant(C.gf_resize_best()) }
 
 // Resizer keeps the C state from one picture to the next. One goroutine at a time may use it; Close releases it.
-type Resizer struct{ c *C.gf_resize }
+type Resizer struct{ c C.gf_resize }
 
 // NewResizer makes one that uses v, or the next best that the processor can do.
 func NewResizer(v Variant) *Resizer {
-	c := (*C.gf_resize)(C.calloc(1, C.sizeof_gf_resize))
-	c.variant = C.int32_t(v)
-	return &Resizer{c}
+	return &Resizer{C.gf_resize{variant: C.int32_t(v)}}
 }
 
 // Close releases the C state.
 func (r *Resizer) Close() {
-	C.gf_resize_free(r.c)
-	C.free(unsafe.Pointer(r.c))
-	r.c = nil
+	C.gf_resize_free(&r.c)
 }
 
 // Resize is the function Resize.
@@ -74,7 +69,7 @@ func (r *Resizer) Resize(src *image.RGBA, plan Plan) ([]byte, error) {
 	data := &src.Pix[src.PixOffset(plan.Crop.Min.X, plan.Crop.Min.Y)]
 	pinner.Pin(data)
 	source := C.gf_picture{data: (*C.uint8_t)(data), stride: C.int64_t(src.Stride), width: c.in_width, height: c.in_height}
-	switch C.gf_resize_picture(r.c, &c, &source, (*C.uint8_t)(&out[0])) {
+	switch C.gf_resize_picture(&r.c, &c, &source, (*C.uint8_t)(&out[0])) {
 	case 0:
 		return out, nil
 	case C.GF_FAULT_UNSUPPORTED:
@@ -119,7 +114,7 @@ func (r *Resizer) stream(src *image.RGBA, plan Plan, tables bool) int {
 		begin = 1
 	}
 	data := (*C.uint8_t)(&src.Pix[src.PixOffset(plan.Crop.Min.X, plan.Crop.Min.Y)])
-	return int(C.stream(r.c, &c, data, C.int64_t(src.Stride), begin))
+	return int(C.stream(&r.c, &c, data, C.int64_t(src.Stride), begin))
 }
 
 // c is the plan, which is complete, for C.

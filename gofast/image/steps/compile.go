@@ -113,7 +113,7 @@ func Compile(plan []Step) (List, Numbers, error) {
 	if err := l.add(plan); err != nil {
 		return List{}, Numbers{}, err
 	}
-	c := (*C.gf_steps)(C.malloc(C.sizeof_gf_steps + C.size_t(len(l.steps))*C.sizeof_gf_step))
+	c := (*C.gf_steps)(C.calloc(1, C.sizeof_gf_steps+C.size_t(len(l.steps))*C.sizeof_gf_step))
 	if c == nil {
 		return List{}, Numbers{}, errs.New(errs.ErrLimit, "plan", fmt.Sprintf("no memory for %d steps", len(l.steps)))
 	}

@@ -43,6 +43,13 @@ type File struct {
 	Offsets uintptr `json:"offsets"` // address of uint64[count], where each path begins
 }
 
+// Path is the path of a file.
+func (f *File) Path(sample int64) string {
+	at := func(address uintptr) unsafe.Pointer { return unsafe.Pointer(C.as_pointer(C.uintptr_t(address))) }
+	begins := *(*C.uint64_t)(at(f.Offsets + 8*uintptr(sample)))
+	return f.Root + C.GoString((*C.char)(at(f.Paths+uintptr(begins))))
+}
+
 // Memory reads samples where they lie. They and the arrays outlive the reader.
 type Memory struct {
 	Starts  uintptr `json:"starts"`  // address of uint64[count], the samples' addresses

@@ -37,7 +37,7 @@ func FuzzRow(f *testing.F) {
 		want := make([]byte, width*spec.Type.Size())
 		RowGeneric(&spec, src, want)
 		for _, portable := range []bool{false, true} {
-			p := NewProgram(spec, portable)
+			p := newProgram(t, spec, portable)
 			got := make([]byte, len(want))
 			p.Row(src, got)
 			p.Free()

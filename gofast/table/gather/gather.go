@@ -14,9 +14,11 @@ static void *as_pointer(uintptr_t address) { return (void *)address; }
 import "C"
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/table"
 )
@@ -89,10 +91,43 @@ func (s *Spec) channel(i int) int { return i * s.Channels / s.Width }
 // matrix: whoever made it keeps that alive, and calls Free once.
 type Program struct{ c *C.gf_program }
 
-// NewProgram lays spec out in C memory. portable chooses the plain loops, for
-// tests of the others.
-func NewProgram(spec Spec, portable bool) Program {
-	p := (*C.gf_program)(C.calloc(1, C.sizeof_gf_program))
+// NewProgram lays spec out in C memory, in one block. portable chooses the plain
+// loops, for tests of the others.
+func NewProgram(spec Spec, portable bool) (Program, error) {
+	made := spec.Alike() // as few channels as say the same
+	// 256 results are worth a look-up where a row has as many values of a channel, or there is one table only.
+	coded := spec.Storage == table.Uint8 && made.Arithmetic() && spec.Type.Size() <= 4 && (made.Channels == 1 || spec.Width/made.Channels >= 256)
+	codes, floats, flags := 0, 0, len(spec.LabelFloat)
+	if coded {
+		codes = made.Channels * C.sizeof_gf_codes
+	}
+	if spec.Mean != nil {
+		floats = 4 * spec.Width
+	}
+	block := C.calloc(1, C.size_t(C.sizeof_gf_program+codes+2*floats+flags))
+	if block == nil {
+		return Program{}, errs.New(errs.ErrLimit, "transform", fmt.Sprintf("no memory for the transform of %d columns", spec.Width))
+	}
+	end := unsafe.Add(block, C.sizeof_gf_program)
+	next := func(bytes int) unsafe.Pointer {
+		end = unsafe.Add(end, bytes)
+		return unsafe.Add(end, -bytes)
+	}
+	p := (*C.gf_program)(block)
+	made.LayOut(unsafe.Pointer(&p.numbers))
+	if at := next(codes); coded {
+		made.LayOutCodes(at)
+		p.codes = (*C.gf_codes)(at)
+	}
+	if mean, std := next(floats), next(floats); spec.Mean != nil {
+		p.mean, p.std = spec.spread(mean, spec.Mean), spec.spread(std, spec.Std)
+	}
+	for i, float := range spec.LabelFloat {
+		if float {
+			unsafe.Slice((*byte)(end), flags)[i] = 1
+		}
+	}
+	p.label_float = (*C.uint8_t)(end)
 	p.features = (*C.uint8_t)(C.as_pointer(C.uintptr_t(spec.Features)))
 	p.labels = (*C.uint8_t)(C.as_pointer(C.uintptr_t(spec.Labels)))
 	p.rows, p.width = C.int64_t(spec.Rows), C.int64_t(spec.Width)
@@ -101,56 +136,30 @@ func NewProgram(spec Spec, portable bool) Program {
 	p.row_stride, p.label_stride = C.int64_t(features), C.int64_t(labels)
 	p.x_bytes, p.y_bytes = C.int64_t(spec.Width*spec.Type.Size()), C.int64_t(spec.LabelBytes())
 	p.storage = C.int32_t(spec.Storage)
-	if spec.Mean != nil {
-		p.mean, p.std = spec.floats(spec.Mean), spec.floats(spec.Std)
-	}
-	// As few channels as say the same.
-	made := spec.Alike()
-	made.LayOut(unsafe.Pointer(&p.numbers))
-	// 256 results are worth a look-up where a row has as many values of a channel, or there is one table only.
-	if spec.Storage == table.Uint8 && made.Arithmetic() && spec.Type.Size() <= 4 && (made.Channels == 1 || spec.Width/made.Channels >= 256) {
-		codes := C.malloc(C.size_t(made.Channels) * C.sizeof_gf_codes)
-		made.LayOutCodes(codes)
-		p.codes = (*C.gf_codes)(codes)
-	}
-	p.label_mode, p.label_columns = C.int32_t(spec.LabelMode), C.int32_t(len(spec.LabelFloat))
-	if n := len(spec.LabelFloat); n > 0 {
-		flags := C.malloc(C.size_t(n))
-		for i, f := range spec.LabelFloat {
-			b := byte(0)
-			if f {
-				b = 1
-			}
-			unsafe.Slice((*byte)(flags), n)[i] = b
-		}
-		p.label_float = (*C.uint8_t)(flags)
-	}
+	p.label_mode, p.label_columns = C.int32_t(spec.LabelMode), C.int32_t(flags)
 	p.missing_label, p.classes = C.int64_t(spec.MissingLabel), C.int64_t(spec.Classes)
 	variant := C.int(0)
 	if portable {
 		variant = 1
 	}
 	C.gf_program_prepare(p, variant)
-	remember(uintptr(unsafe.Pointer(p)), spec)
-	return Program{p}
+	remember(uintptr(block), spec)
+	return Program{p}, nil
 }
 
-// floats are a channel's values for every feature, in C memory.
-func (s *Spec) floats(values []float32) *C.float {
-	m := C.malloc(C.size_t(4 * max(s.Width, 1)))
-	for i := range s.Width {
-		unsafe.Slice((*float32)(m), s.Width)[i] = values[s.channel(i)]
+// spread writes a channel's values for every feature.
+func (s *Spec) spread(at unsafe.Pointer, values []float32) *C.float {
+	all := unsafe.Slice((*float32)(at), s.Width)
+	for i := range all {
+		all[i] = values[s.channel(i)]
 	}
-	return (*C.float)(m)
+	return (*C.float)(at)
 }
 
 // Free releases the program.
 func (p Program) Free() {
 	forget(p.Address())
-	for _, m := range []unsafe.Pointer{unsafe.Pointer(p.c.mean), unsafe.Pointer(p.c.std),
-		unsafe.Pointer(p.c.codes), unsafe.Pointer(p.c.label_float), unsafe.Pointer(p.c)} {
-		C.free(m)
-	}
+	C.free(unsafe.Pointer(p.c))
 }
 
 // Row converts one stored row; for tests.
@@ -161,32 +170,7 @@ func (p Program) Row(src, dst []byte) {
 // Address is the program's place in C memory.
 func (p Program) Address() uintptr { return uintptr(unsafe.Pointer(p.c)) }
 
-// ProgramAt is the inverse of Address.
-func ProgramAt(address uintptr) Program {
-	return Program{(*C.gf_program)(C.as_pointer(C.uintptr_t(address)))}
-}
-
-// Part is one table of a view.
-type Part struct {
-	Program Program
-	Rows    int64
-}
-
-// NewView lays tables end to end; see engine.NewView. Every part makes rows of the
-// same size and of type made.
-func NewView(parts []Part, indexMap uintptr, length int64, made numbers.Type, shape []int) (engine.View, error) {
-	placed := make([]engine.Part, len(parts))
-	for i, part := range parts {
-		placed[i] = engine.Part{Program: part.Program.Address(), Count: part.Rows}
-	}
-	sample := engine.Sample{Type: made, Shape: shape}
-	if len(parts) > 0 {
-		first := parts[0].Program.c
-		sample.Bytes, sample.LabelBytes = int64(first.x_bytes), int64(first.y_bytes)
-	}
-	v, err := engine.NewView(placed, indexMap, length, sample)
-	if err == nil {
-		setFill(v)
-	}
-	return v, err
+// Sample is what the program makes of a row: values of this shape.
+func (p Program) Sample(shape []int) engine.Sample {
+	return engine.Sample{Type: numbers.Type(p.c.numbers._type), Shape: shape, LabelBytes: int64(p.c.y_bytes), Fill: fill}
 }

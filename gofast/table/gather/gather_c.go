@@ -4,14 +4,13 @@ package gather
 
 /*
 #include "gather.h"
-static void set_c(uintptr_t view) { ((gf_view *)view)->fill = gf_fill; }
 */
 import "C"
 
-import "github.com/gofast-org/gofast/gofast/engine"
+import "unsafe"
+
+// fill is what the engine's threads call: the C kernel.
+var fill = unsafe.Pointer(C.gf_fill)
 
 func remember(uintptr, Spec) {}
 func forget(uintptr)         {}
-
-// setFill makes the C kernel what the engine's threads call.
-func setFill(v engine.View) { C.set_c(C.uintptr_t(v.Address())) }

@@ -6,7 +6,6 @@ package gather
 #include "gather.h"
 
 extern int64_t gofastFillGeneric(gf_view *, gf_batch *, int64_t, int64_t);
-static inline void set_generic(uintptr_t view) { ((gf_view *)view)->fill = (gf_fill_fn)gofastFillGeneric; }
 */
 import "C"
 
@@ -17,14 +16,14 @@ import (
 	"github.com/gofast-org/gofast/gofast/engine"
 )
 
+// fill is what the engine's threads call: the Go twin.
+var fill = unsafe.Pointer(C.gofastFillGeneric)
+
 // specs holds what the C programs were made from, by their address.
 var specs sync.Map
 
 func remember(address uintptr, spec Spec) { specs.Store(address, spec) }
 func forget(address uintptr)              { specs.Delete(address) }
-
-// setFill makes the Go twin what the engine's threads call.
-func setFill(v engine.View) { C.set_generic(C.uintptr_t(v.Address())) }
 
 //export gofastFillGeneric
 func gofastFillGeneric(view *C.gf_view, batch *C.gf_batch, from, to C.int64_t) C.int64_t {

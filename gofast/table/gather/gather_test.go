@@ -71,7 +71,7 @@ func TestRowsAgreeWithTwin(t *testing.T) {
 					want := make([]byte, width*out.Size())
 					RowGeneric(&spec, src, want)
 					for _, portable := range []bool{false, true} {
-						p := NewProgram(spec, portable)
+						p := newProgram(t, spec, portable)
 						got := make([]byte, len(want))
 						p.Row(src, got)
 						p.Free()
@@ -96,7 +96,7 @@ func TestUnitIsExactForEveryCode(t *testing.T) {
 		if mean {
 			spec.Mean, spec.Std = []float32{0.5}, []float32{0.25}
 		}
-		p := NewProgram(spec, false)
+		p := newProgram(t, spec, false)
 		got := make([]byte, 1024)
 		p.Row(src, got)
 		p.Free()
@@ -128,9 +128,9 @@ func TestFillPartsMapAndBadIndex(t *testing.T) {
 	moreLabels := []int64{200, 201}
 	spec := Spec{Features: address(features), Labels: address(labels), Rows: 4, Width: 2, Storage: table.Uint8,
 		Spec: numbers.Spec{Type: numbers.Uint8, Channels: 1}, LabelMode: LabelInt64, LabelFloat: []bool{false}}
-	a := NewProgram(spec, false)
+	a := newProgram(t, spec, false)
 	spec.Features, spec.Labels, spec.Rows = address(more), address(moreLabels), 2
-	b := NewProgram(spec, false)
+	b := newProgram(t, spec, false)
 	indexMap := []int64{5, 0, 3}
 	for _, c := range []struct {
 		indexMap []int64
@@ -152,7 +152,7 @@ func TestFillPartsMapAndBadIndex(t *testing.T) {
 		if c.indexMap != nil {
 			m = address(c.indexMap)
 		}
-		v := newView(t, []Part{{a, 4}, {b, 2}}, m, c.length, numbers.Uint8, []int{2})
+		v := newView(t, []part{{a, 4}, {b, 2}}, m, c.length, []int{2})
 		x, y := make([]byte, 2*len(c.indices)), make([]int64, len(c.indices))
 		bad := v.Fill(c.indices, 0, len(c.indices), address(x), address(y))
 		if bad != c.bad || c.bad < 0 && (!bytes.Equal(x, c.x) || fmt.Sprint(y) != fmt.Sprint(c.y)) {
@@ -164,9 +164,28 @@ func TestFillPartsMapAndBadIndex(t *testing.T) {
 	b.Free()
 }
 
-func newView(t testing.TB, parts []Part, indexMap uintptr, length int64, made numbers.Type, shape []int) engine.View {
+func newProgram(t testing.TB, spec Spec, portable bool) Program {
 	t.Helper()
-	v, err := NewView(parts, indexMap, length, made, shape)
+	p, err := NewProgram(spec, portable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// part is one program of a view, with its rows.
+type part struct {
+	Program Program
+	Rows    int64
+}
+
+func newView(t testing.TB, parts []part, indexMap uintptr, length int64, shape []int) engine.View {
+	t.Helper()
+	placed := make([]engine.Part, len(parts))
+	for i, p := range parts {
+		placed[i] = engine.Part{Program: p.Program.Address(), Count: p.Rows}
+	}
+	v, err := engine.NewView(placed, indexMap, length, parts[0].Program.Sample(shape))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +207,7 @@ func TestFillAgreesWithTwin(t *testing.T) {
 				float[i] = r.IntN(2) == 1 && (mode == LabelFloat32 || mode == LabelFloat64)
 			}
 			specs := map[uintptr]*Spec{}
-			var parts []Part
+			var parts []part
 			start := int64(0)
 			width := 1 + r.IntN(70)
 			gap, labelGap, labelSize := r.IntN(2)*r.IntN(9), r.IntN(2)*r.IntN(3), 1+r.IntN(8*columns) // between rows
@@ -208,9 +227,9 @@ func TestFillAgreesWithTwin(t *testing.T) {
 				spec := &Spec{Features: address(features), Labels: address(raw), Rows: rows, Width: width, Storage: table.Int16,
 					RowStride: int64(2 * (width + gap)), LabelStride: int64(8 * (columns + labelGap)), LabelSize: labelSize,
 					Spec: numbers.Spec{Type: numbers.Float32, Channels: 1}, LabelMode: mode, LabelFloat: float, MissingLabel: -1, Classes: 5}
-				p := NewProgram(*spec, false)
+				p := newProgram(t, *spec, false)
 				specs[p.Address()] = spec
-				parts, start = append(parts, Part{p, rows}), start+rows
+				parts, start = append(parts, part{p, rows}), start+rows
 			}
 			var positions []int64
 			length, at := start, uintptr(0)
@@ -221,7 +240,7 @@ func TestFillAgreesWithTwin(t *testing.T) {
 				}
 				at = address(positions)
 			}
-			v := newView(t, parts, at, length, numbers.Float32, []int{width})
+			v := newView(t, parts, at, length, []int{width})
 			indices := make([]int64, 40)
 			for i := range indices {
 				indices[i] = r.Int64N(2*length) - length
@@ -258,8 +277,8 @@ func BenchmarkFill512(b *testing.B) {
 		}
 		for _, portable := range []bool{false, true} {
 			b.Run(fmt.Sprintf("normalise=%v/portable=%v", normalise, portable), func(b *testing.B) {
-				p := NewProgram(spec, portable)
-				v := newView(b, []Part{{p, rows}}, 0, 0, numbers.Float32, []int{width})
+				p := newProgram(b, spec, portable)
+				v := newView(b, []part{{p, rows}}, 0, 0, []int{width})
 				x, y := make([]float32, batch*width), make([]int64, batch)
 				xAt, yAt := address(x), address(y)
 				indices := make([]int64, batch)

@@ -3,7 +3,6 @@ package gather
 import (
 	"encoding/binary"
 	"math"
-	"sort"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/engine"
@@ -14,20 +13,12 @@ import (
 // fillGeneric is the plain twin of gf_fill. specOf tells what a part's program
 // was made from.
 func fillGeneric(v engine.View, indices []int64, from, to int, x, y uintptr, specOf func(program uintptr) *Spec) int64 {
-	programs, starts := v.Programs()
 	for i := from; i < to; i++ {
-		at := indices[i]
-		if at < 0 {
-			at += v.Length()
-		}
-		if at < 0 || at >= v.Length() {
+		part, row, ok := v.Find(indices[i])
+		if !ok {
 			return int64(i)
 		}
-		if positions := v.Map(); positions != nil {
-			at = positions[at]
-		}
-		k := sort.Search(len(starts), func(k int) bool { return starts[k] > at }) - 1
-		spec, row := specOf(programs[k]), at-starts[k]
+		spec := specOf(v.Program(part))
 		size := int64(spec.Width * spec.Storage.Size())
 		stride, _ := spec.strides()
 		RowGeneric(spec, memory(spec.Features+uintptr(row*stride), size), memory(x+uintptr(int64(i)*v.RowBytes()), v.RowBytes()))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/table"
@@ -40,30 +41,32 @@ var labelModes = map[string]LabelMode{
 	"float32": LabelFloat32, "float64": LabelFloat64, "one_hot": LabelOneHot, "copy": LabelCopy,
 }
 
-// Stored is the memory of a decoded table.
+// Stored is the memory of a decoded table, or of the user's own arrays.
 type Stored struct {
-	Features   uintptr
-	Labels     uintptr
-	Rows       int64
-	Width      int
-	Type       table.Type
-	Bool       bool     // the features are booleans
-	Shape      []int    // of one row in the file
-	Names      []string // of the columns, for errors
-	LabelFloat []bool   // one per label column: stored as float64, not int64
-	// Bytes from one row to the next, 0 where no gap is between them; and, of label mode "copy", of a row's labels.
-	RowStride, LabelStride int64
-	LabelSize              int
+	Features   uintptr    `json:"features"`
+	Labels     uintptr    `json:"labels"`
+	Rows       int64      `json:"rows"`
+	Width      int        `json:"width"`
+	Type       table.Type `json:"type"`
+	LabelFloat []bool     `json:"label_float"` // one per label column: stored as float64, not int64
+	// Bytes from one row to the next; 0 if there is no gap between them.
+	RowStride   int64    `json:"row_stride"`
+	LabelStride int64    `json:"label_stride"`
+	LabelSize   int      `json:"label_size"` // bytes of a row's labels, of label mode "copy"
+	Bool        bool     `json:"-"`          // the features are booleans
+	Shape       []int    `json:"-"`          // of one row in the file
+	Names       []string `json:"-"`          // of the columns, for errors
 }
 
-// Compile checks the options against the table and lays the program out.
-func (t Transform) Compile(s Stored) (Program, numbers.Type, error) {
-	bad := func(format string, args ...any) (Program, numbers.Type, error) {
-		return Program{}, 0, errs.New(errs.ErrConfig, "transform", fmt.Sprintf(format, args...))
+// Compile checks the options against the table and lays the program out. It also says
+// what that makes of a row.
+func (t Transform) Compile(s Stored) (Program, engine.Sample, error) {
+	bad := func(format string, args ...any) (Program, engine.Sample, error) {
+		return Program{}, engine.Sample{}, errs.New(errs.ErrConfig, "transform", fmt.Sprintf(format, args...))
 	}
 	made, err := numbers.Output(t.DType)
 	if err != nil {
-		return Program{}, 0, err
+		return Program{}, engine.Sample{}, err
 	}
 	mode, ok := labelModes[t.Label]
 	if !ok {
@@ -78,7 +81,7 @@ func (t Transform) Compile(s Stored) (Program, numbers.Type, error) {
 		if t.Pictures() && !made.Integer() {
 			spec.Scale = numbers.Divide
 			if err := t.checkPictures(s); err != nil {
-				return Program{}, 0, err
+				return Program{}, engine.Sample{}, err
 			}
 		}
 	case ScaleUnit:
@@ -99,10 +102,10 @@ func (t Transform) Compile(s Stored) (Program, numbers.Type, error) {
 	if t.Mean != nil {
 		spec.Channels = max(len(t.Mean), len(t.Std))
 		if spec.Mean, err = t.spread("mean", t.Mean, spec.Channels, s.Width); err != nil {
-			return Program{}, 0, err
+			return Program{}, engine.Sample{}, err
 		}
 		if spec.Std, err = t.spread("std", t.Std, spec.Channels, s.Width); err != nil {
-			return Program{}, 0, err
+			return Program{}, engine.Sample{}, err
 		}
 	}
 	if made.Integer() {
@@ -110,13 +113,17 @@ func (t Transform) Compile(s Stored) (Program, numbers.Type, error) {
 			return bad("dtype %s takes neither scale, mean nor std: nothing is rounded to an integer", t.DType)
 		}
 		if err := s.checkIntegers(made); err != nil {
-			return Program{}, 0, err
+			return Program{}, engine.Sample{}, err
 		}
 	}
 	if mode == LabelOneHot && (len(s.LabelFloat) != 1 || s.LabelFloat[0] || t.Classes < 1) {
 		return bad("one_hot needs one integer label column and at least one class")
 	}
-	return NewProgram(spec, false), made, nil
+	program, err := NewProgram(spec, false)
+	if err != nil {
+		return Program{}, engine.Sample{}, err
+	}
+	return program, program.Sample(t.Shape), nil
 }
 
 func elements(shape []int) int {

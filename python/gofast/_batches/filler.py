@@ -12,9 +12,10 @@ from torch import Tensor
 from .. import errors
 from .._core import engine
 from .batch import Batch
+from .core_dataset import CoreDataset
 from .shared import WorkerRings, can_share, in_worker, shared_batch
 from .stream import RING, Rings
-from .view import Laid, View
+from .view import View
 
 # A batch of table rows with more output than this is shared among the engine's threads; below,
 # waking a thread costs more than it brings (measured with batch 16 to 4096 of
@@ -58,16 +59,16 @@ class Filler:
             indices: ``array("q")``.
             records: what was drawn for them, where the view draws.
         """
-        view, laid, n = self.view, self.view.laid, len(indices)
+        view, core, n = self.view, self.view.core, len(indices)
         labels = view.new_labels(n)
         ring = None
         if self._worker:
-            ring, slots = self._shared_slots(n).reserve(laid, n)
+            ring, slots = self._shared_slots(n).reserve(core, n)
         else:
-            slots = self._slots(n).reserve(laid, n, n)
+            slots = self._slots(n).reserve(core, n, n)
         slot = slots[0]
         drawn = 0 if records is None else records.buffer_info()[0]
-        made, replaced = self._made(laid, indices, 0, n, drawn, slots, labels)
+        made, replaced = self._made(core, indices, 0, n, drawn, slots, labels)
         images, more = view.tensor(made), view.more(indices, replaced)
         if ring is not None:
             return shared_batch(view, ring, slot, images, labels, replaced, more)
@@ -79,16 +80,16 @@ class Filler:
         Args:
             rows: int64 [n], contiguous, on the CPU.
         """
-        view, laid, n = self.view, self.view.laid, stop - start
+        view, core, n = self.view, self.view.core, stop - start
         labels = view.new_labels(n)
-        slots = self._slots(n).reserve(laid, n, n)
-        made, replaced = self._made(laid, rows, start, n, 0, slots, labels)
+        slots = self._slots(n).reserve(core, n, n)
+        made, replaced = self._made(core, rows, start, n, 0, slots, labels)
         more = view.more(rows[start:stop], replaced) if view.has_more else ()
         return view.collated(view.tensor(made), labels, more)
 
     def _made(
         self,
-        laid: Laid,
+        core: CoreDataset,
         rows: array[int] | Tensor,
         start: int,
         n: int,
@@ -105,9 +106,9 @@ class Filler:
         try:
             together = n > 1 if view.heavy else n * view.row_bytes > _PARALLEL_BYTES
             if self._threads > 1 and together:
-                self._fill_together(laid.address, address, drawn, n, slots, label_address)
+                self._fill_together(core.address, address, drawn, n, slots, label_address)
             else:
-                capsule.fill(laid.address, address, drawn, 0, n, slot, label_address)
+                capsule.fill(core.address, address, drawn, 0, n, slot, label_address)
             made = capsule.take(place, 0)
             if made is False:
                 replaced = view.mend(slot, rows[start : start + n], drawn, label_address)
@@ -119,7 +120,7 @@ class Filler:
         return made, replaced
 
     def _fill_together(
-        self, laid: int, address: int, drawn: int, n: int, slots: array[int], labels: int
+        self, core: int, address: int, drawn: int, n: int, slots: array[int], labels: int
     ) -> None:
         """The engine's threads and this one make a batch.
 
@@ -131,10 +132,10 @@ class Filler:
         cell, place = ticket.buffer_info()[0], slots.buffer_info()[0]
         most = self._threads if view.heavy else self._threads - 1
         try:
-            if not capsule.submit(engine.crew(), laid, address, drawn, theirs, n, place, labels, most, cell):
+            if not capsule.submit(engine.crew(), core, address, drawn, theirs, n, place, labels, most, cell):
                 raise errors.ClosedError("the engine is closed")
             if theirs < n:
-                capsule.fill(laid, address, drawn, theirs, n, slots[0], labels)
+                capsule.fill(core, address, drawn, theirs, n, slots[0], labels)
             while not capsule.wait(cell, 0, 100):
                 pass
         finally:  # gives the ticket up; after Ctrl-C the labels' memory may go now

@@ -20,7 +20,8 @@ from .._core.memory import address_of
 from .changes import changes
 
 if TYPE_CHECKING:
-    from .view import IntArray, NativeDataset, View
+    from .core_dataset import IntArray
+    from .view import NativeDataset, View
 
 _FEW = 4  # a tree of so many datasets is checked whole before each batch; in a larger one, those in the batch
 

@@ -28,7 +28,8 @@ from .._core import engine
 from .._core.native import Ring
 from .._core.numbers import NAMES, OPAQUE, dlpack
 from .batch import Batch
-from .view import Laid, View
+from .core_dataset import CoreDataset
+from .view import View
 
 _COUNT = 16  # twice what prefetch_factor=2 keeps busy, with room for a slow consumer
 
@@ -51,14 +52,14 @@ class WorkerRings:
         self.slot_bytes = slot_bytes
         self._rings = [WorkerRing(slot_bytes, _COUNT)]
 
-    def reserve(self, laid: Laid, rows: int) -> tuple[WorkerRing, array[int]]:
+    def reserve(self, core: CoreDataset, rows: int) -> tuple[WorkerRing, array[int]]:
         """Takes a slot for a batch of rows rows: its ring and address."""
         slots = array("q", [0])
         where = slots.buffer_info()[0]
         capsule = engine.capsule()
         while True:
             for ring in reversed(self._rings):
-                if capsule.reserve(ring.slots, laid.address, rows, rows, where):
+                if capsule.reserve(ring.slots, core.address, rows, rows, where):
                     return ring, slots
             # The consumer holds on to batches: more rings, in ever larger steps. And again, where other
             # threads are quicker to take the new slots.

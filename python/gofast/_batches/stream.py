@@ -11,7 +11,8 @@ import torch
 
 from .. import errors
 from .._core import engine
-from .view import Laid, View
+from .core_dataset import CoreDataset
+from .view import View
 
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
 _PRIVATE = -1  # a ring that no other process sees
@@ -33,13 +34,13 @@ class Rings:
         self._rings = [self._capsule.ring(slot_bytes, count, _PRIVATE)]
         self._count = count
 
-    def reserve(self, laid: Laid, rows: int, batch_rows: int) -> array[int]:
+    def reserve(self, core: CoreDataset, rows: int, batch_rows: int) -> array[int]:
         """Takes a slot for every batch; their addresses."""
         slots = array("q", bytes(8 * -(-rows // batch_rows)))
         out = slots.buffer_info()[0]
         while True:
             for ring in reversed(self._rings):
-                if self._capsule.reserve(ring, laid.address, rows, batch_rows, out):
+                if self._capsule.reserve(ring, core.address, rows, batch_rows, out):
                     return slots
             # Every slot is held by a tensor of the user's: go beyond, in ever larger
             # steps, so that holding a whole epoch costs few mappings. And again, where
@@ -58,10 +59,10 @@ class Ticket:
     __slots__ = (
         "_at",
         "_cell",
+        "_core",
         "_each",
         "_indices",
         "_labels",
-        "_laid",
         "_next",
         "_records",
         "_replaced",
@@ -76,9 +77,9 @@ class Ticket:
         indices: array[int] | torch.Tensor,
         records: array[int] | None,
         each: int,
-        laid: Laid,
+        core: CoreDataset,
     ) -> None:
-        self._laid = laid  # what the engine reads
+        self._core = core  # what the engine reads
         self._slots = slots  # an address is cleared when its slot is taken or released
         self._at = slots.buffer_info()[0]
         self._cell = array("q", [0])  # the ticket's address, until it is given up
@@ -136,17 +137,17 @@ class Stream:
         rings = self._rings
         if view.row_bytes * batch_size > rings.slot_bytes:
             rings = self._rings = Rings(view.row_bytes * batch_size)
-        laid, labels = view.laid, view.new_labels(rows)
-        slots = rings.reserve(laid, rows, batch_size)
+        core, labels = view.core, view.new_labels(rows)
+        slots = rings.reserve(core, rows, batch_size)
         label_address = 0 if labels is None else labels.data_ptr()
         parts = None if labels is None else torch.split(labels, batch_size)
-        ticket = Ticket(slots, parts, indices, records, batch_size, laid)
+        ticket = Ticket(slots, parts, indices, records, batch_size, core)
         self._live.add(ticket)
         try:
             cell = ticket._cell.buffer_info()[0]
             started = self._submit(
                 self._crew,
-                laid.address,
+                core.address,
                 address,
                 0 if records is None else records.buffer_info()[0],
                 rows,

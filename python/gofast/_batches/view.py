@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import os
-import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 import torch
@@ -14,54 +12,17 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from torch.utils.dlpack import from_dlpack
 
 from .. import errors
-from .._core import engine, operations
+from .._core import engine
 from .._core.indices import picked_from
-from .._core.memory import address_of
 from .._core.openmp import alone
-from .._core.operations import Call
 from .changes import changes
+from .core_dataset import CoreDataset, IntArray, joined
 
 if TYPE_CHECKING:
     from .drawing import Drawing
 
-IntArray = np.ndarray[Any, np.dtype[np.int64]]
 Output = Literal["dict", "tuple"]  # what a sample is
 Line: TypeAlias = "tuple[str, str, str]"  # of an explanation: step, runs in, what
-
-
-class Program:
-    """A dataset's transform, compiled into C memory of this process.
-
-    A forked child may go on using it: it is plain memory, and so are the kernels.
-    """
-
-    def __init__(self, config: operations.Program, keep: object) -> None:
-        self.address = operations.program(config)["address"]
-        self.keep = keep  # owns the matrix
-        free_with(self, operations.free_program, None)
-
-
-class _Placed(Protocol):
-    address: int
-
-
-def free_with(owner: _Placed, free: Call[operations.Object, None], outlived: object) -> None:
-    """Has an owner's C memory released when it goes; what must outlive that is held until then."""
-    weakref.finalize(owner, _free, free, owner.address, os.getpid(), outlived).atexit = False
-
-
-def _free(free: Call[operations.Object, None], address: int, pid: int, _outlived: object) -> None:
-    if pid == os.getpid() and engine.loaded():
-        free({"address": address})
-
-
-class Laid:
-    """A view's C structure: an address. Whoever has given that to the engine holds this until it is done."""
-
-    def __init__(self, address: int, programs: Sequence[Any]) -> None:
-        self.address = address
-        # The programs outlive it even when the garbage collector finds all of them at once.
-        free_with(self, operations.free_view, programs)
 
 
 class View:
@@ -86,36 +47,20 @@ class View:
     record_words = 0
     heavy = False
     draws = False
+    _cores: list[Any]  # of each dataset: CoreDatasets
     bare = False  # a sample without label is the tensor itself, not a tuple of it
     has_more = False
 
     def _lay_out(
-        self,
-        datasets: Sequence[Any],
-        programs: Sequence[Any],
-        index_map: IntArray | None,
-        shape: Sequence[int],
-        dtype: str,
-        lay: Callable[[operations.View], operations.Object] = operations.view,
+        self, datasets: Sequence[Any], cores: Sequence[CoreDataset], index_map: IntArray | None
     ) -> None:
         self.datasets = tuple(datasets)
-        self._programs = list(programs)
+        self.lengths = tuple(self._counts(datasets))
         self.steady = all(d._steady for d in datasets)
         self._map = None if index_map is None else np.ascontiguousarray(index_map, np.int64)
-        rows = self._counts(datasets)
-        self.lengths = tuple(rows)
-        self._length = sum(rows) if self._map is None else len(self._map)
-        laid = lay(
-            {
-                "programs": [p.address for p in programs],
-                "rows": rows,
-                "dtype": dtype,
-                "map": 0 if self._map is None else address_of(self._map),
-                "length": 0 if self._map is None else len(self._map),
-                "shape": list(shape),
-            }
-        )
-        self._laid = Laid(laid["address"], (self._programs, self._map))
+        self._length = sum(self.lengths) if self._map is None else len(self._map)
+        self._cores, self._core = list(cores), joined(cores, self._map)
+        self.record_words = self._core.record_words
 
     def _counts(self, datasets: Sequence[Any]) -> list[int]:
         """How many rows each dataset has."""
@@ -125,9 +70,9 @@ class View:
         return self._length
 
     @property
-    def laid(self) -> Laid:
-        """The C structure, of the memory as it lies now."""
-        return self._laid
+    def core(self) -> CoreDataset:
+        """What the core makes its samples of, as the memory lies now."""
+        return self._core
 
     @property
     def epochs(self) -> tuple[int, ...]:
@@ -140,8 +85,8 @@ class View:
         return self._map
 
     def same_rows(self, other: View) -> bool:
-        """Whether both give the same samples for the same indices, by the same programs."""
-        if self._programs != other._programs:
+        """Whether both give the same samples for the same indices, by the same transforms."""
+        if self._cores != other._cores:
             return False
         if self._map is None or other._map is None:
             return self._map is other._map

@@ -82,7 +82,7 @@ class Capsule(Protocol):
     def picks(self, numbers: list[Any], indices: int, n: int, map: int, length: int, /) -> bool:
         """Whether a list has, at those indices, the numbers that map has there."""
 
-    def plan(
+    def draw(
         self,
         view: int,
         crew: int,
@@ -92,17 +92,14 @@ class Capsule(Protocol):
         sizes: int,
         flags: int,
         state: int,
-        seeds: int,
-        epochs: int,
         records: int,
         done: int,
         asked: int,
         answers: int,
         n_answers: int,
         /,
-    ) -> tuple[int, int, float, str, list[int]]:
-        """Finds sizes of pictures and draws their records: code, samples done, what to ask, words, and the
-        positions whose size the caller must find."""
+    ) -> tuple[int, int, float, str]:
+        """Finds sizes of pictures and draws their records: code, samples done, what to ask, and words."""
 
     def faults(self, slot: int, /) -> tuple[int, int, list[tuple[int, int, int, str]]]:
         """Of a failed batch: where its samples lie, the bad index, and (position, code, offset, words) of
@@ -110,7 +107,7 @@ class Capsule(Protocol):
 
     def from_picture(
         self,
-        program: int,
+        view: int,
         data: int,
         stride: int,
         width: int,

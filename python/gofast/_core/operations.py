@@ -80,6 +80,12 @@ class Object(TypedDict):
     address: int
 
 
+class Dataset(Object):
+    """A dataset of the core's: its view, and how many int32 it draws for a sample."""
+
+    record_words: int
+
+
 class Numbers(TypedDict):
     """What is made of numbers; see numbers.Spec."""
 
@@ -104,7 +110,7 @@ class _Strides(TypedDict, total=False):
     label_size: int
 
 
-class Program(_Strides):
+class Rows(_Strides):
     """A table in memory, and its transform."""
 
     features: int
@@ -116,21 +122,12 @@ class Program(_Strides):
     transform: Transform
 
 
-class View(TypedDict):
-    """Programs end to end, seen through a map."""
+class Join(TypedDict):
+    """Datasets end to end, seen through a map."""
 
-    programs: list[int]
-    rows: list[int]
-    dtype: str
+    datasets: list[int]
     map: int
     length: int
-    shape: list[int]
-
-
-class ImageView(View):
-    """The same of pictures' programs."""
-
-    labels: bool
 
 
 class Output(TypedDict, total=False):
@@ -171,11 +168,13 @@ class Files(TypedDict):
     count: int
     file: FileReader | None
     memory: MemoryReader | None
+    seed: int
+    epoch: int
     targets: int
     sizes: int
 
 
-class ImageProgram(TypedDict):
+class Pictures(TypedDict):
     """A plan and its files."""
 
     plan: Plan
@@ -183,12 +182,6 @@ class ImageProgram(TypedDict):
     pass_order: str
     max_pixels: int
     max_file_bytes: int
-
-
-class ImageProgramMade(Object):
-    """A program, and how many int32 it draws for a sample."""
-
-    record_words: int
 
 
 class Features(TypedDict):
@@ -328,13 +321,10 @@ about: Call[Nothing, About] = Call("about")
 stats: Call[Nothing, Stats] = Call("stats")
 codecs: Call[Codecs, CodecsFound] = Call("codecs")
 is_fused: Call[Value, int] = Call("is_fused")
-program: Call[Program, Object] = Call("program")
-view: Call[View, Object] = Call("view")
-image_program: Call[ImageProgram, ImageProgramMade] = Call("image_program")
-image_view: Call[ImageView, Object] = Call("image_view")
-free_program: Call[Object, None] = Call("free_program")
-free_image_program: Call[Object, None] = Call("free_image_program")
-free_view: Call[Object, None] = Call("free_view")
+rows: Call[Rows, Dataset] = Call("rows")
+pictures: Call[Pictures, Dataset] = Call("pictures")
+join: Call[Join, Dataset] = Call("join")
+free: Call[Object, None] = Call("free")
 
 open_table: Task[Sources, Table] = Task("open")
 build_cache: Task[Cache, None] = Task("cache")

@@ -16,19 +16,20 @@ import torch
 from .. import errors
 from .._batches import fallback
 from .._batches.changes import changes
+from .._batches.core_dataset import IntArray
 from .._batches.filler import Filler
 from .._batches.flights import MOST_REDRAWN
 from .._batches.getitems import getitems
-from .._batches.view import IntArray, Line, NativeDataset, Output, row_index_error
+from .._batches.view import Line, NativeDataset, Output, row_index_error
 from .._core.indices import listed
 from .._plan.compile import Plan, compile
 from . import pillow, rescue, vision
 from .bad_samples import BadSample, BadSamples
-from .draws import Planned, StatelessDraws, TorchDraws, rounding
+from .core_pictures import CorePictures
+from .draws import StatelessDraws, TorchDraws, rounding
 from .files import Files
 from .listing import Listing
 from .options import PictureOptions
-from .program import ImageProgram
 from .view import ImageView
 
 
@@ -175,8 +176,8 @@ class ImageDataset(NativeDataset):
     def _plan(self) -> Plan:
         return self._here().plan
 
-    def _program(self) -> ImageProgram:
-        return self._here().program
+    def _core(self) -> CorePictures:
+        return self._here().core
 
     def _explained(self) -> list[Line]:
         from .explained import steps
@@ -189,7 +190,7 @@ class ImageDataset(NativeDataset):
         return why_python(self, ImageDataset)
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> ImageView:
-        return ImageView(parts, index_map, [part._program() for part in parts])
+        return ImageView(parts, index_map, [part._core() for part in parts])
 
     def _sample_signature(self) -> tuple[Any, ...]:
         """What must be equal for two datasets' samples to stand in one batch, and to be drawn alike."""
@@ -284,8 +285,9 @@ class _Work:
         self.max_pixels = pillow.max_pixels()
         shape = None if plan.hands_over == "pil" else plan.shape
         last = dataset._options.channels_last and self.finished  # Python shall see torchvision's strides
-        self.program = ImageProgram(files, plan, shape, last, self.max_pixels)
-        self.view = ImageView([dataset], None, [self.program])
+        labels, seed = dataset._native_labels, dataset._options.seed
+        self.core = CorePictures(files, plan, shape, last, self.max_pixels, labels, seed)
+        self.view = ImageView([dataset], None, [self.core])
         fallback.warn_of_transform(type(dataset).__name__, plan.report)
         if dataset._options.channels_last and not self.finished:
             fallback.warn_of_channels_last()
@@ -302,7 +304,7 @@ class _Work:
         """Whether this is the work of such a plan."""
         old = self.asked
         return (
-            self.program.files is dataset._files
+            self.core.files is dataset._files
             and old.steps == plan.steps
             and _same(old.native_part, plan.native_part)
             and _same(old.rest, plan.rest)
@@ -325,7 +327,7 @@ class _Work:
                     raise
             # Drawn for another size than a picture has by now: a new one lies in its place.
             torch.set_rng_state(before)
-            self.program.files.forget(indices)
+            self.core.files.forget(indices)
             again -= 1
 
     def _drawn(self, indices: array[int], before: torch.Tensor) -> Any:
@@ -345,7 +347,7 @@ class _Work:
         if not self.plan.draws:
             return None
         draws = TorchDraws() if self._dataset._options.rng == "torch" else StatelessDraws()
-        return draws.records(Planned(self.view, indices))
+        return draws.records(self.view, indices)
 
     def pictures(self, indices: list[int], records: array[int] | None = None) -> Iterator[tuple[Any, int]]:
         """What the transforms make of each sample's picture, and the sample that it is of.
@@ -372,7 +374,7 @@ class _Work:
 
     def _pil_images(self, indices: list[int], records: array[int] | None) -> list[tuple[Any, int]]:
         """The same, where that is PIL images."""
-        mode, files = "RGB" if self.plan.channels == 3 else "L", self.program.files
+        mode, files = "RGB" if self.plan.channels == 3 else "L", self.core.files
         batch = self.batch(array("q", indices), records)
         place, made = batch.images.data_ptr(), []
         try:

@@ -16,12 +16,12 @@ from typing import Any, Protocol
 import torch
 
 from .. import errors
-from .._batches.view import Laid, row_index_error
+from .._batches.core_dataset import CoreDataset
+from .._batches.view import row_index_error
 from .._core import engine, operations
 from .options import Rng
-from .seen import HasPictures
 
-_OK, _ASK, _RAISES, _, _UNKNOWN_SIZES, _NO_INDEX = range(6)  # of `plan`; see pybind/capsule/images.c
+_OK, _ASK, _RAISES, _, _UNKNOWN_SIZES, _NO_INDEX = range(6)  # GF_DRAW_...: image.h, steps/draw.h
 _STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/image/steps/draw.h has the layout
 
 _drawing = threading.RLock()  # torch's default generator is taken, and not put back yet
@@ -45,12 +45,8 @@ class Drawn(Protocol):
     def __len__(self) -> int: ...
 
     @property
-    def laid(self) -> Laid:
-        """The C structure."""
-
-    @property
-    def datasets(self) -> Sequence[HasPictures]:
-        """The datasets, in order."""
+    def core(self) -> CoreDataset:
+        """What the core draws for."""
 
     @property
     def helpers(self) -> tuple[int, int]:
@@ -63,88 +59,68 @@ class Drawn(Protocol):
         """Width and height of a picture whose header the core cannot read."""
 
 
-class Planned:
-    """A batch for which is drawn, and the sizes of its pictures.
+def find_sizes(view: Drawn, indices: array[int]) -> array[int]:
+    """Width and height of each picture, where draws hang on them: headers are read, which may take long."""
+    sizes = array("i", bytes(8 * len(indices)) if view.needs_size else [1, 1] * len(indices))
+    _draw(view, indices, sizes, None, 0)
+    return sizes
+
+
+def draw(view: Drawn, indices: array[int], sizes: array[int], state: int) -> array[int]:
+    """One record for each picture, in their order.
 
     Args:
-        sizes: width and height of each picture, where the caller knows them; else headers are read where a
-            size matters and is not known.
+        state: address of the state image of a torch generator, which goes on; or 0: each sample draws from a
+            stream of its own, of seed, epoch, sample and its occurrence in the batch.
+
+    Raises:
+        ValueError: as torchvision's own, where a picture is too small for a crop.
     """
+    records = array("i", bytes(4 * len(indices) * view.record_words))
+    _draw(view, indices, sizes, records, state)
+    return records
 
-    def __init__(self, view: Drawn, indices: array[int], sizes: array[int] | None = None) -> None:
-        self._view, self._indices = view, indices
-        self._sizes = sizes or array(
-            "i", bytes(8 * len(indices)) if view.needs_size else [1, 1] * len(indices)
+
+def _draw(
+    view: Drawn, indices: array[int], sizes: array[int], records: array[int] | None, state: int
+) -> None:
+    flags, done = rounding() if state else 0, 0
+    if flags is None:
+        raise errors.UnsupportedError(
+            "this torch draws its random numbers in a way that gofast does not know"
         )
-
-    def look(self) -> None:
-        """Finds the sizes, which may take long."""
-        self._plan(None, 0)
-
-    def from_generator(self, state: int) -> array[int]:
-        """Records from the state image at that address, which goes on.
-
-        Raises:
-            ValueError: as torchvision's own, where a picture is too small for a crop.
-        """
-        return self._drawn(state)
-
-    def from_streams(self) -> array[int]:
-        """Records from a stream of each sample's own: of seed, epoch, sample and its occurrence in the batch.
-
-        Raises:
-            ValueError: likewise.
-        """
-        return self._drawn(0)
-
-    def _drawn(self, state: int) -> array[int]:
-        records = array("i", bytes(4 * len(self._indices) * self._view.record_words))
-        self._plan(records, state)
-        return records
-
-    def _plan(self, records: array[int] | None, state: int) -> None:
-        view, done = self._view, 0
-        flags = rounding() if state else 0
-        if flags is None:
-            raise errors.UnsupportedError(
-                "this torch draws its random numbers in a way that gofast does not know"
-            )
-        seeds = array("q", [dataset._options.seed for dataset in view.datasets])
-        epochs = array("q", [int(dataset._files.epoch[0]) for dataset in view.datasets])
-        asked, answers = array("f"), torch.empty(0, device="cpu")
-        while True:
-            code, done, ask, text, unknown = engine.capsule().plan(
-                view.laid.address,
-                *view.helpers,
-                self._indices.buffer_info()[0],
-                len(self._indices),
-                self._sizes.buffer_info()[0],
-                flags,
-                state,
-                seeds.buffer_info()[0],
-                epochs.buffer_info()[0],
-                0 if records is None else records.buffer_info()[0],
-                done,
-                asked.buffer_info()[0],
-                answers.data_ptr(),
-                len(asked),
-            )
-            if code == _OK:
-                return
-            if code == _RAISES:
-                raise ValueError(text)
-            if code == _NO_INDEX:
-                raise row_index_error(self._indices[done], len(view))
-            if code == _UNKNOWN_SIZES:
-                for position in unknown:
-                    size = array("i", view.size_of(self._indices[position]))
-                    self._sizes[2 * position : 2 * position + 2] = size
-            elif code == _ASK:  # a box hangs on the last bit of torch's exp, which is not libm's
-                asked.append(ask)
-                one = torch.tensor([ask], dtype=torch.float32, device="cpu")
-                answers = torch.cat([answers, torch.exp(one)])
-            else:
-                raise errors.InternalError(f"the plan cannot be drawn: {text}")
+    asked, answers = array("f"), torch.empty(0, device="cpu")
+    while True:
+        code, done, ask, text = engine.capsule().draw(
+            view.core.address,
+            *view.helpers,
+            indices.buffer_info()[0],
+            len(indices),
+            sizes.buffer_info()[0],
+            flags,
+            state,
+            0 if records is None else records.buffer_info()[0],
+            done,
+            asked.buffer_info()[0],
+            answers.data_ptr(),
+            len(asked),
+        )
+        if code == _OK:
+            return
+        if code == _RAISES:
+            raise ValueError(text)
+        if code == _NO_INDEX:
+            raise row_index_error(indices[done], len(view))
+        if code == _UNKNOWN_SIZES:
+            for position, index in enumerate(indices):
+                if sizes[2 * position] < 0:
+                    sizes[2 * position : 2 * position + 2] = array("i", view.size_of(index))
+        elif code == _ASK:  # a box hangs on the last bit of torch's exp, which is not libm's
+            asked.append(ask)
+            one = torch.tensor([ask], dtype=torch.float32, device="cpu")
+            answers = torch.cat([answers, torch.exp(one)])
+        else:
+            raise errors.InternalError(f"the plan cannot be drawn: {text}")
 
 
 class Draws(Protocol):
@@ -162,7 +138,7 @@ class Draws(Protocol):
     def rewind(self, state: Any) -> None:
         """Goes back to where state was asked for."""
 
-    def records(self, planned: Planned) -> array[int]:
+    def records(self, view: Drawn, indices: array[int]) -> array[int]:
         """One record for each picture, in their order.
 
         Raises:
@@ -205,13 +181,13 @@ class TorchDraws:
         """See Draws."""
         torch.set_rng_state(state)
 
-    def records(self, planned: Planned) -> array[int]:
+    def records(self, view: Drawn, indices: array[int]) -> array[int]:
         """See Draws."""
-        planned.look()  # first: whoever else draws while headers are read must not lose what he drew
+        sizes = find_sizes(view, indices)  # first: whoever else draws meanwhile must not lose what he drew
         with _drawing:  # threads that took the same state would draw the same numbers
             state = torch.get_rng_state()
             try:
-                return planned.from_generator(state.data_ptr())
+                return draw(view, indices, sizes, state.data_ptr())
             finally:
                 torch.set_rng_state(state)
 
@@ -244,16 +220,16 @@ class WorkerDraws:
         """See Draws."""
         self._batch, self._states = state[0], state[1].copy()
 
-    def records(self, planned: Planned) -> array[int]:
+    def records(self, view: Drawn, indices: array[int]) -> array[int]:
         """See Draws."""
-        planned.look()  # first: Ctrl-C must not come in the worker's turn
+        sizes = find_sizes(view, indices)  # first: Ctrl-C must not come in the worker's turn
         worker = self._batch % len(self._states)
         self._batch += 1
         state = self._states[worker]
         if state is None:
             state = torch.Generator().manual_seed(self._base_seed + worker).get_state()
         state = self._states[worker] = state.clone()  # the old one may be rewound to
-        return planned.from_generator(state.data_ptr())
+        return draw(view, indices, sizes, state.data_ptr())
 
 
 class StatelessDraws:
@@ -271,9 +247,9 @@ class StatelessDraws:
     def rewind(self, state: None) -> None:
         """See Draws."""
 
-    def records(self, planned: Planned) -> array[int]:
+    def records(self, view: Drawn, indices: array[int]) -> array[int]:
         """See Draws."""
-        return planned.from_streams()
+        return draw(view, indices, find_sizes(view, indices), 0)
 
 
 class Drawing:
@@ -298,13 +274,13 @@ class Drawing:
         """What is drawn for a batch of these samples, the next in order."""
         before = self._draws.state()
         try:
-            return self._draws.records(Planned(self._view, indices))
+            return self._draws.records(self._view, indices)
         except ValueError as error:
             if isinstance(error, errors.GofastError):
                 raise
         # Too small for a crop: perhaps the picture that lay there before, and not the one that does now.
         self.rewind(before, indices)
-        return self._draws.records(Planned(self._view, indices))
+        return self._draws.records(self._view, indices)
 
     def state(self) -> Any:
         """What rewind takes."""

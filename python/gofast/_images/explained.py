@@ -35,7 +35,7 @@ def steps(dataset: Any, base: Any) -> list[Line]:
         lines.append((line.name, where, f"{line.what} ({line.cost})" if line.cost else line.what))
     if dataset.target_transform is not None:
         lines.append(("target_transform", "Python", "your callable: one call a sample"))
-    if dataset._options.channels_last and not dataset._program().channels_last:
+    if dataset._options.channels_last and not dataset._core().channels_last:
         lines.append(("channels_last", "", "without effect: Python makes the samples"))
     bad, policy = int((dataset._files.bad > 0).sum()), dataset._bad.on_error
     what = policy if isinstance(policy, str) else "your callable"

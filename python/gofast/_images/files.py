@@ -180,14 +180,21 @@ class Files:
         """Notes that Pillow decoded a picture in this process."""
         self.fallbacks[os.getpid() % _PROCESSES] += 1
 
-    def addresses(self) -> operations.Files:
-        """Where the arrays lie, for the core."""
+    def addresses(self, seed: int, labels: bool) -> operations.Files:
+        """Where the arrays lie, for the core.
+
+        Args:
+            seed: of draws that do not come from torch's generator.
+            labels: samples have one.
+        """
         base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
         made: operations.Files = {
             "count": self.count,
             "file": None,
             "memory": None,
-            "targets": address_of(self.targets),
+            "seed": seed,
+            "epoch": address_of(self.epoch),
+            "targets": address_of(self.targets) if labels else 0,
             "sizes": address_of(self.sizes),
         }
         if self.contents is not None:

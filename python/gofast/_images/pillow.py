@@ -16,7 +16,7 @@ from .._core.faults import Code
 if TYPE_CHECKING:
     from PIL import Image
 
-    from .program import ImageProgram
+    from .core_pictures import CorePictures
 
 # Pillow's Image.MAX_IMAGE_PIXELS as it comes.
 _MAX_IMAGE_PIXELS = (1 << 30) // 4 // 3
@@ -87,8 +87,8 @@ def max_pixels() -> int:
     return _NO_LIMIT if limit is None else min(int(limit), _NO_LIMIT)
 
 
-def make_sample(program: ImageProgram, image: Image.Image, record: int, place: int) -> None:
-    """Runs a program's native steps on a picture of Pillow's.
+def make_sample(core: CorePictures, image: Image.Image, record: int, place: int) -> None:
+    """Runs the native steps on a picture of Pillow's.
 
     Args:
         image: mode RGB.
@@ -106,7 +106,7 @@ def make_sample(program: ImageProgram, image: Image.Image, record: int, place: i
     data = (ctypes.c_char * len(pixels)).from_buffer_copy(pixels)
     width, height = image.size
     code, text = engine.capsule().from_picture(
-        program.address, ctypes.addressof(data), 4 * width, width, height, record, place
+        core.address, ctypes.addressof(data), 4 * width, width, height, record, place
     )
     if code:
         raise _KINDS.get(code, errors.UnsupportedError)(text)

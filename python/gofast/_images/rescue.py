@@ -14,9 +14,9 @@ from .. import errors
 from .._core.faults import Code
 from . import bad_image, pillow
 from .bad_samples import excusable, stand_ins
-from .draws import Drawn, Planned
+from .core_pictures import CorePictures
+from .draws import Drawn, draw
 from .files import Files
-from .program import ImageProgram
 from .seen import HasPictures
 
 if TYPE_CHECKING:
@@ -53,28 +53,28 @@ class Place:
         bytes: of that memory.
     """
 
-    __slots__ = ("address", "bytes", "dataset", "program", "record", "view")
+    __slots__ = ("address", "bytes", "core", "dataset", "record", "view")
 
     def __init__(
         self,
         view: Drawn,
         dataset: HasPictures,
-        program: ImageProgram,
+        core: CorePictures,
         record: int,
         address: int,
         row_bytes: int,
     ) -> None:
-        self.view, self.dataset, self.program, self.record = view, dataset, program, record
+        self.view, self.dataset, self.core, self.record = view, dataset, core, record
         self.address, self.bytes = address, row_bytes
 
     def make(self, image: Image.Image, record: int | None = None) -> None:
         """Makes the sample of a picture: by the native steps, or by the transforms themselves where those
         cannot and nothing was drawn."""
         try:
-            pillow.make_sample(self.program, image, self.record if record is None else record, self.address)
+            pillow.make_sample(self.core, image, self.record if record is None else record, self.address)
         except errors.UnsupportedError:
-            shape, plan = self.program.shape, self.program.plan
-            if self.program.record_words or shape is None or not plan.native_part:
+            shape, plan = self.core.shape, self.core.plan
+            if self.core.record_words or shape is None or not plan.native_part:
                 raise
             made: Any = image
             for transform in plan.native_part:
@@ -82,7 +82,7 @@ class Place:
             if not isinstance(made, torch.Tensor) or list(made.shape) != list(shape):
                 raise
             made = made.to(getattr(torch, plan.dtype))
-            last = torch.channels_last if self.program.channels_last else torch.contiguous_format
+            last = torch.channels_last if self.core.channels_last else torch.contiguous_format
             ordered = made[None].contiguous(memory_format=last)
             ctypes.memmove(self.address, ordered.data_ptr(), self.bytes)
 
@@ -92,21 +92,20 @@ class Place:
         What was drawn for sample holds where sizes do not matter. Else it is drawn anew, without torch's
         generator: a function of what was drawn, the sample and the attempt.
         """
-        words = self.program.record_words
-        if not words or not self.program.plan.needs_size:
+        words = self.core.record_words
+        if not words or not self.core.plan.needs_size:
             self.make(image)
             return
         drawn = ctypes.string_at(self.record, 4 * words)
         seed = zlib.crc32(drawn + struct.pack("<qq", sample, attempt))
         state = torch.Generator().manual_seed(seed).get_state()
-        planned = Planned(self.view, array("q", [sample]), array("i", image.size))
-        record = planned.from_generator(state.data_ptr())
+        record = draw(self.view, array("q", [sample]), array("i", image.size), state.data_ptr())
         self.make(image, record.buffer_info()[0])
 
     def make_of_no_file(self, image: Image.Image, sample: int, attempt: int) -> None:
         """The same of a picture that nobody read from a file: the info of sample's does not go with it."""
         self.make_another(image, sample, attempt)
-        if self.program.shape is None:
+        if self.core.shape is None:
             pillow.MadePicture.from_address(self.address).info |= pillow.LOST
 
 
@@ -121,7 +120,7 @@ def rescue(place: Place, sample: int, fault: Fault) -> int:
             the class that Pillow or Python raised. What is no OSError comes as it is, with a note.
         ChangedError: the picture is not of the size for which was drawn.
     """
-    dataset, files = place.dataset, place.program.files
+    dataset, files = place.dataset, place.core.files
     try:
         image = _open_sample(files, sample, fault)
         _check_size(place, sample, image.size)
@@ -135,7 +134,7 @@ def rescue(place: Place, sample: int, fault: Fault) -> int:
             raise
         if dataset._bad.on_error != "zero":
             return _replace(place, sample, error)
-    if place.program.shape is not None and not place.program.plan.rest:
+    if place.core.shape is not None and not place.core.plan.rest:
         ctypes.memset(place.address, 0, place.bytes)
     else:
         from PIL import Image
@@ -145,7 +144,7 @@ def rescue(place: Place, sample: int, fault: Fault) -> int:
 
 
 def _replace(place: Place, sample: int, error: Exception) -> int:
-    files = place.program.files
+    files = place.core.files
 
     def make(choice: Any, attempt: int) -> None:
         if isinstance(choice, int):
@@ -202,7 +201,7 @@ def open_picture(files: Files, sample: int, fault: Fault | None = None) -> Image
 
 def _check_size(place: Place, sample: int, size: tuple[int, int]) -> None:
     """Refuses a picture that is not of the size for which was drawn."""
-    files, plan = place.program.files, place.program.plan
+    files, plan = place.core.files, place.core.plan
     known = files.sizes[sample]
     if plan.draws and plan.needs_size and 0 not in size and tuple(known.tolist()) != size:
         text = f"the picture is {size[0]}x{size[1]} and was {known[0]}x{known[1]} before"
@@ -211,7 +210,7 @@ def _check_size(place: Place, sample: int, size: tuple[int, int]) -> None:
 
 
 def _make(place: Place, image: Image.Image, sample: int) -> None:
-    path = place.program.files.path(sample)
+    path = place.core.files.path(sample)
     try:
         place.make(image)
     except errors.ChangedError as error:

@@ -13,12 +13,13 @@ import numpy as np
 import torch
 from torch.utils.dlpack import from_dlpack
 
+from .._batches.core_dataset import IntArray
 from .._batches.filler import threads_here
-from .._batches.view import IntArray, View, row_index_error
-from .._core import engine, operations
+from .._batches.view import View, row_index_error
+from .._core import engine
 from . import pillow, rescue
+from .core_pictures import CorePictures
 from .draws import Drawing
-from .program import ImageProgram
 from .seen import HasPictures
 
 
@@ -26,10 +27,9 @@ class ImageView(View):
     """Samples that the engine can make from files.
 
     Args:
-        programs: of each dataset.
+        cores: of each dataset.
 
     Attributes:
-        program: of the first dataset; the others draw alike.
         draws: whether anything is drawn for a sample.
         rng: where from: "torch" or "stateless".
     """
@@ -40,26 +40,14 @@ class ImageView(View):
         self,
         datasets: Sequence[HasPictures],
         index_map: IntArray | None,
-        programs: Sequence[ImageProgram],
+        cores: Sequence[CorePictures],
     ) -> None:
         first = datasets[0]
         self._starts = list(itertools.accumulate(self._counts(datasets), initial=0))
-        plan, shape = programs[0].plan, programs[0].shape
+        plan, shape = cores[0].plan, cores[0].shape
         self._pictures = shape is None
-        self._channels_last = programs[0].channels_last
-        if self._channels_last and shape is not None:
-            shape = [shape[1], shape[2], shape[0]]
-        labels = first._native_labels
-        self._lay_out(
-            datasets,
-            programs,
-            index_map,
-            shape or (),
-            plan.dtype,
-            lambda view: operations.image_view({**view, "labels": labels}),
-        )
-        self.record_words = programs[0].record_words
-        self.program: ImageProgram = programs[0]
+        self._channels_last = cores[0].channels_last
+        self._lay_out(datasets, cores, index_map)
         self.draws, self.rng = plan.draws, first._options.rng
         self.needs_size = plan.needs_size
         self._strides, self._hands_over = plan.strides, plan.hands_over
@@ -91,7 +79,7 @@ class ImageView(View):
     def size_of(self, index: int) -> tuple[int, int]:
         """Asks Pillow for the size that the core could not tell."""
         part, sample = self._locate(index)
-        return rescue.size_of(self._programs[part].files, sample)
+        return rescue.size_of(self._cores[part].files, sample)
 
     @property
     def epochs(self) -> tuple[int, ...]:
@@ -151,16 +139,16 @@ class ImageView(View):
         replaced = {}
         for position, code, offset, text in faults:
             part, sample = self._locate(int(indices[position]))
-            program = self._programs[part]  # the dataset may have another by now
+            core = self._cores[part]  # the dataset may have another by now
             record = records + 4 * self.record_words * position
             address = data + position * self.row_bytes
-            place = rescue.Place(self, self.datasets[part], program, record, address, self.row_bytes)
+            place = rescue.Place(self, self.datasets[part], core, record, address, self.row_bytes)
             used = rescue.rescue(place, sample, rescue.Fault(code, offset, text))
             if used == sample:
                 continue
             replaced[position] = used
             if labels:
-                ctypes.c_int64.from_address(labels + 8 * position).value = int(program.files.targets[used])
+                ctypes.c_int64.from_address(labels + 8 * position).value = int(core.files.targets[used])
         return replaced
 
     def drawing(self, base_seed: int, workers: int) -> Drawing:

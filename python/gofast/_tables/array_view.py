@@ -11,7 +11,8 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from .._batches.batch import Batch, Rows
-from .._batches.view import IntArray, Laid, View
+from .._batches.core_dataset import CoreDataset, IntArray
+from .._batches.view import View
 from .fields import ArrayMemory
 from .row_view import HasRows
 
@@ -74,20 +75,16 @@ class ArrayView(View):
             self._lay_out_now()
 
     def _lay_out_now(self) -> None:
-        first = self._arrays[0]
-        double = self._dtype is not None and self._dtype.itemsize == 16
-        shape = [*first.shape, 2] if double else list(first.shape)
         places = [d._memory.places() for d in self._arrays]
-        programs = [d._program() for d in self._arrays]
-        self._lay_out(self._arrays, programs, self._index_map, shape, first._numbers.type)
+        self._lay_out(self._arrays, [d._core() for d in self._arrays], self._index_map)
         self._places = places  # last: if laying out fails, the next call must try it again
 
     @property
-    def laid(self) -> Laid:
+    def core(self) -> CoreDataset:
         """See View. Laid out again if torch has moved a tensor's memory meanwhile."""
         if self._places != [d._memory.places() for d in self._arrays]:
             self._lay_out_now()
-        return self._laid
+        return self._core
 
     def tensor(self, made: Any) -> torch.Tensor:
         """See View."""

@@ -23,7 +23,7 @@ Array = torch.Tensor | np.ndarray[Any, np.dtype[Any]]
 _STORED = (torch.uint8, torch.int16, torch.int32, torch.int64, torch.float32, torch.float64)
 KERNEL_TYPES = {dtype: NAMES[dtype] for dtype in _STORED}
 INTEGERS = {dtype for dtype in KERNEL_TYPES if not dtype.is_floating_point}
-_KERNEL_DIMENSIONS = 8  # maximum for a row
+KERNEL_DIMENSIONS = 8  # maximum for a row
 _ALONE_BYTES = 1 << 20  # only a larger batch is worth waking OpenMP's threads
 _OURS = (torch.Tensor, torch.nn.Parameter)
 
@@ -122,7 +122,7 @@ class Field:
             and self.width
             and size in OPAQUE
             and (tensor.stride(0) > 0 or len(tensor) < 2)
-            and len(self.shape) + (size == 16) <= _KERNEL_DIMENSIONS
+            and len(self.shape) + (size == 16) <= KERNEL_DIMENSIONS
         ):
             return C
         if not dense and len(self.shape) in (4, 5):

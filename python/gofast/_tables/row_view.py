@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from .._batches.view import IntArray, Output, Program, View
+from .._batches.core_dataset import CoreDataset, IntArray
+from .._batches.view import Output, View
 from .._core.numbers import Spec
 
 
@@ -27,8 +28,8 @@ class HasRows(Protocol):
     @property
     def _label_shape(self) -> tuple[int, ...]: ...
 
-    def _program(self) -> Program:
-        """The transform, compiled."""
+    def _core(self) -> CoreDataset:
+        """The rows and their transform, for the core."""
 
 
 class RowView(View):
@@ -36,8 +37,7 @@ class RowView(View):
 
     def __init__(self, datasets: Sequence[HasRows], index_map: IntArray | None) -> None:
         first = datasets[0]
-        programs = [d._program() for d in datasets]
-        self._lay_out(datasets, programs, index_map, first.shape, first._numbers.type)
+        self._lay_out(datasets, [d._core() for d in datasets], index_map)
         self.output = first._output
         self.keys = first.keys
         self.label_dtype = first._label_dtype

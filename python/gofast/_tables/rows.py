@@ -15,9 +15,10 @@ import torch
 from .. import errors
 from .._batches.batch import Batch, Rows
 from .._batches.classes import in_order
+from .._batches.core_dataset import CoreDataset, IntArray
 from .._batches.filler import Filler
 from .._batches.getitems import getitems
-from .._batches.view import IntArray, Line, NativeDataset, Output, Program, View, row_index_error
+from .._batches.view import Line, NativeDataset, Output, View, row_index_error
 from .._core import engine, operations
 from .._core.indices import listed, positions, whole
 from .._core.memory import Memory
@@ -85,7 +86,7 @@ class RowDataset(NativeDataset):
         self._resolve_labels(label)
         self._per_process: Filler | None = None
         # Compiling checks every option that the core checks, at once.
-        self._compiled: Program | None = None
+        self._compiled: CoreDataset | None = None
         # Compile now if the engine is loaded, since forked workers can use a view that was made before
         # the fork. Also if there are mean, std or an integer type: the core checks them, and its errors
         # belong here. Otherwise the engine can wait: a table from a cache file opens without it.
@@ -345,12 +346,12 @@ class RowDataset(NativeDataset):
             here = self._per_process = Filler(view)
         return here
 
-    def _program(self) -> Program:
+    def _core(self) -> CoreDataset:
         if self._compiled is None:
-            self._compiled = Program(self._program_config(), keep=self._memory)
+            self._compiled = CoreDataset(operations.rows(self._core_config()), keep=self._memory)
         return self._compiled
 
-    def _program_config(self) -> operations.Program:
+    def _core_config(self) -> operations.Rows:
         layout, memory = self._memory.layout, self._memory
         return {
             "features": memory.features_address,

@@ -1,10 +1,10 @@
-"""A plan and the files that it is for, in C memory."""
+"""Picture files and a plan, in C memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._batches.view import free_with
+from .._batches.core_dataset import CoreDataset
 from .._core import codecs, operations
 from .._plan.compile import Plan
 from .files import Files
@@ -12,19 +12,28 @@ from .files import Files
 MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
 
 
-class ImageProgram:
-    """A plan and the files it is for, compiled into C memory of this process.
+class CorePictures(CoreDataset):
+    """Picture files and what a plan makes of them, in C memory of this process.
 
     Args:
-        files: they outlive the program.
+        files: they outlive the dataset.
         plan: its native steps.
         shape: [C, H, W] of a tensor, or None: then samples are pictures, for Python to go on with.
         channels_last: the order of the tensor's memory.
         max_pixels: pictures with more are left to Pillow.
+        labels: samples have one.
+        seed: of draws that do not come from torch's generator.
     """
 
     def __init__(
-        self, files: Files, plan: Plan, shape: Sequence[int] | None, channels_last: bool, max_pixels: int
+        self,
+        files: Files,
+        plan: Plan,
+        shape: Sequence[int] | None,
+        channels_last: bool,
+        max_pixels: int,
+        labels: bool = False,
+        seed: int = 0,
     ) -> None:
         codecs.load()
         output: operations.Output = {}
@@ -38,14 +47,13 @@ class ImageProgram:
                 "channels_last": channels_last,
             }
         self.files, self.plan, self.shape, self.channels_last = files, plan, shape, channels_last
-        made = operations.image_program(
+        made = operations.pictures(
             {
                 "plan": {"steps": plan.steps, "output": output},
-                "files": files.addresses(),
+                "files": files.addresses(seed, labels),
                 "pass_order": codecs.pass_order(),
                 "max_pixels": max_pixels,
                 "max_file_bytes": MAX_FILE_BYTES,
             }
         )
-        self.address, self.record_words = made["address"], made["record_words"]
-        free_with(self, operations.free_image_program, files)
+        super().__init__(made, files)

@@ -14,7 +14,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast._core import engine
-from gofast._images.draws import Planned
+from gofast._images.draws import draw, find_sizes
 from gofast._images.rescue import ANY_SIDE
 from image_data import photograph
 from picture_files import png_header
@@ -43,9 +43,7 @@ def paths(tmp_path: Path) -> list[str]:
 def test_sizes_are_found_whoever_can_tell(paths: list[str], threads: int) -> None:
     view = view_of(paths, threads)
     indices = array("q", [*range(len(paths)), 3, 0, -9])
-    planned = Planned(view, indices)
-    planned.look()
-    found = torch.tensor(planned._sizes).view(-1, 2).tolist()
+    found = torch.tensor(find_sizes(view, indices)).view(-1, 2).tolist()
     wanted = [[40 + i, 30 + 2 * i] for i in range(6)] + 3 * [[ANY_SIDE, ANY_SIDE]]
     assert found == [wanted[i] for i in indices]
     sizes = view.datasets[0]._files.sizes
@@ -54,9 +52,9 @@ def test_sizes_are_found_whoever_can_tell(paths: list[str], threads: int) -> Non
 
 @pytest.mark.parametrize("rng", ["torch", "stateless"])
 def test_an_index_that_is_none(paths: list[str], rng: str) -> None:
-    planned = Planned(view_of(paths, 0, rng=rng), array("q", [1, len(paths)]))
+    view, indices = view_of(paths, 0, rng=rng), array("q", [1, len(paths)])
     with pytest.raises(gofast.errors.RowIndexError, match=f"index {len(paths)} is out of range"):
-        planned.from_streams()
+        draw(view, indices, array("i", bytes(16)), 0)
 
 
 def test_streams_know_what_came_before_in_the_batch(paths: list[str]) -> None:
@@ -64,7 +62,7 @@ def test_streams_know_what_came_before_in_the_batch(paths: list[str]) -> None:
     words = view.record_words
 
     def drawn(*indices: int) -> list[list[int]]:
-        records = Planned(view, array("q", indices)).from_streams()
+        records = draw(view, array("q", indices), array("i", bytes(8 * len(indices))), 0)
         return [list(records[i : i + words]) for i in range(0, len(records), words)]
 
     twice = drawn(1, 2, 1, 1 - len(paths))
@@ -87,7 +85,7 @@ def test_ctrl_c_comes_while_headers_are_read(tmp_path: Path, threads: int) -> No
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(KeyboardInterrupt):
-            Planned(view, array("q", range(len(view)))).look()
+            find_sizes(view, array("q", range(len(view))))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

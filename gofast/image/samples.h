@@ -1,0 +1,46 @@
+// The samples of a view: which program's each is, and what is remembered of the size of its picture.
+#ifndef GOFAST_SAMPLES_H
+#define GOFAST_SAMPLES_H
+
+#include <string.h>
+
+#include "image.h"
+
+// Both: Python stores one after the other.
+static inline int gf_size_is_known(gf_draw_size size) { return size.width > 0 && size.height > 0; }
+
+// Sizes are found by several threads and processes at once, each of which finds the same: whole or not at all.
+_Static_assert(sizeof(gf_draw_size) == sizeof(uint64_t), "a size is read and written in one go");
+
+static inline gf_draw_size gf_remembered_size(const gf_image_program *p, int64_t sample) {
+    uint64_t bits = __atomic_load_n((uint64_t *)(void *)&p->sizes[sample], __ATOMIC_RELAXED);
+    gf_draw_size size;
+    memcpy(&size, &bits, sizeof size);
+    return size;
+}
+
+static inline void gf_remember_size(const gf_image_program *p, int64_t sample, gf_draw_size size) {
+    uint64_t bits;
+    memcpy(&bits, &size, sizeof bits);
+    __atomic_store_n((uint64_t *)(void *)&p->sizes[sample], bits, __ATOMIC_RELAXED);
+}
+
+// The program of a view's sample, and the sample's number in its folder; NULL where the view has no such index.
+static inline const gf_image_program *gf_image_find(const gf_view *view, int64_t index, int64_t *sample) {
+    int64_t at = gf_view_position(view, index);
+    if (at < 0) return NULL;
+    const gf_part *part = gf_view_part(view, at);
+    *sample = at - part->start;
+    return part->program;
+}
+
+// Hints at samples of a range from the one behind i on, at each once.
+static inline void gf_image_look_ahead(const gf_view *view, const gf_batch *batch, int64_t from, int64_t i, int64_t to) {
+    int64_t last = i + GF_VIEW_AHEAD < to ? i + GF_VIEW_AHEAD : to - 1;
+    for (int64_t k = i == from ? i + 1 : i + GF_VIEW_AHEAD; k <= last; k++) view->hint(view, batch->indices[k]);
+}
+
+// Hints at a sample's file whose header is wanted first and whose picture is made next: that is one hint, not two.
+void gf_image_hint_both(const gf_image_program *, int64_t sample);
+
+#endif

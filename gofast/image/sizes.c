@@ -1,0 +1,137 @@
+// The sizes of pictures, from their headers: what is drawn for a picture may hang on its size.
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../engine/crew.h"
+#include "run.h"
+#include "samples.h"
+
+// The first read of a header: most JPEGs keep their size within it.
+static const int64_t HEADER_BYTES = 4 << 10;
+
+// Reads as much of the sample as its header takes.
+static int32_t probe(gf_image_worker *w, const gf_image_program *p, int64_t sample, gf_draw_size *size, gf_fault *fault) {
+    for (int64_t most = HEADER_BYTES;;) {
+        gf_sample_bytes bytes;
+        int32_t code = p->reader->read(p->reader, sample, most, &w->file, &bytes, fault);
+        if (code) return code;
+        code = gf_formats_size(&bytes, size, fault);
+        if (code != GF_FORMAT_MORE) return code;
+        most = fault->offset > 2 * most ? fault->offset : 2 * most;
+    }
+}
+
+int32_t gf_image_size(const gf_image_program *p, int64_t sample, gf_draw_size *size, gf_fault *fault) {
+    *size = gf_remembered_size(p, sample);
+    if (gf_size_is_known(*size)) return GF_FAULT_NONE;
+    gf_image_worker *worker = gf_image_worker_here();
+    int32_t code = worker ? probe(worker, p, sample, size, fault) : gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
+    if (code) *size = (gf_draw_size){0, 0};
+    else gf_remember_size(p, sample, *size);
+    return code;
+}
+
+static void probe_hint(const gf_view *view, int64_t index) {
+    int64_t sample;
+    const gf_image_program *p = gf_image_find(view, index, &sample);
+    if (!p || !p->reader->hint || gf_size_is_known(gf_remembered_size(p, sample))) return;
+    gf_image_hint_both(p, sample);
+}
+
+static int64_t milliseconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static const int64_t ASK_MS = 100;
+
+// Stops at an index that is none, or when stopped() says so.
+static int64_t probe_until(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to, int (*stopped)(void)) {
+    int64_t asked = stopped ? milliseconds() : 0;
+    for (int64_t i = from; i < to; i++) {
+        int64_t sample;
+        const gf_image_program *p = gf_image_find(view, batch->indices[i], &sample);
+        if (!p) return i;
+        gf_image_look_ahead(view, batch, from, i, to);
+        gf_draw_size size;
+        gf_fault fault;
+        if (gf_image_size(p, sample, &size, &fault)) size = (gf_draw_size){-1, -1};
+        // A header that claims nothing: Pillow refuses the file.
+        if (!size.width) size.width = GF_ANY_SIDE;
+        if (!size.height) size.height = GF_ANY_SIDE;
+        memcpy(batch->x + i * view->x_bytes, &size, sizeof size);
+        if (!stopped || milliseconds() - asked < ASK_MS) continue;
+        if (stopped()) return i;
+        asked = milliseconds();
+    }
+    return -1;
+}
+
+static int64_t probe_all(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
+    return probe_until(view, batch, from, to, NULL);
+}
+
+gf_view *gf_image_sizes_view(const gf_view *view) {
+    size_t bytes = sizeof *view + (size_t)view->n_parts * sizeof *view->parts;
+    gf_view *made = malloc(bytes);
+    if (!made) return NULL;
+    memcpy(made, view, bytes);
+    made->x_bytes = sizeof(gf_draw_size);
+    made->y_bytes = made->record_bytes = 0;
+    made->probes = 1;
+    made->job_rows = 4; // a header takes some 20 us
+    made->fill = probe_all;
+    made->hint = probe_hint;
+    return made;
+}
+
+int64_t gf_image_known_sizes(const gf_view *view, gf_image_draws *d) {
+    int64_t left = 0;
+    for (int64_t i = 0; i < d->n; i++) {
+        int64_t sample;
+        const gf_image_program *p = gf_image_find(view, d->indices[i], &sample);
+        if (!p) {
+            d->result.done = i;
+            return -1;
+        }
+        if (d->sizes[i].width) continue;
+        gf_draw_size size = gf_remembered_size(p, sample);
+        if (gf_size_is_known(size)) d->sizes[i] = size;
+        else left++;
+    }
+    return left;
+}
+
+// The crew's threads and this one; 0 when stopped() said so, -1 when the crew takes no work.
+static int probe_together(const gf_view *view, gf_crew *crew, int most, const gf_batch *batch, int64_t n, int (*stopped)(void)) {
+    gf_slot slot = {.managed.dl_tensor.data = batch->x, .rows_left = n}, *const slots[] = {&slot};
+    gf_ticket *ticket = crew->submit(crew, view, batch->indices, NULL, n, n, slots, NULL, most);
+    if (!ticket) return -1;
+    int stop = 0;
+    while (!stop && !crew->wait(ticket, NULL, ASK_MS)) stop = stopped && stopped();
+    if (stop) crew->cancel(ticket);
+    crew->release(ticket);
+    return !stop;
+}
+
+int gf_image_find_sizes(const gf_view *view, gf_crew *crew, int most, gf_image_draws *d, int (*stopped)(void)) {
+    gf_view *probing = gf_image_sizes_view(view);
+    gf_draw_size *found = malloc((size_t)d->n * sizeof *found + 1);
+    int64_t *wanted = malloc((size_t)d->n * sizeof *wanted + 1), left = 0;
+    int done = probing && found && wanted;
+    if (done) {
+        for (int64_t i = 0; i < d->n; i++)
+            if (!d->sizes[i].width) wanted[left++] = d->indices[i];
+        gf_batch batch = {.indices = wanted, .x = (uint8_t *)found};
+        done = crew && left > 1 ? probe_together(probing, crew, most, &batch, left, stopped) : -1;
+        if (done < 0) done = probe_until(probing, &batch, 0, left, stopped) < 0;
+    }
+    for (int64_t i = 0, k = 0; done && i < d->n; i++)
+        if (!d->sizes[i].width) d->sizes[i] = found[k++];
+    free(probing);
+    free(found);
+    free(wanted);
+    return done;
+}
