@@ -6,7 +6,7 @@ package image
 static const gf_view *view_at(uintptr_t address) { return (const gf_view *)address; }
 static const gf_image_program *program_at(uintptr_t address) { return (const gf_image_program *)address; }
 
-static int32_t draw(uintptr_t at, uintptr_t crew, int most, const int64_t *indices, int64_t n, gf_draw_size *sizes, int32_t *records,
+static int32_t draw(uintptr_t at, uintptr_t crew, int most, const int64_t *indices, int64_t n, gf_size *sizes, int32_t *records,
                     gf_draw_result *result) {
 	const gf_view *view = view_at(at);
 	gf_image_draws draws = {.indices = indices, .n = n, .sizes = sizes, .records = records};
@@ -37,7 +37,7 @@ func Draw(e *engine.Engine, view engine.View, indices []int64) ([]byte, error) {
 	if view.RecordBytes() == 0 {
 		return nil, nil
 	}
-	records, sizes := make([]int32, view.RecordBytes()/4*int64(len(indices))), make([]C.gf_draw_size, len(indices))
+	records, sizes := make([]int32, view.RecordBytes()/4*int64(len(indices))), make([]C.gf_size, len(indices))
 	var result C.gf_draw_result
 	switch code := C.draw(C.uintptr_t(view.Address()), C.uintptr_t(e.Address()), C.int(e.ThreadCount()),
 		(*C.int64_t)(unsafe.SliceData(indices)), C.int64_t(len(indices)), unsafe.SliceData(sizes),
@@ -47,7 +47,7 @@ func Draw(e *engine.Engine, view engine.View, indices []int64) ([]byte, error) {
 	case C.GF_DRAW_NO_INDEX:
 		return nil, errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d samples", view.Length())).AtIndex(indices[result.done])
 	case C.GF_DRAW_UNKNOWN_SIZES:
-		first := slices.IndexFunc(sizes, func(s C.gf_draw_size) bool { return s.width < 0 })
+		first := slices.IndexFunc(sizes, func(s C.gf_size) bool { return s.width < 0 })
 		return nil, unknownSize(view, fromStart(view, indices[first]))
 	case C.GF_DRAW_NO_MEMORY:
 		return nil, errs.New(errs.ErrLimit, "image", "no memory for the sizes of a batch")
@@ -67,7 +67,7 @@ func fromStart(view engine.View, index int64) int64 {
 // unknownSize is the error of a picture whose header cannot be read.
 func unknownSize(view engine.View, index int64) error {
 	part, sample, _ := view.Find(index)
-	var size C.gf_draw_size
+	var size C.gf_size
 	var f C.gf_fault
 	C.gf_image_size(C.program_at(C.uintptr_t(view.Program(part))), C.int64_t(sample), &size, &f)
 	return fault.Error(fault.Code(f.code), "image", int64(f.offset), C.GoString(&f.text[0])).AtIndex(index)

@@ -5,17 +5,17 @@
 #include "run.h"
 #include "samples.h"
 
-static int same(gf_draw_size a, gf_draw_size b) { return a.width == b.width && a.height == b.height; }
+static int same(gf_size a, gf_size b) { return a.width == b.width && a.height == b.height; }
 
 // Reads a sample and makes it. One that is not the picture whose size the draws were made for would give
 // another picture than torchvision's.
 static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sample, const int32_t *record, uint8_t *x, gf_fault *fault) {
-    gf_source source;
+    gf_opened source;
     gf_sample_bytes bytes;
     int32_t code = p->reader->read(p->reader, sample, INT64_MAX, &w->file, &bytes, fault);
     if (!code) code = gf_formats_open(&source, &w->decoders, &bytes, p->max_pixels, fault);
     if (code) return code;
-    gf_draw_size size = {source.picture.width, source.picture.height}, before = gf_remembered_size(p, sample);
+    gf_size size = {source.picture.width, source.picture.height}, before = gf_remembered_size(p, sample);
     gf_remember_size(p, sample, size);
     if (p->steps->record_words && gf_size_is_known(before) && !same(size, before))
         return gf_fault_set(fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d and was %dx%d before", size.width, size.height, before.width, before.height);
@@ -73,7 +73,7 @@ int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, 
 int32_t gf_image_from_picture(const gf_image_program *p, gf_picture picture, const int32_t *record, uint8_t *x, gf_fault *fault) {
     gf_image_worker *worker = gf_image_worker_here();
     if (!worker) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
-    gf_source source = gf_source_of(picture);
+    gf_opened source = gf_opened_of(picture);
     int32_t code = gf_image_run(worker, p, &source, record, x, fault);
     gf_image_worker_tidy(worker);
     return code;

@@ -14,17 +14,17 @@ static int format_of(const gf_sample_bytes *file, gf_fault *fault) {
     return -1;
 }
 
-int32_t gf_formats_size(const gf_sample_bytes *file, gf_draw_size *size, gf_fault *fault) {
+int32_t gf_formats_size(const gf_sample_bytes *file, gf_size *size, gf_fault *fault) {
     int i = format_of(file, fault);
     if (i < 0) return fault->code;
     return gf_formats[i]->size(file->data, file->size, file->length, &size->width, &size->height, fault);
 }
 
-int32_t gf_formats_open(gf_source *s, gf_decoders *d, const gf_sample_bytes *file, int64_t max_pixels, gf_fault *fault) {
+int32_t gf_formats_open(gf_opened *s, gf_decoders *d, const gf_sample_bytes *file, int64_t max_pixels, gf_fault *fault) {
     int i = format_of(file, fault);
     if (i < 0) return fault->code;
     if (!d->state[i] && !(d->state[i] = gf_formats[i]->make())) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a decoder");
-    return gf_source_open(s, gf_formats[i], d->state[i], file->data, file->size, max_pixels, fault);
+    return gf_picture_open(s, gf_formats[i], d->state[i], file->data, file->size, max_pixels, fault);
 }
 
 size_t gf_decoders_held(const gf_decoders *d) {

@@ -3,7 +3,7 @@
 #define GOFAST_FORMATS_H
 
 #include "image.h"
-#include "picture/source.h"
+#include "picture/opened.h"
 
 enum { GF_MOST_FORMATS = 16 };
 
@@ -17,10 +17,10 @@ typedef struct {
 
 // A picture's width and height from its file's first bytes. 0; GF_FORMAT_MORE, with how many bytes are needed in
 // fault->offset; or a fault's code.
-int32_t gf_formats_size(const gf_sample_bytes *, gf_draw_size *size, gf_fault *fault);
+int32_t gf_formats_size(const gf_sample_bytes *, gf_size *size, gf_fault *fault);
 
 // Opens a file that lies in memory. 0, or a fault's code, after which there is nothing to end.
-int32_t gf_formats_open(gf_source *, gf_decoders *, const gf_sample_bytes *, int64_t max_pixels, gf_fault *fault);
+int32_t gf_formats_open(gf_opened *, gf_decoders *, const gf_sample_bytes *, int64_t max_pixels, gf_fault *fault);
 
 // Bytes that are kept for the next picture.
 size_t gf_decoders_held(const gf_decoders *);

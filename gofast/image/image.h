@@ -41,7 +41,7 @@ struct gf_image_program {
     gf_reader *reader;
     const uint64_t *epoch;  // or NULL: 0
     const int32_t *targets; // or NULL: samples have no label
-    gf_draw_size *sizes;    // of each picture, 8-byte aligned; 0 x 0 while unknown. Shared between processes
+    gf_size *sizes;    // of each picture, 8-byte aligned; 0 x 0 while unknown. Shared between processes
 };
 
 // A gf_fill_fn: makes samples.
@@ -53,7 +53,7 @@ void gf_image_hint(const gf_view *, int64_t index);
 // A picture whose size nobody can tell: any crop can be drawn in it, and nothing will be made of it.
 enum { GF_ANY_SIDE = 1 << 14 };
 
-// A view of the same pictures whose samples are gf_draw_size, from headers as far as they are not known; -1 x -1 where a
+// A view of the same pictures whose samples are gf_size, from headers as far as they are not known; -1 x -1 where a
 // header cannot be read. Its hint is for the whole file, since it is made next. free() it; NULL when memory is short.
 gf_view *gf_image_sizes_view(const gf_view *);
 
@@ -62,7 +62,7 @@ gf_view *gf_image_sizes_view(const gf_view *);
 typedef struct {
     const int64_t *indices;
     int64_t n;
-    gf_draw_size *sizes;
+    gf_size *sizes;
     uint8_t *state;  // the state image of a torch generator; NULL: each sample has a stream of its own
     int32_t flags;   // of the generator: GF_DRAW_FUSED
     gf_draw_answers answers;
@@ -86,7 +86,7 @@ enum { GF_DRAW_UNKNOWN_SIZES = GF_DRAW_INVALID + 1, GF_DRAW_NO_INDEX, GF_DRAW_NO
 int32_t gf_image_draw(const gf_view *, gf_image_draws *);
 
 // The size of a sample's picture, from its header where it is not known yet. Returns GF_FAULT_... .
-int32_t gf_image_size(const gf_image_program *, int64_t sample, gf_draw_size *, gf_fault *);
+int32_t gf_image_size(const gf_image_program *, int64_t sample, gf_size *, gf_fault *);
 
 // Makes a sample of a picture that somebody else has decoded, at x. Returns GF_FAULT_... .
 int32_t gf_image_from_picture(const gf_image_program *, gf_picture, const int32_t *record, uint8_t *x, gf_fault *);

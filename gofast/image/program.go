@@ -83,7 +83,7 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	c.seed = C.uint64_t(files.Seed)
 	c.epoch = (*C.uint64_t)(C.as_pointer(C.uintptr_t(files.Epoch)))
 	c.targets = (*C.int32_t)(C.as_pointer(C.uintptr_t(files.Targets)))
-	c.sizes = (*C.gf_draw_size)(C.as_pointer(C.uintptr_t(files.Sizes)))
+	c.sizes = (*C.gf_size)(C.as_pointer(C.uintptr_t(files.Sizes)))
 	C.choose_pixels(c)
 	return p, nil
 }

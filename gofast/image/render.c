@@ -41,15 +41,15 @@ static void mirror(const uint8_t *row, int32_t width, uint8_t *out) {
 
 static inline int32_t sink_row(const gf_geometry *g, int32_t y) { return g->vflip ? g->window.height - 1 - y : y; }
 
-static int32_t copy_rows(gf_renderer *r, gf_source *source, const gf_geometry *g, const gf_sink *sink, gf_fault *fault) {
-    int32_t code = gf_source_start(source, g->box, fault);
+static int32_t copy_rows(gf_renderer *r, gf_opened *source, const gf_geometry *g, const gf_sink *sink, gf_fault *fault) {
+    int32_t code = gf_opened_start(source, g->box, fault);
     if (code) return code;
     if (g->hflip && !gf_bytes_reserve(&r->row, 4 * (size_t)g->box.width))
         return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a row of %d pixels", g->box.width);
     for (int32_t y = 0; y < g->box.height;) {
         int32_t rows = g->box.height - y < GF_FORMAT_ROWS ? g->box.height - y : GF_FORMAT_ROWS;
         int64_t stride;
-        const uint8_t *at = gf_source_rows(source, rows, &stride, fault);
+        const uint8_t *at = gf_opened_rows(source, rows, &stride, fault);
         if (!at) return fault->code;
         for (int32_t k = 0; k < rows; k++, y++, at += stride) {
             const uint8_t *row = at;
@@ -63,7 +63,7 @@ static int32_t copy_rows(gf_renderer *r, gf_source *source, const gf_geometry *g
     return GF_FAULT_NONE;
 }
 
-static int32_t resize_rows(gf_renderer *r, gf_source *source, const gf_geometry *g, int32_t pass_order, const gf_sink *sink, gf_fault *fault) {
+static int32_t resize_rows(gf_renderer *r, gf_opened *source, const gf_geometry *g, int32_t pass_order, const gf_sink *sink, gf_fault *fault) {
     gf_resize *resize = &r->resize;
     gf_resize_plan plan = {
         .in_width = g->box.width, .in_height = g->box.height, .out_width = g->width, .out_height = g->height,
@@ -72,12 +72,12 @@ static int32_t resize_rows(gf_renderer *r, gf_source *source, const gf_geometry 
     int32_t code = gf_resize_begin(resize, &plan);
     if (code) return gf_fault_set(fault, code, -1, "resize of %dx%d to %dx%d", g->box.width, g->box.height, g->width, g->height);
     gf_box region = {g->box.x + resize->x.lo, g->box.y + resize->y.lo, resize->x.hi - resize->x.lo, resize->y.hi - resize->y.lo};
-    if ((code = gf_source_start(source, region, fault))) return code;
+    if ((code = gf_opened_start(source, region, fault))) return code;
     const uint8_t *planes[3];
     for (int32_t y = 0, done = 0; y < region.height;) {
         int32_t rows = region.height - y < GF_FORMAT_ROWS ? region.height - y : GF_FORMAT_ROWS;
         int64_t stride;
-        const uint8_t *at = gf_source_rows(source, rows, &stride, fault);
+        const uint8_t *at = gf_opened_rows(source, rows, &stride, fault);
         if (!at) return fault->code;
         for (int32_t k = 0; k < rows; k++, y++, at += stride) {
             gf_resize_push(resize, at);
@@ -87,7 +87,7 @@ static int32_t resize_rows(gf_renderer *r, gf_source *source, const gf_geometry 
     return GF_FAULT_NONE;
 }
 
-int32_t gf_render(gf_renderer *r, gf_source *source, const gf_geometry *g, int32_t pass_order, const gf_sink *sink, gf_fault *fault) {
+int32_t gf_render(gf_renderer *r, gf_opened *source, const gf_geometry *g, int32_t pass_order, const gf_sink *sink, gf_fault *fault) {
     return g->resized ? resize_rows(r, source, g, pass_order, sink, fault) : copy_rows(r, source, g, sink, fault);
 }
 

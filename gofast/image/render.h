@@ -5,7 +5,7 @@
 
 #include "resample/resample.h"
 #include "image.h"
-#include "picture/source.h"
+#include "picture/opened.h"
 #include "steps/geometry.h"
 
 // Where finished rows go: to the numbers of a sample, to planes, or to a picture.
@@ -25,7 +25,7 @@ typedef struct {
 } gf_renderer;
 
 // 0, or a fault's code. The rows of the sink are those of the geometry's window.
-int32_t gf_render(gf_renderer *, gf_source *, const gf_geometry *, int32_t pass_order, const gf_sink *, gf_fault *);
+int32_t gf_render(gf_renderer *, gf_opened *, const gf_geometry *, int32_t pass_order, const gf_sink *, gf_fault *);
 
 // All of planes.
 void gf_render_planes(const gf_planes *, const gf_sink *);

@@ -10,7 +10,7 @@ typedef struct {
     gf_canvas canvas; // first: its functions get their run back from it
     gf_image_worker *worker;
     const gf_image_program *program;
-    gf_source *source, again;
+    gf_opened *source, again;
 } run;
 
 static int32_t lay_out(gf_canvas *c, int buffer, int32_t width, int32_t height, gf_planes *planes) {
@@ -24,7 +24,7 @@ static int32_t lay_out(gf_canvas *c, int buffer, int32_t width, int32_t height, 
 
 static int32_t render(run *r, const gf_sink *sink) {
     int32_t code = gf_render(&r->worker->renderer, r->source, &r->canvas.geometry, r->program->pass_order, sink, r->canvas.fault);
-    return code ? code : gf_source_end(r->source, r->canvas.fault);
+    return code ? code : gf_opened_end(r->source, r->canvas.fault);
 }
 
 static int32_t render_planes(gf_canvas *c, const gf_planes *planes) {
@@ -41,7 +41,7 @@ static int32_t reopen(gf_canvas *c) {
     gf_picture picture = {r->worker->joined.data, stride, p->width, p->height};
     gf_sink sink = {.pixels = c->pixels, .picture = &picture};
     gf_render_planes(p, &sink);
-    r->again = gf_source_of(picture);
+    r->again = gf_opened_of(picture);
     r->source = &r->again;
     return GF_FAULT_NONE;
 }
@@ -81,7 +81,7 @@ static int32_t finish_picture(run *r, uint8_t *x) {
     return GF_FAULT_NONE;
 }
 
-int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_source *source, const int32_t *record, uint8_t *x, gf_fault *fault) {
+int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, const int32_t *record, uint8_t *x, gf_fault *fault) {
     run r = {.worker = worker, .program = p, .source = source};
     r.canvas = (gf_canvas){.lay_out = lay_out, .render = render_planes, .reopen = reopen, .pixels = p->pixels,
                            .geometry = gf_geometry_of(source->picture.width, source->picture.height), .fault = fault};

@@ -22,6 +22,6 @@ gf_image_worker *gf_image_worker_here(void);
 void gf_image_worker_tidy(gf_image_worker *);
 
 // Makes a sample of an open source and ends it. x is the sample's memory, record what was drawn for it.
-int32_t gf_image_run(gf_image_worker *, const gf_image_program *, gf_source *, const int32_t *record, uint8_t *x, gf_fault *);
+int32_t gf_image_run(gf_image_worker *, const gf_image_program *, gf_opened *, const int32_t *record, uint8_t *x, gf_fault *);
 
 #endif

@@ -7,19 +7,19 @@
 #include "image.h"
 
 // Both: Python stores one after the other.
-static inline int gf_size_is_known(gf_draw_size size) { return size.width > 0 && size.height > 0; }
+static inline int gf_size_is_known(gf_size size) { return size.width > 0 && size.height > 0; }
 
 // Sizes are found by several threads and processes at once, each of which finds the same: whole or not at all.
-_Static_assert(sizeof(gf_draw_size) == sizeof(uint64_t), "a size is read and written in one go");
+_Static_assert(sizeof(gf_size) == sizeof(uint64_t), "a size is read and written in one go");
 
-static inline gf_draw_size gf_remembered_size(const gf_image_program *p, int64_t sample) {
+static inline gf_size gf_remembered_size(const gf_image_program *p, int64_t sample) {
     uint64_t bits = __atomic_load_n((uint64_t *)(void *)&p->sizes[sample], __ATOMIC_RELAXED);
-    gf_draw_size size;
+    gf_size size;
     memcpy(&size, &bits, sizeof size);
     return size;
 }
 
-static inline void gf_remember_size(const gf_image_program *p, int64_t sample, gf_draw_size size) {
+static inline void gf_remember_size(const gf_image_program *p, int64_t sample, gf_size size) {
     uint64_t bits;
     memcpy(&bits, &size, sizeof bits);
     __atomic_store_n((uint64_t *)(void *)&p->sizes[sample], bits, __ATOMIC_RELAXED);

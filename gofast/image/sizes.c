@@ -11,7 +11,7 @@
 static const int64_t HEADER_BYTES = 4 << 10;
 
 // Reads as much of the sample as its header takes.
-static int32_t probe(gf_image_worker *w, const gf_image_program *p, int64_t sample, gf_draw_size *size, gf_fault *fault) {
+static int32_t probe(gf_image_worker *w, const gf_image_program *p, int64_t sample, gf_size *size, gf_fault *fault) {
     for (int64_t most = HEADER_BYTES;;) {
         gf_sample_bytes bytes;
         int32_t code = p->reader->read(p->reader, sample, most, &w->file, &bytes, fault);
@@ -22,12 +22,12 @@ static int32_t probe(gf_image_worker *w, const gf_image_program *p, int64_t samp
     }
 }
 
-int32_t gf_image_size(const gf_image_program *p, int64_t sample, gf_draw_size *size, gf_fault *fault) {
+int32_t gf_image_size(const gf_image_program *p, int64_t sample, gf_size *size, gf_fault *fault) {
     *size = gf_remembered_size(p, sample);
     if (gf_size_is_known(*size)) return GF_FAULT_NONE;
     gf_image_worker *worker = gf_image_worker_here();
     int32_t code = worker ? probe(worker, p, sample, size, fault) : gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
-    if (code) *size = (gf_draw_size){0, 0};
+    if (code) *size = (gf_size){0, 0};
     else gf_remember_size(p, sample, *size);
     return code;
 }
@@ -55,9 +55,9 @@ static int64_t probe_until(const gf_view *view, const gf_batch *batch, int64_t f
         const gf_image_program *p = gf_image_find(view, batch->indices[i], &sample);
         if (!p) return i;
         gf_image_look_ahead(view, batch, from, i, to);
-        gf_draw_size size;
+        gf_size size;
         gf_fault fault;
-        if (gf_image_size(p, sample, &size, &fault)) size = (gf_draw_size){-1, -1};
+        if (gf_image_size(p, sample, &size, &fault)) size = (gf_size){-1, -1};
         // A header that claims nothing: Pillow refuses the file.
         if (!size.width) size.width = GF_ANY_SIDE;
         if (!size.height) size.height = GF_ANY_SIDE;
@@ -78,7 +78,7 @@ gf_view *gf_image_sizes_view(const gf_view *view) {
     gf_view *made = malloc(bytes);
     if (!made) return NULL;
     memcpy(made, view, bytes);
-    made->x_bytes = sizeof(gf_draw_size);
+    made->x_bytes = sizeof(gf_size);
     made->y_bytes = made->record_bytes = 0;
     made->probes = 1;
     made->job_rows = 4; // a header takes some 20 us
@@ -97,7 +97,7 @@ int64_t gf_image_known_sizes(const gf_view *view, gf_image_draws *d) {
             return -1;
         }
         if (d->sizes[i].width) continue;
-        gf_draw_size size = gf_remembered_size(p, sample);
+        gf_size size = gf_remembered_size(p, sample);
         if (gf_size_is_known(size)) d->sizes[i] = size;
         else left++;
     }
@@ -118,7 +118,7 @@ static int probe_together(const gf_view *view, gf_crew *crew, int most, const gf
 
 int gf_image_find_sizes(const gf_view *view, gf_crew *crew, int most, gf_image_draws *d, int (*stopped)(void)) {
     gf_view *probing = gf_image_sizes_view(view);
-    gf_draw_size *found = malloc((size_t)d->n * sizeof *found + 1);
+    gf_size *found = malloc((size_t)d->n * sizeof *found + 1);
     int64_t *wanted = malloc((size_t)d->n * sizeof *wanted + 1), left = 0;
     int done = probing && found && wanted;
     if (done) {

@@ -24,7 +24,7 @@ PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     if (!gf_integers(args, n, 13, a)) return NULL;
     const gf_view *view = POINTER(const gf_view, a[0]);
     gf_image_draws draws = {
-        .indices = POINTER(const int64_t, a[3]), .n = a[4], .sizes = POINTER(gf_draw_size, a[5]),
+        .indices = POINTER(const int64_t, a[3]), .n = a[4], .sizes = POINTER(gf_size, a[5]),
         .flags = (int32_t)a[6], .state = POINTER(uint8_t, a[7]), .records = POINTER(int32_t, a[8]),
         .answers = {POINTER(const float, a[10]), POINTER(const float, a[11]), a[12]},
     };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../picture/source.h"
+#include "../picture/opened.h"
 #include "state.h"
 
 int exchange_look(gf_jpeg *j) {
@@ -64,8 +64,8 @@ static size_t make_trial(uint8_t *at) {
 // Decodes a region of the trial, which goes on. 1 when that went well.
 static int decode(gf_jpeg *j, const uint8_t *file, size_t n, gf_box region, uint8_t *out) {
     gf_fault fault;
-    gf_source source;
-    return !gf_source_open(&source, &gf_jpeg_format, j, file, n, INT32_MAX, &fault) && !gf_source_read(&source, region, out, (int64_t)region.width * 4, &fault);
+    gf_opened source;
+    return !gf_picture_open(&source, &gf_jpeg_format, j, file, n, INT32_MAX, &fault) && !gf_opened_read(&source, region, out, (int64_t)region.width * 4, &fault);
 }
 
 // The library's function, if there is one in the expected place; else NULL. A decode must have begun.

@@ -6,7 +6,7 @@ package picture
 /*
 #cgo CFLAGS: -O3 -std=gnu11 -Wall -Wextra
 #include <stdlib.h>
-#include "source.h"
+#include "opened.h"
 
 static int load(const gf_picture_format *f, const char *path, char *why, size_t size) { return !f->load || f->load(path, why, size); }
 static int32_t size(const gf_picture_format *f, const uint8_t *data, size_t n, size_t length, int32_t *width, int32_t *height, gf_fault *fault) {
@@ -143,9 +143,9 @@ func (d *Decoder) Decode(file []byte, region image.Rectangle) (*image.RGBA, erro
 	if len(file) > 0 {
 		pins.Pin(unsafe.SliceData(file))
 	}
-	var source C.gf_source
+	var source C.gf_opened
 	var c C.gf_fault
-	if C.gf_source_open(&source, d.format.c, d.State, start(file), C.size_t(len(file)), C.int64_t(min(d.MaxPixels, math.MaxInt32)), &c) != 0 {
+	if C.gf_picture_open(&source, d.format.c, d.State, start(file), C.size_t(len(file)), C.int64_t(min(d.MaxPixels, math.MaxInt32)), &c) != 0 {
 		return nil, d.format.failure(&c)
 	}
 	whole := image.Rect(0, 0, int(source.picture.width), int(source.picture.height))
@@ -157,7 +157,7 @@ func (d *Decoder) Decode(file []byte, region image.Rectangle) (*image.RGBA, erro
 	}
 	out := image.NewRGBA(region)
 	box := C.gf_box{x: C.int32_t(region.Min.X), y: C.int32_t(region.Min.Y), width: C.int32_t(region.Dx()), height: C.int32_t(region.Dy())}
-	if C.gf_source_read(&source, box, start(out.Pix), C.int64_t(out.Stride), &c) != 0 || C.gf_source_end(&source, &c) != 0 {
+	if C.gf_opened_read(&source, box, start(out.Pix), C.int64_t(out.Stride), &c) != 0 || C.gf_opened_end(&source, &c) != 0 {
 		return nil, d.format.failure(&c)
 	}
 	return out, nil

@@ -4,7 +4,7 @@
 #include "operation.h"
 
 // The draws of one sample. A GF_DRAW_... code; result is written where it is not GF_DRAW_OK.
-static int32_t draw_sample(const gf_steps *steps, gf_words *words, gf_draw_size size, const gf_draw_exp *exp, int32_t *record,
+static int32_t draw_sample(const gf_steps *steps, gf_words *words, gf_size size, const gf_draw_exp *exp, int32_t *record,
                            gf_draw_result *result) {
     gf_drawing d = {words, {size.height, size.width}, exp, result};
     memset(record, 0, 4 * (size_t)steps->record_words);
@@ -24,7 +24,7 @@ static int32_t draw_sample(const gf_steps *steps, gf_words *words, gf_draw_size 
     return GF_DRAW_OK;
 }
 
-int32_t gf_draw(const gf_steps *steps, int32_t flags, uint8_t *state, const gf_draw_size *sizes, int64_t n, int32_t *records,
+int32_t gf_draw(const gf_steps *steps, int32_t flags, uint8_t *state, const gf_size *sizes, int64_t n, int32_t *records,
                 const gf_draw_answers *answers, gf_draw_result *result) {
     memset(result, 0, sizeof *result);
     gf_words words;
@@ -46,7 +46,7 @@ int32_t gf_draw(const gf_steps *steps, int32_t flags, uint8_t *state, const gf_d
 }
 
 int32_t gf_draw_stateless(const gf_steps *steps, uint64_t seed, uint64_t epoch, const int64_t *indices, const int32_t *occurrences,
-                          const gf_draw_size *sizes, int64_t n, int32_t *records, gf_draw_result *result) {
+                          const gf_size *sizes, int64_t n, int32_t *records, gf_draw_result *result) {
     memset(result, 0, sizeof *result);
     gf_words words;
     gf_philox_epoch(&words, seed, epoch);

@@ -120,7 +120,7 @@ func statelessC(l List, seed, epoch uint64, samples []Sample, records []int32) (
 	var r C.gf_draw_result
 	code := C.gf_draw_stateless(l.c, C.uint64_t(seed), C.uint64_t(epoch),
 		(*C.int64_t)(unsafe.SliceData(indices)), (*C.int32_t)(unsafe.SliceData(occurrences)),
-		(*C.gf_draw_size)(unsafe.Pointer(unsafe.SliceData(sizes))), C.int64_t(len(samples)),
+		(*C.gf_size)(unsafe.Pointer(unsafe.SliceData(sizes))), C.int64_t(len(samples)),
 		(*C.int32_t)(unsafe.SliceData(records)), &r)
 	return Code(code), result(&r)
 }

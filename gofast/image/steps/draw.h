@@ -9,7 +9,7 @@
 // The decoded picture's size.
 typedef struct {
     int32_t width, height;
-} gf_draw_size;
+} gf_size;
 
 // What torch.exp(torch.tensor([x])) gave, for the x that were asked (GF_DRAW_ASK).
 typedef struct {
@@ -47,13 +47,13 @@ enum { GF_DRAW_FUSED = 1 };
 // Draws for n samples, in their order, from the state image, which it advances in place. Record i begins at
 // records[i * steps->record_words]; words that no step drew are 0. On GF_DRAW_ASK the state is that before sample
 // result->done. answers may be NULL.
-int32_t gf_draw(const gf_steps *steps, int32_t flags, uint8_t *state, const gf_draw_size *sizes, int64_t n, int32_t *records,
+int32_t gf_draw(const gf_steps *steps, int32_t flags, uint8_t *state, const gf_size *sizes, int64_t n, int32_t *records,
                 const gf_draw_answers *answers, gf_draw_result *result);
 
 // The same steps with a stream of words for each sample that depends on nothing but (seed, epoch, index,
 // occurrence): samples may be drawn in any order, on any machine. Never returns GF_DRAW_ASK.
 int32_t gf_draw_stateless(const gf_steps *steps, uint64_t seed, uint64_t epoch, const int64_t *indices, const int32_t *occurrences,
-                          const gf_draw_size *sizes, int64_t n, int32_t *records, gf_draw_result *result);
+                          const gf_size *sizes, int64_t n, int32_t *records, gf_draw_result *result);
 
 // Writes the state image that torch.manual_seed(seed) leaves; worker w of a DataLoader has base_seed + w.
 void gf_draw_seed(uint8_t *state, uint64_t seed);

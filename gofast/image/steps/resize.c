@@ -8,8 +8,8 @@ static int32_t scaled(int64_t a, int64_t b, int64_t c) {
 }
 
 // The size behind it, as torchvision computes it.
-static gf_draw_size resized(const gf_step *step, int32_t width, int32_t height) {
-    if (step->size[1]) return (gf_draw_size){step->size[1], step->size[0]};
+static gf_size resized(const gf_step *step, int32_t width, int32_t height) {
+    if (step->size[1]) return (gf_size){step->size[1], step->size[0]};
     int portrait = width <= height;
     int32_t shorter = portrait ? width : height, longer = portrait ? height : width;
     int32_t new_short = step->size[0], new_long = step->max_size;
@@ -22,14 +22,14 @@ static gf_draw_size resized(const gf_step *step, int32_t width, int32_t height) 
     } else {
         new_short = scaled(new_long, shorter, longer);
     }
-    return portrait ? (gf_draw_size){new_short, new_long} : (gf_draw_size){new_long, new_short};
+    return portrait ? (gf_size){new_short, new_long} : (gf_size){new_long, new_short};
 }
 
 #define EMPTY "height and width must be > 0" // Pillow's words
 
 static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
     (void)record;
-    gf_draw_size size = resized(step, (int32_t)d->size.width, (int32_t)d->size.height);
+    gf_size size = resized(step, (int32_t)d->size.width, (int32_t)d->size.height);
     if (size.width < 1 || size.height < 1) return GF_RAISE(d, EMPTY);
     d->size = (gf_extent){size.height, size.width};
     return GF_DRAW_OK;
@@ -37,7 +37,7 @@ static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
 
 static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     (void)record;
-    gf_draw_size size = resized(step, gf_canvas_width(c), gf_canvas_height(c));
+    gf_size size = resized(step, gf_canvas_width(c), gf_canvas_height(c));
     if (size.width < 1 || size.height < 1) return gf_fault_set(c->fault, GF_FAULT_CROP, -1, EMPTY);
     if ((int64_t)size.width * size.height > GF_CANVAS_MOST_PIXELS)
         return gf_fault_set(c->fault, GF_FAULT_LIMIT, -1, "resized to %dx%d pixels", size.width, size.height);

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch.utils.data import BatchSampler
 
     from .._core.indices import Indices
-    from .drawing import Drawing
+    from .draws import Draws
     from .lane import Lane
     from .stream import Stream, Ticket
 
@@ -49,7 +49,7 @@ class DrawnFlights:
         lane: Lane,
         order: Order,
         pull_ahead: int,
-        draw: Drawing | None = None,
+        draw: Draws | None = None,
         *,
         sampler: BatchSampler | None = None,
         pull: Callable[[Iterator[Any], int], PulledFlights] | None = None,
@@ -201,7 +201,7 @@ class PulledFlights:
         lists: Iterator[Any],
         fetch: Callable[[Any], Any],
         pull_ahead: int,
-        draw: Drawing | None = None,
+        draw: Draws | None = None,
     ) -> None:
         self._lane = lane
         self._draw = draw  # makes the random draws of a list, from the generators that torch would use
@@ -248,7 +248,7 @@ class PulledFlights:
                 self._draw_again(self._draw)
         raise AssertionError
 
-    def _draw_again(self, draw: Drawing) -> None:
+    def _draw_again(self, draw: Draws) -> None:
         """Draws again for the first batch and for all after it: its pictures on disk have changed."""
         for _, ticket, _ in self._flights:
             if self._stream is not None and ticket is not None and not isinstance(ticket, Exception):
@@ -309,7 +309,7 @@ class PulledFlights:
         if view is not before:
             self._draw = None
             if view.draws:
-                self._draw = view.drawing(0, 0)
+                self._draw = view.new_draws(0, 0)
         return indices
 
     def _pull_one_more(self) -> None:

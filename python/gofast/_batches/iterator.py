@@ -20,7 +20,7 @@ from .flights import DrawnFlights, PulledFlights
 from .schedule import NO_ORDER, draw_order
 
 if TYPE_CHECKING:
-    from .drawing import Drawing
+    from .draws import Draws
     from .lane import Lane
 
 _profiling: Callable[[], bool] = torch._C._autograd._profiler_enabled
@@ -44,7 +44,7 @@ class NativeIterator(_BaseDataLoaderIter):
         # handler that calls `next` gets an error and not a deadlock.
         self._lock = threading.RLock()
         self._busy = self._closed = False
-        self._draw: Drawing | None = None
+        self._draw: Draws | None = None
         self._flights: DrawnFlights | PulledFlights | None = None
         self._pull_ahead = loader.num_workers * (loader.prefetch_factor or 0)
         if loader.num_workers > 0 and not self._pull_ahead:
@@ -55,7 +55,7 @@ class NativeIterator(_BaseDataLoaderIter):
         )
         self._workers: list[Any] = []  # torch's name; code that looks for worker processes finds none
         if lane.view.draws:
-            self._draw = lane.view.drawing(int(self._base_seed), loader.num_workers)
+            self._draw = lane.view.new_draws(int(self._base_seed), loader.num_workers)
         _alive.add(self)
         if self._pull_ahead:
             self._reset(loader, first_iter=True)  # calls iter(sampler) again, as torch does

@@ -19,7 +19,7 @@ from .changes import changes
 from .core_dataset import CoreDataset, IntArray, joined
 
 if TYPE_CHECKING:
-    from .drawing import Drawing
+    from .draws import Draws
 
 Output = Literal["dict", "tuple"]  # what a sample is
 Line: TypeAlias = "tuple[str, str, str]"  # of an explanation: step, runs in, what
@@ -117,7 +117,7 @@ class View:
             raise error
         raise row_index_error(bad, len(self))
 
-    def drawing(self, base_seed: int, workers: int) -> Drawing:
+    def new_draws(self, base_seed: int, workers: int) -> Draws:
         """What draws the records of an iterator's batches, where the view draws.
 
         Args:

@@ -26,7 +26,7 @@ from .._plan.compile import Plan, compile
 from . import pillow, rescue, vision
 from .bad_samples import BadSample, BadSamples
 from .core_pictures import CorePictures
-from .draws import StatelessDraws, TorchDraws, rounding
+from .draws import rounding
 from .files import Files
 from .listing import Listing
 from .options import PictureOptions
@@ -346,8 +346,7 @@ class _Work:
         """What is drawn for these samples from torch's generator, or None where the plan draws nothing."""
         if not self.plan.draws:
             return None
-        draws = TorchDraws() if self._dataset._options.rng == "torch" else StatelessDraws()
-        return draws.records(self.view, indices)
+        return self.view.new_draws(0, 0).records(indices)
 
     def pictures(self, indices: list[int], records: array[int] | None = None) -> Iterator[tuple[Any, int]]:
         """What the transforms make of each sample's picture, and the sample that it is of.

@@ -123,29 +123,6 @@ def _draw(
             raise errors.InternalError(f"the plan cannot be drawn: {text}")
 
 
-class Draws(Protocol):
-    """Draws the records of a batch."""
-
-    def next_epoch(self) -> None:
-        """An epoch is over."""
-
-    def skip(self) -> None:
-        """A batch is torch's to make, or to refuse: nothing is drawn for it here."""
-
-    def state(self) -> Any:
-        """What rewind takes to draw again for all batches from the next one on."""
-
-    def rewind(self, state: Any) -> None:
-        """Goes back to where state was asked for."""
-
-    def records(self, view: Drawn, indices: array[int]) -> array[int]:
-        """One record for each picture, in their order.
-
-        Raises:
-            ValueError: as torchvision's own, where a picture is too small for a crop.
-        """
-
-
 def rounding() -> int | None:
     """How this torch's uniform_ rounds, as a flag for the core; None where the core does not imitate it.
 
@@ -164,127 +141,36 @@ def _rounding() -> int | None:
     return None if fused < 0 else fused
 
 
-class TorchDraws:
-    """From torch's default generator, which is left as torchvision would leave it."""
+class Draws:
+    """Draws for the batches of a loader's iterator, in torch's order. Base class; see `_batches/draws.py`."""
 
-    def next_epoch(self) -> None:
-        """Nothing: the generator goes on."""
+    early = False
 
-    def skip(self) -> None:
-        """Nothing, likewise."""
-
-    def state(self) -> torch.Tensor:
-        """See Draws."""
-        return torch.get_rng_state()
-
-    def rewind(self, state: torch.Tensor) -> None:
-        """See Draws."""
-        torch.set_rng_state(state)
-
-    def records(self, view: Drawn, indices: array[int]) -> array[int]:
-        """See Draws."""
-        sizes = find_sizes(view, indices)  # first: whoever else draws meanwhile must not lose what he drew
-        with _drawing:  # threads that took the same state would draw the same numbers
-            state = torch.get_rng_state()
-            try:
-                return draw(view, indices, sizes, state.data_ptr())
-            finally:
-                torch.set_rng_state(state)
-
-
-class WorkerDraws:
-    """From generators that stand for those of torch's worker processes: batch k is worker k % count's.
-
-    Args:
-        base_seed: what the loader drew for its workers; worker i starts from base_seed + i.
-    """
-
-    def __init__(self, base_seed: int, count: int) -> None:
-        self._base_seed = base_seed
-        self._states: list[torch.Tensor | None] = [None] * count
-        self._batch = 0
-
-    def next_epoch(self) -> None:
-        """Persistent workers keep their generators and begin with the first one again."""
-        self._batch = 0
-
-    def skip(self) -> None:
-        """It is the next worker's turn."""
-        self._batch += 1
-
-    def state(self) -> tuple[int, list[torch.Tensor | None]]:
-        """See Draws."""
-        return self._batch, self._states.copy()
-
-    def rewind(self, state: tuple[int, list[torch.Tensor | None]]) -> None:
-        """See Draws."""
-        self._batch, self._states = state[0], state[1].copy()
-
-    def records(self, view: Drawn, indices: array[int]) -> array[int]:
-        """See Draws."""
-        sizes = find_sizes(view, indices)  # first: Ctrl-C must not come in the worker's turn
-        worker = self._batch % len(self._states)
-        self._batch += 1
-        state = self._states[worker]
-        if state is None:
-            state = torch.Generator().manual_seed(self._base_seed + worker).get_state()
-        state = self._states[worker] = state.clone()  # the old one may be rewound to
-        return draw(view, indices, sizes, state.data_ptr())
-
-
-class StatelessDraws:
-    """From a stream of each sample's own."""
-
-    def next_epoch(self) -> None:
-        """Nothing: ``set_epoch`` says which it is."""
-
-    def skip(self) -> None:
-        """Nothing: every sample draws for itself."""
-
-    def state(self) -> None:
-        """See Draws."""
-
-    def rewind(self, state: None) -> None:
-        """See Draws."""
-
-    def records(self, view: Drawn, indices: array[int]) -> array[int]:
-        """See Draws."""
-        return draw(view, indices, find_sizes(view, indices), 0)
-
-
-class Drawing:
-    """Draws for the batches of a loader's iterator, in torch's order.
-
-    Attributes:
-        early: batches may be drawn for at any time.
-
-    Args:
-        base_seed: what the loader drew for its workers.
-        workers: 0 stands for torch's default generator, whose draws must not come early.
-    """
-
-    def __init__(self, view: Drawn, base_seed: int, workers: int) -> None:
+    def __init__(self, view: Drawn) -> None:
         self._view = view
-        self.early = view.rng == "stateless"
-        self._draws: Draws = StatelessDraws()
-        if not self.early:
-            self._draws = TorchDraws() if workers == 0 else WorkerDraws(base_seed, workers)
 
     def __call__(self, indices: array[int]) -> array[int]:
         """What is drawn for a batch of these samples, the next in order."""
-        before = self._draws.state()
+        before = self.state()
         try:
-            return self._draws.records(self._view, indices)
+            return self.records(indices)
         except ValueError as error:
             if isinstance(error, errors.GofastError):
                 raise
         # Too small for a crop: perhaps the picture that lay there before, and not the one that does now.
         self.rewind(before, indices)
-        return self._draws.records(self._view, indices)
+        return self.records(indices)
+
+    def records(self, indices: array[int]) -> array[int]:
+        """The same, by the sizes that are known.
+
+        Raises:
+            ValueError: as torchvision's own, where a picture is too small for a crop.
+        """
+        raise NotImplementedError
 
     def state(self) -> Any:
-        """What rewind takes."""
-        return self._draws.state()
+        """What rewind takes to draw again for all batches from the next one on."""
 
     def rewind(self, state: Any, indices: array[int]) -> None:
         """Goes back to where state was asked for.
@@ -292,13 +178,87 @@ class Drawing:
         Args:
             indices: samples whose pictures' sizes are not what they were.
         """
-        self._draws.rewind(state)
         self._view.forget(indices)
 
     def skip(self) -> None:
-        """Nothing is drawn for the next batch."""
-        self._draws.skip()
+        """A batch is torch's to make, or to refuse: nothing is drawn for it here."""
 
     def next_epoch(self) -> None:
-        """Begins again with the first worker."""
-        self._draws.next_epoch()
+        """An epoch is over."""
+
+
+class TorchDraws(Draws):
+    """From torch's default generator, which is left as torchvision would leave it."""
+
+    def records(self, indices: array[int]) -> array[int]:
+        """See Draws."""
+        sizes = find_sizes(
+            self._view, indices
+        )  # first: whoever else draws meanwhile must not lose what he drew
+        with _drawing:  # threads that took the same state would draw the same numbers
+            state = torch.get_rng_state()
+            try:
+                return draw(self._view, indices, sizes, state.data_ptr())
+            finally:
+                torch.set_rng_state(state)
+
+    def state(self) -> torch.Tensor:
+        """See Draws."""
+        return torch.get_rng_state()
+
+    def rewind(self, state: torch.Tensor, indices: array[int]) -> None:
+        """See Draws."""
+        torch.set_rng_state(state)
+        super().rewind(state, indices)
+
+
+class WorkerDraws(Draws):
+    """From generators that stand for those of torch's worker processes: batch k is worker k % count's.
+
+    Args:
+        base_seed: what the loader drew for its workers; worker i starts from base_seed + i.
+    """
+
+    def __init__(self, view: Drawn, base_seed: int, count: int) -> None:
+        super().__init__(view)
+        self._base_seed = base_seed
+        self._states: list[torch.Tensor | None] = [None] * count
+        self._batch = 0
+
+    def records(self, indices: array[int]) -> array[int]:
+        """See Draws."""
+        sizes = find_sizes(self._view, indices)  # first: Ctrl-C must not come in the worker's turn
+        worker = self._batch % len(self._states)
+        self._batch += 1
+        state = self._states[worker]
+        if state is None:
+            state = torch.Generator().manual_seed(self._base_seed + worker).get_state()
+        state = self._states[worker] = state.clone()  # the old one may be rewound to
+        return draw(self._view, indices, sizes, state.data_ptr())
+
+    def state(self) -> tuple[int, list[torch.Tensor | None]]:
+        """See Draws."""
+        return self._batch, self._states.copy()
+
+    def rewind(self, state: tuple[int, list[torch.Tensor | None]], indices: array[int]) -> None:
+        """See Draws."""
+        self._batch, self._states = state[0], state[1].copy()
+        super().rewind(state, indices)
+
+    def skip(self) -> None:
+        """It is the next worker's turn."""
+        self._batch += 1
+
+    def next_epoch(self) -> None:
+        """Persistent workers keep their generators and begin with the first one again."""
+        self._batch = 0
+
+
+class StatelessDraws(Draws):
+    """From a stream of each sample's own: any batch may be drawn for at any time."""
+
+    early = True
+
+    def records(self, indices: array[int]) -> array[int]:
+        """See Draws."""
+        return draw(self._view, indices, find_sizes(self._view, indices), 0)

@@ -17,9 +17,8 @@ from .._batches.core_dataset import IntArray
 from .._batches.filler import threads_here
 from .._batches.view import View, row_index_error
 from .._core import engine
-from . import pillow, rescue
+from . import draws, pillow, rescue
 from .core_pictures import CorePictures
-from .draws import Drawing
 from .seen import HasPictures
 
 
@@ -151,9 +150,11 @@ class ImageView(View):
                 ctypes.c_int64.from_address(labels + 8 * position).value = int(core.files.targets[used])
         return replaced
 
-    def drawing(self, base_seed: int, workers: int) -> Drawing:
+    def new_draws(self, base_seed: int, workers: int) -> draws.Draws:
         """See View."""
-        return Drawing(self, base_seed, workers)
+        if self.rng == "stateless":
+            return draws.StatelessDraws(self)
+        return draws.WorkerDraws(self, base_seed, workers) if workers else draws.TorchDraws(self)
 
     def discard(self, slot: int, rows: int) -> None:
         """Frees pictures."""

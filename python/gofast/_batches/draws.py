@@ -1,4 +1,4 @@
-"""The interface that draws for the batches of a loader's iterator. Datasets decide what is drawn."""
+"""The interface that draws for the batches of a loader's iterator. Views decide what is drawn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from array import array
 from typing import Any, Protocol
 
 
-class Drawing(Protocol):
+class Draws(Protocol):
     """Draws for the batches of an iterator, in torch's order. `gofast._images.draws` implements it.
 
     Attributes:
