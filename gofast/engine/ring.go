@@ -66,9 +66,6 @@ const (
 	Failed                // BadIndex says why
 )
 
-// SlotAt is the inverse of Address.
-func SlotAt(address uintptr) Slot { return Slot{(*C.gf_slot)(C.as_pointer(C.uintptr_t(address)))} }
-
 // Address is the slot's place in C memory.
 func (s Slot) Address() uintptr { return uintptr(unsafe.Pointer(s.c)) }
 

@@ -15,6 +15,7 @@ from .options import PictureOptions
 class HasPictures(Protocol):
     """A dataset of picture files, as those see it that make its samples."""
 
+    transform: Callable[[Any], Any] | None
     _output: Output
     _listing: Listing
     _options: PictureOptions
@@ -31,3 +32,6 @@ class HasPictures(Protocol):
 
     @property
     def _reader(self) -> Callable[[Any], Any] | None: ...
+
+    def _rounded(self, picture: Any) -> Any:
+        """What a transform made, as dtype asks."""

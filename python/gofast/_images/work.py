@@ -1,0 +1,172 @@
+"""How a process makes the samples of a dataset of pictures: its plan, compiled, and the batches of it."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from .. import errors
+from .._batches import fallback
+from .._batches.filler import Filler
+from .._batches.flights import MOST_REDRAWN
+from .._plan.compile import Plan, compile
+from . import pillow
+from .core_pictures import CorePictures
+from .draws import rounding
+from .seen import HasPictures
+from .view import ImageView
+
+
+class Work:
+    """A dataset's plan, compiled for this process, and what samples are made with.
+
+    Attributes:
+        finished: the core makes whole samples, all of one shape; else Python goes on with what it makes.
+    """
+
+    def __init__(self, dataset: HasPictures, plan: Plan) -> None:
+        self.pid = os.getpid()
+        self.asked = plan
+        self.layout = _layout(dataset)
+        drawable = not plan.draws or rounding() is not None
+        self.finished = plan.native and plan.hands_over != "pil" and plan.shape is not None and drawable
+        if not self.finished:
+            plan = compile(dataset.transform, handed=True, drawn=drawable)
+        elif dataset._options.dtype is not None:
+            if plan.dtype != "float32":
+                raise errors.OptionError(
+                    f"dtype={dataset._options.dtype} rounds float32 tensors; the transform makes {plan.dtype}"
+                )
+            plan = dataclasses.replace(plan, dtype=str(dataset._options.dtype).removeprefix("torch."))
+        self.plan = plan
+        self._dataset = dataset
+        files = dataset._files
+        self.max_pixels = pillow.max_pixels()
+        shape = None if plan.hands_over == "pil" else plan.shape
+        last = dataset._options.channels_last and self.finished  # Python shall see torchvision's strides
+        labels, seed = dataset._native_labels, dataset._options.seed
+        self.core = CorePictures(files, plan, shape, last, self.max_pixels, labels, seed)
+        self.view = ImageView([dataset], None, [self.core])
+        fallback.warn_of_transform(type(dataset).__name__, plan.report)
+        if dataset._options.channels_last and not self.finished:
+            fallback.warn_of_channels_last()
+        self.filler = Filler(self.view)
+
+    def inherited(self) -> Work:
+        """The same in a forked child: what was compiled is plain memory, and so are its functions."""
+        child = copy.copy(self)
+        child.pid = os.getpid()
+        child.filler = Filler(self.view)
+        return child
+
+    def fits(self, plan: Plan, dataset: HasPictures) -> bool:
+        """Whether this is the work of such a plan."""
+        old = self.asked
+        return (
+            self.core.files is dataset._files
+            and old.steps == plan.steps
+            and _same(old.native_part, plan.native_part)
+            and _same(old.rest, plan.rest)
+            and (old.hands_over, old.dtype, old.shown) == (plan.hands_over, plan.dtype, plan.shown)
+            and self.layout == _layout(dataset)
+            and self.max_pixels == pillow.max_pixels()
+        )
+
+    def batch(self, indices: array[int], records: array[int] | None = None) -> Any:
+        """A finished batch, with the draws that torchvision would have made for it."""
+        if records is not None or not self.plan.draws:
+            return self.filler.fill(indices, records)
+        before, again = torch.get_rng_state(), MOST_REDRAWN
+        while True:
+            try:
+                return self._drawn(indices, before)
+            except (errors.ChangedError, ValueError) as error:
+                stale = isinstance(error, errors.ChangedError) or not isinstance(error, errors.GofastError)
+                if not again or not stale:
+                    raise
+            # Drawn for another size than a picture has by now: a new one lies in its place.
+            torch.set_rng_state(before)
+            self.core.files.forget(indices)
+            again -= 1
+
+    def _drawn(self, indices: array[int], before: torch.Tensor) -> Any:
+        drawn = self.records(indices)
+        try:
+            return self.filler.fill(indices, drawn)
+        except errors.BadImageError as error:
+            if self._dataset._options.rng == "torch" and error.index is not None and error.index in indices:
+                # torchvision reads before it draws: who catches this goes on with its draws for those before.
+                torch.set_rng_state(before)
+                if read := indices[: indices.index(error.index)]:
+                    self.records(read)
+            raise
+
+    def records(self, indices: array[int]) -> array[int] | None:
+        """What is drawn for these samples from torch's generator, or None where the plan draws nothing."""
+        if not self.plan.draws:
+            return None
+        return self.view.new_draws(0, 0).records(indices)
+
+    def pictures(self, indices: list[int], records: array[int] | None = None) -> Iterator[tuple[Any, int]]:
+        """What the transforms make of each sample's picture, and the sample that it is of.
+
+        The rest in Python runs when a picture is asked for.
+
+        Args:
+            records: what was drawn for the samples; else it is drawn now.
+        """
+        if self.finished:
+            yield from self._tensors(indices, records)
+            return
+        handed_over = self._pil_images if self.plan.hands_over == "pil" else self._tensors
+        for turn in [[i] for i in indices] if self.plan.in_order else [indices]:
+            for picture, sample in handed_over(turn, records):
+                yield self._rest(picture), sample
+
+    def _tensors(self, indices: list[int], records: array[int] | None) -> Iterator[tuple[Any, int]]:
+        """What the native steps make, each in memory of its own: the rest may write into it, or keep it."""
+        batch = self.batch(array("q", indices), records)
+        for position, sample in enumerate(batch.sources(indices)):
+            image = batch.images[position]
+            yield self.view.row_image(image if len(indices) == 1 else image.clone()), sample
+
+    def _pil_images(self, indices: list[int], records: array[int] | None) -> list[tuple[Any, int]]:
+        """The same, where that is PIL images."""
+        mode, files = "RGB" if self.plan.channels == 3 else "L", self.core.files
+        batch = self.batch(array("q", indices), records)
+        place, made = batch.images.data_ptr(), []
+        try:
+            for i, sample in enumerate(batch.sources(indices)):
+                source = files.source(sample) if self.plan.shown else None
+                image = pillow.take_picture(place + i * pillow.PICTURE_BYTES, mode, source)
+                made.append((image, sample))
+        finally:
+            pillow.free_pictures(place, len(indices))
+        return made
+
+    def _rest(self, picture: Any) -> Any:
+        for function in self.plan.rest:
+            picture = function(picture)
+        return self._dataset._rounded(picture)
+
+
+def _same(old: Sequence[object], new: Sequence[object]) -> bool:
+    """Whether these are the same transforms: equal steps may come of others, that leave other strides."""
+    return len(old) == len(new) and all(a is b for a, b in zip(old, new, strict=True))
+
+
+def _layout(dataset: HasPictures) -> tuple[Any, ...]:
+    """What else than plan and files a batch depends on."""
+    return (
+        dataset._native_labels,
+        dataset._options.channels_last,
+        dataset._options.dtype,
+        dataset._output,
+        dataset._names,
+    )
