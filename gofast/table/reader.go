@@ -156,6 +156,16 @@ type Options struct {
 	Progress func(bytes int64)
 }
 
+// WithDefaults fills in what is not set: limits, a budget of their memory, one thread.
+func (o Options) WithDefaults() Options {
+	o.Limits = o.Limits.WithDefaults()
+	o.Threads = max(o.Threads, 1)
+	if o.Budget == nil {
+		o.Budget = limits.NewBudget(o.Limits.Memory)
+	}
+	return o
+}
+
 // Reader is one open file of a table. Its methods may use several goroutines
 // inside but are called by one at a time. Every error is an *errs.Error with
 // the path, and the row and column where they apply; every panic inside is
