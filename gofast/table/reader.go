@@ -64,12 +64,15 @@ type Column struct {
 }
 
 // Width is the number of values of one row in this column.
-func (c Column) Width() int {
-	width := 1
-	for _, d := range c.Shape {
-		width *= d
+func (c Column) Width() int { return Elements(c.Shape) }
+
+// Elements is the number of values of a shape; 1 without dimensions.
+func Elements(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
 	}
-	return width
+	return n
 }
 
 // Selection says what to decode of every file: positions in Columns().

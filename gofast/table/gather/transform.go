@@ -87,8 +87,8 @@ func (t Transform) Compile(s Stored) (Program, numbers.Type, error) {
 	default:
 		return bad("scale %q is not one of auto, unit, none", t.Scale)
 	}
-	if elements(t.Shape) != s.Width && t.Shape != nil {
-		return bad("shape %v has %d elements, a row has %d features", t.Shape, elements(t.Shape), s.Width)
+	if t.Shape != nil && table.Elements(t.Shape) != s.Width {
+		return bad("shape %v has %d elements, a row has %d features", t.Shape, table.Elements(t.Shape), s.Width)
 	}
 	if t.Shape == nil {
 		t.Shape = s.Shape
@@ -117,14 +117,6 @@ func (t Transform) Compile(s Stored) (Program, numbers.Type, error) {
 		return bad("one_hot needs one integer label column and at least one class")
 	}
 	return NewProgram(spec, false), made, nil
-}
-
-func elements(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
 }
 
 // spread gives every channel its value: one for all, one per channel (the first
