@@ -81,6 +81,9 @@ func (f *File) Size() int64 { return f.stat.Size }
 // Stat is the state of the file at opening.
 func (f *File) Stat() Stat { return f.stat }
 
+// Fd is the descriptor, for a mapping; File still owns it.
+func (f *File) Fd() int { return int(f.f.Fd()) }
+
 // ReadAt implements io.ReaderAt within the size at opening.
 func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 || offset > f.stat.Size {

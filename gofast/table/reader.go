@@ -64,12 +64,15 @@ type Column struct {
 }
 
 // Width is the number of values of one row in this column.
-func (c Column) Width() int {
-	width := 1
-	for _, d := range c.Shape {
-		width *= d
+func (c Column) Width() int { return Elements(c.Shape) }
+
+// Elements is the number of values of a shape; 1 without dimensions.
+func Elements(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
 	}
-	return width
+	return n
 }
 
 // Selection says what to decode of every file: positions in Columns().
@@ -154,6 +157,16 @@ type Options struct {
 	// Progress is called with the bytes of the source that were just finished;
 	// from any goroutine; may be nil.
 	Progress func(bytes int64)
+}
+
+// WithDefaults fills in what is not set: limits, a budget of their memory, one thread.
+func (o Options) WithDefaults() Options {
+	o.Limits = o.Limits.WithDefaults()
+	o.Threads = max(o.Threads, 1)
+	if o.Budget == nil {
+		o.Budget = limits.NewBudget(o.Limits.Memory)
+	}
+	return o
 }
 
 // Reader is one open file of a table. Its methods may use several goroutines

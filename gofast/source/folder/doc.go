@@ -14,7 +14,7 @@
 // with UTF-8 file names: by code point, and a byte that is not UTF-8 counts as
 // U+DC00 plus its value (surrogateescape).
 //
-// Scan reads directories in parallel. It takes the type of an entry from the
+// A scan reads directories in parallel. It takes the type of an entry from the
 // directory, so only links cost a stat. Build keeps the result in an index file
 // (layout.go), or in sealed memory if no path is given.
 package folder

@@ -23,19 +23,6 @@ type Index struct {
 	classes []string
 }
 
-// Scan reads the folders and keeps the index in its own memory.
-func Scan(ctx context.Context, options Options) (index *Index, err error) {
-	defer pool.Recover(&err, op, string(options.Root))
-	if err := options.check(); err != nil {
-		return nil, err
-	}
-	data, err := encoded(ctx, &options)
-	if err != nil {
-		return nil, err
-	}
-	return parse(ctx, data, "", options.Threads)
-}
-
 func encoded(ctx context.Context, options *Options) ([]byte, error) {
 	t, err := scan(ctx, options)
 	if err != nil {
@@ -48,9 +35,6 @@ func encoded(ctx context.Context, options *Options) ([]byte, error) {
 // Count is the number of samples.
 func (x *Index) Count() int { return int(x.header.Count) }
 
-// Classes are the names of the classes, sorted; empty if there are none.
-func (x *Index) Classes() []string { return x.classes }
-
 // Samples is the number of samples of a class.
 func (x *Index) Samples(class int) int {
 	return int(native.Uint64(x.view(x.header.ClassSamples)[8*class:]))
@@ -58,17 +42,6 @@ func (x *Index) Samples(class int) int {
 
 // Root comes before every path: it is empty or ends with a slash.
 func (x *Index) Root() string { return string(bytes.TrimSuffix(x.view(x.header.Root), []byte{0})) }
-
-// Path is the path of sample i after Root.
-func (x *Index) Path(i int) string {
-	from, to := x.offset(i), x.offset(i+1)
-	return string(x.view(x.header.Paths)[from : to-1])
-}
-
-// Class is the class or label of sample i, or Unlabelled.
-func (x *Index) Class(i int) int32 {
-	return int32(native.Uint32(x.view(x.header.SampleClasses)[4*i:]))
-}
 
 // Close unmaps the memory.
 func (x *Index) Close() error {
@@ -142,8 +115,7 @@ func parse(ctx context.Context, data []byte, path string, threads int) (*Index, 
 // have the lengths that the counts require.
 func (h *header) consistent() bool {
 	at := headerBytes
-	for _, block := range headerBlocks {
-		s := block(h)
+	for _, s := range h.sections() {
 		if s.At != at || s.Bytes < 0 || s.Bytes > h.Size-at {
 			return false
 		}

@@ -47,21 +47,16 @@ type placeRecord struct {
 }
 
 var (
-	native       = binary.NativeEndian
-	headerBytes  = int64(binary.Size(header{}))
-	summedBytes  = headerBytes - sha256.Size
-	recordBytes  = int64(binary.Size(placeRecord{}))
-	headerBlocks = []func(*header) *section{ // in the order of the file
-		func(h *header) *section { return &h.Root },
-		func(h *header) *section { return &h.ClassNames },
-		func(h *header) *section { return &h.ClassSamples },
-		func(h *header) *section { return &h.PathOffsets },
-		func(h *header) *section { return &h.SampleClasses },
-		func(h *header) *section { return &h.Places },
-		func(h *header) *section { return &h.PlacePaths },
-		func(h *header) *section { return &h.Paths },
-	}
+	native      = binary.NativeEndian
+	headerBytes = int64(binary.Size(header{}))
+	summedBytes = headerBytes - sha256.Size
+	recordBytes = int64(binary.Size(placeRecord{}))
 )
+
+// sections are in the order of the file.
+func (h *header) sections() []*section {
+	return []*section{&h.Root, &h.ClassNames, &h.ClassSamples, &h.PathOffsets, &h.SampleClasses, &h.Places, &h.PlacePaths, &h.Paths}
+}
 
 // header says where everything will lie.
 func (t *tree) header() header {
@@ -81,18 +76,12 @@ func (t *tree) header() header {
 	h.PlacePaths.Bytes = t.placeBytes
 	h.Paths.Bytes = t.pathBytes
 	at := headerBytes
-	for _, block := range headerBlocks {
-		s := block(&h)
+	for _, s := range h.sections() {
 		s.At = at
 		at = (s.end() + 7) &^ 7
 	}
 	h.Size = at
 	return h
-}
-
-func (t *tree) size() int64 {
-	h := t.header()
-	return h.Size
 }
 
 // encode is the whole index.
@@ -139,14 +128,7 @@ func (t *tree) encodeSamples(ctx context.Context, offsets, classes, paths []byte
 	type start struct{ sample, at int }
 	starts := make([]start, len(t.runs)+1)
 	for i, r := range t.runs {
-		next := start{starts[i].sample + len(r.files), starts[i].at + len(r.files)}
-		if r.directory.path != "" {
-			next.at += len(r.files) * (len(r.directory.path) + 1)
-		}
-		for _, name := range r.files {
-			next.at += len(name)
-		}
-		starts[i+1] = next
+		starts[i+1] = start{starts[i].sample + len(r.files), starts[i].at + r.pathBytes()}
 	}
 	const together = 64 // runs in a job: many folders hold one file each
 	err := pool.Each(ctx, t.options.Threads, (len(t.runs)+together-1)/together, func(_ context.Context, job int) error {

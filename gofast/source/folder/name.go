@@ -133,12 +133,7 @@ func sortNames(names []string) {
 // ends reports whether the lower-case name ends with one of the extensions, which
 // are ASCII. Besides A to Z, only the Kelvin sign has a lower-case form in ASCII.
 func ends(name []byte, extensions []string) bool {
-	for _, extension := range extensions {
-		if endsWith(name, extension) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(extensions, func(extension string) bool { return endsWith(name, extension) })
 }
 
 func endsWith(name []byte, extension string) bool {

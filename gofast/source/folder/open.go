@@ -19,25 +19,6 @@ import (
 // last change is at least so old: file systems count time in steps of up to 2 s.
 const racy = 2 * time.Second
 
-// Open maps the index file at path and compares every directory with its state
-// at the scan. ErrNotFound: there is no file. ErrDamaged: it is not an index, or
-// broken. ErrChanged: a directory changed, or had just been changed when it was
-// read, or the options differ. The caller then scans again.
-//
-// Open does not notice if the target of a link turns from a file into a directory,
-// or back.
-func Open(ctx context.Context, path string, options Options) (*Index, error) {
-	if err := options.check(); err != nil {
-		return nil, err
-	}
-	file, err := openFile(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return load(ctx, file, &options, math.MaxInt64)
-}
-
 func openFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	switch {
@@ -49,8 +30,14 @@ func openFile(path string) (*os.File, error) {
 	return file, nil
 }
 
-// load maps and checks an index file. Nobody truncates it: a new index is a new
-// file. A scan that began at since or later counts as one that begins now.
+// load maps an index file and compares every directory with its state at the scan.
+// Nobody truncates the file: a new index is a new file. A scan that began at since or
+// later counts as one that begins now. ErrDamaged: it is not an index, or broken.
+// ErrChanged: a directory changed, or had just been changed when it was read, or the
+// options differ. The caller then scans again.
+//
+// load does not notice if the target of a link turns from a file into a directory,
+// or back.
 func load(ctx context.Context, file *os.File, options *Options, since int64) (x *Index, err error) {
 	path := file.Name()
 	defer pool.Recover(&err, op, path)

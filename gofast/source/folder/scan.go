@@ -55,6 +55,18 @@ type run struct {
 	files     []string
 }
 
+// pathBytes are those of the samples' paths, with their zeros.
+func (r run) pathBytes() int {
+	n := len(r.files)
+	if r.directory.path != "" {
+		n += len(r.files) * (len(r.directory.path) + 1)
+	}
+	for _, name := range r.files {
+		n += len(name)
+	}
+	return n
+}
+
 // scanner is a scan at work.
 type scanner struct {
 	options    *Options
@@ -79,23 +91,24 @@ func scan(ctx context.Context, options *Options) (*tree, error) {
 		s.extensions = append(s.extensions, string(e))
 	}
 	t := &tree{options: options, scanNs: options.now().UnixNano()}
+	root := &directory{class: -1}
 	var err error
 	switch {
 	case options.Kind == List:
-		err = s.given(t)
+		t.given(root)
 	case options.Classes != nil:
 		err = s.walk(ctx, t, s.givenClasses(t))
 	default:
-		root := &directory{class: -1}
-		if err = s.walk(ctx, t, []*directory{root}); err == nil && options.Kind == Tree {
-			t.inPathOrder(root)
-		}
-	}
-	if err == nil && options.Kind != List {
-		err = t.inOrder()
+		err = s.walk(ctx, t, []*directory{root})
 	}
 	if err == nil {
-		err = s.reserve(t.size())
+		switch options.Kind {
+		case Tree:
+			t.inPathOrder(root)
+		case Classes, Flat:
+			t.walkOrder()
+		}
+		err = s.measure(t)
 	}
 	if err != nil {
 		return nil, canceled(err, string(options.Root))
@@ -133,21 +146,12 @@ func (s *scanner) walk(ctx context.Context, t *tree, level []*directory) error {
 
 // name makes the root's directories the classes.
 func (t *tree) name(root *directory) {
-	for _, d := range root.children {
-		if d.place != noDirectory {
-			t.classes = append(t.classes, d.path)
-		}
-	}
-	sortNames(t.classes)
-	number := make(map[string]int, len(t.classes))
-	for i, class := range t.classes {
-		number[class] = i
+	classes := slices.DeleteFunc(slices.Clone(root.children), func(d *directory) bool { return d.place == noDirectory })
+	slices.SortFunc(classes, func(a, b *directory) int { return strings.Compare(key(a.path), key(b.path)) })
+	for i, d := range classes {
+		d.class = i
+		t.classes = append(t.classes, d.path)
 		t.ids = append(t.ids, int32(i))
-	}
-	for _, d := range root.children {
-		if d.place != noDirectory {
-			d.class = number[d.path]
-		}
 	}
 }
 
@@ -196,7 +200,7 @@ func (s *scanner) read(ctx context.Context, d *directory) error {
 		seen := s.entries.Add(int64(len(batch)))
 		held := int64(len(names) + count*nameCost)
 		for i, name := range batch {
-			isFile, err := s.entry(d, full, name, types[i])
+			isFile, err := s.entry(d, name, types[i])
 			if err != nil {
 				return err
 			}
@@ -246,19 +250,24 @@ func (d *directory) enter(now identity, full string) error {
 	return nil
 }
 
+// below is the path of an entry of d.
+func (d *directory) below(name []byte) string {
+	if d.path == "" {
+		return string(name)
+	}
+	return d.path + "/" + string(name)
+}
+
 // entry handles one entry of d. A directory becomes a child; for a file, it reports
 // whether the name matches.
-func (s *scanner) entry(d *directory, full string, name []byte, kind byte) (isFile bool, err error) {
+func (s *scanner) entry(d *directory, name []byte, kind byte) (isFile bool, err error) {
 	top := d.path == "" && s.options.Kind == Classes
 	wanted := !top && (s.options.Extensions == nil || ends(name, s.extensions))
 	child := func(p place) error {
 		if s.options.Kind == Flat && p != noDirectory {
 			return nil
 		}
-		path := string(name)
-		if d.path != "" {
-			path = d.path + "/" + path
-		}
+		path := d.below(name)
 		d.children = append(d.children, &directory{parent: d, path: path, class: d.class, place: p})
 		return s.reserve(directoryCost + 2*int64(len(path)))
 	}
@@ -274,10 +283,7 @@ func (s *scanner) entry(d *directory, full string, name []byte, kind byte) (isFi
 	}
 	// This is the path that Python would give to the system. Its length and the number
 	// of links in it matter too.
-	path := full + "/" + string(name)
-	if strings.HasSuffix(full, "/") {
-		path = full + string(name)
-	}
+	path := s.options.prefix() + d.below(name)
 	state, err := stat(path)
 	switch {
 	case err == nil && isDirectory(&state):
@@ -306,35 +312,24 @@ func (s *scanner) reserve(n int64) error {
 	return nil
 }
 
-// given makes the tree of a List.
-func (s *scanner) given(t *tree) error {
-	d := &directory{class: -1, files: make([]string, len(s.options.Paths))}
-	for i, path := range s.options.Paths {
-		d.files[i] = string(path)
-		t.pathBytes += int64(len(path)) + 1
+// given makes the paths of a List the files of the root.
+func (t *tree) given(root *directory) {
+	files := make([]string, len(t.options.Paths))
+	for i, path := range t.options.Paths {
+		files[i] = string(path)
 	}
-	t.count = int64(len(d.files))
-	t.runs = []run{{d, d.files}}
-	return s.reserve(t.count*nameCost + t.pathBytes)
+	t.runs = []run{{root, files}}
 }
 
-// inOrder puts the samples into torchvision's order, unless they have their own.
-func (t *tree) inOrder() error {
-	if t.options.Kind != Tree {
-		t.walkOrder()
-	}
+// measure counts what the runs and places hold, and reserves memory for the index.
+func (s *scanner) measure(t *tree) error {
 	t.samples = make([]int64, len(t.classes))
 	for _, r := range t.runs {
 		n := int64(len(r.files))
 		t.count += n
+		t.pathBytes += int64(r.pathBytes())
 		if r.directory.class >= 0 {
 			t.samples[r.directory.class] += n
-		}
-		for _, name := range r.files {
-			t.pathBytes += int64(len(name)) + 1
-		}
-		if r.directory.path != "" {
-			t.pathBytes += n * int64(len(r.directory.path)+1)
 		}
 	}
 	slices.SortFunc(t.places, func(a, b *directory) int { return strings.Compare(a.path, b.path) })
@@ -344,5 +339,9 @@ func (t *tree) inOrder() error {
 	if len(t.classes) > 1<<31-1 {
 		return fail(errs.ErrLimit, string(t.options.Root), "there are %d classes, more than an int32 can number", len(t.classes))
 	}
-	return nil
+	size := t.header().Size
+	if t.options.Kind == List { // a scan reserves the names when it reads them
+		size += t.count*nameCost + t.pathBytes
+	}
+	return s.reserve(size)
 }

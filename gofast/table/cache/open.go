@@ -2,7 +2,6 @@ package cache
 
 import (
 	"encoding/binary"
-	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -46,16 +45,10 @@ func Open(path, fingerprint string) (c *File, err error) {
 	if c.Meta, err = h.meta(f); err != nil {
 		return nil, err
 	}
-	own, err := os.Open(path)
-	if err != nil {
-		return nil, fail(errs.ErrRead, path, "cannot open the cache").Because(err)
-	}
-	defer own.Close()
-	var now unix.Stat_t
-	if err := unix.Fstat(int(own.Fd()), &now); err != nil || now.Ino != f.Stat().Inode || now.Ctim.Nano() != f.Stat().CtimeNs || now.Size != h.Size {
+	if f.CheckUnchanged() != nil {
 		return nil, fail(errs.ErrChanged, path, "the cache was replaced while it was opened: open it again")
 	}
-	if c.mapping, err = unix.Mmap(int(own.Fd()), 0, int(h.Size), unix.PROT_READ, unix.MAP_SHARED); err != nil {
+	if c.mapping, err = unix.Mmap(f.Fd(), 0, int(h.Size), unix.PROT_READ, unix.MAP_SHARED); err != nil {
 		return nil, fail(errs.ErrRead, path, "cannot map the cache").Because(err)
 	}
 	view := func(a stored) []byte { return c.mapping[a.Offset : a.Offset+a.Bytes : a.Offset+a.Bytes] }

@@ -132,10 +132,7 @@ func (w *Writer) Finish(ctx context.Context, m Meta) error {
 
 // layout checks m and places the members.
 func (w *Writer) layout(m Meta) (*header, []member, map[string][]byte, error) {
-	width := 1
-	for _, d := range m.Shape {
-		width *= d
-	}
+	width := table.Elements(m.Shape)
 	if m.Rows < 0 || m.Rows > w.bound.Rows || width != w.bound.Width || len(m.Labels) != w.bound.Labels ||
 		m.Bool && w.bound.Type != table.Uint8 {
 		return nil, nil, nil, fail(errs.ErrInternal, w.lock.file.Path(), "%d rows of shape %v with %d labels do not fit %+v", m.Rows, m.Shape, len(m.Labels), w.bound)

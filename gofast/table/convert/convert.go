@@ -131,12 +131,8 @@ func (j *job) typed(ctx context.Context, err error) error {
 func (j *job) check() error {
 	features, ok := limits.Mul(j.Rows, int64(j.Width), int64(j.Type.Size()))
 	labels, ok2 := limits.Mul(j.Rows, int64(len(j.Labels)), 8)
-	width := 1
-	for _, d := range j.Shape {
-		width *= d
-	}
 	if !ok || !ok2 || j.Type == table.Invalid || int64(len(j.Features)) < features || int64(len(j.Values)) < labels ||
-		width != j.Width || j.Width < 1 || len(j.Names) < 1 || j.Width%len(j.Names) != 0 {
+		table.Elements(j.Shape) != j.Width || j.Width < 1 || len(j.Names) < 1 || j.Width%len(j.Names) != 0 {
 		return j.fail(errs.ErrInternal, "a table of %d rows, shape %v and %d names does not fit its memory", j.Rows, j.Shape, len(j.Names))
 	}
 	j.Features, j.Values = j.Features[:features], j.Values[:labels]
@@ -176,6 +172,15 @@ func (j *job) progress(rows int64) {
 	if j.Progress != nil {
 		j.Progress(j.done, j.Rows)
 	}
+}
+
+// shape is that of all rows.
+func (j *job) shape() []int64 {
+	shape := []int64{j.Rows}
+	for _, d := range j.Shape {
+		shape = append(shape, int64(d))
+	}
+	return shape
 }
 
 // features is the memory of some rows.

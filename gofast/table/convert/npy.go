@@ -14,33 +14,23 @@ const writeBuffer = 1 << 20
 
 // writeNPY writes one array: labels first, then features.
 func writeNPY(ctx context.Context, j *job) error {
-	shape := []int64{j.Rows}
-	if len(j.Labels) > 0 {
-		shape = append(shape, int64(len(j.Labels)+j.Width))
-	} else {
-		for _, d := range j.Shape {
-			shape = append(shape, int64(d))
-		}
-	}
 	t, err := j.common()
 	if err != nil {
 		return err
+	}
+	shape, rows := j.shape(), j.features
+	if len(j.Labels) > 0 {
+		shape = []int64{j.Rows, int64(len(j.Labels) + j.Width)}
+		rows = func(from, to int64) []byte { return j.together(t, from, to) }
 	}
 	out := bufio.NewWriterSize(j.file.Part, writeBuffer)
 	if _, err := out.Write(npy.Header(npy.Descr(t, j.Bool && len(j.Labels) == 0), shape)); err != nil {
 		return err
 	}
-	if len(j.Labels) == 0 {
-		err = j.blocks(ctx, func(from, to int64) error {
-			_, err := out.Write(j.features(from, to))
-			return err
-		})
-	} else {
-		err = j.blocks(ctx, func(from, to int64) error {
-			_, err := out.Write(j.together(t, from, to))
-			return err
-		})
-	}
+	err = j.blocks(ctx, func(from, to int64) error {
+		_, err := out.Write(rows(from, to))
+		return err
+	})
 	if err != nil {
 		return err
 	}

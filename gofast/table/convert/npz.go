@@ -72,11 +72,7 @@ func writeNPZ(ctx context.Context, j *job) error {
 
 // arrays are the features and every label column.
 func (j *job) arrays() ([]array, error) {
-	shape := []int64{j.Rows}
-	for _, d := range j.Shape {
-		shape = append(shape, int64(d))
-	}
-	arrays := []array{{featuresName, npy.Header(npy.Descr(j.Type, j.Bool), shape), j.Features}}
+	arrays := []array{{featuresName, npy.Header(npy.Descr(j.Type, j.Bool), j.shape()), j.Features}}
 	names := []string{featuresName}
 	for i, l := range j.Labels {
 		if l.Name == "" || len(l.Name) > 1000 || strings.ContainsAny(l.Name, "/\\\x00") || slices.Contains(names, l.Name) {

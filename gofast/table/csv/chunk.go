@@ -59,7 +59,7 @@ type pass struct {
 // failing one are always finished.
 func (r *reader) run(ctx context.Context, visitors func() visitor) (records int64, err error) {
 	size := r.chunk
-	threads := max(r.opts.Threads, 1)
+	threads := r.opts.Threads
 	if size == 0 {
 		size = defaultChunk
 		if left := r.file.Size() - r.start; r.compression == source.Plain && left < int64(2*threads*size) {
@@ -71,15 +71,15 @@ func (r *reader) run(ctx context.Context, visitors func() visitor) (records int6
 	if err := r.reserve(room); err != nil {
 		return 0, err
 	}
-	defer r.release(room)
+	defer r.opts.Budget.Release(room)
 	feed, err := newFeed(r, r.start)
 	if err != nil {
 		return 0, err
 	}
 	p := &pass{r: r, feed: feed, ctx: ctx}
 	each := pool.Each(ctx, threads, threads, func(ctx context.Context, _ int) error {
-		w := &worker{pass: p, size: size, buf: make([]byte, slack+size+behind)}
-		defer w.free()
+		w := &worker{pass: p, size: size, buf: make([]byte, slack+size+behind), front: slack}
+		defer func() { r.opts.Budget.Release(w.extra) }()
 		v := visitors()
 		for ctx.Err() == nil && w.next(v) {
 		}
@@ -117,15 +117,12 @@ type worker struct {
 	*pass
 	size  int
 	buf   []byte
-	front int   // where the chunk starts; slack if the buffer never grew
+	front int   // where the chunk starts
 	extra int64 // budget taken by growing
 }
 
 // next claims and handles one chunk; false ends the worker.
 func (w *worker) next(v visitor) bool {
-	if w.front == 0 {
-		w.front = slack
-	}
 	t, ok, err := w.feed.claim(w.buf[w.front : w.front+w.size])
 	if !ok {
 		return false
@@ -240,5 +237,3 @@ func (w *worker) grow(tail, n int) error {
 	w.buf, w.front = buf, front
 	return nil
 }
-
-func (w *worker) free() { w.r.release(w.extra) }

@@ -164,15 +164,8 @@ func (d *decoder) store(row int64) error {
 			return err
 		}
 	}
-	for i := range d.coded {
-		if err := d.r.code(d.parser, &d.coded[i], row); err != nil {
-			return err
-		}
-	}
-	if !d.parser.ints {
-		if err := d.r.resolve(d.parser, d.plan, row); err != nil {
-			return err
-		}
+	if err := d.parser.finish(row); err != nil {
+		return err
 	}
 	n := d.dst.Features.RowBytes()
 	if !d.plan.put(d.dst.Features.Data[row*int64(n):(row+1)*int64(n)], d.dst.Features.Type, d.parser) {
@@ -181,31 +174,40 @@ func (d *decoder) store(row int64) error {
 	return nil
 }
 
-// resolve replaces missing features by the fill value and refuses what is not a
-// number. Labels of the same record are done before.
-func (r *reader) resolve(p *parser, plan *plan, row int64) error {
-	for _, f := range plan.features {
+// finish reads the coded features of the record, replaces missing ones by the fill
+// value and refuses what is not a number. Labels of the same record are done before.
+func (p *parser) finish(row int64) error {
+	for i := range p.plan.coded {
+		if err := p.code(&p.plan.coded[i], row); err != nil {
+			return err
+		}
+	}
+	if p.ints {
+		return nil
+	}
+	for _, f := range p.plan.features {
 		switch p.kinds[f.k] {
 		case missingCell:
 			if f.fillKind == missingCell {
-				return r.fail(errs.ErrMissing, "the cell is missing: pass fill_value= to replace missing cells").
-					AtRow(row, r.fields[f.column].Name).WithCell(string(p.texts[f.k]))
+				return p.bad(errs.ErrMissing, "the cell is missing: pass fill_value= to replace missing cells", f, row)
 			}
 			p.kinds[f.k], p.bits[f.k] = f.fillKind, f.fillBits
 		case hugeCell:
-			return r.huge(p, f, row)
+			return p.bad(errs.ErrValue, huge, f, row)
 		case textCell:
 			text := "the cell is not a number: leave the column out with columns=, or correct the cell" + cause(p.texts[f.k])
 			if p.truth[f.k] {
 				text = "the cell is neither True nor False, as the cells before it are"
 			}
-			return r.fail(errs.ErrValue, text).AtRow(row, r.fields[f.column].Name).WithCell(string(p.texts[f.k]))
+			return p.bad(errs.ErrValue, text, f, row)
 		}
 	}
 	return nil
 }
 
-func (r *reader) huge(p *parser, f place, row int64) error {
-	return r.fail(errs.ErrValue, "the integer does not fit 64 bits").
-		AtRow(row, r.fields[f.column].Name).WithCell(string(p.texts[f.k]))
+const huge = "the integer does not fit 64 bits"
+
+// bad is the error of a cell whose text was kept.
+func (p *parser) bad(kind error, why string, at place, row int64) error {
+	return p.r.fail(kind, why).AtRow(row, p.r.fields[at.column].Name).WithCell(string(p.texts[at.k]))
 }

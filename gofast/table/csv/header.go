@@ -146,8 +146,8 @@ func (r *reader) guessTypes(rows [][][]byte) {
 		f.Sampled = true
 		f.Hint = table.Uint8
 		if seen.Float {
-			f.Hint = table.Float32
-			if seen.Wide || seen.Seen && max(seen.Max, -seen.Min) > 1<<24 {
+			var err error
+			if f.Hint, err = seen.Type(); err != nil {
 				f.Hint = table.Float64
 			}
 		}

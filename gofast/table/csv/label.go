@@ -35,7 +35,7 @@ func (d *decoder) intLabel(row int64, l place) (uint64, error) {
 		if v := math.Float64frombits(bits); v == math.Trunc(v) && math.Abs(v) < 1<<63 {
 			return uint64(int64(v)), nil
 		}
-		return 0, d.badLabel(row, l, "the label is no integer: correct it, or say label_type=\"float\"")
+		return 0, d.parser.bad(errs.ErrValue, "the label is no integer: correct it, or say label_type=\"float\"", l, row)
 	default:
 		return 0, d.noNumber(row, l)
 	}
@@ -57,17 +57,19 @@ func (d *decoder) realLabel(row int64, l place) (uint64, error) {
 	}
 }
 
+const missingLabel = "the label is missing: fill it in, or drop the row"
+
 // noNumber says what a cell is that holds no number in a column of them.
 func (d *decoder) noNumber(row int64, l place) error {
 	switch {
 	case d.parser.kinds[l.k] == missingCell:
-		return d.r.missingLabel(d.parser, l, row)
+		return d.parser.bad(errs.ErrMissing, missingLabel, l, row)
 	case d.parser.kinds[l.k] == hugeCell:
-		return d.r.huge(d.parser, l, row)
+		return d.parser.bad(errs.ErrValue, huge, l, row)
 	case d.parser.truth[l.k]:
-		return d.badLabel(row, l, "the label is neither True nor False, as in the first row: correct it, or say label_type=\"text\"")
+		return d.parser.bad(errs.ErrValue, "the label is neither True nor False, as in the first row: correct it, or say label_type=\"text\"", l, row)
 	default:
-		return d.badLabel(row, l, "the label is text, and the first row has a number: correct it, or say label_type=\"text\" or give classes=")
+		return d.parser.bad(errs.ErrValue, "the label is text, and the first row has a number: correct it, or say label_type=\"text\" or give classes=", l, row)
 	}
 }
 
@@ -78,25 +80,16 @@ func (d *decoder) word(row int64, i int) (uint64, error) {
 	kind, text := d.parser.kinds[l.k], d.parser.texts[l.k]
 	switch {
 	case !utf8.Valid(text):
-		return 0, d.badLabel(row, l, "the label is not UTF-8: save the file as UTF-8")
+		return 0, d.parser.bad(errs.ErrValue, "the label is not UTF-8: save the file as UTF-8", l, row)
 	case kind != textCell && kind != missingCell && !d.plan.anyText:
-		return 0, d.badLabel(row, l, "the label is a number, and the first row has text: correct it, or say label_type=\"text\" or give classes=")
+		return 0, d.parser.bad(errs.ErrValue, "the label is a number, and the first row has text: correct it, or say label_type=\"text\" or give classes=", l, row)
 	case kind == missingCell && d.dst.Dict[i].Find(text) == table.Unknown:
-		return 0, d.r.missingLabel(d.parser, l, row)
+		return 0, d.parser.bad(errs.ErrMissing, missingLabel, l, row)
 	}
 	id := d.words[i].ID(text)
 	if id == table.Unknown {
 		why, unknown := d.dst.Dict[i].Refuse()
-		return 0, d.r.fail(unknown, why).AtRow(row, d.r.fields[l.column].Name).WithCell(string(text))
+		return 0, d.parser.bad(unknown, why, l, row)
 	}
 	return uint64(id), nil
-}
-
-func (d *decoder) badLabel(row int64, l place, text string) error {
-	return d.r.fail(errs.ErrValue, text).AtRow(row, d.r.fields[l.column].Name).WithCell(string(d.parser.texts[l.k]))
-}
-
-func (r *reader) missingLabel(p *parser, l place, row int64) error {
-	return r.fail(errs.ErrMissing, "the label is missing: fill it in, or drop the row").
-		AtRow(row, r.fields[l.column].Name).WithCell(string(p.texts[l.k]))
 }

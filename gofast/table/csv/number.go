@@ -63,13 +63,18 @@ func trim(text []byte) []byte {
 	return text
 }
 
-func infinity(text []byte) (sign int, ok bool) {
-	sign = 1
+// unsigned drops a sign.
+func unsigned(text []byte) (rest []byte, negative bool) {
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
-		if text[0] == '-' {
-			sign = -1
-		}
-		text = text[1:]
+		return text[1:], text[0] == '-'
+	}
+	return text, false
+}
+
+func infinity(text []byte) (sign int, ok bool) {
+	text, negative := unsigned(text)
+	if sign = 1; negative {
+		sign = -1
 	}
 	return sign, bytes.EqualFold(text, []byte("inf")) || bytes.EqualFold(text, []byte("infinity"))
 }
@@ -157,10 +162,7 @@ func integer(magnitude uint64, negative, exact bool) (kind, uint64) {
 
 // decimalExponent reads an optional sign and at least one digit.
 func decimalExponent(text []byte) (e int, ok bool) {
-	negative := false
-	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
-		negative, text = text[0] == '-', text[1:]
-	}
+	text, negative := unsigned(text)
 	for _, c := range text {
 		if c-'0' > 9 {
 			return 0, false

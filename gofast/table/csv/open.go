@@ -59,8 +59,7 @@ func Open(f *source.File, opts table.Options) (_ table.Reader, err error) {
 
 func open(f *source.File, opts table.Options) (r *reader, err error) {
 	defer pool.Recover(&err, op, f.Path())
-	opts.Limits = opts.Limits.WithDefaults()
-	r = &reader{file: f, opts: opts}
+	r = &reader{file: f, opts: opts.WithDefaults()}
 	s, err := r.sample()
 	if err != nil {
 		return nil, err
@@ -142,19 +141,10 @@ func plural(n int, what string) string {
 }
 
 func (r *reader) reserve(n int64) error {
-	if r.opts.Budget == nil {
-		return nil
-	}
 	err := r.opts.Budget.Reserve(n, "reading the CSV file")
 	var e *errs.Error
 	if errors.As(err, &e) {
 		return e.At(r.file.Path())
 	}
 	return err
-}
-
-func (r *reader) release(n int64) {
-	if r.opts.Budget != nil {
-		r.opts.Budget.Release(n)
-	}
 }

@@ -22,7 +22,7 @@ func (r *reader) Range(ctx context.Context, sel table.Selection) (features table
 	_, err = r.run(ctx, func() visitor {
 		mu.Lock()
 		defer mu.Unlock()
-		g := &ranger{plan: plan, r: r, parser: plan.parser(r)}
+		g := &ranger{parser: plan.parser(r)}
 		rangers = append(rangers, g)
 		return g
 	})
@@ -37,8 +37,6 @@ func (r *reader) Range(ctx context.Context, sel table.Selection) (features table
 
 // ranger notes the values of the chunks of one worker.
 type ranger struct {
-	*plan
-	r        *reader
 	parser   *parser
 	features table.Range
 }
@@ -46,37 +44,21 @@ type ranger struct {
 func (g *ranger) visit(c chunk) error {
 	p := g.parser
 	for row, pos := c.base, c.from; pos < c.to; {
-		if next, ok := blank(c.buf[:c.to], pos, g.r.delim); ok {
+		if next, ok := blank(c.buf[:c.to], pos, p.delim); ok {
 			pos = next
 			continue
 		}
 		cells, next := p.record(c.buf[:c.to], pos)
-		if err := g.r.check(row, cells, next-pos); err != nil {
+		if err := p.r.check(row, cells, next-pos); err != nil {
 			return err
 		}
-		if err := g.note(row); err != nil {
+		if err := p.finish(row); err != nil {
 			return err
+		}
+		for _, f := range p.plan.features {
+			add(&g.features, p.kinds[f.k], p.bits[f.k])
 		}
 		row, pos = row+1, next
-	}
-	return nil
-}
-
-// note adds the parser's record.
-func (g *ranger) note(row int64) error {
-	p := g.parser
-	for i := range g.plan.coded {
-		if err := g.r.code(p, &g.plan.coded[i], row); err != nil {
-			return err
-		}
-	}
-	if !p.ints {
-		if err := g.r.resolve(p, g.plan, row); err != nil {
-			return err
-		}
-	}
-	for _, f := range g.plan.features {
-		add(&g.features, p.kinds[f.k], p.bits[f.k])
 	}
 	return nil
 }

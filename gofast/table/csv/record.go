@@ -1,11 +1,16 @@
 package csv
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // parser turns one record at a time into values: only the wanted columns are read
 // as numbers, the others are stepped over.
 type parser struct {
 	tokens
+	r        *reader
+	plan     *plan
 	wanted   []int32 // columns, ascending, each once
 	verbatim []bool  // per wanted column: its text is needed, or its cells are True and False; set before the first record
 	truth    []bool  // per wanted column: its cells are True and False
@@ -20,14 +25,17 @@ type parser struct {
 // none ends the list of wanted columns.
 const none = math.MaxInt32
 
-func newParser(delim byte, fields []field, wanted []int32) *parser {
-	n := len(wanted)
-	p := &parser{tokens: tokens{delim: delim}, verbatim: make([]bool, n), truth: make([]bool, n),
-		bits: make([]uint64, n), kinds: make([]kind, n), texts: make([][]byte, n)}
-	p.wanted = append(append(p.wanted, wanted...), none)
-	for k, column := range wanted {
-		p.truth[k] = fields[column].Bool
+// parser makes a parser that keeps the texts of coded columns.
+func (pl *plan) parser(r *reader) *parser {
+	n := len(pl.wanted)
+	p := &parser{tokens: tokens{delim: r.delim}, r: r, plan: pl, wanted: append(slices.Clone(pl.wanted), none),
+		verbatim: make([]bool, n), truth: make([]bool, n), bits: make([]uint64, n), kinds: make([]kind, n), texts: make([][]byte, n)}
+	for k, column := range pl.wanted {
+		p.truth[k] = r.fields[column].Bool
 		p.verbatim[k] = p.truth[k]
+	}
+	for _, c := range pl.coded {
+		p.verbatim[c.k] = true
 	}
 	return p
 }
@@ -82,7 +90,7 @@ func (p *parser) value(k int, b []byte, pos int) (end int) {
 	text, end := p.cell(b, pos)
 	kind, bits := classify(text)
 	// A column is a column of booleans or it is not, as in pandas.
-	if kind != missingCell && (kind == boolCell) != p.truth[k] && (kind == boolCell || p.truth[k]) {
+	if kind != missingCell && (kind == boolCell) != p.truth[k] {
 		kind = textCell
 	}
 	if kind == boolCell {

@@ -55,7 +55,7 @@ func (r *reader) sample() (*sample, error) {
 		if err := r.reserve(int64(size)); err != nil {
 			return nil, err
 		}
-		defer r.release(int64(size))
+		defer r.opts.Budget.Release(int64(size))
 		grown := make([]byte, size)
 		n := copy(grown, text)
 		more, err := io.ReadFull(stream, grown[n:])

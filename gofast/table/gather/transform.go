@@ -90,8 +90,8 @@ func (t Transform) Compile(s Stored) (Program, engine.Sample, error) {
 	default:
 		return bad("scale %q is not one of auto, unit, none", t.Scale)
 	}
-	if elements(t.Shape) != s.Width && t.Shape != nil {
-		return bad("shape %v has %d elements, a row has %d features", t.Shape, elements(t.Shape), s.Width)
+	if t.Shape != nil && table.Elements(t.Shape) != s.Width {
+		return bad("shape %v has %d elements, a row has %d features", t.Shape, table.Elements(t.Shape), s.Width)
 	}
 	if t.Shape == nil {
 		t.Shape = s.Shape
@@ -124,14 +124,6 @@ func (t Transform) Compile(s Stored) (Program, engine.Sample, error) {
 		return Program{}, engine.Sample{}, err
 	}
 	return program, program.Sample(t.Shape), nil
-}
-
-func elements(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
 }
 
 // spread gives every channel its value: one for all, one per channel (the first

@@ -8,9 +8,9 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/internal/crc"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
-	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/table"
 )
 
 // array is one array of a file: rows of width values.
@@ -209,18 +209,18 @@ func (a *array) headSum() (uint32, error) {
 }
 
 // inflate calls use for every block of a deflated array, in order.
-func (a *array) inflate(ctx context.Context, opts inflateOptions, s *scratch, use func(row int64, block []byte) error) error {
-	stream := a.member.open(a.file, opts.progress)
+func (a *array) inflate(ctx context.Context, opts table.Options, s *scratch, use func(row int64, block []byte) error) error {
+	stream := a.member.open(a.file, opts.Progress)
 	defer stream.Close()
 	if _, err := io.CopyN(io.Discard, stream, a.header.length); err != nil {
 		return a.readError(err)
 	}
 	read := func(p []byte, _ int64) error { return a.readFull(stream, p) }
 	if a.fortran && a.width > 1 {
-		if err := opts.budget.Reserve(a.bytes(), "an array in Fortran order inside a compressed .npz"); err != nil {
+		if err := opts.Budget.Reserve(a.bytes(), "an array in Fortran order inside a compressed .npz"); err != nil {
 			return err
 		}
-		defer opts.budget.Release(a.bytes())
+		defer opts.Budget.Release(a.bytes())
 		whole := make([]byte, a.bytes())
 		if err := a.readFull(stream, whole); err != nil {
 			return err
@@ -248,11 +248,6 @@ func (a *array) inflate(ctx context.Context, opts inflateOptions, s *scratch, us
 		return a.readError(err)
 	}
 	return a.checkSum(stream.sum)
-}
-
-type inflateOptions struct {
-	budget   *limits.Budget
-	progress func(int64)
 }
 
 // guard is what every public method defers.

@@ -15,12 +15,12 @@ func (t *openFile) Decode(ctx context.Context, sel table.Selection, dst table.Ta
 	if err != nil {
 		return 0, err
 	}
-	d := &decoding{openFile: t, sel: sel, dst: dst, convert: map[*plan]func(dst, src []byte) bool{}}
+	d := &decoding{openFile: t, sel: sel, dst: dst}
 	for _, p := range plans {
 		if len(p.runs) == 0 {
 			continue
 		}
-		if d.convert[p] = p.elem.numbers().To(dst.Features.Type); d.convert[p] == nil {
+		if p.convert = p.elem.numbers().To(dst.Features.Type); p.convert == nil {
 			return 0, table.ErrNarrow
 		}
 	}
@@ -33,9 +33,8 @@ func (t *openFile) Decode(ctx context.Context, sel table.Selection, dst table.Ta
 // decoding is one call of Decode.
 type decoding struct {
 	*openFile
-	sel     table.Selection
-	dst     table.Target
-	convert map[*plan]func(dst, src []byte) bool
+	sel table.Selection
+	dst table.Target
 }
 
 // whole says that a row of the array is a row of the matrix.
@@ -70,7 +69,7 @@ func (d *decoding) stretch(v stretch) error {
 	m := d.dst.Features
 	size := m.Type.Size()
 	into := m.Data[v.row*int64(m.RowBytes())+int64(v.dst*size):][:len(v.values)/v.elem.size*size]
-	if &into[0] != &v.values[0] && !d.convert[v.plan](into, v.values) {
+	if &into[0] != &v.values[0] && !v.convert(into, v.values) {
 		return v.unfit()
 	}
 	if !v.elem.float() {

@@ -17,16 +17,11 @@ type elem struct {
 
 var littleMachine = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
+// machineOrder stands before the dtypes of the machine's byte order.
+var machineOrder = map[bool]string{true: "<", false: ">"}[littleMachine]
+
 func (e elem) text() bool  { return e.kind == 'U' || e.kind == 'S' }
 func (e elem) float() bool { return e.kind == 'f' }
-
-// hint is the type worth trying first (see table.Column).
-func (e elem) hint() table.Type {
-	if e.float() {
-		return table.Float32
-	}
-	return table.Uint8
-}
 
 // numbers is how the values are stored; nil for text.
 func (e elem) numbers() *table.Cells {

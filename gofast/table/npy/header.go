@@ -14,9 +14,6 @@ import (
 
 const magic = "\x93NUMPY"
 
-// IsNPY says whether a file that begins with head claims to be an .npy file.
-func IsNPY(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
-
 // maxHeader bounds the header's text. numpy itself refuses more than 10,000
 // bytes by default; only structured dtypes, which we refuse, come near it.
 const maxHeader = 1 << 20
@@ -38,7 +35,7 @@ func (p place) readHeader(r io.Reader, size int64, l limits.Limits) (header, err
 	if err := p.readFull(r, head[:8]); err != nil {
 		return header{}, err
 	}
-	if !IsNPY(head[:]) {
+	if string(head[:len(magic)]) != magic {
 		return header{}, p.fail(errs.ErrDamaged, "the array does not begin with numpy's magic bytes")
 	}
 	width := 4

@@ -44,6 +44,11 @@ func npyOf(descr string, fortran bool, shape string, order binary.ByteOrder, val
 	return rawNPY(1, text, data.Bytes())
 }
 
+// IsZip says whether content claims to be a zip file.
+func IsZip(content []byte) bool {
+	return bytes.HasPrefix(content, []byte(localMagic)) || bytes.HasPrefix(content, []byte(endMagic))
+}
+
 type part struct {
 	name string
 	data []byte

@@ -27,9 +27,11 @@ type labelAt struct{ src, dst int }
 // plan is what is wanted of one array.
 type plan struct {
 	*array
-	runs   []run
-	labels []labelAt
-	words  sync.Pool // of map[int]*table.Cache, by label; a pool so that goroutines keep theirs
+	runs    []run
+	labels  []labelAt
+	convert func(dst, src []byte) bool // into the matrix; where there are runs
+	sums    []uint32                   // of the blocks of a stored member; nil where they are not needed
+	words   sync.Pool                  // of map[int]*table.Cache, by label; a pool so that goroutines keep theirs
 }
 
 // visitor is called for every block of every planned array, from several
@@ -116,7 +118,6 @@ type job struct {
 func (t *openFile) visit(ctx context.Context, plans []*plan, into direct, use visitor) error {
 	var jobs []job
 	var most int64
-	sums := map[*plan][]uint32{}
 	for _, p := range plans {
 		most = max(most, p.scratchBytes())
 		if p.deflated() {
@@ -134,7 +135,7 @@ func (t *openFile) visit(ctx context.Context, plans []*plan, into direct, use vi
 				return err
 			}
 		default:
-			sums[p] = make([]uint32, (p.rows+step-1)/step)
+			p.sums = make([]uint32, (p.rows+step-1)/step)
 		}
 	}
 	reserved := most * int64(min(t.opts.Threads, len(jobs)))
@@ -150,26 +151,26 @@ func (t *openFile) visit(ctx context.Context, plans []*plan, into direct, use vi
 			s = new(scratch)
 		}
 		defer scratches.Put(s)
-		return t.visitJob(ctx, jobs[i], sums[jobs[i].plan], into, use, s)
+		return t.visitJob(ctx, jobs[i], into, use, s)
 	})
 	if err != nil {
 		return err
 	}
-	for p, blocks := range sums {
-		if err := p.checkBlocks(blocks); err != nil {
+	for _, p := range plans {
+		if err := p.checkBlocks(); err != nil {
 			return err
 		}
 	}
 	return t.file.CheckUnchanged()
 }
 
-func (t *openFile) visitJob(ctx context.Context, j job, sums []uint32, into direct, use visitor, s *scratch) error {
+func (t *openFile) visitJob(ctx context.Context, j job, into direct, use visitor, s *scratch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	p := j.plan
 	if p.deflated() {
-		return p.inflate(ctx, inflateOptions{t.opts.Budget, t.opts.Progress}, s, func(row int64, block []byte) error {
+		return p.inflate(ctx, t.opts, s, func(row int64, block []byte) error {
 			return use(p, row, block, s)
 		})
 	}
@@ -177,8 +178,8 @@ func (t *openFile) visitJob(ctx context.Context, j job, sums []uint32, into dire
 	if err != nil {
 		return err
 	}
-	if sums != nil {
-		sums[j.block] = crc.Of(block).IEEE
+	if p.sums != nil {
+		p.sums[j.block] = crc.Of(block).IEEE
 	}
 	if err = p.finish(block, j.row); err == nil {
 		err = use(p, j.row, block, s)
@@ -190,12 +191,15 @@ func (t *openFile) visitJob(ctx context.Context, j job, sums []uint32, into dire
 }
 
 // checkBlocks compares the checksum of a stored member, read block by block.
-func (p *plan) checkBlocks(blocks []uint32) error {
+func (p *plan) checkBlocks() error {
+	if p.sums == nil {
+		return nil
+	}
 	sum, err := p.headSum()
 	if err != nil {
 		return err
 	}
-	for i, s := range blocks {
+	for i, s := range p.sums {
 		rows := min(p.blockLen(), p.rows-int64(i)*p.blockLen())
 		sum = crc.Combine(crc.IEEE, sum, s, rows*p.rowBytes())
 	}

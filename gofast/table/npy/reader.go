@@ -7,7 +7,6 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/foreign"
-	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
 )
@@ -91,12 +90,7 @@ func OpenNPZ(f *source.File, opts table.Options) (r table.Reader, err error) {
 }
 
 func newTable(op string, f *source.File, opts table.Options) *openFile {
-	opts.Limits = opts.Limits.WithDefaults()
-	opts.Threads = max(opts.Threads, 1)
-	if opts.Budget == nil {
-		opts.Budget = limits.NewBudget(opts.Limits.Memory)
-	}
-	return &openFile{place: place{op, f.Path()}, file: f, opts: opts}
+	return &openFile{place: place{op, f.Path()}, file: f, opts: opts.WithDefaults()}
 }
 
 // openMember reads the head of one array of an .npz.
@@ -120,14 +114,14 @@ func (t *openFile) openMember(m *member) (*array, error) {
 }
 
 func (a *array) column(name string, shape []int) table.Column {
-	label := table.IntLabel
+	c := table.Column{Name: name, Label: table.IntLabel, Shape: shape, Text: a.elem.text(), Bool: a.elem.kind == 'b', Hint: table.Uint8}
 	switch {
-	case a.elem.text():
-		label = table.TextLabel
+	case c.Text:
+		c.Label = table.TextLabel
 	case a.elem.float():
-		label = table.FloatLabel
+		c.Label, c.Hint = table.FloatLabel, table.Float32
 	}
-	return table.Column{Name: name, Label: label, Shape: shape, Text: a.elem.text(), Bool: a.elem.kind == 'b', Hint: a.elem.hint()}
+	return c
 }
 
 // where is the array of a column, and the column's position in its rows.

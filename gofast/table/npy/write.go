@@ -40,17 +40,13 @@ func Descr(t table.Type, boolean bool) string {
 	if boolean {
 		return "|b1"
 	}
-	order := "<"
-	if !littleMachine {
-		order = ">"
-	}
 	switch t {
 	case table.Uint8:
 		return "|u1"
 	case table.Int16, table.Int32, table.Int64:
-		return fmt.Sprintf("%si%d", order, t.Size())
+		return fmt.Sprintf("%si%d", machineOrder, t.Size())
 	default:
-		return fmt.Sprintf("%sf%d", order, t.Size())
+		return fmt.Sprintf("%sf%d", machineOrder, t.Size())
 	}
 }
 
@@ -79,9 +75,5 @@ func Words(words []string) (descr string, data []byte, err error) {
 			at++
 		}
 	}
-	order := "<"
-	if !littleMachine {
-		order = ">"
-	}
-	return fmt.Sprintf("%sU%d", order, longest), data, nil
+	return fmt.Sprintf("%sU%d", machineOrder, longest), data, nil
 }

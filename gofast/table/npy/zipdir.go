@@ -1,7 +1,6 @@
 package npy
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math"
 	"unicode/utf8"
@@ -11,10 +10,11 @@ import (
 	"github.com/gofast-org/gofast/gofast/source"
 )
 
-// Own reading of the zip directory: archive/zip allocates for as many members
-// as the file claims to have, and forgives overlaps that we need not accept. The end
-// record must be found and checked before it could be asked, and the entries after it:
-// it would spare about a fourth of this file, and look for the end record by other rules.
+// Own reading of the zip directory. archive/zip reads entries until one is damaged and
+// compares only 16 bits of their count: a directory of 63 MiB that claims one member
+// made it allocate 375 MiB. It looks for the end record, and for that of zip64, by other
+// rules, and does not say where a member's own header lies. So end records, entries and
+// own headers would still be walked over here: it spared 7 lines of 147.
 
 const (
 	localMagic   = "PK\x03\x04"
@@ -27,11 +27,6 @@ const (
 
 	stored, deflated = 0, 8
 )
-
-// IsZip says whether a file that begins with head claims to be a zip file.
-func IsZip(head []byte) bool {
-	return bytes.HasPrefix(head, []byte(localMagic)) || bytes.HasPrefix(head, []byte(endMagic))
-}
 
 // member is one entry of the directory, checked against the file.
 type member struct {
@@ -153,6 +148,7 @@ func (p place) parseEntry(data []byte, limit int64) (*member, int, error) {
 	sizes := [3]int64{int64(le.Uint32(data[24:])), int64(le.Uint32(data[20:])), int64(le.Uint32(data[42:]))}
 	zip64(data[centralSize+nameLen:][:extraLen], &sizes)
 	m.size, m.packed, m.dataOffset = sizes[0], sizes[1], sizes[2]
+	head := int64(localSize + nameLen)
 	fail := func(kind error, text string) (*member, int, error) {
 		return nil, 0, p.fail(kind, "%s", text).InColumn(m.name)
 	}
@@ -163,7 +159,7 @@ func (p place) parseEntry(data []byte, limit int64) (*member, int, error) {
 		return fail(errs.ErrUnsupported, "the member is encrypted")
 	case m.method != stored && m.method != deflated:
 		return fail(errs.ErrUnsupported, "the member is compressed in a way that numpy does not write: save it with numpy.savez or savez_compressed")
-	case m.dataOffset < 0 || m.packed < 0 || m.size < 0 || m.dataOffset > limit-localSize || m.packed > limit-localSize-m.dataOffset:
+	case m.dataOffset < 0 || m.packed < 0 || m.size < 0 || m.dataOffset > limit-head || m.packed > limit-head-m.dataOffset:
 		return fail(errs.ErrDamaged, "the member does not lie inside the file")
 	case m.method == stored && m.packed != m.size:
 		return fail(errs.ErrDamaged, "the stored member has two different sizes")
@@ -196,8 +192,8 @@ func zip64(extra []byte, sizes *[3]int64) {
 
 // checkLocal turns the offset of the local header into the offset of the data.
 func (p place) checkLocal(f *source.File, m *member, limit int64) error {
-	var head [localSize]byte
-	if err := f.ReadFull(head[:], m.dataOffset); err != nil {
+	head := make([]byte, localSize+len(m.name))
+	if err := f.ReadFull(head, m.dataOffset); err != nil {
 		return err
 	}
 	nameLen, extraLen := int64(le.Uint16(head[26:])), int64(le.Uint16(head[28:]))
@@ -205,12 +201,8 @@ func (p place) checkLocal(f *source.File, m *member, limit int64) error {
 	if string(head[:4]) != localMagic || nameLen != int64(len(m.name)) || le.Uint16(head[8:]) != m.method || m.packed > limit-start {
 		return p.fail(errs.ErrDamaged, "the member's own header differs from the directory").InColumn(m.name)
 	}
-	name := make([]byte, nameLen)
-	if err := f.ReadFull(name, m.dataOffset+localSize); err != nil {
-		return err
-	}
-	if string(name) != m.name {
-		return p.fail(errs.ErrDamaged, "the member's own header has another name").InColumn(m.name).WithCell(string(name))
+	if name := string(head[localSize:]); name != m.name {
+		return p.fail(errs.ErrDamaged, "the member's own header has another name").InColumn(m.name).WithCell(name)
 	}
 	m.dataOffset = start
 	return nil
