@@ -27,7 +27,7 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
 static _Atomic uint64_t fetched[4096];
 
 static _Atomic uint64_t *fetched_entry(const gf_image_program *p, int64_t sample, uint64_t *key) {
-    *key = (uint64_t)(uintptr_t)p + (uint64_t)sample; // of a program that is gone it may be another's: one hint less
+    *key = p->id + (uint64_t)sample;
     return &fetched[(uint64_t)sample % (sizeof fetched / sizeof *fetched)];
 }
 

@@ -36,6 +36,7 @@ struct gf_image_program {
     int32_t pass_order;      // resample.h's
     int64_t max_pixels;      // more are left to Pillow, which warns or refuses
     uint64_t seed;           // of the samples' own streams
+    uint64_t id;             // of the program in this process, a multiple of 2^40: its samples have numbers of their own
     // The samples. The reader is the program's own; its arrays, epoch, targets and sizes outlive the program.
     int64_t count;
     gf_reader *reader;

@@ -13,6 +13,7 @@ import "C"
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/engine"
@@ -47,6 +48,9 @@ var passOrders = map[string]C.int32_t{"13": C.GF_ORDER_PILLOW_13, "12.2": C.GF_O
 // Program is a plan and its files in C memory. Free it once, after its views.
 type Program struct{ c *C.gf_image_program }
 
+// programs counts those that were made.
+var programs atomic.Uint64
+
 // NewProgram checks a plan and lays it out.
 func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	order, ok := passOrders[options.PassOrder]
@@ -80,7 +84,7 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 		}
 		c.reader = (*C.gf_reader)(made)
 	}
-	c.seed = C.uint64_t(files.Seed)
+	c.id, c.seed = C.uint64_t(programs.Add(1)<<40), C.uint64_t(files.Seed)
 	c.epoch = (*C.uint64_t)(C.as_pointer(C.uintptr_t(files.Epoch)))
 	c.targets = (*C.int32_t)(C.as_pointer(C.uintptr_t(files.Targets)))
 	c.sizes = (*C.gf_size)(C.as_pointer(C.uintptr_t(files.Sizes)))
