@@ -138,16 +138,7 @@ func bigEndianInt(b []byte) (v int64, fits bool) {
 // textDecimals converts integers of any length each.
 func (d *numbers[T]) textDecimals(v *values, dst []T) error {
 	even, err := d.evenDecimals(&d.w.even, len(dst), func(visit func(int, []byte) error) error {
-		switch v.encoding {
-		case encPlain:
-			return eachText(v.data, len(dst), visit)
-		case encDeltaLengths:
-			return d.w.eachDeltaLength(v.data, len(dst), visit)
-		case encDeltaStrings:
-			return d.w.eachDeltaString(v.data, len(dst), visit)
-		default:
-			return unsupported("encoding %d of a decimal", v.encoding)
-		}
+		return v.eachString(len(dst), visit)
 	})
 	if err != nil {
 		return err
