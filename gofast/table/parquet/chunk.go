@@ -75,7 +75,7 @@ func (p *pages) header() (pageHeader, error) {
 		if _, err := p.need(int(want)); err != nil {
 			return pageHeader{}, err
 		}
-		h, length, err := parsePageHeader(p.window[:min(len(p.window), maxPageHeaderInBytes)])
+		h, length, err := p.w.parsePageHeader(p.window[:min(len(p.window), maxPageHeaderInBytes)])
 		if err == nil {
 			p.advance(length)
 			return h, nil

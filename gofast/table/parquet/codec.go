@@ -15,7 +15,7 @@ import (
 )
 
 // codec is a compression, by the format's numbers.
-type codec int8
+type codec int32
 
 const (
 	codecNone codec = iota

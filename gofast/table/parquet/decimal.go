@@ -26,16 +26,16 @@ const (
 
 // setDecimal decides what a column of decimals becomes, by its type alone.
 func (c *column) setDecimal(leaf *element) {
-	c.digits = int(leaf.scale)
-	bytes := leaf.physical == fixedByteArray || leaf.physical == byteArray
+	c.digits = int(leaf.Scale)
+	bytes := leaf.Physical == fixedByteArray || leaf.Physical == byteArray
 	switch {
-	case !bytes && leaf.physical != int32s && leaf.physical != int64s:
+	case !bytes && leaf.Physical != int32s && leaf.Physical != int64s:
 		c.why = "a decimal of an unknown physical type"
-	case leaf.physical == fixedByteArray && (leaf.length < 1 || leaf.length > decimalBytes):
-		c.why = fmt.Sprintf("a decimal of %d bytes", leaf.length)
-	case leaf.scale < 0 || leaf.scale > maxDigits:
-		c.why = fmt.Sprintf("a decimal of scale %d", leaf.scale)
-	case leaf.scale == 0 && (!bytes || leaf.precision <= intDigits):
+	case leaf.Physical == fixedByteArray && (leaf.Length < 1 || leaf.Length > decimalBytes):
+		c.why = fmt.Sprintf("a decimal of %d bytes", leaf.Length)
+	case leaf.Scale < 0 || leaf.Scale > maxDigits:
+		c.why = fmt.Sprintf("a decimal of scale %d", leaf.Scale)
+	case leaf.Scale == 0 && (!bytes || leaf.Precision <= intDigits):
 		c.kind = signedInts
 	default:
 		c.kind, c.Hint = decimals, table.Float32
@@ -138,16 +138,7 @@ func bigEndianInt(b []byte) (v int64, fits bool) {
 // textDecimals converts integers of any length each.
 func (d *numbers[T]) textDecimals(v *values, dst []T) error {
 	even, err := d.evenDecimals(&d.w.even, len(dst), func(visit func(int, []byte) error) error {
-		switch v.encoding {
-		case encPlain:
-			return eachText(v.data, len(dst), visit)
-		case encDeltaLengths:
-			return d.w.eachDeltaLength(v.data, len(dst), visit)
-		case encDeltaStrings:
-			return d.w.eachDeltaString(v.data, len(dst), visit)
-		default:
-			return unsupported("encoding %d of a decimal", v.encoding)
-		}
+		return v.eachString(len(dst), visit)
 	})
 	if err != nil {
 		return err

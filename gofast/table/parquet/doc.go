@@ -2,7 +2,7 @@
 //
 // The data path, one file each:
 //
-//	footer.go   the file's metadata, by the bounded reader of thrift.go
+//	footer.go   the file's metadata: structures of stored.go, by the bounded reader of thrift.go
 //	schema.go   schema tree -> columns, and what of them can be used
 //	plan.go     jobs: row group x tile of up to 64 output columns
 //	crew.go     the goroutines, each with the memory of worker.go; neighbouring chunks read together
@@ -17,12 +17,9 @@
 //	scan.go     Range: the same line, ending in minimum and maximum
 //
 // Every size that a file declares is checked before memory is taken for it.
-// The metadata and page loop are ours and not parquet-go's, because its thrift
-// decoder allocates lists of a length that the file declares, its run decoder
-// expands 7 bytes to 2 GiB, and its decompression has no bound (all measured on
-// v0.32.0); tests compare with its row API. A walk that bounds the lengths first would
-// make its decoder safe, not fast enough: a footer of 785 columns takes it 1.9 ms and
-// 970 KB (1.0 ms into structs with our fields alone), here 0.5 ms and 90 KB; that of
-// three columns 10 us (6), here 3; a page's header 0.55 us, here 0.1; the walk comes to
-// 0.4 ms and 1.6 us on top.
+// parquet-go decodes the metadata, one structure at a time and behind a walk that bounds
+// it: alone it nests as deep as a file says, and makes lists of a length that the file
+// declares. The page loop is ours, because the library's run decoder expands 7 bytes to
+// 2 GiB, its delta decoder fills up a block that is cut with other bytes, and its
+// decompression has no bound (all of v0.32.0); tests compare with its row API.
 package parquet

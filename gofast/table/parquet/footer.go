@@ -7,35 +7,11 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source"
-	"github.com/gofast-org/gofast/gofast/table"
 )
-
-// element is one node of the schema, as it is stored: depth first.
-type element struct {
-	name       string
-	physical   physical
-	length     int32 // of a fixed-length binary
-	repetition repetition
-	children   int32
-	leaf       bool
-	logical    logical
-	scale      int32
-	precision  int32
-	tick       table.Unit // of dates and times; 0 for all others
-	clock      bool       // times of a day
-}
-
-// chunk is one column of one row group.
-type chunk struct {
-	offset     int64 // of the first page
-	compressed int64 // bytes of all pages with their headers
-	values     int64 // with nulls; more than rows in a list
-	codec      codec
-	physical   physical
-	foreign    bool // lies in another file, or is encrypted
-}
 
 // group is one row group; its chunks are in the order of the schema's leaves.
 type group struct {
@@ -102,45 +78,29 @@ func (r *Reader) readFooter(f *source.File) (*metadata, error) {
 
 // parseFooter decodes the metadata; end is the offset where the pages end.
 func (r *Reader) parseFooter(footer []byte, end int64) (*metadata, error) {
-	meta, t := &metadata{rows: -1}, &thrift{b: footer}
-	var failed error
-	stop := func(err error) {
-		if failed == nil {
-			failed = err
-		}
-		t.fail(errThriftInvalid)
-	}
-	t.fields(func(id int16, kind byte) {
+	meta, t := &metadata{rows: -1}, newMetaReader(footer)
+	err := t.fields(func(id int16, kind thrift.Type) (err error) {
 		switch id {
 		case 2:
-			if err := r.parseSchema(t, kind, meta); err != nil {
-				stop(err)
-			}
+			return r.parseSchema(t, kind, meta)
 		case 3:
-			meta.rows = t.i64(kind)
+			meta.rows, err = t.integer(kind)
+			return err
 		case 4:
-			if meta.schema == nil {
-				stop(r.fault(errs.ErrDamaged, "row groups stand before the schema"))
-				return
-			}
-			if err := r.parseGroups(t, kind, meta, end); err != nil {
-				stop(err)
-			}
+			return r.parseGroups(t, kind, meta, end)
 		case 5:
-			if err := r.parseNotes(t, kind, meta); err != nil {
-				stop(err)
-			}
+			return r.parseNotes(t, kind, meta)
 		case 8:
-			stop(r.fault(errs.ErrUnsupported, "the file is encrypted: write it again without encryption"))
-		default:
-			t.skip(kind)
+			return r.fault(errs.ErrUnsupported, "the file is encrypted: write it again without encryption")
 		}
+		return t.skip(id, kind)
 	})
-	if failed == nil && t.err != nil {
-		failed = r.fault(errs.ErrDamaged, "bad footer: "+t.err.Error())
-	}
-	if failed != nil {
-		return nil, failed
+	var known *errs.Error
+	switch {
+	case errors.As(err, &known):
+		return nil, err
+	case err != nil:
+		return nil, r.fault(errs.ErrDamaged, "bad footer: "+inWords(err).Error())
 	}
 	total := int64(0)
 	for i := range meta.groups {
@@ -155,115 +115,106 @@ func (r *Reader) parseFooter(footer []byte, end int64) (*metadata, error) {
 
 // parseSchema reads the list of nodes. A column needs up to four (a list of
 // numbers); more than that cannot be a table of Limits.Columns columns.
-func (r *Reader) parseSchema(t *thrift, kind byte, meta *metadata) error {
+func (r *Reader) parseSchema(t *metaReader, kind thrift.Type, meta *metadata) error {
 	if meta.schema != nil {
 		return r.fault(errs.ErrDamaged, "two schemas")
 	}
-	var failed error
-	t.structures(kind, func(n int) bool {
-		if int64(n) > 4*r.opts.Limits.Columns+1 {
-			failed = r.fault(errs.ErrLimit, fmt.Sprintf("the schema has %d nodes, the limit is %d columns: raise limits={\"columns\": ...}", n, r.opts.Limits.Columns))
-			return false
+	n, err := t.list(kind)
+	switch {
+	case err != nil:
+		return err
+	case int64(n) > 4*r.opts.Limits.Columns+1:
+		return r.fault(errs.ErrLimit, fmt.Sprintf("the schema has %d nodes, the limit is %d columns: raise limits={\"columns\": ...}", n, r.opts.Limits.Columns))
+	}
+	if err := r.reserve(int64(n)*int64(unsafe.Sizeof(element{})), "the Parquet schema"); err != nil {
+		return err
+	}
+	meta.schema = make([]element, n)
+	var stored storedElement
+	for i := range meta.schema {
+		if err := stored.read(t); err != nil {
+			return err
 		}
-		if failed = r.reserve(int64(n)*int64(unsafe.Sizeof(element{})), "the Parquet schema"); failed != nil {
-			return false
-		}
-		meta.schema = make([]element, n)
-		return true
-	}, func(i int) {
-		meta.schema[i] = parseElement(t)
+		meta.schema[i] = stored.element()
 		if meta.schema[i].leaf {
 			meta.leaves++
 		}
-	})
-	if failed == nil && int64(meta.leaves) > r.opts.Limits.Columns {
-		failed = r.fault(errs.ErrLimit, fmt.Sprintf("%d columns, the limit is %d: raise limits={\"columns\": ...}", meta.leaves, r.opts.Limits.Columns))
 	}
-	return failed
-}
-
-func parseElement(t *thrift) element {
-	e := element{leaf: true, physical: -1}
-	t.fields(func(id int16, kind byte) {
-		switch id {
-		case 1:
-			e.physical = physical(t.i32(kind))
-		case 2:
-			e.length = t.i32(kind)
-		case 3:
-			e.repetition = repetition(t.i32(kind))
-		case 4:
-			e.name = string(t.text(kind))
-		case 5:
-			e.children = t.i32(kind)
-			e.leaf = e.children == 0
-		case 6:
-			if converted := t.i32(kind); e.logical == logicalNone {
-				e.logical, e.tick, e.clock = convertedType(converted), convertedTick(converted), converted == 7 || converted == 8
-			}
-		case 7:
-			e.scale = t.i32(kind)
-		case 8:
-			e.precision = t.i32(kind)
-		case 10:
-			if l := parseLogical(t, kind, &e); l != logicalNone {
-				e.logical = l
-			}
-		default:
-			t.skip(kind)
-		}
-	})
-	return e
+	if int64(meta.leaves) > r.opts.Limits.Columns {
+		return r.fault(errs.ErrLimit, fmt.Sprintf("%d columns, the limit is %d: raise limits={\"columns\": ...}", meta.leaves, r.opts.Limits.Columns))
+	}
+	return nil
 }
 
 // parseGroups reads the row groups. Every chunk must lie in the file before the
 // footer, and all together must not be longer than it: a footer cannot make the
 // same bytes be decoded a thousand times.
-func (r *Reader) parseGroups(t *thrift, kind byte, meta *metadata, end int64) error {
-	var failed error
+func (r *Reader) parseGroups(t *metaReader, kind thrift.Type, meta *metadata, end int64) error {
+	if meta.schema == nil {
+		return r.fault(errs.ErrDamaged, "row groups stand before the schema")
+	}
+	n, err := t.list(kind)
+	if err != nil {
+		return err
+	}
+	if err := r.reserve(int64(n)*int64(unsafe.Sizeof(group{})), "the Parquet row groups"); err != nil {
+		return err
+	}
+	meta.groups = make([]group, n)
 	rows, bytes := int64(0), int64(0)
-	t.structures(kind, func(n int) bool {
-		if failed = r.reserve(int64(n)*int64(unsafe.Sizeof(group{})), "the Parquet row groups"); failed != nil {
-			return false
-		}
-		meta.groups = make([]group, n)
-		return true
-	}, func(i int) {
+	for i := range meta.groups {
 		g := &meta.groups[i]
 		g.rows = -1
-		t.fields(func(id int16, kind byte) {
+		if err := t.fields(func(id int16, kind thrift.Type) (err error) {
 			switch id {
 			case 1:
-				if err := r.parseChunks(t, kind, g, meta.leaves); err != nil && failed == nil {
-					failed = err
-				}
+				return r.parseChunks(t, kind, g, meta.leaves)
 			case 3:
-				g.rows = t.i64(kind)
-			default:
-				t.skip(kind)
+				g.rows, err = t.integer(kind)
+				return err
 			}
-		})
-		if t.err == nil && failed == nil {
-			failed = r.checkGroup(g, i, meta.leaves, end)
+			return t.skip(id, kind)
+		}); err != nil {
+			return err
 		}
-		if failed != nil {
-			t.fail(errThriftInvalid)
-			return
+		if err := r.checkGroup(g, i, meta.leaves, end); err != nil {
+			return err
 		}
 		for c := range g.chunks {
 			bytes += g.chunks[c].compressed // each is below the file's size, and there are few enough
 			if bytes > end {
-				failed = r.fault(errs.ErrDamaged, fmt.Sprintf("row group %d: the column chunks are longer than the file", i))
-				return
+				return r.fault(errs.ErrDamaged, fmt.Sprintf("row group %d: the column chunks are longer than the file", i))
 			}
 		}
 		if g.rows > math.MaxInt64-rows {
-			failed = r.fault(errs.ErrDamaged, "more rows than a file can hold")
-			return
+			return r.fault(errs.ErrDamaged, "more rows than a file can hold")
 		}
 		rows += g.rows
-	})
-	return failed
+	}
+	return nil
+}
+
+func (r *Reader) parseChunks(t *metaReader, kind thrift.Type, g *group, leaves int) error {
+	n, err := t.list(kind)
+	switch {
+	case err != nil:
+		return err
+	case n != leaves || g.chunks != nil:
+		return r.fault(errs.ErrDamaged, fmt.Sprintf("a row group has %d columns, the schema has %d", n, leaves))
+	}
+	if err := r.reserve(int64(n)*int64(unsafe.Sizeof(chunk{})), "the Parquet column chunks"); err != nil {
+		return err
+	}
+	g.chunks = make([]chunk, n)
+	var stored storedChunk
+	for i := range g.chunks {
+		stored = storedChunk{}
+		if err := t.structure(&stored, t.skip); err != nil {
+			return err
+		}
+		g.chunks[i] = stored.chunk()
+	}
+	return nil
 }
 
 // checkGroup holds one row group against the schema and the file.
@@ -288,63 +239,6 @@ func (r *Reader) checkGroup(g *group, i, leaves int, end int64) error {
 		}
 	}
 	return nil
-}
-
-func (r *Reader) parseChunks(t *thrift, kind byte, g *group, leaves int) (failed error) {
-	t.structures(kind, func(n int) bool {
-		if n != leaves || g.chunks != nil {
-			failed = r.fault(errs.ErrDamaged, fmt.Sprintf("a row group has %d columns, the schema has %d", n, leaves))
-			t.fail(errThriftInvalid)
-			return false
-		}
-		if failed = r.reserve(int64(n)*int64(unsafe.Sizeof(chunk{})), "the Parquet column chunks"); failed != nil {
-			t.fail(errThriftInvalid)
-			return false
-		}
-		g.chunks = make([]chunk, n)
-		return true
-	}, func(i int) { g.chunks[i] = parseChunk(t) })
-	return failed
-}
-
-func parseChunk(t *thrift) chunk {
-	k := chunk{codec: -1, physical: -1, values: -1, offset: -1}
-	dictionary := int64(0)
-	t.fields(func(id int16, kind byte) {
-		switch id {
-		case 1: // the path of another file
-			k.foreign = k.foreign || len(t.text(kind)) > 0
-		case 3:
-			t.structure(kind, func(id int16, kind byte) {
-				switch id {
-				case 1:
-					k.physical = physical(t.i32(kind))
-				case 4:
-					k.codec = codec(t.i32(kind))
-				case 5:
-					k.values = t.i64(kind)
-				case 7:
-					k.compressed = t.i64(kind)
-				case 9:
-					k.offset = t.i64(kind)
-				case 11:
-					dictionary = t.i64(kind)
-				default:
-					t.skip(kind)
-				}
-			})
-		case 8, 9: // encryption
-			k.foreign = true
-			t.skip(kind)
-		default:
-			t.skip(kind)
-		}
-	})
-	// Some writers store 0 for "none".
-	if dictionary > 0 && dictionary < k.offset {
-		k.offset = dictionary
-	}
-	return k
 }
 
 // fault starts an error of this file.

@@ -1,6 +1,10 @@
 package parquet
 
-import "math"
+import (
+	"math"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+)
 
 // pageKind is a page's type, by the format's numbers.
 type pageKind int32
@@ -16,17 +20,17 @@ const (
 type encoding int32
 
 const (
-	encPlain             encoding = 0
-	encPlainDictionary   encoding = 2
-	encRuns              encoding = 3
-	encBitPacked         encoding = 4
-	encDelta             encoding = 5
-	encDeltaLengths      encoding = 6
-	encDeltaStrings      encoding = 7
-	encRunsDictionary    encoding = 8
-	encByteStreamSplit   encoding = 9
-	encodingNotThere     encoding = -1
-	maxPageHeaderInBytes          = 16 << 20 // statistics may hold long strings
+	encPlain           encoding = 0
+	encPlainDictionary encoding = 2
+	encRuns            encoding = 3
+	encBitPacked       encoding = 4
+	encDelta           encoding = 5
+	encDeltaLengths    encoding = 6
+	encDeltaStrings    encoding = 7
+	encRunsDictionary  encoding = 8
+	encByteStreamSplit encoding = 9
+
+	maxPageHeaderInBytes = 16 << 20 // statistics may hold long strings
 )
 
 // dictionary says that the values are indexes into the chunk's dictionary.
@@ -45,92 +49,65 @@ type pageHeader struct {
 	nulls, rows    int32
 	repLen, defLen int32
 	stored         bool // the values are not compressed
-	complete       bool // the part for its kind was there
 }
+
+// storedHeader is a page's header by the format's numbers, for parquet-go to fill.
+type storedHeader struct {
+	Kind         pageKind           `thrift:"1"`
+	Uncompressed int32              `thrift:"2,required"`
+	Compressed   int32              `thrift:"3,required"`
+	CRC          thrift.Null[int32] `thrift:"4"`
+
+	Data struct {
+		Values   int32    `thrift:"1,required"`
+		Encoding encoding `thrift:"2,required"`
+		DefEnc   encoding `thrift:"3"`
+		RepEnc   encoding `thrift:"4"`
+	} `thrift:"5"`
+	Dictionary struct {
+		Values   int32    `thrift:"1,required"`
+		Encoding encoding `thrift:"2,required"`
+	} `thrift:"7"`
+	DataV2 struct {
+		Values     int32    `thrift:"1,required"`
+		Nulls      int32    `thrift:"2,required"`
+		Rows       int32    `thrift:"3,required"`
+		Encoding   encoding `thrift:"4,required"`
+		DefLen     int32    `thrift:"5,required"`
+		RepLen     int32    `thrift:"6,required"`
+		Compressed bool     `thrift:"7"`
+	} `thrift:"8"`
+}
+
+// noHeader is one of which nothing is there.
+var noHeader = func() (s storedHeader) {
+	s.Kind, s.Data.Values, s.Dictionary.Values, s.DataV2.Values, s.DataV2.Compressed = -1, -1, -1, -1, true
+	return s
+}()
 
 // parsePageHeader reads the header at the start of b and returns its length.
-func parsePageHeader(b []byte) (h pageHeader, length int, err error) {
-	t := &thrift{b: b}
-	h = pageHeader{kind: -1, uncompressed: -1, compressed: -1, values: -1, encoding: encodingNotThere,
-		repEnc: encRuns, defEnc: encRuns}
-	t.fields(func(id int16, kind byte) {
-		switch id {
-		case 1:
-			h.kind = pageKind(t.i32(kind))
-		case 2:
-			h.uncompressed = t.i32(kind)
-		case 3:
-			h.compressed = t.i32(kind)
-		case 4:
-			h.crc, h.hasCRC = uint32(t.i32(kind)), true
-		case 5:
-			h.parseData(t, kind)
-		case 7:
-			h.parseDictionary(t, kind)
-		case 8:
-			h.parseDataV2(t, kind)
-		default:
-			t.skip(kind)
-		}
-	})
-	return h, t.at, t.err
-}
-
-func (h *pageHeader) parseData(t *thrift, kind byte) {
-	h.complete = h.complete || h.kind == dataPage
-	t.structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			h.values = t.i32(kind)
-		case 2:
-			h.encoding = encoding(t.i32(kind))
-		case 3:
-			h.defEnc = encoding(t.i32(kind))
-		case 4:
-			h.repEnc = encoding(t.i32(kind))
-		default:
-			t.skip(kind)
-		}
-	})
-}
-
-func (h *pageHeader) parseDictionary(t *thrift, kind byte) {
-	h.complete = h.complete || h.kind == dictionaryPage
-	t.structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			h.values = t.i32(kind)
-		case 2:
-			h.encoding = encoding(t.i32(kind))
-		default:
-			t.skip(kind)
-		}
-	})
-}
-
-func (h *pageHeader) parseDataV2(t *thrift, kind byte) {
-	h.complete = h.complete || h.kind == dataPageV2
-	h.nulls, h.rows, h.defLen, h.repLen = -1, -1, -1, -1
-	t.structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1:
-			h.values = t.i32(kind)
-		case 2:
-			h.nulls = t.i32(kind)
-		case 3:
-			h.rows = t.i32(kind)
-		case 4:
-			h.encoding = encoding(t.i32(kind))
-		case 5:
-			h.defLen = t.i32(kind)
-		case 6:
-			h.repLen = t.i32(kind)
-		case 7:
-			h.stored = !t.bool(kind)
-		default:
-			t.skip(kind)
-		}
-	})
+func (w *worker) parsePageHeader(b []byte) (h pageHeader, length int, err error) {
+	if w.headers == nil {
+		w.headers = newMetaReader(nil)
+	}
+	w.headers.reset(b)
+	s := &w.header
+	*s = noHeader
+	if err := w.headers.structure(s, w.headers.skip); err != nil {
+		return h, 0, inWords(err)
+	}
+	h = pageHeader{kind: s.Kind, uncompressed: s.Uncompressed, compressed: s.Compressed,
+		crc: uint32(s.CRC.V), hasCRC: s.CRC.Valid}
+	switch d, v2 := &s.Data, &s.DataV2; h.kind {
+	case dataPage:
+		h.values, h.encoding, h.defEnc, h.repEnc = d.Values, d.Encoding, d.DefEnc, d.RepEnc
+	case dictionaryPage:
+		h.values, h.encoding = s.Dictionary.Values, s.Dictionary.Encoding
+	case dataPageV2:
+		h.values, h.nulls, h.rows, h.encoding = v2.Values, v2.Nulls, v2.Rows, v2.Encoding
+		h.defLen, h.repLen, h.stored = v2.DefLen, v2.RepLen, !v2.Compressed
+	}
+	return h, w.headers.walk.BytesRead(), nil
 }
 
 // check holds the header's sizes against what is left of the chunk and against
@@ -147,7 +124,7 @@ func (h *pageHeader) check(c *column, bytesLeft, valuesLeft, pageLimit int64) er
 		return nil
 	case h.kind != dataPage && h.kind != dataPageV2 && h.kind != dictionaryPage:
 		return unsupported("a page of kind %d", h.kind)
-	case !h.complete || h.values < 0:
+	case h.values < 0:
 		return damaged("an incomplete page header")
 	}
 	if h.kind != dictionaryPage && int64(h.values) > valuesLeft {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
@@ -213,6 +214,15 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// The compact protocol's types.
+const (
+	thriftI32    = byte(thrift.I32)
+	thriftI64    = byte(thrift.I64)
+	thriftBinary = byte(thrift.BINARY)
+	thriftList   = byte(thrift.LIST)
+	thriftStruct = byte(thrift.STRUCT)
+)
 
 // compact writes thrift for hand-made files.
 type compact struct {

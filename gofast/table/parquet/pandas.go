@@ -1,9 +1,11 @@
 package parquet
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
@@ -12,33 +14,37 @@ import (
 // frame that was written.
 const pandasKey = "pandas"
 
+// storedNote is one of the footer's keys with its value, by the format's numbers.
+type storedNote struct {
+	Key   string `thrift:"1"`
+	Value string `thrift:"2"`
+}
+
 // parseNotes reads the footer's keys and values. Only what pandas would read as
 // the frame's index matters: it is no column of the frame.
-func (r *Reader) parseNotes(t *thrift, kind byte, meta *metadata) error {
-	var failed error
-	t.structures(kind, func(int) bool { return true }, func(int) {
-		var key, value []byte
-		t.fields(func(id int16, kind byte) {
-			switch id {
-			case 1:
-				key = t.text(kind)
-			case 2:
-				value = t.text(kind)
-			default:
-				t.skip(kind)
-			}
-		})
-		if t.err == nil && failed == nil && string(key) == pandasKey {
-			failed = r.parsePandas(value, meta)
+func (r *Reader) parseNotes(t *metaReader, kind thrift.Type, meta *metadata) error {
+	n, err := t.list(kind)
+	if err != nil {
+		return err
+	}
+	for range n {
+		var note storedNote
+		if err := t.structure(&note, t.skip); err != nil {
+			return err
 		}
-	})
-	return failed
+		if note.Key == pandasKey {
+			if err := r.parsePandas(note.Value, meta); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // parsePandas finds the names of the index columns. They stand first, so that
 // the description of a thousand columns behind them is not read.
-func (r *Reader) parsePandas(text []byte, meta *metadata) error {
-	d := json.NewDecoder(bytes.NewReader(text))
+func (r *Reader) parsePandas(text string, meta *metadata) error {
+	d := json.NewDecoder(strings.NewReader(text))
 	bad := func(err error) error {
 		return r.fault(errs.ErrDamaged, "the footer's description of the pandas frame cannot be read").Because(err)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // physical is how values are stored, by the format's numbers.
-type physical int8
+type physical int32
 
 const (
 	boolean physical = iota
@@ -27,7 +27,7 @@ func (p physical) size() int {
 	return [...]int{int32s: 4, int64s: 8, int96s: 12, floats: 4, doubles: 8, fixedByteArray: 0}[p]
 }
 
-type repetition int8
+type repetition int32
 
 const (
 	required repetition = iota
@@ -49,75 +49,6 @@ const (
 	logicalList
 	logicalOther // maps, UUIDs, variants, ...
 )
-
-// convertedType maps the older annotation, by the format's numbers.
-func convertedType(n int32) logical {
-	switch {
-	case n == 0 || n == 4 || n == 19: // UTF8, ENUM, JSON
-		return logicalText
-	case n == 3:
-		return logicalList
-	case n == 5:
-		return logicalDecimal
-	case n >= 6 && n <= 10 || n == 21: // the last is an interval
-		return logicalTime
-	case n >= 11 && n <= 14:
-		return logicalUnsigned
-	case n >= 15 && n <= 18:
-		return logicalSigned
-	default:
-		return logicalOther
-	}
-}
-
-// parseLogical reads the newer annotation, a union.
-func parseLogical(t *thrift, kind byte, e *element) logical {
-	found := logicalNone
-	t.structure(kind, func(id int16, kind byte) {
-		switch id {
-		case 1, 4, 12: // STRING, ENUM, JSON
-			found = logicalText
-		case 3:
-			found = logicalList
-		case 5:
-			found = logicalDecimal
-			t.structure(kind, func(id int16, kind byte) {
-				switch id {
-				case 1:
-					e.scale = t.i32(kind)
-				case 2:
-					e.precision = t.i32(kind)
-				default:
-					t.skip(kind)
-				}
-			})
-			return
-		case 6:
-			found, e.tick = logicalTime, table.Day
-		case 7, 8: // TIME, TIMESTAMP
-			found = logicalTime
-			e.tick, e.clock = parseTick(t, kind), id == 7
-			return
-		case 10:
-			found = logicalUnsigned
-			t.structure(kind, func(id int16, kind byte) {
-				if id == 2 && t.bool(kind) {
-					found = logicalSigned
-				} else if id != 2 {
-					t.skip(kind)
-				}
-			})
-			return
-		case 11: // null: every value is missing
-		case 15:
-			found = logicalHalf
-		default:
-			found = logicalOther
-		}
-		t.skip(kind)
-	})
-	return found
-}
 
 // kind is how the values of a leaf become numbers.
 type kind uint8
@@ -165,18 +96,18 @@ func (c *column) width() int { return c.Width() }
 // first three levels can be used, the others are stepped over.
 func (r *Reader) buildColumns(meta *metadata) error {
 	schema := meta.schema
-	if len(schema) < 2 || schema[0].children <= 0 {
+	if len(schema) < 2 || schema[0].Children <= 0 {
 		return r.fault(errs.ErrDamaged, "the schema has no columns")
 	}
 	seen := make(map[string]int, len(schema))
 	leaf, at := 0, 1
-	for n := range int(schema[0].children) {
+	for n := range int(schema[0].Children) {
 		if at >= len(schema) {
-			return r.fault(errs.ErrDamaged, fmt.Sprintf("the schema ends after %d of %d columns", n, schema[0].children))
+			return r.fault(errs.ErrDamaged, fmt.Sprintf("the schema ends after %d of %d columns", n, schema[0].Children))
 		}
 		end, leaves, ok := subtree(schema, at)
 		if !ok {
-			return r.fault(errs.ErrDamaged, fmt.Sprintf("the schema ends inside of column %d", n)).InColumn(schema[at].name)
+			return r.fault(errs.ErrDamaged, fmt.Sprintf("the schema ends inside of column %d", n)).InColumn(schema[at].Name)
 		}
 		c := buildColumn(schema[at:end])
 		c.leaf = leaf
@@ -203,10 +134,10 @@ func (r *Reader) buildColumns(meta *metadata) error {
 // subtree finds the end of the node at i and counts its leaves.
 func subtree(schema []element, i int) (end, leaves int, ok bool) {
 	for pending := int64(1); pending > 0; i++ {
-		if i >= len(schema) || schema[i].children < 0 {
+		if i >= len(schema) || schema[i].Children < 0 {
 			return 0, 0, false
 		}
-		pending += int64(schema[i].children) - 1
+		pending += int64(schema[i].Children) - 1
 		if schema[i].leaf {
 			leaves++
 		}
@@ -217,22 +148,22 @@ func subtree(schema []element, i int) (end, leaves int, ok bool) {
 // buildColumn classifies one top-level node with everything below it.
 func buildColumn(nodes []element) column {
 	top := &nodes[0]
-	c := column{Column: table.Column{Name: top.name}}
+	c := column{Column: table.Column{Name: top.Name}}
 	leaf := top
 	switch {
-	case top.leaf && top.repetition == repeated: // a list without its usual frame
+	case top.leaf && top.Repetition == repeated: // a list without its usual frame
 		c.list = true
 	case top.leaf:
-	case (top.logical == logicalList || top.logical == logicalNone) && top.repetition != repeated && len(nodes) == 2 && nodes[1].repetition == repeated && nodes[1].leaf:
+	case (top.logical == logicalList || top.logical == logicalNone) && top.Repetition != repeated && len(nodes) == 2 && nodes[1].Repetition == repeated && nodes[1].leaf:
 		c.list, leaf = true, &nodes[1]
-	case top.logical == logicalList && top.repetition != repeated && len(nodes) == 3 && nodes[1].repetition == repeated && nodes[2].leaf && nodes[2].repetition != repeated:
+	case top.logical == logicalList && top.Repetition != repeated && len(nodes) == 3 && nodes[1].Repetition == repeated && nodes[2].leaf && nodes[2].Repetition != repeated:
 		c.list, leaf = true, &nodes[2]
 	default:
 		c.why = "a struct, a map or a list of lists"
 	}
 	if c.why == "" {
 		for i := range nodes {
-			switch nodes[i].repetition {
+			switch nodes[i].Repetition {
 			case optional:
 				c.maxDef++
 			case repeated:
@@ -258,33 +189,33 @@ func buildColumn(nodes []element) column {
 
 // setKind decides what the leaf's values become.
 func (c *column) setKind(leaf *element) {
-	c.physical, c.length = leaf.physical, int(leaf.length)
+	c.physical, c.length = leaf.Physical, int(leaf.Length)
 	c.Hint = table.Uint8
 	switch {
-	case leaf.logical == logicalTime || leaf.physical == int96s:
+	case leaf.logical == logicalTime || leaf.Physical == int96s:
 		c.setTime(leaf)
 	case leaf.logical == logicalDecimal:
 		c.setDecimal(leaf)
 	case leaf.logical == logicalOther:
 		c.why = "an annotated type other than a number or text"
-	case leaf.physical == boolean:
+	case leaf.Physical == boolean:
 		c.kind, c.Bool = booleans, true
-	case leaf.physical == int32s || leaf.physical == int64s:
+	case leaf.Physical == int32s || leaf.Physical == int64s:
 		c.kind = signedInts
 		if leaf.logical == logicalUnsigned {
 			c.kind = unsignedInts
 		}
-	case leaf.physical == floats:
+	case leaf.Physical == floats:
 		c.kind, c.Hint = float32s, table.Float32
-	case leaf.physical == doubles:
+	case leaf.Physical == doubles:
 		c.kind, c.Hint = float64s, table.Float32
-	case leaf.physical == byteArray && !c.list:
+	case leaf.Physical == byteArray && !c.list:
 		c.kind, c.Text = texts, true
-	case leaf.physical == fixedByteArray && leaf.logical == logicalHalf && leaf.length == 2:
+	case leaf.Physical == fixedByteArray && leaf.logical == logicalHalf && leaf.Length == 2:
 		c.kind, c.Hint = float16s, table.Float32
-	case leaf.physical == fixedByteArray && leaf.length > 0 && !c.list:
-		c.kind, c.Shape = pixels, []int{int(leaf.length)}
-	case leaf.physical == byteArray:
+	case leaf.Physical == fixedByteArray && leaf.Length > 0 && !c.list:
+		c.kind, c.Shape = pixels, []int{int(leaf.Length)}
+	case leaf.Physical == byteArray:
 		c.why = "a list of strings or binaries"
 	default:
 		c.why = "an unknown physical type"

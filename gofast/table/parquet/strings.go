@@ -8,6 +8,20 @@ import (
 	"github.com/gofast-org/gofast/gofast/table"
 )
 
+// eachString visits n strings that are not a dictionary's.
+func (v *values) eachString(n int, visit func(i int, s []byte) error) error {
+	switch v.encoding {
+	case encPlain:
+		return eachText(v.data, n, visit)
+	case encDeltaLengths:
+		return v.p.w.eachDeltaLength(v.data, n, visit)
+	case encDeltaStrings:
+		return v.p.w.eachDeltaString(v.data, n, visit)
+	default:
+		return unsupported("encoding %d of text or decimals", v.encoding)
+	}
+}
+
 // eachText visits n plain strings.
 func eachText(src []byte, n int, visit func(i int, s []byte) error) error {
 	for i := range n {
@@ -49,22 +63,13 @@ func (t *words) ids(v *values, dst []int64) error {
 	if len(dst) == 0 {
 		return nil
 	}
-	number := func(i int, s []byte) (err error) {
+	if v.encoding.dictionary() {
+		return t.lookup(v, dst)
+	}
+	return v.eachString(len(dst), func(i int, s []byte) (err error) {
 		dst[i], err = t.id(i, s)
 		return err
-	}
-	switch v.encoding {
-	case encPlain:
-		return eachText(v.data, len(dst), number)
-	case encDeltaLengths:
-		return t.w.eachDeltaLength(v.data, len(dst), number)
-	case encDeltaStrings:
-		return t.w.eachDeltaString(v.data, len(dst), number)
-	case encPlainDictionary, encRunsDictionary:
-		return t.lookup(v, dst)
-	default:
-		return unsupported("encoding %d of a text column", v.encoding)
-	}
+	})
 }
 
 // id numbers one string.

@@ -1,28 +1,15 @@
 package parquet
 
 import (
-	"encoding/binary"
 	"errors"
+	"io"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 )
 
-// Thrift's compact protocol, as much as Parquet needs: fields are visited in
-// order, unknown ones skipped, nothing is allocated.
-
-// The compact protocol's types.
-const (
-	thriftTrue   = 1
-	thriftFalse  = 2
-	thriftByte   = 3
-	thriftI16    = 4
-	thriftI32    = 5
-	thriftI64    = 6
-	thriftDouble = 7
-	thriftBinary = 8
-	thriftList   = 9
-	thriftSet    = 10
-	thriftMap    = 11
-	thriftStruct = 12
-)
+// Thrift's compact protocol is parquet-go's, whose decoder believes what it reads: it
+// nests as deep as the bytes say, until the stack ends. So every value is passed over
+// first, and lists are taken apart here, so that their memory is ours to bound.
 
 // maxThriftDepth bounds nesting; Parquet's own structures need 7.
 const maxThriftDepth = 24
@@ -32,209 +19,140 @@ var (
 	errThriftInvalid = errors.New("the metadata is not valid thrift")
 )
 
-// thrift reads b. The first error sticks, every later read returns zero, and
-// every loop over fields or list items ends.
-type thrift struct {
-	b   []byte
-	at  int
-	err error
+// metaReader reads thrift that is not trusted.
+type metaReader struct {
+	b       []byte
+	walk    thrift.BytesReader // over b
+	value   thrift.BytesReader // over a value that the walk has passed
+	decoder *thrift.Decoder    // of value
 }
 
-func (t *thrift) fail(err error) {
-	if t.err == nil {
-		t.err = err
-	}
-	t.at = len(t.b)
+func newMetaReader(b []byte) *metaReader {
+	protocol := new(thrift.CompactProtocol)
+	m := &metaReader{b: b, walk: protocol.NewReaderFromBytes(b), value: protocol.NewReaderFromBytes(nil)}
+	m.decoder = thrift.NewDecoder(m.value)
+	// A field of another type than the format's is an error, not a field left out.
+	m.decoder.SetStrict(true)
+	return m
 }
 
-func (t *thrift) byte() byte {
-	if t.at >= len(t.b) {
-		t.fail(errThriftShort)
-		return 0
-	}
-	t.at++
-	return t.b[t.at-1]
+// reset begins anew with other bytes.
+func (m *metaReader) reset(b []byte) {
+	m.b = b
+	m.walk.ResetBytes(b)
 }
 
-func (t *thrift) uvarint() uint64 {
-	if t.at < len(t.b) && t.b[t.at] < 0x80 {
-		t.at++
-		return uint64(t.b[t.at-1])
+// structure fills into with a structure, whose fields visit passes over first. Texts
+// are views.
+func (m *metaReader) structure(into any, visit func(id int16, kind thrift.Type) error) error {
+	from := m.walk.BytesRead()
+	if err := m.fields(visit); err != nil {
+		return err
 	}
-	v, n := binary.Uvarint(t.b[t.at:])
-	switch {
-	case n > 0:
-		t.at += n
-		return v
-	case n == 0:
-		t.fail(errThriftShort)
-	default:
-		t.fail(errThriftInvalid)
-	}
-	return 0
+	m.value.ResetBytes(m.b[from:m.walk.BytesRead()])
+	return m.decoder.Decode(into)
 }
 
-func (t *thrift) int() int64 {
-	v := t.uvarint()
-	return int64(v>>1) ^ -int64(v&1)
+// integer reads a number of 64 bits.
+func (m *metaReader) integer(kind thrift.Type) (int64, error) {
+	if kind != thrift.I64 {
+		return 0, errThriftInvalid
+	}
+	return m.walk.ReadInt64()
 }
 
-// binary is a view of b, not a copy.
-func (t *thrift) binary() []byte {
-	n := t.uvarint()
-	if n > uint64(len(t.b)-t.at) {
-		t.fail(errThriftShort)
-		return nil
-	}
-	t.at += int(n)
-	return t.b[t.at-int(n) : t.at]
-}
-
-// list returns the type and number of a list's items. Every item takes at least
-// a byte, so the number is bounded by what is left.
-func (t *thrift) list() (kind byte, n int) {
-	head := t.byte()
-	size := uint64(head >> 4)
-	if size == 15 {
-		size = t.uvarint()
-	}
-	if size > uint64(len(t.b)-t.at) {
-		t.fail(errThriftShort)
-		return 0, 0
-	}
-	return head & 15, int(size)
-}
-
-// fields calls visit for every field of a struct; visit must consume the value
-// or call skip. Booleans have no value beside their type.
-func (t *thrift) fields(visit func(id int16, kind byte)) {
-	id := int16(0)
-	for t.err == nil {
-		head := t.byte()
-		if head == 0 {
-			return
+// fields calls visit for every field of a structure; visit passes over the value.
+func (m *metaReader) fields(visit func(id int16, kind thrift.Type) error) error {
+	for last := int16(0); ; {
+		f, err := m.walk.ReadField()
+		switch {
+		case err != nil:
+			return err
+		case f.Type == thrift.STOP && f.Delta: // the library would end here
+			return errThriftInvalid
+		case f.Type == thrift.STOP:
+			return nil
+		case f.Delta:
+			f.ID += last
 		}
-		if delta := head >> 4; delta != 0 {
-			id += int16(delta)
-		} else {
-			id = int16(t.int())
+		if err := visit(f.ID, f.Type); err != nil {
+			return err
 		}
-		visit(id, head&15)
+		last = f.ID
 	}
 }
 
-// skip passes over one value of a kind.
-func (t *thrift) skip(kind byte) { t.skipNested(kind, maxThriftDepth) }
+// list begins a list of structures. Each takes at least a byte, so that their
+// number is bounded by what is left.
+func (m *metaReader) list(kind thrift.Type) (n int, err error) {
+	if kind != thrift.LIST {
+		return 0, errThriftInvalid
+	}
+	list, err := m.walk.ReadList()
+	switch n = int(list.Size); {
+	case err != nil:
+		return 0, err
+	case n > 0 && list.Type != thrift.STRUCT:
+		return 0, errThriftInvalid
+	case n > len(m.b)-m.walk.BytesRead():
+		return 0, errThriftShort
+	}
+	return n, nil
+}
 
-func (t *thrift) skipNested(kind byte, depth int) {
+// skip passes over a field's value.
+func (m *metaReader) skip(_ int16, kind thrift.Type) error {
+	return m.skipNested(kind, maxThriftDepth)
+}
+
+func (m *metaReader) skipNested(kind thrift.Type, depth int) (err error) {
 	if depth == 0 {
-		t.fail(errThriftInvalid)
-		return
+		return errThriftInvalid
 	}
 	switch kind {
-	case thriftTrue, thriftFalse:
-	case thriftByte:
-		t.byte()
-	case thriftI16, thriftI32, thriftI64:
-		t.uvarint()
-	case thriftDouble:
-		if len(t.b)-t.at < 8 {
-			t.fail(errThriftShort)
-			return
+	case thrift.TRUE, thrift.FALSE: // no value beside the type
+	case thrift.I8:
+		_, err = m.walk.ReadInt8()
+	case thrift.I16, thrift.I32, thrift.I64:
+		_, err = m.walk.ReadInt64()
+	case thrift.DOUBLE:
+		_, err = m.walk.ReadFloat64()
+	case thrift.BINARY:
+		_, err = m.walk.ReadBytes() // a view
+	case thrift.LIST, thrift.SET:
+		var list thrift.List
+		list, err = m.walk.ReadList()
+		for ; err == nil && list.Size > 0; list.Size-- {
+			err = m.skipItem(list.Type, depth-1)
 		}
-		t.at += 8
-	case thriftBinary:
-		t.binary()
-	case thriftList, thriftSet:
-		item, n := t.list()
-		t.skipItems(item, n, depth-1)
-	case thriftMap:
-		if n := t.uvarint(); n > 0 {
-			kinds := t.byte()
-			for ; n > 0 && t.err == nil; n-- {
-				t.skipItems(kinds>>4, 1, depth-1)
-				t.skipItems(kinds&15, 1, depth-1)
+	case thrift.MAP:
+		var items thrift.Map
+		items, err = m.walk.ReadMap()
+		for ; err == nil && items.Size > 0; items.Size-- {
+			if err = m.skipItem(items.Key, depth-1); err == nil {
+				err = m.skipItem(items.Value, depth-1)
 			}
 		}
-	case thriftStruct:
-		t.fields(func(_ int16, kind byte) { t.skipNested(kind, depth-1) })
+	case thrift.STRUCT:
+		err = m.fields(func(_ int16, kind thrift.Type) error { return m.skipNested(kind, depth-1) })
 	default:
-		t.fail(errThriftInvalid)
+		return errThriftInvalid
 	}
+	return err
 }
 
-// skipItems passes over items of a list: a boolean there is one byte.
-func (t *thrift) skipItems(kind byte, n, depth int) {
-	for ; n > 0 && t.err == nil; n-- {
-		if kind == thriftTrue || kind == thriftFalse {
-			t.byte()
-		} else {
-			t.skipNested(kind, depth)
-		}
+// skipItem passes over an item of a list: a boolean there is one byte.
+func (m *metaReader) skipItem(kind thrift.Type, depth int) error {
+	if kind == thrift.TRUE || kind == thrift.FALSE {
+		kind = thrift.I8
 	}
+	return m.skipNested(kind, depth)
 }
 
-// The typed readers fail on another type than the format's, because reading on
-// would misplace everything behind it.
-
-func (t *thrift) want(kind, wanted byte) bool {
-	if kind != wanted {
-		t.fail(errThriftInvalid)
-		return false
+// inWords is the failure to read thrift; errThriftShort where the bytes end too early.
+func inWords(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errThriftShort
 	}
-	return true
-}
-
-func (t *thrift) i32(kind byte) int32 {
-	if !t.want(kind, thriftI32) {
-		return 0
-	}
-	v := t.int()
-	if v != int64(int32(v)) {
-		t.fail(errThriftInvalid)
-	}
-	return int32(v)
-}
-
-func (t *thrift) i64(kind byte) int64 {
-	if !t.want(kind, thriftI64) {
-		return 0
-	}
-	return t.int()
-}
-
-func (t *thrift) text(kind byte) []byte {
-	if !t.want(kind, thriftBinary) {
-		return nil
-	}
-	return t.binary()
-}
-
-func (t *thrift) bool(kind byte) bool {
-	if kind != thriftTrue && kind != thriftFalse {
-		t.fail(errThriftInvalid)
-	}
-	return kind == thriftTrue
-}
-
-// structure visits a nested struct's fields.
-func (t *thrift) structure(kind byte, visit func(id int16, kind byte)) {
-	if t.want(kind, thriftStruct) {
-		t.fields(visit)
-	}
-}
-
-// structures visits the structs of a list: start is told their number, visit is
-// called for each and must call fields.
-func (t *thrift) structures(kind byte, start func(n int) bool, visit func(i int)) {
-	if !t.want(kind, thriftList) {
-		return
-	}
-	item, n := t.list()
-	if t.err != nil || n > 0 && !t.want(item, thriftStruct) || !start(n) {
-		return
-	}
-	for i := 0; i < n && t.err == nil; i++ {
-		visit(i)
-	}
+	return err
 }

@@ -19,52 +19,15 @@ const (
 	julian1970 = 2440588
 )
 
-// convertedTick is the tick of the older annotation, by the format's numbers.
-func convertedTick(n int32) table.Unit {
-	switch n {
-	case 6:
-		return table.Day
-	case 7, 9:
-		return table.Millisecond
-	case 8, 10:
-		return table.Microsecond
-	default: // an interval is three numbers
-		return 0
-	}
-}
-
-// parseTick reads the newer annotation of a time or timestamp; 0 for a unit that is
-// not known. Whether it is UTC or local changes no number.
-func parseTick(t *thrift, kind byte) (tick table.Unit) {
-	t.structure(kind, func(id int16, kind byte) {
-		if id != 2 {
-			t.skip(kind)
-			return
-		}
-		t.structure(kind, func(id int16, kind byte) {
-			switch id {
-			case 1:
-				tick = table.Millisecond
-			case 2:
-				tick = table.Microsecond
-			case 3:
-				tick = table.Nanosecond
-			}
-			t.skip(kind)
-		})
-	})
-	return tick
-}
-
 // setTime decides how dates and times are counted. They are features on request only.
 func (c *column) setTime(leaf *element) {
 	c.why = fmt.Sprintf(`a date or time: say dates={%q: "s"} for seconds`, errs.Cut(c.Name))
 	switch {
 	case c.list:
 		c.why = "a list of dates or times: turn them into numbers before writing"
-	case leaf.physical == int96s && leaf.logical == logicalNone:
+	case leaf.Physical == int96s && leaf.logical == logicalNone:
 		c.tick = table.Nanosecond
-	case leaf.physical == int64s, leaf.physical == int32s && leaf.tick >= table.Millisecond:
+	case leaf.Physical == int64s, leaf.Physical == int32s && leaf.tick >= table.Millisecond:
 		c.tick = leaf.tick
 	}
 	c.Clock = leaf.clock

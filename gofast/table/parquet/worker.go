@@ -34,6 +34,9 @@ type worker struct {
 	cells    []uint64   // decoded values: a tile, or a page of a vector column
 	words    [][]byte   // the dictionary's strings
 	codecs   codecStore // decompressors
+
+	headers *metaReader // over the current page's header
+	header  storedHeader
 }
 
 // close gives the memory back to the budget.
