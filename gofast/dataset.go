@@ -2,6 +2,7 @@ package gofast
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
@@ -13,8 +14,8 @@ import (
 )
 
 // Dataset is a list of samples: the rows of a table (OpenTable) or the pictures of a
-// folder (OpenFolder), with their transform, or several of these (Join). Engine.Batches
-// iterates over it, and so does Python. Close it when no iteration over it is running.
+// folder (OpenFolder), with their transform. Engine.Batches iterates over it, and so does
+// Python. Close it when no iteration over it is running.
 type Dataset struct {
 	Classes    []string // the names behind the labels' numbers; nil if the labels are plain numbers
 	Shape      []int    // of one sample
@@ -22,22 +23,17 @@ type Dataset struct {
 	LabelDType string   // of its labels; "" without labels
 	Table      *Schema  // of a table's columns; nil for pictures
 
-	view   engine.View
-	sample engine.Sample
-	parts  []samples
-	joined bool     // the parts belong to other datasets
-	epoch  *uint64  // of the random draws, in memory of the dataset; nil if it is the caller's
-	maps   [][]byte // memory of the dataset, unmapped by Close
+	view    engine.View
+	program program
+	files   *reader.File // where pictures are; nil for others
+	epoch   *uint64      // of the random draws, in memory of the dataset; nil if it is the caller's
+	maps    [][]byte     // memory of the dataset, unmapped by Close
 }
 
-// samples are those of one table or one folder: a program in C memory.
-type samples struct {
-	program interface {
-		Address() uintptr
-		Free()
-	}
-	count int64
-	files *reader.File // where pictures are; nil for others
+// program is in C memory: a table or a list of files, and what is made of each.
+type program interface {
+	Address() uintptr
+	Free()
 }
 
 // NewRows is a dataset of a table in the caller's memory, which outlives it.
@@ -46,7 +42,7 @@ func NewRows(stored gather.Stored, t gather.Transform) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newDataset([]samples{{program: program, count: stored.Rows}}, sample)
+	return newDataset(program, stored.Rows, sample, labelTypes[t.Label])
 }
 
 // NewPictures is a dataset of picture files, whose list is in the caller's memory and
@@ -56,39 +52,24 @@ func NewPictures(plan image.Plan, files image.Files, options image.Options) (*Da
 	if err != nil {
 		return nil, err
 	}
-	return newDataset([]samples{{program: program, count: files.Count, files: files.File}}, program.Sample())
+	labels := ""
+	if files.Targets != 0 {
+		labels = "int64"
+	}
+	d, err := newDataset(program, files.Count, program.Sample(), labels)
+	if err == nil {
+		d.files = files.File
+	}
+	return d, err
 }
 
-// Join lays datasets end to end, as torch's ConcatDataset does. If there is an index
-// map of length entries at address indexMap, positions go through it, as in torch's
-// Subset. The datasets outlive it, and make samples alike.
-func Join(datasets []*Dataset, indexMap uintptr, length int64) (*Dataset, error) {
-	if len(datasets) == 0 {
-		return nil, errs.New(errs.ErrConfig, "join", "no datasets")
-	}
-	d := &Dataset{sample: datasets[0].sample, joined: true}
-	for _, part := range datasets {
-		d.parts = append(d.parts, part.parts...)
-	}
-	return d, d.layOut(indexMap, length)
-}
-
-func newDataset(parts []samples, sample engine.Sample) (*Dataset, error) {
-	d := &Dataset{Shape: sample.Shape, DType: sample.Type.String(), parts: parts, sample: sample}
-	if err := d.layOut(0, 0); err != nil {
-		d.Close()
+func newDataset(p program, count int64, sample engine.Sample, labels string) (*Dataset, error) {
+	view, err := engine.NewView(p.Address(), count, sample)
+	if err != nil {
+		p.Free()
 		return nil, err
 	}
-	return d, nil
-}
-
-func (d *Dataset) layOut(indexMap uintptr, length int64) (err error) {
-	placed := make([]engine.Part, len(d.parts))
-	for i, part := range d.parts {
-		placed[i] = engine.Part{Program: part.program.Address(), Count: part.count}
-	}
-	d.view, err = engine.NewView(placed, indexMap, length, d.sample)
-	return err
+	return &Dataset{Shape: sample.Shape, DType: sample.Type.String(), LabelDType: labels, view: view, program: p}, nil
 }
 
 // Len is the number of samples.
@@ -102,31 +83,29 @@ func (d *Dataset) Close() {
 	if d.view != (engine.View{}) {
 		d.view.Free()
 	}
-	for _, part := range d.parts {
-		if !d.joined {
-			part.program.Free()
-		}
+	if d.program != nil {
+		d.program.Free()
 	}
 	for _, m := range d.maps {
 		_ = unix.Munmap(m) // cannot fail for a mapping of ours
 	}
-	d.view, d.parts, d.epoch, d.maps = engine.View{}, nil, nil, nil
+	d.view, d.program, d.epoch, d.maps = engine.View{}, nil, nil, nil
 }
 
 // SetEpoch changes the random draws from the next batch on. A table has no draws.
 func (d *Dataset) SetEpoch(epoch uint64) {
 	if d.epoch != nil {
-		*d.epoch = epoch
+		atomic.StoreUint64(d.epoch, epoch)
 	}
 }
 
 // Path is the path of a picture's file; "" for a row of a table.
 func (d *Dataset) Path(index int64) string {
-	part, sample, ok := d.view.Find(index)
-	if !ok || d.parts[part].files == nil {
+	_, sample, ok := d.view.Find(index)
+	if !ok || d.files == nil {
 		return ""
 	}
-	return d.parts[part].files.Path(sample)
+	return d.files.Path(sample)
 }
 
 // failure is the error of a batch whose slot failed.

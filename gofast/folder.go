@@ -86,7 +86,7 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 		_, _ = unix.Munmap(index), unix.Munmap(own)
 		return nil, err
 	}
-	d.LabelDType, d.epoch, d.maps = "int64", (*uint64)(epoch), [][]byte{index, own}
+	d.epoch, d.maps = (*uint64)(epoch), [][]byte{index, own}
 	for _, class := range schema.Classes {
 		d.Classes = append(d.Classes, string(class))
 	}

@@ -51,6 +51,6 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t gath
 		}
 		return nil, err
 	}
-	d.Classes, d.LabelDType, d.Table, d.maps = schema.Classes, labelTypes[t.Label], &schema, [][]byte{data}
+	d.Classes, d.Table, d.maps = schema.Classes, &schema, [][]byte{data}
 	return d, nil
 }

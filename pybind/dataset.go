@@ -4,27 +4,25 @@ import (
 	"sync"
 
 	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
-// datasets are those that Python drives, by the address of their views. Package
-// capsule fills batches of a view without entering Go, in forked workers too.
-var datasets sync.Map // of *gofast.Dataset
+// driven are the datasets that Python drives: what releases each, by the address of its view.
+// Package capsule fills batches of a view without entering Go, in forked workers too.
+var driven sync.Map // of func()
 
-// dataset is where a view lies, and how many int32 are drawn for a sample.
+// dataset is where a view lies, and what Python asks of it.
 type dataset struct {
 	Address     uintptr `json:"address"`
-	RecordWords int64   `json:"record_words"`
+	Length      int64   `json:"length"`       // samples
+	RecordWords int64   `json:"record_words"` // int32s that are drawn for a sample
 }
 
-func keep(d *gofast.Dataset, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	view := d.View()
-	datasets.Store(view.Address(), d)
-	return dataset{view.Address(), view.RecordBytes() / 4}, nil
+func keep(view engine.View, free func()) (any, error) {
+	driven.Store(view.Address(), free)
+	return dataset{view.Address(), view.Length(), view.RecordBytes() / 4}, nil
 }
 
 // newRows makes a dataset of a table in the caller's memory.
@@ -32,7 +30,11 @@ func newRows(c struct {
 	gather.Stored
 	Transform gather.Transform `json:"transform"`
 }) (any, error) {
-	return keep(gofast.NewRows(c.Stored, c.Transform))
+	d, err := gofast.NewRows(c.Stored, c.Transform)
+	if err != nil {
+		return nil, err
+	}
+	return keep(d.View(), d.Close)
 }
 
 // newPictures makes a dataset of files whose list is in the caller's memory.
@@ -41,7 +43,11 @@ func newPictures(c struct {
 	Files image.Files `json:"files"`
 	image.Options
 }) (any, error) {
-	return keep(gofast.NewPictures(c.Plan, c.Files, c.Options))
+	d, err := gofast.NewPictures(c.Plan, c.Files, c.Options)
+	if err != nil {
+		return nil, err
+	}
+	return keep(d.View(), d.Close)
 }
 
 // join lays datasets end to end, seen through a map.
@@ -50,15 +56,15 @@ func join(c struct {
 	Map      uintptr   `json:"map"`
 	Length   int64     `json:"length"`
 }) (any, error) {
-	parts := make([]*gofast.Dataset, len(c.Datasets))
+	views := make([]engine.View, len(c.Datasets))
 	for i, address := range c.Datasets {
-		d, known := datasets.Load(address)
-		if !known {
-			return nil, gofast.NewError(gofast.ErrConfig, "join", "no such dataset")
-		}
-		parts[i] = d.(*gofast.Dataset)
+		views[i] = engine.ViewAt(address) // a forked child's may be its parent's
 	}
-	return keep(gofast.Join(parts, c.Map, c.Length))
+	joined, err := engine.Join(views, c.Map, c.Length)
+	if err != nil {
+		return nil, err
+	}
+	return keep(joined, joined.Free)
 }
 
 // free releases a dataset, and first cancels tickets that use it: Python's garbage
@@ -67,13 +73,13 @@ func join(c struct {
 func free(c struct {
 	Address uintptr `json:"address"`
 }) (any, error) {
-	d, known := datasets.LoadAndDelete(c.Address)
+	release, known := driven.LoadAndDelete(c.Address)
 	if !known {
 		return nil, gofast.NewError(gofast.ErrConfig, "free", "no such dataset")
 	}
 	if e, err := running(); err == nil {
-		e.Forget(d.(*gofast.Dataset).View())
+		e.Forget(engine.ViewAt(c.Address))
 	}
-	d.(*gofast.Dataset).Close()
+	release.(func())()
 	return nil, nil
 }

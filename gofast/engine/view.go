@@ -2,11 +2,17 @@ package engine
 
 /*
 #include <stdlib.h>
+#include <string.h>
 #include "view.h"
 
 static int64_t call_fill(const gf_view *v, const int64_t *i, int64_t from, int64_t to, uint8_t *x, uint8_t *y) {
 	gf_batch batch = {i, NULL, x, y, NULL};
 	return v->fill(v, &batch, from, to);
+}
+static _Bool alike(const gf_view *a, const gf_view *b) {
+	return !a->map && !b->map && a->fill == b->fill && a->x_bytes == b->x_bytes && a->y_bytes == b->y_bytes &&
+	       a->record_bytes == b->record_bytes && a->dtype_code == b->dtype_code && a->dtype_bits == b->dtype_bits &&
+	       a->ndim == b->ndim && !memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape);
 }
 static void *as_pointer(uintptr_t address) { return (void *)address; }
 static gf_part *part_at(gf_view *view, int i) { return &view->parts[i]; }
@@ -25,12 +31,6 @@ import (
 // View is what a list of indexes points into, in C memory (view.h). Free it once,
 // before what it points to.
 type View struct{ c *C.gf_view }
-
-// Part is a run of a View's positions: Count samples of a program in C memory.
-type Part struct {
-	Program uintptr
-	Count   int64
-}
 
 // Sample is what a View makes for an index, and how: C functions, see view.h.
 type Sample struct {
@@ -52,30 +52,17 @@ func (s Sample) Bytes() int64 {
 	return n
 }
 
-// NewView lays parts end to end, as torch's ConcatDataset does. If there is an index
-// map of length entries at address indexMap, positions go through it, as in torch's
-// Subset. Every part makes samples as described by sample.
-func NewView(parts []Part, indexMap uintptr, length int64, sample Sample) (View, error) {
-	if len(parts) == 0 {
-		return View{}, errs.New(errs.ErrConfig, "view", "no datasets")
-	}
+// NewView is a view of count samples of a program in C memory.
+func NewView(program uintptr, count int64, sample Sample) (View, error) {
 	if len(sample.Shape) > 8 {
 		return View{}, errs.New(errs.ErrConfig, "view", fmt.Sprintf("shape %v has more than 8 dimensions", sample.Shape))
 	}
-	v := (*C.gf_view)(C.calloc(1, C.view_size(C.int(len(parts)))))
-	if v == nil {
-		return View{}, errs.New(errs.ErrLimit, "view", "no memory")
+	v, err := newView(1)
+	if err != nil {
+		return View{}, err
 	}
-	v.n_parts = C.int32_t(len(parts))
-	var start int64
-	for i, part := range parts {
-		*C.part_at(v, C.int(i)) = C.gf_part{program: C.as_pointer(C.uintptr_t(part.Program)), start: C.int64_t(start)}
-		start += part.Count
-	}
-	if indexMap == 0 {
-		length = start
-	}
-	v.length, v._map = C.int64_t(length), (*C.int64_t)(C.as_pointer(C.uintptr_t(indexMap)))
+	*C.part_at(v, 0) = C.gf_part{program: C.as_pointer(C.uintptr_t(program))}
+	v.length = C.int64_t(count)
 	v.x_bytes, v.y_bytes, v.record_bytes = C.int64_t(sample.Bytes()), C.int64_t(sample.LabelBytes), C.int64_t(sample.RecordBytes)
 	v.fill, v.hint, v.job_rows = C.gf_fill_fn(sample.Fill), C.gf_hint_fn(sample.Hint), C.int64_t(sample.JobRows)
 	code, bits := sample.Type.DLPack()
@@ -84,6 +71,51 @@ func NewView(parts []Part, indexMap uintptr, length int64, sample Sample) (View,
 		v.shape[i] = C.int64_t(n)
 	}
 	return View{v}, nil
+}
+
+// Join lays views end to end, as torch's ConcatDataset does. If there is an index map
+// of length entries at address indexMap, positions go through it, as in torch's Subset.
+// The views make samples alike and have no map of their own. It reads C memory only: a
+// forked process may join views of its parent's.
+func Join(views []View, indexMap uintptr, length int64) (View, error) {
+	parts := 0
+	for _, v := range views {
+		if !C.alike(v.c, views[0].c) {
+			return View{}, errs.New(errs.ErrConfig, "join", "the datasets make other samples")
+		}
+		parts += int(v.c.n_parts)
+	}
+	if parts == 0 {
+		return View{}, errs.New(errs.ErrConfig, "join", "no datasets")
+	}
+	joined, err := newView(parts)
+	if err != nil {
+		return View{}, err
+	}
+	*joined = *views[0].c
+	joined.n_parts, joined.length = 0, 0
+	for _, v := range views {
+		for i := range v.c.n_parts {
+			part := *C.part_at(v.c, C.int(i))
+			part.start += joined.length
+			*C.part_at(joined, C.int(joined.n_parts)) = part
+			joined.n_parts++
+		}
+		joined.length += v.c.length
+	}
+	if indexMap != 0 {
+		joined.length, joined._map = C.int64_t(length), (*C.int64_t)(C.as_pointer(C.uintptr_t(indexMap)))
+	}
+	return View{joined}, nil
+}
+
+func newView(parts int) (*C.gf_view, error) {
+	v := (*C.gf_view)(C.calloc(1, C.view_size(C.int(parts))))
+	if v == nil {
+		return nil, errs.New(errs.ErrLimit, "view", "no memory")
+	}
+	v.n_parts = C.int32_t(parts)
+	return v, nil
 }
 
 // Free releases the view, not its programs.

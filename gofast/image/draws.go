@@ -3,17 +3,12 @@ package image
 /*
 #include "image.h"
 
-static const gf_view *view_at(uintptr_t address) { return (const gf_view *)address; }
 static const gf_image_program *program_at(uintptr_t address) { return (const gf_image_program *)address; }
 
 static int32_t draw(uintptr_t at, uintptr_t crew, int most, const int64_t *indices, int64_t n, gf_size *sizes, int32_t *records,
                     gf_draw_result *result) {
-	const gf_view *view = view_at(at);
 	gf_image_draws draws = {.indices = indices, .n = n, .sizes = sizes, .records = records};
-	int64_t left = gf_image_known_sizes(view, &draws);
-	int32_t code = left < 0 ? GF_DRAW_NO_INDEX : GF_DRAW_OK;
-	if (left > 0 && !gf_image_find_sizes(view, (struct gf_crew *)crew, most, &draws, NULL)) code = GF_DRAW_NO_MEMORY;
-	if (!code) code = gf_image_draw(view, &draws);
+	int32_t code = gf_image_draw((const gf_view *)at, (struct gf_crew *)crew, most, &draws, NULL);
 	*result = draws.result;
 	return code;
 }
@@ -49,7 +44,7 @@ func Draw(e *engine.Engine, view engine.View, indices []int64) ([]byte, error) {
 	case C.GF_DRAW_UNKNOWN_SIZES:
 		first := slices.IndexFunc(sizes, func(s C.gf_size) bool { return s.width < 0 })
 		return nil, unknownSize(view, fromStart(view, indices[first]))
-	case C.GF_DRAW_NO_MEMORY:
+	case C.GF_DRAW_NO_SIZES:
 		return nil, errs.New(errs.ErrLimit, "image", "no memory for the sizes of a batch")
 	default:
 		return nil, errs.New(errs.ErrValue, "image", C.GoString(&result.text[0])).AtIndex(fromStart(view, indices[result.done]))
@@ -69,6 +64,8 @@ func unknownSize(view engine.View, index int64) error {
 	part, sample, _ := view.Find(index)
 	var size C.gf_size
 	var f C.gf_fault
-	C.gf_image_size(C.program_at(C.uintptr_t(view.Program(part))), C.int64_t(sample), &size, &f)
+	if C.gf_image_size(C.program_at(C.uintptr_t(view.Program(part))), C.int64_t(sample), &size, &f) == 0 {
+		return fault.Error(fault.Changed, "image", -1, "the header can be read now, and could not a moment ago").AtIndex(index)
+	}
 	return fault.Error(fault.Code(f.code), "image", int64(f.offset), C.GoString(&f.text[0])).AtIndex(index)
 }

@@ -81,10 +81,14 @@ struct gf_crew;
 int gf_image_find_sizes(const gf_view *, struct gf_crew *, int most, gf_image_draws *, int (*stopped)(void));
 
 // What gf_image_draw returns beside gf_draw's codes.
-enum { GF_DRAW_UNKNOWN_SIZES = GF_DRAW_INVALID + 1, GF_DRAW_NO_INDEX, GF_DRAW_NO_MEMORY };
+enum {
+    GF_DRAW_UNKNOWN_SIZES = GF_DRAW_INVALID + 1, // the caller must find those that are -1 x -1
+    GF_DRAW_NO_INDEX,                            // indices[result.done] is none
+    GF_DRAW_NO_SIZES,                            // stopped() said yes, or memory is short
+};
 
-// Draws for a batch whose sizes were looked for.
-int32_t gf_image_draw(const gf_view *, gf_image_draws *);
+// Finds the sizes of a batch's pictures in both ways, and draws for it.
+int32_t gf_image_draw(const gf_view *, struct gf_crew *, int most, gf_image_draws *, int (*stopped)(void));
 
 // The size of a sample's picture, from its header where it is not known yet. Returns GF_FAULT_... .
 int32_t gf_image_size(const gf_image_program *, int64_t sample, gf_size *, gf_fault *);

@@ -32,7 +32,7 @@ func TestMemoryReader(t *testing.T) {
 	if len(faults) != 4 || slices.ContainsFunc(faults, func(f engine.Fault) bool { return f.Position == 0 || f.Code != fault.Unsupported }) {
 		t.Errorf("faults %v", faults)
 	}
-	view, err := engine.NewView([]engine.Part{{Program: p.Address(), Count: files.Count}}, 0, 0, p.Sample())
+	view, err := engine.NewView(p.Address(), files.Count, p.Sample())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,8 +45,7 @@ var oneEngine = sync.OnceValue(func() *engine.Engine { return engine.New(1) })
 // made are the bytes of a program's first samples, for which records were drawn, and what went wrong.
 func made(t testing.TB, p Program, count int, records []byte) ([]byte, []engine.Fault) {
 	t.Helper()
-	sample := p.Sample()
-	view, err := engine.NewView([]engine.Part{{Program: p.Address(), Count: int64(count)}}, 0, 0, sample)
+	view, err := engine.NewView(p.Address(), int64(count), p.Sample())
 	if err != nil {
 		t.Fatal(err)
 	}

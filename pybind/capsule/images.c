@@ -28,19 +28,12 @@ PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         .flags = (int32_t)a[6], .state = POINTER(uint8_t, a[7]), .records = POINTER(int32_t, a[8]),
         .answers = {POINTER(const float, a[10]), POINTER(const float, a[11]), a[12]},
     };
-    int64_t left = gf_image_known_sizes(view, &draws);
-    if (left > 0) {
-        PyThreadState *state = PyEval_SaveThread();
-        int found = gf_image_find_sizes(view, POINTER(gf_crew, a[1]), (int)a[2], &draws, interrupted);
-        PyEval_RestoreThread(state);
-        if (!found) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
-    }
-    int32_t code = GF_DRAW_NO_INDEX;
-    if (left >= 0) {
-        draws.result.done = a[9];
-        code = gf_image_draw(view, &draws);
-    }
-    if (code == GF_DRAW_NO_MEMORY) return PyErr_NoMemory();
+    // Without headers to read, the rest is over before anybody waits for the lock.
+    PyThreadState *state = gf_image_known_sizes(view, &draws) > 0 ? PyEval_SaveThread() : NULL;
+    draws.result.done = a[9];
+    int32_t code = gf_image_draw(view, POINTER(gf_crew, a[1]), (int)a[2], &draws, interrupted);
+    if (state) PyEval_RestoreThread(state);
+    if (code == GF_DRAW_NO_SIZES) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     return Py_BuildValue("iLds", code, (long long)draws.result.done, (double)draws.result.ask, draws.result.text);
 }
 

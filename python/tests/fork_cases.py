@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils.data import ConcatDataset, Subset
 
 import gofast
 from gofast._core import engine
@@ -161,6 +162,26 @@ def while_loading(folder: str, count: int) -> None:
     assert not engine.loaded()
     for _ in range(count):
         assert in_child(fresh) == 0
+
+
+def joined(folder: str, count: int) -> None:
+    """A child's engine joins datasets that the parent compiled: Subset and ConcatDataset of them."""
+    x, y = X[:40], Y[:40]
+    dataset = gofast.ArrayDataset(x, y)
+    tree = ConcatDataset([dataset, Subset(dataset, [3, 1])])
+    wanted = torch.cat([x, x[[3, 1]]])
+    assert torch.equal(dataset[7][0], x[7]) and dataset.__getitems__([1, 2])
+
+    def work() -> None:
+        for _ in range(2):
+            got = [images for images, _ in gofast.DataLoader(tree, batch_size=5)]
+            assert torch.equal(torch.cat(got), wanted)
+            assert engine.loaded()
+            gc.collect()
+
+    for _ in range(count):
+        assert torch.equal(torch.cat([a for a, _ in gofast.DataLoader(tree, batch_size=5)]), wanted)
+        assert in_child(work) == 0
 
 
 def iterators(folder: str, count: int) -> None:

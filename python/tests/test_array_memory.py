@@ -240,6 +240,25 @@ class FirstOnly(Dataset[Any]):
         return self.inner[index][0]
 
 
+class Shorter(ArrayDataset):
+    """Says that it has fewer rows than its arrays."""
+
+    def __len__(self) -> int:
+        return 4
+
+
+@pytest.mark.parametrize("scale", [None, "unit"])
+def test_a_subclass_that_is_shorter(scale: Any) -> None:
+    x = torch.arange(20, dtype=torch.uint8).reshape(10, 2)
+    ds = Shorter(x, torch.arange(10), x[:, ::2], scale=scale)
+    # Without options -1 is the arrays' last row in a sample, as TensorDataset has it.
+    for wanted in [[3, 0]] if scale is None else [[-1, 0], [2, -4, 3]]:
+        batch = default_collate(ds.__getitems__(wanted))
+        assert_same(batch, [torch.stack([ds[i][k] for i in wanted]) for k in range(3)])
+    with pytest.raises(IndexError):
+        default_collate(ds.__getitems__([5]))
+
+
 def test_spawned_workers_share_tensors_with_us() -> None:
     x = torch.zeros(4, 3)
     ds = ArrayDataset(x, np.zeros(4))

@@ -630,6 +630,18 @@ def test_index_and_path_are_those_of_what_stands_in(tree: Path, tmp_path: Path) 
         assert next(iter(loader))[2][bad] == index
 
 
+@pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
+def test_a_subset_shorter_than_the_number_of_what_stands_in(tree: Path, tmp_path: Path, loader: Any) -> None:
+    root = tmp_path / "damaged"
+    shutil.copytree(tree, root)
+    dataset = gofast.ImageFolder(root, T.Compose([T.RandomResizedCrop(8), T.ToTensor()]), on_error="replace")
+    last = len(dataset) - 1
+    Path(dataset.samples[last][0]).write_bytes(b"no picture")
+    with pytest.warns(RuntimeWarning):
+        images, _ = next(iter(loader(Subset(dataset, [last, 1]), 2)))
+    assert images.shape == (2, 3, 8, 8) and list(dataset.bad_samples()) == [dataset.samples[last][0]]
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 @pytest.mark.parametrize("last", [False, True])
 def test_dtypes_round_once(tree: Path, dtype: torch.dtype, last: bool) -> None:

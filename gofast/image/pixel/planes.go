@@ -7,7 +7,6 @@ import "C"
 
 import (
 	"fmt"
-	"unsafe"
 )
 
 // Edge is what lies beyond a picture's edge, in pixel.h's order.
@@ -52,9 +51,6 @@ func (p Planes) check(channels int) bool {
 	}
 	return true
 }
-
-// Ops is the address of the gf_pixel_ops for at most level, for C.
-func Ops(level Level) uintptr { return uintptr(unsafe.Pointer(C.gf_pixel_choose(C.int(level)))) }
 
 // Split takes the pixels at x, y of RGBX rows, stride bytes apart, as many as p holds.
 func (l Level) Split(src []byte, stride, x, y int, p Planes) {

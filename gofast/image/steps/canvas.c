@@ -35,8 +35,7 @@ int32_t gf_canvas_resize(gf_canvas *c, int32_t width, int32_t height, int32_t fi
     return GF_FAULT_NONE;
 }
 
-int32_t gf_canvas_inside(const gf_canvas *c, gf_box b) {
-    int32_t width = gf_canvas_width(c), height = gf_canvas_height(c);
+int32_t gf_canvas_inside(const gf_canvas *c, gf_box b, int32_t width, int32_t height) {
     if (b.x >= 0 && b.y >= 0 && b.width >= 0 && b.height >= 0 && b.width <= width - b.x && b.height <= height - b.y) return GF_FAULT_NONE;
     return gf_fault_set(c->fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d: not the size for which was drawn", width, height);
 }

@@ -51,8 +51,8 @@ int32_t gf_canvas_rest(gf_canvas *);
 void gf_canvas_crop(gf_canvas *, gf_box);
 int32_t gf_canvas_resize(gf_canvas *, int32_t width, int32_t height, int32_t filter);
 
-// 0 where the box lies inside. A fault where it does not: the draws were made for a picture of another size, or the
-// record is not one.
-int32_t gf_canvas_inside(const gf_canvas *, gf_box);
+// 0 where the box lies in a picture of that size. A fault where it does not: the draws were made for a picture of another
+// size, or the record is not one.
+int32_t gf_canvas_inside(const gf_canvas *, gf_box, int32_t width, int32_t height);
 
 #endif

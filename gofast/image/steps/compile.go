@@ -141,8 +141,12 @@ func (l *compiler) addStep(s Step) error {
 		return s.bad("no such operation")
 	}
 	c := step{kind: kind, version: 1, record: word(l.words)}
-	if s.Version == "v2" {
+	switch s.Version {
+	case "", "v1": // of what is the same in both, nobody says which
+	case "v2":
 		c.version = 2
+	default:
+		return s.bad("version %q", s.Version)
 	}
 	if err := operations[kind].read(s, &c); err != nil {
 		return err

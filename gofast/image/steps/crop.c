@@ -12,23 +12,29 @@ static void grow_by(gf_extent *size, const int32_t sides[4]) {
     grow(size, (int64_t)sides[1] + sides[3], (int64_t)sides[0] + sides[2]);
 }
 
-int32_t gf_run_pad(gf_canvas *c, const gf_step *step, const int32_t sides[4]) {
+// Makes box of the picture that is padded by sides: left, top, right and bottom. The rest of that is not made.
+static int32_t window(gf_canvas *c, const gf_step *step, const int32_t sides[4], gf_box box) {
     int nothing = !(sides[0] | sides[1] | sides[2] | sides[3]);
     if (!nothing || step->kind == GF_STEP_pad) c->info |= step->mode == GF_EDGE_CONSTANT ? GF_INFO_PADDED : GF_INFO_LOST;
-    if (nothing) return GF_FAULT_NONE;
-    int32_t code = gf_canvas_rest(c);
+    gf_extent padded = {gf_canvas_height(c), gf_canvas_width(c)};
+    grow_by(&padded, sides);
+    if (padded.width * padded.height > GF_CANVAS_MOST_PIXELS && !nothing)
+        return gf_fault_set(c->fault, GF_FAULT_LIMIT, -1, "padded to %lldx%lld pixels", (long long)padded.width, (long long)padded.height);
+    int32_t code = gf_canvas_inside(c, box, (int32_t)padded.width, (int32_t)padded.height);
     if (code) return code;
-    gf_extent size = {c->planes.height, c->planes.width};
-    grow_by(&size, sides);
-    if (size.width * size.height > GF_CANVAS_MOST_PIXELS)
-        return gf_fault_set(c->fault, GF_FAULT_LIMIT, -1, "padded to %lldx%lld pixels", (long long)size.width, (long long)size.height);
-    gf_planes padded;
-    code = c->lay_out(c, !c->buffer, (int32_t)size.width, (int32_t)size.height, &padded);
+    if (nothing) {
+        gf_canvas_crop(c, box);
+        return GF_FAULT_NONE;
+    }
+    code = gf_canvas_rest(c);
     if (code) return code;
-    padded.channels = c->planes.channels;
-    c->pixels->window(&c->planes, -sides[0], -sides[1], step->mode, step->fill, &padded);
+    gf_planes made;
+    code = c->lay_out(c, !c->buffer, box.width, box.height, &made);
+    if (code) return code;
+    made.channels = c->planes.channels;
+    c->pixels->window(&c->planes, box.x - sides[0], box.y - sides[1], step->mode, step->fill, &made);
     c->buffer = !c->buffer;
-    c->planes = padded;
+    c->planes = made;
     return GF_FAULT_NONE;
 }
 
@@ -40,7 +46,8 @@ static int32_t draw_pad(gf_drawing *d, const gf_step *step, int32_t *record) {
 
 static int32_t run_pad(gf_canvas *c, const gf_step *step, const int32_t *record) {
     (void)record;
-    return gf_run_pad(c, step, step->padding);
+    const int32_t *sides = step->padding;
+    return window(c, step, sides, (gf_box){0, 0, gf_canvas_width(c) + sides[0] + sides[2], gf_canvas_height(c) + sides[1] + sides[3]});
 }
 
 const gf_operation gf_op_pad = {0, draw_pad, run_pad};
@@ -55,17 +62,10 @@ static int32_t draw_center_crop(gf_drawing *d, const gf_step *step, int32_t *rec
 static int32_t run_center_crop(gf_canvas *c, const gf_step *step, const int32_t *record) {
     (void)record;
     int32_t height = step->size[0], width = step->size[1];
-    int32_t have_w = gf_canvas_width(c), have_h = gf_canvas_height(c);
-    if (width > have_w || height > have_h) {
-        int32_t dx = width > have_w ? width - have_w : 0, dy = height > have_h ? height - have_h : 0;
-        int32_t code = gf_run_pad(c, step, (int32_t[4]){dx / 2, dy / 2, (dx + 1) / 2, (dy + 1) / 2});
-        if (code) return code;
-        have_w += dx;
-        have_h += dy;
-        if (have_w == width && have_h == height) return GF_FAULT_NONE;
-    }
-    gf_canvas_crop(c, (gf_box){(int32_t)rint((have_w - width) / 2.0), (int32_t)rint((have_h - height) / 2.0), width, height});
-    return GF_FAULT_NONE;
+    int32_t dx = width - gf_canvas_width(c), dy = height - gf_canvas_height(c); // what is missing
+    int32_t more_x = dx > 0 ? dx : 0, more_y = dy > 0 ? dy : 0;
+    const int32_t sides[4] = {more_x / 2, more_y / 2, (more_x + 1) / 2, (more_y + 1) / 2};
+    return window(c, step, sides, (gf_box){(int32_t)rint((more_x - dx) / 2.0), (int32_t)rint((more_y - dy) / 2.0), width, height});
 }
 
 const gf_operation gf_op_center_crop = {0, draw_center_crop, run_center_crop};
@@ -101,11 +101,8 @@ static int32_t run_random_crop(gf_canvas *c, const gf_step *step, const int32_t 
     }
     int32_t dx = more_x > 0 ? (int32_t)more_x : 0, dy = more_y > 0 ? (int32_t)more_y : 0;
     // At once, as v2 does: mirrors of mirrors differ. v1 pads up to three times; the plan has none where that differs.
-    int32_t code = gf_run_pad(c, step, (int32_t[4]){sides[0] + dx, sides[1] + dy, sides[2] + dx, sides[3] + dy});
-    gf_box box = {record[1], record[0], width, height};
-    if (!code) code = gf_canvas_inside(c, box);
-    if (!code) gf_canvas_crop(c, box);
-    return code;
+    const int32_t all[4] = {sides[0] + dx, sides[1] + dy, sides[2] + dx, sides[3] + dy};
+    return window(c, step, all, (gf_box){record[1], record[0], width, height});
 }
 
 const gf_operation gf_op_random_crop = {2, draw_random_crop, run_random_crop};

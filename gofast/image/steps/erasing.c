@@ -21,7 +21,7 @@ static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
 static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     if (!record[0]) return GF_FAULT_NONE;
     gf_box box = {record[2], record[1], record[4], record[3]};
-    int32_t code = gf_canvas_inside(c, box);
+    int32_t code = gf_canvas_inside(c, box, gf_canvas_width(c), gf_canvas_height(c));
     if (!code) c->erasures[c->n_erasures++] = (gf_erasure){box, step->value}; // a plan has no more than there is room for
     return code;
 }

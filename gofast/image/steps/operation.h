@@ -39,9 +39,6 @@ extern const gf_operation *const gf_operations[GF_STEP_KINDS];
 // The draw of what happens to a sample or does not.
 int32_t gf_draw_chance(gf_drawing *, const gf_step *, int32_t *record);
 
-// crop.c: pads by left, top, right and bottom, as step->mode and fill say.
-int32_t gf_run_pad(gf_canvas *, const gf_step *, const int32_t sides[4]);
-
 // box.c: the height and width of a random box, in doubles that are whole numbers. 0, or 1 where they hang on torch's
 // exp of result->ask. `wide`: it is wide where its aspect is large, as a cropped one; an erased one is high.
 typedef struct {

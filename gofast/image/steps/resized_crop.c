@@ -41,7 +41,7 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     gf_box box = {record[1], record[0], record[3], record[2]};
     int32_t height = step->size[0], width = step->size[1];
     if (box.width == 0 || box.height == 0) return black(c, width, height);
-    int32_t code = gf_canvas_inside(c, box);
+    int32_t code = gf_canvas_inside(c, box, gf_canvas_width(c), gf_canvas_height(c));
     // Pillow's resize must not see beyond the crop.
     if (!code && !c->resting && c->geometry.resized) code = gf_canvas_rest(c);
     if (code) return code;

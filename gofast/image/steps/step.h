@@ -43,7 +43,7 @@ typedef struct {
     int32_t max_size;      // resize: longest side, 0 without
     int32_t pad_if_needed; // random_crop
     int32_t padding[4];    // left, top, right, bottom
-    int32_t padded;        // random_crop: a padding was given
+    int32_t padded;        // a padding was given
     int32_t jitter;        // color_jitter: which factors are drawn
     double p;
     double scale[2];       // a box: its part of the area,

@@ -181,15 +181,19 @@ type part struct {
 
 func newView(t testing.TB, parts []part, indexMap uintptr, length int64, shape []int) engine.View {
 	t.Helper()
-	placed := make([]engine.Part, len(parts))
+	views := make([]engine.View, len(parts))
 	for i, p := range parts {
-		placed[i] = engine.Part{Program: p.Program.Address(), Count: p.Rows}
+		var err error
+		if views[i], err = engine.NewView(p.Program.Address(), p.Rows, p.Program.Sample(shape)); err != nil {
+			t.Fatal(err)
+		}
+		defer views[i].Free()
 	}
-	v, err := engine.NewView(placed, indexMap, length, parts[0].Program.Sample(shape))
+	joined, err := engine.Join(views, indexMap, length)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return joined
 }
 
 // Whole batches, labels included, through maps and parts: C against the Go twin.

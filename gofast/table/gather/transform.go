@@ -90,11 +90,15 @@ func (t Transform) Compile(s Stored) (Program, engine.Sample, error) {
 	default:
 		return bad("scale %q is not one of auto, unit, none", t.Scale)
 	}
-	if t.Shape != nil && table.Elements(t.Shape) != s.Width {
-		return bad("shape %v has %d elements, a row has %d features", t.Shape, table.Elements(t.Shape), s.Width)
-	}
+	// The file's own shape does not say that rows are pictures: it comes after the scale.
 	if t.Shape == nil {
 		t.Shape = s.Shape
+	}
+	if t.Shape == nil {
+		t.Shape = []int{s.Width}
+	}
+	if table.Elements(t.Shape) != s.Width {
+		return bad("shape %v has %d elements, a row has %d features", t.Shape, table.Elements(t.Shape), s.Width)
 	}
 	if (t.Mean == nil) != (t.Std == nil) {
 		return bad("mean and std come together: give both or neither")

@@ -22,6 +22,7 @@ class CoreDataset:
 
     Attributes:
         address: that of its C structure, a view.
+        length: how many samples it has.
         record_words: int32s that are drawn for one sample.
 
     Args:
@@ -31,7 +32,7 @@ class CoreDataset:
     """
 
     def __init__(self, made: operations.Dataset, keep: object) -> None:
-        self.address, self.record_words = made["address"], made["record_words"]
+        self.address, self.length, self.record_words = made["address"], made["length"], made["record_words"]
         weakref.finalize(self, _free, self.address, os.getpid(), keep).atexit = False
 
 

@@ -56,11 +56,12 @@ class View:
     ) -> None:
         self.datasets = tuple(datasets)
         self.lengths = tuple(self._counts(datasets))
+        if index_map is None and self.lengths[0] < cores[0].length:
+            index_map = np.arange(self.lengths[0])  # a subclass says that it is shorter
         self.steady = all(d._steady for d in datasets)
         self._map = None if index_map is None else np.ascontiguousarray(index_map, np.int64)
-        self._length = sum(self.lengths) if self._map is None else len(self._map)
         self._cores, self._core = list(cores), joined(cores, self._map)
-        self.record_words = self._core.record_words
+        self._length, self.record_words = self._core.length, self._core.record_words
 
     def _counts(self, datasets: Sequence[Any]) -> list[int]:
         """How many rows each dataset has."""

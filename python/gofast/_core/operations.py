@@ -81,8 +81,9 @@ class Object(TypedDict):
 
 
 class Dataset(Object):
-    """A dataset of the core's: its view, and how many int32 it draws for a sample."""
+    """A dataset of the core's: its view, its samples, and how many int32 it draws for each."""
 
+    length: int
     record_words: int
 
 

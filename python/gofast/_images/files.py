@@ -48,8 +48,8 @@ class Files:
         bad: int32 [count], how often each sample could not be read.
         fallbacks: int64 [64], pictures that Pillow decoded, each process in a place of its own.
         epoch: int64 [1], what ``set_epoch`` said.
-        contents: the files' bytes, where they lie in memory and a path is only a name; else None.
             These four are shared between the processes that were forked or spawned from this one.
+        contents: the files' bytes, where they lie in memory and a path is only a name; else None.
     """
 
     def __init__(

@@ -8,13 +8,14 @@ from typing import Any
 
 from . import transforms
 from .state import Kind, State, Step
-from .steps import translate
+from .translate import translate
 from .values import NotNative
 
 __all__ = ["Line", "Plan", "compile", "format_report"]
 
-# Steps after which a decoder need not make the whole picture.
+# Steps that leave a decoder what it needs not make, and those before which it may still be told so.
 _CROPS = ("center_crop", "random_crop", "random_resized_crop")
+_GEOMETRY = (*_CROPS, "resize", "hflip", "vflip")
 
 # Classes that leave nothing of a PIL image but its pixels.
 _TO_TENSOR = ("PILToTensor", "ToImage", "ToTensor")
@@ -192,13 +193,23 @@ def _python_lines(rest: Sequence[object], reason: str, state: State, steps: list
     names = [transforms.name(leaf) for leaf in rest]
     sample = {"pil": "PIL image", "tensor": "tensor", "tv_image": "tv_tensors.Image"}[state.kind]
     cost = f"one {sample} a sample"
-    if state.kind == "pil" and not any(step["op"] in _CROPS for step in steps):
+    if state.kind == "pil" and not _cuts_first(steps):
         cost = f"decoded whole, {cost}"
     lines = [Line(names[0], False, reason, cost)]
     for leaf, name in zip(rest[1:], names[1:], strict=True):
         own = "your own code" if transforms.identify(leaf) is None else f"comes after {names[0]}"
         lines.append(Line(name, False, own))
     return lines
+
+
+def _cuts_first(steps: Sequence[Step]) -> bool:
+    """Whether a crop comes before any step that takes the whole picture, such as one that pads it."""
+    for step in steps:
+        if step["op"] not in _GEOMETRY or step.get("pad_if_needed") or any(step.get("padding") or ()):
+            return False
+        if step["op"] in _CROPS:
+            return True
+    return False
 
 
 def describe(steps: Sequence[Step]) -> str:

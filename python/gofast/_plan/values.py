@@ -17,7 +17,7 @@ _PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 
 # Larger sizes and wider ranges than anybody's are left to torchvision, so that the
 # kernels need not ask whether their sums overflow.
-_MOST_PIXELS = 1 << 15  # step.h's GF_MOST_SIDE
+_MOST_SIDE = 1 << 15  # step.h's GF_MOST_SIDE
 WIDEST = 1e4
 
 
@@ -44,7 +44,7 @@ def whole(value: Any, low: int, what: str) -> int:
         pixels = operator.index(value)
     except TypeError:
         pixels = -1
-    if isinstance(value, bool) or not low <= pixels <= _MOST_PIXELS:
+    if isinstance(value, bool) or not low <= pixels <= _MOST_SIDE:
         raise unusual(what, value)
     return pixels
 

@@ -1,0 +1,49 @@
+package gofast
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/gather"
+)
+
+// A table in the caller's memory: the zero transform converts whole rows, and a shape that does not fit is refused.
+func TestNewRows(t *testing.T) {
+	features, labels := []uint8{1, 2, 3, 4, 5, 6}, []int64{7, 8}
+	stored := gather.Stored{Features: uintptr(unsafe.Pointer(&features[0])), Labels: uintptr(unsafe.Pointer(&labels[0])), Rows: 2, Width: 3,
+		Type: table.Uint8, LabelFloat: []bool{false}}
+	d, err := NewRows(stored, gather.Transform{Label: "int64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if !slices.Equal(d.Shape, []int{3}) || d.DType != "float32" || d.LabelDType != "int64" || d.Len() != 2 {
+		t.Errorf("%d of %v %s, labels %s", d.Len(), d.Shape, d.DType, d.LabelDType)
+	}
+	e := NewEngine(1)
+	defer e.Close()
+	for b, err := range e.Batches(context.Background(), d, []int64{-1, 0}, 2) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, errX := b.Float32()
+		y, errY := b.Int64Labels()
+		if errX != nil || errY != nil || !slices.Equal(x, []float32{4, 5, 6, 1, 2, 3}) || !slices.Equal(y, []int64{8, 7}) {
+			t.Errorf("features %v %v, labels %v %v", x, errX, y, errY)
+		}
+	}
+	if _, err := NewRows(stored, gather.Transform{Shape: []int{2}}); !errors.Is(err, errs.ErrConfig) {
+		t.Errorf("a shape of another size: %v", err)
+	}
+	stored.Shape = []int{1}
+	if _, err := NewRows(stored, gather.Transform{}); !errors.Is(err, errs.ErrConfig) {
+		t.Errorf("a file's shape of another size: %v", err)
+	}
+	runtime.KeepAlive([]any{features, labels})
+}
