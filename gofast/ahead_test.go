@@ -21,7 +21,7 @@ import (
 
 // coldFolder has pictures with 512 KiB of nothing behind them, none of which is in the page cache, and where the last
 // page of each is.
-func coldFolder(t *testing.T, count int, options images.Options) (*Dataset, []string) {
+func coldFolder(t *testing.T, count int, options images.Options, steps ...images.Step) (*Dataset, []string) {
 	t.Helper()
 	root := t.TempDir()
 	var picture bytes.Buffer
@@ -42,7 +42,7 @@ func coldFolder(t *testing.T, count int, options images.Options) (*Dataset, []st
 		paths = append(paths, path)
 	}
 	plan := images.Plan{
-		Steps:  []images.Step{{Op: "resize", Size: []int{8, 8}, Filter: "box"}, {Op: "to_uint8"}},
+		Steps:  append(steps, images.Step{Op: "resize", Size: []int{8, 8}, Filter: "box"}, images.Step{Op: "to_uint8"}),
 		Output: images.Output{DType: "uint8", Height: 8, Width: 8, Channels: 3},
 	}
 	f, err := OpenFolder(context.Background(), root, plan, FolderOptions{Options: options})
@@ -109,19 +109,14 @@ func becomesCached(t *testing.T, path string) bool {
 
 const hintsAhead = 16 // view.h's GF_VIEW_AHEAD
 
-// Who makes the samples of a list, as forked workers do, hints at the next files, and not at all of them. Only headers are
-// read here, and an index that is none ends the list after the first.
+// Who makes the samples of a list, as forked workers do, hints at the next files, and not at all of them. The files are
+// larger than the limit, and so never read; an index that is none ends the list after the first.
 func TestHintsWithinAList(t *testing.T) {
-	f, paths := coldFolder(t, hintsAhead+3, images.Options{})
-	view, err := images.SizesView(f.view)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer view.Free()
+	f, paths := coldFolder(t, hintsAhead+3, images.Options{MaxFileBytes: 1})
 	indices := Sequential(f.Len())
 	indices[1] = f.Len()
-	sizes := cMemory(t, 8*f.Len())
-	if bad := view.Fill(indices, 0, len(indices), sizes.Data(), 0); bad != 1 {
+	x, labels := cMemory(t, f.view.RowBytes()*f.Len()), cMemory(t, 8*f.Len())
+	if bad := f.view.Fill(indices, 0, len(indices), x.Data(), labels.Data()); bad != 1 {
 		t.Fatalf("index %d is bad", bad)
 	}
 	for i := 2; i <= hintsAhead; i++ {
@@ -134,8 +129,30 @@ func TestHintsWithinAList(t *testing.T) {
 			t.Errorf("file %d was fetched", i)
 		}
 	}
-	if bad := view.Fill([]int64{0, 0, f.Len()}, 0, 3, sizes.Data(), 0); bad != 2 || cached(t, paths[0]) {
-		t.Error("a picture whose size is known was fetched for it")
+}
+
+// Headers that draws need are hinted at as whole files, since the pictures are made next, and once: neither headers that
+// are known nor their pictures are hinted at again.
+func TestHintsForHeaders(t *testing.T) {
+	f, paths := coldFolder(t, 4, images.Options{}, images.Step{Op: "random_crop", Size: []int{2, 2}, Mode: "constant", Fill: []int{0, 0, 0}})
+	e := NewEngine(1)
+	defer e.Close()
+	draw := func() {
+		if _, err := f.draw(e, []int64{0, 1, 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	draw()
+	if !becomesCached(t, paths[2]) {
+		t.Error("nobody hinted at a file whose header was needed")
+	}
+	evict(t, paths[2])
+	draw()
+	x, labels := cMemory(t, 3*f.view.RowBytes()), cMemory(t, 3*8)
+	// File 3 is hinted at behind file 2; the index that is none ends the list before either is read.
+	f.view.Fill([]int64{0, f.Len(), 2, 3}, 0, 4, x.Data(), labels.Data())
+	if !becomesCached(t, paths[3]) || cached(t, paths[2]) {
+		t.Error("a file was hinted at twice, or the one behind it not at all")
 	}
 }
 

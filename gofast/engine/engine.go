@@ -6,6 +6,12 @@ package engine
 #include "crew.h"
 
 static void *as_pointer(uintptr_t address) { return (void *)address; }
+static int stopping(gf_crew *crew) {
+	pthread_mutex_lock(&crew->lock);
+	int yes = crew->stopping;
+	pthread_mutex_unlock(&crew->lock);
+	return yes;
+}
 static int64_t tickets(gf_crew *crew) { return atomic_load(&crew->tickets); }
 static int64_t filled_rows(gf_crew *crew) { return atomic_load(&crew->filled_rows); }
 */
@@ -91,7 +97,10 @@ func (e *Engine) Submit(r Request) (*Ticket, error) {
 	c := C.gf_submit(e.crew, (*C.gf_view)(C.as_pointer(C.uintptr_t(r.View.Address()))), (*C.int64_t)(unsafe.SliceData(r.Indices)),
 		(*C.uint8_t)(unsafe.SliceData(r.Records)), C.int64_t(n), C.int64_t(r.BatchRows), (**C.gf_slot)(unsafe.Pointer(unsafe.SliceData(slots))),
 		(*C.uint8_t)(C.as_pointer(C.uintptr_t(r.Labels))), C.int(r.Threads))
-	if c == nil {
+	switch {
+	case c == nil && C.stopping(e.crew) == 0:
+		return nil, errs.New(errs.ErrLimit, "submit", fmt.Sprintf("no memory for a ticket of %d rows", n))
+	case c == nil:
 		return nil, errs.New(errs.ErrClosed, "submit", "the engine is closed")
 	}
 	return &Ticket{c}, nil

@@ -6,8 +6,11 @@ package engine
 #include "view.h"
 
 static int64_t call_fill(const gf_view *v, const int64_t *i, int64_t from, int64_t to, uint8_t *x, uint8_t *y) {
-	gf_batch batch = {i, NULL, x, y, NULL};
-	return v->fill(v, &batch, from, to);
+	gf_fault_list faults = {NULL};
+	gf_batch batch = {i, NULL, x, y, &faults};
+	int64_t bad = v->fill(v, &batch, from, to);
+	gf_fault_clear(&faults);
+	return bad;
 }
 static _Bool alike(const gf_view *a, const gf_view *b) {
 	return !a->map && !b->map && a->fill == b->fill && a->x_bytes == b->x_bytes && a->y_bytes == b->y_bytes &&
@@ -162,7 +165,7 @@ func (v View) Program(part int) uintptr { return uintptr(C.part_at(v.c, C.int(pa
 
 // Fill makes rows from..to-1 of a batch; x and y are the addresses of its row 0.
 // It returns -1, or the position of the first bad index: it is out of range, or its
-// label has no place in a one-hot vector.
+// label has no place in a one-hot vector. Faults of single samples are not told.
 func (v View) Fill(indices []int64, from, to int, x, y uintptr) int64 {
 	return int64(C.call_fill(v.c, (*C.int64_t)(unsafe.SliceData(indices)), C.int64_t(from), C.int64_t(to),
 		(*C.uint8_t)(C.as_pointer(C.uintptr_t(x))), (*C.uint8_t)(C.as_pointer(C.uintptr_t(y)))))

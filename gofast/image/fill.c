@@ -22,19 +22,14 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
     return gf_image_run(w, p, &source, record, x, fault);
 }
 
-// Samples whose header's hint has fetched all of the file: it is not opened once more for the picture, which on a network
-// disk would cost what the hint gains. Some are forgotten; then a hint is given twice.
-static _Atomic uint64_t fetched[4096];
-
-static _Atomic uint64_t *fetched_entry(const gf_image_program *p, int64_t sample, uint64_t *key) {
-    *key = p->id + (uint64_t)sample;
-    return &fetched[(uint64_t)sample % (sizeof fetched / sizeof *fetched)];
+// The entry of a sample whose header's hint has fetched all of the file: it is not opened once more for the picture, which on
+// a network disk would cost what the hint gains. An entry that another sample has taken costs one hint more.
+static _Atomic int64_t *fetched_entry(const gf_image_program *p, int64_t sample) {
+    return &((gf_image_program *)p)->fetched[sample % (int64_t)(sizeof p->fetched / sizeof *p->fetched)];
 }
 
 void gf_image_hint_both(const gf_image_program *p, int64_t sample) {
-    uint64_t key;
-    _Atomic uint64_t *entry = fetched_entry(p, sample, &key);
-    atomic_store_explicit(entry, key, memory_order_relaxed);
+    atomic_store_explicit(fetched_entry(p, sample), sample + 1, memory_order_relaxed);
     p->reader->hint(p->reader, sample);
 }
 
@@ -42,9 +37,8 @@ void gf_image_hint(const gf_view *view, int64_t index) {
     int64_t sample;
     const gf_image_program *p = gf_image_find(view, index, &sample);
     if (!p || !p->reader->hint) return;
-    uint64_t key;
-    _Atomic uint64_t *entry = fetched_entry(p, sample, &key);
-    if (atomic_compare_exchange_strong_explicit(entry, &key, 0, memory_order_relaxed, memory_order_relaxed)) return;
+    int64_t here = sample + 1;
+    if (atomic_compare_exchange_strong_explicit(fetched_entry(p, sample), &here, 0, memory_order_relaxed, memory_order_relaxed)) return;
     p->reader->hint(p->reader, sample);
 }
 
@@ -64,7 +58,7 @@ int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, 
         }
         const int32_t *record = (const int32_t *)(batch->records + i * view->record_bytes);
         int32_t code = worker ? make(worker, p, sample, record, x, &fault) : gf_fault_set(&fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
-        if (code) gf_fault_add(batch->faults, i, &fault);
+        if (code && !gf_fault_add(batch->faults, i, &fault)) return i; // no memory to say what is wrong: the batch fails
         if (worker) gf_image_worker_tidy(worker);
     }
     return -1;

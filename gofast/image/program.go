@@ -13,7 +13,6 @@ import "C"
 
 import (
 	"fmt"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/engine"
@@ -48,9 +47,6 @@ var passOrders = map[string]C.int32_t{"13": C.GF_ORDER_PILLOW_13, "12.2": C.GF_O
 // Program is a plan and its files in C memory. Free it once, after its views.
 type Program struct{ c *C.gf_image_program }
 
-// programs counts those that were made.
-var programs atomic.Uint64
-
 // NewProgram checks a plan and lays it out.
 func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	order, ok := passOrders[options.PassOrder]
@@ -84,7 +80,7 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 		}
 		c.reader = (*C.gf_reader)(made)
 	}
-	c.id, c.seed = C.uint64_t(programs.Add(1)<<40), C.uint64_t(files.Seed)
+	c.seed = C.uint64_t(files.Seed)
 	c.epoch = (*C.uint64_t)(C.as_pointer(C.uintptr_t(files.Epoch)))
 	c.targets = (*C.int32_t)(C.as_pointer(C.uintptr_t(files.Targets)))
 	c.sizes = (*C.gf_size)(C.as_pointer(C.uintptr_t(files.Sizes)))
@@ -161,16 +157,6 @@ func (p Program) Sample() engine.Sample {
 		made.Shape = []int{height, width, channels}
 	}
 	return made
-}
-
-// SizesView is a view of the same pictures whose samples are their widths and
-// heights, two int32, for the headers that a batch's draws need.
-func SizesView(of engine.View) (engine.View, error) {
-	made := C.gf_image_sizes_view((*C.gf_view)(C.as_pointer(C.uintptr_t(of.Address()))))
-	if made == nil {
-		return engine.View{}, errs.New(errs.ErrLimit, "view", "no memory for a view")
-	}
-	return engine.ViewAt(uintptr(unsafe.Pointer(made))), nil
 }
 
 // IsFused tells from one value that torch drew how its uniform_ rounds: 1 once, 0

@@ -2,13 +2,12 @@ package image
 
 import (
 	"errors"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
-	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/engine"
-	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
 )
@@ -32,21 +31,21 @@ func TestMemoryReader(t *testing.T) {
 	if len(faults) != 4 || slices.ContainsFunc(faults, func(f engine.Fault) bool { return f.Position == 0 || f.Code != fault.Unsupported }) {
 		t.Errorf("faults %v", faults)
 	}
-	view, err := engine.NewView(p.Address(), files.Count, p.Sample())
+	draws, err := NewProgram(Plan{Steps: []Step{randomBox(rand.New(rand.NewPCG(1, 1)), Step{Op: "random_resized_crop", Size: []int{2, 2}, Filter: "box"})}}, files, limited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer draws.Free()
+	view, err := engine.NewView(draws.Address(), files.Count, draws.Sample())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer view.Free()
-	asking, err := SizesView(view)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer asking.Free()
-	sizes := make([]steps.Size, len(samples))
-	asking.Fill([]int64{0, 1, 2, 3, 4}, 0, 5, uintptr(unsafe.Pointer(unsafe.SliceData(sizes))), 0)
-	none := steps.Size{Width: -1, Height: -1}
-	if want := []steps.Size{{Width: 2, Height: 1}, none, none, none, none}; !slices.Equal(sizes, want) {
-		t.Errorf("sizes %v", sizes)
+	for i := range samples {
+		_, err := Draw(oneEngine(), view, []int64{int64(i)})
+		if (err == nil) != (i == 0) || err != nil && !errors.Is(err, errs.ErrUnsupported) {
+			t.Errorf("the size of sample %d: %v", i, err)
+		}
 	}
 	files.Memory = nil
 	if _, err := NewProgram(Plan{}, files, limited); !errors.Is(err, errs.ErrConfig) {

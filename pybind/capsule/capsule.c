@@ -148,6 +148,7 @@ static PyObject *submit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     gf_ticket *ticket = crew->submit(crew, POINTER(const gf_view, a[1]), POINTER(const int64_t, a[2]),
                                      POINTER(const uint8_t, a[3]), a[4], a[5], POINTER(gf_slot *const, a[6]),
                                      POINTER(uint8_t, a[7]), (int)a[8]);
+    if (!ticket && !crew->stopping) return PyErr_NoMemory();
     *POINTER(uint64_t, a[9]) = (uintptr_t)ticket;
     return PyBool_FromLong(ticket != NULL);
 }
