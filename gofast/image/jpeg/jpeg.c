@@ -1,8 +1,9 @@
-// Decoding. The verdict is Pillow's, which feeds libjpeg in blocks of 64 kB, ignores its warnings, and raises when it
-// stops with an error or runs out of data before the last row; what follows the last row counts as far as the block
-// reaches that the row ended in. Most files need none of that: when the next marker is the end of the image, or
-// restart markers lead to it, the decoder cannot run out of data, nor meet an error, and rows that nobody wants are
-// never decoded. Other files are decoded to the end in Pillow's blocks.
+// Decodes a file, with Pillow's verdict on it. Pillow feeds libjpeg in blocks of 64 kB and ignores its warnings. It raises
+// if libjpeg stops with an error, or if the data end before the last row. Data after the last row count only if they lie
+// in the same block as the end of that row.
+// Most files need none of this. If the next marker is the end of the image, or only restart markers come before it, the
+// decoder meets no error and does not run out of data. Then rows that nobody wants are not decoded. Other files are
+// decoded to the end, in Pillow's blocks.
 #include "jpeg.h"
 
 #include <setjmp.h>
@@ -13,10 +14,10 @@
 #include "state.h"
 
 enum {
-    // libjpeg-turbo writes rows past the cache when they are aligned for its vectors. Ours are read at once: 4 % of a
-    // decode's time, and cache misses for whoever reads them, are saved by rows that are never aligned.
+    // libjpeg-turbo writes aligned rows past the cache. We read the rows at once, so ours are never aligned. This saves 4 %
+    // of a decode's time, and the reader's cache misses.
     MISALIGNED = 8,
-    LEAST_CROP = 64, // columns; the library replaces smooth upsampling by plain where fewer than 3 chroma columns are left
+    LEAST_CROP = 64, // columns; with fewer than 3 chroma columns, the library replaces smooth upsampling by plain
 };
 
 static void on_error(lj_decompress *d) { longjmp(((gf_jpeg *)d)->broken, BROKEN); }
@@ -26,8 +27,8 @@ static void on_message(lj_decompress *d, int level) {
     (void)level;
 }
 
-// Tables of a file must not serve the next one, which may lack its own: they live as long as the file does, in the pool
-// that is emptied with it, instead of for ever.
+// A file's tables must not serve the next file, which may lack its own. So they do not live for ever, but in the pool that
+// is emptied with the file.
 static void *small(lj_decompress *d, int pool, size_t size) {
     (void)pool;
     return ((gf_jpeg *)d)->small(d, LJ_POOL_IMAGE, size);
@@ -41,7 +42,7 @@ static void forget_tables(lj_decompress *d) {
 
 static void *new(void) { return calloc(1, sizeof(gf_jpeg)); }
 
-// After an error the structure is made anew: no image's trouble can reach the next.
+// After an error the structure is made anew, so that one file's trouble cannot reach the next.
 static void unmake(gf_jpeg *j) {
     if (j->made) j->library->destroy(&j->d);
     j->made = 0;
@@ -92,8 +93,8 @@ static int truncated(gf_jpeg *j, gf_fault *fault) {
     return gf_fault_set(fault, GF_FAULT_FORMAT, (int64_t)j->n, "image file is truncated");
 }
 
-// Whether a region comes out as it does within the whole picture: for sampling factors that are 1 or the greatest of
-// their axis, which is 1, 2 or 4.
+// Whether a region has the same pixels as in the whole picture. It has if every sampling factor is 1 or the greatest of
+// its axis, and that is 1, 2 or 4.
 static int region_is_exact(const lj_decompress *d) {
     int across = d->most_horizontal, down = d->most_vertical;
     if (across == 3 || down == 3 || (d->components == 1 && across * down > 1)) return 0;
@@ -104,7 +105,7 @@ static int region_is_exact(const lj_decompress *d) {
     return 1;
 }
 
-// Whether a progressive file lacks some of its last scans. The library then smooths the blocks, each version otherwise.
+// Whether a progressive file lacks some of its last scans. Then the library smooths the blocks, and its versions differ.
 static int is_smoothed(const lj_decompress *d) {
     for (int i = 0; d->progressive && i < d->components; i++)
         for (int k = 1; k < 10; k++)
@@ -121,14 +122,14 @@ static int32_t size(const uint8_t *data, size_t n, size_t length, int32_t *width
     return 0;
 }
 
-// Reads the header of the file that is fed.
+// Reads the header of the current file.
 static int read_header(gf_jpeg *j, gf_fault *fault) {
     gf_jpeg_header header;
     if (j->stage != IDLE) stop(j);
     int code = gf_jpeg_header_read(j->data, j->n, j->n, &header, fault);
     if (code) return code;
     if ((int64_t)header.width * header.height > j->max_pixels) return gf_fault_set(fault, GF_FAULT_LIMIT, -1, "the picture has too many pixels");
-    // Lossless and hierarchical files, and arithmetic coding, which Pillow's way of feeding it makes fail beyond 64 kB.
+    // Lossless and hierarchical files, and arithmetic coding: Pillow's blocks make the latter fail beyond 64 kB.
     if (header.frame > 0xc2) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "an unusual kind of JPEG");
     if (setjmp(j->broken)) return broken(j, fault);
     if (!j->made) make(j);
@@ -163,7 +164,7 @@ static int32_t begin(void *state, const uint8_t *data, size_t n, int64_t max_pix
 
 static int32_t start(void *state, gf_box region, gf_fault *fault);
 
-// Begins the same picture anew after the rows that were taken, and leaves all to the library.
+// Begins the same picture anew after the rows that were taken. The library decodes all of it.
 static int begin_again(gf_jpeg *j, gf_fault *fault) {
     gf_box left = j->region;
     left.y += j->taken;
@@ -173,8 +174,8 @@ static int begin_again(gf_jpeg *j, gf_fault *fault) {
     return code ? code : start(j, left, fault);
 }
 
-// What is not needed is not computed. The library's crop begins at a multiple of the MCU's width; where chroma is
-// interpolated, the first and the last column it gives would be wrong, so we ask for one more on both sides.
+// Computes only what is needed. The library's crop begins at a multiple of the MCU's width. If chroma is interpolated, the
+// first and the last of its columns are wrong, so we ask for one more on both sides.
 static void choose_columns(gf_jpeg *j) {
     int32_t width = (int32_t)j->d.out_width, from = j->region.x, to = j->region.x + j->region.width;
     j->first = 0;
@@ -207,7 +208,7 @@ static int fit_buffer(gf_jpeg *j) {
     return 1;
 }
 
-// Reads rows into the buffer, at most GF_FORMAT_ROWS. 0 when data ran out.
+// Reads rows into the buffer, at most GF_FORMAT_ROWS. Returns 0 if the data end.
 static int read_rows(gf_jpeg *j, int32_t count) {
     uint8_t *at[GF_FORMAT_ROWS];
     for (int32_t i = 0; i < count; i++) at[i] = j->buffer + j->stride * i;
@@ -257,7 +258,7 @@ static int32_t start(void *state, gf_box region, gf_fault *fault) {
     return 0;
 }
 
-// Pillow reads four components inverted, as Adobe writes them, and converts them so.
+// Four components are inverted, as Adobe writes them. Pillow reads and converts them so.
 static void from_cmyk(uint8_t *at, int64_t columns) {
     for (int64_t i = 0; i < columns; i++, at += 4) {
         int key = at[3];
@@ -269,7 +270,7 @@ static void from_cmyk(uint8_t *at, int64_t columns) {
     }
 }
 
-// Whether so many rows are left; else the picture is dropped.
+// Whether so many rows are left. If not, the picture is dropped.
 static int rows_left(gf_jpeg *j, int32_t rows, gf_fault *fault) {
     if (j->stage == ROWS && rows >= 0 && rows <= j->region.height - j->taken) return 1;
     if (j->stage != IDLE) stop(j);
@@ -277,7 +278,7 @@ static int rows_left(gf_jpeg *j, int32_t rows, gf_fault *fault) {
     return 0;
 }
 
-// Takes rows of the region, from its column or from those before it. 0, or the code of fault.
+// Takes rows of the region, with some columns before it. Returns 0, or the code of fault.
 static int take(gf_jpeg *j, int32_t rows, gf_fault *fault) {
     int left_by = setjmp(j->broken);
     if (left_by == NOT_OURS) {
