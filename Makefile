@@ -89,7 +89,7 @@ fuzz: ## every Go fuzz target for FUZZTIME=30s
 	@set -e; for package in $$(go list $(GO_PACKAGES)); do \
 		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
 			echo "$$package $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$package; \
 		done; \
 	done
 

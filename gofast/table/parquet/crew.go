@@ -16,7 +16,7 @@ type crew struct {
 }
 
 func (r *Reader) newCrew() *crew {
-	c := &crew{r: r, size: max(r.opts.Threads, 1)}
+	c := &crew{r: r, size: r.opts.Threads}
 	for range c.size {
 		c.idle = append(c.idle, &worker{r: r})
 	}

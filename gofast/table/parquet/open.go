@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
-	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
@@ -31,11 +30,7 @@ type Reader struct {
 // error.
 func Open(f *source.File, opts table.Options) (reader table.Reader, err error) {
 	defer pool.Recover(&err, op, f.Path())
-	opts.Limits = opts.Limits.WithDefaults()
-	if opts.Budget == nil {
-		opts.Budget = limits.NewBudget(opts.Limits.Memory)
-	}
-	r := &Reader{file: f, path: f.Path(), opts: opts}
+	r := &Reader{file: f, path: f.Path(), opts: opts.WithDefaults()}
 	defer func() {
 		if reader == nil {
 			r.release(r.reserved)
