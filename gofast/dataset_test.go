@@ -13,9 +13,12 @@ import (
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
+var onHeap []any
+
 // A table in the caller's memory: the zero transform converts whole rows, and a shape that does not fit is refused.
 func TestNewRows(t *testing.T) {
 	features, labels := []uint8{1, 2, 3, 4, 5, 6}, []int64{7, 8}
+	onHeap = []any{features, labels} // a stack moves
 	stored := gather.Stored{Features: uintptr(unsafe.Pointer(&features[0])), Labels: uintptr(unsafe.Pointer(&labels[0])), Rows: 2, Width: 3,
 		Type: table.Uint8, LabelFloat: []bool{false}}
 	d, err := NewRows(stored, gather.Transform{Label: "int64"})
@@ -45,5 +48,5 @@ func TestNewRows(t *testing.T) {
 	if _, err := NewRows(stored, gather.Transform{}); !errors.Is(err, errs.ErrConfig) {
 		t.Errorf("a file's shape of another size: %v", err)
 	}
-	runtime.KeepAlive([]any{features, labels})
+	runtime.KeepAlive(onHeap)
 }

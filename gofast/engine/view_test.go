@@ -9,6 +9,8 @@ import (
 	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
+var onHeap *int64
+
 // Views end to end, seen through a map; views of other samples, and views with a map of their own, are refused.
 func TestJoin(t *testing.T) {
 	sample := Sample{Type: numbers.Float32, Shape: []int{2}, LabelBytes: 8}
@@ -37,8 +39,9 @@ func TestJoin(t *testing.T) {
 	}
 	other := sample
 	other.LabelBytes = 0
-	positions := []int64{1}
-	mapped, err := Join([]View{a}, uintptr(unsafe.Pointer(&positions[0])), 1)
+	positions := new(int64)
+	onHeap = positions
+	mapped, err := Join([]View{a}, uintptr(unsafe.Pointer(positions)), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
