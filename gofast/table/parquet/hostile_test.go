@@ -230,6 +230,18 @@ type compact struct {
 	last []int16
 }
 
+// oneColumn begins a footer whose schema has one column, which is begun too.
+func (c *compact) oneColumn() {
+	c.begin()
+	c.i32(1, 1)
+	c.list(2, 2, thriftStruct)
+	c.begin()
+	c.text(4, "root")
+	c.i32(5, 1)
+	c.end()
+	c.begin()
+}
+
 func (c *compact) field(id int16, kind byte) {
 	n := len(c.last) - 1
 	c.WriteByte(byte(id-c.last[n])<<4 | kind)
@@ -301,14 +313,7 @@ func (f forged) bytes() []byte {
 	}
 	end := out.Len()
 	m := &compact{}
-	m.begin()
-	m.i32(1, 1)
-	m.list(2, 2, thriftStruct)
-	m.begin()
-	m.text(4, "root")
-	m.i32(5, 1)
-	m.end()
-	m.begin()
+	m.oneColumn()
 	m.i32(1, int32(int32s))
 	repetition := int32(required)
 	if f.optional {

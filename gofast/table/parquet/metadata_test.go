@@ -54,14 +54,7 @@ func TestMetadataIsNotGuessed(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			m := &compact{}
-			m.begin()
-			m.i32(1, 1)
-			m.list(2, 2, thriftStruct)
-			m.begin()
-			m.text(4, "root")
-			m.i32(5, 1)
-			m.end()
-			m.begin()
+			m.oneColumn()
 			c.column(m)
 			m.end()
 			m.i64(3, 0)
