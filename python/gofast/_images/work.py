@@ -9,8 +9,6 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import torch
-
 from .. import errors
 from .._batches import fallback
 from .._batches.filler import Filler
@@ -82,30 +80,24 @@ class Work:
         """A finished batch, with the draws that torchvision would have made for it."""
         if records is not None or not self.plan.draws:
             return self.filler.fill(indices, records)
-        before, again = torch.get_rng_state(), MOST_REDRAWN
+        draws, again = self.view.new_draws(0, 0), MOST_REDRAWN
+        before = draws.state()
         while True:
             try:
-                return self._drawn(indices, before)
+                return self.filler.fill(indices, draws.records(indices))
+            except errors.BadImageError as error:
+                # torchvision reads before it draws: who catches this goes on with its draws for those before.
+                if error.index is not None and error.index in indices:
+                    draws.rewind(before, array("q"))
+                    if read := indices[: indices.index(error.index)]:
+                        draws.records(read)
+                raise
             except (errors.ChangedError, ValueError) as error:
                 stale = isinstance(error, errors.ChangedError) or not isinstance(error, errors.GofastError)
                 if not again or not stale:
                     raise
-            # Drawn for another size than a picture has by now: a new one lies in its place.
-            torch.set_rng_state(before)
-            self.core.files.forget(indices)
+            draws.rewind(before, indices)  # drawn for another size: a new picture lies in its place
             again -= 1
-
-    def _drawn(self, indices: array[int], before: torch.Tensor) -> Any:
-        drawn = self.records(indices)
-        try:
-            return self.filler.fill(indices, drawn)
-        except errors.BadImageError as error:
-            if self._dataset._options.rng == "torch" and error.index is not None and error.index in indices:
-                # torchvision reads before it draws: who catches this goes on with its draws for those before.
-                torch.set_rng_state(before)
-                if read := indices[: indices.index(error.index)]:
-                    self.records(read)
-            raise
 
     def records(self, indices: array[int]) -> array[int] | None:
         """What is drawn for these samples from torch's generator, or None where the plan draws nothing."""
