@@ -112,10 +112,7 @@ func (d *Dataset) Path(index int64) string {
 func (d *Dataset) failure(slot engine.Slot, indices []int64) error {
 	if faults := slot.Faults(); len(faults) > 0 {
 		first := faults[0]
-		index := indices[first.Position]
-		if index < 0 {
-			index += d.Len()
-		}
+		index := d.view.FromStart(indices[first.Position])
 		return fault.Error(first.Code, "image", first.Offset, first.Text).At(d.Path(index)).AtIndex(index)
 	}
 	bad := slot.BadIndex()

@@ -142,12 +142,18 @@ func (v View) LabelBytes() int64 { return int64(v.c.y_bytes) }
 // RecordBytes is the size of one sample's random draws.
 func (v View) RecordBytes() int64 { return int64(v.c.record_bytes) }
 
-// Find is the sample of an index: the number of its part, and its own number there.
-// A negative index counts from the end.
-func (v View) Find(index int64) (part int, sample int64, ok bool) {
+// FromStart is the same index, not counted from the end.
+func (v View) FromStart(index int64) int64 {
 	if index < 0 {
 		index += v.Length()
 	}
+	return index
+}
+
+// Find is the sample of an index: the number of its part, and its own number there.
+// A negative index counts from the end.
+func (v View) Find(index int64) (part int, sample int64, ok bool) {
+	index = v.FromStart(index)
 	if index < 0 || index >= v.Length() {
 		return 0, 0, false
 	}

@@ -43,20 +43,12 @@ func Draw(e *engine.Engine, view engine.View, indices []int64) ([]byte, error) {
 		return nil, errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d samples", view.Length())).AtIndex(indices[result.done])
 	case C.GF_DRAW_UNKNOWN_SIZES:
 		first := slices.IndexFunc(sizes, func(s C.gf_size) bool { return s.width < 0 })
-		return nil, unknownSize(view, fromStart(view, indices[first]))
+		return nil, unknownSize(view, view.FromStart(indices[first]))
 	case C.GF_DRAW_NO_SIZES:
 		return nil, errs.New(errs.ErrLimit, "image", "no memory for the sizes of a batch")
 	default:
-		return nil, errs.New(errs.ErrValue, "image", C.GoString(&result.text[0])).AtIndex(fromStart(view, indices[result.done]))
+		return nil, errs.New(errs.ErrValue, "image", C.GoString(&result.text[0])).AtIndex(view.FromStart(indices[result.done]))
 	}
-}
-
-// fromStart is an index that does not count from the end.
-func fromStart(view engine.View, index int64) int64 {
-	if index < 0 {
-		index += view.Length()
-	}
-	return index
 }
 
 // unknownSize is the error of a picture whose header cannot be read.

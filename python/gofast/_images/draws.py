@@ -61,9 +61,14 @@ class Drawn(Protocol):
 
 def find_sizes(view: Drawn, indices: array[int]) -> array[int]:
     """Width and height of each picture, where draws hang on them: headers are read, which may take long."""
-    sizes = array("i", bytes(8 * len(indices)) if view.needs_size else [1, 1] * len(indices))
+    sizes = _no_sizes(view, indices)
     _draw(view, indices, sizes, None, 0)
     return sizes
+
+
+def _no_sizes(view: Drawn, indices: array[int]) -> array[int]:
+    """Zeros, for sizes that are to be found; ones where no draw hangs on them."""
+    return array("i", bytes(8 * len(indices)) if view.needs_size else [1, 1] * len(indices))
 
 
 def draw(view: Drawn, indices: array[int], sizes: array[int], state: int) -> array[int]:
@@ -192,9 +197,8 @@ class TorchDraws(Draws):
 
     def records(self, indices: array[int]) -> array[int]:
         """See Draws."""
-        sizes = find_sizes(
-            self._view, indices
-        )  # first: whoever else draws meanwhile must not lose what he drew
+        # First: whoever else draws while headers are read must not lose what he drew.
+        sizes = find_sizes(self._view, indices)
         with _drawing:  # threads that took the same state would draw the same numbers
             state = torch.get_rng_state()
             try:
@@ -261,4 +265,4 @@ class StatelessDraws(Draws):
 
     def records(self, indices: array[int]) -> array[int]:
         """See Draws."""
-        return draw(self._view, indices, find_sizes(self._view, indices), 0)
+        return draw(self._view, indices, _no_sizes(self._view, indices), 0)
