@@ -21,6 +21,7 @@ var rooms = map[string][]string{
 	"engine":  {"numbers"},
 	"table":   {"source", "numbers", "engine"},
 	"image":   {"source", "numbers", "engine"},
+	"device":  {"numbers", "engine"},
 }
 
 type goPackage struct {

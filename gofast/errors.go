@@ -24,6 +24,7 @@ var (
 	ErrLimit       = errs.ErrLimit
 	ErrIndex       = errs.ErrIndex
 	ErrConfig      = errs.ErrConfig
+	ErrDevice      = errs.ErrDevice
 	ErrCanceled    = errs.ErrCanceled
 	ErrClosed      = errs.ErrClosed
 	ErrInternal    = errs.ErrInternal

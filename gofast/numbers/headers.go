@@ -2,7 +2,8 @@ package numbers
 
 import "embed"
 
-// Other packages' C code includes these headers. TestHeadersRebuildTheirUsers says what that is for.
+// Headers are the C headers, which other packages' C code includes: TestHeadersRebuildTheirUsers says what that is for.
+// The device's kernels are compiled with one of them at run time.
 //
 //go:embed *.h
-var _ embed.FS
+var Headers embed.FS

@@ -41,6 +41,8 @@ var (
 	ErrIndex = errors.New("index out of range")
 	// ErrConfig: an option has a value that makes no sense.
 	ErrConfig = errors.New("bad option")
+	// ErrDevice: the driver of a GPU is missing, or refused a call.
+	ErrDevice = errors.New("device failed")
 	// ErrCanceled: the caller cancelled the work.
 	ErrCanceled = errors.New("canceled")
 	// ErrClosed: the engine, table or ticket was closed before the call.
@@ -57,7 +59,7 @@ var catalogue = []struct {
 	{ErrNotFound, "NotFound"}, {ErrRead, "Read"}, {ErrChanged, "Changed"}, {ErrFormat, "Format"},
 	{ErrDamaged, "Damaged"}, {ErrUnsupported, "Unsupported"}, {ErrSchema, "Schema"}, {ErrValue, "Value"},
 	{ErrMissing, "Missing"}, {ErrLabel, "Label"}, {ErrCategory, "Category"}, {ErrLimit, "Limit"}, {ErrIndex, "Index"},
-	{ErrConfig, "Config"}, {ErrCanceled, "Canceled"}, {ErrClosed, "Closed"}, {ErrInternal, "Internal"},
+	{ErrConfig, "Config"}, {ErrDevice, "Device"}, {ErrCanceled, "Canceled"}, {ErrClosed, "Closed"}, {ErrInternal, "Internal"},
 }
 
 // Names lists the names of all sentinels, in catalogue order.

@@ -1,0 +1,112 @@
+#include "device.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+int gf_device_said(const gf_device *d, gf_cu_result code, const char *call, gf_device_fault *fault) {
+    if (!code || !fault) return code;
+    const char *name = NULL, *words = NULL;
+    d->driver->error_name(code, &name);
+    d->driver->error_string(code, &words);
+    fault->code = code;
+    snprintf(fault->text, sizeof fault->text, "%s: %s (%s)", call, name ? name : "unknown error", words ? words : "no words");
+    return code;
+}
+
+int gf_device_enter(gf_device *d, gf_device_fault *fault) {
+    if (d->pid != (int32_t)getpid()) {
+        if (fault) {
+            fault->code = -1;
+            snprintf(fault->text, sizeof fault->text, "the device was opened in process %d, and CUDA does not survive a fork", d->pid);
+        }
+        return -1;
+    }
+    return gf_device_said(d, d->driver->context_push(d->context), "cuCtxPushCurrent", fault);
+}
+
+void gf_device_leave(gf_device *d) {
+    gf_cu_context popped;
+    d->driver->context_pop(&popped);
+}
+
+// Fills in what the driver says of a device, and makes its stream.
+static int set_up(gf_device *d, int ordinal, gf_device_fault *fault) {
+    const gf_driver *driver = d->driver;
+    int code, major = 0, minor = 0;
+    if ((code = gf_device_said(d, driver->device_get(&d->handle, ordinal), "cuDeviceGet", fault))) return code;
+    if ((code = gf_device_said(d, driver->device_attribute(&major, GF_CU_CAPABILITY_MAJOR, d->handle), "cuDeviceGetAttribute", fault))) return code;
+    if ((code = gf_device_said(d, driver->device_attribute(&minor, GF_CU_CAPABILITY_MINOR, d->handle), "cuDeviceGetAttribute", fault))) return code;
+    d->capability = 10 * major + minor;
+    if ((code = gf_device_said(d, driver->context_retain(&d->context, d->handle), "cuDevicePrimaryCtxRetain", fault))) return code;
+    if (!(code = gf_device_enter(d, fault))) {
+        code = gf_device_said(d, driver->stream_create(&d->stream, GF_CU_STREAM_NON_BLOCKING), "cuStreamCreate", fault);
+        gf_device_leave(d);
+    }
+    if (code) driver->context_release(d->handle);
+    return code;
+}
+
+gf_device *gf_device_open(const gf_driver *driver, int ordinal, gf_device_fault *fault) {
+    gf_device *d = calloc(1, sizeof *d);
+    if (!d) {
+        *fault = (gf_device_fault){-1, "no memory for a device"};
+        return NULL;
+    }
+    d->driver = driver;
+    d->ordinal = ordinal;
+    d->pid = (int32_t)getpid();
+    d->first = d->last = 1;
+    atomic_init(&d->users, 1);
+    pthread_mutex_init(&d->lock, NULL);
+    if (set_up(d, ordinal, fault)) {
+        pthread_mutex_destroy(&d->lock);
+        free(d);
+        return NULL;
+    }
+    return d;
+}
+
+void gf_device_close(gf_device *d) {
+    const gf_driver *driver = d->driver;
+    if (!gf_device_enter(d, NULL)) {
+        driver->stream_synchronize(d->stream);
+        gf_device_done(d, d->last); // gives the slots back
+        for (int64_t i = 0; i < d->n_events; i++) driver->event_destroy(d->events[i]);
+        for (int64_t i = 0; i < d->n_timers; i++) driver->event_destroy(d->timers[i]);
+        if (d->staging) driver->host_free(d->staging);
+        driver->stream_destroy(d->stream);
+        gf_device_leave(d);
+    }
+    free(d->moves);
+    free(d->events);
+    free(d->timers);
+    gf_device_drop(d);
+}
+
+void gf_device_drop(gf_device *d) {
+    if (atomic_fetch_sub_explicit(&d->users, 1, memory_order_acq_rel) != 1) return;
+    if (d->pid == (int32_t)getpid()) d->driver->context_release(d->handle);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+int gf_device_launch(gf_device *d, uint64_t function, const gf_making *making, uint64_t stream, gf_device_fault *fault) {
+    if (!making->count) return 0;
+    // A thread makes four values, a block is 256 threads: of one row if that is long, else of several.
+    int64_t groups = (making->width + 3) / 4, wide = groups > making->label_bytes ? groups : making->label_bytes;
+    unsigned x = 1;
+    while (x < 256 && x < wide) x *= 2;
+    unsigned y = 256 / x;
+    int64_t across = (wide + x - 1) / x, down = (making->count + y - 1) / y;
+    if (across > 4096) across = 4096; // the kernel's loops do the rest
+    if (down > 65535) down = 65535;
+    void *parameters[] = {(void *)making};
+    int code = gf_device_enter(d, fault);
+    if (code) return code;
+    code = gf_device_said(d, d->driver->launch((gf_cu_function)(uintptr_t)function, (unsigned)across, (unsigned)down, 1, x, y, 1, 0,
+                                               (gf_cu_stream)(uintptr_t)stream, parameters, NULL),
+                          "cuLaunchKernel", fault);
+    gf_device_leave(d);
+    if (!code) atomic_fetch_add_explicit(&d->counts.kernels, 1, memory_order_relaxed);
+    return code;
+}

@@ -1,0 +1,170 @@
+// Package device moves batches to a GPU. The CUDA driver is found at run time; nothing here needs CUDA to be built, and a
+// machine without a driver gets an error that says so. device.h says how a batch moves, kernels.cu what is made of it there.
+package device
+
+/*
+#cgo CFLAGS: -O3 -std=gnu11 -Wall -Wextra -Wno-unused-function
+#cgo LDFLAGS: -ldl -lpthread
+#include <stdlib.h>
+#include "device.h"
+
+static int memory_info(gf_device *d, size_t *left, size_t *total, gf_device_fault *fault) {
+	int code = gf_device_enter(d, fault);
+	if (code) return code;
+	code = gf_device_said(d, d->driver->memory_info(left, total), "cuMemGetInfo", fault);
+	gf_device_leave(d);
+	return code;
+}
+static void read_counts(gf_device *d, int64_t out[8]) {
+	const _Atomic int64_t *all[] = {&d->counts.moves, &d->counts.bytes, &d->counts.staged_bytes, &d->counts.pageable_bytes,
+		&d->counts.pinned_bytes, &d->counts.kernels, &d->counts.timed_bytes, &d->counts.timed_nanoseconds};
+	for (int i = 0; i < 8; i++) out[i] = atomic_load_explicit(all[i], memory_order_relaxed);
+}
+static int device_name(gf_device *d, char *name, int bytes) { return d->driver->device_name(name, bytes, d->handle); }
+static int device_count(const gf_driver *driver, int *count) { return driver->device_count(count); }
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	_ "github.com/gofast-org/gofast/gofast/engine" // for its headers
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	_ "github.com/gofast-org/gofast/gofast/internal/fault" // likewise
+)
+
+// Options say where what a device needs is found. The zero value is right for programs.
+type Options struct {
+	Library   string   `json:"library"`   // the driver; "" is libcuda.so.1
+	Compilers []string `json:"compilers"` // libraries of NVRTC, tried in this order before the system's
+	Cache     string   `json:"cache"`     // the folder for compiled kernels; "" is gofast/kernels in the user's cache
+}
+
+// Device is a GPU with gofast's stream on it. Any goroutine may use it. Its context is the primary one, as torch's and the
+// CUDA runtime's are.
+type Device struct {
+	c       *C.gf_device
+	options Options
+
+	lock    sync.Mutex
+	kernels map[pair]kernel
+}
+
+// driver loads the driver, once a process.
+var driver struct {
+	sync.Mutex
+	c *C.gf_driver
+}
+
+func load(library string) (*C.gf_driver, error) {
+	driver.Lock()
+	defer driver.Unlock()
+	if driver.c != nil {
+		return driver.c, nil
+	}
+	if library == "" {
+		library = "libcuda.so.1"
+	}
+	name := C.CString(library)
+	defer C.free(unsafe.Pointer(name))
+	var text [256]C.char
+	c := C.gf_driver_load(name, &text[0], C.size_t(len(text)))
+	if c == nil {
+		return nil, errs.New(errs.ErrDevice, "device", C.GoString(&text[0])+": install NVIDIA's driver, or stay on the CPU")
+	}
+	driver.c = c
+	return c, nil
+}
+
+// Open opens the GPU of an ordinal, as CUDA_VISIBLE_DEVICES leaves them. Close it when no batch of it is under way.
+func Open(ordinal int, options Options) (*Device, error) {
+	driver, err := load(options.Library)
+	if err != nil {
+		return nil, err
+	}
+	var count C.int
+	if C.device_count(driver, &count) == 0 && (ordinal < 0 || ordinal >= int(count)) {
+		return nil, errs.New(errs.ErrDevice, "device", fmt.Sprintf("there is no device %d: the driver shows %d (see CUDA_VISIBLE_DEVICES)", ordinal, count))
+	}
+	var fault C.gf_device_fault
+	c := C.gf_device_open(driver, C.int(ordinal), &fault)
+	if c == nil {
+		return nil, refused(&fault)
+	}
+	return &Device{c: c, options: options, kernels: map[pair]kernel{}}, nil
+}
+
+// refused is the error of a call that the driver refused; its text has the call's name.
+func refused(fault *C.gf_device_fault) error {
+	return errs.New(errs.ErrDevice, "device", C.GoString(&fault.text[0]))
+}
+
+// Close waits for what is under way, and gives all back.
+func (d *Device) Close() {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	for _, k := range d.kernels {
+		k.unload(d.c)
+	}
+	d.kernels = nil
+	C.gf_device_close(d.c)
+}
+
+// Address is the device's place in C memory.
+func (d *Device) Address() uintptr { return uintptr(unsafe.Pointer(d.c)) }
+
+// Info says which device it is.
+type Info struct {
+	Name       string `json:"name"`
+	Ordinal    int    `json:"ordinal"`
+	Capability string `json:"capability"` // of its architecture: "9.0"
+	Driver     string `json:"driver"`     // the newest CUDA that the driver knows: "13.0"
+	Stream     uint64 `json:"stream"`     // the handle of gofast's stream
+}
+
+// Info says which device it is.
+func (d *Device) Info() Info {
+	var name [128]C.char
+	C.device_name(d.c, &name[0], C.int(len(name)))
+	version := int(d.c.driver.version)
+	return Info{
+		Name: C.GoString(&name[0]), Ordinal: int(d.c.ordinal),
+		Capability: fmt.Sprintf("%d.%d", d.c.capability/10, d.c.capability%10),
+		Driver:     fmt.Sprintf("%d.%d", version/1000, version%1000/10),
+		Stream:     uint64(uintptr(unsafe.Pointer(d.c.stream))),
+	}
+}
+
+// Memory is what is free on the device, and what there is.
+func (d *Device) Memory() (free, total int64, err error) {
+	var left, all C.size_t
+	var fault C.gf_device_fault
+	if C.memory_info(d.c, &left, &all, &fault) != 0 {
+		return 0, 0, refused(&fault)
+	}
+	return int64(left), int64(all), nil
+}
+
+// Stats are a device's counters since it was opened.
+type Stats struct {
+	Batches       int64   `json:"batches"`        // that were moved
+	Bytes         int64   `json:"bytes"`          // that were copied to the device
+	StagedBytes   int64   `json:"staged_bytes"`   // of these, what went through the pinned staging memory
+	PageableBytes int64   `json:"pageable_bytes"` // and what the driver had to take from memory that is not pinned
+	PinnedBytes   int64   `json:"pinned_bytes"`   // of batch memory that is pinned now
+	Kernels       int64   `json:"kernels"`        // that were started
+	Rate          float64 `json:"rate"`           // bytes a second, of copies of 1 MiB and more; 0 without any
+}
+
+// Stats are the counters now.
+func (d *Device) Stats() Stats {
+	var n [8]C.int64_t
+	C.read_counts(d.c, &n[0])
+	s := Stats{Batches: int64(n[0]), Bytes: int64(n[1]), StagedBytes: int64(n[2]), PageableBytes: int64(n[3]), PinnedBytes: int64(n[4]), Kernels: int64(n[5])}
+	if n[7] > 0 {
+		s.Rate = float64(n[6]) / float64(n[7]) * 1e9
+	}
+	return s
+}

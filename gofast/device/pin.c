@@ -1,0 +1,60 @@
+// Pinned rings.
+#include "device.h"
+
+#include <unistd.h>
+
+enum { MOST_THREADS = 8, BYTES_A_THREAD = 8 << 20 };
+
+typedef struct {
+    char *from, *to;
+} stretch;
+
+static void *make_pages(void *of) {
+    const stretch *s = of;
+    for (volatile char *at = s->from; at < s->to; at += 4096) *at = 0; // the ring is new: its pages are zeros
+    return NULL;
+}
+
+static void make_all_pages(char *map, size_t bytes) {
+    pthread_t threads[MOST_THREADS];
+    stretch part[MOST_THREADS];
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t n = (int64_t)(bytes / BYTES_A_THREAD) + 1;
+    if (n > MOST_THREADS) n = MOST_THREADS;
+    if (n > processors) n = processors > 0 ? processors : 1;
+    size_t each = (size_t)gf_align((int64_t)bytes / n, 4096);
+    int64_t started = 0;
+    for (int64_t i = 0; i < n; i++) {
+        size_t from = (size_t)i * each < bytes ? (size_t)i * each : bytes, to = i == n - 1 || from + each > bytes ? bytes : from + each;
+        part[i] = (stretch){map + from, map + to};
+        if (i == n - 1 || pthread_create(&threads[started], NULL, make_pages, &part[i])) make_pages(&part[i]);
+        else started++;
+    }
+    for (int64_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
+}
+
+// Runs before the ring's memory is unmapped, on any thread.
+static void unpin(gf_ring *ring) {
+    gf_device *d = ring->pinned_by;
+    if (!gf_device_enter(d, NULL)) { // not after a fork, nor at the end of the process: nothing is pinned then
+        d->driver->host_unregister(ring->map);
+        gf_device_leave(d);
+        atomic_fetch_sub_explicit(&d->counts.pinned_bytes, (int64_t)ring->map_bytes, memory_order_relaxed);
+    }
+    gf_device_drop(d);
+}
+
+int gf_device_pin(gf_device *d, gf_ring *ring, gf_device_fault *fault) {
+    if (ring->unpin) return 0;
+    make_all_pages(ring->map, ring->map_bytes);
+    int code = gf_device_enter(d, fault);
+    if (code) return code;
+    code = gf_device_said(d, d->driver->host_register(ring->map, ring->map_bytes, GF_CU_HOST_PORTABLE), "cuMemHostRegister", fault);
+    gf_device_leave(d);
+    if (code) return code;
+    atomic_fetch_add_explicit(&d->users, 1, memory_order_relaxed);
+    ring->pinned_by = d;
+    ring->unpin = unpin;
+    atomic_fetch_add_explicit(&d->counts.pinned_bytes, (int64_t)ring->map_bytes, memory_order_relaxed);
+    return 0;
+}
