@@ -9,16 +9,20 @@ import (
 // calls are what Call can do. Python's side of this table, with the type of
 // every argument and result, is python/gofast/_core/operations.py.
 var calls = map[string]func(config string) (any, error){
-	"about":    with(about),
-	"start":    with(start),
-	"stats":    with(stats),
-	"close":    with(stop),
-	"codecs":   with(loadCodecs),
-	"is_fused": with(isFused),
-	"rows":     with(newRows),
-	"pictures": with(newPictures),
-	"join":     with(join),
-	"free":     with(free),
+	"about":        with(about),
+	"start":        with(start),
+	"stats":        with(stats),
+	"close":        with(stop),
+	"codecs":       with(loadCodecs),
+	"is_fused":     with(isFused),
+	"rows":         with(newRows),
+	"pictures":     with(newPictures),
+	"join":         with(join),
+	"free":         with(free),
+	"device":       with(openDevice),
+	"close_device": with(closeDevice),
+	"device_stats": with(deviceStats),
+	"kernel":       with(findKernel),
 }
 
 // Call does control work at once: JSON in, JSON out. Long work is Begin's.

@@ -18,11 +18,13 @@ type dataset struct {
 	Address     uintptr `json:"address"`
 	Length      int64   `json:"length"`       // samples
 	RecordWords int64   `json:"record_words"` // int32s that are drawn for a sample
+	Shape       []int64 `json:"shape"`        // of a sample
+	Type        string  `json:"type"`         // of its values
 }
 
 func keep(view engine.View, free func()) (any, error) {
 	driven.Store(view.Address(), free)
-	return dataset{view.Address(), view.Length(), view.RecordBytes() / 4}, nil
+	return dataset{view.Address(), view.Length(), view.RecordBytes() / 4, view.Shape(), view.Type().String()}, nil
 }
 
 // newRows makes a dataset of a table in the caller's memory.

@@ -112,6 +112,9 @@ func (d *Device) Close() {
 	C.gf_device_close(d.c)
 }
 
+// MakingBytes is the size of a gf_making.
+const MakingBytes = C.sizeof_gf_making
+
 // Address is the device's place in C memory.
 func (d *Device) Address() uintptr { return uintptr(unsafe.Pointer(d.c)) }
 

@@ -142,6 +142,20 @@ func (v View) LabelBytes() int64 { return int64(v.c.y_bytes) }
 // RecordBytes is the size of one sample's random draws.
 func (v View) RecordBytes() int64 { return int64(v.c.record_bytes) }
 
+// Shape is that of one output sample.
+func (v View) Shape() []int64 {
+	shape := make([]int64, v.c.ndim)
+	for i := range shape {
+		shape[i] = int64(v.c.shape[i])
+	}
+	return shape
+}
+
+// Type is that of a sample's values.
+func (v View) Type() numbers.Type {
+	return numbers.OfDLPack(int32(v.c.dtype_code), int32(v.c.dtype_bits))
+}
+
 // FromStart is the same index, not counted from the end.
 func (v View) FromStart(index int64) int64 {
 	if index < 0 {

@@ -43,6 +43,16 @@ func (t Type) Integer() bool { return t <= Int64 }
 // DLPack is the type as DLPack writes it.
 func (t Type) DLPack() (code, bits int32) { return types[t].code, types[t].bits }
 
+// OfDLPack is the inverse of DLPack; Invalid for anything else.
+func OfDLPack(code, bits int32) Type {
+	for i, t := range types {
+		if t.code == code && t.bits == bits {
+			return Type(i)
+		}
+	}
+	return Invalid
+}
+
 // Named is the inverse of String; Invalid for anything else.
 func Named(name string) Type {
 	for i, t := range types {

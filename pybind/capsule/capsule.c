@@ -5,7 +5,7 @@
 // integer but for rings; addresses come from the engine or from the caller's own
 // buffers. Python's side, with names and types, is python/gofast/_core/native.py.
 #include "../../gofast/engine/crew.h"
-#include "images.h"
+#include "functions.h"
 
 static int takes(Py_ssize_t count, Py_ssize_t got) {
     if (got != count) PyErr_Format(PyExc_TypeError, "takes %zd arguments (%zd given)", count, got);
@@ -64,8 +64,7 @@ static PyObject *ring(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     return capsule;
 }
 
-// The ring that stands first among a function's arguments; the integers behind it go to out.
-static gf_ring *ring_and_integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out) {
+gf_ring *gf_ring_and_integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out) {
     if (!takes(count + 1, got)) return NULL;
     gf_ring *first = PyCapsule_GetPointer(args[0], RING);
     return first && gf_integers(args + 1, got - 1, count, out) ? first : NULL;
@@ -80,7 +79,7 @@ static void describe(gf_slot *slot, const gf_view *view, int64_t rows) {
 static PyObject *reserve(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[4];
-    gf_ring *ring = ring_and_integers(args, n, 4, a);
+    gf_ring *ring = gf_ring_and_integers(args, n, 4, a);
     if (!ring) return NULL;
     const gf_view *view = POINTER(const gf_view, a[0]);
     uint64_t *out = POINTER(uint64_t, a[3]);
@@ -247,7 +246,7 @@ static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         PyErr_SetString(PyExc_TypeError, "takes a ring, a slot number, a type and 1 to 9 dimensions");
         return NULL;
     }
-    gf_ring *ring = ring_and_integers(args, n, n - 1, a);
+    gf_ring *ring = gf_ring_and_integers(args, n, n - 1, a);
     if (!ring) return NULL;
     int64_t bytes = a[2] / 8, shape[8];
     for (Py_ssize_t i = 3; i < n - 1; i++) {
@@ -304,11 +303,12 @@ static PyObject *picks(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 }
 
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-#define IMAGES(name) {#name, (PyCFunction)(void (*)(void))gf_py_##name, METH_FASTCALL, NULL}
+#define ELSEWHERE(name) {#name, (PyCFunction)(void (*)(void))gf_py_##name, METH_FASTCALL, NULL}
 static PyMethodDef functions[] = {
-    FUNCTION(ring),      FUNCTION(reserve), FUNCTION(fill),  FUNCTION(submit),       FUNCTION(wait),
-    FUNCTION(cancel),    FUNCTION(take),    FUNCTION(move),  FUNCTION(hand_over),    FUNCTION(adopt),
-    FUNCTION(picks),     IMAGES(draw),      IMAGES(faults),  IMAGES(from_picture),   IMAGES(free_picture),
+    FUNCTION(ring),      FUNCTION(reserve),  FUNCTION(fill),         FUNCTION(submit),        FUNCTION(wait),
+    FUNCTION(cancel),    FUNCTION(take),     FUNCTION(move),         FUNCTION(hand_over),     FUNCTION(adopt),
+    FUNCTION(picks),     ELSEWHERE(draw),    ELSEWHERE(faults),      ELSEWHERE(from_picture), ELSEWHERE(free_picture),
+    ELSEWHERE(pin),      ELSEWHERE(send),    ELSEWHERE(receive),     ELSEWHERE(launch),       ELSEWHERE(sent),
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};

@@ -1,7 +1,7 @@
 //go:build python
 
 // What Python calls for pictures, beside capsule.c's functions.
-#include "images.h"
+#include "functions.h"
 
 #include "../../gofast/engine/crew.h"
 #include "../../gofast/image/image.h"

@@ -30,6 +30,7 @@ from ._about import engine_stats, version
 from .arrays import ArrayDataset
 from .convert import convert
 from .loader import DataLoader
+from .prefetch import prefetch
 from .table import Limits, TableDataset
 from .verify import verify
 
@@ -50,6 +51,7 @@ __all__ = [
     "errors",
     "explain",
     "integrations",
+    "prefetch",
     "verify",
     "version",
 ]

@@ -16,6 +16,7 @@ __all__ = [
     "ChangedError",
     "ClosedError",
     "DamagedError",
+    "DeviceError",
     "EngineError",
     "FallbackWarning",
     "FormatError",
@@ -118,6 +119,10 @@ class OptionError(GofastError, ValueError):
     """An option has a value that makes no sense."""
 
 
+class DeviceError(GofastError, RuntimeError):
+    """The driver of a GPU is missing, or refused a call."""
+
+
 class CanceledError(GofastError):
     """The work was cancelled."""
 
@@ -170,6 +175,7 @@ KINDS: dict[str, type[GofastError]] = {
     "Limit": LimitError,
     "Index": RowIndexError,
     "Config": OptionError,
+    "Device": DeviceError,
     "Canceled": CanceledError,
     "Closed": ClosedError,
     "Internal": InternalError,

@@ -12,7 +12,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 from torch.utils.data import DataLoader as TorchDataLoader
@@ -26,10 +26,12 @@ from ._batches.lane import Idle, Lane
 from ._core import engine
 from ._core.collation import is_torchs
 from ._core.warn import warn
+from ._device.wanted import wanted as wanted_device
 from ._tables.codings import warn_of_codings
 from .errors import OptionError
 
 if TYPE_CHECKING:
+    from ._batches.destination import Destination
     from ._batches.view import View
 
 T = TypeVar("T", covariant=True)
@@ -77,11 +79,23 @@ class DataLoader(TorchDataLoader[T]):
     Threads may share an iterator: each batch is handed out once. torch's own machinery may lose a Ctrl-C,
     which CPython swallows in a callback at a fork; the engine starts no process.
 
+    With ``device="cuda"`` the same batches arrive on that device, equal to the last bit. Nobody waits for a copy:
+    up to three batches are copied from pinned memory ahead, and torch's current stream waits for each. Where the CPU
+    would make floats of bytes last, bytes are copied, and a kernel makes the floats. A table that fits lives on the
+    device; its batches are gathered there. On torch's own machinery, each batch is moved when it is handed out.
+
     Args:
         threads: engine threads, if their number should differ from num_workers; at most the engine's own.
+        device: where batches arrive: "cuda" is torch's current device at `iter`, "cuda:1" or 1 that one; None or
+            "cpu" is the CPU.
+        resident: whether a table is kept on the device: "auto" keeps one that takes at most a quarter of the
+            device's free memory, True any, False none. Only rows that nobody can write to are kept: those of a
+            TableDataset, or of a Subset of one.
 
     Raises:
-        OptionError: threads is not a positive number.
+        OptionError: threads is not a positive number, device no CUDA device, or resident=True and the samples
+            are not rows of one such table.
+        DeviceError: at `iter`, there is no such device, with the reason; at `next`, the driver refused a call.
 
     Warns:
         GofastWarning: the parts of a ConcatDataset give different numbers to their classes
@@ -111,12 +125,18 @@ class DataLoader(TorchDataLoader[T]):
         pin_memory_device: str = "",
         in_order: bool = True,
         threads: int | None = None,
+        device: torch.device | str | int | None = None,
+        resident: Literal["auto"] | bool = "auto",
         **newer: Any,
     ) -> None:
         if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
             raise OptionError(f"threads={threads!r}: give at least 1, or None for num_workers' choice")
         warn_of_conflicts(dataset)
         warn_of_codings(dataset)
+        if resident not in ("auto", True, False):
+            raise OptionError(f'resident={resident!r} is not "auto", True or False')
+        wanted_device(device)  # refuses what is none
+        self.device, self.resident = device, resident
         self.threads = threads
         self._live: weakref.WeakValueDictionary[int, NativeIterator] = weakref.WeakValueDictionary()
         self._idle = Idle()
@@ -200,6 +220,26 @@ class DataLoader(TorchDataLoader[T]):
             return None
         return _resolve(self.dataset)
 
+    def __iter__(self) -> _BaseDataLoaderIter:
+        iterator = super().__iter__()
+        wanted = wanted_device(self.device)
+        if wanted is None or isinstance(iterator, NativeIterator):
+            return iterator
+        from ._device.prefetch import Moving
+
+        return Moving(iterator, wanted)  # type: ignore[return-value]
+
+    def _destination(self) -> Destination | None:
+        """Where the engine's batches arrive, if that is not ordinary memory."""
+        wanted = wanted_device(self.device)
+        if wanted is None and not (self.pin_memory and torch.cuda.is_available()):
+            return None
+        from ._device.destination import OnDevice, Pinned
+
+        if wanted is None:
+            return Pinned(torch.device(self.pin_memory_device or "cuda"))
+        return OnDevice(wanted, self.resident)
+
     def _get_iterator(self) -> _BaseDataLoaderIter:
         view = self._native_view()
         if view is None:
@@ -213,6 +253,8 @@ class DataLoader(TorchDataLoader[T]):
         threads = self.threads or self.num_workers or None
         if self.threads is not None:
             _warn_of_fewer(self.threads)
-        iterator = NativeIterator(self, Lane(view, threads, self._idle, follower))
+        destination = self._destination()
+        lane = Lane(view, threads, self._idle, follower, destination)
+        iterator = NativeIterator(self, lane, on_device=wanted_device(self.device) is not None)
         self._live[id(iterator)] = iterator
         return iterator

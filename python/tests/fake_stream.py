@@ -6,7 +6,6 @@ tickets, batches out of order, more bytes in flight than the loader promises.
 
 from __future__ import annotations
 
-import functools
 import operator
 from array import array
 from dataclasses import dataclass, field
@@ -127,5 +126,10 @@ def install(monkeypatch: Any) -> Log:
 
     monkeypatch.setattr(engine, "threads", lambda requested=None: requested or 16)
     monkeypatch.setattr(loader, "_resolve", resolve)
-    monkeypatch.setattr(lane, "_open_stream", functools.partial(FakeStream, log))
+
+    def new_stream(self: Any, batch_size: int) -> FakeStream:
+        return FakeStream(log, self.view, batch_size, self._threads)
+
+    monkeypatch.setattr(lane.Lane, "_new_stream", new_stream)
+    monkeypatch.setattr(lane.Lane, "_fits", lambda self, stream: True)
     return log

@@ -21,6 +21,7 @@ ARROWS: dict[str, set[str]] = {
     "_tables": {"errors", "_core", "_batches"},
     "_plan": {"errors", "_core", "_batches"},
     "_images": {"errors", "_core", "_batches", "_plan"},
+    "_device": {"errors", "_core", "_batches"},
 }
 
 Graph = Mapping[str, set[str]]

@@ -38,8 +38,9 @@ class NativeIterator(_BaseDataLoaderIter):
     a finalizer may call it. A thread inside `next` then gets a CanceledError or a last batch.
     """
 
-    def __init__(self, loader: TorchDataLoader[Any], lane: Lane) -> None:
+    def __init__(self, loader: TorchDataLoader[Any], lane: Lane, on_device: bool = False) -> None:
         self._lane = lane
+        self._on_device = on_device  # batches arrive there: there is nothing to pin
         # The thread inside `next` holds the lock. The same thread can take it again, so that a signal
         # handler that calls `next` gets an error and not a deadlock.
         self._lock = threading.RLock()
@@ -135,7 +136,7 @@ class NativeIterator(_BaseDataLoaderIter):
                 self._lane.close()
             raise
         self._num_yielded += 1
-        if self._pin_memory:
+        if self._pin_memory and not self._on_device:
             return _pin_memory(batch, self._pin_memory_device)
         return batch
 
@@ -145,7 +146,10 @@ class NativeIterator(_BaseDataLoaderIter):
         # If samples draw too, each list is pulled and then drawn for, as with torch's workers.
         early = self._draw is None or self._draw.early
         order = draw_order(self._index_sampler) if early else None
-        lane, draw, fetch = self._lane, self._draw, self._dataset_fetcher.fetch
+        lane, draw, fetcher = self._lane, self._draw, self._dataset_fetcher
+
+        def fetch(index: Any) -> Any:
+            return lane.moved(fetcher.fetch(index))
 
         def pull(lists: Iterator[Any], ahead: int) -> PulledFlights:  # holds no self: no reference circle
             return PulledFlights(lane, lists, fetch, ahead, draw)

@@ -53,11 +53,19 @@ class Lane:
     Args:
         follower: follows the user's changes at once. None if torch would have workers: they have
             copies of the dataset, made together with the iterator.
+        destination: where batches arrive, if that is not ordinary memory.
     """
 
-    def __init__(self, view: View, threads: int | None, idle: Idle, follower: Follower | None = None) -> None:
-        self.row_bytes: int = view.row_bytes
-        self.view = view
+    def __init__(
+        self,
+        view: View,
+        threads: int | None,
+        idle: Idle,
+        follower: Follower | None = None,
+        destination: Destination | None = None,
+    ) -> None:
+        self._destination = destination
+        self._look_at(view)
         self._follower = follower
         self._threads = threads
         self._idle = idle
@@ -65,11 +73,31 @@ class Lane:
         self._filler: Filler | None = None
         self._pid = os.getpid()
 
+    def _look_at(self, view: View) -> None:
+        self.view = view
+        self.row_bytes: int = (
+            view.row_bytes if self._destination is None else self._destination.row_bytes(view)
+        )
+
     def open(self, batch_size: int) -> Stream:
         """The stream. batch_size is the number of rows in the first batch."""
-        stream = self._stream or self._idle.take(self.view, self._threads)
-        self._stream = stream or _open_stream(self.view, batch_size, self._threads)
+        if self._stream is None:
+            idle = self._idle.take(self.view, self._threads)
+            self._stream = idle if idle is not None and self._fits(idle) else self._new_stream(batch_size)
         return self._stream
+
+    def _fits(self, stream: Stream) -> bool:
+        """Whether a stream's batches arrive where this lane's shall."""
+        from .stream import Stream
+
+        return type(stream) is Stream if self._destination is None else self._destination.fits(stream)
+
+    def _new_stream(self, batch_size: int) -> Stream:
+        from .stream import Stream  # here, because importing gofast loads nothing native
+
+        if self._destination is None:
+            return Stream(self.view, batch_size, self._threads)
+        return self._destination.stream(self.view, batch_size, self._threads)
 
     @property
     def looks(self) -> bool:
@@ -96,11 +124,18 @@ class Lane:
     def make(self, rows: Tensor, start: int, stop: int) -> Any:
         """The batch of rows[start:stop], made now: a ticket for one small batch costs several times its
         filling."""
+        if self._destination is not None:
+            stream = self.open(stop - start)
+            return stream.take(stream.submit(rows[start:stop], stop - start))
         if self._filler is None:
             from .filler import Filler
 
             self._filler = Filler(self.view, self._threads, hands_over=False)
         return self._filler.collated(rows, start, stop)
+
+    def moved(self, batch: Any) -> Any:
+        """A batch that the engine did not make, where batches arrive."""
+        return batch if self._destination is None else self._destination.move(batch)
 
     def unchanged(self, indices: array[int] | Tensor) -> bool:
         """Whether the stream gives what the dataset gives for these indices now."""
@@ -116,7 +151,7 @@ class Lane:
         if view is not self.view:
             self.close()
             self._filler = None
-            self.view, self.row_bytes = view, view.row_bytes
+            self._look_at(view)
         return True
 
     def cancel(self) -> None:
@@ -135,9 +170,3 @@ class Lane:
         if stream is not None and self._pid == os.getpid() and not sys.is_finalizing():
             stream.close()
             self._idle.put(stream, self.view, self._threads)
-
-
-def _open_stream(view: View, batch_size: int, threads: int | None) -> Stream:
-    from .stream import Stream  # here, because importing gofast loads nothing native
-
-    return Stream(view, batch_size, threads)

@@ -11,6 +11,7 @@ import torch
 
 from .. import errors
 from .._core import engine
+from .._core.native import Ring
 from .core_dataset import CoreDataset
 from .view import View
 
@@ -31,8 +32,11 @@ class Rings:
     def __init__(self, slot_bytes: int, count: int = _COUNT) -> None:
         self._capsule = engine.capsule()
         self.slot_bytes = slot_bytes
-        self._rings = [self._capsule.ring(slot_bytes, count, _PRIVATE)]
+        self._rings = [self._new_ring(count)]
         self._count = count
+
+    def _new_ring(self, count: int) -> Ring:
+        return self._capsule.ring(self.slot_bytes, count, _PRIVATE)
 
     def reserve(self, core: CoreDataset, rows: int, batch_rows: int) -> array[int]:
         """Takes a slot for every batch; their addresses."""
@@ -46,7 +50,7 @@ class Rings:
             # steps, so that holding a whole epoch costs few mappings. And again, where
             # other threads are quicker to take the new ones.
             self._count = max(2 * self._count, len(slots))
-            self._rings.append(self._capsule.ring(self.slot_bytes, self._count, _PRIVATE))
+            self._rings.append(self._new_ring(self._count))
 
 
 class Ticket:
@@ -110,12 +114,29 @@ class Stream:
         self._submit = self._capsule.submit
         self._take = self._capsule.take
         self._threads = threads or 0
-        self._rings = Rings(max(view.row_bytes * batch_size, 1))
+        self._row_bytes = self._slot_row_bytes()
+        self._rings = self._new_rings(batch_size)
         self._live: set[Ticket] = set()
         self._pid = os.getpid()
         plain = view.output == "dict" and view.label_dtype is not None and not view.has_more
         self._keys = view.keys if plain else None
         self._tensor = view.tensor
+
+    def _core(self) -> CoreDataset:
+        """What slots are filled from."""
+        return self._view.core
+
+    def _slot_row_bytes(self) -> int:
+        """Bytes of a sample in a slot."""
+        return self._view.row_bytes
+
+    def _new_rings(self, batch_size: int) -> Rings:
+        """Slots for batches of so many rows."""
+        return Rings(max(self._row_bytes * batch_size, 1))
+
+    def _collect(self, ticket: Ticket, k: int, place: int, mended: int) -> Any:
+        """What the slot of batch k, whose address lies at a place, becomes: see Capsule.take."""
+        return self._take(place, mended)
 
     def submit(
         self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
@@ -132,12 +153,11 @@ class Stream:
         else:
             address, rows = indices.buffer_info()
         if self._crew is not engine._crew:
-            raise _forked()
-        view = self._view
+            raise forked()
         rings = self._rings
-        if view.row_bytes * batch_size > rings.slot_bytes:
-            rings = self._rings = Rings(view.row_bytes * batch_size)
-        core, labels = view.core, view.new_labels(rows)
+        if self._row_bytes * batch_size > rings.slot_bytes:
+            rings = self._rings = self._new_rings(batch_size)
+        core, labels = self._core(), self._view.new_labels(rows)
         slots = rings.reserve(core, rows, batch_size)
         label_address = 0 if labels is None else labels.data_ptr()
         parts = None if labels is None else torch.split(labels, batch_size)
@@ -176,7 +196,7 @@ class Stream:
                 batch had been taken.
         """
         if self._crew is not engine._crew:
-            raise _forked()
+            raise forked()
         k = ticket._next
         made = self._take(ticket._at + 8 * k, 0)
         if not made:
@@ -211,7 +231,7 @@ class Stream:
             if slot:
                 while not self._capsule.wait(cell, slot, _WAIT_MS):
                     pass
-                made = self._take(at, 0)
+                made = self._collect(ticket, k, at, 0)
             if made:
                 return made
             if made is None:
@@ -233,7 +253,7 @@ class Stream:
             raise _given_up()
         try:
             self._mend(ticket, k, own[0])
-            return self._take(mine, 1)
+            return self._collect(ticket, k, mine, 1)
         except Exception:
             self._capsule.move(mine, 1, RING)
             raise
@@ -283,7 +303,8 @@ def _given_up() -> errors.CanceledError:
     return errors.CanceledError("the batch was given up: its loader was closed, or Ctrl-C came in between")
 
 
-def _forked() -> errors.EngineError:
+def forked() -> errors.EngineError:
+    """The error of an iterator that a forked child uses."""
     return errors.EngineError(
         "this iterator was made before the process was forked: make a new one in the child"
     )

@@ -20,6 +20,7 @@ from .core_dataset import CoreDataset, IntArray, joined
 
 if TYPE_CHECKING:
     from .draws import Draws
+    from .wire import StoredTable, Wire
 
 Output = Literal["dict", "tuple"]  # what a sample is
 Line: TypeAlias = "tuple[str, str, str]"  # of an explanation: step, runs in, what
@@ -132,7 +133,19 @@ class View:
 
     def tensor(self, made: Any) -> torch.Tensor:
         """A finished batch's samples, from the capsule that owns them."""
-        return from_dlpack(made)
+        return self.shaped(from_dlpack(made))
+
+    def shaped(self, images: torch.Tensor) -> torch.Tensor:
+        """A batch's samples as the user sees them, from a tensor as the core lays it out."""
+        return images
+
+    def wire(self) -> Wire | None:
+        """What may cross to a device in the place of finished samples; None where that is not less."""
+        return None
+
+    def table(self) -> StoredTable | None:
+        """The table whose rows the samples are, if it may be kept on a device: nobody can write to it."""
+        return None
 
     def rows(
         self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()

@@ -82,6 +82,22 @@ class Capsule(Protocol):
     def picks(self, numbers: list[Any], indices: int, n: int, map: int, length: int, /) -> bool:
         """Whether a list has, at those indices, the numbers that map has there."""
 
+    def pin(self, ring: Ring, device: int, /) -> str:
+        """Pins a ring's memory: "", or why not."""
+
+    def send(self, device: int, place: int, mended: int, job: int, /) -> int | bool | None:
+        """Starts a job on the slot that lies at a place, or on none: the number of its move; like take, None where
+        there is none yet, False where it failed."""
+
+    def receive(self, device: int, number: int, stream: int, /) -> None:
+        """Lets a stream wait for a move."""
+
+    def launch(self, device: int, function: int, making: int, stream: int, /) -> None:
+        """Puts a kernel on a stream."""
+
+    def sent(self, device: int, number: int, /) -> bool:
+        """Whether a move is done: its host memory is free."""
+
     def draw(
         self,
         view: int,

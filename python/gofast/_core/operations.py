@@ -81,10 +81,13 @@ class Object(TypedDict):
 
 
 class Dataset(Object):
-    """A dataset of the core's: its view, its samples, and how many int32 it draws for each."""
+    """A dataset of the core's: its view, its samples, and how many int32 it draws for each; a sample's shape, and the
+    type of its values."""
 
     length: int
     record_words: int
+    shape: list[int]
+    type: str
 
 
 class Numbers(TypedDict):
@@ -318,6 +321,47 @@ class IndexMade(IndexSchema):
     fd: int
 
 
+class DeviceWanted(TypedDict):
+    """A GPU, and where what it needs is found; see device.Options."""
+
+    ordinal: int
+    library: str
+    compilers: list[str]
+    cache: str
+
+
+class Device(Object):
+    """A GPU; see device.Info. And the size of a kernel's parameters."""
+
+    making_bytes: int
+    name: str
+    ordinal: int
+    capability: str
+    driver: str
+    stream: int
+
+
+class DeviceStats(TypedDict):
+    """A GPU's counters; see device.Stats. And its memory, in bytes."""
+
+    batches: int
+    bytes: int
+    staged_bytes: int
+    pageable_bytes: int
+    pinned_bytes: int
+    kernels: int
+    rate: float
+    free: int
+    total: int
+
+
+class Kernel(Object):
+    """What a kernel makes of what, by the types' names."""
+
+    stored: str
+    made: str
+
+
 about: Call[Nothing, About] = Call("about")
 stats: Call[Nothing, Stats] = Call("stats")
 codecs: Call[Codecs, CodecsFound] = Call("codecs")
@@ -326,6 +370,10 @@ rows: Call[Rows, Dataset] = Call("rows")
 pictures: Call[Pictures, Dataset] = Call("pictures")
 join: Call[Join, Dataset] = Call("join")
 free: Call[Object, None] = Call("free")
+device: Call[DeviceWanted, Device] = Call("device")
+close_device: Call[Object, None] = Call("close_device")
+device_stats: Call[Object, DeviceStats] = Call("device_stats")
+kernel: Call[Kernel, int] = Call("kernel")
 
 open_table: Task[Sources, Table] = Task("open")
 build_cache: Task[Cache, None] = Task("cache")

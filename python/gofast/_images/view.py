@@ -125,9 +125,8 @@ class ImageView(View):
         kind = self.datasets[0]._listing.kind
         return [kind(number) for number in labels.tolist()]
 
-    def tensor(self, made: Any) -> torch.Tensor:
+    def shaped(self, images: torch.Tensor) -> torch.Tensor:
         """[n, C, H, W]: where it is channels_last, over memory that is [n, H, W, C]."""
-        images = from_dlpack(made)
         return images.permute(0, 3, 1, 2) if self._channels_last else images
 
     def mend(

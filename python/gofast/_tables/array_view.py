@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch.utils.dlpack import from_dlpack
 
 from .._batches.batch import Batch, Rows
 from .._batches.core_dataset import CoreDataset, IntArray
@@ -86,9 +85,8 @@ class ArrayView(View):
             self._lay_out_now()
         return self._core
 
-    def tensor(self, made: Any) -> torch.Tensor:
+    def shaped(self, images: torch.Tensor) -> torch.Tensor:
         """See View."""
-        images = from_dlpack(made)
         if self._dtype is None:
             return images
         images = images.view(self._dtype)

@@ -1,0 +1,25 @@
+"""The interface of where a loader's batches arrive, if that is not ordinary memory. `gofast._device` implements it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .stream import Stream
+    from .view import View
+
+
+class Destination(Protocol):
+    """Where batches arrive."""
+
+    def row_bytes(self, view: View) -> int:
+        """Bytes of a sample, by which batches are large or small."""
+
+    def stream(self, view: View, batch_size: int, threads: int | None) -> Stream:
+        """A stream whose batches arrive there."""
+
+    def fits(self, stream: Stream) -> bool:
+        """Whether a stream of an earlier iterator's is one."""
+
+    def move(self, batch: Any) -> Any:
+        """A batch that was made in another way, there."""

@@ -1,0 +1,1 @@
+"""Batches that arrive on a GPU."""

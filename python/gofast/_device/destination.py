@@ -1,0 +1,77 @@
+"""Where a loader's batches go."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .._batches.stream import Stream
+from .device import Device, opened
+from .mover import move
+from .resident import ROW_BYTES, Resident, ResidentStream, Table, table_of
+from .stream import DeviceStream, PinnedStream
+
+if TYPE_CHECKING:
+    from .._batches.view import View
+
+
+class OnDevice:
+    """A device, for one iterator: without an index, torch's current one at that moment.
+
+    Raises:
+        DeviceError: there is none.
+    """
+
+    def __init__(self, wanted: torch.device, resident: Resident) -> None:
+        self.device: Device = opened(wanted)
+        self._resident = resident
+        self._tables: weakref.WeakKeyDictionary[View, Table | None] = weakref.WeakKeyDictionary()
+
+    def _table(self, view: View) -> Table | None:
+        if view not in self._tables:
+            self._tables[view] = table_of(self.device, view, self._resident)
+        return self._tables[view]
+
+    def row_bytes(self, view: View) -> int:
+        """Bytes of a sample that make batches large."""
+        return view.row_bytes if self._table(view) is None else ROW_BYTES
+
+    def stream(self, view: View, batch_size: int, threads: int | None) -> Any:
+        """A stream whose batches arrive there."""
+        table = self._table(view)
+        if table is not None:
+            return ResidentStream(self.device, view, table)
+        return DeviceStream(self.device, view, batch_size, threads)
+
+    def fits(self, stream: Any) -> bool:
+        """Whether a stream of an earlier iterator goes there too."""
+        return isinstance(stream, (DeviceStream, ResidentStream)) and stream._device is self.device
+
+    def move(self, batch: Any) -> Any:
+        """A batch that was made in another way, on the device."""
+        return move(self.device, batch)
+
+
+class Pinned:
+    """Pinned memory, for `pin_memory=True`: torch then copies nothing."""
+
+    def __init__(self, wanted: torch.device) -> None:
+        self.device: Device = opened(wanted)
+
+    def row_bytes(self, view: View) -> int:
+        """See OnDevice."""
+        return view.row_bytes
+
+    def stream(self, view: View, batch_size: int, threads: int | None) -> Stream:
+        """See OnDevice."""
+        return PinnedStream(self.device, view, batch_size, threads)
+
+    def fits(self, stream: Any) -> bool:
+        """See OnDevice."""
+        return type(stream) is PinnedStream and stream._device is self.device
+
+    def move(self, batch: Any) -> Any:
+        """A batch stays where it is."""
+        return batch

@@ -1,0 +1,181 @@
+"""The devices of this process, opened at first use."""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import importlib.util
+import os
+import threading
+import weakref
+from array import array
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import errors
+from .._core import engine, operations
+from .._core.memory import address_of
+from .._core.warn import warn
+from . import side as sides
+from .making import Making
+
+_library = ""  # the driver's; tests name a stand-in
+_cache = ""  # the folder for compiled kernels; "" is the user's cache
+_side: Callable[[int, int], sides.Side] = sides.TorchSide
+_ordinal_of: Callable[[torch.device], int] = sides.ordinal_of
+
+
+class Device:
+    """A GPU, with gofast's stream on it.
+
+    Attributes:
+        address: of the core's structure.
+        side: torch's part.
+        name: what the driver calls it.
+        capability: of its architecture: "9.0".
+        waited: seconds for which consumers had to wait for a batch.
+        without_kernels: why there are no kernels, if there are none.
+    """
+
+    def __init__(self, ordinal: int) -> None:
+        made = operations.device(
+            {"ordinal": ordinal, "library": _library, "compilers": compilers(), "cache": _cache}
+        )
+        if made["making_bytes"] != ctypes.sizeof(Making):
+            raise errors.InternalError("making.py and making.h lay out a kernel's parameters in two ways")
+        self.address, self.name, self.capability = made["address"], made["name"], made["capability"]
+        self.ordinal = ordinal
+        self.side = _side(ordinal, made["stream"])
+        self.waited = 0.0
+        self.without_kernels = ""
+        # What is resident, by the memory that it was uploaded from; see `resident`.
+        self.tables: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+        self._capsule = engine.capsule()
+        self._kept: deque[Any] = deque()  # of mover.Moved
+        self._kernels: dict[tuple[str, str], int] = {}
+
+    def kernel(self, stored: str, made: str) -> int | None:
+        """The function that makes numbers of a type of stored ones, for `launch`; None without a compiler."""
+        if (stored, made) not in self._kernels and not self.without_kernels:
+            try:
+                kernel = operations.kernel({"address": self.address, "stored": stored, "made": made})
+            except errors.UnsupportedError as error:
+                self.without_kernels = str(error)
+                warn(
+                    f"{self}: {error}. Numbers are made by torch's operations, which is slower",
+                    once="kernels",
+                )
+            else:
+                self._kernels[stored, made] = kernel
+        return self._kernels.get((stored, made))
+
+    def send(self, job: array[int], place: int = 0, mended: int = 0) -> Any:
+        """Starts a job: see Capsule.send.
+
+        Raises:
+            DeviceError: what the driver refused.
+        """
+        try:
+            return self._capsule.send(self.address, place, mended, job.buffer_info()[0])
+        except RuntimeError as error:
+            raise errors.from_native(error) from None
+
+    def ready(self, place: int) -> bool:
+        """Whether the slot at a place can be sent."""
+        return bool(self._capsule.send(self.address, place, 0, 0))
+
+    def receive(self, number: int, stream: int) -> None:
+        """Lets a stream wait for a job.
+
+        Raises:
+            DeviceError: what the driver refused.
+        """
+        try:
+            self._capsule.receive(self.address, number, stream)
+        except RuntimeError as error:
+            raise errors.from_native(error) from None
+
+    def launch(self, function: int, making: int, stream: int) -> None:
+        """Puts a kernel on a stream.
+
+        Raises:
+            DeviceError: what the driver refused.
+        """
+        try:
+            self._capsule.launch(self.address, function, making, stream)
+        except RuntimeError as error:
+            raise errors.from_native(error) from None
+
+    def sent(self, number: int) -> bool:
+        """Whether a job is done, so that its memory on the host is free."""
+        return self._capsule.sent(self.address, number)
+
+    def keep(self, moved: Any) -> None:
+        """Holds pinned memory of the user's until the device has read it."""
+        while self._kept and self._kept[0].done:
+            self._kept.popleft()
+        if not moved.done:
+            self._kept.append(moved)
+
+    def upload(self, values: np.ndarray[Any, Any]) -> tuple[torch.Tensor, int]:
+        """The bytes of an array on the device, uint8 [bytes], and the number of their move."""
+        values = np.ascontiguousarray(values)
+        there = self.side.empty((values.nbytes,), torch.uint8)
+        if not values.nbytes:
+            return there, 0
+        return there, self.send(array("q", [0, 0, 1, address_of(values), there.data_ptr(), values.nbytes, 0]))
+
+    def stats(self) -> operations.DeviceStats:
+        """The device's counters and its memory."""
+        return operations.device_stats({"address": self.address})
+
+    def __str__(self) -> str:
+        return f"cuda:{self.ordinal} ({self.name})"
+
+
+_devices: dict[int, Device] = {}
+_lock = threading.Lock()
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _devices.clear()  # CUDA does not survive a fork
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def opened(device: torch.device) -> Device:
+    """The device of this process; without an index, torch's current one.
+
+    Raises:
+        DeviceError: there is none, with the reason.
+    """
+    ordinal = _ordinal_of(device)
+    with _lock:
+        if ordinal not in _devices:
+            engine.native()
+            _devices[ordinal] = Device(ordinal)
+        return _devices[ordinal]
+
+
+def all_opened() -> list[Device]:
+    """The devices that this process has opened."""
+    return list(_devices.values())
+
+
+def compilers() -> list[str]:
+    """Where libraries of NVRTC may lie: those of torch's wheels, of torch's own CUDA first."""
+    places: list[str] = []
+    for package, pattern in (("nvidia", "*/lib/libnvrtc.so.*"), ("torch", "lib/libnvrtc*.so*")):
+        spec = importlib.util.find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+            places += sorted(glob.glob(os.path.join(glob.escape(folder), pattern)), reverse=True)
+    major = (torch.version.cuda or "").split(".")[0]
+    libraries = [place for place in places if "builtins" not in place and ".alt." not in place]
+    return sorted(libraries, key=lambda place: not place.endswith(f".so.{major}"))

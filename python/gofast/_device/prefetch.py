@@ -1,0 +1,91 @@
+"""Any loader's batches, moved to a device."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+
+from .device import opened
+from .mover import Moved
+
+
+class Moving:
+    """An iterator whose batches are on a device. What else the inner one has, this one has too.
+
+    Args:
+        device: without an index, torch's current one.
+        ahead: batches that are asked for, and on their way, before the one that is handed out is used up.
+    """
+
+    def __init__(self, inner: Iterator[Any], device: torch.device, ahead: int = 0) -> None:
+        self._inner, self._ahead = inner, ahead
+        self._device = opened(device)
+        self._moving: deque[Moved] = deque()
+        self._error: BaseException | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        while self._error is None and len(self._moving) <= self._ahead:
+            try:
+                batch = next(self._inner)
+            except BaseException as error:  # it comes in its turn, behind the batches before it
+                if not self._moving or not isinstance(error, Exception):
+                    raise
+                self._error = error
+                break
+            moved = Moved(self._device, batch)
+            self._device.keep(moved)
+            self._moving.append(moved)
+        if not self._moving:
+            error, self._error = self._error, None
+            assert error is not None
+            raise error
+        batch = self._moving[0].received()
+        self._moving.popleft()
+        return batch
+
+    def __len__(self) -> int:
+        return len(self._inner)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.__dict__["_inner"], name)
+
+
+class Prefetch:
+    """What `gofast.prefetch` returns: the loader, whose batches arrive on a device."""
+
+    def __init__(self, loader: Iterable[Any], device: torch.device | None, ahead: int) -> None:
+        self.__dict__.update(_loader=loader, _device=device, _ahead=ahead)
+
+    def __iter__(self) -> Iterator[Any]:
+        inner = iter(self._loader)
+        return inner if self._device is None else Moving(inner, self._device, self._ahead)
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.__dict__["_loader"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._loader, name, value)
+
+    def __repr__(self) -> str:
+        return f"gofast.prefetch({self._loader!r}, {str(self._device or 'cpu')!r})"
+
+    def set_epoch(self, epoch: int) -> None:
+        """Pass the epoch on to the loader, or else to its sampler."""
+        for part in (self._loader, getattr(self._loader, "sampler", None)):
+            accept = getattr(part, "set_epoch", None)
+            if callable(accept):
+                accept(epoch)
+                return

@@ -1,0 +1,217 @@
+"""Tables that live on the device: a batch is a list of rows, which a kernel gathers there and makes numbers of.
+
+The kernel goes to the stream that the batch is for, so nothing waits and nothing is made ahead: it takes microseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from .. import errors
+from .._batches.view import row_index_error
+from .._core.memory import address_of
+from .finish import looked_up, making_of
+
+if TYPE_CHECKING:
+    from .._batches.view import View
+    from .._batches.wire import StoredTable
+    from .device import Device
+
+Resident = Literal["auto"] | bool
+
+SHARE = 0.25  # of the device's free memory that a table may take for "auto"
+ROW_BYTES = 8  # what crosses for a row
+
+
+class Table:
+    """A table on a device.
+
+    Attributes:
+        features: uint8 [bytes].
+        labels: each row's, as samples have them, uint8 [bytes]; None without.
+    """
+
+    def __init__(self, device: Device, stored: StoredTable) -> None:
+        self._device = device
+        self.features, self._last = device.upload(stored.features)
+        self.labels: torch.Tensor | None = None
+        if (labels := stored.labels()) is not None:
+            self.labels, self._last = device.upload(labels.view(torch.uint8).numpy())
+        self._memory = [self.features] + ([] if self.labels is None else [self.labels])
+        self._known: set[int] = set()
+
+    def use_on(self, stream: Any, handle: int) -> None:
+        """Lets a stream read it."""
+        if handle in self._known:
+            return
+        self._device.receive(self._last, handle)  # the last upload: those before it are done then
+        for memory in self._memory:
+            self._device.side.used(memory, stream)
+        self._known.add(handle)
+
+
+def table_of(device: Device, view: View, resident: Resident) -> Table | None:
+    """The view's table on the device, if it shall be there; it is uploaded once for all loaders.
+
+    Raises:
+        OptionError: resident=True, and the samples are no rows of one table that nobody writes to.
+        DeviceError: resident=True, and the device has no room.
+    """
+    stored = view.table() if resident is not False else None
+    if stored is None:
+        if resident is True:
+            raise errors.OptionError(
+                "resident=True: the samples are not rows of one table that nobody can write to, such as a "
+                'TableDataset or a Subset of one; leave resident="auto"'
+            )
+        return None
+    if not _has_kernel(device, stored):
+        if resident is True:
+            raise errors.DeviceError(f"resident=True: {device.without_kernels}")
+        return None
+    kept = device.tables.setdefault(stored.memory, {})
+    if stored.label_key not in kept:
+        free = device.stats()["free"]
+        if resident == "auto" and stored.bytes > SHARE * free:
+            return None
+        if stored.bytes > free:
+            raise errors.DeviceError(
+                f"resident=True: the table takes {stored.bytes:,} bytes, and {device} has {free:,} left"
+            )
+        kept[stored.label_key] = Table(device, stored)
+    table: Table = kept[stored.label_key]
+    return table
+
+
+def _has_kernel(device: Device, stored: StoredTable) -> bool:
+    wire = stored.wire
+    return device.kernel(wire.stored, wire.made) is not None or wire.stored == "uint8"
+
+
+class ResidentTicket:
+    """Consecutive batches.
+
+    Attributes:
+        next: the batch that is made next.
+    """
+
+    __slots__ = ("bad", "each", "next", "number", "positions", "rows", "rows_address", "streams")
+
+    def __init__(self, rows: torch.Tensor, number: int, positions: Any, each: int, bad: Any) -> None:
+        self.rows, self.number, self.positions, self.each, self.bad = rows, number, positions, each, bad
+        self.rows_address = rows.data_ptr()
+        self.streams: set[int] = set()
+        self.next = 0
+
+
+class ResidentStream:
+    """Makes batches of a table that is on the device; in the place of a Stream."""
+
+    def __init__(self, device: Device, view: View, table: Table) -> None:
+        stored = view.table()
+        assert stored is not None
+        wire = stored.wire
+        self._device, self._view, self._table = device, view, table
+        self._shape, self._dtype = wire.shape, getattr(torch, wire.made)
+        self._function = device.kernel(wire.stored, wire.made)
+        self._wire = wire
+        self._making, self._kept, self._kept_number = making_of(device, wire)
+        self._making.stored = table.features.data_ptr()
+        self._making_address = ctypes.addressof(self._making)
+        self._label_shape, self._label_dtype = view.label_shape, view.label_dtype
+        if table.labels is not None and view.label_dtype is not None:
+            self._making.labels = table.labels.data_ptr()
+            count = int(np.prod(view.label_shape, dtype=np.int64))
+            self._making.label_bytes = count * view.label_dtype.itemsize
+        self._known: set[int] = set()
+        self._plain = view.output == "dict" and view.label_dtype is not None
+
+    def submit(
+        self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
+    ) -> ResidentTicket:
+        """Sends the rows of some batches to the device. See Stream."""
+        asked = np.asarray(indices, np.int64)
+        length = len(self._view)
+        rows = np.where(asked < 0, asked + length, asked)
+        bad = (rows < 0) | (rows >= length)
+        wrong = bool(bad.any())
+        if wrong:
+            rows[bad] = 0  # a batch with such a row is not made
+        if self._view.index_map is not None:
+            rows = self._view.index_map[rows]
+        there = self._device.side.empty((len(rows),), torch.int64)
+        number = self._device.send(array("q", (0, 0, 1, address_of(rows), there.data_ptr(), rows.nbytes, 0)))
+        return ResidentTicket(there, number, asked, batch_size, bad if wrong else None)
+
+    def take(self, ticket: ResidentTicket) -> Any:
+        """The ticket's next batch. See Stream.
+
+        Raises:
+            RowIndexError: the batch asked for a row that does not exist.
+            DeviceError: the driver refused the kernel.
+        """
+        side, start = self._device.side, ticket.next * ticket.each
+        count = min(ticket.each, len(ticket.positions) - start)
+        if ticket.bad is not None:
+            self._check(ticket, start, count)
+        stream = side.current()
+        handle = side.handle(stream)
+        if handle not in self._known:
+            self._use_on(stream, handle)
+        if handle not in ticket.streams:
+            self._device.receive(ticket.number, handle)
+            side.used(ticket.rows, stream)
+            ticket.streams.add(handle)
+        labels = None
+        if self._label_dtype is not None:
+            labels = side.empty_here((count, *self._label_shape), self._label_dtype)
+        if self._function is None:
+            images = self._by_torch(ticket.rows[start : start + count], labels)
+        else:
+            images = side.empty_here((count, *self._shape), self._dtype)
+            making = self._making
+            making.rows, making.count = ticket.rows_address + 8 * start, count
+            making.made = images.data_ptr()
+            if labels is not None:
+                making.labels_made = labels.data_ptr()
+            self._device.launch(self._function, self._making_address, handle)
+        ticket.next += 1
+        if self._plain:
+            return {self._view.keys[0]: images, self._view.keys[1]: labels}
+        return self._view.collated(images, labels)
+
+    def _by_torch(self, rows: torch.Tensor, labels: torch.Tensor | None) -> torch.Tensor:
+        """The same by torch's operations, where no kernel can be compiled."""
+        width = self._making.width
+        raw = self._table.features.view(-1, width).index_select(0, rows).view(-1, *self._shape)
+        if labels is not None and self._table.labels is not None:
+            each = self._table.labels.view(-1, self._making.label_bytes)
+            labels.view(-1).view(torch.uint8).copy_(each.index_select(0, rows).view(-1))
+        made = self._device.side.empty_here(raw.shape, self._dtype)
+        looked_up(raw, self._kept[0].view(self._dtype).view(self._wire.channels, 256), self._wire, made)
+        return made
+
+    def _use_on(self, stream: Any, handle: int) -> None:
+        self._table.use_on(stream, handle)
+        if self._kept:
+            self._device.receive(self._kept_number, handle)
+            for memory in self._kept:
+                self._device.side.used(memory, stream)
+        self._known.add(handle)
+
+    def _check(self, ticket: ResidentTicket, start: int, count: int) -> None:
+        wrong = np.flatnonzero(ticket.bad[start : start + count])
+        if len(wrong):
+            ticket.next += 1
+            raise row_index_error(int(ticket.positions[start + wrong[0]]), len(self._view))
+
+    def cancel(self, ticket: ResidentTicket) -> None:
+        """Nothing of a ticket is under way but its rows, whose memory is torch's."""
+
+    def close(self) -> None:
+        """Likewise."""

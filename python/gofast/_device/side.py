@@ -1,0 +1,104 @@
+"""What torch does for a device: its streams, and the memory that batches arrive in.
+
+That memory is torch's, so that running out of it, its accounting and `record_stream` are torch's too. Tests put another
+side in the place of this one, whose device is a stand-in for a driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+
+from .. import errors
+
+Device = "torch.device | str | int | None"
+
+
+class Side(Protocol):
+    """The interface."""
+
+    device: torch.device
+
+    def __init__(self, ordinal: int, stream: int) -> None:
+        """Args:
+        ordinal: of the device.
+        stream: the handle of gofast's stream.
+        """
+
+    def current(self) -> Any:
+        """The stream that the user's work goes to now."""
+
+    def handle(self, stream: Any) -> int:
+        """A stream as the driver knows it."""
+
+    def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """Memory that gofast's stream may write at once."""
+
+    def empty_as(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The same, of a tensor's shape, type and strides."""
+
+    def empty_here(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """Memory that the current stream may write at once."""
+
+    def used(self, tensor: torch.Tensor, stream: Any) -> None:
+        """Says that a stream uses memory of `empty`'s: it is not given to others before that is over."""
+
+
+class TorchSide:
+    """A CUDA device of torch's."""
+
+    def __init__(self, ordinal: int, stream: int) -> None:
+        self.device = torch.device("cuda", ordinal)
+        self._ours = torch.cuda.ExternalStream(stream, device=self.device)
+
+    def current(self) -> torch.cuda.Stream:
+        return torch.cuda.current_stream(self.device)
+
+    def handle(self, stream: torch.cuda.Stream) -> int:
+        return stream.cuda_stream
+
+    def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        with torch.cuda.stream(self._ours):
+            return torch.empty(shape, dtype=dtype, device=self.device)
+
+    def empty_as(self, tensor: torch.Tensor) -> torch.Tensor:
+        with torch.cuda.stream(self._ours):
+            return torch.empty_like(tensor, device=self.device)
+
+    def empty_here(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        return torch.empty(shape, dtype=dtype, device=self.device)
+
+    def used(self, tensor: torch.Tensor, stream: torch.cuda.Stream) -> None:
+        tensor.record_stream(stream)
+
+
+def ordinal_of(device: torch.device) -> int:
+    """The number of a CUDA device: of the current one, if it names none.
+
+    Raises:
+        DeviceError: there is no such device, with the reason.
+        RuntimeError: torch's, in a process that was forked after CUDA had begun.
+    """
+    if not torch.cuda.is_available():
+        raise errors.DeviceError(f"device={str(device)!r}: {_why_not()}")
+    if torch.version.hip is not None:
+        raise errors.DeviceError(
+            f"device={str(device)!r}: this torch is for ROCm, and gofast knows only CUDA"
+        )
+    current = torch.cuda.current_device()  # begins CUDA; after a fork this is torch's error
+    ordinal = current if device.index is None else device.index
+    if not 0 <= ordinal < torch.cuda.device_count():
+        count = torch.cuda.device_count()
+        raise errors.DeviceError(f"device={str(device)!r}: torch shows {count} (see CUDA_VISIBLE_DEVICES)")
+    return ordinal
+
+
+def _why_not() -> str:
+    if torch.version.cuda is None:
+        return "this torch is built without CUDA: install a build with it, or leave device=None"
+    return (
+        f"torch (for CUDA {torch.version.cuda}) sees no GPU here: the driver is missing or too old, or "
+        "CUDA_VISIBLE_DEVICES hides it. Leave device=None to stay on the CPU"
+    )

@@ -1,0 +1,203 @@
+"""Streams whose batches arrive on a device, and those whose batches lie in pinned memory."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from .. import errors
+from .._batches.stream import Rings, Stream, Ticket, forked
+from .._core import engine
+from .._core.warn import warn
+from .finish import Arriving, finish_of
+from .mover import move
+
+if TYPE_CHECKING:
+    from .._batches.core_dataset import CoreDataset
+    from .._batches.view import View
+    from .._core.native import Ring
+    from .device import Device
+
+AHEAD = 3  # batches that are on the device, or on their way, beside the one that is handed over
+BYTES_AHEAD = 512 << 20  # of their memory there; one batch may be larger
+PINNED_BYTES = (
+    1 << 30
+)  # of the batch memory of one stream that is pinned; a user who holds more goes through staging
+
+
+class PinnedRings(Rings):
+    """Slots in pinned memory, which a device reads by itself."""
+
+    def __init__(self, device: Device, slot_bytes: int, count: int) -> None:
+        self._device = device
+        self._pinned = 0
+        super().__init__(slot_bytes, count)
+
+    def _new_ring(self, count: int) -> Ring:
+        ring = super()._new_ring(count)
+        size = count * self.slot_bytes
+        if self._pinned + size <= PINNED_BYTES:
+            why = self._capsule.pin(ring, self._device.address)
+            if not why:
+                self._pinned += size
+            else:
+                warn(
+                    f"{self._device}: batch memory cannot be pinned ({why}): batches are copied through a small "
+                    "pinned block, which is slower. Raise the limit of locked memory (ulimit -l, --ulimit memlock=-1)",
+                    once="pinning",
+                )
+        return ring
+
+
+class PinnedStream(Stream):
+    """A stream whose batches lie in pinned memory: torch's ``pin_memory`` returns them as they are."""
+
+    def __init__(self, device: Device, view: View, batch_size: int, threads: int | None) -> None:
+        self._device = device
+        super().__init__(view, batch_size, threads)
+
+    def _new_rings(self, batch_size: int) -> Rings:
+        return PinnedRings(self._device, max(self._row_bytes * batch_size, 1), Rings._COUNT)
+
+
+class DeviceStream(PinnedStream):
+    """A stream whose batches arrive on a device.
+
+    A batch that is finished is sent while an earlier one is handed over, up to AHEAD of them; its slot is free when
+    its copy is done. Whoever gets it does not wait for the copy: torch's current stream does.
+    """
+
+    def __init__(self, device: Device, view: View, batch_size: int, threads: int | None) -> None:
+        self._finish = finish_of(device, view)
+        self._unsent: deque[tuple[Ticket, int]] = deque()  # batches in their order
+        self._arriving: deque[tuple[Ticket, Arriving | Exception]] = (
+            deque()
+        )  # those before them, which are sent
+        self._next: Arriving | None = None  # room for the batch that is waited for
+        super().__init__(device, view, batch_size, threads)
+
+    def _core(self) -> CoreDataset:
+        return self._finish.core()
+
+    def _slot_row_bytes(self) -> int:
+        return self._finish.row_bytes()
+
+    def submit(
+        self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
+    ) -> Ticket:
+        """See Stream."""
+        ticket = super().submit(indices, batch_size, records)
+        self._unsent.extend((ticket, k) for k in range(ticket.batches))
+        return ticket
+
+    def take(self, ticket: Ticket) -> Any:
+        """See Stream.
+
+        Raises:
+            DeviceError: the driver refused the batch's move.
+            torch.OutOfMemoryError: the device has no memory for the batch, which can be taken again.
+        """
+        if self._crew is not engine._crew:
+            raise forked()
+        if not self._arriving or self._arriving[0][0] is not ticket:
+            self._send_now(ticket)
+        self._send_ahead()
+        batch = self._handed_over(ticket, self._arriving[0][1])
+        self._arriving.popleft()
+        self._step(ticket)
+        return batch
+
+    def _handed_over(self, ticket: Ticket, arriving: Arriving | Exception) -> Any:
+        """The batch, for which torch's current stream waits from now on."""
+        if isinstance(arriving, Exception):
+            self._arriving.popleft()
+            self._step(ticket)
+            raise arriving
+        side, labels = self._device.side, arriving.labels
+        stream = side.current()
+        self._device.receive(arriving.number, side.handle(stream))
+        side.used(arriving.images, stream)
+        if labels is not None:
+            side.used(labels, stream)
+        images = self._view.shaped(self._finish.images(arriving))
+        if self._keys is not None:
+            return {self._keys[0]: images, self._keys[1]: labels}
+        more: tuple[Any, ...] = ()
+        if self._view.has_more:
+            start = ticket._next * ticket._each
+            indices = ticket._indices[start : start + ticket._each]
+            more = tuple(move(self._device, value) for value in self._view.more(indices, arriving.replaced))
+        return self._view.collated(images, labels, more)
+
+    def _send_now(self, ticket: Ticket) -> None:
+        """Sends the ticket's next batch as soon as it is finished."""
+        k = ticket._next
+        self._next = self._room(ticket, k)  # first: without memory on the device, the batch stays where it is
+        try:
+            arriving = self._collect(ticket, k, ticket._at + 8 * k, 0)
+            if not arriving:
+                since = time.perf_counter()
+                arriving = self._wait(ticket, k)
+                self._device.waited += time.perf_counter() - since
+        except Exception:
+            self._unsent.popleft()
+            self._step(ticket)
+            raise
+        finally:
+            self._next = None
+        self._unsent.popleft()
+        self._arriving.append((ticket, arriving))
+
+    def _send_ahead(self) -> None:
+        """Sends batches that are finished already."""
+        while self._unsent and len(self._arriving) <= AHEAD:
+            ticket, k = self._unsent[0]
+            place = ticket._at + 8 * k
+            size = len(self._arriving) * self._finish.bytes * ticket._each
+            if size >= BYTES_AHEAD or not self._device.ready(place):
+                return
+            try:
+                self._next = self._room(ticket, k)
+                arriving = self._collect(ticket, k, place, 0)
+            except torch.OutOfMemoryError:
+                return  # it is asked for again when its turn comes
+            except errors.DeviceError as error:
+                arriving = error  # it is raised when its turn comes
+            finally:
+                self._next = None
+            if not arriving:
+                return
+            self._unsent.popleft()
+            self._arriving.append((ticket, arriving))
+
+    def _room(self, ticket: Ticket, k: int) -> Arriving:
+        rows = min(ticket._each, len(ticket._indices) - k * ticket._each)
+        labels = None if ticket._labels is None else ticket._labels[k]
+        records = None
+        if ticket._records is not None:
+            words = self._view.record_words
+            drawn = np.frombuffer(ticket._records, np.int32).reshape(-1, words)
+            records = drawn[k * ticket._each : k * ticket._each + rows]
+        return self._finish.room(rows, labels, records)
+
+    def _collect(self, ticket: Ticket, k: int, place: int, mended: int) -> Any:
+        arriving = self._next
+        assert arriving is not None
+        number = self._device.send(arriving.job, place, mended)
+        if not number:
+            return number
+        arriving.number = number
+        arriving.replaced, ticket._replaced = ticket._replaced, None
+        return arriving
+
+    def cancel(self, ticket: Ticket) -> None:
+        """See Stream."""
+        super().cancel(ticket)
+        if ticket._next < ticket.batches:
+            self._unsent = deque(entry for entry in self._unsent if entry[0] is not ticket)
+            self._arriving = deque(entry for entry in self._arriving if entry[0] is not ticket)
