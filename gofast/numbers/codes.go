@@ -39,8 +39,8 @@ func (s *Spec) LayOutCodes(at unsafe.Pointer) {
 	channels := unsafe.Slice((*codes)(at), s.Channels)
 	for c := range channels {
 		results := channels[c].results[:]
+		s.results(c, results)
 		for v := range 256 {
-			s.Make(Int(int64(v)), c).Put(s.Type, results, v)
 			for plane := range s.Type.Size() {
 				channels[c].planes[plane][v] = results[s.Type.Size()*v+plane]
 			}
