@@ -17,6 +17,8 @@ var calls = map[string]func(config string) (any, error){
 	"is_fused": with(isFused),
 	"rows":     with(newRows),
 	"pictures": with(newPictures),
+	"numbers":  with(numbersOf),
+	"codes":    with(writeCodes),
 	"join":     with(join),
 	"free":     with(free),
 }

@@ -4,6 +4,7 @@ package numbers
 #cgo CFLAGS: -O3 -std=c11 -Wall -Wextra
 #include "numbers.h"
 
+static void *as_pointer(uintptr_t address) { return (void *)address; }
 static void look_up(gf_numbers numbers, int portable, const gf_codes *codes, const uint8_t *src, int64_t n, void *out) {
 	gf_codes_choose(&numbers, portable)(codes, src, n, out);
 }
@@ -46,6 +47,11 @@ func (s *Spec) LayOutCodes(at unsafe.Pointer) {
 			}
 		}
 	}
+}
+
+// ResultsAt is Results for memory that is not Go's.
+func (s *Spec) ResultsAt(address uintptr) {
+	s.Results(unsafe.Slice((*byte)(C.as_pointer(C.uintptr_t(address))), s.Channels*256*s.Type.Size()))
 }
 
 // lookUp makes numbers of the bytes of channel c as C does; for tests.
