@@ -13,8 +13,9 @@ from torch.utils.dlpack import from_dlpack
 from .._batches.batch import Batch, Rows
 from .._batches.core_dataset import CoreDataset, IntArray
 from .._batches.view import View
+from .._batches.wire import Wire
 from .fields import ArrayMemory
-from .row_view import HasRows
+from .row_view import HasRows, stored_rows
 
 
 class HasArrays(HasRows, Protocol):
@@ -85,6 +86,9 @@ class ArrayView(View):
         if self._places != [d._memory.places() for d in self._arrays]:
             self._lay_out_now()
         return self._core
+
+    def _new_wire(self) -> Wire | None:
+        return stored_rows(self._arrays, self._map)
 
     def tensor(self, made: Any) -> torch.Tensor:
         """See View."""
