@@ -104,6 +104,9 @@ func (p Program) setOutput(o Output, l *steps.Numbers) error {
 	}
 	p.c.output = C.GF_IMAGE_TENSOR
 	p.c.width, p.c.height, p.c.channels = C.int32_t(o.Width), C.int32_t(o.Height), C.int32_t(o.Channels)
+	if o.ChannelsLast {
+		p.c.last = 1
+	}
 	laidOut := pixel.Spec{Stream: true, Spec: spec}
 	laidOut.LayOut(unsafe.Pointer(&p.c.normalise), pixel.Best)
 	return nil
@@ -136,7 +139,7 @@ func (p Program) Sample() engine.Sample {
 	}
 	channels, height, width := int(p.c.channels), int(p.c.height), int(p.c.width)
 	made.Type, made.Shape = numbers.Type(p.c.normalise.numbers._type), []int{channels, height, width}
-	if p.c.normalise.numbers.last != 0 {
+	if p.c.last != 0 {
 		made.Shape = []int{height, width, channels}
 	}
 	return made
