@@ -86,6 +86,12 @@ func TestRawSamplesFinish(t *testing.T) {
 		if got := todo.finish(bytes, plan.Output, record); !slices.Equal(got, want) {
 			t.Fatalf("seed %d, %v: another sample of a raw one: %s", seed, picture.Rect, text)
 		}
+		for _, e := range todo.Erasures {
+			record[e.Word] = 0
+		}
+		if plain, err := sampleOf(t, raw, picture, record); err != nil || !slices.Equal(plain, bytes) {
+			t.Fatalf("seed %d: %v: a raw sample hangs on what is erased: %s", seed, err, text)
+		}
 		made++
 		erased += len(todo.Erasures)
 	}
