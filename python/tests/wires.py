@@ -11,7 +11,7 @@ from torch.utils.dlpack import from_dlpack
 
 from gofast._batches.core_dataset import CoreDataset
 from gofast._batches.stream import RING
-from gofast._batches.view import View
+from gofast._batches.view import View, resolve
 from gofast._batches.wire import Wire
 from gofast._core import engine
 from gofast._core.numbers import Spec
@@ -93,3 +93,23 @@ def assert_wire_gives_the_batch(
 
 def _bits(tensor: Any) -> torch.Tensor:
     return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
+def view_of(dataset: Any) -> View:
+    view = resolve(dataset)
+    assert view is not None
+    return view
+
+
+def wire_of(dataset: Any) -> Wire:
+    wire = view_of(dataset).wire()
+    assert wire is not None
+    return wire
+
+
+def compared(dataset: Any, indices: list[int] | None = None) -> dict[int, torch.Tensor]:
+    """Compares a batch of each sample, or of these; what came finished."""
+    view, wire = view_of(dataset), wire_of(dataset)
+    wanted = array("q", range(len(dataset)) if indices is None else indices)
+    records = view.new_draws(0, 0).records(wanted) if view.draws else None
+    return assert_wire_gives_the_batch(view, wire, wanted, records)
