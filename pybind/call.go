@@ -23,6 +23,8 @@ var calls = map[string]func(config string) (any, error){
 	"close_device": with(closeDevice),
 	"device_stats": with(deviceStats),
 	"kernel":       with(findKernel),
+	"numbers":      with(numbersOf),
+	"codes":        with(writeCodes),
 }
 
 // Call does control work at once: JSON in, JSON out. Long work is Begin's.

@@ -108,6 +108,9 @@ func TestRefusedPlans(t *testing.T) {
 		"too deep":        {Steps: []Step{deep}},
 		"no output":       {Steps: []Step{float}},
 		"wrong output":    {Steps: []Step{float}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3}},
+		"means":           {Steps: []Step{float, {Op: "normalize", Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}}}, Output: Output{DType: "float32", Height: 4, Width: 4, Channels: 1}},
+		"raw bytes":       {Steps: []Step{{Op: "to_uint8"}}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3, Raw: true}},
+		"raw picture":     {Output: Output{Raw: true}},
 	} {
 		if p, err := NewProgram(plan, Files{}, options); err == nil {
 			p.Free()

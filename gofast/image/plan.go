@@ -16,15 +16,5 @@ type Plan struct {
 // Step is one operation of a plan.
 type Step = steps.Step
 
-// Output is what a sample is: a tensor of a size that every picture has then,
-// or, without a size, a picture for Python to go on with.
-type Output struct {
-	DType        string `json:"dtype"` // "float32", "float16", "bfloat16", "uint8"
-	Height       int    `json:"height"`
-	Width        int    `json:"width"`
-	Channels     int    `json:"channels"`
-	ChannelsLast bool   `json:"channels_last"`
-}
-
 // maxPixels bounds what Options may allow: four bytes each, in C.
 const maxPixels = 1 << 30

@@ -90,40 +90,26 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 
 // setOutput says what a sample is, and prepares its numbers.
 func (p Program) setOutput(o Output, l *steps.Numbers) error {
-	if o.Height == 0 {
-		if l.Tensor {
-			return errs.New(errs.ErrConfig, "plan", "a tensor needs a size that every picture has")
-		}
+	if o.isPicture() {
 		p.c.output = C.GF_IMAGE_PICTURE
-		return nil
+		return o.checkPicture(l)
 	}
-	made := numbers.Named(o.DType)
-	if !pixel.Makes(made) || o.Height < 1 || o.Height > steps.MaxSide || o.Width < 1 || o.Width > steps.MaxSide || o.Channels != 1 && o.Channels != 3 {
-		return errs.New(errs.ErrConfig, "plan", fmt.Sprintf("output %+v", o))
+	spec, err := o.spec(l)
+	if err != nil {
+		return err
 	}
-	if l.Float == (made == numbers.Uint8) {
-		return errs.New(errs.ErrConfig, "plan", "output "+o.DType+" does not go with the steps")
+	if o.Raw {
+		p.c.raw = 1
+		spec = numbers.Spec{Type: numbers.Uint8, Channels: spec.Channels, Last: spec.Last}
 	}
 	p.c.output = C.GF_IMAGE_TENSOR
 	p.c.width, p.c.height, p.c.channels = C.int32_t(o.Width), C.int32_t(o.Height), C.int32_t(o.Channels)
-	spec := pixel.Spec{Stream: true, Spec: numbers.Spec{
-		Scale: l.Scale, Mean: spread(l.Mean, o.Channels), Std: spread(l.Std, o.Channels),
-		Type: made, Channels: o.Channels, Last: o.ChannelsLast,
-	}}
-	spec.LayOut(unsafe.Pointer(&p.c.normalise), pixel.Best)
+	if o.ChannelsLast {
+		p.c.last = 1
+	}
+	laidOut := pixel.Spec{Stream: true, Spec: spec}
+	laidOut.LayOut(unsafe.Pointer(&p.c.normalise), pixel.Best)
 	return nil
-}
-
-// spread gives every channel its value.
-func spread(values []float32, channels int) []float32 {
-	if len(values) != 1 {
-		return values
-	}
-	each := make([]float32, channels)
-	for i := range each {
-		each[i] = values[0]
-	}
-	return each
 }
 
 // Free releases the program.
@@ -153,7 +139,7 @@ func (p Program) Sample() engine.Sample {
 	}
 	channels, height, width := int(p.c.channels), int(p.c.height), int(p.c.width)
 	made.Type, made.Shape = numbers.Type(p.c.normalise.numbers._type), []int{channels, height, width}
-	if p.c.normalise.numbers.last != 0 {
+	if p.c.last != 0 {
 		made.Shape = []int{height, width, channels}
 	}
 	return made

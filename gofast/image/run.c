@@ -61,7 +61,7 @@ static int32_t finish_tensor(run *r, uint8_t *x) {
     gf_sink sink = gf_sink_sample(&p->normalise, p->width, p->height, x);
     int32_t code = finish_into(r, &sink);
     if (code) return code;
-    for (int i = 0; i < c->n_erasures; i++) p->normalise.erase(&p->normalise, x, p->width, p->height, &c->erasures[i].box, c->erasures[i].value);
+    for (int i = 0; i < c->n_erasures && !p->raw; i++) p->normalise.erase(&p->normalise, x, p->width, p->height, &c->erasures[i].box, c->erasures[i].value);
     p->normalise.finish();
     return GF_FAULT_NONE;
 }

@@ -4,6 +4,7 @@ package numbers
 #cgo CFLAGS: -O3 -std=c11 -Wall -Wextra
 #include "numbers.h"
 
+static void *as_pointer(uintptr_t address) { return (void *)address; }
 static void look_up(gf_numbers numbers, int portable, const gf_codes *codes, const uint8_t *src, int64_t n, void *out) {
 	gf_codes_choose(&numbers, portable)(codes, src, n, out);
 }
@@ -39,13 +40,18 @@ func (s *Spec) LayOutCodes(at unsafe.Pointer) {
 	channels := unsafe.Slice((*codes)(at), s.Channels)
 	for c := range channels {
 		results := channels[c].results[:]
+		s.results(c, results)
 		for v := range 256 {
-			s.Make(Int(int64(v)), c).Put(s.Type, results, v)
 			for plane := range s.Type.Size() {
 				channels[c].planes[plane][v] = results[s.Type.Size()*v+plane]
 			}
 		}
 	}
+}
+
+// ResultsAt is Results for memory that is not Go's.
+func (s *Spec) ResultsAt(address uintptr) {
+	s.Results(unsafe.Slice((*byte)(C.as_pointer(C.uintptr_t(address))), s.Channels*256*s.Type.Size()))
 }
 
 // lookUp makes numbers of the bytes of channel c as C does; for tests.

@@ -2,9 +2,11 @@ package numbers
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -61,6 +63,42 @@ func TestCodesAgreeWithArithmetic(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+func TestResultsAreDense(t *testing.T) {
+	spec := Spec{Scale: Multiply, Mean: []float32{0.1, 0.2}, Std: []float32{0.3, 0.4}, Channels: 2}
+	for spec.Type = Uint8; spec.Type <= Bfloat16; spec.Type++ {
+		size := spec.Type.Size()
+		got, want := make([]byte, 2*256*size+1), make([]byte, 2*256*size+1)
+		got[len(got)-1], want[len(want)-1] = 0xaa, 0xaa
+		spec.Results(got)
+		for i := range 2 * 256 {
+			spec.Make(Int(int64(i%256)), i/256).Put(spec.Type, want, i)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s:\n got %x\nwant %x", spec.Type, got, want)
+		}
+	}
+}
+
+func TestSpecsAreJSON(t *testing.T) {
+	for scale := Cast; scale <= Multiply; scale++ {
+		spec := Spec{Scale: scale, Mean: []float32{0.1}, Std: []float32{3}, Type: Bfloat16, Channels: 1, Last: true}
+		text, err := json.Marshal(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Spec
+		if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, spec) {
+			t.Errorf("%s is %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{`{"scale": "unit"}`, `{"dtype": "int8"}`} {
+		var got Spec
+		if err := json.Unmarshal([]byte(text), &got); !errors.Is(err, errs.ErrConfig) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

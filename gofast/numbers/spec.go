@@ -3,6 +3,8 @@
 // pictures. Bytes go through tables of all 256 results (codes.go), which that arithmetic makes.
 package numbers
 
+import "github.com/gofast-org/gofast/gofast/internal/errs"
+
 // Scale is what happens to a number before mean and std, in numbers.h's order.
 type Scale int32
 
@@ -13,14 +15,34 @@ const (
 	Multiply              // by float32(1/255), as v2.ToDtype(scale=True) does; it differs in 126 of 256 bytes
 )
 
+var scales = [...]string{"cast", "divide", "multiply"}
+
+// String is the scale's name in a plan.
+func (s Scale) String() string { return scales[s] }
+
+// MarshalText is String for JSON.
+func (s Scale) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText is the inverse.
+func (s *Scale) UnmarshalText(name []byte) error {
+	for i, known := range scales {
+		if known == string(name) {
+			*s = Scale(i)
+			return nil
+		}
+	}
+	return errs.New(errs.ErrConfig, "scale", "the scale is not one of cast, divide, multiply").WithCell(string(name))
+}
+
 // Spec says what is made of a sample's numbers.
 type Spec struct {
-	Scale Scale
+	Scale Scale `json:"scale"`
 	// Mean is subtracted, then Std divides, each rounded to float32: a value a channel, or both nil.
-	Mean, Std []float32
-	Type      Type // integers: only of integers that fit, without scale, mean and std
-	Channels  int  // of a sample
-	Last      bool // channels last: the values of a pixel lie side by side, not those of a channel
+	Mean     []float32 `json:"mean"`
+	Std      []float32 `json:"std"`
+	Type     Type      `json:"dtype"`    // integers: only of integers that fit, without scale, mean and std
+	Channels int       `json:"channels"` // of a sample
+	Last     bool      `json:"last"`     // channels last: the values of a pixel lie side by side, not those of a channel
 }
 
 // Arithmetic says that numbers are not only converted.
@@ -58,4 +80,18 @@ func (s *Spec) Make(v Value, c int) Value {
 		x = float32(x-s.Mean[c]) / s.Std[c]
 	}
 	return Single(x)
+}
+
+// Results writes what becomes of every byte, in every channel, into memory of Channels x 256 x Type.Size() bytes.
+func (s *Spec) Results(dst []byte) {
+	bytes := 256 * s.Type.Size()
+	for c := range s.Channels {
+		s.results(c, dst[c*bytes:][:bytes])
+	}
+}
+
+func (s *Spec) results(c int, dst []byte) {
+	for v := range 256 {
+		s.Make(Int(int64(v)), c).Put(s.Type, dst, v)
+	}
 }

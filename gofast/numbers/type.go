@@ -63,6 +63,9 @@ func Named(name string) Type {
 	return Invalid
 }
 
+// MarshalText is String for JSON.
+func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
 // UnmarshalText is Named for JSON.
 func (t *Type) UnmarshalText(name []byte) error {
 	if *t = Named(string(name)); *t == Invalid {

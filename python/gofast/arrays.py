@@ -305,14 +305,16 @@ class ArrayDataset(RowDataset):
         return self._shell
 
     def _core(self) -> CoreDataset:
-        fields, places = self._memory.fields, self._memory.places()
+        places = self._memory.places()
         if self._compiled is None or places != self._compiled_at:
             self._memory.check()
-            # Keep the tensors as they are now: the user may give his own tensors other memory.
-            kept = [field.tensor.detach() for field in fields[:2]]
-            self._compiled = CoreDataset(operations.rows(self._core_config()), keep=kept)
+            self._compiled = CoreDataset(operations.rows(self._core_config()), keep=self._kept())
             self._compiled_at = places
         return self._compiled
+
+    def _kept(self) -> object:
+        # The tensors as they are now: the user may give his own tensors other memory.
+        return [field.tensor.detach() for field in self._memory.fields[:2]]
 
     def _core_config(self) -> operations.Rows:
         fields = self._memory.fields

@@ -79,23 +79,25 @@ class DataLoader(TorchDataLoader[T]):
     Threads may share an iterator: each batch is handed out once. torch's own machinery may lose a Ctrl-C,
     which CPython swallows in a callback at a fork; the engine starts no process.
 
-    With ``device="cuda"`` the same batches arrive on that device, equal to the last bit. Nobody waits for a copy:
-    up to three batches are copied from pinned memory ahead, and torch's current stream waits for each. Where the CPU
-    would make floats of bytes last, bytes are copied, and a kernel makes the floats. A table that fits lives on the
-    device; its batches are gathered there. On torch's own machinery, each batch is moved when it is handed out.
+    With ``device="cuda"`` the same batches arrive on that device, equal to the last bit. Nobody waits for a
+    copy: up to three batches are copied from pinned memory ahead, and torch's current stream waits for each.
+    Where the CPU would make floats of bytes last, bytes are copied, and a kernel makes the floats. A table
+    that fits lives on the device; its batches are gathered there. On torch's own machinery, each batch is
+    moved when it is handed out.
 
     Args:
         threads: engine threads, if their number should differ from num_workers; at most the engine's own.
-        device: where batches arrive: "cuda" is torch's current device at `iter`, "cuda:1" or 1 that one; None or
-            "cpu" is the CPU.
+        device: where batches arrive: "cuda" is torch's current device at `iter`, "cuda:1" or 1 that one;
+            None or "cpu" is the CPU.
         resident: whether a table is kept on the device: "auto" keeps one that takes at most a quarter of the
-            device's free memory, True any, False none. Only rows that nobody can write to are kept: those of a
-            TableDataset, or of a Subset of one.
+            device's free memory, True any, False none. Only rows that nobody can write to are kept: those of
+            a TableDataset, or of a Subset of one.
 
     Raises:
-        OptionError: threads is not a positive number, device no CUDA device, or resident=True and the samples
-            are not rows of one such table.
-        DeviceError: at `iter`, there is no such device, with the reason; at `next`, the driver refused a call.
+        OptionError: threads is not a positive number, device no CUDA device, or resident=True and the
+            samples are not rows of one such table.
+        DeviceError: at `iter`, there is no such device, with the reason; at `next`, the driver refused
+            a call.
 
     Warns:
         GofastWarning: the parts of a ConcatDataset give different numbers to their classes

@@ -14,18 +14,18 @@ from .errors import OptionError
 def prefetch(loader: Iterable[Any], device: torch.device | str | int | None, *, ahead: int = 2) -> Any:
     """A loader whose batches arrive on a device: copied ahead, from pinned memory, on a stream of their own.
 
-    For any loader or other iterable of batches, gofast's or not; a `gofast.DataLoader` does better by itself, with
-    its own ``device=``. A batch is a tensor, or any nesting of mappings, sequences, namedtuples and dataclasses of
-    tensors; what else lies in it stays as it is. Nobody waits for a copy: torch's current stream does. Tensors of at
-    most 64 KiB share one copy. Tensors that are pinned are copied as they lie, others through a pinned block of
-    gofast's, so that the loader needs no ``pin_memory=True``.
+    For any loader or other iterable of batches, gofast's or not; a `gofast.DataLoader` does better itself,
+    with its own ``device=``. A batch is a tensor, or any nesting of mappings, sequences, namedtuples and
+    dataclasses of tensors; what else lies in it stays as it is. Nobody waits for a copy: torch's current
+    stream does. Tensors of at most 64 KiB share one copy. Tensors that are pinned are copied as they lie,
+    others through a pinned block of gofast's, so that the loader needs no ``pin_memory=True``.
 
-    The loader is asked for batches earlier: whatever it draws, it draws ``ahead`` batches before it would otherwise.
-    Its errors come in their turn.
+    The loader is asked for batches earlier: whatever it draws, it draws ``ahead`` batches before it would
+    otherwise. Its errors come in their turn.
 
     Args:
         loader: its length, its attributes and ``set_epoch`` are passed through.
-        device: "cuda" is torch's current device at `iter`, "cuda:1" or 1 that one; None or "cpu" moves nothing.
+        device: "cuda" is torch's current device at `iter`, "cuda:1" or 1 that one; None or "cpu" moves none.
         ahead: batches on their way, beside the one that is handed out.
 
     Raises:

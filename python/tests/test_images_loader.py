@@ -215,9 +215,11 @@ def test_stateless_draws_depend_on_nothing_else(folder: Path, workers: int) -> N
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_channels_last(folder: Path, workers: int) -> None:
-    theirs = datasets.ImageFolder(str(folder), VAL)
-    ours = gofast.ImageFolder(folder, VAL, channels_last=True)
+@pytest.mark.parametrize("channels", [3, 1])
+def test_channels_last(folder: Path, workers: int, channels: int) -> None:
+    transform = transforms.Compose([transforms.Grayscale(channels), VAL])
+    theirs = datasets.ImageFolder(str(folder), transform)
+    ours = gofast.ImageFolder(folder, transform, channels_last=True)
     for make in (DataLoader, gofast.DataLoader):
         for (images, _), (x, _) in zip(
             make(ours, batch_size=8, num_workers=workers), DataLoader(theirs, batch_size=8), strict=True

@@ -46,7 +46,10 @@ def test_names_of_steps() -> None:
 def test_filters_and_modes() -> None:
     assert words("Filters") == {*values._FILTERS, "torch_bilinear", "torch_bicubic"}
     assert words("Modes") == set(values._PADDING_MODES)
-    assert words("scales") == {"divide", "multiply", "cast"}
+    spec = (STEPS.parents[1] / "numbers" / "spec.go").read_text()
+    scales = re.search(r"^var scales = \[...\]string\{(.*)\}", spec, re.MULTILINE)
+    assert scales is not None
+    assert set(re.findall(r'"(\w+)"', scales[1])) == {"divide", "multiply", "cast"}
 
 
 def test_draws() -> None:

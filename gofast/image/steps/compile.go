@@ -67,7 +67,6 @@ var (
 		"torch_bilinear": resample.TorchBilinear, "torch_bicubic": resample.TorchBicubic}
 	Modes = map[string]pixel.Edge{"constant": pixel.EdgeConstant, "edge": pixel.EdgeEdge, "reflect": pixel.EdgeReflect,
 		"symmetric": pixel.EdgeSymmetric}
-	scales = map[string]numbers.Scale{"divide": numbers.Divide, "multiply": numbers.Multiply, "cast": numbers.Cast}
 )
 
 // Words is how many words a step of this name owns in a record.
@@ -91,20 +90,27 @@ func (l List) Free() { C.free(unsafe.Pointer(l.c)) }
 
 func (l List) steps() []step { return unsafe.Slice(C.steps_of(l.c), l.c.n) }
 
-// Numbers are what the steps that make numbers of bytes come to.
+// Numbers are what the steps that make numbers of bytes come to, and those that then set some.
 type Numbers struct {
 	Tensor, Float bool
 	Scale         numbers.Scale
 	Mean, Std     []float32
+	Erasures      []Erasure // in their order
+	Tangled       bool      // what is erased hangs on more than its own words: on a random_apply, or on a flip behind it
+}
+
+// Erasure is a random_erasing of a finished sample.
+type Erasure struct {
+	Word  int        // of the record: 0 or 1, and behind it top, left, height, width
+	Value [3]float32 // of each channel
 }
 
 // compiler lays steps out, nested ones behind their random_apply.
 type compiler struct {
 	Numbers
-	steps    []step
-	words    int // of a record
-	erasures int
-	depth    int // of random_apply
+	steps []step
+	words int // of a record
+	depth int // of random_apply
 }
 
 // Compile checks a plan's steps and lays them out for C.
@@ -152,13 +158,20 @@ func (l *compiler) addStep(s Step) error {
 		return err
 	}
 	movable := s.Op == "hflip" || s.Op == "vflip" || s.Op == "random_apply" // before and after the change to numbers alike
-	if s.Op == "random_erasing" && !l.Tensor || s.Op != "random_erasing" && !movable && (l.Float || l.erasures > 0) {
+	if s.Op == "random_erasing" && !l.Tensor || s.Op != "random_erasing" && !movable && (l.Float || len(l.Erasures) > 0) {
 		return s.bad("it stands on the wrong side of to_float")
 	}
 	if s.Op == "random_erasing" {
-		if l.erasures++; l.erasures > C.GF_MOST_ERASURES {
+		erasure := Erasure{Word: l.words}
+		for i, v := range c.value {
+			erasure.Value[i] = float32(v)
+		}
+		if l.Erasures = append(l.Erasures, erasure); len(l.Erasures) > C.GF_MOST_ERASURES {
 			return s.bad("there are more than %d", C.GF_MOST_ERASURES)
 		}
+		l.Tangled = l.Tangled || l.depth > 0
+	} else if s.Op != "random_apply" && len(l.Erasures) > 0 {
+		l.Tangled = true
 	}
 	l.words += int(C.gf_step_words(kind))
 	at := len(l.steps)
@@ -183,23 +196,22 @@ func (l *compiler) number(s Step) error {
 	case l.depth > 0:
 		return s.bad("it cannot happen to some samples only")
 	case s.Op == "normalize":
-		if !l.Float || l.Mean != nil || l.erasures > 0 {
+		if !l.Float || l.Mean != nil || len(l.Erasures) > 0 {
 			return s.bad("it is not the first after to_float")
 		}
 		if len(s.Mean) != len(s.Std) || len(s.Mean) != 1 && len(s.Mean) != 3 {
 			return s.bad("mean %v, std %v", s.Mean, s.Std)
 		}
 		l.Mean, l.Std = s.Mean, s.Std
-	case l.Float || l.erasures > 0:
+	case l.Float || len(l.Erasures) > 0:
 		return s.bad("the tensor is finished already")
 	case s.Op == "to_uint8":
 		l.Tensor = true
 	default:
-		scale, ok := scales[s.How]
-		if !ok {
+		if l.Scale.UnmarshalText([]byte(s.How)) != nil {
 			return s.bad("how is %q", s.How)
 		}
-		l.Tensor, l.Float, l.Scale = true, true, scale
+		l.Tensor, l.Float = true, true
 	}
 	return nil
 }

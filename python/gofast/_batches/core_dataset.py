@@ -24,8 +24,8 @@ class CoreDataset:
         address: that of its C structure, a view.
         length: how many samples it has.
         record_words: int32s that are drawn for one sample.
-        shape: of a sample, as it lies in memory.
-        type: of its values, by the core's name.
+        sample_shape: as a sample lies in memory.
+        sample_type: of its values, by the core's name.
 
     Args:
         made: what the core said.
@@ -35,7 +35,7 @@ class CoreDataset:
 
     def __init__(self, made: operations.Dataset, keep: object) -> None:
         self.address, self.length, self.record_words = made["address"], made["length"], made["record_words"]
-        self.shape, self.type = tuple(made["shape"]), made["type"]
+        self.sample_shape, self.sample_type = tuple(made["shape"]), made["type"]
         weakref.finalize(self, _free, self.address, os.getpid(), keep).atexit = False
 
 

@@ -1,4 +1,4 @@
-"""The interface of where a loader's batches arrive, if that is not ordinary memory. `gofast._device` implements it."""
+"""Where a loader's batches arrive, if that is not ordinary memory. `gofast._device` implements it."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class NativeIterator(_BaseDataLoaderIter):
         lane, draw, fetcher = self._lane, self._draw, self._dataset_fetcher
 
         def fetch(index: Any) -> Any:
-            return lane.moved(fetcher.fetch(index))
+            return lane.moved(fetcher.fetch(index))  # type: ignore[no-untyped-call]
 
         def pull(lists: Iterator[Any], ahead: int) -> PulledFlights:  # holds no self: no reference circle
             return PulledFlights(lane, lists, fetch, ahead, draw)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from .destination import Destination
     from .filler import Filler
     from .follow import Follower, PickedList
     from .stream import Stream

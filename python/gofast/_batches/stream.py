@@ -107,6 +107,10 @@ class Stream:
         threads: most engine threads for one ticket; None: all of the engine's.
     """
 
+    _apart: dict[int, torch.Tensor] | None = (
+        None  # takes samples of a mended batch that slots have no place for
+    )
+
     def __init__(self, view: View, batch_size: int, threads: int | None = None) -> None:
         self._view = view
         self._crew = engine.crew()
@@ -270,7 +274,7 @@ class Stream:
             labels = ticket._labels[k].data_ptr()
         if ticket._records is not None:
             records = ticket._records.buffer_info()[0] + 4 * self._view.record_words * start
-        ticket._replaced = self._view.mend(slot, ticket._indices[start:], records, labels)
+        ticket._replaced = self._view.mend(slot, ticket._indices[start:], records, labels, self._apart)
 
     def cancel(self, ticket: Ticket) -> None:
         """Drops a ticket: returns when nothing writes into its memory any more."""

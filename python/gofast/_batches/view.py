@@ -17,10 +17,11 @@ from .._core.indices import picked_from
 from .._core.openmp import alone
 from .changes import changes
 from .core_dataset import CoreDataset, IntArray, joined
+from .wire import Wire
 
 if TYPE_CHECKING:
     from .draws import Draws
-    from .wire import StoredTable, Wire
+    from .stored_table import StoredTable
 
 Output = Literal["dict", "tuple"]  # what a sample is
 Line: TypeAlias = "tuple[str, str, str]"  # of an explanation: step, runs in, what
@@ -51,6 +52,7 @@ class View:
     _cores: list[Any]  # of each dataset: CoreDatasets
     bare = False  # a sample without label is the tensor itself, not a tuple of it
     has_more = False
+    _wired: tuple[CoreDataset, Wire | None] | None = None  # of which core
 
     def _lay_out(
         self, datasets: Sequence[Any], cores: Sequence[CoreDataset], index_map: IntArray | None
@@ -75,6 +77,20 @@ class View:
     def core(self) -> CoreDataset:
         """What the core makes its samples of, as the memory lies now."""
         return self._core
+
+    def wire(self) -> Wire | None:
+        """What may cross to a device in the place of samples, as the memory lies now; made once.
+
+        Returns:
+            None where stored samples would not be smaller, or not all that is made of them can be said.
+        """
+        core = self.core
+        if self._wired is None or self._wired[0] is not core:
+            self._wired = core, self._new_wire()
+        return self._wired[1]
+
+    def _new_wire(self) -> Wire | None:
+        return None
 
     @property
     def epochs(self) -> tuple[int, ...]:
@@ -101,13 +117,20 @@ class View:
         return torch.empty((rows, *self.label_shape), dtype=self.label_dtype, device="cpu")
 
     def mend(
-        self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
+        self,
+        slot: int,
+        indices: Sequence[int] | torch.Tensor,
+        records: int,
+        labels: int,
+        finished: dict[int, torch.Tensor] | None = None,
     ) -> dict[int, int]:
         """Makes what could not be made of a failed batch, in another way, or raises what was wrong.
 
         Args:
             indices: the batch's.
             records, labels: addresses of what was drawn for it, and of its labels; 0 without.
+            finished: of a batch of the wire's stored samples: takes those that can only be had finished, by
+                position, of the wire's shape. Where they belong in the slot lies anything.
 
         Returns:
             The samples that stand in for others, by position; numbers of their own dataset.
@@ -138,10 +161,6 @@ class View:
     def shaped(self, images: torch.Tensor) -> torch.Tensor:
         """A batch's samples as the user sees them, from a tensor as the core lays it out."""
         return images
-
-    def wire(self) -> Wire | None:
-        """What may cross to a device in the place of finished samples; None where that is not less."""
-        return None
 
     def table(self) -> StoredTable | None:
         """The table whose rows the samples are, if it may be kept on a device: nobody can write to it."""

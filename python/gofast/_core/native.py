@@ -86,8 +86,8 @@ class Capsule(Protocol):
         """Pins a ring's memory: "", or why not."""
 
     def send(self, device: int, place: int, mended: int, job: int, /) -> int | bool | None:
-        """Starts a job on the slot that lies at a place, or on none: the number of its move; like take, None where
-        there is none yet, False where it failed."""
+        """Starts a job on the slot that lies at a place, or on none: the number of its move. Like take, None
+        where there is none yet, False where it failed. Without a job, only looks."""
 
     def receive(self, device: int, number: int, stream: int, /) -> None:
         """Lets a stream wait for a move."""

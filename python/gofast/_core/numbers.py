@@ -33,6 +33,11 @@ def dlpack(name: str) -> tuple[int, int]:
     return codes.get(name, 0), 8 * int(getattr(torch, name).itemsize)
 
 
+def itemsize(name: str) -> int:
+    """Bytes of a value of a type of NAMES."""
+    return dlpack(name)[1] // 8
+
+
 def divided(x: npt.NDArray[Any]) -> Vector:
     """The scale "unit"."""
     x = x.astype(np.float32)

@@ -81,8 +81,8 @@ class Object(TypedDict):
 
 
 class Dataset(Object):
-    """A dataset of the core's: its view, its samples, and how many int32 it draws for each; a sample's shape, and the
-    type of its values."""
+    """A dataset of the core's: its view, its samples, and how many int32 it draws for each; a sample's shape,
+    and the type of its values."""
 
     length: int
     record_words: int
@@ -142,6 +142,7 @@ class Output(TypedDict, total=False):
     width: int
     dtype: str
     channels_last: bool
+    raw: bool
 
 
 class Plan(TypedDict):
@@ -149,6 +150,36 @@ class Plan(TypedDict):
 
     steps: list[dict[str, Any]]
     output: Output
+
+
+class Made(TypedDict):
+    """What numbers are made of stored ones, by the words of a plan; see numbers.Spec."""
+
+    scale: str
+    mean: list[float] | None
+    std: list[float] | None
+    dtype: str
+    channels: int
+    last: bool
+
+
+class Erasure(TypedDict):
+    """A box of a finished sample that is erased; see steps.Erasure."""
+
+    word: int
+    value: list[float]
+
+
+class Rest(Made):
+    """What is left to do to the raw samples of a plan; see image.Numbers."""
+
+    erasures: list[Erasure]
+
+
+class Codes(Made):
+    """Where the results of all 256 bytes go, channels x 256 of them."""
+
+    address: int
 
 
 class FileReader(TypedDict):
@@ -368,6 +399,8 @@ codecs: Call[Codecs, CodecsFound] = Call("codecs")
 is_fused: Call[Value, int] = Call("is_fused")
 rows: Call[Rows, Dataset] = Call("rows")
 pictures: Call[Pictures, Dataset] = Call("pictures")
+numbers: Call[Plan, Rest | None] = Call("numbers")
+codes: Call[Codes, None] = Call("codes")
 join: Call[Join, Dataset] = Call("join")
 free: Call[Object, None] = Call("free")
 device: Call[DeviceWanted, Device] = Call("device")

@@ -1,7 +1,7 @@
 """How a batch of a view comes to a device: what crosses the bus, and what is made of it there.
 
-Finished samples are copied. Where a view has a wire form, stored bytes cross, and a kernel makes the numbers; without a
-compiler for kernels, torch's operations do, by the same tables of results.
+Finished samples are copied. Where a view has a wire form, stored bytes cross, and a kernel makes the numbers;
+without a compiler for kernels, torch's operations do, by the same tables of results.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ class Arriving:
         job: for `Device.send`, until it is sent.
         number: of its move.
         replaced: the samples that stand in for bad ones, by position.
+        apart: finished samples on the CPU, by position, which could not be had as stored bytes.
         kept: what must not go before the move is received.
     """
 
-    __slots__ = ("images", "job", "kept", "labels", "number", "replaced")
+    __slots__ = ("apart", "images", "job", "kept", "labels", "number", "replaced")
 
     def __init__(
         self, images: torch.Tensor, labels: torch.Tensor | None, job: array[int], kept: Any = None
@@ -45,6 +46,7 @@ class Arriving:
         self.images, self.labels, self.job, self.kept = images, labels, job, kept
         self.number = 0
         self.replaced: Mapping[int, int] | None = None
+        self.apart: Mapping[int, torch.Tensor] | None = None
 
 
 class Finish(Protocol):
@@ -52,9 +54,11 @@ class Finish(Protocol):
 
     Attributes:
         bytes: of the memory on the device that a sample takes on its way.
+        wired: stored bytes cross.
     """
 
     bytes: int
+    wired: bool
 
     def core(self) -> CoreDataset:
         """What slots are filled from."""
@@ -101,10 +105,12 @@ def _with_labels(device: Device, labels: torch.Tensor | None, job: array[int]) -
 class Copied:
     """Finished samples are copied."""
 
+    wired = False
+
     def __init__(self, device: Device, view: View) -> None:
         self._device, self._view = device, view
         core = view.core
-        self._shape, self._dtype = core.shape, getattr(torch, core.type)
+        self._shape, self._dtype = core.sample_shape, getattr(torch, core.sample_type)
         self.bytes = view.row_bytes
 
     def core(self) -> CoreDataset:
@@ -124,6 +130,8 @@ class Copied:
 
 class _Wired:
     """Stored bytes cross."""
+
+    wired = True
 
     def __init__(self, device: Device, view: View, wire: Wire) -> None:
         self._device, self._wire = device, wire
@@ -229,8 +237,11 @@ def looked_up(raw: torch.Tensor, results: torch.Tensor, wire: Wire, made: torch.
 
 
 def making_of(device: Device, wire: Wire) -> tuple[Making, tuple[torch.Tensor, ...], int]:
-    """The parameters of a wire's kernel, without addresses of samples; the memory that they name, and the number of its
-    move. gofast's stream needs not wait for that."""
+    """The parameters of a wire's kernel, without addresses of samples.
+
+    Returns:
+        They, the memory that they name, and the number of its move. gofast's stream needs not wait for it.
+    """
     making, width = Making(), int(np.prod(wire.shape, dtype=np.int64))
     making.width, making.channels, making.last = width, wire.channels, wire.last
     making.plane = wire.channels if wire.last else max(width // wire.channels, 1)

@@ -1,7 +1,7 @@
 """Moves what any code has made to a device: tensors, wherever they lie in a batch.
 
-Small tensors travel together, in one copy. A tensor that is pinned is copied as it lies, and is kept until that is done;
-the others go through the core's pinned staging.
+Small tensors travel together, in one copy. A tensor that is pinned is copied as it lies, and is kept until
+that is done; the others go through the core's pinned staging.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def _is_plain(tensor: torch.Tensor) -> bool:
 
 
 def _over(memory: torch.Tensor, offset: int, like: torch.Tensor) -> torch.Tensor:
-    """A contiguous tensor over bytes of another, with a version counter of its own: writing to one of several does not
-    make the others look changed."""
+    """A contiguous tensor over bytes of another, with a version counter of its own: writing to one of several
+    does not make the others look changed."""
     made = torch.empty(0, dtype=like.dtype, device=memory.device)
     start = (memory.storage_offset() + offset) // like.itemsize
     return made.set_(memory.untyped_storage(), start, like.shape)  # type: ignore[no-any-return, call-overload]
@@ -156,10 +156,11 @@ def _mapped(batch: Any, leaves: tuple[type, ...], change: Callable[[Any], Any]) 
         changed_list = [_mapped(value, leaves, change) for value in batch]
         return changed_list if type(batch) is list else _made(type(batch), changed_list)
     if dataclasses.is_dataclass(batch) and not isinstance(batch, type):
-        same = copy.copy(batch)
+        made = copy.copy(batch)
         for field in dataclasses.fields(batch):
-            object.__setattr__(same, field.name, _mapped(getattr(batch, field.name), leaves, change))
-        return same
+            value = _mapped(getattr(batch, field.name), leaves, change)
+            object.__setattr__(made, field.name, value)  # frozen ones too
+        return made
     return batch
 
 

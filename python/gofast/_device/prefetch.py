@@ -24,7 +24,7 @@ class Moving:
         self._inner, self._ahead = inner, ahead
         self._device = opened(device)
         self._moving: deque[Moved] = deque()
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -33,18 +33,16 @@ class Moving:
         while self._error is None and len(self._moving) <= self._ahead:
             try:
                 batch = next(self._inner)
-            except BaseException as error:  # it comes in its turn, behind the batches before it
-                if not self._moving or not isinstance(error, Exception):
-                    raise
+            except Exception as error:  # it comes in its turn, behind the batches before it
                 self._error = error
                 break
             moved = Moved(self._device, batch)
             self._device.keep(moved)
             self._moving.append(moved)
         if not self._moving:
-            error, self._error = self._error, None
-            assert error is not None
-            raise error
+            failed, self._error = self._error, None
+            assert failed is not None
+            raise failed
         batch = self._moving[0].received()
         self._moving.popleft()
         return batch

@@ -1,6 +1,7 @@
-"""Tables that live on the device: a batch is a list of rows, which a kernel gathers there and makes numbers of.
+"""Tables that live on the device: a batch is a list of rows, of which a kernel makes numbers there.
 
-The kernel goes to the stream that the batch is for, so nothing waits and nothing is made ahead: it takes microseconds.
+The kernel goes to the stream that the batch is for, so nothing waits, and nothing is made ahead: it takes
+microseconds.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from .._core.memory import address_of
 from .finish import looked_up, making_of
 
 if TYPE_CHECKING:
+    from .._batches.stored_table import StoredTable
     from .._batches.view import View
-    from .._batches.wire import StoredTable
     from .device import Device
 
 Resident = Literal["auto"] | bool

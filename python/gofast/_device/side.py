@@ -1,7 +1,7 @@
 """What torch does for a device: its streams, and the memory that batches arrive in.
 
-That memory is torch's, so that running out of it, its accounting and `record_stream` are torch's too. Tests put another
-side in the place of this one, whose device is a stand-in for a driver.
+That memory is torch's, so that running out of it, its accounting and `record_stream` are torch's too. Tests
+put another side in the place of this one, whose device is a stand-in for a driver.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import Any, Protocol
 import torch
 
 from .. import errors
-
-Device = "torch.device | str | int | None"
 
 
 class Side(Protocol):
@@ -51,7 +49,7 @@ class TorchSide:
 
     def __init__(self, ordinal: int, stream: int) -> None:
         self.device = torch.device("cuda", ordinal)
-        self._ours = torch.cuda.ExternalStream(stream, device=self.device)
+        self._ours = torch.cuda.ExternalStream(stream, device=self.device)  # type: ignore[no-untyped-call]
 
     def current(self) -> torch.cuda.Stream:
         return torch.cuda.current_stream(self.device)

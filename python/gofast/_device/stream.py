@@ -47,8 +47,9 @@ class PinnedRings(Rings):
                 self._pinned += size
             else:
                 warn(
-                    f"{self._device}: batch memory cannot be pinned ({why}): batches are copied through a small "
-                    "pinned block, which is slower. Raise the limit of locked memory (ulimit -l, --ulimit memlock=-1)",
+                    f"{self._device}: batch memory cannot be pinned ({why}): batches are copied through a "
+                    "small pinned block, which is slower. Raise the limit of locked memory (ulimit -l, or "
+                    "--ulimit memlock=-1 of a container)",
                     once="pinning",
                 )
         return ring
@@ -68,8 +69,8 @@ class PinnedStream(Stream):
 class DeviceStream(PinnedStream):
     """A stream whose batches arrive on a device.
 
-    A batch that is finished is sent while an earlier one is handed over, up to AHEAD of them; its slot is free when
-    its copy is done. Whoever gets it does not wait for the copy: torch's current stream does.
+    A batch that is finished is sent while an earlier one is handed over, up to AHEAD of them; its slot is free
+    when its copy is done. Whoever gets it does not wait for the copy: torch's current stream does.
     """
 
     def __init__(self, device: Device, view: View, batch_size: int, threads: int | None) -> None:
@@ -79,6 +80,7 @@ class DeviceStream(PinnedStream):
             deque()
         )  # those before them, which are sent
         self._next: Arriving | None = None  # room for the batch that is waited for
+        self._apart: dict[int, torch.Tensor] | None = None  # its samples that cannot be had as stored bytes
         super().__init__(device, view, batch_size, threads)
 
     def _core(self) -> CoreDataset:
@@ -124,7 +126,10 @@ class DeviceStream(PinnedStream):
         side.used(arriving.images, stream)
         if labels is not None:
             side.used(labels, stream)
-        images = self._view.shaped(self._finish.images(arriving))
+        images = self._finish.images(arriving)
+        for position, sample in (arriving.apart or {}).items():
+            images[position].copy_(move(self._device, sample))
+        images = self._view.shaped(images)
         if self._keys is not None:
             return {self._keys[0]: images, self._keys[1]: labels}
         more: tuple[Any, ...] = ()
@@ -175,6 +180,10 @@ class DeviceStream(PinnedStream):
             self._unsent.popleft()
             self._arriving.append((ticket, arriving))
 
+    def _mend(self, ticket: Ticket, k: int, slot: int) -> None:
+        self._apart = {} if self._finish.wired else None
+        super()._mend(ticket, k, slot)
+
     def _room(self, ticket: Ticket, k: int) -> Arriving:
         rows = min(ticket._each, len(ticket._indices) - k * ticket._each)
         labels = None if ticket._labels is None else ticket._labels[k]
@@ -193,6 +202,7 @@ class DeviceStream(PinnedStream):
             return number
         arriving.number = number
         arriving.replaced, ticket._replaced = ticket._replaced, None
+        arriving.apart, self._apart = self._apart, None
         return arriving
 
     def cancel(self, ticket: Ticket) -> None:

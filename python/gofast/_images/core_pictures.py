@@ -23,6 +23,8 @@ class CorePictures(CoreDataset):
         max_pixels: pictures with more are left to Pillow.
         labels: samples have one.
         seed: of draws that do not come from torch's generator.
+        raw: a tensor's bytes, of which the plan's numbers are still to be made, and nothing is erased. The
+            same is drawn for them.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class CorePictures(CoreDataset):
         max_pixels: int,
         labels: bool = False,
         seed: int = 0,
+        raw: bool = False,
     ) -> None:
         codecs.load()
         output: operations.Output = {}
@@ -45,11 +48,14 @@ class CorePictures(CoreDataset):
                 "width": width,
                 "dtype": plan.dtype,
                 "channels_last": channels_last,
+                "raw": raw,
             }
+        self._max_pixels, self._labels, self._seed = max_pixels, labels, seed
+        self._plan: operations.Plan = {"steps": plan.steps, "output": output}
         self.files, self.plan, self.shape, self.channels_last = files, plan, shape, channels_last
         made = operations.pictures(
             {
-                "plan": {"steps": plan.steps, "output": output},
+                "plan": self._plan,
                 "files": files.addresses(seed, labels),
                 "pass_order": codecs.pass_order(),
                 "max_pixels": max_pixels,
@@ -57,3 +63,24 @@ class CorePictures(CoreDataset):
             }
         )
         super().__init__(made, files)
+
+    def makes_as(self, other: CorePictures) -> bool:
+        """Whether both make the same of a picture."""
+        return self._plan == other._plan
+
+    def rest(self) -> operations.Rest | None:
+        """What is left to do to raw samples; None where there are none, or more is left than can be said."""
+        return operations.numbers(self._plan)
+
+    def raw(self) -> CorePictures:
+        """The same files as raw samples."""
+        return CorePictures(
+            self.files,
+            self.plan,
+            self.shape,
+            self.channels_last,
+            self._max_pixels,
+            self._labels,
+            self._seed,
+            raw=True,
+        )

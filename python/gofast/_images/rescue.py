@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .. import errors
+from .._batches.wire import Wire
 from .._core.faults import Code
 from . import bad_image, pillow
 from .bad_samples import excusable, stand_ins
@@ -108,6 +109,50 @@ class Place:
         self.make_another(image, sample, attempt)
         if self.core.shape is None:
             pillow.MadePicture.from_address(self.address).info |= pillow.LOST
+
+
+class StoredPlace(Place):
+    """The place of a sample in a batch of the wire's.
+
+    What can only be had finished is made in memory of its own: what has other draws than the record by
+    which the device erases, and what no steps make.
+
+    Args:
+        raw: makes stored samples.
+        slot: address of the stored sample.
+    """
+
+    __slots__ = ("_is_stored", "_raw", "_slot", "_whole")
+
+    def __init__(
+        self,
+        view: Drawn,
+        dataset: HasPictures,
+        core: CorePictures,
+        record: int,
+        wire: Wire,
+        raw: CorePictures,
+        slot: int,
+    ) -> None:
+        whole = torch.empty(wire.shape, dtype=getattr(torch, wire.made), device="cpu")
+        super().__init__(view, dataset, core, record, whole.data_ptr(), whole.nbytes)
+        self._whole, self._raw, self._slot, self._is_stored = whole, raw, slot, False
+
+    @property
+    def finished(self) -> torch.Tensor | None:
+        """The sample, where it does not lie in the batch."""
+        return None if self._is_stored else self._whole
+
+    def make(self, image: Image.Image, record: int | None = None) -> None:
+        """See Place."""
+        if record is None:
+            try:
+                pillow.make_sample(self._raw, image, self.record, self._slot)
+                self._is_stored = True
+                return
+            except errors.UnsupportedError:
+                pass  # the transforms themselves may do it
+        super().make(image, record)
 
 
 def rescue(place: Place, sample: int, fault: Fault) -> int:

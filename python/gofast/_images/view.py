@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.dlpack import from_dlpack
 
-from .._batches.core_dataset import IntArray
+from .._batches.core_dataset import IntArray, joined
 from .._batches.filler import threads_here
 from .._batches.view import View, row_index_error
+from .._batches.wire import Wire, alike
 from .._core import engine
 from . import draws, pillow, rescue
 from .core_pictures import CorePictures
@@ -50,6 +50,7 @@ class ImageView(View):
         self.draws, self.rng = plan.draws, first._options.rng
         self.needs_size = plan.needs_size
         self._strides, self._hands_over = plan.strides, plan.hands_over
+        self._raw: list[CorePictures] = []  # of each dataset, once there is a wire
         self._helpers: tuple[int, tuple[int, int]] | None = None  # of this process
         self.output, self.keys = first._output, first._names
         self._with = first._options.return_index, first._options.return_path
@@ -129,8 +130,41 @@ class ImageView(View):
         """[n, C, H, W]: where it is channels_last, over memory that is [n, H, W, C]."""
         return images.permute(0, 3, 1, 2) if self._channels_last else images
 
+    def _new_wire(self) -> Wire | None:
+        first: CorePictures = self._cores[0]
+        if first.shape is None or not first.plan.native or first.plan.dtype == "uint8":
+            return None
+        if not all(core.makes_as(first) for core in self._cores):
+            return None
+        rest = first.rest()
+        if rest is None:
+            return None
+        self._raw = [core.raw() for core in self._cores]
+        channels, height, width = first.shape
+        given = (rest[name] for name in ("mean", "std"))
+        mean, std = alike(*(None if v is None else np.array(v, np.float32) for v in given))
+        return Wire(
+            core=joined(self._raw, self._map),
+            stored="uint8",
+            made=rest["dtype"],
+            shape=(height, width, channels) if rest["last"] else (channels, height, width),
+            scale=rest["scale"],
+            mean=mean,
+            std=std,
+            channels=1 if mean is None else len(mean),
+            last=rest["last"],
+            erasures=tuple(
+                (e["word"], (e["value"][0], e["value"][1], e["value"][2])) for e in rest["erasures"]
+            ),
+        )
+
     def mend(
-        self, slot: int, indices: Sequence[int] | torch.Tensor, records: int, labels: int
+        self,
+        slot: int,
+        indices: Sequence[int] | torch.Tensor,
+        records: int,
+        labels: int,
+        finished: dict[int, torch.Tensor] | None = None,
     ) -> dict[int, int]:
         """Makes what could not be made, by Pillow or as the datasets' policies say, or raises."""
         data, faults = _faults(self, slot)
@@ -139,9 +173,19 @@ class ImageView(View):
             part, sample = self._locate(int(indices[position]))
             core = self._cores[part]  # the dataset may have another by now
             record = records + 4 * self.record_words * position
-            address = data + position * self.row_bytes
-            place = rescue.Place(self, self.datasets[part], core, record, address, self.row_bytes)
-            used = rescue.rescue(place, sample, rescue.Fault(code, offset, text))
+            dataset, fault = self.datasets[part], rescue.Fault(code, offset, text)
+            if finished is None:
+                address = data + position * self.row_bytes
+                place = rescue.Place(self, dataset, core, record, address, self.row_bytes)
+                used = rescue.rescue(place, sample, fault)
+            else:
+                wire = self.wire()
+                assert wire is not None
+                slot_at = data + position * wire.row_bytes
+                stored = rescue.StoredPlace(self, dataset, core, record, wire, self._raw[part], slot_at)
+                used = rescue.rescue(stored, sample, fault)
+                if stored.finished is not None:
+                    finished[position] = stored.finished
             if used == sample:
                 continue
             replaced[position] = used

@@ -12,8 +12,9 @@ import torch
 from .._batches.batch import Batch, Rows
 from .._batches.core_dataset import CoreDataset, IntArray
 from .._batches.view import View
+from .._batches.wire import Wire
 from .fields import ArrayMemory
-from .row_view import HasRows
+from .row_view import HasRows, stored_rows
 
 
 class HasArrays(HasRows, Protocol):
@@ -84,6 +85,9 @@ class ArrayView(View):
         if self._places != [d._memory.places() for d in self._arrays]:
             self._lay_out_now()
         return self._core
+
+    def _new_wire(self) -> Wire | None:
+        return stored_rows(self._arrays, self._map)
 
     def shaped(self, images: torch.Tensor) -> torch.Tensor:
         """See View."""

@@ -348,8 +348,12 @@ class RowDataset(NativeDataset):
 
     def _core(self) -> CoreDataset:
         if self._compiled is None:
-            self._compiled = CoreDataset(operations.rows(self._core_config()), keep=self._memory)
+            self._compiled = CoreDataset(operations.rows(self._core_config()), keep=self._kept())
         return self._compiled
+
+    def _kept(self) -> object:
+        """The memory that the core reads."""
+        return self._memory
 
     def _core_config(self) -> operations.Rows:
         layout, memory = self._memory.layout, self._memory

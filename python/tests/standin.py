@@ -1,0 +1,184 @@
+"""The stand-in for a GPU: a driver in C (gofast/device/testdata/standin), and torch's side of its device.
+
+Device tensors are CPU tensors over the stand-in's memory, which is poisoned when it is freed. What a test looks at is
+made by `look`, as a kernel of the user's would see it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import pathlib
+import subprocess
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from gofast import errors
+from gofast._core import engine, operations, warn
+from gofast._device import device as devices
+
+SOURCES = pathlib.Path(__file__).parents[2] / "gofast/device/testdata/standin"
+MANUAL, LATE, ON_SIGHT, RANDOM = range(4)
+
+
+def build(folder: pathlib.Path) -> pathlib.Path:
+    """The stand-in's library."""
+    library = folder / "libstandin.so"
+    flags = ["-std=gnu11", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread"]
+    sources = sorted(str(path) for path in SOURCES.glob("*.c"))
+    part = folder / f"libstandin.{id(folder)}.part"
+    subprocess.run(["gcc", *flags, "-o", str(part), *sources], check=True)
+    part.rename(library)
+    return library
+
+
+class StandIn:
+    """The control of the stand-in, and the devices that a test opens on it.
+
+    Attributes:
+        library: the path.
+        place: the number of the current device.
+        streams: the consumer's current stream of each device.
+    """
+
+    def __init__(self, library: pathlib.Path) -> None:
+        self.library = library
+        self.c = c = ctypes.CDLL(str(library))
+        for name in ("stream", "malloc"):
+            getattr(c, f"standin_{name}").restype = ctypes.c_uint64
+        for name in ("violations", "leaks"):
+            getattr(c, f"standin_{name}").restype = ctypes.c_char_p
+        c.standin_malloc.argtypes = [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64]
+        c.standin_record.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
+        c.standin_free.argtypes = [ctypes.c_uint64]
+        c.standin_read.argtypes = [
+            ctypes.c_uint64,
+            ctypes.c_uint64,
+            ctypes.c_uint64,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+        ]
+        c.standin_touch.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64]
+        c.standin_advance.argtypes = [ctypes.c_uint64, ctypes.c_int]
+        c.standin_memory.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
+        c.standin_pin_limit.argtypes = [ctypes.c_uint64]
+        c.standin_seed.argtypes = [ctypes.c_uint64]
+        c.standin_is_pinned.argtypes = [ctypes.c_void_p]
+        self.place = 0
+        self.streams: dict[int, int] = {}
+        self.visible = 1
+
+    def fail(self, call: str, nth: int = 1, code: int = 999) -> None:
+        """The nth next call of this name fails."""
+        self.c.standin_fail(call.encode(), nth, code)
+
+    def calls(self, name: str) -> int:
+        """How many calls there were."""
+        return int(self.c.standin_calls(name.encode()))
+
+    def violations(self) -> str:
+        return bytes(self.c.standin_violations()).decode()
+
+    def leaks(self) -> str:
+        return bytes(self.c.standin_leaks()).decode()
+
+    def stream(self, device: int = 0) -> int:
+        """The stream that the consumer's work goes to."""
+        if device not in self.streams:
+            self.streams[device] = int(self.c.standin_stream(device))
+        return self.streams[device]
+
+    def look(self, tensor: torch.Tensor) -> torch.Tensor:
+        """What a kernel of the user's sees in a device tensor: a copy on the CPU, once its stream gets there."""
+        whole = tensor.untyped_storage()
+        out = torch.empty(len(whole), dtype=torch.uint8)
+        if len(whole):
+            self.c.standin_read(self.stream(self.place), whole.data_ptr(), len(whole), out.data_ptr(), None)
+        seen = torch.empty(0, dtype=tensor.dtype)
+        return seen.set_(out.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
+
+
+class StandInSide:
+    """torch's part of a device of the stand-in."""
+
+    standin: StandIn
+
+    def __init__(self, ordinal: int, stream: int) -> None:
+        self.device = torch.device("cpu")
+        self._ordinal, self._ours = ordinal, stream
+
+    def current(self) -> int:
+        return self.standin.stream(self._ordinal)
+
+    def handle(self, stream: int) -> int:
+        return stream
+
+    def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        return self._empty(tuple(shape), dtype, self._ours)
+
+    def empty_as(self, tensor: torch.Tensor) -> torch.Tensor:
+        meta = torch.empty_like(tensor, device="meta")
+        made = self._empty((meta.numel(),), tensor.dtype, self._ours)
+        return made.as_strided(meta.shape, meta.stride())
+
+    def empty_here(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        return self._empty(tuple(shape), dtype, self.current())
+
+    def used(self, tensor: torch.Tensor, stream: int) -> None:
+        self.standin.c.standin_record(tensor.untyped_storage().data_ptr(), stream)
+
+    def _empty(self, shape: tuple[int, ...], dtype: torch.dtype, stream: int) -> torch.Tensor:
+        size = dtype.itemsize
+        for n in shape:
+            size *= n
+        if not size:
+            return torch.empty(shape, dtype=dtype)
+        address = self.standin.c.standin_malloc(self._ordinal, size, stream)
+        if not address:
+            raise torch.OutOfMemoryError(f"the stand-in has no {size} bytes")
+        memory = (ctypes.c_uint8 * size).from_address(address)
+        tensor = torch.frombuffer(memory, dtype=dtype).view(shape)
+        weakref.finalize(memory, self.standin.c.standin_free, address).atexit = False
+        return tensor
+
+
+def opened(library: pathlib.Path, monkeypatch: Any, cache: pathlib.Path) -> Iterator[StandIn]:
+    """The stand-in as this process's driver, while a test runs; afterwards nothing may be wrong or left."""
+    standin = StandIn(library)
+    standin.c.standin_reset()
+    standin.c.standin_mode(ON_SIGHT)
+    StandInSide.standin = standin
+
+    def ordinal_of(device: torch.device) -> int:
+        ordinal = standin.place if device.index is None else device.index
+        if not 0 <= ordinal < standin.visible:
+            raise errors.DeviceError(f"there is no device {ordinal}")
+        return ordinal
+
+    monkeypatch.setattr(devices, "_library", str(library))
+    monkeypatch.setattr(devices, "_cache", str(cache))
+    monkeypatch.setattr(devices, "_side", StandInSide)
+    monkeypatch.setattr(devices, "_ordinal_of", ordinal_of)
+    monkeypatch.setattr(devices, "_devices", {})
+    monkeypatch.setattr(warn, "_said", set())
+    engine.native()
+    yield standin
+    close_all(standin)
+
+
+def close_all(standin: StandIn) -> None:
+    """Closes the devices, and looks whether anything is wrong or left."""
+    import gc
+
+    gc.collect()
+    for device in devices.all_opened():
+        device.tables.clear()
+        device._kept.clear()
+        operations.close_device({"address": device.address})
+    devices._devices.clear()
+    gc.collect()
+    standin.c.standin_advance_all()
+    assert standin.violations() == ""
+    assert standin.leaks() == ""
