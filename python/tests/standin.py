@@ -1,7 +1,7 @@
 """The stand-in for a GPU: a driver in C (gofast/device/testdata/standin), and torch's side of its device.
 
-Device tensors are CPU tensors over the stand-in's memory, which is poisoned when it is freed. What a test looks at is
-made by `look`, as a kernel of the user's would see it.
+Device tensors are CPU tensors over the stand-in's memory, which is poisoned when it is freed. What a test looks
+at is made by `look`, as a kernel of the user's would see it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class StandIn:
         return self.streams[device]
 
     def look(self, tensor: torch.Tensor) -> torch.Tensor:
-        """What a kernel of the user's sees in a device tensor: a copy on the CPU, once its stream gets there."""
+        """What a kernel of the user's sees in a device tensor, once its stream gets there: a CPU tensor."""
         whole = tensor.untyped_storage()
         out = torch.empty(len(whole), dtype=torch.uint8)
         if len(whole):

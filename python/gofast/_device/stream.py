@@ -69,8 +69,8 @@ class PinnedStream(Stream):
 class DeviceStream(PinnedStream):
     """A stream whose batches arrive on a device.
 
-    A batch that is finished is sent while an earlier one is handed over, up to AHEAD of them; its slot is free
-    when its copy is done. Whoever gets it does not wait for the copy: torch's current stream does.
+    A batch that is finished is sent while an earlier one is handed over, up to AHEAD of them; its slot is
+    free when its copy is done. Whoever gets it does not wait for the copy: torch's current stream does.
     """
 
     def __init__(self, device: Device, view: View, batch_size: int, threads: int | None) -> None:
