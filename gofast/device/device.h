@@ -68,7 +68,7 @@ gf_device *gf_device_open(const gf_driver *, int ordinal, gf_device_fault *);
 void gf_device_close(gf_device *);
 void gf_device_drop(gf_device *);
 
-// Pins the memory of a ring of which no slot is taken, so that its batches are copied without the processor. Its pages
+// Pins the memory of a ring before this process takes a slot of it, so that its batches are copied without the processor. Its pages
 // are made by several threads first: one thread makes 2 GB/s of them, and the driver's own lock is held meanwhile
 // otherwise. 0, or the driver's code: then batches of the ring go through staging.
 int gf_device_pin(gf_device *, gf_ring *, gf_device_fault *);

@@ -224,16 +224,19 @@ class DataLoader(TorchDataLoader[T]):
 
     def __iter__(self) -> _BaseDataLoaderIter:
         iterator = super().__iter__()
-        wanted = wanted_device(self.device)
+        wanted = self._wanted_device()
         if wanted is None or isinstance(iterator, NativeIterator):
             return iterator
         from ._device.prefetch import Moving
 
         return Moving(iterator, wanted)  # type: ignore[return-value]
 
+    def _wanted_device(self) -> torch.device | None:
+        return wanted_device(self.device)
+
     def _destination(self) -> Destination | None:
         """Where the engine's batches arrive, if that is not ordinary memory."""
-        wanted = wanted_device(self.device)
+        wanted = self._wanted_device()
         if wanted is None and not (self.pin_memory and torch.cuda.is_available()):
             return None
         from ._device.destination import OnDevice, Pinned
@@ -257,6 +260,6 @@ class DataLoader(TorchDataLoader[T]):
             _warn_of_fewer(self.threads)
         destination = self._destination()
         lane = Lane(view, threads, self._idle, follower, destination)
-        iterator = NativeIterator(self, lane, on_device=wanted_device(self.device) is not None)
+        iterator = NativeIterator(self, lane, on_device=self._wanted_device() is not None)
         self._live[id(iterator)] = iterator
         return iterator

@@ -1,7 +1,7 @@
 """The stand-in for a GPU: a driver in C (gofast/device/testdata/standin), and torch's side of its device.
 
-Device tensors are CPU tensors over the stand-in's memory, which is poisoned when it is freed. What a test looks
-at is made by `look`, as a kernel of the user's would see it.
+Device tensors are CPU tensors over the stand-in's memory, which is poisoned when it is freed. What a test
+looks at is made by `look`, as a kernel of the user's would see it.
 """
 
 from __future__ import annotations

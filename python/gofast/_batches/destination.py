@@ -21,5 +21,8 @@ class Destination(Protocol):
     def fits(self, stream: Stream) -> bool:
         """Whether a stream of an earlier iterator's is one."""
 
+    def explained(self, view: View | None) -> str:
+        """How batches get there; without a view, those of torch's own machinery."""
+
     def move(self, batch: Any) -> Any:
         """A batch that was made in another way, there."""

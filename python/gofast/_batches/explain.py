@@ -134,13 +134,18 @@ def _loader(loader: Any) -> list[Line]:
         each = "one call a worker process" if loader.num_workers else "no call: there are no workers"
         lines.append(("worker_init_fn", "Python", f"{reasons.called(loader.worker_init_fn)}: {each}"))
     lines.append(("workers", "Go" if view else "Python", _workers(loader, view)))
-    if loader.pin_memory:
+    wanted = loader._wanted_device() if ours else None
+    if wanted is not None:
+        lines.append(("device", "Go", loader._destination().explained(view)))
+    elif loader.pin_memory:
         there = (
             torch.accelerator.is_available() if hasattr(torch, "accelerator") else torch.cuda.is_available()
         )
-        what = (
-            "every batch is copied into pinned memory" if there else "without effect: no accelerator is there"
-        )
+        what = "without effect: no accelerator is there"
+        if there:
+            copied = "every batch is copied into pinned memory"
+            pinned = loader._destination() if ours and view is not None else None
+            what = copied if pinned is None else pinned.explained(view)
         lines.append(("pin_memory", "Python", what))
     if view is not None:
         what, now = "look-ahead", "each batch when it is asked for"

@@ -13,6 +13,7 @@ from .. import errors
 from .._core import engine
 from .batch import Batch
 from .core_dataset import CoreDataset
+from .pinning import pin_for_caller
 from .shared import WorkerRings, can_share, in_worker, shared_batch
 from .stream import RING, Rings
 from .view import View
@@ -50,6 +51,7 @@ class Filler:
         most = threads_here()
         self._threads = min(most, threads or most)
         self._rings: Rings | None = None
+        self._pinned: Rings | None = None
         self._worker_rings: WorkerRings | None = None
 
     def fill(self, indices: array[int], records: array[int] | None = None) -> Batch:
@@ -143,7 +145,13 @@ class Filler:
 
     def _slots(self, rows: int) -> Rings:
         """Private slots for batches of rows rows. Other threads may ask at once, for larger ones."""
-        rings, size = self._rings, max(self.view.row_bytes * rows, 1)
+        size, pin = max(self.view.row_bytes * rows, 1), pin_for_caller()
+        if pin is not None:
+            pinned = self._pinned
+            if pinned is None or size > pinned.slot_bytes:
+                pinned = self._pinned = Rings(size, pin=pin)
+            return pinned
+        rings = self._rings
         if rings is None or size > rings.slot_bytes:
             rings = self._rings = Rings(size)
         return rings

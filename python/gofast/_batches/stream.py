@@ -13,6 +13,7 @@ from .. import errors
 from .._core import engine
 from .._core.native import Ring
 from .core_dataset import CoreDataset
+from .pinning import Pin
 from .view import View
 
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
@@ -25,18 +26,26 @@ class Rings:
 
     Several threads may reserve at once: a ring gives a slot to one of them, and nothing else here matters to
     two of them.
+
+    Args:
+        slot_bytes: of one slot.
+        pin: pins the memory of new slots.
     """
 
     _COUNT = 8
 
-    def __init__(self, slot_bytes: int, count: int = _COUNT) -> None:
+    def __init__(self, slot_bytes: int, count: int = _COUNT, pin: Pin | None = None) -> None:
         self._capsule = engine.capsule()
         self.slot_bytes = slot_bytes
+        self._pin = pin
         self._rings = [self._new_ring(count)]
         self._count = count
 
     def _new_ring(self, count: int) -> Ring:
-        return self._capsule.ring(self.slot_bytes, count, _PRIVATE)
+        ring = self._capsule.ring(self.slot_bytes, count, _PRIVATE)
+        if self._pin is not None:
+            self._pin(ring, count * self.slot_bytes)
+        return ring
 
     def reserve(self, core: CoreDataset, rows: int, batch_rows: int) -> array[int]:
         """Takes a slot for every batch; their addresses."""

@@ -9,9 +9,10 @@ import torch
 
 from .._batches.stream import Stream
 from .device import Device, opened
+from .finish import finish_of
 from .mover import move
 from .resident import ROW_BYTES, Resident, ResidentStream, Table, table_of
-from .stream import DeviceStream, PinnedStream
+from .stream import AHEAD, DeviceStream, PinnedStream
 
 if TYPE_CHECKING:
     from .._batches.view import View
@@ -49,6 +50,19 @@ class OnDevice:
         """Whether a stream of an earlier iterator goes there too."""
         return isinstance(stream, (DeviceStream, ResidentStream)) and stream._device is self.device
 
+    def explained(self, view: View | None) -> str:
+        """See Destination."""
+        if view is None:
+            return f"{self.device}: moved when a batch is handed out, through a pinned block"
+        if self._table(view) is not None:
+            stored = view.table()
+            assert stored is not None
+            by = "a kernel gathers"
+            if self.device.without_kernels:
+                by = f"torch's operations gather ({self.device.without_kernels})"
+            return f"{self.device}: the table lives there ({stored.bytes:,} bytes), {by} its rows"
+        return f"{self.device}: {finish_of(self.device, view).what}, up to {AHEAD} batches ahead"
+
     def move(self, batch: Any) -> Any:
         """A batch that was made in another way, on the device."""
         return move(self.device, batch)
@@ -71,6 +85,10 @@ class Pinned:
     def fits(self, stream: Any) -> bool:
         """See OnDevice."""
         return type(stream) is PinnedStream and stream._device is self.device
+
+    def explained(self, view: View | None) -> str:
+        """See Destination."""
+        return "batches are made in pinned memory: nothing is copied"
 
     def move(self, batch: Any) -> Any:
         """A batch stays where it is."""

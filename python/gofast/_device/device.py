@@ -17,16 +17,25 @@ import numpy as np
 import torch
 
 from .. import errors
+from .._batches.pinning import Pin
 from .._core import engine, operations
 from .._core.memory import address_of
+from .._core.native import Ring
 from .._core.warn import warn
 from . import side as sides
 from .making import Making
+
+PINNED_SHARE = 1 / 8  # of the machine's memory that may be pinned; the rest goes through staging
 
 _library = ""  # the driver's; tests name a stand-in
 _cache = ""  # the folder for compiled kernels; "" is the user's cache
 _side: Callable[[int, int], sides.Side] = sides.TorchSide
 _ordinal_of: Callable[[torch.device], int] = sides.ordinal_of
+
+
+def _memory() -> int:
+    """Bytes of the machine's memory."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 class Device:
@@ -110,6 +119,20 @@ class Device:
         except RuntimeError as error:
             raise errors.from_native(error) from None
 
+    def pin(self, ring: Ring, size: int) -> bool:
+        """Pins the memory of a ring, if that may be: batches of it need no staging. See Pin."""
+        if self.stats()["pinned_bytes"] + size > _memory() * PINNED_SHARE:
+            return False
+        why = self._capsule.pin(ring, self.address)
+        if why:
+            warn(
+                f"{self}: batch memory cannot be pinned ({why}): batches are copied through a small pinned "
+                "block, which is slower. Raise the limit of locked memory (ulimit -l, or --ulimit memlock=-1 "
+                "of a container)",
+                once="pinning",
+            )
+        return not why
+
     def sent(self, number: int) -> bool:
         """Whether a job is done, so that its memory on the host is free."""
         return self._capsule.sent(self.address, number)
@@ -128,6 +151,11 @@ class Device:
         if not values.nbytes:
             return there, 0
         return there, self.send(array("q", [0, 0, 1, address_of(values), there.data_ptr(), values.nbytes, 0]))
+
+    @property
+    def resident_bytes(self) -> int:
+        """Bytes of the tables that live there."""
+        return sum(table.bytes for kinds in list(self.tables.values()) for table in kinds.values())
 
     def stats(self) -> operations.DeviceStats:
         """The device's counters and its memory."""
@@ -162,6 +190,14 @@ def opened(device: torch.device) -> Device:
             engine.native()
             _devices[ordinal] = Device(ordinal)
         return _devices[ordinal]
+
+
+def pinner() -> Pin | None:
+    """What pins batch memory for torch's current device; None where that is not gofast's."""
+    try:
+        return opened(torch.device("cuda")).pin
+    except errors.DeviceError:
+        return None  # pinning is torch's then, as it would be without gofast
 
 
 def all_opened() -> list[Device]:

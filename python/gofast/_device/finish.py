@@ -55,10 +55,12 @@ class Finish(Protocol):
     Attributes:
         bytes: of the memory on the device that a sample takes on its way.
         wired: stored bytes cross.
+        what: that, for `explain`.
     """
 
     bytes: int
     wired: bool
+    what: str
 
     def core(self) -> CoreDataset:
         """What slots are filled from."""
@@ -106,6 +108,7 @@ class Copied:
     """Finished samples are copied."""
 
     wired = False
+    what = "finished samples are copied"
 
     def __init__(self, device: Device, view: View) -> None:
         self._device, self._view = device, view
@@ -132,12 +135,14 @@ class _Wired:
     """Stored bytes cross."""
 
     wired = True
+    by: str
 
     def __init__(self, device: Device, view: View, wire: Wire) -> None:
         self._device, self._wire = device, wire
         self._words = view.record_words
         self._made: torch.dtype = getattr(torch, wire.made)
         self._raw_bytes = wire.row_bytes
+        self.what = f"{wire.stored} is copied, and becomes {wire.made} there by {self.by}"
         self.bytes = wire.row_bytes + view.row_bytes
 
     def core(self) -> CoreDataset:
@@ -159,6 +164,8 @@ class _Wired:
 
 class ByKernel(_Wired):
     """A kernel makes the numbers."""
+
+    by = "a kernel"
 
     def __init__(self, device: Device, view: View, wire: Wire, function: int) -> None:
         super().__init__(device, view, wire)
@@ -189,6 +196,8 @@ class ByKernel(_Wired):
 
 class ByTorch(_Wired):
     """torch looks results up, on the stream that receives the batch."""
+
+    by = "torch's operations: no kernel can be compiled"
 
     def __init__(self, device: Device, view: View, wire: Wire) -> None:
         super().__init__(device, view, wire)

@@ -35,6 +35,7 @@ class Table:
     Attributes:
         features: uint8 [bytes].
         labels: each row's, as samples have them, uint8 [bytes]; None without.
+        bytes: of both.
     """
 
     def __init__(self, device: Device, stored: StoredTable) -> None:
@@ -44,6 +45,7 @@ class Table:
         if (labels := stored.labels()) is not None:
             self.labels, self._last = device.upload(labels.view(torch.uint8).numpy())
         self._memory = [self.features] + ([] if self.labels is None else [self.labels])
+        self.bytes = sum(memory.nbytes for memory in self._memory)
         self._known: set[int] = set()
 
     def use_on(self, stream: Any, handle: int) -> None:

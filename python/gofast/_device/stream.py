@@ -13,46 +13,16 @@ import torch
 from .. import errors
 from .._batches.stream import Rings, Stream, Ticket, forked
 from .._core import engine
-from .._core.warn import warn
 from .finish import Arriving, finish_of
 from .mover import move
 
 if TYPE_CHECKING:
     from .._batches.core_dataset import CoreDataset
     from .._batches.view import View
-    from .._core.native import Ring
     from .device import Device
 
 AHEAD = 3  # batches that are on the device, or on their way, beside the one that is handed over
 BYTES_AHEAD = 512 << 20  # of their memory there; one batch may be larger
-PINNED_BYTES = (
-    1 << 30
-)  # of the batch memory of one stream that is pinned; a user who holds more goes through staging
-
-
-class PinnedRings(Rings):
-    """Slots in pinned memory, which a device reads by itself."""
-
-    def __init__(self, device: Device, slot_bytes: int, count: int) -> None:
-        self._device = device
-        self._pinned = 0
-        super().__init__(slot_bytes, count)
-
-    def _new_ring(self, count: int) -> Ring:
-        ring = super()._new_ring(count)
-        size = count * self.slot_bytes
-        if self._pinned + size <= PINNED_BYTES:
-            why = self._capsule.pin(ring, self._device.address)
-            if not why:
-                self._pinned += size
-            else:
-                warn(
-                    f"{self._device}: batch memory cannot be pinned ({why}): batches are copied through a "
-                    "small pinned block, which is slower. Raise the limit of locked memory (ulimit -l, or "
-                    "--ulimit memlock=-1 of a container)",
-                    once="pinning",
-                )
-        return ring
 
 
 class PinnedStream(Stream):
@@ -63,7 +33,7 @@ class PinnedStream(Stream):
         super().__init__(view, batch_size, threads)
 
     def _new_rings(self, batch_size: int) -> Rings:
-        return PinnedRings(self._device, max(self._row_bytes * batch_size, 1), Rings._COUNT)
+        return Rings(max(self._row_bytes * batch_size, 1), pin=self._device.pin)
 
 
 class DeviceStream(PinnedStream):
