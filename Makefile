@@ -17,7 +17,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test test-go test-race test-pure test-asan test-python test-wheel test-integrations \
-	fuzz soak bench bench-tables bench-images lint format wheel demo clean
+	test-gpu fuzz soak bench bench-tables bench-images bench-gpu lint format wheel demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,10 @@ test-wheel: wheel ## the wheel on four Pythons, no Go or gcc in sight (WHEEL_PYT
 test-integrations: build .venv-integrations/.stamp ## gofast.integrations with the real Accelerate and transformers (200 MB)
 	GOFAST_INTEGRATIONS=1 .venv-integrations/bin/python -m pytest python/tests/test_integrations.py $(ARGS)
 
+test-gpu: build ## the GPU path on a real GPU
+	@$(BIN)/python -c 'import sys, torch; torch.cuda.is_available() or sys.exit("there is no GPU here: make test-python runs the GPU path on a stand-in for the driver")'
+	$(BIN)/python -m pytest python/tests/test_gpu.py $(ARGS)
+
 soak: build ## the long ones: many forks, many epochs, growth of memory, every byte of files changed in every way
 	GOFAST_SOAK=1 go test -timeout 1800s -run FlippedBytes $(GO_PACKAGES)
 	$(BIN)/python -m pytest -m soak --timeout 1800 $(ARGS)
@@ -110,6 +114,9 @@ bench-tables: build ## tables against pandas, pyarrow, polars, numpy and TensorD
 
 bench-images: build .venv-bench/.stamp ## pictures against torchvision, DALI, OpenCV, SPDL and datago, 10 minutes on two cores (ARGS="--quick")
 	.venv-bench/bin/python -m benchmarks.images $(ARGS)
+
+bench-gpu: build ## the GPU path's figures, on a machine with a GPU (ARGS="--rounds 3")
+	$(BIN)/python -m benchmarks.gpu $(ARGS)
 
 # ------------------------------------------------------------------ one definition of clean
 

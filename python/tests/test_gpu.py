@@ -1,0 +1,198 @@
+"""The GPU path on a real GPU: `make test-gpu`. test_device_*.py run it on a stand-in for the driver."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torchvision.transforms import v2
+
+import gofast
+from gofast import errors
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+BATCHES = 10_000
+
+
+def digits(folder: pathlib.Path, rows: int = 4000) -> pathlib.Path:
+    path = folder / "digits.npz"
+    rng = np.random.default_rng(0)
+    features = rng.integers(0, 256, (rows, 784), np.uint8)
+    np.savez(path, features=features, label=rng.integers(0, 10, rows))
+    return path
+
+
+@pytest.fixture
+def photos(tmp_path: pathlib.Path) -> pathlib.Path:
+    rng = np.random.default_rng(1)
+    for i in range(64):
+        folder = tmp_path / "photos" / str(i % 4)
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(rng.integers(0, 256, (90 + i, 120, 3), np.uint8)).save(folder / f"{i}.jpg")
+    return tmp_path / "photos"
+
+
+def assert_equal(on_gpu: Any, on_cpu: Any) -> None:
+    values = (
+        zip(on_gpu.values(), on_cpu.values(), strict=True)
+        if isinstance(on_cpu, dict)
+        else zip(on_gpu, on_cpu, strict=True)
+    )
+    for there, here in values:
+        assert there.is_cuda
+        assert (there.dtype, there.shape, there.stride()) == (here.dtype, here.shape, here.stride())
+        assert torch.equal(there.cpu().view(torch.uint8), here.view(torch.uint8))
+
+
+def assert_same_epochs(make: Callable[..., Any], epochs: int = 2, **options: Any) -> None:
+    torch.manual_seed(0)
+    expected = [list(loader) for loader in [make(device=None)] for _ in range(epochs)]
+    torch.manual_seed(0)
+    loader = make(device="cuda", **options)
+    for batches in expected:
+        for there, here in zip(loader, batches, strict=True):
+            assert_equal(there, here)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("resident", [False, True])
+@pytest.mark.parametrize("workers", [0, 4])
+def test_tables(tmp_path: pathlib.Path, dtype: torch.dtype, resident: bool, workers: int) -> None:
+    table = gofast.TableDataset(digits(tmp_path), shape=(1, 28, 28), mean=[0.13], std=[0.31], dtype=dtype)
+
+    def make(device: Any, **options: Any) -> Any:
+        return gofast.DataLoader(table, 100, shuffle=True, num_workers=workers, device=device, **options)
+
+    assert_same_epochs(make, resident=resident)
+
+
+@pytest.mark.parametrize("stored", [np.int16, np.int32, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.float64])
+def test_tables_of_all_types(tmp_path: pathlib.Path, stored: Any, dtype: torch.dtype) -> None:
+    values = np.random.default_rng(2).normal(0, 3000, (300, 33)).astype(stored)
+    if values.dtype.kind == "f":
+        values[::7, ::5] = 1e-40 if stored is np.float32 else 1e-310
+    path = tmp_path / "table.npz"
+    np.savez(path, features=values, label=np.arange(300.0))
+    for numbers in ({}, {"mean": 3.5, "std": 7.25}):
+        table = gofast.TableDataset(path, scale=None, dtype=dtype, label_type="float", **numbers)
+
+        def make(device: Any, table: Any = table, **options: Any) -> Any:
+            return gofast.DataLoader(table, 64, shuffle=True, device=device, **options)
+
+        for resident in (False, True):
+            assert_same_epochs(make, resident=resident)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("last", [False, True])
+def test_pictures(photos: pathlib.Path, dtype: torch.dtype, last: bool) -> None:
+    transform = v2.Compose(
+        [
+            v2.RandomResizedCrop(64),
+            v2.RandomHorizontalFlip(),
+            v2.ToImage(),
+            v2.ToDtype(torch.float32, scale=True),
+            v2.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
+            v2.RandomErasing(p=0.5, value=0.25),
+        ]
+    )
+    folder = gofast.ImageFolder(photos, transform, dtype=dtype, channels_last=last)
+
+    def make(device: Any) -> Any:
+        return gofast.DataLoader(folder, 16, shuffle=True, num_workers=4, device=device)
+
+    assert_same_epochs(make)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_many_batches_of_a_small_ring(tmp_path: pathlib.Path, dtype: torch.dtype) -> None:
+    """The slots of a batch are used again while earlier copies are under way: a busy GPU makes these late."""
+    table = gofast.TableDataset(digits(tmp_path), shape=(1, 28, 28), dtype=dtype)
+    device = gofast.DataLoader(table, 40, num_workers=2, device="cuda", resident=False)
+    busy = torch.randn(2048, 2048, device="cuda")
+    seen = 0
+    expected = [batch["image"].cuda() for batch in gofast.DataLoader(table, 40)]
+    while seen < BATCHES:
+        same: list[torch.Tensor] = []
+        for batch in device:
+            torch.mm(busy, busy)  # what the GPU does meanwhile
+            same.append((batch["image"] == expected[len(same)]).all())
+        assert torch.stack(same).all()
+        seen += len(same)
+
+
+def test_no_compiler(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gofast._device import device as devices
+
+    table = gofast.TableDataset(digits(tmp_path), shape=(1, 28, 28), mean=[0.1], std=[0.3])
+    opened = devices.opened(torch.device("cuda"))
+    monkeypatch.setattr(opened, "_kernels", {})
+    monkeypatch.setattr(opened, "without_kernels", "a test has none")
+
+    def make(device: Any, **options: Any) -> Any:
+        return gofast.DataLoader(table, 100, shuffle=True, device=device, **options)
+
+    for resident in (False, True):
+        assert_same_epochs(make, resident=resident)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", [gofast.DataLoader, torch.utils.data.DataLoader])
+def test_pin_memory_copies_nothing(tmp_path: pathlib.Path, workers: int, kind: Any) -> None:
+    torch.cuda.init()
+    table = gofast.TableDataset(digits(tmp_path), shape=(1, 28, 28))
+    before = gofast.engine_stats().get("devices", {}).get("cuda:0", {}).get("pinned_bytes", 0)
+    loader = kind(table, 100, num_workers=workers, pin_memory=True)
+    expected = list(gofast.DataLoader(table, 100))
+    for batch, same in zip(loader, expected, strict=True):
+        assert batch["image"].is_pinned()
+        assert batch["label"].is_pinned()
+        assert torch.equal(batch["image"], same["image"])
+        pinned = gofast.engine_stats()["devices"]["cuda:0"]["pinned_bytes"]
+        assert pinned > before, "torch has pinned copies of its own"
+
+
+def test_other_streams(tmp_path: pathlib.Path) -> None:
+    table = gofast.TableDataset(digits(tmp_path), shape=(1, 28, 28))
+    expected = list(gofast.DataLoader(table, 100))
+    for resident in (False, True):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            batches = list(gofast.DataLoader(table, 100, device="cuda", resident=resident))
+            for there, here in zip(batches, expected, strict=True):
+                assert_equal(there, here)
+
+
+def test_prefetch_of_torchs_loader() -> None:
+    rows = torch.arange(1000.0).view(100, 10)
+    dataset = torch.utils.data.TensorDataset(rows, torch.arange(100))
+    for pinned in (False, True):
+        loader = torch.utils.data.DataLoader(dataset, 7, num_workers=2, pin_memory=pinned)
+        for there, here in zip(gofast.prefetch(loader, "cuda"), loader, strict=True):
+            assert_equal(there, here)
+
+
+def test_a_device_that_is_not_there(tmp_path: pathlib.Path) -> None:
+    table = gofast.TableDataset(digits(tmp_path))
+    with pytest.raises(errors.DeviceError, match="CUDA_VISIBLE_DEVICES"):
+        iter(gofast.DataLoader(table, device="cuda:99"))
+
+
+def test_out_of_memory_leaves_the_loader_usable(tmp_path: pathlib.Path) -> None:
+    table = gofast.TableDataset(digits(tmp_path), shape=(1, 28, 28))
+    batches = iter(gofast.DataLoader(table, 4000, device="cuda", resident=False))
+    torch.cuda.set_per_process_memory_fraction(1e-9)
+    try:
+        torch.cuda.empty_cache()
+        with pytest.raises(torch.OutOfMemoryError):
+            next(batches)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    assert len(next(batches)["label"]) == 4000
