@@ -8,10 +8,14 @@ from __future__ import annotations
 import demo_images
 import demo_tables
 import torch
+from demo_training import DEVICE
 
 
 def main() -> None:
-    print(f"torch {torch.__version__}\n")
+    where = (
+        f"on {torch.cuda.get_device_name()}" if DEVICE.type == "cuda" else "on the CPU: there is no GPU here"
+    )
+    print(f"torch {torch.__version__}, training {where}\n")
     demo_tables.main()
     print()
     demo_images.main()

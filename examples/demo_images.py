@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torchvision
-from demo_training import EPOCHS, Pipeline, report, same_batches, train
+from demo_training import DEVICE, EPOCHS, Pipeline, report, same_batches, train
 from torch import nn
 from torch.utils.data import DataLoader, RandomSampler
 from torchvision import transforms
@@ -48,13 +48,14 @@ def small_cnn() -> nn.Module:
     )
 
 
-def loader(kind: Callable[..., Any], workers: int) -> Callable[[Any], Iterable[Any]]:
+def loader(kind: Callable[..., Any], workers: int, **more: Any) -> Callable[[Any], Iterable[Any]]:
     """torch's DataLoader, or ours, with the script's arguments."""
     return lambda dataset: kind(
         dataset,
         batch_size=BATCH,
         sampler=RandomSampler(dataset, num_samples=PASSES * len(dataset)),
         num_workers=workers,
+        **more,
     )
 
 
@@ -70,13 +71,17 @@ def pipelines(root: str) -> list[Pipeline]:
     def ours() -> Any:
         return gofast.ImageFolder(root, TRAIN)
 
-    return [
+    ways = [
         Pipeline("torchvision, num_workers=0", torchvisions, loader(DataLoader, 0), before=True),
         Pipeline("torchvision, num_workers=2", torchvisions, loader(DataLoader, 2), before=True, equals=1),
         Pipeline("gofast.ImageFolder, num_workers=0", ours, loader(DataLoader, 0)),
         Pipeline("gofast.ImageFolder, num_workers=2", ours, loader(DataLoader, 2), equals=1),
         Pipeline("gofast.DataLoader, num_workers=2", ours, loader(gofast.DataLoader, 2), equals=1),
     ]
+    if DEVICE.type == "cuda":
+        there = loader(gofast.DataLoader, 2, device=DEVICE)
+        ways.append(Pipeline("gofast.DataLoader, on the GPU", ours, there, equals=1))
+    return ways
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 import torch
-from demo_training import EPOCHS, Pipeline, report, same_batches, train
+from demo_training import DEVICE, EPOCHS, Pipeline, report, same_batches, train
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
@@ -75,7 +75,7 @@ def pipelines(path: str) -> list[Pipeline]:
     def table() -> Any:
         return gofast.TableDataset(path, shape=(1, 28, 28))
 
-    return [
+    ways = [
         Pipeline("pandas, num_workers=0", classic, plain_loader(0), before=True),
         Pipeline("pandas, num_workers=2", classic, plain_loader(2), before=True),
         Pipeline("gofast.TableDataset, num_workers=0", table, plain_loader(0)),
@@ -86,13 +86,23 @@ def pipelines(path: str) -> list[Pipeline]:
             lambda dataset: gofast.DataLoader(dataset, batch_size=BATCH, shuffle=True),
         ),
     ]
+    if DEVICE.type == "cuda":
+        ways.append(
+            Pipeline(
+                "gofast.DataLoader, on the GPU",
+                table,
+                lambda dataset: gofast.DataLoader(dataset, batch_size=BATCH, shuffle=True, device=DEVICE),
+            )
+        )
+    return ways
 
 
 def main() -> None:
     ways = pipelines(str(DIGITS))
     print(f"digits from a table: {PARAMETERS} parameters, batch {BATCH}, {EPOCHS} epochs", flush=True)
     batches = same_batches(ways[0], ways[2])
-    same_batches(ways[2], ways[4])
+    for way in ways[4:]:
+        same_batches(ways[2], way)
     runs = train(ways, small_cnn)
     report(runs, batches)
     print(f"all {len(runs[0].losses)} losses are equal, to the last bit, in every pipeline")

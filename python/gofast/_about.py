@@ -43,8 +43,8 @@ def engine_stats() -> dict[str, Any]:
         ``pillow``: pictures that were left to Pillow. ``devices``: for each GPU that was used, by its name in
         torch, its counters: ``batches`` and ``bytes`` that were copied there; of the bytes, ``staged_bytes``
         that went through the small pinned block, and ``pageable_bytes`` that the driver took from ordinary
-        memory; ``pinned_bytes`` of batch memory that are pinned now; ``resident_bytes`` of tables that live there;
-        ``kernels`` that were started; ``rate``, bytes a second of the larger copies; ``waited``, the seconds
+        memory; ``pinned_bytes`` of batch memory that are pinned now; ``resident_bytes`` of tables that live
+        there; ``kernels`` that were started; ``rate``, bytes a second of the larger copies; ``waited``, the seconds
         for which loops waited for a batch to be made; ``free`` and ``total`` bytes of its memory.
     """
     if not engine.loaded():
