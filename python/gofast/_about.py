@@ -37,15 +37,15 @@ def engine_stats() -> dict[str, Any]:
     """Counters of this process's engine; empty while it is not loaded.
 
     Returns:
-        A dict. ``threads``: the engine's threads. ``tickets``: pieces of work submitted to
-        them, each of one or several batches. ``rows``: rows filled for tickets. Rows made on the spot do not
-        count: single samples, small batches for torch's loader, and everything in worker processes.
-        ``pillow``: pictures that were left to Pillow. ``devices``: for each GPU that was used, by its name in
-        torch, its counters: ``batches`` and ``bytes`` that were copied there; of the bytes, ``staged_bytes``
-        that went through the small pinned block, and ``pageable_bytes`` that the driver took from ordinary
-        memory; ``pinned_bytes`` of batch memory that are pinned now; ``resident_bytes`` of tables that live
-        there; ``kernels`` that were started; ``rate``, bytes a second of the larger copies; ``waited``, the seconds
-        for which loops waited for a batch to be made; ``free`` and ``total`` bytes of its memory.
+        A dict. ``threads``: the engine's threads. ``tickets``: pieces of work submitted to them, each of one
+        or several batches. ``rows``: rows filled for tickets. Rows made on the spot do not count: single
+        samples, small batches for torch's loader, and everything in worker processes. ``pillow``: pictures
+        that were left to Pillow. ``devices``: of each GPU that was used, by its name in torch, a dict:
+        ``batches`` and ``bytes`` that were copied there; of the bytes, ``staged_bytes`` that went through the
+        small pinned block, and ``pageable_bytes`` that the driver took from ordinary memory;
+        ``pinned_bytes`` of batch memory that are pinned now; ``resident_bytes`` of tables that live there;
+        ``kernels`` that were started; ``rate``, bytes a second of copies of 1 MiB and more; ``waited``, the
+        seconds for which loops waited for a batch to be made; ``free`` and ``total`` bytes of its memory.
     """
     if not engine.loaded():
         return {}
