@@ -104,7 +104,7 @@ int gf_device_done(gf_device *, int64_t number);
 // Whether a move has arrived: 1, 0 not yet, or -1 with a fault where the device does nothing any more.
 int gf_device_arrived(gf_device *, int64_t number, gf_device_fault *);
 
-// Waits for all that gofast's stream holds.
+// Waits for all that gofast's stream holds, and gives slots back.
 int gf_device_drain(gf_device *, gf_device_fault *);
 
 // Copies to the host what gofast's stream makes, and waits for that.

@@ -186,6 +186,9 @@ int gf_device_drain(gf_device *d, gf_device_fault *fault) {
     int code = gf_device_enter(d, fault);
     if (code) return code;
     code = gf_device_said(d, d->driver->stream_synchronize(d->stream), "cuStreamSynchronize", fault);
+    pthread_mutex_lock(&d->lock);
+    reap(d);
+    pthread_mutex_unlock(&d->lock);
     gf_device_leave(d);
     return code;
 }

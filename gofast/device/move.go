@@ -116,7 +116,7 @@ func (d *Device) Wait(ctx context.Context, move Move) error {
 	}
 }
 
-// Drain waits for all that gofast's stream holds.
+// Drain waits for all that gofast's stream holds, and gives slots back.
 func (d *Device) Drain() error {
 	c, err := d.open()
 	if err != nil {
