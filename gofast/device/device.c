@@ -76,6 +76,8 @@ void gf_device_close(gf_device *d) {
         if (d->staging) driver->host_free(d->staging);
         driver->stream_destroy(d->stream);
         gf_device_leave(d);
+    } else if (d->pid == (int32_t)getpid()) {
+        gf_moves_forget(d); // somebody has destroyed the context, and its work with it
     }
     free(d->moves);
     free(d->events);
@@ -91,7 +93,7 @@ void gf_device_drop(gf_device *d) {
 }
 
 int gf_device_launch(gf_device *d, uint64_t function, const gf_making *making, uint64_t stream, gf_device_fault *fault) {
-    if (!making->count) return 0;
+    if (!making->count || (!making->width && !making->label_bytes)) return 0; // a grid of no blocks is an error
     // A thread makes four values, a block is 256 threads: of one row if that is long, else of several.
     int64_t groups = (making->width + 3) / 4, wide = groups > making->label_bytes ? groups : making->label_bytes;
     unsigned x = 1;

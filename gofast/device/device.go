@@ -15,10 +15,10 @@ static int memory_info(gf_device *d, size_t *left, size_t *total, gf_device_faul
 	gf_device_leave(d);
 	return code;
 }
-static void read_counts(gf_device *d, int64_t out[8]) {
+static void read_counts(gf_device *d, int64_t out[9]) {
 	const _Atomic int64_t *all[] = {&d->counts.moves, &d->counts.bytes, &d->counts.staged_bytes, &d->counts.pageable_bytes,
-		&d->counts.pinned_bytes, &d->counts.kernels, &d->counts.timed_bytes, &d->counts.timed_nanoseconds};
-	for (int i = 0; i < 8; i++) out[i] = atomic_load_explicit(all[i], memory_order_relaxed);
+		&d->counts.pinned_bytes, &d->counts.kernels, &d->counts.timed_bytes, &d->counts.timed_nanoseconds, &d->counts.kernel_nanoseconds};
+	for (int i = 0; i < 9; i++) out[i] = atomic_load_explicit(all[i], memory_order_relaxed);
 }
 static int device_name(gf_device *d, char *name, int bytes) { return d->driver->device_name(name, bytes, d->handle); }
 static int device_count(const gf_driver *driver, int *count) { return driver->device_count(count); }
@@ -28,6 +28,7 @@ import "C"
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	_ "github.com/gofast-org/gofast/gofast/engine" // for its headers
@@ -45,7 +46,7 @@ type Options struct {
 // Device is a GPU with gofast's stream on it. Any goroutine may use it. Its context is the primary one, as torch's and the
 // CUDA runtime's are.
 type Device struct {
-	c       *C.gf_device
+	c       atomic.Pointer[C.gf_device] // nil: closed
 	options Options
 
 	lock    sync.Mutex
@@ -93,7 +94,9 @@ func Open(ordinal int, options Options) (*Device, error) {
 	if c == nil {
 		return nil, refused(&fault)
 	}
-	return &Device{c: c, options: options, kernels: map[pair]kernel{}}, nil
+	d := &Device{options: options, kernels: map[pair]kernel{}}
+	d.c.Store(c)
+	return d, nil
 }
 
 // refused is the error of a call that the driver refused; its text has the call's name.
@@ -101,22 +104,34 @@ func refused(fault *C.gf_device_fault) error {
 	return errs.New(errs.ErrDevice, "device", C.GoString(&fault.text[0]))
 }
 
-// Close waits for what is under way, and gives all back.
+// open is the device in C memory, unless it was closed.
+func (d *Device) open() (*C.gf_device, error) {
+	if c := d.c.Load(); c != nil {
+		return c, nil
+	}
+	return nil, errs.New(errs.ErrClosed, "device", "the device was closed")
+}
+
+// Close waits for what is under way, and gives all back. Nobody else may be using the device. It may be called again.
 func (d *Device) Close() {
 	d.lock.Lock()
 	defer d.lock.Unlock()
+	c := d.c.Swap(nil)
+	if c == nil {
+		return
+	}
 	for _, k := range d.kernels {
-		k.unload(d.c)
+		k.unload(c)
 	}
 	d.kernels = nil
-	C.gf_device_close(d.c)
+	C.gf_device_close(c)
 }
 
 // MakingBytes is the size of a gf_making.
 const MakingBytes = C.sizeof_gf_making
 
-// Address is the device's place in C memory.
-func (d *Device) Address() uintptr { return uintptr(unsafe.Pointer(d.c)) }
+// Address is the device's place in C memory; 0 when it is closed.
+func (d *Device) Address() uintptr { return uintptr(unsafe.Pointer(d.c.Load())) }
 
 // Info says which device it is.
 type Info struct {
@@ -127,24 +142,32 @@ type Info struct {
 	Stream     uint64 `json:"stream"`     // the handle of gofast's stream
 }
 
-// Info says which device it is.
+// Info says which device it is; nothing of a closed one.
 func (d *Device) Info() Info {
+	c, err := d.open()
+	if err != nil {
+		return Info{}
+	}
 	var name [128]C.char
-	C.device_name(d.c, &name[0], C.int(len(name)))
-	version := int(d.c.driver.version)
+	C.device_name(c, &name[0], C.int(len(name)))
+	version := int(c.driver.version)
 	return Info{
-		Name: C.GoString(&name[0]), Ordinal: int(d.c.ordinal),
-		Capability: fmt.Sprintf("%d.%d", d.c.capability/10, d.c.capability%10),
+		Name: C.GoString(&name[0]), Ordinal: int(c.ordinal),
+		Capability: fmt.Sprintf("%d.%d", c.capability/10, c.capability%10),
 		Driver:     fmt.Sprintf("%d.%d", version/1000, version%1000/10),
-		Stream:     uint64(uintptr(unsafe.Pointer(d.c.stream))),
+		Stream:     uint64(uintptr(unsafe.Pointer(c.stream))),
 	}
 }
 
 // Memory is what is free on the device, and what there is.
 func (d *Device) Memory() (free, total int64, err error) {
+	c, err := d.open()
+	if err != nil {
+		return 0, 0, err
+	}
 	var left, all C.size_t
 	var fault C.gf_device_fault
-	if C.memory_info(d.c, &left, &all, &fault) != 0 {
+	if C.memory_info(c, &left, &all, &fault) != 0 {
 		return 0, 0, refused(&fault)
 	}
 	return int64(left), int64(all), nil
@@ -159,13 +182,20 @@ type Stats struct {
 	PinnedBytes   int64   `json:"pinned_bytes"`   // of batch memory that is pinned now
 	Kernels       int64   `json:"kernels"`        // that were started
 	Rate          float64 `json:"rate"`           // bytes a second, of copies of 1 MiB and more; 0 without any
+	CopySeconds   float64 `json:"copy_seconds"`   // of these copies
+	KernelSeconds float64 `json:"kernel_seconds"` // of the kernels behind them
 }
 
-// Stats are the counters now.
+// Stats are the counters now; none of a closed device.
 func (d *Device) Stats() Stats {
-	var n [8]C.int64_t
-	C.read_counts(d.c, &n[0])
-	s := Stats{Batches: int64(n[0]), Bytes: int64(n[1]), StagedBytes: int64(n[2]), PageableBytes: int64(n[3]), PinnedBytes: int64(n[4]), Kernels: int64(n[5])}
+	c, err := d.open()
+	if err != nil {
+		return Stats{}
+	}
+	var n [9]C.int64_t
+	C.read_counts(c, &n[0])
+	s := Stats{Batches: int64(n[0]), Bytes: int64(n[1]), StagedBytes: int64(n[2]), PageableBytes: int64(n[3]), PinnedBytes: int64(n[4]), Kernels: int64(n[5]),
+		CopySeconds: float64(n[7]) / 1e9, KernelSeconds: float64(n[8]) / 1e9}
 	if n[7] > 0 {
 		s.Rate = float64(n[6]) / float64(n[7]) * 1e9
 	}

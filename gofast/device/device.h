@@ -29,7 +29,8 @@ typedef struct {
     gf_slot *slot;        // what is copied, or NULL; released when the copies are done
     gf_cu_event begun;    // before the copies, where they are timed; else NULL
     gf_cu_event copied;   // behind them, likewise
-    gf_cu_event done;     // behind all
+    gf_cu_event made;     // behind the kernel, where the copies are timed
+    gf_cu_event done;     // behind all; NULL where that could not be marked, and was waited for
     int64_t bytes;
     int64_t staged_to;    // where its staging ends
 } gf_move;
@@ -37,7 +38,7 @@ typedef struct {
 // Counters. The time is of copies of 1 MiB and more, whose start and end are events.
 typedef struct {
     _Atomic int64_t moves, bytes, staged_bytes, pageable_bytes, kernels, pinned_bytes;
-    _Atomic int64_t timed_bytes, timed_nanoseconds;
+    _Atomic int64_t timed_bytes, timed_nanoseconds, kernel_nanoseconds; // kernels' behind these copies
 } gf_device_counts;
 
 typedef struct gf_device gf_device;
@@ -57,6 +58,7 @@ struct gf_device {
     uint8_t *staging;      // pinned, used as a ring; NULL while nobody needed it
     int64_t staging_begin, staging_end; // what is in use lies between, modulo its size
     int32_t no_staging;    // the driver gave none
+    gf_device_fault broken; // what the driver said when it did no work any more
     gf_device_counts counts;
 };
 
@@ -99,6 +101,15 @@ int gf_device_receive(gf_device *, int64_t number, uint64_t stream, gf_device_fa
 // Whether a move is done: its host memory is free.
 int gf_device_done(gf_device *, int64_t number);
 
+// Whether a move has arrived: 1, 0 not yet, or -1 with a fault where the device does nothing any more.
+int gf_device_arrived(gf_device *, int64_t number, gf_device_fault *);
+
+// Waits for all that gofast's stream holds, and gives slots back.
+int gf_device_drain(gf_device *, gf_device_fault *);
+
+// Copies to the host what gofast's stream makes, and waits for that.
+int gf_device_copy_out(gf_device *, void *to, uint64_t from, int64_t bytes, gf_device_fault *);
+
 // Puts a kernel on a stream.
 int gf_device_launch(gf_device *, uint64_t function, const gf_making *, uint64_t stream, gf_device_fault *);
 
@@ -108,6 +119,23 @@ void gf_device_leave(gf_device *);
 
 // Notes what a call said; returns its code.
 int gf_device_said(const gf_device *, gf_cu_result, const char *call, gf_device_fault *);
+
+// -- events.c
+
+// A mark behind all that a stream holds now; NULL with a fault. It is followed once.
+gf_cu_event gf_device_mark(gf_device *, uint64_t stream, gf_device_fault *);
+
+// Lets gofast's stream wait for a mark, which is gone then. 0, or the driver's code.
+int gf_device_follow(gf_device *, gf_cu_event mark, gf_device_fault *);
+
+// An event that tells the time or not, and what is done with it later: under the lock, with the context current.
+gf_cu_event gf_event_take(gf_device *, int timed, gf_device_fault *);
+void gf_event_give(gf_device *, gf_cu_event, int timed);
+
+// -- move.c: under the lock, where the driver cannot be asked any more
+
+// Gives all moves' slots back.
+void gf_moves_forget(gf_device *);
 
 // -- staging.c: under the lock, with the context current
 

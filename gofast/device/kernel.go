@@ -74,10 +74,13 @@ func (d *Device) Kernel(stored, made numbers.Type) (uintptr, error) {
 	}
 	d.lock.Lock()
 	defer d.lock.Unlock()
+	c, err := d.open()
+	if err != nil {
+		return 0, err
+	}
 	k, known := d.kernels[pair{stored, made}]
 	if !known {
-		var err error
-		if k, err = d.loadKernel(stored, made); err != nil {
+		if k, err = d.loadKernel(c, stored, made); err != nil {
 			return 0, err
 		}
 		d.kernels[pair{stored, made}] = k
@@ -85,33 +88,45 @@ func (d *Device) Kernel(stored, made numbers.Type) (uintptr, error) {
 	return uintptr(unsafe.Pointer(k.function)), nil
 }
 
-func (d *Device) loadKernel(stored, made numbers.Type) (kernel, error) {
+func (d *Device) loadKernel(c *C.gf_device, stored, made numbers.Type) (kernel, error) {
 	compiler, err := findCompiler(d.options.Compilers)
 	if err != nil {
 		return kernel{}, err
 	}
-	name := fmt.Sprintf("gf_make_%d_%d", stored, made)
-	options := []string{
-		fmt.Sprintf("--gpu-architecture=sm_%d", d.c.capability), "--fmad=false", "--device-as-default-execution-space",
-		fmt.Sprintf("-DGF_STORED=%d", stored), fmt.Sprintf("-DGF_MADE=%d", made), "-DGF_NAME=" + name,
-	}
+	name, options := compilation(stored, made, int(c.capability))
 	path := cachePath(d.options.Cache, compiler, options)
-	image, cached := cachedImage(path)
-	if !cached {
-		if image, err = compiler.compile(options); err != nil {
-			return kernel{}, err
+	if image, cached := cachedImage(path); cached {
+		if k, err := loadImage(c, image, name); err == nil {
+			return k, nil // else it is made again: an older driver, or another fault of what is kept
 		}
-		keepImage(path, image)
 	}
+	image, _, err := compiler.compile(options)
+	if err != nil {
+		return kernel{}, err
+	}
+	keepImage(path, image)
+	return loadImage(c, image, name)
+}
+
+func loadImage(c *C.gf_device, image []byte, name string) (kernel, error) {
 	var k kernel
 	var fault C.gf_device_fault
 	cname, place := C.CString(name), C.CBytes(image)
 	defer C.free(unsafe.Pointer(cname))
 	defer C.free(place)
-	if C.load_kernel(d.c, place, cname, &k.module, &k.function, &fault) != 0 {
+	if C.load_kernel(c, place, cname, &k.module, &k.function, &fault) != 0 {
 		return kernel{}, refused(&fault)
 	}
 	return k, nil
+}
+
+// compilation is a kernel's name and what the compiler is told.
+func compilation(stored, made numbers.Type, capability int) (name string, options []string) {
+	name = fmt.Sprintf("gf_make_%d_%d", stored, made)
+	return name, []string{
+		fmt.Sprintf("--gpu-architecture=sm_%d", capability), "--fmad=false", "--device-as-default-execution-space",
+		fmt.Sprintf("-DGF_STORED=%d", stored), fmt.Sprintf("-DGF_MADE=%d", made), "-DGF_NAME=" + name,
+	}
 }
 
 // compiler is NVRTC.
@@ -152,7 +167,8 @@ func headers() (names, texts []string) {
 	return []string{"making.h", "../numbers/round.h", "stdint.h", "string.h"}, []string{making, string(round), integers, ""}
 }
 
-func (c compiler) compile(options []string) ([]byte, error) {
+// compile gives machine code, and what the compiler said of it.
+func (c compiler) compile(options []string) (code []byte, said string, err error) {
 	var free []unsafe.Pointer
 	defer func() {
 		for _, p := range free {
@@ -178,10 +194,10 @@ func (c compiler) compile(options []string) ([]byte, error) {
 	var size C.size_t
 	var words [2048]C.char
 	if C.gf_nvrtc_compile(c.c, &from, list(options), C.int(len(options)), &image, &size, &words[0], C.size_t(len(words))) != 0 {
-		return nil, errs.New(errs.ErrUnsupported, "kernel", fmt.Sprintf("NVRTC %d.%d does not compile it for %s: %s", c.major, c.minor, options[0], C.GoString(&words[0])))
+		return nil, "", errs.New(errs.ErrUnsupported, "kernel", fmt.Sprintf("NVRTC %d.%d does not compile it for %s: %s", c.major, c.minor, options[0], C.GoString(&words[0])))
 	}
 	defer C.free(image)
-	return C.GoBytes(image, C.int(size)), nil
+	return C.GoBytes(image, C.int(size)), C.GoString(&words[0]), nil
 }
 
 // cachePath is where a kernel of this source, by this compiler with these options, is kept; "" where nothing can be.
@@ -214,7 +230,10 @@ func keepImage(path string, image []byte) {
 	if path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}
-	f, err := atomicfile.Begin(context.Background(), "kernel", path)
+	// A process that writes the same kernel is not waited for.
+	atOnce, end := context.WithCancel(context.Background())
+	end()
+	f, err := atomicfile.Begin(atOnce, "kernel", path)
 	if err != nil {
 		return
 	}

@@ -42,6 +42,12 @@ typedef struct __attribute__((aligned(sizeof(MADE) < 4 ? 4 * sizeof(MADE) : 16))
     MADE value[4];
 } VALUE(made_group);
 
+#if GF_MADE <= 4 // integers: of stored ones that fit
+static inline MADE VALUE(of)(const gf_making *m, STORED v, int64_t at, int arithmetic) {
+    (void)m, (void)at, (void)arithmetic;
+    return (MADE)v;
+}
+#else
 #if GF_STORED == 6 // double
 // The NaN of x86: quiet, with the bits that fit.
 static inline float VALUE(single)(double v) {
@@ -73,12 +79,6 @@ static inline float VALUE(computed)(const gf_making *m, float x, int64_t at) {
     return y;
 }
 
-#if GF_MADE <= 4 // integers: of stored ones that fit
-static inline MADE VALUE(of)(const gf_making *m, STORED v, int64_t at, int arithmetic) {
-    (void)m, (void)at, (void)arithmetic;
-    return (MADE)v;
-}
-#else
 #if GF_MADE == 5
 static inline MADE VALUE(rounded)(float v) { return v; }
 #elif GF_MADE == 6
@@ -124,7 +124,9 @@ static inline VALUE(place) VALUE(place_of)(const gf_making *m, uint32_t at) {
     }
     return p;
 }
+#if GF_STORED == 1
 static inline uint32_t VALUE(channel)(const gf_making *m, const VALUE(place) *p) { return m->channels == 1 ? 0 : p->last ? p->rest : p->plane; }
+#endif
 
 // The value of the last box that the place lies in.
 static inline MADE VALUE(erased)(const gf_making *m, int64_t sample, const VALUE(place) *p, MADE value) {

@@ -5,33 +5,6 @@
 
 enum { TIMED_BYTES = 1 << 20 }; // below, a copy's time is the driver's own
 
-static int grow(void **array, int64_t *room, size_t each) {
-    int64_t more = *room ? 2 * *room : 16;
-    void *larger = realloc(*array, (size_t)more * each);
-    if (!larger) return 0;
-    *array = larger;
-    *room = more;
-    return 1;
-}
-
-// -- events
-
-static gf_cu_event event_of(gf_device *d, int timed, gf_device_fault *fault) {
-    if (timed && d->n_timers) return d->timers[--d->n_timers];
-    if (!timed && d->n_events) return d->events[--d->n_events];
-    gf_cu_event made = NULL;
-    if (gf_device_said(d, d->driver->event_create(&made, timed ? 0 : GF_CU_EVENT_DISABLE_TIMING), "cuEventCreate", fault)) return NULL;
-    return made;
-}
-
-static void give_back(gf_device *d, gf_cu_event event, int timed) {
-    if (!event) return;
-    gf_cu_event **list = timed ? &d->timers : &d->events;
-    int64_t *n = timed ? &d->n_timers : &d->n_events, *room = timed ? &d->timer_room : &d->event_room;
-    if (*n == *room && !grow((void **)list, room, sizeof **list)) d->driver->event_destroy(event);
-    else (*list)[(*n)++] = event;
-}
-
 // -- the queue
 
 static gf_move *move_at(gf_device *d, int64_t number) { return &d->moves[number % d->room]; }
@@ -49,25 +22,51 @@ static int make_room(gf_device *d) {
     return 1;
 }
 
-static void count_time(gf_device *d, const gf_move *m) {
+static int64_t nanoseconds(gf_device *d, gf_cu_event from, gf_cu_event to) {
     float milliseconds = 0;
-    if (!m->copied || d->driver->event_elapsed(&milliseconds, m->begun, m->copied)) return;
-    atomic_fetch_add_explicit(&d->counts.timed_bytes, m->bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&d->counts.timed_nanoseconds, (int64_t)(1e6 * (double)milliseconds), memory_order_relaxed);
+    if (!from || !to || d->driver->event_elapsed(&milliseconds, from, to)) return -1;
+    return (int64_t)(1e6 * (double)milliseconds);
 }
 
-// Gives back what done moves held. A device that answers with an error does nothing any more, so that is done too.
+static void count_time(gf_device *d, const gf_move *m) {
+    int64_t copies = nanoseconds(d, m->begun, m->copied), kernel = nanoseconds(d, m->copied, m->made);
+    if (copies < 0) return;
+    atomic_fetch_add_explicit(&d->counts.timed_bytes, m->bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&d->counts.timed_nanoseconds, copies, memory_order_relaxed);
+    if (kernel > 0) atomic_fetch_add_explicit(&d->counts.kernel_nanoseconds, kernel, memory_order_relaxed);
+}
+
+// Waits where no event can tell. A device that answers this with an error too does nothing any more.
+static void wait_without_event(gf_device *d) {
+    int code = d->driver->stream_synchronize(d->stream);
+    if (code && !d->broken.code) gf_device_said(d, code, "cuStreamSynchronize", &d->broken);
+}
+
+static int is_over(gf_device *d, const gf_move *m) {
+    int code = m->done ? d->driver->event_query(m->done) : 0;
+    if (code == GF_CU_NOT_READY) return 0;
+    if (code) wait_without_event(d);
+    return 1;
+}
+
+// Gives back what done moves held.
 static void reap(gf_device *d) {
     for (; d->first < d->last; d->first++) {
         gf_move *m = move_at(d, d->first);
-        if (m->done && d->driver->event_query(m->done) == GF_CU_NOT_READY) return;
+        if (!is_over(d, m)) return;
         count_time(d, m);
         if (m->slot) gf_slot_release(m->slot);
-        give_back(d, m->begun, 1);
-        give_back(d, m->copied, 1);
-        give_back(d, m->done, 0);
+        gf_event_give(d, m->begun, 1);
+        gf_event_give(d, m->copied, 1);
+        gf_event_give(d, m->made, 1);
+        gf_event_give(d, m->done, 0);
         d->staging_begin = m->staged_to;
     }
+}
+
+void gf_moves_forget(gf_device *d) {
+    for (; d->first < d->last; d->first++)
+        if (move_at(d, d->first)->slot) gf_slot_release(move_at(d, d->first)->slot);
 }
 
 // -- sending
@@ -90,17 +89,22 @@ static int put_on_stream(gf_device *d, const gf_job *job, gf_move *m, gf_device_
     int code = 0;
     for (int64_t i = 0; i < job->n; i++) m->bytes += job->piece[i].bytes;
     if (m->bytes >= TIMED_BYTES) {
-        m->begun = event_of(d, 1, NULL);
-        m->copied = event_of(d, 1, NULL);
+        m->begun = gf_event_take(d, 1, NULL);
+        m->copied = gf_event_take(d, 1, NULL);
     }
     int timed = m->begun && m->copied && !d->driver->event_record(m->begun, d->stream);
     for (int64_t i = 0; i < job->n && !code; i++) code = copy_piece(d, &job->piece[i], m->slot, fault);
     if (code || !timed || d->driver->event_record(m->copied, d->stream)) {
-        give_back(d, m->copied, 1);
+        gf_event_give(d, m->copied, 1);
         m->copied = NULL;
     }
-    if (code) return code;
-    return job->function ? gf_device_launch(d, job->function, (const gf_making *)(uintptr_t)job->making, (uint64_t)(uintptr_t)d->stream, fault) : 0;
+    if (code || !job->function) return code;
+    code = gf_device_launch(d, job->function, (const gf_making *)(uintptr_t)job->making, (uint64_t)(uintptr_t)d->stream, fault);
+    if (!code && m->copied && (m->made = gf_event_take(d, 1, NULL)) && d->driver->event_record(m->made, d->stream)) {
+        gf_event_give(d, m->made, 1);
+        m->made = NULL;
+    }
+    return code;
 }
 
 int64_t gf_device_send(gf_device *d, const gf_job *job, gf_slot *slot, gf_device_fault *fault) {
@@ -110,10 +114,10 @@ int64_t gf_device_send(gf_device *d, const gf_job *job, gf_slot *slot, gf_device
     }
     pthread_mutex_lock(&d->lock);
     reap(d);
-    gf_move m = {.number = d->last, .slot = slot, .done = event_of(d, 0, fault)};
+    gf_move m = {.number = d->last, .slot = slot, .done = gf_event_take(d, 0, fault)};
     int64_t number = 0;
     if (!make_room(d)) {
-        give_back(d, m.done, 0);
+        gf_event_give(d, m.done, 0);
         m.done = NULL;
         *fault = (gf_device_fault){-1, "no memory for a batch on its way"};
     }
@@ -124,8 +128,9 @@ int64_t gf_device_send(gf_device *d, const gf_job *job, gf_slot *slot, gf_device
         // Also where something was refused: what came before it may be under way, and holds the slot.
         int unmarked = gf_device_said(d, d->driver->event_record(m.done, d->stream), "cuEventRecord", code ? NULL : fault);
         if (unmarked) {
-            give_back(d, m.done, 0);
-            m.done = NULL; // the device does nothing any more
+            gf_event_give(d, m.done, 0);
+            m.done = NULL;
+            wait_without_event(d); // what is under way reads the slot
         }
         m.staged_to = d->staging_end;
         d->moves[d->last++ % d->room] = m;
@@ -161,4 +166,38 @@ int gf_device_done(gf_device *d, int64_t number) {
     pthread_mutex_unlock(&d->lock);
     gf_device_leave(d);
     return done;
+}
+
+int gf_device_arrived(gf_device *d, int64_t number, gf_device_fault *fault) {
+    if (gf_device_enter(d, fault)) return -1;
+    pthread_mutex_lock(&d->lock);
+    reap(d);
+    int arrived = number < d->first;
+    if (d->broken.code) {
+        *fault = d->broken;
+        arrived = -1;
+    }
+    pthread_mutex_unlock(&d->lock);
+    gf_device_leave(d);
+    return arrived;
+}
+
+int gf_device_drain(gf_device *d, gf_device_fault *fault) {
+    int code = gf_device_enter(d, fault);
+    if (code) return code;
+    code = gf_device_said(d, d->driver->stream_synchronize(d->stream), "cuStreamSynchronize", fault);
+    pthread_mutex_lock(&d->lock);
+    reap(d);
+    pthread_mutex_unlock(&d->lock);
+    gf_device_leave(d);
+    return code;
+}
+
+int gf_device_copy_out(gf_device *d, void *to, uint64_t from, int64_t bytes, gf_device_fault *fault) {
+    int code = gf_device_enter(d, fault);
+    if (code) return code;
+    code = gf_device_said(d, d->driver->copy_out(to, from, (size_t)bytes, d->stream), "cuMemcpyDtoHAsync", fault);
+    int late = gf_device_said(d, d->driver->stream_synchronize(d->stream), "cuStreamSynchronize", code ? NULL : fault);
+    gf_device_leave(d);
+    return code ? code : late;
 }

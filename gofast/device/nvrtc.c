@@ -73,15 +73,17 @@ int gf_nvrtc_compile(const gf_nvrtc *n, const gf_nvrtc_source *source, const cha
         if (!code && !(*image = malloc(*bytes + 1))) code = -1;
         if (!code) code = n->image(made, *image);
     }
+    size_t size = 0;
+    char *log = NULL;
+    if (made && !n->log_size(made, &size) && size > 1 && (log = malloc(size))) n->log(made, log);
     if (code) {
-        size_t size = 0;
-        char *log = NULL;
-        if (made && !n->log_size(made, &size) && size > 1 && (log = malloc(size))) n->log(made, log);
         snprintf(text, text_bytes, "%s: %s", code < 0 ? "no memory" : n->words(code), log ? log : "no words");
-        free(log);
         free(*image);
         *image = NULL;
+    } else {
+        snprintf(text, text_bytes, "%s", log ? log : "");
     }
+    free(log);
     if (made) n->destroy(&made);
     return code;
 }

@@ -17,7 +17,8 @@ typedef struct {
     int n_headers;
 } gf_nvrtc_source;
 
-// Compiles to machine code for one architecture: *image is the caller's to free. 0, or a code with the compiler's words.
+// Compiles to machine code for one architecture: *image is the caller's to free. 0, or a code; text
+// has the compiler's words, warnings too.
 int gf_nvrtc_compile(const gf_nvrtc *, const gf_nvrtc_source *, const char *const *options, int n, void **image, size_t *bytes, char *text, size_t text_bytes);
 
 #endif

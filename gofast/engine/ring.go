@@ -49,6 +49,9 @@ func (r Ring) Count() int { return int(r.c.count) }
 // SlotBytes is the size of one slot.
 func (r Ring) SlotBytes() int64 { return int64(r.c.slot_bytes) }
 
+// Pointer is the ring as C code knows it.
+func (r Ring) Pointer() unsafe.Pointer { return unsafe.Pointer(r.c) }
+
 // Drop gives the ring up.
 func (r Ring) Drop() { C.gf_ring_drop(r.c) }
 
@@ -65,6 +68,9 @@ const (
 	Ready                 // complete
 	Failed                // BadIndex says why
 )
+
+// Pointer is the slot as C code knows it.
+func (s Slot) Pointer() unsafe.Pointer { return unsafe.Pointer(s.c) }
 
 // Address is the slot's place in C memory.
 func (s Slot) Address() uintptr { return uintptr(unsafe.Pointer(s.c)) }
