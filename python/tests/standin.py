@@ -7,30 +7,38 @@ looks at is made by `look`, as a kernel of the user's would see it.
 from __future__ import annotations
 
 import ctypes
+import fcntl
+import functools
+import gc
 import pathlib
 import subprocess
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from gofast import errors
+from gofast import DataLoader, errors
+from gofast._batches.iterator import NativeIterator
 from gofast._core import engine, operations, warn
 from gofast._device import device as devices
+from gofast._device.prefetch import Moving
 
 SOURCES = pathlib.Path(__file__).parents[2] / "gofast/device/testdata/standin"
 MANUAL, LATE, ON_SIGHT, RANDOM = range(4)
 
 
 def build(folder: pathlib.Path) -> pathlib.Path:
-    """The stand-in's library."""
+    """The stand-in's library, which the processes of a test run share: one of them builds it."""
     library = folder / "libstandin.so"
     flags = ["-std=gnu11", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread"]
-    sources = sorted(str(path) for path in SOURCES.glob("*.c"))
-    part = folder / f"libstandin.{id(folder)}.part"
-    subprocess.run(["gcc", *flags, "-o", str(part), *sources], check=True)
-    part.rename(library)
+    with open(folder / "libstandin.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not library.exists():
+            sources = sorted(str(path) for path in SOURCES.glob("*.c"))
+            part = folder / "libstandin.part"
+            subprocess.run(["gcc", *flags, "-o", str(part), *sources], check=True)
+            part.rename(library)
     return library
 
 
@@ -41,6 +49,7 @@ class StandIn:
         library: the path.
         place: the number of the current device.
         streams: the consumer's current stream of each device.
+        visible: how many devices torch sees.
     """
 
     def __init__(self, library: pathlib.Path) -> None:
@@ -66,9 +75,13 @@ class StandIn:
         c.standin_pin_limit.argtypes = [ctypes.c_uint64]
         c.standin_seed.argtypes = [ctypes.c_uint64]
         c.standin_is_pinned.argtypes = [ctypes.c_void_p]
+        c.standin_fail.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int]
+        c.standin_calls.argtypes = [ctypes.c_char_p]
         self.place = 0
         self.streams: dict[int, int] = {}
         self.visible = 1
+        self.memory: set[int] = set()  # addresses of what is allocated for torch
+        self._mode = MANUAL
 
     def fail(self, call: str, nth: int = 1, code: int = 999) -> None:
         """The nth next call of this name fails."""
@@ -90,14 +103,44 @@ class StandIn:
             self.streams[device] = int(self.c.standin_stream(device))
         return self.streams[device]
 
+    @property
+    def mode(self) -> int:
+        """When work is done; see standin.h."""
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: int) -> None:
+        self._mode = mode
+        self.c.standin_mode(mode)
+
     def look(self, tensor: torch.Tensor) -> torch.Tensor:
         """What a kernel of the user's sees in a device tensor, once its stream gets there: a CPU tensor."""
+        if not tensor.nbytes:
+            return tensor.clone()
         whole = tensor.untyped_storage()
-        out = torch.empty(len(whole), dtype=torch.uint8)
-        if len(whole):
-            self.c.standin_read(self.stream(self.place), whole.data_ptr(), len(whole), out.data_ptr(), None)
+        assert whole.data_ptr() in self.memory, "the tensor is not on the device"
+        out, ready = torch.empty(len(whole), dtype=torch.uint8), ctypes.c_int(0)
+        self.c.standin_mode(LATE)  # the read is done now, and nothing that it does not need
+        self.c.standin_read(
+            self.stream(self.place), whole.data_ptr(), len(whole), out.data_ptr(), ctypes.byref(ready)
+        )
+        self.c.standin_mode(self._mode)
+        assert ready.value, self.violations() or "the device is lost"
         seen = torch.empty(0, dtype=tensor.dtype)
         return seen.set_(out.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
+
+    def seen(self, batch: Any) -> Any:
+        """A batch with all its tensors looked at. Tensors that torch moves by itself are as they were: torch
+        knows no such device."""
+        if isinstance(batch, torch.Tensor):
+            return self.look(batch) if type(batch) is torch.Tensor else batch
+        if isinstance(batch, Mapping):
+            return {key: self.seen(value) for key, value in batch.items()}
+        if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+            return type(batch)(*map(self.seen, batch))
+        if isinstance(batch, (tuple, list)):
+            return type(batch)(map(self.seen, batch))
+        return batch
 
 
 class StandInSide:
@@ -140,15 +183,21 @@ class StandInSide:
             raise torch.OutOfMemoryError(f"the stand-in has no {size} bytes")
         memory = (ctypes.c_uint8 * size).from_address(address)
         tensor = torch.frombuffer(memory, dtype=dtype).view(shape)
-        weakref.finalize(memory, self.standin.c.standin_free, address).atexit = False
+        self.standin.memory.add(address)
+        weakref.finalize(memory, _free, self.standin, address).atexit = False
         return tensor
+
+
+def _free(standin: StandIn, address: int) -> None:
+    standin.memory.discard(address)
+    standin.c.standin_free(address)
 
 
 def opened(library: pathlib.Path, monkeypatch: Any, cache: pathlib.Path) -> Iterator[StandIn]:
     """The stand-in as this process's driver, while a test runs; afterwards nothing may be wrong or left."""
     standin = StandIn(library)
     standin.c.standin_reset()
-    standin.c.standin_mode(ON_SIGHT)
+    standin.mode = LATE
     StandInSide.standin = standin
 
     def ordinal_of(device: torch.device) -> int:
@@ -170,8 +219,6 @@ def opened(library: pathlib.Path, monkeypatch: Any, cache: pathlib.Path) -> Iter
 
 def close_all(standin: StandIn) -> None:
     """Closes the devices, and looks whether anything is wrong or left."""
-    import gc
-
     gc.collect()
     for device in devices.all_opened():
         device.tables.clear()
@@ -182,3 +229,23 @@ def close_all(standin: StandIn) -> None:
     standin.c.standin_advance_all()
     assert standin.violations() == ""
     assert standin.leaks() == ""
+
+
+def everywhere(standin: StandIn, monkeypatch: Any, resident: Any) -> None:
+    """From now on every gofast.DataLoader has device="cuda" unless it says otherwise, and its batches come
+    as the device's user sees them."""
+    init = DataLoader.__init__
+
+    @functools.wraps(init)
+    def with_device(self: Any, *args: Any, **options: Any) -> None:
+        init(self, *args, **{"device": "cuda", "resident": resident, **options})
+
+    monkeypatch.setattr(DataLoader, "__init__", with_device)
+    for kind in (NativeIterator, Moving):
+        given = kind.__next__
+
+        def seen(self: Any, given: Any = given) -> Any:
+            batch = given(self)
+            return standin.seen(batch) if isinstance(self, Moving) or self._on_device else batch
+
+        monkeypatch.setattr(kind, "__next__", seen)

@@ -30,6 +30,7 @@ from fake_stream import ROW_BYTES, FakeStream, Log, Numbers, install
 from gofast import errors
 from gofast._batches import flights, lane
 from gofast._batches import iterator as native_iterator
+from gofast._batches.stream import Stream
 from gofast._core import engine, warn
 from gofast.loader import DataLoader, NativeIterator
 
@@ -70,7 +71,7 @@ def test_attributes_are_torchs() -> None:
     ours = vars(DataLoader(dataset, **options))
     torchs = vars(torch.utils.data.DataLoader(dataset, **options))
     names = {name for name in torchs if not name.startswith("_")}
-    assert {name for name in ours if not name.startswith("_")} - names == {"threads"}
+    assert {name for name in ours if not name.startswith("_")} - names == {"device", "resident", "threads"}
     for name in names - {"sampler", "batch_sampler"}:
         assert ours[name] == torchs[name], name
     assert type(ours["batch_sampler"]) is BatchSampler
@@ -284,8 +285,13 @@ def test_a_dataset_that_changed_gets_a_new_stream(monkeypatch: pytest.MonkeyPatc
     subset = Subset(gofast.ArrayDataset(torch.arange(10.0).reshape(10, 1)), [1, 2, 3])
     made = gofast.DataLoader(subset, 2, num_workers=1)  # without, writable rows are made on the spot
     opened = []
-    real = lane._open_stream
-    monkeypatch.setattr(lane, "_open_stream", lambda *args: opened.append(real(*args)) or opened[-1])
+    real = lane.Lane._new_stream
+
+    def new_stream(self: lane.Lane, batch_size: int) -> Stream:
+        opened.append(real(self, batch_size))
+        return opened[-1]
+
+    monkeypatch.setattr(lane.Lane, "_new_stream", new_stream)
 
     def epoch() -> list[float]:
         return torch.cat([features for (features,) in made]).flatten().tolist()
