@@ -87,7 +87,7 @@ func TestKernelsCannotBeKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	loads(t, driver, filepath.Join(file, "below"))
-	_, options := compilation(numbers.Uint8, numbers.Float32, 90)
+	_, options := compilation(numbers.Uint8, numbers.Float32, "sm_90")
 	held, err := atomicfile.Begin(t.Context(), "test", cachePath(folder, c, options))
 	if err != nil {
 		t.Fatal(err)

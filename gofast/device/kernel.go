@@ -93,7 +93,7 @@ func (d *Device) loadKernel(c *C.gf_device, stored, made numbers.Type) (kernel, 
 	if err != nil {
 		return kernel{}, err
 	}
-	name, options := compilation(stored, made, int(c.capability))
+	name, options := compilation(stored, made, compiler.architecture(int(c.capability)))
 	path := cachePath(d.options.Cache, compiler, options)
 	if image, cached := cachedImage(path); cached {
 		if k, err := loadImage(c, image, name); err == nil {
@@ -121,10 +121,10 @@ func loadImage(c *C.gf_device, image []byte, name string) (kernel, error) {
 }
 
 // compilation is a kernel's name and what the compiler is told.
-func compilation(stored, made numbers.Type, capability int) (name string, options []string) {
+func compilation(stored, made numbers.Type, architecture string) (name string, options []string) {
 	name = fmt.Sprintf("gf_make_%d_%d", stored, made)
 	return name, []string{
-		fmt.Sprintf("--gpu-architecture=sm_%d", capability), "--fmad=false", "--device-as-default-execution-space",
+		"--gpu-architecture=" + architecture, "--fmad=false", "--device-as-default-execution-space",
 		fmt.Sprintf("-DGF_STORED=%d", stored), fmt.Sprintf("-DGF_MADE=%d", made), "-DGF_NAME=" + name,
 	}
 }
@@ -133,6 +133,27 @@ func compilation(stored, made numbers.Type, capability int) (name string, option
 type compiler struct {
 	c            *C.gf_nvrtc
 	major, minor int
+}
+
+// architecture is what to compile for: the device's own. Machine code of an older one of the same generation runs too,
+// and the driver itself compiles PTX for a device that is newer than the compiler.
+func (c compiler) architecture(capability int) string {
+	var known [64]C.int
+	architectures := known[:C.gf_nvrtc_architectures(c.c, &known[0], C.int(len(known)))]
+	nearest := 0
+	for _, a := range architectures {
+		if int(a) <= capability {
+			nearest = max(nearest, int(a))
+		}
+	}
+	switch {
+	case nearest == 0: // older than the compiler knows: its words say so
+		return fmt.Sprintf("sm_%d", capability)
+	case nearest/10 == capability/10:
+		return fmt.Sprintf("sm_%d", nearest)
+	default:
+		return fmt.Sprintf("compute_%d", nearest)
+	}
 }
 
 var finding sync.Mutex

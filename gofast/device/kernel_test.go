@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -49,6 +50,25 @@ func eachPair(call func(stored, made numbers.Type)) {
 	}
 }
 
+// A device that the compiler does not know gets the code of an older one of its generation, or else PTX.
+func TestDevicesNewerThanTheCompiler(t *testing.T) {
+	c := needCompiler(t)
+	for capability, want := range map[int]string{75: "sm_75", 90: "sm_90", 99: "sm_90", 31: "sm_31"} {
+		if got := c.architecture(capability); got != want {
+			t.Errorf("%d: %s, not %s", capability, got, want)
+		}
+	}
+	newest := c.architecture(990)
+	if !strings.HasPrefix(newest, "compute_") {
+		t.Fatal(newest)
+	}
+	_, options := compilation(numbers.Uint8, numbers.Float32, newest)
+	image, words, err := c.compile(options)
+	if err != nil || words != "" || !bytes.Contains(image, []byte(".target sm_")) {
+		t.Errorf("%v %s", err, words)
+	}
+}
+
 // Without a word of the compiler, for every architecture that CUDA 13 knows.
 func TestKernelsCompileForEveryArchitecture(t *testing.T) {
 	c := needCompiler(t)
@@ -60,7 +80,7 @@ func TestKernelsCompileForEveryArchitecture(t *testing.T) {
 				if n++; testing.Short() && (capability != 90 || n%5 > 0) {
 					return
 				}
-				_, options := compilation(stored, made, capability)
+				_, options := compilation(stored, made, c.architecture(capability))
 				code, said, err := c.compile(options)
 				if err != nil || said != "" || len(code) == 0 {
 					t.Errorf("%s of %s: %v %s", made, stored, err, said)

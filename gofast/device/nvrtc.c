@@ -12,8 +12,12 @@ struct gf_nvrtc {
     int (*create)(program *, const char *source, const char *name, int n_headers, const char *const *headers, const char *const *names);
     int (*compile)(program, int n, const char *const *options);
     int (*destroy)(program *);
+    int (*n_architectures)(int *);
+    int (*architectures)(int *);
     int (*image_size)(program, size_t *);
     int (*image)(program, char *);
+    int (*ptx_size)(program, size_t *);
+    int (*ptx)(program, char *);
     int (*log_size)(program, size_t *);
     int (*log)(program, char *);
     const char *(*words)(int code);
@@ -30,8 +34,12 @@ static int find_all(void *handle, struct gf_nvrtc *n) {
         {(void **)&n->create, "nvrtcCreateProgram"},
         {(void **)&n->compile, "nvrtcCompileProgram"},
         {(void **)&n->destroy, "nvrtcDestroyProgram"},
+        {(void **)&n->n_architectures, "nvrtcGetNumSupportedArchs"},
+        {(void **)&n->architectures, "nvrtcGetSupportedArchs"},
         {(void **)&n->image_size, "nvrtcGetCUBINSize"},
         {(void **)&n->image, "nvrtcGetCUBIN"},
+        {(void **)&n->ptx_size, "nvrtcGetPTXSize"},
+        {(void **)&n->ptx, "nvrtcGetPTX"},
         {(void **)&n->log_size, "nvrtcGetProgramLogSize"},
         {(void **)&n->log, "nvrtcGetProgramLog"},
         {(void **)&n->words, "nvrtcGetErrorString"},
@@ -52,7 +60,7 @@ const gf_nvrtc *gf_nvrtc_load(const char *const *libraries, int n, char *text, s
             found = loaded;
             return &found;
         }
-        snprintf(text, text_bytes, "%s is no NVRTC, or older than CUDA 11.1", libraries[i]);
+        snprintf(text, text_bytes, "%s is no NVRTC, or older than CUDA 11.2", libraries[i]);
         dlclose(handle);
     }
     return NULL;
@@ -63,15 +71,33 @@ void gf_nvrtc_version(const gf_nvrtc *n, int *major, int *minor) {
     n->version(major, minor);
 }
 
+int gf_nvrtc_architectures(const gf_nvrtc *n, int *architectures, int room) {
+    int count = 0;
+    if (n->n_architectures(&count) || count < 1) return 0;
+    int *all = malloc((size_t)count * sizeof *all);
+    if (!all || n->architectures(all)) count = 0;
+    if (count > room) count = room;
+    if (count) memcpy(architectures, all, (size_t)count * sizeof *all);
+    free(all);
+    return count;
+}
+
+static int is_virtual(const char *const *options, int n) {
+    for (int i = 0; i < n; i++)
+        if (!strncmp(options[i], "--gpu-architecture=compute_", 27)) return 1;
+    return 0;
+}
+
 int gf_nvrtc_compile(const gf_nvrtc *n, const gf_nvrtc_source *source, const char *const *options, int count, void **image, size_t *bytes, char *text, size_t text_bytes) {
     program made = NULL;
     int code = n->create(&made, source->text, "kernels.cu", source->n_headers, source->headers, source->names);
     *image = NULL;
     if (!code) {
         code = n->compile(made, count, options);
-        if (!code) code = n->image_size(made, bytes);
+        int ptx = is_virtual(options, count);
+        if (!code) code = ptx ? n->ptx_size(made, bytes) : n->image_size(made, bytes);
         if (!code && !(*image = malloc(*bytes + 1))) code = -1;
-        if (!code) code = n->image(made, *image);
+        if (!code) code = ptx ? n->ptx(made, *image) : n->image(made, *image);
     }
     size_t size = 0;
     char *log = NULL;
