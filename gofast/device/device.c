@@ -13,6 +13,10 @@ int gf_device_said(const gf_device *d, gf_cu_result code, const char *call, gf_d
     return code;
 }
 
+// The thread's capture modes before each gf_device_enter that it is inside of: sending enters, and launching inside of it.
+enum { MOST_ENTERED = 8 };
+static _Thread_local int modes[MOST_ENTERED], entered;
+
 int gf_device_enter(gf_device *d, gf_device_fault *fault) {
     if (d->pid != (int32_t)getpid()) {
         if (fault) {
@@ -21,10 +25,18 @@ int gf_device_enter(gf_device *d, gf_device_fault *fault) {
         }
         return -1;
     }
-    return gf_device_said(d, d->driver->context_push(d->context), "cuCtxPushCurrent", fault);
+    int code = gf_device_said(d, d->driver->context_push(d->context), "cuCtxPushCurrent", fault);
+    if (code) return code;
+    int mode = GF_CU_CAPTURE_RELAXED;
+    d->driver->capture_mode(&mode);
+    if (entered < MOST_ENTERED) modes[entered] = mode;
+    entered++;
+    return 0;
 }
 
 void gf_device_leave(gf_device *d) {
+    entered--;
+    if (entered < MOST_ENTERED) d->driver->capture_mode(&modes[entered]);
     gf_cu_context popped;
     d->driver->context_pop(&popped);
 }
@@ -96,6 +108,7 @@ int gf_device_launch(gf_device *d, uint64_t function, const gf_making *making, u
     if (!making->count || (!making->width && !making->label_bytes)) return 0; // a grid of no blocks is an error
     // A thread makes four values, a block is 256 threads: of one row if that is long, else of several.
     int64_t groups = (making->width + 3) / 4, wide = groups > making->label_bytes ? groups : making->label_bytes;
+    if (!wide) return 0;
     unsigned x = 1;
     while (x < 256 && x < wide) x *= 2;
     unsigned y = 256 / x;

@@ -70,7 +70,7 @@ gf_device *gf_device_open(const gf_driver *, int ordinal, gf_device_fault *);
 void gf_device_close(gf_device *);
 void gf_device_drop(gf_device *);
 
-// Pins the memory of a ring before this process takes a slot of it, so that its batches are copied without the processor. Its pages
+// Pins the memory of a private ring, whose slots are for moves alone and not for tensors, before this process takes a slot of it, so that its batches are copied without the processor. Its pages
 // are made by several threads first: one thread makes 2 GB/s of them, and the driver's own lock is held meanwhile
 // otherwise. 0, or the driver's code: then batches of the ring go through staging.
 int gf_device_pin(gf_device *, gf_ring *, gf_device_fault *);
@@ -91,7 +91,7 @@ typedef struct {
     gf_piece piece[];
 } gf_job;
 
-// Starts a job; its slot, or NULL, belongs to the move from then on, whatever happens. Returns the move's number, from 1
+// Starts a job. Memory that is not pinned is free when this returns. Its slot, or NULL, belongs to the move from then on, whatever happens. Returns the move's number, from 1
 // on, or 0 with a fault.
 int64_t gf_device_send(gf_device *, const gf_job *, gf_slot *, gf_device_fault *);
 
@@ -113,7 +113,8 @@ int gf_device_copy_out(gf_device *, void *to, uint64_t from, int64_t bytes, gf_d
 // Puts a kernel on a stream.
 int gf_device_launch(gf_device *, uint64_t function, const gf_making *, uint64_t stream, gf_device_fault *);
 
-// Between gf_device_enter and gf_device_leave the device's context is current.
+// Between gf_device_enter and gf_device_leave the device's context is current. Nothing that is done there is for a graph
+// that somebody captures: without saying so, a query of an event would end a capture on another thread.
 int gf_device_enter(gf_device *, gf_device_fault *);
 void gf_device_leave(gf_device *);
 
@@ -139,9 +140,9 @@ void gf_moves_forget(gf_device *);
 
 // -- staging.c: under the lock, with the context current
 
-enum { GF_STAGING_BYTES = 32 << 20 };
+enum { GF_STAGING_BYTES = 64 << 20, GF_STAGING_CHUNK = 8 << 20 };
 
-// Pinned memory for so many bytes, or NULL where none is left. It is free again when staging_begin passes it.
+// Pinned memory for at most a chunk, or NULL where none is left. It is free again when staging_begin passes it.
 uint8_t *gf_staging_take(gf_device *, int64_t bytes);
 
 #endif

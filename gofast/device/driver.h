@@ -22,6 +22,7 @@ enum {
     GF_CU_CAPABILITY_MINOR = 76,
     GF_CU_HOST_PORTABLE = 1,      // CU_MEMHOSTALLOC_PORTABLE and CU_MEMHOSTREGISTER_PORTABLE
     GF_CU_STREAM_NON_BLOCKING = 1,
+    GF_CU_CAPTURE_RELAXED = 2,    // CU_STREAM_CAPTURE_MODE_RELAXED
     GF_CU_EVENT_DISABLE_TIMING = 2,
 };
 
@@ -37,6 +38,7 @@ enum {
     CALL(context_release, "cuDevicePrimaryCtxRelease_v2", (gf_cu_device))                                              \
     CALL(context_push, "cuCtxPushCurrent_v2", (gf_cu_context))                                                         \
     CALL(context_pop, "cuCtxPopCurrent_v2", (gf_cu_context *))                                                         \
+    CALL(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))                                               \
     CALL(memory_info, "cuMemGetInfo_v2", (size_t *left, size_t *total))                                                \
     CALL(memory_alloc, "cuMemAlloc_v2", (gf_cu_address *, size_t bytes))                                               \
     CALL(memory_free, "cuMemFree_v2", (gf_cu_address))                                                                 \

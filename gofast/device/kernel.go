@@ -115,7 +115,8 @@ func loadImage(c *C.gf_device, image []byte, name string) (kernel, error) {
 	defer C.free(unsafe.Pointer(cname))
 	defer C.free(place)
 	if C.load_kernel(c, place, cname, &k.module, &k.function, &fault) != 0 {
-		return kernel{}, refused(&fault)
+		// Such as code of a newer CUDA than the driver's. There is a way without kernels.
+		return kernel{}, errs.New(errs.ErrUnsupported, "kernel", "the driver does not take the kernel: "+C.GoString(&fault.text[0]))
 	}
 	return k, nil
 }

@@ -10,12 +10,14 @@
 
 #if defined(__CUDACC_RTC__)
 #define KERNEL extern "C" __global__ void
+#define UNROLL _Pragma("unroll") // so that groups stay in registers
 #define THREAD_X (blockIdx.x * blockDim.x + threadIdx.x)
 #define THREAD_Y (blockIdx.y * blockDim.y + threadIdx.y)
 #define THREADS_X (gridDim.x * blockDim.x)
 #define THREADS_Y (gridDim.y * blockDim.y)
 #else
 #define KERNEL void
+#define UNROLL
 #endif
 
 #define JOIN_(a, b) a##b
@@ -157,9 +159,10 @@ KERNEL GF_NAME(gf_making m) {
             int n = m.width - at < 4 ? (int)(m.width - at) : 4;
             if (whole) in = *(const VALUE(stored_group) *)(from + at);
             else
-                for (int i = 0; i < n; i++) in.value[i] = from[at + i];
+                UNROLL for (int i = 0; i < 4; i++) in.value[i] = from[at + (i < n ? i : 0)];
             VALUE(place) place = VALUE(place_of)(&m, (uint32_t)at);
-            for (int i = 0; i < n; i++) {
+            UNROLL for (int i = 0; i < 4; i++) {
+                if (i >= n) break;
 #if GF_STORED == 1
                 out.value[i] = results ? results[256 * VALUE(channel)(&m, &place) + in.value[i]] : VALUE(of)(&m, in.value[i], at + i, arithmetic);
 #else
@@ -170,7 +173,8 @@ KERNEL GF_NAME(gf_making m) {
             }
             if (whole) *(VALUE(made_group) *)(to + at) = out;
             else
-                for (int i = 0; i < n; i++) to[at + i] = out.value[i];
+                UNROLL for (int i = 0; i < 4; i++)
+                    if (i < n) to[at + i] = out.value[i];
         }
         for (int64_t at = THREAD_X; at < m.label_bytes; at += THREADS_X)
             m.labels_made[sample * m.label_bytes + at] = m.labels[row * m.label_bytes + at];

@@ -60,7 +60,7 @@ static void reap(gf_device *d) {
         gf_event_give(d, m->copied, 1);
         gf_event_give(d, m->made, 1);
         gf_event_give(d, m->done, 0);
-        d->staging_begin = m->staged_to;
+        if (d->staging_begin < m->staged_to) d->staging_begin = m->staged_to;
     }
 }
 
@@ -71,18 +71,41 @@ void gf_moves_forget(gf_device *d) {
 
 // -- sending
 
-// Copies a piece. Memory that is not pinned goes through staging; where that is full, the driver takes it at the call.
+static int copy(gf_device *d, uint64_t to, const void *from, int64_t bytes, gf_device_fault *fault) {
+    return gf_device_said(d, d->driver->copy_in(to, from, (size_t)bytes, d->stream), "cuMemcpyHtoDAsync", fault);
+}
+
+// Waits until staging is free, which whoever moves more than that at once must.
+static int wait_for_staging(gf_device *d, gf_device_fault *fault) {
+    int code = gf_device_said(d, d->driver->stream_synchronize(d->stream), "cuStreamSynchronize", fault);
+    if (!code) d->staging_begin = d->staging_end;
+    return code;
+}
+
+// Copies memory that is not pinned through staging, chunk by chunk. Without any, the driver takes it; that may read it
+// later, and the caller's memory must be free when it returns.
+static int copy_unpinned(gf_device *d, uint64_t to, const uint8_t *from, int64_t bytes, gf_device_fault *fault) {
+    int code = 0;
+    for (int64_t at = 0; at < bytes && !code; at += GF_STAGING_CHUNK) {
+        int64_t n = bytes - at < GF_STAGING_CHUNK ? bytes - at : GF_STAGING_CHUNK;
+        uint8_t *staged = gf_staging_take(d, n);
+        if (!staged && !d->no_staging) {
+            if ((code = wait_for_staging(d, fault))) return code;
+            staged = gf_staging_take(d, n);
+        }
+        atomic_fetch_add_explicit(staged ? &d->counts.staged_bytes : &d->counts.pageable_bytes, n, memory_order_relaxed);
+        if (staged) memcpy(staged, from + at, (size_t)n);
+        code = copy(d, to + (uint64_t)at, staged ? staged : from + at, n, fault);
+    }
+    if (!code && d->no_staging) code = gf_device_said(d, d->driver->stream_synchronize(d->stream), "cuStreamSynchronize", fault);
+    return code;
+}
+
 static int copy_piece(gf_device *d, const gf_piece *piece, const gf_slot *slot, gf_device_fault *fault) {
     const void *from = piece->host ? (const void *)(uintptr_t)piece->host : slot->managed.dl_tensor.data;
     int pinned = piece->host ? piece->pinned != 0 : slot->ring->unpin != NULL;
     if (!piece->bytes) return 0;
-    if (!pinned) {
-        uint8_t *staged = gf_staging_take(d, piece->bytes);
-        _Atomic int64_t *count = staged ? &d->counts.staged_bytes : &d->counts.pageable_bytes;
-        atomic_fetch_add_explicit(count, piece->bytes, memory_order_relaxed);
-        if (staged) from = memcpy(staged, from, (size_t)piece->bytes);
-    }
-    return gf_device_said(d, d->driver->copy_in(piece->device, from, (size_t)piece->bytes, d->stream), "cuMemcpyHtoDAsync", fault);
+    return pinned ? copy(d, piece->device, from, piece->bytes, fault) : copy_unpinned(d, piece->device, from, piece->bytes, fault);
 }
 
 static int put_on_stream(gf_device *d, const gf_job *job, gf_move *m, gf_device_fault *fault) {

@@ -95,17 +95,21 @@ func (s *sender) look(t testing.TB) {
 	s.sent = nil
 }
 
-// Staging is gone around many times, with sizes that end before, at and behind its end, and its half.
+// Staging is gone around many times, with sizes before, at and behind a chunk's, and one larger than all of it.
 func TestStagingGoesAround(t *testing.T) {
-	const all = 32 << 20 // GF_STAGING_BYTES
+	const all, chunk = 64 << 20, 8 << 20 // GF_STAGING_BYTES, GF_STAGING_CHUNK
 	for _, mode := range []int{devicetest.Late, devicetest.Random} {
 		t.Run("", func(t *testing.T) {
 			driver, d := plain(t, mode)
 			r := rand.New(rand.NewPCG(5, uint64(mode)))
-			s := newSender(t, d, all/2+1, 8, false)
-			sizes := []int{1, 63, 64, 65, 1 << 20, all / 4, all/2 - 1, all / 2, all/2 + 1}
+			s := newSender(t, d, all+1, 8, false)
+			sizes := []int{1, 63, 64, 65, 1 << 20, chunk - 1, chunk, chunk + 1, 3*chunk + 5}
 			for turn := range 60 {
-				for !s.send(t, sizes[r.IntN(len(sizes))], byte(turn)) {
+				size := sizes[r.IntN(len(sizes))]
+				if turn == 40 {
+					size = all + 1
+				}
+				for !s.send(t, size, byte(turn)) {
 					driver.AdvanceAll()
 				}
 				if turn%7 == 0 {
@@ -114,7 +118,7 @@ func TestStagingGoesAround(t *testing.T) {
 			}
 			s.look(t)
 			stats := d.Stats()
-			if stats.StagedBytes == 0 || stats.PageableBytes == 0 || stats.Bytes != stats.StagedBytes+stats.PageableBytes || stats.Batches != 60 {
+			if stats.StagedBytes != stats.Bytes || stats.PageableBytes != 0 || stats.Batches != 60 {
 				t.Errorf("%+v", stats)
 			}
 			if stats.Rate <= 0 || stats.CopySeconds <= 0 {

@@ -34,25 +34,37 @@ static void make_all_pages(char *map, size_t bytes) {
     for (int64_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }
 
-// Runs before the ring's memory is unmapped, on any thread.
-static void unpin(gf_ring *ring) {
+// Says whether the ring's memory may be unmapped now; runs on any thread. In a forked child it is not mapped, and other
+// memory may lie there. Memory that the driver does not give up, or cannot at the end of the process, stays: its
+// pages are the device's.
+static int unpin(gf_ring *ring) {
     gf_device *d = ring->pinned_by;
-    if (!gf_device_enter(d, NULL)) { // not after a fork, nor at the end of the process: nothing is pinned then
-        d->driver->host_unregister(ring->map);
+    int given_up = 0;
+    if (!gf_device_enter(d, NULL)) {
+        given_up = !d->driver->host_unregister(ring->map);
         gf_device_leave(d);
         atomic_fetch_sub_explicit(&d->counts.pinned_bytes, (int64_t)ring->map_bytes, memory_order_relaxed);
     }
     gf_device_drop(d);
+    return given_up;
 }
 
 int gf_device_pin(gf_device *d, gf_ring *ring, gf_device_fault *fault) {
     if (ring->unpin) return 0;
+    // A child that is forked later does not get the memory. It has no use for it, and else the next write, by the parent
+    // too, could give the writer a page of its own, which the device does not see: so it is with drivers and
+    // kernels before 5.9 that pin pages by plain references.
+    madvise(ring->map, ring->map_bytes, MADV_DONTFORK);
     make_all_pages(ring->map, ring->map_bytes);
     int code = gf_device_enter(d, fault);
-    if (code) return code;
-    code = gf_device_said(d, d->driver->host_register(ring->map, ring->map_bytes, GF_CU_HOST_PORTABLE), "cuMemHostRegister", fault);
-    gf_device_leave(d);
-    if (code) return code;
+    if (!code) {
+        code = gf_device_said(d, d->driver->host_register(ring->map, ring->map_bytes, GF_CU_HOST_PORTABLE), "cuMemHostRegister", fault);
+        gf_device_leave(d);
+    }
+    if (code) {
+        madvise(ring->map, ring->map_bytes, MADV_DOFORK);
+        return code;
+    }
     atomic_fetch_add_explicit(&d->users, 1, memory_order_relaxed);
     ring->pinned_by = d;
     ring->unpin = unpin;

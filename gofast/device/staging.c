@@ -2,7 +2,7 @@
 #include "device.h"
 
 uint8_t *gf_staging_take(gf_device *d, int64_t bytes) {
-    if (d->no_staging || bytes > GF_STAGING_BYTES / 2) return NULL;
+    if (d->no_staging) return NULL;
     if (!d->staging) {
         void *made = NULL;
         if (d->driver->host_alloc(&made, GF_STAGING_BYTES, GF_CU_HOST_PORTABLE)) {

@@ -64,15 +64,14 @@ typedef struct gf_ring {
     int32_t count;
     _Atomic int32_t low;           // the search for a free slot starts here
     _Atomic uint32_t *shared_refs; // NULL in a private ring
-    void (*unpin)(struct gf_ring *); // of pinned memory: runs before it is unmapped; else NULL
+    int (*unpin)(struct gf_ring *); // of pinned memory: whether it may be unmapped now; else NULL
     void *pinned_by;
     gf_slot *slots;
 } gf_ring;
 
 static inline void gf_ring_drop(gf_ring *ring) {
     if (atomic_fetch_sub_explicit(&ring->users, 1, memory_order_acq_rel) != 1) return;
-    if (ring->unpin) ring->unpin(ring);
-    munmap(ring->map, ring->map_bytes);
+    if (!ring->unpin || ring->unpin(ring)) munmap(ring->map, ring->map_bytes);
     free(ring->slots);
     free(ring);
 }

@@ -61,7 +61,10 @@ PyObject *gf_py_receive(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     long long a[3];
     if (!gf_integers(args, n, 3, a)) return NULL;
     gf_device_fault fault = {0};
-    if (gf_device_receive(POINTER(gf_device, a[0]), a[1], (uint64_t)a[2], &fault)) return refused(&fault);
+    PyThreadState *state = PyEval_SaveThread(); // another thread may be sending what is not pinned
+    int code = gf_device_receive(POINTER(gf_device, a[0]), a[1], (uint64_t)a[2], &fault);
+    PyEval_RestoreThread(state);
+    if (code) return refused(&fault);
     Py_RETURN_NONE;
 }
 
@@ -80,5 +83,8 @@ PyObject *gf_py_sent(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[2];
     if (!gf_integers(args, n, 2, a)) return NULL;
-    return PyBool_FromLong(gf_device_done(POINTER(gf_device, a[0]), a[1]));
+    PyThreadState *state = PyEval_SaveThread();
+    int done = gf_device_done(POINTER(gf_device, a[0]), a[1]);
+    PyEval_RestoreThread(state);
+    return PyBool_FromLong(done);
 }

@@ -158,8 +158,8 @@ class StandInSide:
     def handle(self, stream: int) -> int:
         return stream
 
-    def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-        return self._empty(tuple(shape), dtype, self._ours)
+    def empty(self, *wanted: tuple[Sequence[int], torch.dtype]) -> list[torch.Tensor]:
+        return [self._empty(tuple(shape), dtype, self._ours) for shape, dtype in wanted]
 
     def empty_as(self, tensor: torch.Tensor) -> torch.Tensor:
         meta = torch.empty_like(tensor, device="meta")

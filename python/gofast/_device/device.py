@@ -144,13 +144,14 @@ class Device:
         if not moved.done:
             self._kept.append(moved)
 
-    def upload(self, values: np.ndarray[Any, Any]) -> tuple[torch.Tensor, int]:
-        """The bytes of an array on the device, uint8 [bytes], and the number of their move."""
+    def upload(self, values: np.ndarray[Any, Any]) -> Upload:
+        """The bytes of an array on the device."""
         values = np.ascontiguousarray(values)
-        there = self.side.empty((values.nbytes,), torch.uint8)
-        if not values.nbytes:
-            return there, 0
-        return there, self.send(array("q", [0, 0, 1, address_of(values), there.data_ptr(), values.nbytes, 0]))
+        (there,) = self.side.empty(((values.nbytes,), torch.uint8))
+        number = 0
+        if values.nbytes:
+            number = self.send(array("q", (0, 0, 1, address_of(values), there.data_ptr(), values.nbytes, 0)))
+        return Upload(self, there, number)
 
     @property
     def resident_bytes(self) -> int:
@@ -163,6 +164,29 @@ class Device:
 
     def __str__(self) -> str:
         return f"cuda:{self.ordinal} ({self.name})"
+
+
+class Upload:
+    """Memory on a device that is written once. gofast's own stream may read it at once.
+
+    Attributes:
+        memory: uint8 [bytes].
+    """
+
+    def __init__(self, device: Device, memory: torch.Tensor, number: int) -> None:
+        self.memory = memory
+        self._device, self._number = device, number
+        self._there = not number
+        self._users: set[int] = set()
+
+    def use_on(self, stream: Any, handle: int) -> None:
+        """Lets what is put on a stream from now on read it."""
+        if not self._there:
+            self._device.receive(self._number, handle)
+            self._there = self._device.sent(self._number)
+        if handle not in self._users:
+            self._device.side.used(self.memory, stream)
+            self._users.add(handle)
 
 
 _devices: dict[int, Device] = {}

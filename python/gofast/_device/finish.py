@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .._batches.core_dataset import CoreDataset
     from .._batches.view import View
     from .._batches.wire import Wire
-    from .device import Device
+    from .device import Device, Upload
 
 
 class Arriving:
@@ -93,15 +93,18 @@ def finish_of(device: Device, view: View) -> Finish:
     return Copied(device, view)
 
 
-def _with_labels(device: Device, labels: torch.Tensor | None, job: array[int]) -> torch.Tensor | None:
-    """Where labels arrive, and their piece of a job."""
+_Wanted: TypeAlias = tuple[Sequence[int], torch.dtype]  # a tensor's shape and type
+
+
+def _with_labels(
+    device: Device, labels: torch.Tensor | None, *wanted: _Wanted
+) -> tuple[list[torch.Tensor], torch.Tensor | None, tuple[int, ...]]:
+    """Tensors on the device, one for labels, and the piece of a job that brings them."""
     if labels is None:
-        return None
-    there = device.side.empty(labels.shape, labels.dtype)
-    if size := labels.nbytes:
-        job.extend((labels.data_ptr(), there.data_ptr(), size, 0))
-        job[2] += 1
-    return there
+        return device.side.empty(*wanted), None, ()
+    *made, there = device.side.empty(*wanted, (labels.shape, labels.dtype))
+    size = labels.nbytes
+    return made, there, (labels.data_ptr(), there.data_ptr(), size, 0) if size else ()
 
 
 class Copied:
@@ -123,9 +126,9 @@ class Copied:
         return self._view.row_bytes
 
     def room(self, rows: int, labels: torch.Tensor | None, records: np.ndarray[Any, Any] | None) -> Arriving:
-        images = self._device.side.empty((rows, *self._shape), self._dtype)
-        job = array("q", (0, 0, 1, 0, images.data_ptr(), images.nbytes, 0))
-        return Arriving(images, _with_labels(self._device, labels, job), job)
+        (images,), there, more = _with_labels(self._device, labels, ((rows, *self._shape), self._dtype))
+        job = array("q", (0, 0, 1 + len(more) // 4, 0, images.data_ptr(), images.nbytes, 0, *more))
+        return Arriving(images, there, job)
 
     def images(self, arriving: Arriving) -> torch.Tensor:
         return arriving.images
@@ -171,24 +174,27 @@ class ByKernel(_Wired):
         super().__init__(device, view, wire)
         self._function = function
         self._shape = wire.shape
-        self._making, self._kept, _ = making_of(device, wire)
+        self._making, self._uploads = making_of(device, wire)
 
     def room(self, rows: int, labels: torch.Tensor | None, records: np.ndarray[Any, Any] | None) -> Arriving:
-        side, size = self._device.side, rows * self._raw_bytes
-        boxes = self._boxes(records)
+        size, boxes = rows * self._raw_bytes, self._boxes(records)
         start = (size + 15) // 16 * 16
-        raw = side.empty((size if boxes is None else start + boxes.nbytes,), torch.uint8)
-        images = side.empty((rows, *self._shape), self._made)
+        (raw, images), there, more = _with_labels(
+            self._device,
+            labels,
+            ((size if boxes is None else start + boxes.nbytes,), torch.uint8),
+            ((rows, *self._shape), self._made),
+        )
         making = Making.from_buffer_copy(self._making)
         making.stored = stored = raw.data_ptr()
         making.made, making.count = images.data_ptr(), rows
-        job = array("q", (self._function, ctypes.addressof(making), 1, 0, stored, size, 0))
         if boxes is not None:
             making.boxes = stored + start
-            job.extend((address_of(boxes), stored + start, boxes.nbytes, 0))
-            job[2] += 1
+            more += (address_of(boxes), stored + start, boxes.nbytes, 0)
+        kernel = self._function, ctypes.addressof(making)
+        job = array("q", (*kernel, 1 + len(more) // 4, 0, stored, size, 0, *more))
         # The raw bytes go back to gofast's stream with this object, and only that stream uses them.
-        return Arriving(images, _with_labels(self._device, labels, job), job, (making, raw, boxes))
+        return Arriving(images, there, job, (making, raw, boxes))
 
     def images(self, arriving: Arriving) -> torch.Tensor:
         return arriving.images
@@ -202,22 +208,18 @@ class ByTorch(_Wired):
     def __init__(self, device: Device, view: View, wire: Wire) -> None:
         super().__init__(device, view, wire)
         self._shape = wire.shape
-        results, self._number = device.upload(wire.results())
-        self._results = results.view(self._made).view(wire.channels, 256)
-        self._known: set[int] = set()
+        self._uploaded = device.upload(wire.results())
+        self._results = self._uploaded.memory.view(self._made).view(wire.channels, 256)
 
     def room(self, rows: int, labels: torch.Tensor | None, records: np.ndarray[Any, Any] | None) -> Arriving:
-        raw = self._device.side.empty((rows, *self._shape), torch.uint8)
-        job = array("q", (0, 0, 1, 0, raw.data_ptr(), raw.nbytes, 0))
-        return Arriving(raw, _with_labels(self._device, labels, job), job, self._boxes(records))
+        (raw,), there, more = _with_labels(self._device, labels, ((rows, *self._shape), torch.uint8))
+        job = array("q", (0, 0, 1 + len(more) // 4, 0, raw.data_ptr(), raw.nbytes, 0, *more))
+        return Arriving(raw, there, job, self._boxes(records))
 
     def images(self, arriving: Arriving) -> torch.Tensor:
         side = self._device.side
         stream = side.current()
-        if (handle := side.handle(stream)) not in self._known:
-            self._device.receive(self._number, handle)
-            side.used(self._results, stream)
-            self._known.add(handle)
+        self._uploaded.use_on(stream, side.handle(stream))
         raw, wire = arriving.images, self._wire
         made = side.empty_here(raw.shape, self._made)
         looked_up(raw, self._results, wire, made)
@@ -245,26 +247,19 @@ def looked_up(raw: torch.Tensor, results: torch.Tensor, wire: Wire, made: torch.
         to.copy_(results[c].index_select(0, source.reshape(-1).int()).view(source.shape))
 
 
-def making_of(device: Device, wire: Wire) -> tuple[Making, tuple[torch.Tensor, ...], int]:
-    """The parameters of a wire's kernel, without addresses of samples.
-
-    Returns:
-        They, the memory that they name, and the number of its move. gofast's stream needs not wait for it.
-    """
+def making_of(device: Device, wire: Wire) -> tuple[Making, list[Upload]]:
+    """The parameters of a wire's kernel, without addresses of samples, and the memory that they name."""
     making, width = Making(), int(np.prod(wire.shape, dtype=np.int64))
     making.width, making.channels, making.last = width, wire.channels, wire.last
     making.plane = wire.channels if wire.last else max(width // wire.channels, 1)
-    kept: tuple[torch.Tensor, ...] = ()
-    number = 0
+    uploads: list[Upload] = []
     if wire.stored == "uint8" and wire.made not in ("float64", *_INTEGERS):
-        results, number = device.upload(wire.results())
-        kept = (results,)
-        making.results = results.data_ptr()
+        uploads = [device.upload(wire.results())]
+        making.results = uploads[0].memory.data_ptr()
     elif wire.mean is not None and wire.std is not None:
         each = [np.repeat(values, width // len(values)) for values in (wire.mean, wire.std)]
-        (mean, _), (std, number) = (device.upload(values) for values in each)
-        kept = (mean, std)
-        making.mean, making.std = mean.data_ptr(), std.data_ptr()
+        uploads = [device.upload(values) for values in each]
+        making.mean, making.std = (uploaded.memory.data_ptr() for uploaded in uploads)
     making.divide = wire.scale == "divide"
     if wire.erasures:
         height_width = wire.shape[:2] if wire.last else wire.shape[1:]
@@ -277,4 +272,4 @@ def making_of(device: Device, wire: Wire) -> tuple[Making, tuple[torch.Tensor, .
             size = bits.nbytes // len(values)
             for c in range(channels):
                 making.values[i][c] = int.from_bytes(bits[c * size : (c + 1) * size].tobytes(), "little")
-    return making, kept, number
+    return making, uploads

@@ -55,7 +55,7 @@ class Moved:
                 packed += (tensor.nbytes + _ALIGN - 1) // _ALIGN * _ALIGN
         if packed:
             together = torch.empty(packed, dtype=torch.uint8)
-            there = side.empty((packed,), torch.uint8)
+            (there,) = side.empty(((packed,), torch.uint8))
             job.extend((together.data_ptr(), there.data_ptr(), packed, 0))
             self._memory.append(there)
         for tensor, offset in zip(self._tensors, offsets, strict=True):

@@ -33,29 +33,17 @@ class Table:
     """A table on a device.
 
     Attributes:
-        features: uint8 [bytes].
-        labels: each row's, as samples have them, uint8 [bytes]; None without.
+        features: as they are stored.
+        labels: each row's, as samples have them; None without.
         bytes: of both.
     """
 
     def __init__(self, device: Device, stored: StoredTable) -> None:
-        self._device = device
-        self.features, self._last = device.upload(stored.features)
-        self.labels: torch.Tensor | None = None
-        if (labels := stored.labels()) is not None:
-            self.labels, self._last = device.upload(labels.view(torch.uint8).numpy())
-        self._memory = [self.features] + ([] if self.labels is None else [self.labels])
-        self.bytes = sum(memory.nbytes for memory in self._memory)
-        self._known: set[int] = set()
-
-    def use_on(self, stream: Any, handle: int) -> None:
-        """Lets a stream read it."""
-        if handle in self._known:
-            return
-        self._device.receive(self._last, handle)  # the last upload: those before it are done then
-        for memory in self._memory:
-            self._device.side.used(memory, stream)
-        self._known.add(handle)
+        labels = stored.labels()
+        self.features = device.upload(stored.features)
+        self.labels = None if labels is None else device.upload(labels.view(-1).view(torch.uint8).numpy())
+        self.uploads = [self.features] if self.labels is None else [self.features, self.labels]
+        self.bytes = sum(uploaded.memory.nbytes for uploaded in self.uploads)
 
 
 def table_of(device: Device, view: View, resident: Resident) -> Table | None:
@@ -123,15 +111,15 @@ class ResidentStream:
         self._shape, self._dtype = wire.shape, getattr(torch, wire.made)
         self._function = device.kernel(wire.stored, wire.made)
         self._wire = wire
-        self._making, self._kept, self._kept_number = making_of(device, wire)
-        self._making.stored = table.features.data_ptr()
+        self._making, self._uploads = making_of(device, wire)
+        self._making.stored = table.features.memory.data_ptr()
         self._making_address = ctypes.addressof(self._making)
         self._label_shape, self._label_dtype = view.label_shape, view.label_dtype
         if table.labels is not None and view.label_dtype is not None:
-            self._making.labels = table.labels.data_ptr()
+            self._making.labels = table.labels.memory.data_ptr()
             count = int(np.prod(view.label_shape, dtype=np.int64))
             self._making.label_bytes = count * view.label_dtype.itemsize
-        self._known: set[int] = set()
+        self._read = [*table.uploads, *self._uploads]
         self._plain = view.output == "dict" and view.label_dtype is not None
 
     def submit(
@@ -147,7 +135,7 @@ class ResidentStream:
             rows[bad] = 0  # a batch with such a row is not made
         if self._view.index_map is not None:
             rows = self._view.index_map[rows]
-        there = self._device.side.empty((len(rows),), torch.int64)
+        (there,) = self._device.side.empty(((len(rows),), torch.int64))
         number = self._device.send(array("q", (0, 0, 1, address_of(rows), there.data_ptr(), rows.nbytes, 0)))
         return ResidentTicket(there, number, asked, batch_size, bad if wrong else None)
 
@@ -164,8 +152,8 @@ class ResidentStream:
             self._check(ticket, start, count)
         stream = side.current()
         handle = side.handle(stream)
-        if handle not in self._known:
-            self._use_on(stream, handle)
+        for uploaded in self._read:
+            uploaded.use_on(stream, handle)
         if handle not in ticket.streams:
             self._device.receive(ticket.number, handle)
             side.used(ticket.rows, stream)
@@ -191,21 +179,15 @@ class ResidentStream:
     def _by_torch(self, rows: torch.Tensor, labels: torch.Tensor | None) -> torch.Tensor:
         """The same by torch's operations, where no kernel can be compiled."""
         width = self._making.width
-        raw = self._table.features.view(-1, width).index_select(0, rows).view(-1, *self._shape)
+        raw = self._table.features.memory.view(-1, width).index_select(0, rows).view(-1, *self._shape)
         if labels is not None and self._table.labels is not None:
-            each = self._table.labels.view(-1, self._making.label_bytes)
+            each = self._table.labels.memory.view(-1, self._making.label_bytes)
             labels.view(-1).view(torch.uint8).copy_(each.index_select(0, rows).view(-1))
         made = self._device.side.empty_here(raw.shape, self._dtype)
-        looked_up(raw, self._kept[0].view(self._dtype).view(self._wire.channels, 256), self._wire, made)
+        looked_up(
+            raw, self._uploads[0].memory.view(self._dtype).view(self._wire.channels, 256), self._wire, made
+        )
         return made
-
-    def _use_on(self, stream: Any, handle: int) -> None:
-        self._table.use_on(stream, handle)
-        if self._kept:
-            self._device.receive(self._kept_number, handle)
-            for memory in self._kept:
-                self._device.side.used(memory, stream)
-        self._known.add(handle)
 
     def _check(self, ticket: ResidentTicket, start: int, count: int) -> None:
         wrong = np.flatnonzero(ticket.bad[start : start + count])

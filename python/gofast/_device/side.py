@@ -31,11 +31,11 @@ class Side(Protocol):
     def handle(self, stream: Any) -> int:
         """A stream as the driver knows it."""
 
-    def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-        """Memory that gofast's stream may write at once."""
+    def empty(self, *wanted: tuple[Sequence[int], torch.dtype]) -> list[torch.Tensor]:
+        """Tensors of these shapes and types, in memory that gofast's stream may write at once."""
 
     def empty_as(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The same, of a tensor's shape, type and strides."""
+        """A tensor of another's shape, type and strides, likewise."""
 
     def empty_here(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Memory that the current stream may write at once."""
@@ -57,9 +57,9 @@ class TorchSide:
     def handle(self, stream: torch.cuda.Stream) -> int:
         return stream.cuda_stream
 
-    def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-        with torch.cuda.stream(self._ours):
-            return torch.empty(shape, dtype=dtype, device=self.device)
+    def empty(self, *wanted: tuple[Sequence[int], torch.dtype]) -> list[torch.Tensor]:
+        with torch.cuda.stream(self._ours):  # takes as long as two tensors: once for all of a batch
+            return [torch.empty(shape, dtype=dtype, device=self.device) for shape, dtype in wanted]
 
     def empty_as(self, tensor: torch.Tensor) -> torch.Tensor:
         with torch.cuda.stream(self._ours):

@@ -9,6 +9,8 @@ const char *const symbols[N_CALLS] = {GF_DRIVER_CALLS(SYMBOL)};
 static const machine_state defaults = {.devices = 1, .version = 12040, .major = 9};
 machine_state machine = {.devices = 1, .version = 12040, .major = 9};
 
+_Thread_local int capture_mode; // of the thread: 0 is global
+
 static pid_t started_by; // the process that called cuInit
 
 typedef struct {
@@ -59,6 +61,8 @@ int begin(int call, needs what) {
         violation(symbols[call], "the thread's context is no longer retained");
         return INVALID_CONTEXT;
     }
+    // By default a capture forbids every thread what a graph cannot have, such as to query an event.
+    if (machine.capturing && capture_mode != GF_CU_CAPTURE_RELAXED) violation(symbols[call], "a capture is under way: this ends it");
     return machine.lost[context->device] && what != ENDS ? ILLEGAL_ADDRESS : SUCCESS;
 }
 

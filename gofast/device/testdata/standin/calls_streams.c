@@ -8,6 +8,15 @@ EXPORT gf_cu_result cuStreamCreate(gf_cu_stream *made, unsigned flags) {
     return SUCCESS;
 }
 
+EXPORT gf_cu_result cuThreadExchangeStreamCaptureMode(int *mode) {
+    BEGIN(capture_mode, NEEDS_DRIVER);
+    int before = capture_mode;
+    if (*mode < 0 || *mode > GF_CU_CAPTURE_RELAXED) return INVALID_VALUE;
+    capture_mode = *mode;
+    *mode = before;
+    return SUCCESS;
+}
+
 EXPORT gf_cu_result cuStreamDestroy_v2(gf_cu_stream handle) {
     BEGIN(stream_destroy, ENDS);
     object *stream = need_object(call, handle, STREAM, "stream");

@@ -79,6 +79,7 @@ void standin_fail(const char *symbol, int nth, int code);
 // Every call that needs the device's context returns 700 from now on, and its streams move nothing. Calls that end
 // something (free, unregister, destroy, unload) return 700 too, and end it.
 void standin_lose(int device);
+void standin_capture(int on); // somebody captures a graph, in the mode that forbids all threads what no graph can have
 // Lets every call of a symbol take longer.
 void standin_slow(const char *symbol, int microseconds);
 

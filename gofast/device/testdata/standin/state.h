@@ -171,6 +171,7 @@ typedef enum {
     ENDS,          // a context; and is done on a lost device too
 } needs;
 int begin(int call, needs);
+extern _Thread_local int capture_mode; // of the thread: 0 is global
 int ended(void); // what a call that ends something returns
 #define BEGIN(name, what)                       \
     if (is_forked()) return NOT_INITIALIZED;    \
@@ -188,7 +189,7 @@ void violation(const char *call, const char *format, ...) __attribute__((format(
 void leak(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 typedef struct {
-    int devices, version, major, minor, log;
+    int devices, version, major, minor, log, capturing;
     int syncs, staged;
     int calls[N_CALLS], slow[N_CALLS];
     int lost[MOST_DEVICES];
