@@ -56,11 +56,14 @@ static void count_time(gf_device *d, const gf_move *m) {
     atomic_fetch_add_explicit(&d->counts.timed_nanoseconds, (int64_t)(1e6 * (double)milliseconds), memory_order_relaxed);
 }
 
-// Gives back what done moves held. A device that answers with an error does nothing any more, so that is done too.
+// Gives back what done moves held. Where a device answers with an error, its stream is waited for: a dead one does nothing
+// any more, and says so at once.
 static void reap(gf_device *d) {
     for (; d->first < d->last; d->first++) {
         gf_move *m = move_at(d, d->first);
-        if (m->done && d->driver->event_query(m->done) == GF_CU_NOT_READY) return;
+        gf_cu_result state = m->done ? d->driver->event_query(m->done) : 0;
+        if (state == GF_CU_NOT_READY) return;
+        if (state) d->driver->stream_synchronize(d->stream);
         count_time(d, m);
         if (m->slot) gf_slot_release(m->slot);
         give_back(d, m->begun, 1);
@@ -125,7 +128,8 @@ int64_t gf_device_send(gf_device *d, const gf_job *job, gf_slot *slot, gf_device
         int unmarked = gf_device_said(d, d->driver->event_record(m.done, d->stream), "cuEventRecord", code ? NULL : fault);
         if (unmarked) {
             give_back(d, m.done, 0);
-            m.done = NULL; // the device does nothing any more
+            m.done = NULL;
+            d->driver->stream_synchronize(d->stream); // nothing else tells when the copies are done
         }
         m.staged_to = d->staging_end;
         d->moves[d->last++ % d->room] = m;
