@@ -109,6 +109,11 @@ void standin_fail(const char *symbol, int nth, int code) {
     if (call >= 0) add_fault(call, nth, code);
 }
 
+void standin_heal(void) {
+    LOCKED;
+    forget_faults();
+}
+
 void standin_lose(int device) {
     LOCKED;
     machine.lost[device] = 1;
