@@ -236,8 +236,13 @@ def looked_up(raw: torch.Tensor, results: torch.Tensor, wire: Wire, made: torch.
         to.copy_(results[c].index_select(0, source.reshape(-1).int()).view(source.shape))
 
 
-def making_of(device: Device, wire: Wire) -> tuple[Making, tuple[torch.Tensor, ...], int]:
+def making_of(
+    device: Device, wire: Wire, by_kernel: bool = True
+) -> tuple[Making, tuple[torch.Tensor, ...], int]:
     """The parameters of a wire's kernel, without addresses of samples.
+
+    Args:
+        by_kernel: a kernel computes by itself what tables of results are not worth while for.
 
     Returns:
         They, the memory that they name, and the number of its move. gofast's stream needs not wait for it.
@@ -247,7 +252,7 @@ def making_of(device: Device, wire: Wire) -> tuple[Making, tuple[torch.Tensor, .
     making.plane = wire.channels if wire.last else max(width // wire.channels, 1)
     kept: tuple[torch.Tensor, ...] = ()
     number = 0
-    if wire.stored == "uint8" and wire.made not in ("float64", *_INTEGERS):
+    if wire.stored == "uint8" and not (by_kernel and wire.made in ("float64", *_INTEGERS)):
         results, number = device.upload(wire.results())
         kept = (results,)
         making.results = results.data_ptr()
