@@ -135,7 +135,7 @@ class DataLoader(TorchDataLoader[T]):
             raise OptionError(f"threads={threads!r}: give at least 1, or None for num_workers' choice")
         warn_of_conflicts(dataset)
         warn_of_codings(dataset)
-        if resident not in ("auto", True, False):
+        if resident != "auto" and not isinstance(resident, bool):
             raise OptionError(f'resident={resident!r} is not "auto", True or False')
         wanted_device(device)  # refuses what is none
         self.device, self.resident = device, resident

@@ -50,6 +50,7 @@ class StandIn:
         place: the number of the current device.
         streams: the consumer's current stream of each device.
         visible: how many devices torch sees.
+        may_leak: calls that give something back were made to fail.
     """
 
     def __init__(self, library: pathlib.Path) -> None:
@@ -80,6 +81,7 @@ class StandIn:
         self.place = 0
         self.streams: dict[int, int] = {}
         self.visible = 1
+        self.may_leak = False
         self.memory: set[int] = set()  # addresses of what is allocated for torch
         self._mode = MANUAL
 
@@ -220,6 +222,8 @@ def opened(library: pathlib.Path, monkeypatch: Any, cache: pathlib.Path) -> Iter
 def close_all(standin: StandIn) -> None:
     """Closes the devices, and looks whether anything is wrong or left."""
     gc.collect()
+    standin.c.standin_heal()
+    standin.c.standin_advance_all()  # the user's kernels: nobody closes a device that is in use
     for device in devices.all_opened():
         device.tables.clear()
         device._kept.clear()
@@ -227,8 +231,9 @@ def close_all(standin: StandIn) -> None:
     devices._devices.clear()
     gc.collect()
     standin.c.standin_advance_all()
-    assert standin.violations() == ""
-    assert standin.leaks() == ""
+    wrong, left = standin.violations(), standin.leaks()
+    assert not wrong, wrong
+    assert standin.may_leak or not left, left
 
 
 def everywhere(standin: StandIn, monkeypatch: Any, resident: Any) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch import Tensor
+from torch.cuda import OutOfMemoryError
 
 from .._core.indices import index_list
 from ..errors import ChangedError
@@ -106,11 +107,17 @@ class DrawnFlights:
         if number == self._order.batches:
             raise StopIteration
         self._started += 1
-        return self._lane.make(self._rows, *self._order.bounds(number))
+        try:
+            return self._lane.make(self._rows, *self._order.bounds(number))
+        except OutOfMemoryError:
+            self._started -= 1
+            raise
 
     def _take_next(self) -> Any:
         try:
             batch = self._take(self._ticket)
+        except OutOfMemoryError:
+            raise  # of the device that it shall arrive on: it comes again
         except Exception as error:
             self._left -= 1  # a failed batch is gone; an interrupted one (KeyboardInterrupt) comes again
             if self._draw is None or not isinstance(error, ChangedError):
@@ -227,6 +234,8 @@ class PulledFlights:
             self._submit_ahead()
         try:
             batch = self._taken()
+        except OutOfMemoryError:
+            raise
         except Exception:
             self._land()
             raise

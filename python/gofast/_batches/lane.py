@@ -127,7 +127,12 @@ class Lane:
         filling."""
         if self._destination is not None:
             stream = self.open(stop - start)
-            return stream.take(stream.submit(rows[start:stop], stop - start))
+            ticket = stream.submit(rows[start:stop], stop - start)
+            try:
+                return stream.take(ticket)
+            except BaseException:
+                stream.cancel(ticket)  # nobody takes it again
+                raise
         if self._filler is None:
             from .filler import Filler
 

@@ -191,7 +191,7 @@ class Stream:
                 cell,
             )
             if started is None:
-                raise _given_up()
+                raise given_up()
             if not started:
                 raise errors.ClosedError("submit: the engine is closed")
         except BaseException:  # Ctrl-C too, which may come when the work has begun
@@ -248,7 +248,7 @@ class Stream:
             if made:
                 return made
             if made is None:
-                raise _given_up()
+                raise given_up()
             # Another thread may still be writing other rows of this batch.
             while not self._capsule.wait(cell, 0, _WAIT_MS):
                 pass
@@ -263,7 +263,7 @@ class Stream:
         own = array("q", [0])
         mine, theirs = own.buffer_info()[0], ticket._at + 8 * k
         if not self._capsule.move(theirs, 1, mine):
-            raise _given_up()
+            raise given_up()
         try:
             self._mend(ticket, k, own[0])
             return self._collect(ticket, k, mine, 1)
@@ -312,7 +312,7 @@ class Stream:
             self.close()
 
 
-def _given_up() -> errors.CanceledError:
+def given_up() -> errors.CanceledError:
     return errors.CanceledError("the batch was given up: its loader was closed, or Ctrl-C came in between")
 
 

@@ -65,6 +65,7 @@ class Device:
         self.tables: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
         self._capsule = engine.capsule()
         self._kept: deque[Any] = deque()  # of mover.Moved
+        self._keeping = threading.RLock()  # a signal handler may move a batch too
         self._kernels: dict[tuple[str, str], int] = {}
 
     def kernel(self, stored: str, made: str) -> int | None:
@@ -139,10 +140,11 @@ class Device:
 
     def keep(self, moved: Any) -> None:
         """Holds pinned memory of the user's until the device has read it."""
-        while self._kept and self._kept[0].done:
-            self._kept.popleft()
-        if not moved.done:
-            self._kept.append(moved)
+        with self._keeping:
+            while self._kept and self._kept[0].done:
+                self._kept.popleft()
+            if not moved.done:
+                self._kept.append(moved)
 
     def upload(self, values: np.ndarray[Any, Any]) -> Upload:
         """The bytes of an array on the device."""

@@ -247,13 +247,17 @@ def looked_up(raw: torch.Tensor, results: torch.Tensor, wire: Wire, made: torch.
         to.copy_(results[c].index_select(0, source.reshape(-1).int()).view(source.shape))
 
 
-def making_of(device: Device, wire: Wire) -> tuple[Making, list[Upload]]:
-    """The parameters of a wire's kernel, without addresses of samples, and the memory that they name."""
+def making_of(device: Device, wire: Wire, by_kernel: bool = True) -> tuple[Making, list[Upload]]:
+    """The parameters of a wire's kernel, without addresses of samples, and the memory that they name.
+
+    Args:
+        by_kernel: a kernel computes by itself what tables of results are not worth while for.
+    """
     making, width = Making(), int(np.prod(wire.shape, dtype=np.int64))
     making.width, making.channels, making.last = width, wire.channels, wire.last
     making.plane = wire.channels if wire.last else max(width // wire.channels, 1)
     uploads: list[Upload] = []
-    if wire.stored == "uint8" and wire.made not in ("float64", *_INTEGERS):
+    if wire.stored == "uint8" and not (by_kernel and wire.made in ("float64", *_INTEGERS)):
         uploads = [device.upload(wire.results())]
         making.results = uploads[0].memory.data_ptr()
     elif wire.mean is not None and wire.std is not None:

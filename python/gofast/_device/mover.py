@@ -49,6 +49,7 @@ class Moved:
     def _send(self) -> None:
         side, job = self._device.side, array("q", (0, 0, 0))
         offsets, packed = [-1] * len(self._tensors), 0
+        dense = []  # is kept until it is sent
         for i, tensor in enumerate(self._tensors):
             if tensor.nbytes <= SMALL_BYTES and tensor.is_contiguous():
                 offsets[i] = packed
@@ -63,6 +64,7 @@ class Moved:
                 made = side.empty_as(tensor)
                 if made.stride() != tensor.stride():  # of a tensor with gaps: those are not copied
                     tensor = torch.empty_like(tensor).copy_(tensor)
+                    dense.append(tensor)
                 pinned = tensor.is_pinned()
                 job.extend((tensor.data_ptr(), made.data_ptr(), tensor.nbytes, pinned))
                 self._memory.append(made)
@@ -138,22 +140,27 @@ def _over(memory: torch.Tensor, offset: int, like: torch.Tensor) -> torch.Tensor
 
 
 def _mapped(batch: Any, leaves: tuple[type, ...], change: Callable[[Any], Any]) -> Any:
-    """The same nesting, with other leaves."""
+    """The same nesting, with other leaves. What has none in it stays as it is."""
     if isinstance(batch, leaves):
         return change(batch)
     if isinstance(batch, (str, bytes)):
         return batch
     if isinstance(batch, Mapping):
         changed = {key: _mapped(value, leaves, change) for key, value in batch.items()}
+        if all(changed[key] is value for key, value in batch.items()):
+            return batch
         if isinstance(batch, MutableMapping):  # its class may have attributes of its own
             same = copy.copy(batch)
-            same.update(changed)
+            for key, value in changed.items():
+                same[key] = value
             return same
         return _made(type(batch), changed)
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
         return type(batch)(*(_mapped(value, leaves, change) for value in batch))
     if isinstance(batch, Sequence):
         changed_list = [_mapped(value, leaves, change) for value in batch]
+        if all(new is old for new, old in zip(changed_list, batch, strict=True)):
+            return batch  # a range, say, cannot be made of a list
         return changed_list if type(batch) is list else _made(type(batch), changed_list)
     if dataclasses.is_dataclass(batch) and not isinstance(batch, type):
         made = copy.copy(batch)

@@ -23,6 +23,7 @@ class Moving:
     def __init__(self, inner: Iterator[Any], device: torch.device, ahead: int = 0) -> None:
         self._inner, self._ahead = inner, ahead
         self._device = opened(device)
+        self._pulled: list[Any] = []  # a batch that is not moved yet
         self._moving: deque[Moved] = deque()
         self._error: Exception | None = None
 
@@ -32,20 +33,40 @@ class Moving:
     def __next__(self) -> Any:
         while self._error is None and len(self._moving) <= self._ahead:
             try:
-                batch = next(self._inner)
+                self._move_one_more()
+            except torch.cuda.OutOfMemoryError:
+                if not self._moving:
+                    raise  # the batch is kept, and moved when it is asked for again
+                break
             except Exception as error:  # it comes in its turn, behind the batches before it
                 self._error = error
-                break
-            moved = Moved(self._device, batch)
-            self._device.keep(moved)
-            self._moving.append(moved)
         if not self._moving:
             failed, self._error = self._error, None
             assert failed is not None
             raise failed
-        batch = self._moving[0].received()
+        try:
+            batch = self._moving[0].received()
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except Exception:
+            self._moving.popleft()
+            raise
         self._moving.popleft()
         return batch
+
+    def _move_one_more(self) -> None:
+        if not self._pulled:
+            self._pulled.append(next(self._inner))
+        try:
+            moved = Moved(self._device, self._pulled[0])
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except Exception:
+            self._pulled.clear()
+            raise
+        self._device.keep(moved)
+        self._pulled.clear()
+        self._moving.append(moved)
 
     def __len__(self) -> int:
         return len(self._inner)  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from .. import errors
+from .._batches.stream import given_up
 from .._batches.view import row_index_error
 from .._core.memory import address_of
 from .finish import looked_up, making_of
@@ -111,7 +112,7 @@ class ResidentStream:
         self._shape, self._dtype = wire.shape, getattr(torch, wire.made)
         self._function = device.kernel(wire.stored, wire.made)
         self._wire = wire
-        self._making, self._uploads = making_of(device, wire)
+        self._making, self._uploads = making_of(device, wire, self._function is not None)
         self._making.stored = table.features.memory.data_ptr()
         self._making_address = ctypes.addressof(self._making)
         self._label_shape, self._label_dtype = view.label_shape, view.label_dtype
@@ -145,11 +146,26 @@ class ResidentStream:
         Raises:
             RowIndexError: the batch asked for a row that does not exist.
             DeviceError: the driver refused the kernel.
+            torch.OutOfMemoryError: the device has no memory for the batch, which can be taken again.
         """
-        side, start = self._device.side, ticket.next * ticket.each
+        start = ticket.next * ticket.each
         count = min(ticket.each, len(ticket.positions) - start)
-        if ticket.bad is not None:
-            self._check(ticket, start, count)
+        if count <= 0:  # Ctrl-C came when the last one had been taken
+            raise given_up()
+        try:
+            if ticket.bad is not None:
+                self._check(ticket, start, count)
+            batch = self._made(ticket, start, count)
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except Exception:
+            ticket.next += 1
+            raise
+        ticket.next += 1
+        return batch
+
+    def _made(self, ticket: ResidentTicket, start: int, count: int) -> Any:
+        side = self._device.side
         stream = side.current()
         handle = side.handle(stream)
         for uploaded in self._read:
@@ -171,7 +187,6 @@ class ResidentStream:
             if labels is not None:
                 making.labels_made = labels.data_ptr()
             self._device.launch(self._function, self._making_address, handle)
-        ticket.next += 1
         if self._plain:
             return {self._view.keys[0]: images, self._view.keys[1]: labels}
         return self._view.collated(images, labels)
@@ -192,7 +207,6 @@ class ResidentStream:
     def _check(self, ticket: ResidentTicket, start: int, count: int) -> None:
         wrong = np.flatnonzero(ticket.bad[start : start + count])
         if len(wrong):
-            ticket.next += 1
             raise row_index_error(int(ticket.positions[start + wrong[0]]), len(self._view))
 
     def cancel(self, ticket: ResidentTicket) -> None:

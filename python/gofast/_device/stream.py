@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from .. import errors
-from .._batches.stream import Rings, Stream, Ticket, forked
+from .._batches.stream import Rings, Stream, Ticket, forked, given_up
 from .._core import engine
 from .finish import Arriving, finish_of
 from .mover import move
@@ -46,9 +45,8 @@ class DeviceStream(PinnedStream):
     def __init__(self, device: Device, view: View, batch_size: int, threads: int | None) -> None:
         self._finish = finish_of(device, view)
         self._unsent: deque[tuple[Ticket, int]] = deque()  # batches in their order
-        self._arriving: deque[tuple[Ticket, Arriving | Exception]] = (
-            deque()
-        )  # those before them, which are sent
+        # Those before them, which are sent.
+        self._arriving: deque[tuple[Ticket, int, Arriving | Exception]] = deque()
         self._next: Arriving | None = None  # room for the batch that is waited for
         self._apart: dict[int, torch.Tensor] | None = None  # its samples that cannot be had as stored bytes
         super().__init__(device, view, batch_size, threads)
@@ -76,19 +74,44 @@ class DeviceStream(PinnedStream):
         """
         if self._crew is not engine._crew:
             raise forked()
-        if not self._arriving or self._arriving[0][0] is not ticket:
-            self._send_now(ticket)
-        self._send_ahead()
-        batch = self._handed_over(ticket, self._arriving[0][1])
-        self._arriving.popleft()
-        self._step(ticket)
+        if ticket._next == ticket.batches:  # Ctrl-C came when the last one had been taken
+            raise given_up()
+        arriving = None
+        try:
+            arriving = self._first(ticket, ticket._next)
+            self._send_ahead()
+            batch = self._handed_over(ticket, arriving)
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except Exception:
+            self._over(ticket, arriving)
+            raise
+        self._over(ticket, arriving)
         return batch
+
+    def _over(self, ticket: Ticket, arriving: Arriving | Exception | None) -> None:
+        queue = self._arriving  # another thread may close the stream, and put another queue here
+        if queue and queue[0][2] is arriving:
+            queue.popleft()  # first: a batch that Ctrl-C takes away here is missed when it is asked for
+        self._step(ticket)
+
+    def _first(self, ticket: Ticket, k: int) -> Arriving | Exception:
+        """The batch, sent."""
+        queue = self._arriving
+        while queue and queue[0][0] not in self._live:
+            queue.popleft()
+        if queue and queue[0][0] is ticket and queue[0][1] == k:
+            return queue[0][2]
+        arriving = self._sent_now(ticket, k)
+        queue.appendleft((ticket, k, arriving))  # pictures that were drawn again come before others
+        unsent = self._unsent
+        if unsent and unsent[0] == (ticket, k):
+            unsent.popleft()
+        return arriving
 
     def _handed_over(self, ticket: Ticket, arriving: Arriving | Exception) -> Any:
         """The batch, for which torch's current stream waits from now on."""
         if isinstance(arriving, Exception):
-            self._arriving.popleft()
-            self._step(ticket)
             raise arriving
         side, labels = self._device.side, arriving.labels
         stream = side.current()
@@ -109,52 +132,51 @@ class DeviceStream(PinnedStream):
             more = tuple(move(self._device, value) for value in self._view.more(indices, arriving.replaced))
         return self._view.collated(images, labels, more)
 
-    def _send_now(self, ticket: Ticket) -> None:
-        """Sends the ticket's next batch as soon as it is finished."""
-        k = ticket._next
+    def _sent_now(self, ticket: Ticket, k: int) -> Arriving:
+        """Sends a batch as soon as it is finished."""
         self._next = self._room(ticket, k)  # first: without memory on the device, the batch stays where it is
         try:
-            arriving = self._collect(ticket, k, ticket._at + 8 * k, 0)
+            arriving: Arriving = self._collect(ticket, k, ticket._at + 8 * k, 0)
             if not arriving:
                 since = time.perf_counter()
                 arriving = self._wait(ticket, k)
                 self._device.waited += time.perf_counter() - since
-        except Exception:
-            self._unsent.popleft()
-            self._step(ticket)
-            raise
         finally:
             self._next = None
-        self._unsent.popleft()
-        self._arriving.append((ticket, arriving))
+        return arriving
 
     def _send_ahead(self) -> None:
         """Sends batches that are finished already."""
-        while self._unsent and len(self._arriving) <= AHEAD:
-            ticket, k = self._unsent[0]
+        unsent, queue = self._unsent, self._arriving
+        while unsent and len(queue) <= AHEAD:
+            ticket, k = unsent[0]
+            if ticket not in self._live or k < ticket._next:
+                unsent.popleft()
+                continue
             place = ticket._at + 8 * k
-            size = len(self._arriving) * self._finish.bytes * ticket._each
+            size = len(queue) * self._finish.bytes * ticket._each
             if size >= BYTES_AHEAD or not self._device.ready(place):
                 return
             try:
                 self._next = self._room(ticket, k)
                 arriving = self._collect(ticket, k, place, 0)
-            except torch.OutOfMemoryError:
+            except torch.cuda.OutOfMemoryError:
                 return  # it is asked for again when its turn comes
-            except errors.DeviceError as error:
+            except Exception as error:
                 arriving = error  # it is raised when its turn comes
             finally:
                 self._next = None
             if not arriving:
                 return
-            self._unsent.popleft()
-            self._arriving.append((ticket, arriving))
+            queue.append((ticket, k, arriving))
+            unsent.popleft()
 
     def _mend(self, ticket: Ticket, k: int, slot: int) -> None:
         self._apart = {} if self._finish.wired else None
         super()._mend(ticket, k, slot)
 
     def _room(self, ticket: Ticket, k: int) -> Arriving:
+        self._apart = None  # of a batch that could not be mended
         rows = min(ticket._each, len(ticket._indices) - k * ticket._each)
         labels = None if ticket._labels is None else ticket._labels[k]
         records = None
@@ -178,6 +200,6 @@ class DeviceStream(PinnedStream):
     def cancel(self, ticket: Ticket) -> None:
         """See Stream."""
         super().cancel(ticket)
-        if ticket._next < ticket.batches:
-            self._unsent = deque(entry for entry in self._unsent if entry[0] is not ticket)
-            self._arriving = deque(entry for entry in self._arriving if entry[0] is not ticket)
+        if ticket._next < ticket.batches:  # copies: another thread may be inside `take`
+            self._unsent = deque(entry for entry in list(self._unsent) if entry[0] is not ticket)
+            self._arriving = deque(entry for entry in list(self._arriving) if entry[0] is not ticket)

@@ -73,7 +73,9 @@ void initialise(void) { started_by = getpid(); }
 // The driver does not survive a fork; the lock, which a thread of the parent may have held, does not either.
 int is_forked(void) { return started_by && started_by != getpid(); }
 
+void forget_faults(void) { n_faults = 0; }
+
 void forget_calls(void) {
     machine = defaults;
-    n_faults = 0;
+    forget_faults();
 }

@@ -114,6 +114,11 @@ void standin_capture(int on) {
     machine.capturing = on;
 }
 
+void standin_heal(void) {
+    LOCKED;
+    forget_faults();
+}
+
 void standin_lose(int device) {
     LOCKED;
     machine.lost[device] = 1;

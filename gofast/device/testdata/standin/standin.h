@@ -76,6 +76,8 @@ int standin_is_pinned(const void *);
 
 // Lets the nth next call of a symbol (1: the next) return a code, and do nothing.
 void standin_fail(const char *symbol, int nth, int code);
+// Forgets the failures that are still to come.
+void standin_heal(void);
 // Every call that needs the device's context returns 700 from now on, and its streams move nothing. Calls that end
 // something (free, unregister, destroy, unload) return 700 too, and end it.
 void standin_lose(int device);

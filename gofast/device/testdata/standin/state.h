@@ -196,5 +196,6 @@ typedef struct {
 } machine_state;
 extern machine_state machine;
 void add_fault(int call, int nth, int code);
+void forget_faults(void);
 
 #endif
