@@ -60,6 +60,7 @@ typedef struct gf_ring {
     _Atomic int64_t users; // the owner, and one for every slot taken; the last one unmaps
     void *map;
     size_t map_bytes;
+    char *data; // slot 0's
     int64_t slot_bytes;
     int32_t count;
     _Atomic int32_t low;           // the search for a free slot starts here
@@ -90,6 +91,7 @@ static inline gf_ring *gf_ring_over(void *map, size_t map_bytes, int64_t data_of
     }
     ring->map = map;
     ring->map_bytes = map_bytes;
+    ring->data = (char *)map + data_offset;
     ring->slot_bytes = slot_bytes;
     ring->count = count;
     ring->slots = slots;
@@ -98,7 +100,6 @@ static inline gf_ring *gf_ring_over(void *map, size_t map_bytes, int64_t data_of
     for (int32_t i = 0; i < count; i++) {
         slots[i].ring = ring;
         slots[i].refs = shared ? ring->shared_refs + i : &slots[i].own_refs;
-        slots[i].managed.dl_tensor.data = (char *)map + data_offset + i * slot_bytes;
     }
     return ring;
 }
@@ -132,6 +133,7 @@ static inline gf_slot *gf_slot_acquire(gf_ring *ring) {
             atomic_fetch_add_explicit(&ring->users, 1, memory_order_relaxed);
             atomic_store_explicit(&ring->low, ring->shared_refs ? 0 : i + 1 < ring->count ? i + 1 : 0, memory_order_relaxed);
             atomic_store_explicit(&slot->status, GF_SLOT_PENDING, memory_order_relaxed);
+            slot->managed.dl_tensor.data = ring->data + i * ring->slot_bytes; // unless the caller lends it other memory
             return slot;
         }
     }

@@ -74,12 +74,13 @@ static void describe(gf_slot *slot, const gf_view *view, int64_t rows) {
     gf_slot_describe(slot, rows, view->ndim, view->shape, view->dtype_code, view->dtype_bits);
 }
 
-// reserve(ring, view, rows, batch_rows, out): takes a slot for every batch and
+// reserve(ring, view, rows, batch_rows, out, lent): takes a slot for every batch and
 // writes their addresses to out. False, with none taken, when the ring has too few.
+// Where lent is not 0, it has the addresses of other memory that the batches are made in.
 static PyObject *reserve(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[4];
-    gf_ring *ring = gf_ring_and_integers(args, n, 4, a);
+    long long a[5];
+    gf_ring *ring = gf_ring_and_integers(args, n, 5, a);
     if (!ring) return NULL;
     const gf_view *view = POINTER(const gf_view, a[0]);
     uint64_t *out = POINTER(uint64_t, a[3]);
@@ -90,6 +91,7 @@ static PyObject *reserve(PyObject *self, PyObject *const *args, Py_ssize_t n) {
             while (taken > 0) gf_slot_release(POINTER(gf_slot, out[--taken]));
             Py_RETURN_FALSE;
         }
+        if (a[4]) slot->managed.dl_tensor.data = POINTER(void, POINTER(const uint64_t, a[4])[taken]);
         describe(slot, view, a[1] - start < a[2] ? a[1] - start : a[2]);
         out[taken++] = (uintptr_t)slot;
     }
@@ -262,6 +264,7 @@ static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         return NULL;
     }
     gf_slot *slot = &ring->slots[a[0]];
+    slot->managed.dl_tensor.data = ring->data + a[0] * ring->slot_bytes;
     atomic_fetch_add_explicit(&ring->users, 1, memory_order_relaxed);
     gf_slot_describe(slot, a[3], (int32_t)(n - 5), shape, (int32_t)a[1], (int32_t)a[2]);
     return wrap(slot);

@@ -239,10 +239,12 @@ class DataLoader(TorchDataLoader[T]):
         wanted = self._wanted_device()
         if wanted is None and not (self.pin_memory and torch.cuda.is_available()):
             return None
-        from ._device.destination import OnDevice, Pinned
-
         if wanted is None:
-            return Pinned(torch.device(self.pin_memory_device or "cuda"))
+            from ._batches.destination import Pinned
+
+            return Pinned()
+        from ._device.destination import OnDevice
+
         return OnDevice(wanted, self.resident)
 
     def _get_iterator(self) -> _BaseDataLoaderIter:

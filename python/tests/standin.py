@@ -81,6 +81,7 @@ class StandIn:
         self.place = 0
         self.streams: dict[int, int] = {}
         self.visible = 1
+        self.capturing = False
         self.may_leak = False
         self.memory: set[int] = set()  # addresses of what is allocated for torch
         self._mode = MANUAL
@@ -170,6 +171,9 @@ class StandInSide:
 
     def empty_here(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         return self._empty(tuple(shape), dtype, self.current())
+
+    def capturing(self) -> bool:
+        return self.standin.capturing
 
     def used(self, tensor: torch.Tensor, stream: int) -> None:
         self.standin.c.standin_record(tensor.untyped_storage().data_ptr(), stream)

@@ -477,7 +477,7 @@ def test_threads_share_an_iterator(standin: StandIn, table: gofast.TableDataset)
             thread.start()
         for thread in threads:
             thread.join()
-        labels = sorted((standin.look(batch["label"]).tolist() for batch in came))
+        labels = sorted(standin.look(batch["label"]).tolist() for batch in came)
         assert labels == [batch["label"].tolist() for batch in want]
 
 

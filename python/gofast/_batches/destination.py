@@ -26,3 +26,29 @@ class Destination(Protocol):
 
     def move(self, batch: Any) -> Any:
         """A batch that was made in another way, there."""
+
+
+class Pinned:
+    """Pinned memory of torch's: it has nothing to copy."""
+
+    def row_bytes(self, view: View) -> int:
+        """See Destination."""
+        return view.row_bytes
+
+    def stream(self, view: View, batch_size: int, threads: int | None) -> Stream:
+        """See Destination."""
+        from .stream import Stream
+
+        return Stream(view, batch_size, threads, pinned=True)
+
+    def fits(self, stream: Stream) -> bool:
+        """See Destination."""
+        return stream.pinned
+
+    def explained(self, view: View | None) -> str:
+        """See Destination."""
+        return "batches are made in pinned memory: nothing is copied"
+
+    def move(self, batch: Any) -> Any:
+        """See Destination. torch pins it."""
+        return batch

@@ -13,7 +13,7 @@ from .. import errors
 from .._core import engine
 from .batch import Batch
 from .core_dataset import CoreDataset
-from .pinning import pin_for_caller
+from .pinning import Memory, is_asked_for
 from .shared import WorkerRings, can_share, in_worker, shared_batch
 from .stream import RING, Rings
 from .view import View
@@ -51,7 +51,6 @@ class Filler:
         most = threads_here()
         self._threads = min(most, threads or most)
         self._rings: Rings | None = None
-        self._pinned: Rings | None = None
         self._worker_rings: WorkerRings | None = None
 
     def fill(self, indices: array[int], records: array[int] | None = None) -> Batch:
@@ -62,16 +61,20 @@ class Filler:
             records: what was drawn for them, where the view draws.
         """
         view, core, n = self.view, self.view.core, len(indices)
-        labels = view.new_labels(n)
+        memory = Memory(core, n, n) if n and not self._worker and is_asked_for() else None
+        labels = view.new_labels(n, memory is not None)
         ring = None
         if self._worker:
             ring, slots = self._shared_slots(n).reserve(core, n)
+        elif memory is not None:
+            slots = self._slots(0).reserve(core, n, n, memory.addresses)
         else:
             slots = self._slots(n).reserve(core, n, n)
         slot = slots[0]
         drawn = 0 if records is None else records.buffer_info()[0]
         made, replaced = self._made(core, indices, 0, n, drawn, slots, labels)
-        images, more = view.tensor(made), view.more(indices, replaced)
+        images = view.tensor(made) if memory is None else view.shaped(memory.batches[0])
+        more = view.more(indices, replaced)
         if ring is not None:
             return shared_batch(view, ring, slot, images, labels, replaced, more)
         return Batch(view, images, labels, None, replaced, more)
@@ -145,13 +148,7 @@ class Filler:
 
     def _slots(self, rows: int) -> Rings:
         """Private slots for batches of rows rows. Other threads may ask at once, for larger ones."""
-        size, pin = max(self.view.row_bytes * rows, 1), pin_for_caller()
-        if pin is not None:
-            pinned = self._pinned
-            if pinned is None or size > pinned.slot_bytes:
-                pinned = self._pinned = Rings(size, pin=pin)
-            return pinned
-        rings = self._rings
+        rings, size = self._rings, max(self.view.row_bytes * rows, 1)
         if rings is None or size > rings.slot_bytes:
             rings = self._rings = Rings(size)
         return rings

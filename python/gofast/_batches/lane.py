@@ -91,7 +91,9 @@ class Lane:
         """Whether a stream's batches arrive where this lane's shall."""
         from .stream import Stream
 
-        return type(stream) is Stream if self._destination is None else self._destination.fits(stream)
+        if self._destination is None:
+            return type(stream) is Stream and not stream.pinned
+        return self._destination.fits(stream)
 
     def _new_stream(self, batch_size: int) -> Stream:
         from .stream import Stream  # here, because importing gofast loads nothing native

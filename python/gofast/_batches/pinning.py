@@ -1,42 +1,54 @@
-"""Batches in pinned memory, for loaders of torch's with pin_memory=True: torch then has nothing to copy.
+"""Batches that are made in torch's own pinned memory, for pin_memory=True: torch then has nothing to copy.
 
-A dataset is not told what becomes of its batches, so it looks who asks. This room knows no devices; `pinner`
-is what `gofast._device` puts here.
+It must be torch's. Whoever copies a batch with `to("cuda", non_blocking=True)` may drop it at once: torch
+keeps pinned memory of its own until the copy is done, and no other.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from array import array
 from types import FrameType
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 import torch
-from torch.utils.data._utils.pin_memory import _pin_memory_loop
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
-from .._core.native import Ring
+if TYPE_CHECKING:
+    from .core_dataset import CoreDataset
 
-Pin: TypeAlias = Callable[
-    [Ring, int], bool
-]  # a ring, of which no slot is taken, and its bytes: whether it is pinned
-
-# torch's code that pins what it gets: a batch that it has just fetched, and one that a worker has sent.
+# torch's code that pins a batch which it has just fetched. What a worker sends is pinned by a copy.
 _FETCHES = _SingleProcessDataLoaderIter._next_data.__code__
-_RECEIVES = _pin_memory_loop.__code__
-
-pinner: Callable[[], Pin | None] = lambda: None  # noqa: E731
 
 
-def pin_for_caller() -> Pin | None:
-    """What pins batch memory, if torch is about to pin the batch that is being made or received here."""
+def is_asked_for() -> bool:
+    """Whether torch is about to pin the batch that is being made here: a dataset is not told, so it looks."""
     if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return None
+        return False
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code is _FETCHES:
-            return pinner() if frame.f_locals["self"]._pin_memory else None
-        if frame.f_code is _RECEIVES:
-            return pinner()
+            return bool(frame.f_locals["self"]._pin_memory)
         frame = frame.f_back
-    return None
+    return False
+
+
+def empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Pinned memory."""
+    return torch.empty(shape, dtype=dtype, device="cpu", pin_memory=True)
+
+
+class Memory:
+    """Pinned memory of some batches.
+
+    Attributes:
+        batches: [n, ...] each, as the core lays samples out.
+        addresses: of the address of each, for `Rings.reserve`.
+    """
+
+    def __init__(self, core: CoreDataset, rows: int, batch_rows: int) -> None:
+        dtype: torch.dtype = getattr(torch, core.sample_type)
+        counts = [min(batch_rows, rows - start) for start in range(0, rows, batch_rows)]
+        self.batches = [empty((count, *core.sample_shape), dtype) for count in counts]
+        self._places = array("q", [batch.data_ptr() for batch in self.batches])
+        self.addresses = self._places.buffer_info()[0]

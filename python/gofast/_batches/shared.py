@@ -29,7 +29,6 @@ from .._core.native import Ring
 from .._core.numbers import NAMES, OPAQUE, dlpack
 from .batch import Batch
 from .core_dataset import CoreDataset
-from .pinning import pin_for_caller
 from .view import View
 
 _COUNT = 16  # twice what prefetch_factor=2 keeps busy, with room for a slow consumer
@@ -60,7 +59,7 @@ class WorkerRings:
         capsule = engine.capsule()
         while True:
             for ring in reversed(self._rings):
-                if capsule.reserve(ring.slots, core.address, rows, rows, where):
+                if capsule.reserve(ring.slots, core.address, rows, rows, where, 0):
                     return ring, slots
             # The consumer holds on to batches: more rings, in ever larger steps. And again, where other
             # threads are quicker to take the new slots.
@@ -308,8 +307,6 @@ def _map(pid: int, fd: int, inode: int, slot_bytes: int, count: int) -> Ring:
             ring = engine.capsule().ring(slot_bytes, count, mine)
         finally:
             os.close(mine)  # the mapping stays
-        if (pin := pin_for_caller()) is not None:
-            pin(ring, slot_bytes * count)
         _rings[inode] = (pid, ring)
         for worker in multiprocessing.active_children():
             if worker.pid == pid:  # its DataLoader keeps the object until it has shut the worker down

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from .. import errors
 from .._core import engine
 from .._core.native import Ring
 from .core_dataset import CoreDataset
-from .pinning import Pin
+from .pinning import Memory
 from .view import View
 
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
@@ -29,12 +29,14 @@ class Rings:
 
     Args:
         slot_bytes: of one slot.
-        pin: pins the memory of new slots.
+        pin: pins the memory of new slots, of so many bytes.
     """
 
     _COUNT = 8
 
-    def __init__(self, slot_bytes: int, count: int = _COUNT, pin: Pin | None = None) -> None:
+    def __init__(
+        self, slot_bytes: int, count: int = _COUNT, pin: Callable[[Ring, int], bool] | None = None
+    ) -> None:
         self._capsule = engine.capsule()
         self.slot_bytes = slot_bytes
         self._pin = pin
@@ -47,13 +49,13 @@ class Rings:
             self._pin(ring, count * self.slot_bytes)
         return ring
 
-    def reserve(self, core: CoreDataset, rows: int, batch_rows: int) -> array[int]:
-        """Takes a slot for every batch; their addresses."""
+    def reserve(self, core: CoreDataset, rows: int, batch_rows: int, lent: int = 0) -> array[int]:
+        """Takes a slot for every batch; their addresses. See Capsule.reserve."""
         slots = array("q", bytes(8 * -(-rows // batch_rows)))
         out = slots.buffer_info()[0]
         while True:
             for ring in reversed(self._rings):
-                if self._capsule.reserve(ring, core.address, rows, batch_rows, out):
+                if self._capsule.reserve(ring, core.address, rows, batch_rows, out, lent):
                     return slots
             # Every slot is held by a tensor of the user's: go beyond, in ever larger
             # steps, so that holding a whole epoch costs few mappings. And again, where
@@ -76,6 +78,7 @@ class Ticket:
         "_each",
         "_indices",
         "_labels",
+        "_memory",
         "_next",
         "_records",
         "_replaced",
@@ -91,8 +94,10 @@ class Ticket:
         records: array[int] | None,
         each: int,
         core: CoreDataset,
+        memory: Memory | None = None,
     ) -> None:
         self._core = core  # what the engine reads
+        self._memory = memory  # what it writes to, if that is not the slots' own
         self._slots = slots  # an address is cleared when its slot is taken or released
         self._at = slots.buffer_info()[0]
         self._cell = array("q", [0])  # the ticket's address, until it is given up
@@ -114,14 +119,15 @@ class Stream:
         view: what the indices point into.
         batch_size: rows of the largest batch.
         threads: most engine threads for one ticket; None: all of the engine's.
+        pinned: batches lie in pinned memory of torch's.
     """
 
     _apart: dict[int, torch.Tensor] | None = (
         None  # takes samples of a mended batch that slots have no place for
     )
 
-    def __init__(self, view: View, batch_size: int, threads: int | None = None) -> None:
-        self._view = view
+    def __init__(self, view: View, batch_size: int, threads: int | None = None, pinned: bool = False) -> None:
+        self._view, self.pinned = view, pinned
         self._crew = engine.crew()
         self._capsule = engine.capsule()
         self._submit = self._capsule.submit
@@ -141,7 +147,7 @@ class Stream:
 
     def _slot_row_bytes(self) -> int:
         """Bytes of a sample in a slot."""
-        return self._view.row_bytes
+        return 0 if self.pinned else self._view.row_bytes
 
     def _new_rings(self, batch_size: int) -> Rings:
         """Slots for batches of so many rows."""
@@ -170,11 +176,12 @@ class Stream:
         rings = self._rings
         if self._row_bytes * batch_size > rings.slot_bytes:
             rings = self._rings = self._new_rings(batch_size)
-        core, labels = self._core(), self._view.new_labels(rows)
-        slots = rings.reserve(core, rows, batch_size)
+        core, labels = self._core(), self._view.new_labels(rows, self.pinned)
+        memory = Memory(core, rows, batch_size) if self.pinned else None
+        slots = rings.reserve(core, rows, batch_size, 0 if memory is None else memory.addresses)
         label_address = 0 if labels is None else labels.data_ptr()
         parts = None if labels is None else torch.split(labels, batch_size)
-        ticket = Ticket(slots, parts, indices, records, batch_size, core)
+        ticket = Ticket(slots, parts, indices, records, batch_size, core, memory)
         self._live.add(ticket)
         try:
             cell = ticket._cell.buffer_info()[0]
@@ -221,7 +228,8 @@ class Stream:
         self._step(ticket)
         if self._keys is not None:
             assert ticket._labels is not None
-            return {self._keys[0]: self._tensor(made), self._keys[1]: ticket._labels[k]}
+            images = self._tensor(made) if ticket._memory is None else self._lent(ticket._memory, k)
+            return {self._keys[0]: images, self._keys[1]: ticket._labels[k]}
         more: tuple[Any, ...] = ()
         if self._view.has_more:
             more = self._view.more(
@@ -229,7 +237,12 @@ class Stream:
             )
             ticket._replaced = None
         labels = None if ticket._labels is None else ticket._labels[k]
-        return self._view.collated(self._tensor(made), labels, more)
+        images = self._tensor(made) if ticket._memory is None else self._lent(ticket._memory, k)
+        return self._view.collated(images, labels, more)
+
+    def _lent(self, memory: Memory, k: int) -> torch.Tensor:
+        """Batch k, which does not lie in its slot."""
+        return self._view.shaped(memory.batches[k])
 
     def _step(self, ticket: Ticket) -> None:
         ticket._next += 1

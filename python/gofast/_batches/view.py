@@ -15,6 +15,7 @@ from .. import errors
 from .._core import engine
 from .._core.indices import picked_from
 from .._core.openmp import alone
+from . import pinning
 from .changes import changes
 from .core_dataset import CoreDataset, IntArray, joined
 from .wire import Wire
@@ -110,10 +111,12 @@ class View:
             return self._map is other._map
         return np.array_equal(self._map, other._map)
 
-    def new_labels(self, rows: int) -> torch.Tensor | None:
+    def new_labels(self, rows: int, pinned: bool = False) -> torch.Tensor | None:
         """Uninitialised memory for the labels of rows samples."""
         if self.label_dtype is None:
             return None
+        if pinned:
+            return pinning.empty((rows, *self.label_shape), self.label_dtype)
         return torch.empty((rows, *self.label_shape), dtype=self.label_dtype, device="cpu")
 
     def mend(

@@ -37,8 +37,9 @@ class Capsule(Protocol):
     def ring(self, slot_bytes: int, count: int, fd: int, /) -> Ring:
         """Slots; where fd is not -1, in that shared memory."""
 
-    def reserve(self, ring: Ring, view: int, rows: int, batch_rows: int, out: int, /) -> bool:
-        """Takes a slot for every batch; False where the ring has too few."""
+    def reserve(self, ring: Ring, view: int, rows: int, batch_rows: int, out: int, lent: int, /) -> bool:
+        """Takes a slot for every batch; False where the ring has too few. If lent is not 0, batches are made
+        in other memory, whose addresses lie there."""
 
     def fill(
         self, view: int, indices: int, records: int, from_: int, to: int, slot: int, labels: int, /

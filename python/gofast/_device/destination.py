@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .._batches.stream import Stream
 from .device import Device, opened
 from .finish import finish_of
 from .mover import move
 from .resident import ROW_BYTES, Resident, ResidentStream, Table, table_of
-from .stream import AHEAD, DeviceStream, PinnedStream
+from .stream import AHEAD, DeviceStream
 
 if TYPE_CHECKING:
     from .._batches.view import View
@@ -66,30 +65,3 @@ class OnDevice:
     def move(self, batch: Any) -> Any:
         """A batch that was made in another way, on the device."""
         return move(self.device, batch)
-
-
-class Pinned:
-    """Pinned memory, for `pin_memory=True`: torch then copies nothing."""
-
-    def __init__(self, wanted: torch.device) -> None:
-        self.device: Device = opened(wanted)
-
-    def row_bytes(self, view: View) -> int:
-        """See OnDevice."""
-        return view.row_bytes
-
-    def stream(self, view: View, batch_size: int, threads: int | None) -> Stream:
-        """See OnDevice."""
-        return PinnedStream(self.device, view, batch_size, threads)
-
-    def fits(self, stream: Any) -> bool:
-        """See OnDevice."""
-        return type(stream) is PinnedStream and stream._device is self.device
-
-    def explained(self, view: View | None) -> str:
-        """See Destination."""
-        return "batches are made in pinned memory: nothing is copied"
-
-    def move(self, batch: Any) -> Any:
-        """A batch stays where it is."""
-        return batch

@@ -6,6 +6,7 @@ import ctypes
 import glob
 import importlib.util
 import os
+import pathlib
 import threading
 import weakref
 from array import array
@@ -17,7 +18,6 @@ import numpy as np
 import torch
 
 from .. import errors
-from .._batches.pinning import Pin
 from .._core import engine, operations
 from .._core.memory import address_of
 from .._core.native import Ring
@@ -34,8 +34,12 @@ _ordinal_of: Callable[[torch.device], int] = sides.ordinal_of
 
 
 def _memory() -> int:
-    """Bytes of the machine's memory."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """Bytes of memory that the machine has, or that the control group allows."""
+    here = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return min(here, int(pathlib.Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):
+        return here
 
 
 class Device:
@@ -94,6 +98,18 @@ class Device:
         except RuntimeError as error:
             raise errors.from_native(error) from None
 
+    def check_capture(self) -> None:
+        """Refuses to hand a batch to a graph.
+
+        Raises:
+            DeviceError: one is captured; it would read the batch's memory again, when that is another's.
+        """
+        if self.side.capturing():
+            raise errors.DeviceError(
+                "a CUDA graph is captured on the current stream: take the batch before, and copy it into a "
+                "tensor that the graph keeps"
+            )
+
     def ready(self, place: int) -> bool:
         """Whether the slot at a place can be sent."""
         return bool(self._capsule.send(self.address, place, 0, 0))
@@ -121,7 +137,7 @@ class Device:
             raise errors.from_native(error) from None
 
     def pin(self, ring: Ring, size: int) -> bool:
-        """Pins the memory of a ring, if that may be: batches of it need no staging. See Pin."""
+        """Pins the memory of a ring of so many bytes, if that may be: batches of it need no staging."""
         if self.stats()["pinned_bytes"] + size > _memory() * PINNED_SHARE:
             return False
         why = self._capsule.pin(ring, self.address)
@@ -162,6 +178,7 @@ class Device:
 
     def stats(self) -> operations.DeviceStats:
         """The device's counters and its memory."""
+        self.sent(0)  # gives back what done moves held
         return operations.device_stats({"address": self.address})
 
     def __str__(self) -> str:
@@ -195,9 +212,14 @@ _devices: dict[int, Device] = {}
 _lock = threading.Lock()
 
 
+_of_parents: list[object] = []
+
+
 def _after_fork_in_child() -> None:
     global _lock
-    _devices.clear()  # CUDA does not survive a fork
+    # CUDA does not survive a fork, and torch's memory there must not be freed: that ends the process.
+    _of_parents.append(dict(_devices))
+    _devices.clear()
     _lock = threading.Lock()
 
 
@@ -216,14 +238,6 @@ def opened(device: torch.device) -> Device:
             engine.native()
             _devices[ordinal] = Device(ordinal)
         return _devices[ordinal]
-
-
-def pinner() -> Pin | None:
-    """What pins batch memory for torch's current device; None where that is not gofast's."""
-    try:
-        return opened(torch.device("cuda")).pin
-    except errors.DeviceError:
-        return None  # pinning is torch's then, as it would be without gofast
 
 
 def all_opened() -> list[Device]:

@@ -228,7 +228,9 @@ class ByTorch(_Wired):
             pixels = made if wire.last else made.permute(0, 2, 3, 1)
             for n, i in zip(*np.nonzero(boxes[:, :, 2] * boxes[:, :, 3]), strict=True):
                 top, left, height, width = boxes[n, i].tolist()
-                values = torch.tensor(wire.erasures[i][1][: pixels.shape[3]], dtype=torch.float32)
+                values = torch.tensor(
+                    wire.erasures[i][1][: pixels.shape[3]], dtype=torch.float32, device="cpu"
+                )
                 pixels[n, top : top + height, left : left + width] = values.to(self._made).to(pixels.device)
         return made
 
@@ -272,7 +274,7 @@ def making_of(device: Device, wire: Wire, by_kernel: bool = True) -> tuple[Makin
         # Boxes are of pixels, whose channels and planes must be known where all are treated alike too.
         making.plane = channels if wire.last else width // channels
         for i, (_, values) in enumerate(wire.erasures):
-            bits = torch.tensor(values).to(getattr(torch, wire.made)).view(torch.uint8).numpy()
+            bits = torch.tensor(values, device="cpu").to(getattr(torch, wire.made)).view(torch.uint8).numpy()
             size = bits.nbytes // len(values)
             for c in range(channels):
                 making.values[i][c] = int.from_bytes(bits[c * size : (c + 1) * size].tobytes(), "little")

@@ -55,7 +55,7 @@ class Moved:
                 offsets[i] = packed
                 packed += (tensor.nbytes + _ALIGN - 1) // _ALIGN * _ALIGN
         if packed:
-            together = torch.empty(packed, dtype=torch.uint8)
+            together = torch.empty(packed, dtype=torch.uint8, device="cpu")
             (there,) = side.empty(((packed,), torch.uint8))
             job.extend((together.data_ptr(), there.data_ptr(), packed, 0))
             self._memory.append(there)
@@ -79,6 +79,7 @@ class Moved:
 
     def received(self) -> Any:
         """The batch, for which torch's current stream waits from now on."""
+        self._device.check_capture()
         device, side = self._device, self._device.side
         stream = side.current()
         if self.number:

@@ -75,7 +75,14 @@ def table_of(device: Device, view: View, resident: Resident) -> Table | None:
             raise errors.DeviceError(
                 f"resident=True: the table takes {stored.bytes:,} bytes, and {device} has {free:,} left"
             )
-        kept[stored.label_key] = Table(device, stored)
+        try:
+            kept[stored.label_key] = Table(device, stored)
+        except (
+            torch.cuda.OutOfMemoryError
+        ) as error:  # torch may have less, by set_per_process_memory_fraction
+            if resident == "auto":
+                return None
+            raise errors.DeviceError(f"resident=True: {error}") from None
     table: Table = kept[stored.label_key]
     return table
 
@@ -152,6 +159,7 @@ class ResidentStream:
         count = min(ticket.each, len(ticket.positions) - start)
         if count <= 0:  # Ctrl-C came when the last one had been taken
             raise given_up()
+        self._device.check_capture()
         try:
             if ticket.bad is not None:
                 self._check(ticket, start, count)

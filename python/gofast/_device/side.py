@@ -40,6 +40,9 @@ class Side(Protocol):
     def empty_here(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """Memory that the current stream may write at once."""
 
+    def capturing(self) -> bool:
+        """Whether the user captures a graph on the current stream."""
+
     def used(self, tensor: torch.Tensor, stream: Any) -> None:
         """Says that a stream uses memory of `empty`'s: it is not given to others before that is over."""
 
@@ -58,15 +61,20 @@ class TorchSide:
         return stream.cuda_stream
 
     def empty(self, *wanted: tuple[Sequence[int], torch.dtype]) -> list[torch.Tensor]:
-        with torch.cuda.stream(self._ours):  # takes as long as two tensors: once for all of a batch
+        # Both take as long as two tensors: once for all of a batch. The device comes first, because leaving the
+        # stream of another device than the current one would begin CUDA on that.
+        with torch.cuda.device(self.device), torch.cuda.stream(self._ours):
             return [torch.empty(shape, dtype=dtype, device=self.device) for shape, dtype in wanted]
 
     def empty_as(self, tensor: torch.Tensor) -> torch.Tensor:
-        with torch.cuda.stream(self._ours):
+        with torch.cuda.device(self.device), torch.cuda.stream(self._ours):
             return torch.empty_like(tensor, device=self.device)
 
     def empty_here(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype, device=self.device)
+
+    def capturing(self) -> bool:
+        return torch.cuda.is_current_stream_capturing()
 
     def used(self, tensor: torch.Tensor, stream: torch.cuda.Stream) -> None:
         tensor.record_stream(stream)

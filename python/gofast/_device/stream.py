@@ -1,4 +1,4 @@
-"""Streams whose batches arrive on a device, and those whose batches lie in pinned memory."""
+"""Streams whose batches arrive on a device."""
 
 from __future__ import annotations
 
@@ -24,18 +24,7 @@ AHEAD = 3  # batches that are on the device, or on their way, beside the one tha
 BYTES_AHEAD = 512 << 20  # of their memory there; one batch may be larger
 
 
-class PinnedStream(Stream):
-    """A stream whose batches lie in pinned memory: torch's ``pin_memory`` returns them as they are."""
-
-    def __init__(self, device: Device, view: View, batch_size: int, threads: int | None) -> None:
-        self._device = device
-        super().__init__(view, batch_size, threads)
-
-    def _new_rings(self, batch_size: int) -> Rings:
-        return Rings(max(self._row_bytes * batch_size, 1), pin=self._device.pin)
-
-
-class DeviceStream(PinnedStream):
+class DeviceStream(Stream):
     """A stream whose batches arrive on a device.
 
     A batch that is finished is sent while an earlier one is handed over, up to AHEAD of them; its slot is
@@ -49,7 +38,11 @@ class DeviceStream(PinnedStream):
         self._arriving: deque[tuple[Ticket, int, Arriving | Exception]] = deque()
         self._next: Arriving | None = None  # room for the batch that is waited for
         self._apart: dict[int, torch.Tensor] | None = None  # its samples that cannot be had as stored bytes
-        super().__init__(device, view, batch_size, threads)
+        self._device = device
+        super().__init__(view, batch_size, threads)
+
+    def _new_rings(self, batch_size: int) -> Rings:
+        return Rings(max(self._row_bytes * batch_size, 1), pin=self._device.pin)
 
     def _core(self) -> CoreDataset:
         return self._finish.core()
@@ -77,6 +70,7 @@ class DeviceStream(PinnedStream):
         if ticket._next == ticket.batches:  # Ctrl-C came when the last one had been taken
             raise given_up()
         arriving = None
+        self._device.check_capture()
         try:
             arriving = self._first(ticket, ticket._next)
             self._send_ahead()
