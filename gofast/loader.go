@@ -27,7 +27,7 @@ func (l Loader) Batches(ctx context.Context, order []int64) iter.Seq2[Batch, err
 }
 
 // DeviceLoader is a Loader whose batches arrive on a device. It has memory on both sides,
-// for all epochs. Close it before its dataset, engine and device.
+// for all epochs. Close it before its dataset and device.
 type DeviceLoader struct {
 	loader Loader
 	device *device.Device
