@@ -44,8 +44,8 @@ type DeviceLoader struct {
 	running atomic.Bool
 }
 
-// layout is where the parts of a batch lie.
-type layout struct{ raw, features, labels, boxes, bytes int64 }
+// layout is where the parts of a batch lie behind its first one: on the host what crosses, on the device the samples.
+type layout struct{ raw, labels, boxes, bytes int64 }
 
 // making is what a device makes of stored samples.
 type making struct {

@@ -133,7 +133,7 @@ func ordinal(name string) (int, error) {
 	number, cuda := strings.CutPrefix(name, "cuda:")
 	n, err := strconv.ParseUint(number, 10, 16)
 	if !cuda || err != nil {
-		return 0, fmt.Errorf("give cuda, or cuda:0, cuda:1, ...")
+		return 0, errors.New("give cuda, or cuda:0, cuda:1 and so on")
 	}
 	return int(n), nil
 }

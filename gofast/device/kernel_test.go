@@ -32,6 +32,10 @@ var cache string
 func needCompiler(t testing.TB) compiler {
 	t.Helper()
 	c, err := findCompiler(devicetest.Compilers())
+	if err == nil {
+		_, options := compilation(numbers.Uint8, numbers.Uint8, 90)
+		_, _, err = c.compile(options) // under the address sanitizer it does not find the library that it needs, for one
+	}
 	if err != nil {
 		t.Skipf("%v (or let GOFAST_NVRTC name a library)", err)
 	}
@@ -241,6 +245,9 @@ func (s *trial) run(t testing.TB, d *Device) (samples, labels []byte) {
 	t.Helper()
 	var all []*Memory
 	defer func() {
+		if err := d.Drain(); err != nil {
+			t.Error(err)
+		}
 		for _, m := range all {
 			if err := m.Free(); err != nil {
 				t.Error(err)
@@ -338,6 +345,21 @@ func TestKernelsAgreeWithArithmetic(t *testing.T) {
 			s.check(t, d)
 		}
 	})
+}
+
+// A row without values and labels is made by doing nothing.
+func TestRowsOfNothing(t *testing.T) {
+	needCompiler(t)
+	_, d := opened(t, devicetest.Late)
+	kernel, err := d.Kernel(1, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []Making{{Count: 3}, {Width: 3}, {}} {
+		if err := d.Launch(kernel, m, 0); err != nil {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
 }
 
 func FuzzKernels(f *testing.F) {
