@@ -34,6 +34,7 @@ func TestSendsAreRefused(t *testing.T) {
 								t.Fatal("a slot was lost")
 							}
 						}
+						slot.Bytes(1)[0]++ // the device must be done with it
 						_, err := d.Send(Job{Pieces: []Piece{{To: m.Address, Bytes: 1 << 20}, {Host: slot.Data() + 1<<20, To: m.Address + 2<<20, Bytes: 1 << 20, Pinned: pinned}}}, slot)
 						if err != nil && !errors.Is(err, errs.ErrDevice) {
 							t.Error(err)
