@@ -28,6 +28,9 @@ type Dataset struct {
 	files   *reader.File // where pictures are; nil for others
 	epoch   *uint64      // of the random draws, in memory of the dataset; nil if it is the caller's
 	maps    [][]byte     // memory of the dataset, unmapped by Close
+	// raw opens the dataset's samples as they are stored, and says what makes finished ones
+	// of them; false where that is not known, or they would not be shorter.
+	raw func() (*Dataset, image.Numbers, bool, error)
 }
 
 // program is in C memory: a table or a list of files, and what is made of each.
@@ -42,7 +45,18 @@ func NewRows(stored gather.Stored, t gather.Transform) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newDataset(program, stored.Rows, sample, labelTypes[t.Label])
+	d, err := newDataset(program, stored.Rows, sample, labelTypes[t.Label])
+	if err == nil {
+		d.raw = func() (*Dataset, image.Numbers, bool, error) {
+			plain, todo, ok, err := t.Raw(stored)
+			if err != nil || !ok {
+				return nil, image.Numbers{}, false, err
+			}
+			raw, err := NewRows(stored, plain)
+			return raw, image.Numbers{Spec: todo}, err == nil, err
+		}
+	}
+	return d, err
 }
 
 // NewPictures is a dataset of picture files, whose list is in the caller's memory and
@@ -59,6 +73,16 @@ func NewPictures(plan image.Plan, files image.Files, options image.Options) (*Da
 	d, err := newDataset(program, files.Count, program.Sample(), labels)
 	if err == nil {
 		d.files = files.File
+		d.raw = func() (*Dataset, image.Numbers, bool, error) {
+			todo, ok, err := plan.Numbers()
+			if err != nil || !ok {
+				return nil, image.Numbers{}, false, err
+			}
+			plain := plan
+			plain.Output.Raw = true
+			raw, err := NewPictures(plain, files, options)
+			return raw, todo, err == nil, err
+		}
 	}
 	return d, err
 }

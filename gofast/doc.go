@@ -8,6 +8,7 @@
 //	image     files of pictures -> samples
 //	numbers   scale, mean, std, dtype: what is made of a stored number
 //	engine    threads, tickets, slots: the only owner of batch memory
+//	device    batches on their way to a GPU: Loader.To
 //
 // A table is decoded once, into a row-major matrix of the smallest type that holds
 // every value. The matrix is then a source of rows. The engine gathers the rows of a

@@ -1,6 +1,6 @@
 // Command gofast-bench measures the engine without Python.
 //
-//	gofast-bench run PATH... --batch 512 --threads 1,2 --epochs 5 --shuffle --seed 0 --json
+//	gofast-bench run PATH... --batch 512 --threads 1,2 --epochs 5 --shuffle --seed 0 --json --device cuda:0
 package main
 
 import (
@@ -52,10 +52,11 @@ type config struct {
 	label   string
 	named   bool // --label was given: it must be there
 	header  *bool
+	device  int // the ordinal of a GPU; -1: none
 }
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var c config
+	c := config{device: -1}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
@@ -69,6 +70,10 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.Uint64Var(&c.seed, "seed", 0, "seed of the shuffle")
 	flags.BoolVar(&c.json, "json", false, "print JSON instead of a table")
 	flags.StringVar(&c.label, "label", "label", "name of the label column; only the default may be absent, \"\" for none")
+	flags.Func("device", "move the batches to a GPU: cuda:0, or cuda", func(name string) (err error) {
+		c.device, err = ordinal(name)
+		return err
+	})
 	header := flags.String("header", "auto", "whether the first line of a text file names the columns: auto, true or false")
 	if len(args) == 0 || args[0] != "run" {
 		flags.Usage()
@@ -118,4 +123,17 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return report.writeJSON(stdout)
 	}
 	return report.writeText(stdout)
+}
+
+// ordinal is the number of a CUDA device.
+func ordinal(name string) (int, error) {
+	if name == "cuda" {
+		return 0, nil
+	}
+	number, cuda := strings.CutPrefix(name, "cuda:")
+	n, err := strconv.ParseUint(number, 10, 16)
+	if !cuda || err != nil {
+		return 0, errors.New("give cuda, or cuda:0, cuda:1 and so on")
+	}
+	return int(n), nil
 }

@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/device"
+	"github.com/gofast-org/gofast/gofast/device/devicetest"
 )
 
 func TestRunPrintsJSON(t *testing.T) {
@@ -58,10 +61,63 @@ func TestALabelThatIsNotThere(t *testing.T) {
 }
 
 func TestWrongCommandLines(t *testing.T) {
-	for _, args := range [][]string{{}, {"walk"}, {"run"}, {"run", "x", "--threads", "0"}, {"run", "x", "--batch", "0"}, {"run", "x", "--no"}, {"run", "x", "--header", "maybe"}} {
+	for _, args := range [][]string{{}, {"walk"}, {"run"}, {"run", "x", "--threads", "0"}, {"run", "x", "--batch", "0"}, {"run", "x", "--no"}, {"run", "x", "--header", "maybe"}, {"run", "x", "--device", "cpu"}, {"run", "x", "--device", "cuda:-1"}} {
 		var out, log bytes.Buffer
 		if err := command(context.Background(), args, &out, &log); !errors.Is(err, errUsage) || log.Len() == 0 {
 			t.Errorf("%q: %v, %q", args, err, log.String())
 		}
+	}
+}
+
+// The device's figures stand beside the others. A machine without a driver says so.
+func TestRunOnADevice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(path, []byte("label,a,b\n"+strings.Repeat("1,2,300000\n", 300_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"run", path, "--batch", "150000", "--epochs", "2", "--device", "cuda:0"}
+	var out, log bytes.Buffer
+	if none := exec.Command(os.Args[0], "-test.run", "^TestNoGPU$"); os.Getenv("GOFAST_TEST_NO_GPU") == "" {
+		none.Env = append(os.Environ(), "GOFAST_TEST_NO_GPU="+path)
+		if said, err := none.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, said)
+		}
+	}
+	driver := devicetest.New(t, devicetest.Random)
+	first, err := device.Open(0, device.Options{Library: driver.Library}) // the driver of this process, from now on
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	if err := command(context.Background(), args, &out, &log); err != nil {
+		t.Fatal(err, log.String())
+	}
+	for _, part := range []string{"on cuda:0 (stand-in 0):", "copy rate GB/s", "not waited for: the overlap"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("no %q in %q", part, out.String())
+		}
+	}
+	out.Reset()
+	if err := command(context.Background(), append(args, "--json"), &out, &log); err != nil {
+		t.Fatal(err, log.String())
+	}
+	var r report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	if m := r.Runs[0].Moves; m == nil || m.Rate <= 0 || m.CopySeconds <= 0 || m.Bytes < 2*300_000*2*4 || m.Overlap < 0 || m.Overlap > 1 {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestNoGPU(t *testing.T) {
+	path := os.Getenv("GOFAST_TEST_NO_GPU")
+	if path == "" {
+		t.Skip("TestRunOnADevice runs it")
+	}
+	var out, log bytes.Buffer
+	err := command(context.Background(), []string{"run", path, "--device", "cuda:99"}, &out, &log)
+	if !errors.Is(err, gofast.ErrDevice) {
+		t.Errorf("%v", err)
 	}
 }

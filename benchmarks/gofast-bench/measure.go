@@ -27,6 +27,7 @@ type report struct {
 	Shuffle bool     `json:"shuffle"`
 	Seed    uint64   `json:"seed"`
 	OpenS   float64  `json:"open_seconds"`
+	Device  string   `json:"device,omitempty"`
 	Runs    []run    `json:"runs"`
 }
 
@@ -37,6 +38,7 @@ type run struct {
 	Median    float64   `json:"median_seconds"`
 	Quartiles []float64 `json:"quartile_seconds"` // first and third: the spread
 	Seconds   []float64 `json:"seconds"`
+	Moves     *moves    `json:"moves,omitempty"`
 }
 
 // measure opens the table once and times its epochs, with the thread counts
@@ -46,6 +48,11 @@ func measure(ctx context.Context, c config, progress io.Writer) (*report, error)
 	if err != nil {
 		return nil, err
 	}
+	gpu, err := openGPU(c.device)
+	if err != nil {
+		return nil, err
+	}
+	defer gpu.closeDevice()
 	start := time.Now()
 	options := gofast.TableOptions{LabelOptional: !c.named, Header: c.header, Threads: slices.Max(c.threads)}
 	if c.label != "" {
@@ -65,15 +72,23 @@ func measure(ctx context.Context, c config, progress io.Writer) (*report, error)
 		Version: gofast.Version, CPUs: runtime.NumCPU(), Paths: paths, Rows: table.Len(), Width: table.Table.Width, Stored: table.Table.Type,
 		Batch: c.batch, Epochs: c.epochs, Shuffle: c.shuffle, Seed: c.seed, OpenS: time.Since(start).Seconds(),
 	}
-	engines := make([]*gofast.Engine, len(c.threads))
+	defer gpu.closeLoaders()
+	r.Device = gpu.name
+	epochs := make([]func(context.Context, []int64, *run) (int64, error), len(c.threads))
 	for i, n := range c.threads {
-		engines[i] = gofast.NewEngine(n)
-		defer engines[i].Close()
+		loader := gofast.Loader{Engine: gofast.NewEngine(n), Dataset: table, BatchRows: c.batch}
+		defer loader.Engine.Close()
 		r.Runs = append(r.Runs, run{Threads: n})
+		if epochs[i], err = gpu.epochs(loader); err != nil {
+			return nil, err
+		}
 	}
 	for epoch := range c.epochs + 1 { // the first warms up
-		for i, engine := range engines {
-			seconds, err := oneEpoch(ctx, engine, table, c, uint64(epoch))
+		for i := range epochs {
+			if epoch == 1 {
+				r.Runs[i].Moves = nil // the first warmed up
+			}
+			seconds, err := oneEpoch(table, c, uint64(epoch), func(order []int64) (int64, error) { return epochs[i](ctx, order, &r.Runs[i]) })
 			if err != nil {
 				return nil, err
 			}
@@ -90,18 +105,15 @@ func measure(ctx context.Context, c config, progress io.Writer) (*report, error)
 	return r, nil
 }
 
-func oneEpoch(ctx context.Context, engine *gofast.Engine, table *gofast.Dataset, c config, epoch uint64) (float64, error) {
+func oneEpoch(table *gofast.Dataset, c config, epoch uint64, batches func(order []int64) (rows int64, err error)) (float64, error) {
 	start := time.Now()
 	order := gofast.Sequential(table.Len())
 	if c.shuffle {
 		order = gofast.Shuffled(table.Len(), c.seed, epoch)
 	}
-	var rows int64
-	for b, err := range engine.Batches(ctx, table, order, c.batch) {
-		if err != nil {
-			return 0, err
-		}
-		rows += int64(b.Rows)
+	rows, err := batches(order)
+	if err != nil {
+		return 0, err
 	}
 	if rows != table.Len() {
 		return 0, fmt.Errorf("an epoch gave %d rows of %d", rows, table.Len())
@@ -114,4 +126,5 @@ func (r *run) summarise(rows int64) {
 	r.Median = stat.Quantile(0.5, stat.LinInterp, sorted, nil)
 	r.Quartiles = []float64{stat.Quantile(0.25, stat.LinInterp, sorted, nil), stat.Quantile(0.75, stat.LinInterp, sorted, nil)}
 	r.RowsPerS = float64(rows) / r.Median
+	r.Moves.summarise()
 }

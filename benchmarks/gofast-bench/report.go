@@ -21,5 +21,22 @@ func (r *report) writeText(w io.Writer) error {
 	for _, run := range r.Runs {
 		fmt.Fprintf(t, "%d\t%.0f\t%.2f\t%.2f - %.2f\t\n", run.Threads, run.RowsPerS, run.Median*1e3, run.Quartiles[0]*1e3, run.Quartiles[1]*1e3)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil || r.Device == "" {
+		return err
+	}
+	fmt.Fprintf(w, "on %s:\n", r.Device)
+	fmt.Fprintln(t, "threads\tMB to the device\tcopy rate GB/s\tcopies ms\tkernels ms\tnot waited for\t")
+	for _, run := range r.Runs {
+		m := run.Moves
+		if m.CopySeconds == 0 { // smaller ones are not timed
+			fmt.Fprintf(t, "%d\t%.1f\t-\t-\t-\t-\t\n", run.Threads, float64(m.Bytes)/1e6)
+			continue
+		}
+		fmt.Fprintf(t, "%d\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f %%\t\n", run.Threads, float64(m.Bytes)/1e6, m.Rate/1e9, m.CopySeconds*1e3, m.KernelSeconds*1e3, 100*m.Overlap)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, overlapMeans)
+	return nil
 }

@@ -120,6 +120,8 @@ func (d *Device) Close() {
 	if c == nil {
 		return
 	}
+	var fault C.gf_device_fault
+	C.gf_device_drain(c, &fault) // a kernel's code must not go before it; a device that refuses does nothing any more
 	for _, k := range d.kernels {
 		k.unload(c)
 	}

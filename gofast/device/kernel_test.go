@@ -33,6 +33,10 @@ var cache string
 func needCompiler(t testing.TB) compiler {
 	t.Helper()
 	c, err := findCompiler(devicetest.Compilers())
+	if err == nil {
+		_, options := compilation(numbers.Uint8, numbers.Uint8, 90)
+		_, _, err = c.compile(options) // under the address sanitizer it does not find the library that it needs, for one
+	}
 	if err != nil {
 		t.Skipf("%v (or let GOFAST_NVRTC name a library)", err)
 	}
@@ -261,6 +265,9 @@ func (s *trial) run(t testing.TB, d *Device) (samples, labels []byte) {
 	t.Helper()
 	var all []*Memory
 	defer func() {
+		if err := d.Drain(); err != nil {
+			t.Error(err)
+		}
 		for _, m := range all {
 			if err := m.Free(); err != nil {
 				t.Error(err)
@@ -358,6 +365,73 @@ func TestKernelsAgreeWithArithmetic(t *testing.T) {
 			s.check(t, d)
 		}
 	})
+}
+
+// A row without values and labels is made by doing nothing.
+func TestRowsOfNothing(t *testing.T) {
+	needCompiler(t)
+	_, d := opened(t, devicetest.Late)
+	kernel, err := d.Kernel(1, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []Making{{Count: 3}, {Width: 3}, {}} {
+		if err := d.Launch(kernel, m, 0); err != nil {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
+}
+
+// Closing waits for kernels before it unloads their code.
+func TestCloseWithKernelsUnderWay(t *testing.T) {
+	needCompiler(t)
+	driver, d := opened(t, devicetest.Late)
+	other, err := Open(0, Options{}) // the same GPU, for memory that outlives the device
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	m, err := other.Alloc(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel, err := d.Kernel(numbers.Uint8, numbers.Uint8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	making := Making{Stored: m.Address, Made: m.Address + 32, Count: 1, Width: 8, Channels: 1}
+	if _, err := d.Send(Job{Kernel: kernel, Making: making}, engine.Slot{}); err != nil {
+		t.Fatal(err)
+	}
+	if driver.Pending() == 0 {
+		t.Fatal("nothing is under way")
+	}
+	d.Close()
+	if err := m.Free(); err != nil {
+		t.Error(err)
+	}
+}
+
+// More rows, and wider ones, than a grid has threads: each thread makes several.
+func TestGridsHaveLimits(t *testing.T) {
+	needCompiler(t)
+	if testing.Short() {
+		t.Skip("rows of 67 MB")
+	}
+	_, d := opened(t, devicetest.Late)
+	for _, shape := range [][2]int{{65535*256 + 777, 1}, {2, 4096*256*4 + 1028}, {3, 4096*256*4 + 1027}} {
+		s := trial{spec: numbers.Spec{Type: numbers.Int16, Channels: 1}, stored: numbers.Uint8, tableRows: shape[0], count: shape[0], width: shape[1]}
+		s.features = make([]byte, shape[0]*shape[1])
+		s.wanted = make([]byte, 2*len(s.features))
+		for i := range s.features {
+			s.features[i] = byte(i * 31 >> 3)
+			s.wanted[2*i] = s.features[i]
+		}
+		if got, _ := s.run(t, d); !bytes.Equal(got, s.wanted) {
+			at := differs(got, s.wanted)
+			t.Errorf("%d rows of %d: value %d is %x", shape[0], shape[1], at/2, got[at])
+		}
+	}
 }
 
 func FuzzKernels(f *testing.F) {

@@ -33,6 +33,9 @@ var (
 	_ [unsafe.Offsetof(Making{}.PictureWidth)]byte = [unsafe.Offsetof(C.gf_making{}.picture_width)]byte{}
 )
 
+// mostTables bounds what looking results up costs: a row with a mean for each of its 100,000 values would have 100 MB of them.
+const mostTables = 16
+
 // Of describes the arithmetic of a spec on rows of so many values, and what must lie on the device for it, one after the
 // other: all results of bytes, or mean and std of each value. Whoever uploads that calls Place. False where no kernel does
 // that: multiplying is for bytes whose results are known.
@@ -46,7 +49,7 @@ func Of(spec numbers.Spec, stored numbers.Type, width int) (m Making, tables []b
 		m.Divide = 1
 	}
 	switch {
-	case stored == numbers.Uint8 && !spec.Type.Integer() && spec.Type != numbers.Float64:
+	case stored == numbers.Uint8 && !spec.Type.Integer() && spec.Type != numbers.Float64 && (spec.Channels <= mostTables || spec.Scale == numbers.Multiply):
 		tables = make([]byte, spec.Channels*256*spec.Type.Size())
 		spec.Results(tables)
 		m.Results = 1

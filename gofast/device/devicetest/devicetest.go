@@ -216,6 +216,16 @@ func (d *Driver) Read(stream uintptr, address uint64, bytes int) []byte {
 	return C.GoBytes(out, C.int(bytes))
 }
 
+// ReadLater is Read whenever the stream comes to it. What it gives says what was read, once all is done.
+func (d *Driver) ReadLater(stream uintptr, address uint64, bytes int) func() []byte {
+	out := C.calloc(1, C.size_t(bytes+1))
+	C.call_read(function("standin_read"), C.uintptr_t(stream), C.uint64_t(address), C.uint64_t(bytes), out)
+	return func() []byte {
+		defer C.free(out)
+		return C.GoBytes(out, C.int(bytes))
+	}
+}
+
 // Touch uses memory as a kernel of the consumer would.
 func (d *Driver) Touch(stream uintptr, address uint64, bytes int) {
 	C.call_touch(function("standin_touch"), C.uintptr_t(stream), C.uint64_t(address), C.uint64_t(bytes))

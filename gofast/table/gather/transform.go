@@ -61,12 +61,37 @@ type Stored struct {
 // Compile checks the options against the table and lays the program out. It also says
 // what that makes of a row.
 func (t Transform) Compile(s Stored) (Program, engine.Sample, error) {
-	bad := func(format string, args ...any) (Program, engine.Sample, error) {
-		return Program{}, engine.Sample{}, errs.New(errs.ErrConfig, "transform", fmt.Sprintf(format, args...))
+	spec, shape, err := t.check(s)
+	if err != nil {
+		return Program{}, engine.Sample{}, err
+	}
+	program, err := NewProgram(spec, false)
+	if err != nil {
+		return Program{}, engine.Sample{}, err
+	}
+	return program, program.Sample(shape), nil
+}
+
+// Raw is the transform without its numbers: rows as they are stored. The numbers are what
+// is left to do to them. False where that is nothing, or rows would not be shorter so; and
+// of floats, where who does the rest need not make the same NaN of a NaN.
+func (t Transform) Raw(s Stored) (Transform, numbers.Spec, bool, error) {
+	spec, shape, err := t.check(s)
+	if err != nil || !s.Type.Integer() || s.Type.Size() >= spec.Type.Size() {
+		return t, numbers.Spec{}, false, err
+	}
+	t.Scale, t.Mean, t.Std, t.DType, t.Shape = ScaleNone, nil, nil, s.Type.String(), shape
+	return t, spec.Spec, true, nil
+}
+
+// check gives what the options say of a table, and the shape of a sample.
+func (t Transform) check(s Stored) (Spec, []int, error) {
+	bad := func(format string, args ...any) (Spec, []int, error) {
+		return Spec{}, nil, errs.New(errs.ErrConfig, "transform", fmt.Sprintf(format, args...))
 	}
 	made, err := numbers.Output(t.DType)
 	if err != nil {
-		return Program{}, engine.Sample{}, err
+		return Spec{}, nil, err
 	}
 	mode, ok := labelModes[t.Label]
 	if !ok {
@@ -81,7 +106,7 @@ func (t Transform) Compile(s Stored) (Program, engine.Sample, error) {
 		if t.Pictures() && !made.Integer() {
 			spec.Scale = numbers.Divide
 			if err := t.checkPictures(s); err != nil {
-				return Program{}, engine.Sample{}, err
+				return Spec{}, nil, err
 			}
 		}
 	case ScaleUnit:
@@ -106,10 +131,10 @@ func (t Transform) Compile(s Stored) (Program, engine.Sample, error) {
 	if t.Mean != nil {
 		spec.Channels = max(len(t.Mean), len(t.Std))
 		if spec.Mean, err = t.spread("mean", t.Mean, spec.Channels, s.Width); err != nil {
-			return Program{}, engine.Sample{}, err
+			return Spec{}, nil, err
 		}
 		if spec.Std, err = t.spread("std", t.Std, spec.Channels, s.Width); err != nil {
-			return Program{}, engine.Sample{}, err
+			return Spec{}, nil, err
 		}
 	}
 	if made.Integer() {
@@ -117,17 +142,13 @@ func (t Transform) Compile(s Stored) (Program, engine.Sample, error) {
 			return bad("dtype %s takes neither scale, mean nor std: nothing is rounded to an integer", t.DType)
 		}
 		if err := s.checkIntegers(made); err != nil {
-			return Program{}, engine.Sample{}, err
+			return Spec{}, nil, err
 		}
 	}
 	if mode == LabelOneHot && (len(s.LabelFloat) != 1 || s.LabelFloat[0] || t.Classes < 1) {
 		return bad("one_hot needs one integer label column and at least one class")
 	}
-	program, err := NewProgram(spec, false)
-	if err != nil {
-		return Program{}, engine.Sample{}, err
-	}
-	return program, program.Sample(t.Shape), nil
+	return spec, t.Shape, nil
 }
 
 // spread gives every channel its value: one for all, one per channel (the first

@@ -382,6 +382,8 @@ class DeviceStats(TypedDict):
     pinned_bytes: int
     kernels: int
     rate: float
+    copy_seconds: float
+    kernel_seconds: float
     free: int
     total: int
 
