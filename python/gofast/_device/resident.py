@@ -134,6 +134,8 @@ class ResidentStream:
         self._known: set[int] = set()
         self._plain = view.output == "dict" and view.label_dtype is not None
 
+    usable = True  # it reads nothing of the core's
+
     def submit(
         self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
     ) -> ResidentTicket:
