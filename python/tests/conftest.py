@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from torch.utils.data import DataLoader as TorchDataLoader
 
-# Tests whose loaders are given device="cuda" too, and what they say as resident=: an array, which can be written to, and
-# pictures are never resident.
+# Tests whose loaders are given device="cuda" too, and what they say as resident=. An array, which can be
+# written to, and pictures are never resident.
 REPEATED: dict[str, tuple[Any, ...]] = {
     "test_arithmetic": ("auto", False),
     "test_array_options": ("auto",),

@@ -71,6 +71,8 @@ class FakeTicket:
 
 
 class FakeStream:
+    usable = True
+
     def __init__(self, log: Log, view: FakeView, batch_size: int, threads: int | None) -> None:
         self.log = log
         self.view = view

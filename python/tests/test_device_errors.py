@@ -1,4 +1,4 @@
-"""What can go wrong between a loader and a GPU: no driver, calls that fail, no memory, a lost device, forks, Ctrl-C."""
+"""What can go wrong between a loader and a GPU: no driver, failing calls, no memory, forks, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_resident_where_nothing_can_be(standin: StandIn, table: gofast.TableData
             iter(gofast.DataLoader(dataset, device="cuda", resident=True))
         assert len(list(gofast.DataLoader(dataset, device="cuda"))) == len(dataset)
     standin.c.standin_memory(500, 1 << 20)
-    with pytest.raises(errors.DeviceError, match="the table takes 1,000 bytes, and cuda:0 .* has 500 left"):
+    with pytest.raises(errors.DeviceError, match=r"the table takes 1,000 bytes, and cuda:0 .* has 500 left"):
         iter(gofast.DataLoader(table, device="cuda", resident=True))
 
 
@@ -163,8 +163,8 @@ maps = lambda: re.findall(r"libcuda\\.so|libnvrtc[-.]", open("/proc/self/maps").
 loaded = maps()
 array = gofast.ArrayDataset(torch.zeros(4, 2))
 assert len(list(gofast.DataLoader(array))) == 4 and maps() == loaded, maps()
-for make in (lambda: iter(gofast.DataLoader(array, device="cuda")), lambda: iter(gofast.prefetch([], "cuda"))):
-    try: make()
+for loader in (gofast.DataLoader(array, device="cuda"), gofast.prefetch([], "cuda")):
+    try: iter(loader)
     except gofast.errors.DeviceError as error: print(error)
     else: raise AssertionError
 """
@@ -181,7 +181,11 @@ def test_without_a_gpu_an_error_says_what_is_missing() -> None:
 
 
 def test_importing_gofast_loads_nothing_of_cuda() -> None:
-    code = "import {}; print(sorted(set(line.split()[-1] for line in open('/proc/self/maps') if 'libcuda.so' in line or 'nvrtc' in line)))"
+    code = """
+import {}
+mapped = (line.split()[-1] for line in open('/proc/self/maps'))
+print(sorted(set(path for path in mapped if 'libcuda.so' in path or 'nvrtc' in path)))
+"""
     assert run(code.format("gofast")).stdout == run(code.format("torch")).stdout != ""
 
 
@@ -244,7 +248,8 @@ def test_no_memory_for_a_batch(
     loader = make(way, table)
     next(iter(loader))
     monkeypatch.setattr(StandInSide, "_empty", empty)
-    for fails in range(1, 15):
+    for nth in range(1, 15):
+        fails = nth
         count, came, failed = 0, [], 0
         batches = iter(loader)
         while True:
@@ -472,7 +477,7 @@ def test_threads_share_an_iterator(standin: StandIn, table: gofast.TableDataset)
     for way in ("resident", "by kernel", "ahead"):
         came: list[Any] = []
         batches = iter(make(way, table))
-        threads = [threading.Thread(target=lambda b=batches: came.extend(b)) for _ in range(3)]
+        threads = [threading.Thread(target=came.extend, args=(batches,)) for _ in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:

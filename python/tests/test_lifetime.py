@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import ConcatDataset, DataLoader
 from torch.utils.dlpack import from_dlpack
 
 import gofast
@@ -455,3 +455,18 @@ def test_held_and_dropped_epochs_do_not_grow_memory(quiet_memory: Callable[[], i
         for loader in loaders:
             check_epoch(loader)
     assert quiet_memory() - before < 2048
+
+
+def test_an_iterator_that_the_garbage_collector_finds_leaves_no_stream_of_freed_rows() -> None:
+    """It frees the joined rows first, and runs the iterator's `__del__` then."""
+    part = gofast.ArrayDataset(torch.arange(40.0).reshape(40, 1), output="dict", keys=("x", "y"))
+    loader = gofast.DataLoader(ConcatDataset([part, part]), 4, num_workers=2)
+    for _ in range(20):
+        batches = iter(loader)
+        next(batches)
+        circle: list[Any] = [batches]
+        circle.append(circle)
+        del batches, circle
+        gc.collect()
+        rows = torch.cat([batch["x"] for batch in loader]).flatten()
+        assert torch.equal(rows, torch.arange(40.0).repeat(2))

@@ -36,7 +36,14 @@ class CoreDataset:
     def __init__(self, made: operations.Dataset, keep: object) -> None:
         self.address, self.length, self.record_words = made["address"], made["length"], made["record_words"]
         self.sample_shape, self.sample_type = tuple(made["shape"]), made["type"]
-        weakref.finalize(self, _free, self.address, os.getpid(), keep).atexit = False
+        self._freeing = weakref.finalize(self, _free, self.address, os.getpid(), keep)
+        self._freeing.atexit = False
+
+    @property
+    def alive(self) -> bool:
+        """Whether the core's structure is there. The garbage collector frees those of a circle before it
+        runs any `__del__` there."""
+        return self._freeing.alive
 
 
 def _free(address: int, pid: int, _keep: object) -> None:

@@ -177,4 +177,5 @@ class Lane:
         stream, self._stream = self._stream, None
         if stream is not None and self._pid == os.getpid() and not sys.is_finalizing():
             stream.close()
-            self._idle.put(stream, self.view, self._threads)
+            if stream.usable:  # not if the garbage collector runs the iterator's `__del__`
+                self._idle.put(stream, self.view, self._threads)

@@ -157,6 +157,11 @@ class Stream:
         """What the slot of batch k, whose address lies at a place, becomes: see Capsule.take."""
         return self._take(place, mended)
 
+    @property
+    def usable(self) -> bool:
+        """Whether there is still a dataset that it can be filled from."""
+        return self._core().alive and self._view.core.alive
+
     def submit(
         self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
     ) -> Ticket:

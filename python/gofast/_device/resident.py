@@ -130,6 +130,8 @@ class ResidentStream:
         self._read = [*table.uploads, *self._uploads]
         self._plain = view.output == "dict" and view.label_dtype is not None
 
+    usable = True  # it reads nothing of the core's
+
     def submit(
         self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
     ) -> ResidentTicket:

@@ -5,7 +5,7 @@
 #include "state.h"
 
 enum { NEW = 0xcd, GONE = 0xdd };
-static const uint64_t ARENA = 1ull << 40, DEFAULT_BYTES = 8ull << 30, POISON_BYTES = 256ull << 20;
+static const uint64_t ARENA = 1ull << 40, DEFAULT_BYTES = 8ull << 30, POISON_BYTES = 256ull << 20, LEAST_POISON = 32 << 10;
 
 typedef enum { LIVE, LEAVING, RELEASED } life;
 
@@ -123,13 +123,15 @@ int note_use(uint64_t address, object *stream) {
 
 static void release(allocation *a) {
     uint8_t *memory = arena + (a->address - (uint64_t)(uintptr_t)arena);
-    if (poisoned + a->mapped <= POISON_BYTES) {
+    // What can be read is a mapping of its own, of which a process has 65,530: a small piece counts as a larger one.
+    uint64_t counts = a->mapped > LEAST_POISON ? a->mapped : LEAST_POISON;
+    if (poisoned + counts <= POISON_BYTES) {
         memset(memory, GONE, a->bytes);
         mprotect(memory, a->mapped, PROT_READ);
-        poisoned += a->mapped;
+        poisoned += counts;
     } else {
-        madvise(memory, a->mapped, MADV_DONTNEED);
-        mprotect(memory, a->mapped, PROT_NONE);
+        // Anew, and not by mprotect: only so it becomes one mapping with what lies around it.
+        mmap(memory, a->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     }
     a->life = RELEASED;
     device_memory[a->device].used -= a->bytes;
