@@ -201,6 +201,8 @@ def test_every_call_that_fails_once(
     loader = make(way, table)
     want = wanted(table)
     standin.may_leak = any(word in call for word in ENDINGS)
+    if call in ("cuModuleLoadData", "cuModuleGetFunction"):
+        standin.mode = ON_SIGHT  # torch's operations take the kernel's place, and they are done at once here
     for nth in (1, 2, 5):
         standin.fail(call, nth)
         came, failed = [], 0
