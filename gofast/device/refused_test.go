@@ -86,6 +86,33 @@ func TestALostDevice(t *testing.T) {
 	}
 }
 
+// Where somebody has destroyed the context, the driver frees what was in it, and slots come back all the same.
+func TestCloseWithoutAContext(t *testing.T) {
+	driver, d := plain(t, devicetest.Manual)
+	ring, err := engine.NewRing(64, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ring.Drop()
+	m, err := d.Alloc(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot, _ := ring.Acquire()
+	if _, err := d.Send(Job{Pieces: []Piece{{To: m.Address, Bytes: 64}}}, slot); err != nil {
+		t.Fatal(err)
+	}
+	driver.Fail("cuCtxPushCurrent_v2", 1, 709) // CUDA_ERROR_CONTEXT_IS_DESTROYED
+	driver.Fail("cuCtxPushCurrent_v2", 2, 709)
+	d.Close()
+	again, ok := ring.Acquire()
+	if !ok {
+		t.Fatal("the slot was lost")
+	}
+	again.Release()
+	driver.Reset()
+}
+
 // Close waits for what is under way. A ring that the device pinned lives on, and so does its context.
 func TestCloseWithMovesUnderWay(t *testing.T) {
 	driver, d := plain(t, devicetest.Late)

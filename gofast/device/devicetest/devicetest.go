@@ -205,6 +205,9 @@ func (d *Driver) Advance(stream uintptr, n int) int {
 // AdvanceAll does all.
 func (d *Driver) AdvanceAll() { C.call_none(function("standin_advance_all")) }
 
+// Reset forgets everything, what is left behind too.
+func (d *Driver) Reset() { C.call_none(function("standin_reset")) }
+
 // Pending is the number of operations that are not done.
 func (d *Driver) Pending() int { return int(C.ask(function("standin_pending"))) }
 
