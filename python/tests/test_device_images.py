@@ -32,7 +32,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def transform(erasings: int, dtype: torch.dtype = torch.float32) -> Any:
     boxes = [v2.RandomErasing(0.8, value=[0.25 * i, 1.0, -2.5]) for i in range(erasings)]
-    steps = [v2.Resize((24, 20)), v2.RandomHorizontalFlip(), v2.ToImage(), v2.ToDtype(dtype, scale=True)]
+    steps = [
+        v2.RandomResizedCrop((24, 20)),
+        v2.RandomHorizontalFlip(),
+        v2.ToImage(),
+        v2.ToDtype(dtype, scale=True),
+    ]
     return v2.Compose([*steps, v2.Normalize(MEAN, STD), *boxes])
 
 
@@ -76,4 +81,5 @@ def test_damaged_files_and_what_stands_in(
         for ours, theirs in zip(got, epoch, strict=True):
             assert not difference(ours, theirs)
     assert torch.equal(torch.get_rng_state(), state)
-    assert devices.all_opened()[0].stats()["bytes"] < 2 * COUNT * 3 * 24 * 20 * 4 // 2  # bytes crossed
+    # Bytes crossed, and float32 of the few that were made apart.
+    assert devices.all_opened()[0].stats()["bytes"] < 0.75 * (2 * COUNT * 3 * 24 * 20 * 4)
