@@ -1,4 +1,4 @@
-"""Loaders and prefetch on a device that does its work at random times: whatever happens, no batch is wrong."""
+"""Loaders and prefetch on a device that works at random times: whatever happens, no batch is wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ CALLS = (
     "cuEventCreate",
     "cuEventQuery",
     "cuLaunchKernel",
-    "cuCtxPushCurrent_v2",
     "cuMemHostRegister_v2",
 )
 ROWS = 23
