@@ -269,7 +269,7 @@ def test_no_memory_for_a_batch(
 @pytest.mark.filterwarnings("default::gofast.errors.GofastWarning")
 @pytest.mark.parametrize("limit", ["nothing", "staging"])
 def test_memory_that_cannot_be_pinned(standin: StandIn, table: gofast.TableDataset, limit: str) -> None:
-    standin.c.standin_pin_limit(1 if limit == "nothing" else 32 << 20)
+    standin.c.standin_pin_limit(1 if limit == "nothing" else 64 << 20)
     with pytest.warns(errors.GofastWarning, match="batch memory cannot be pinned") as said:
         for _ in range(3):
             loader = gofast.DataLoader(table, BATCH, device="cuda", resident=False)
