@@ -31,7 +31,7 @@ func needCompiler(t testing.TB) compiler {
 	t.Helper()
 	c, err := findCompiler(devicetest.Compilers())
 	if err == nil {
-		_, options := compilation(numbers.Uint8, numbers.Uint8, 90)
+		_, options := compilation(numbers.Uint8, numbers.Uint8, "sm_90")
 		_, _, err = c.compile(options) // under the address sanitizer it does not find the library that it needs, for one
 	}
 	if err != nil {
