@@ -1,4 +1,4 @@
-"""What a batch costs Python more if it arrives on a device, in microseconds; the tests' stand-in is the driver.
+"""What a batch costs Python more if it arrives on a device, in us; the driver is the stand-in of the tests.
 
 Run it as `python -m benchmarks.device_cost`. `--profile` shows where the time goes. It needs gcc, and no GPU.
 """
