@@ -1,4 +1,4 @@
-"""What a batch costs Python more if it arrives on a device, in microseconds, with the tests' stand-in as driver.
+"""What a batch costs Python more if it arrives on a device, in us; the driver is the stand-in of the tests.
 
 Run it as `python -m benchmarks.device_cost`. `--profile` shows where the time goes. It needs gcc, and no GPU.
 """
@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true")
     profile = parser.parse_args().profile
     sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "python" / "tests"))
-    import standin
+    import standin  # type: ignore[import-not-found]
 
     # torch's own allocator takes 2 us, the stand-in's 20: it maps guard pages.
     patch = pytest.MonkeyPatch()
