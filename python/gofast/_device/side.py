@@ -61,7 +61,7 @@ class TorchSide:
         return stream.cuda_stream
 
     def empty(self, *wanted: tuple[Sequence[int], torch.dtype]) -> list[torch.Tensor]:
-        # Both take as long as two tensors: once for all of a batch. The device comes first, because leaving the
+        # Both take as long as two tensors: once for all of a batch. The device comes first, since leaving the
         # stream of another device than the current one would begin CUDA on that.
         with torch.cuda.device(self.device), torch.cuda.stream(self._ours):
             return [torch.empty(shape, dtype=dtype, device=self.device) for shape, dtype in wanted]
