@@ -18,8 +18,8 @@ class Destination(Protocol):
     def stream(self, view: View, batch_size: int, threads: int | None) -> Stream:
         """A stream whose batches arrive there."""
 
-    def fits(self, stream: Stream) -> bool:
-        """Whether a stream of an earlier iterator's is one."""
+    def fits(self, stream: Stream, view: View) -> bool:
+        """Whether a stream of an earlier iterator's is such a one."""
 
     def explained(self, view: View | None) -> str:
         """How batches get there; without a view, those of torch's own machinery."""
@@ -41,7 +41,7 @@ class Pinned:
 
         return Stream(view, batch_size, threads, pinned=True)
 
-    def fits(self, stream: Stream) -> bool:
+    def fits(self, stream: Stream, view: View) -> bool:
         """See Destination."""
         return stream.pinned
 

@@ -93,7 +93,7 @@ class Lane:
 
         if self._destination is None:
             return type(stream) is Stream and not stream.pinned
-        return self._destination.fits(stream)
+        return self._destination.fits(stream, self.view)
 
     def _new_stream(self, batch_size: int) -> Stream:
         from .stream import Stream  # here, because importing gofast loads nothing native

@@ -223,6 +223,8 @@ class Stream:
         if self._crew is not engine._crew:
             raise forked()
         k = ticket._next
+        if k == ticket.batches:  # Ctrl-C came when the last one had been taken
+            raise given_up()
         made = self._take(ticket._at + 8 * k, 0)
         if not made:
             try:

@@ -45,9 +45,10 @@ class OnDevice:
             return ResidentStream(self.device, view, table)
         return DeviceStream(self.device, view, batch_size, threads)
 
-    def fits(self, stream: Any) -> bool:
-        """Whether a stream of an earlier iterator goes there too."""
-        return isinstance(stream, (DeviceStream, ResidentStream)) and stream._device is self.device
+    def fits(self, stream: Any, view: View) -> bool:
+        """Whether a stream of an earlier iterator goes there too, in the same way."""
+        kind = DeviceStream if self._table(view) is None else ResidentStream
+        return type(stream) is kind and stream._device is self.device
 
     def explained(self, view: View | None) -> str:
         """See Destination."""

@@ -22,7 +22,7 @@ from .finish import looked_up, making_of
 if TYPE_CHECKING:
     from .._batches.stored_table import StoredTable
     from .._batches.view import View
-    from .device import Device
+    from .device import Device, Upload
 
 Resident = Literal["auto"] | bool
 
@@ -36,15 +36,19 @@ class Table:
     Attributes:
         features: as they are stored.
         labels: each row's, as samples have them; None without.
-        bytes: of both.
+        bytes: of both, but for features that another one has.
+
+    Args:
+        features: that are there already: those of the same table with other labels.
     """
 
-    def __init__(self, device: Device, stored: StoredTable) -> None:
+    def __init__(self, device: Device, stored: StoredTable, features: Upload | None) -> None:
         labels = stored.labels()
-        self.features = device.upload(stored.features)
+        self.features = features or device.upload(stored.features)
         self.labels = None if labels is None else device.upload(labels.view(-1).view(torch.uint8).numpy())
         self.uploads = [self.features] if self.labels is None else [self.features, self.labels]
-        self.bytes = sum(uploaded.memory.nbytes for uploaded in self.uploads)
+        new = self.uploads if features is None else self.uploads[1:]
+        self.bytes = sum(uploaded.memory.nbytes for uploaded in new)
 
 
 def table_of(device: Device, view: View, resident: Resident) -> Table | None:
@@ -76,7 +80,8 @@ def table_of(device: Device, view: View, resident: Resident) -> Table | None:
                 f"resident=True: the table takes {stored.bytes:,} bytes, and {device} has {free:,} left"
             )
         try:
-            kept[stored.label_key] = Table(device, stored)
+            others = [table.features for table in kept.values()]
+            kept[stored.label_key] = Table(device, stored, others[0] if others else None)
         except (
             torch.cuda.OutOfMemoryError
         ) as error:  # torch may have less, by set_per_process_memory_fraction
