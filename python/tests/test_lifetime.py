@@ -71,7 +71,7 @@ class Slots:
         """A filled batch of rows 0..3: the place that owns it, empty when the ring is full."""
         place, rows = array("q", [0]), array("q", [0, 1, 2, 3])
         at = place.buffer_info()[0]
-        if self.capsule.reserve(self.ring, self.view.core.address, 4, 4, at):
+        if self.capsule.reserve(self.ring, self.view.core.address, 4, 4, at, 0):
             labels = self.view.new_labels(4)
             assert labels is not None
             self.capsule.fill(

@@ -316,12 +316,14 @@ def test_the_loaders_own_memory_may_be_written_at_once(standin: StandIn) -> None
 
 
 def test_more_than_the_staging_holds(standin: StandIn) -> None:
+    """It is waited for then, as it must be: whoever made the batches may use their memory again."""
     standin.mode = MANUAL
-    batches = [torch.full((3 << 20,), i, dtype=torch.uint8) for i in range(14)]
+    batches = [torch.full((3 << 20,), i, dtype=torch.uint8) for i in range(25)]
     batches.append(torch.full((20 << 20,), 77, dtype=torch.uint8))
     held = list(gofast.prefetch(batches, "cuda"))
     stats = devices.all_opened()[0].stats()
-    assert stats["staged_bytes"] == 10 * (3 << 20) and stats["pageable_bytes"] == (12 + 20) << 20
+    assert stats["staged_bytes"] == stats["bytes"] == (75 + 20) << 20 and stats["pageable_bytes"] == 0
+    assert standin.c.standin_syncs() == 1
     for ours, theirs in zip(held, batches, strict=True):
         assert torch.equal(standin.look(ours), theirs)
 

@@ -31,7 +31,7 @@ def fill(
     capsule, n = engine.capsule(), len(indices)
     labels, slots = view.new_labels(n), array("q", [0])
     ring, place = capsule.ring(max(row_bytes * n, 1), 1, -1), slots.buffer_info()[0]
-    assert capsule.reserve(ring, core.address, n, n, place)
+    assert capsule.reserve(ring, core.address, n, n, place, 0)
     drawn = 0 if records is None else records.buffer_info()[0]
     label_address = 0 if labels is None else labels.data_ptr()
     replaced: dict[int, int] = {}
