@@ -82,6 +82,7 @@ class Ticket:
         "_next",
         "_records",
         "_replaced",
+        "_rows",
         "_slots",
         "batches",
     )
@@ -103,6 +104,7 @@ class Ticket:
         self._cell = array("q", [0])  # the ticket's address, until it is given up
         self._labels = labels
         self._each = each  # samples of a batch
+        self._rows = len(indices)
         self._indices, self._records = indices, records  # kept for samples that must be made in another way
         self._replaced: Mapping[int, int] | None = None  # samples that stand in for others in the next batch
         self._next = 0

@@ -171,7 +171,7 @@ class DeviceStream(Stream):
 
     def _room(self, ticket: Ticket, k: int) -> Arriving:
         self._apart = None  # of a batch that could not be mended
-        rows = min(ticket._each, len(ticket._indices) - k * ticket._each)
+        rows = min(ticket._each, ticket._rows - k * ticket._each)
         labels = None if ticket._labels is None else ticket._labels[k]
         records = None
         if ticket._records is not None:
