@@ -80,12 +80,6 @@ def copy_rate(rounds: int) -> tuple[float, float]:
     return gofast.engine_stats()["devices"]["cuda:0"]["rate"], len(values) * values[0].nbytes / taken
 
 
-def by_torch(loader: Any) -> None:
-    for batch in loader:
-        for value in batch.values():
-            value.to("cuda", non_blocking=True)
-
-
 def wire(rounds: int, folder: pathlib.Path) -> tuple[float, float]:
     """Seconds an epoch of float32 pictures: by uint8 and a kernel; the same floats, pinned, by torch."""
     table = pictures(folder)

@@ -176,6 +176,10 @@ int gf_device_receive(gf_device *d, int64_t number, uint64_t stream, gf_device_f
     if (number >= d->first && number < d->last && move_at(d, number)->done)
         code = gf_device_said(d, d->driver->stream_wait((gf_cu_stream)(uintptr_t)stream, move_at(d, number)->done, 0), "cuStreamWaitEvent", fault);
     reap(d);
+    if (!code && d->broken.code) { // what is no longer in the queue was given up, and never arrived
+        *fault = d->broken;
+        code = fault->code;
+    }
     pthread_mutex_unlock(&d->lock);
     gf_device_leave(d);
     return code;

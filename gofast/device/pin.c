@@ -9,7 +9,7 @@ typedef struct {
     char *from, *to;
 } stretch;
 
-// Writes to every page without changing it: another process may have its slots there already.
+// Writes to every page, without changing it.
 static void *make_pages(void *of) {
     const stretch *s = of;
     for (_Atomic char *at = (_Atomic char *)s->from; (char *)at < s->to; at += 4096) atomic_fetch_or_explicit(at, 0, memory_order_relaxed);

@@ -74,7 +74,10 @@ PyObject *gf_py_launch(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     long long a[4];
     if (!gf_integers(args, n, 4, a)) return NULL;
     gf_device_fault fault = {0};
-    if (gf_device_launch(POINTER(gf_device, a[0]), (uint64_t)a[1], POINTER(const gf_making, a[2]), (uint64_t)a[3], &fault)) return refused(&fault);
+    PyThreadState *state = PyEval_SaveThread(); // the driver waits while too much is on the stream
+    int code = gf_device_launch(POINTER(gf_device, a[0]), (uint64_t)a[1], POINTER(const gf_making, a[2]), (uint64_t)a[3], &fault);
+    PyEval_RestoreThread(state);
+    if (code) return refused(&fault);
     Py_RETURN_NONE;
 }
 

@@ -44,8 +44,9 @@ def engine_stats() -> dict[str, Any]:
         ``batches`` and ``bytes`` that were copied there; of the bytes, ``staged_bytes`` that went through the
         small pinned block, and ``pageable_bytes`` that the driver took from ordinary memory;
         ``pinned_bytes`` of batch memory that are pinned now; ``resident_bytes`` of tables that live there;
-        ``kernels`` that were started; ``rate``, bytes a second of copies of 1 MiB and more; ``waited``, the
-        seconds for which loops waited for a batch to be made; ``free`` and ``total`` bytes of its memory.
+        ``kernels`` that were started; ``rate``, bytes a second of copies of 1 MiB and more, which
+        took ``copy_seconds``, and the kernels behind them ``kernel_seconds``; ``waited``, the seconds for
+        which loops waited for a batch to be made; ``free`` and ``total`` bytes of its memory.
     """
     if not engine.loaded():
         return {}

@@ -94,8 +94,8 @@ class DataLoader(TorchDataLoader[T]):
             a TableDataset, or of a Subset of one.
 
     Raises:
-        OptionError: threads is not a positive number, device no CUDA device, or resident=True and the
-            samples are not rows of one such table.
+        OptionError: threads is not a positive number, or device no CUDA device; at `iter`, resident=True, and
+            the samples are not rows of one such table.
         DeviceError: at `iter`, there is no such device, with the reason; at `next`, the driver refused
             a call.
 
@@ -250,6 +250,10 @@ class DataLoader(TorchDataLoader[T]):
     def _get_iterator(self) -> _BaseDataLoaderIter:
         view = self._native_view()
         if view is None:
+            if self.resident is True and self._wanted_device() is not None:
+                from ._device.resident import NOT_A_TABLE
+
+                raise OptionError(NOT_A_TABLE)
             if self._auto_collation:  # without it, the user asked for single samples
                 from ._batches import fallback, reasons
 

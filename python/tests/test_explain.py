@@ -240,7 +240,7 @@ def test_a_notebook_shows_a_table() -> None:
 def test_pinned_memory_is_said() -> None:
     said = gofast.explain(gofast.DataLoader(rows(), 4, pin_memory=True))
     there = torch.cuda.is_available()
-    assert ("copied into pinned memory" if there else "without effect: no accelerator") in said
+    assert ("made in pinned memory" if there else "without effect: no accelerator") in said
 
 
 def test_channels_last_without_effect_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

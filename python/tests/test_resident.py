@@ -68,3 +68,87 @@ def test_a_table_goes_with_its_dataset(standin: StandIn, tmp_path: pathlib.Path)
     del loader, table
     gc.collect()
     assert bytes_there() == 0
+
+
+def test_a_loader_may_leave_the_device(standin: StandIn, table: gofast.TableDataset) -> None:
+    loader = gofast.DataLoader(table, 10, device="cuda")
+    want = list(gofast.DataLoader(table, 10))
+    for device in ("cuda", None, "cuda", "cpu"):
+        loader.device = device
+        for batch, same in zip(list(loader), want, strict=True):
+            seen = batch if device in (None, "cpu") else standin.seen(batch)
+            assert torch.equal(seen["features"], same["features"])
+
+
+def test_explain_and_engine_stats_tell_of_the_device(standin: StandIn, table: gofast.TableDataset) -> None:
+    said = gofast.explain(gofast.DataLoader(table, 10, device="cuda"))
+    assert "the table lives there (1,700 bytes), a kernel gathers its rows" in said
+    assert bytes_there() == 0, "explain uploads nothing"
+    said = gofast.explain(gofast.DataLoader(table, 10, device="cuda", resident=False))
+    assert "uint8 is copied, and becomes float32 there by a kernel" in said
+    arrays = gofast.ArrayDataset(torch.zeros(5, 2), torch.arange(5))
+    assert "finished samples are copied" in gofast.explain(gofast.DataLoader(arrays, 2, device="cuda"))
+    odd = torch.utils.data.TensorDataset(torch.zeros(5))
+    assert "when a batch is handed out" in gofast.explain(gofast.DataLoader(odd, 2, device="cuda"))
+    assert "batches do not get there" in gofast.explain(gofast.DataLoader(arrays, 2, device="cuda:5"))
+    list(gofast.DataLoader(table, 10, device="cuda"))
+    stats = gofast.engine_stats()["devices"]["cuda:0"]
+    assert stats["resident_bytes"] == 1700 and stats["kernels"] == 10 and stats["bytes"] > 1700
+    assert {"rate", "copy_seconds", "kernel_seconds", "waited", "free", "total"} < set(stats)
+
+
+def test_resident_is_not_for_torchs_own_machinery(standin: StandIn) -> None:
+    odd = torch.utils.data.TensorDataset(torch.zeros(5))
+    with pytest.raises(gofast.errors.OptionError, match="resident=True"):
+        iter(gofast.DataLoader(odd, 2, device="cuda", resident=True))
+
+
+@pytest.mark.parametrize(
+    "way", ["copied", "resident", "workers", "own sampler", "torch's machinery", "prefetched"]
+)
+def test_a_batch_refused_for_a_graph_comes_again(
+    standin: StandIn, table: gofast.TableDataset, way: str
+) -> None:
+    options = {
+        "copied": {"resident": False},
+        "resident": {},
+        "workers": {"num_workers": 2},
+        "own sampler": {"sampler": list(range(100))},
+        "torch's machinery": {"collate_fn": torch.utils.data.default_collate, "worker_init_fn": print},
+        "prefetched": {},
+    }[way]
+    loader = gofast.DataLoader(table, 10, device="cuda", **options)  # type: ignore[arg-type]
+    if way == "prefetched":
+        loader = gofast.prefetch(gofast.DataLoader(table, 10), "cuda")
+    came, batches = [], iter(loader)
+    for turn in range(20):
+        standin.capturing = turn % 3 == 1
+        try:
+            batch = next(batches)
+        except gofast.errors.DeviceError as error:
+            assert "CUDA graph" in str(error) and standin.capturing
+            continue
+        except StopIteration:
+            break
+        came.append(standin.seen(batch)["label"])
+    assert torch.equal(torch.cat(came), torch.cat([batch["label"] for batch in gofast.DataLoader(table, 10)]))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_out_of_memory_with_a_sampler_of_ones_own(
+    standin: StandIn, table: gofast.TableDataset, workers: int
+) -> None:
+    loader = gofast.DataLoader(table, 10, sampler=list(range(100)), num_workers=workers, device="cuda")
+    want = list(gofast.DataLoader(table, 10))
+    came, batches = [], iter(loader)
+    for turn in range(40):
+        standin.c.standin_memory(1 if turn % 2 else 1 << 30, 1 << 33)
+        try:
+            came.append(standin.seen(next(batches)))
+        except StopIteration:
+            break
+        except torch.cuda.OutOfMemoryError:
+            continue
+    assert len(came) == len(want)
+    for batch, same in zip(came, want, strict=True):
+        assert torch.equal(batch["features"], same["features"])

@@ -1,4 +1,4 @@
-"""Where a loader's batches arrive, if that is not ordinary memory. `gofast._device` implements it."""
+"""Where a loader's batches arrive: pinned memory, or a device (`gofast._device`)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ class Destination(Protocol):
 
     def fits(self, stream: Stream, view: View) -> bool:
         """Whether a stream of an earlier iterator's is such a one."""
+
+    def check(self) -> None:
+        """Raises where no batch may be handed out now."""
 
     def explained(self, view: View | None) -> str:
         """How batches get there; without a view, those of torch's own machinery."""
@@ -43,7 +46,12 @@ class Pinned:
 
     def fits(self, stream: Stream, view: View) -> bool:
         """See Destination."""
-        return stream.pinned
+        from . import stream as streams
+
+        return type(stream) is streams.Stream and stream.pinned
+
+    def check(self) -> None:
+        """See Destination."""
 
     def explained(self, view: View | None) -> str:
         """See Destination."""

@@ -9,7 +9,9 @@ import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, default_collate
 
 from .._core import engine
+from ..errors import GofastError
 from . import reasons
+from .destination import Pinned
 from .schedule import draw_order
 from .view import Line, NativeDataset, View, resolve
 
@@ -136,16 +138,20 @@ def _loader(loader: Any) -> list[Line]:
     lines.append(("workers", "Go" if view else "Python", _workers(loader, view)))
     wanted = loader._wanted_device() if ours else None
     if wanted is not None:
-        lines.append(("device", "Go", loader._destination().explained(view)))
+        try:
+            there = loader._destination().explained(view)
+        except GofastError as error:
+            there = f"batches do not get there: {error}"
+        lines.append(("device", "Go", there))
     elif loader.pin_memory:
-        there = (
+        found = (
             torch.accelerator.is_available() if hasattr(torch, "accelerator") else torch.cuda.is_available()
         )
         what = "without effect: no accelerator is there"
-        if there:
-            copied = "every batch is copied into pinned memory"
-            pinned = loader._destination() if ours and view is not None else None
-            what = copied if pinned is None else pinned.explained(view)
+        if found:
+            what = "every batch is copied into pinned memory"
+            if view is not None or not (ours or loader.num_workers or resolve(loader.dataset) is None):
+                what = Pinned().explained(view)
         lines.append(("pin_memory", "Python", what))
     if view is not None:
         what, now = "look-ahead", "each batch when it is asked for"

@@ -127,6 +127,8 @@ class NativeIterator(_BaseDataLoaderIter):
                 self._busy = False
 
     def _next_data(self) -> Any:
+        if self._on_device:
+            self._lane.check()
         if self._flights is None:
             self._flights = self._pull_first()
         try:

@@ -141,6 +141,11 @@ class Lane:
             self._filler = Filler(self.view, self._threads, hands_over=False)
         return self._filler.collated(rows, start, stop)
 
+    def check(self) -> None:
+        """Raises where no batch may be handed out now; the next call gets it, since nothing has moved yet."""
+        if self._destination is not None:
+            self._destination.check()
+
     def moved(self, batch: Any) -> Any:
         """A batch that the engine did not make, where batches arrive."""
         return batch if self._destination is None else self._destination.move(batch)

@@ -10,7 +10,7 @@ import torch
 from .device import Device, opened
 from .finish import finish_of
 from .mover import move
-from .resident import ROW_BYTES, Resident, ResidentStream, Table, table_of
+from .resident import ROW_BYTES, Resident, ResidentStream, Table, is_resident, table_of
 from .stream import AHEAD, DeviceStream
 
 if TYPE_CHECKING:
@@ -50,11 +50,19 @@ class OnDevice:
         kind = DeviceStream if self._table(view) is None else ResidentStream
         return type(stream) is kind and stream._device is self.device
 
+    def check(self) -> None:
+        """See Destination.
+
+        Raises:
+            DeviceError: a graph is captured.
+        """
+        self.device.check_capture()
+
     def explained(self, view: View | None) -> str:
         """See Destination."""
         if view is None:
             return f"{self.device}: moved when a batch is handed out, through a pinned block"
-        if self._table(view) is not None:
+        if is_resident(self.device, view, self._resident):
             stored = view.table()
             assert stored is not None
             by = "a kernel gathers"

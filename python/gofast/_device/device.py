@@ -49,7 +49,6 @@ class Device:
         address: of the core's structure.
         side: torch's part.
         name: what the driver calls it.
-        capability: of its architecture: "9.0".
         waited: seconds for which consumers had to wait for a batch.
         without_kernels: why there are no kernels, if there are none.
     """
@@ -60,7 +59,7 @@ class Device:
         )
         if made["making_bytes"] != ctypes.sizeof(Making):
             raise errors.InternalError("making.py and making.h lay out a kernel's parameters in two ways")
-        self.address, self.name, self.capability = made["address"], made["name"], made["capability"]
+        self.address, self.name = made["address"], made["name"]
         self.ordinal = ordinal
         self.side = _side(ordinal, made["stream"])
         self.waited = 0.0
@@ -68,7 +67,7 @@ class Device:
         # What is resident, by the memory that it was uploaded from; see `resident`.
         self.tables: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
         self._capsule = engine.capsule()
-        self._kept: deque[Any] = deque()  # of mover.Moved
+        self._kept: deque[tuple[int, list[torch.Tensor]]] = deque()  # see keep
         self._keeping = threading.RLock()  # a signal handler may move a batch too
         self._kernels: dict[tuple[str, str], int] = {}
 
@@ -154,13 +153,13 @@ class Device:
         """Whether a job is done, so that its memory on the host is free."""
         return self._capsule.sent(self.address, number)
 
-    def keep(self, moved: Any) -> None:
-        """Holds pinned memory of the user's until the device has read it."""
+    def keep(self, number: int, sources: list[torch.Tensor]) -> None:
+        """Holds pinned memory of the user's until the device has read it, in the move of that number."""
         with self._keeping:
-            while self._kept and self._kept[0].done:
+            while self._kept and self.sent(self._kept[0][0]):
                 self._kept.popleft()
-            if not moved.done:
-                self._kept.append(moved)
+            if sources and not self.sent(number):
+                self._kept.append((number, sources))
 
     def upload(self, values: np.ndarray[Any, Any]) -> Upload:
         """The bytes of an array on the device."""
@@ -178,6 +177,7 @@ class Device:
 
     def stats(self) -> operations.DeviceStats:
         """The device's counters and its memory."""
+        self.keep(0, [])
         self.sent(0)  # gives back what done moves held
         return operations.device_stats({"address": self.address})
 
@@ -209,7 +209,7 @@ class Upload:
 
 
 _devices: dict[int, Device] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may open one too
 
 
 _of_parents: list[object] = []
@@ -220,7 +220,7 @@ def _after_fork_in_child() -> None:
     # CUDA does not survive a fork, and torch's memory there must not be freed: that ends the process.
     _of_parents.append(dict(_devices))
     _devices.clear()
-    _lock = threading.Lock()
+    _lock = threading.RLock()  # a signal handler may open one too
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -17,6 +17,7 @@ import torch
 from .._core.memory import address_of
 from .making import ERASINGS, Making
 
+MOST_TABLES = 16  # of 256 results: a mean for each of 150,528 values would make 154 MB of them
 _INTEGERS = ("uint8", "int16", "int32", "int64")
 
 if TYPE_CHECKING:
@@ -249,6 +250,13 @@ def looked_up(raw: torch.Tensor, results: torch.Tensor, wire: Wire, made: torch.
         to.copy_(results[c].index_select(0, source.reshape(-1).int()).view(source.shape))
 
 
+def _computes(wire: Wire) -> bool:
+    """Whether a kernel computes numbers of bytes. `device.Of` in Go decides alike."""
+    if wire.made in ("float64", *_INTEGERS):
+        return True
+    return wire.channels > MOST_TABLES and wire.scale != "multiply"
+
+
 def making_of(device: Device, wire: Wire, by_kernel: bool = True) -> tuple[Making, list[Upload]]:
     """The parameters of a wire's kernel, without addresses of samples, and the memory that they name.
 
@@ -259,7 +267,7 @@ def making_of(device: Device, wire: Wire, by_kernel: bool = True) -> tuple[Makin
     making.width, making.channels, making.last = width, wire.channels, wire.last
     making.plane = wire.channels if wire.last else max(width // wire.channels, 1)
     uploads: list[Upload] = []
-    if wire.stored == "uint8" and not (by_kernel and wire.made in ("float64", *_INTEGERS)):
+    if wire.stored == "uint8" and not (by_kernel and _computes(wire)):
         uploads = [device.upload(wire.results())]
         making.results = uploads[0].memory.data_ptr()
     elif wire.mean is not None and wire.std is not None:

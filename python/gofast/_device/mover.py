@@ -25,6 +25,10 @@ _ALIGN = 256  # torch's own allocations lie so
 class Moved:
     """A batch on its way.
 
+    Attributes:
+        sources: pinned tensors of the user's, which the device reads until the move is done.
+        number: of the move; 0 if there is nothing to copy.
+
     Args:
         batch: tensors in any nesting of mappings, sequences and dataclasses. The rest stays as it is.
     """
@@ -34,7 +38,7 @@ class Moved:
         self._tensors: list[torch.Tensor] = []  # those that gofast copies, by their number
         self._batch = _mapped(batch, (torch.Tensor, PackedSequence), self._noted)
         self._there: list[torch.Tensor] = []
-        self._sources: list[torch.Tensor] = []  # pinned ones, which the device reads
+        self.sources: list[torch.Tensor] = []
         self._memory: list[torch.Tensor] = []
         self.number = 0
         if self._tensors:
@@ -69,7 +73,7 @@ class Moved:
                 job.extend((tensor.data_ptr(), made.data_ptr(), tensor.nbytes, pinned))
                 self._memory.append(made)
                 if pinned:
-                    self._sources.append(tensor)
+                    self.sources.append(tensor)
             else:
                 made = _over(there, offset, tensor)
                 _over(together, offset, tensor).copy_(tensor)
@@ -79,7 +83,6 @@ class Moved:
 
     def received(self) -> Any:
         """The batch, for which torch's current stream waits from now on."""
-        self._device.check_capture()
         device, side = self._device, self._device.side
         stream = side.current()
         if self.number:
@@ -93,11 +96,6 @@ class Moved:
             return leaf.tensor.to(side.device, non_blocking=True)
 
         return _mapped(self._batch, (_Place, _Others), found)
-
-    @property
-    def done(self) -> bool:
-        """Whether its memory on the host is free."""
-        return not self._sources or self._device.sent(self.number)
 
 
 class _Place:
@@ -117,7 +115,7 @@ class _Others:
 def move(device: Device, batch: Any) -> Any:
     """The batch on the device; torch's current stream waits for it, and no thread does."""
     moved = Moved(device, batch)
-    device.keep(moved)
+    device.keep(moved.number, moved.sources)
     return moved.received()
 
 
@@ -127,8 +125,9 @@ def _is_plain(tensor: torch.Tensor) -> bool:
         type(tensor) is torch.Tensor
         and tensor.device.type == "cpu"
         and tensor.layout is torch.strided
+        and not (tensor.is_nested or tensor.requires_grad or tensor.is_quantized)
+        and not (tensor.is_conj() or tensor.is_neg())
         and tensor.nbytes > 0
-        and not (tensor.requires_grad or tensor.is_quantized or tensor.is_conj() or tensor.is_neg())
     )
 
 

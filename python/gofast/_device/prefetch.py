@@ -31,6 +31,7 @@ class Moving:
         return self
 
     def __next__(self) -> Any:
+        self._device.check_capture()
         while self._error is None and len(self._moving) <= self._ahead:
             try:
                 self._move_one_more()
@@ -64,7 +65,7 @@ class Moving:
         except Exception:
             self._pulled.clear()
             raise
-        self._device.keep(moved)
+        self._device.keep(moved.number, moved.sources)
         self._pulled.clear()
         self._moving.append(moved)
 

@@ -16,16 +16,20 @@ import torch
 from .. import errors
 from .._batches.stream import given_up
 from .._batches.view import row_index_error
-from .._core.memory import address_of
 from .finish import looked_up, making_of
 
 if TYPE_CHECKING:
+    from .._batches.core_dataset import IntArray
     from .._batches.stored_table import StoredTable
     from .._batches.view import View
     from .device import Device, Upload
 
 Resident = Literal["auto"] | bool
 
+NOT_A_TABLE = (
+    "resident=True: the samples are not rows of one table that nobody can write to, such as a "
+    'TableDataset or a Subset of one; leave resident="auto"'
+)
 SHARE = 0.25  # of the device's free memory that a table may take for "auto"
 ROW_BYTES = 8  # what crosses for a row
 
@@ -51,43 +55,44 @@ class Table:
         self.bytes = sum(uploaded.memory.nbytes for uploaded in new)
 
 
+def is_resident(device: Device, view: View, resident: Resident) -> bool:
+    """Whether a view's samples are rows of a table that is on the device, or shall be."""
+    stored = view.table() if resident is not False else None
+    if stored is None or not _has_kernel(device, stored):
+        return False
+    kept = device.tables.get(stored.memory, {})
+    if resident is True or stored.label_key in kept:
+        return True
+    new = stored.bytes - (stored.features.nbytes if kept else 0)
+    return bool(new <= SHARE * device.stats()["free"])
+
+
 def table_of(device: Device, view: View, resident: Resident) -> Table | None:
     """The view's table on the device, if it shall be there; it is uploaded once for all loaders.
 
     Raises:
         OptionError: resident=True, and the samples are no rows of one table that nobody writes to.
-        DeviceError: resident=True, and the device has no room.
+        DeviceError: resident=True, and the device has no room, or no kernel.
     """
-    stored = view.table() if resident is not False else None
-    if stored is None:
-        if resident is True:
-            raise errors.OptionError(
-                "resident=True: the samples are not rows of one table that nobody can write to, such as a "
-                'TableDataset or a Subset of one; leave resident="auto"'
-            )
-        return None
-    if not _has_kernel(device, stored):
+    if not is_resident(device, view, resident):
+        if resident is True and view.table() is None:
+            raise errors.OptionError(NOT_A_TABLE)
         if resident is True:
             raise errors.DeviceError(f"resident=True: {device.without_kernels}")
         return None
+    stored = view.table()
+    assert stored is not None
     kept = device.tables.setdefault(stored.memory, {})
     if stored.label_key not in kept:
-        free = device.stats()["free"]
-        if resident == "auto" and stored.bytes > SHARE * free:
-            return None
-        if stored.bytes > free:
-            raise errors.DeviceError(
-                f"resident=True: the table takes {stored.bytes:,} bytes, and {device} has {free:,} left"
-            )
+        others = [table.features for table in kept.values()]
         try:
-            others = [table.features for table in kept.values()]
             kept[stored.label_key] = Table(device, stored, others[0] if others else None)
-        except (
-            torch.cuda.OutOfMemoryError
-        ) as error:  # torch may have less, by set_per_process_memory_fraction
+        except torch.cuda.OutOfMemoryError as error:  # torch may have less: set_per_process_memory_fraction
             if resident == "auto":
                 return None
-            raise errors.DeviceError(f"resident=True: {error}") from None
+            raise errors.DeviceError(
+                f"resident=True: the table takes {stored.bytes:,} bytes, and {device} has no room: {error}"
+            ) from None
     table: Table = kept[stored.label_key]
     return table
 
@@ -98,19 +103,23 @@ def _has_kernel(device: Device, stored: StoredTable) -> bool:
 
 
 class ResidentTicket:
-    """Consecutive batches.
+    """Consecutive batches. Their rows go to the device when the first is made, since that may fail.
 
     Attributes:
+        asked: the indices.
+        rows: of the table.
+        each: samples of a batch.
+        bad: which indices are none; None: all are right.
         next: the batch that is made next.
+        there: the rows on the device.
     """
 
-    __slots__ = ("bad", "each", "next", "number", "positions", "rows", "rows_address", "streams")
+    __slots__ = ("asked", "bad", "each", "next", "rows", "there")
 
-    def __init__(self, rows: torch.Tensor, number: int, positions: Any, each: int, bad: Any) -> None:
-        self.rows, self.number, self.positions, self.each, self.bad = rows, number, positions, each, bad
-        self.rows_address = rows.data_ptr()
-        self.streams: set[int] = set()
+    def __init__(self, asked: IntArray, rows: IntArray, each: int, bad: Any) -> None:
+        self.asked, self.rows, self.each, self.bad = asked, rows, each, bad
         self.next = 0
+        self.there: Upload | None = None
 
 
 class ResidentStream:
@@ -140,7 +149,7 @@ class ResidentStream:
     def submit(
         self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
     ) -> ResidentTicket:
-        """Sends the rows of some batches to the device. See Stream."""
+        """Looks the rows of some batches up. See Stream."""
         asked = np.asarray(indices, np.int64)
         length = len(self._view)
         rows = np.where(asked < 0, asked + length, asked)
@@ -150,9 +159,7 @@ class ResidentStream:
             rows[bad] = 0  # a batch with such a row is not made
         if self._view.index_map is not None:
             rows = self._view.index_map[rows]
-        (there,) = self._device.side.empty(((len(rows),), torch.int64))
-        number = self._device.send(array("q", (0, 0, 1, address_of(rows), there.data_ptr(), rows.nbytes, 0)))
-        return ResidentTicket(there, number, asked, batch_size, bad if wrong else None)
+        return ResidentTicket(asked, rows, batch_size, bad if wrong else None)
 
     def take(self, ticket: ResidentTicket) -> Any:
         """The ticket's next batch. See Stream.
@@ -163,10 +170,9 @@ class ResidentStream:
             torch.OutOfMemoryError: the device has no memory for the batch, which can be taken again.
         """
         start = ticket.next * ticket.each
-        count = min(ticket.each, len(ticket.positions) - start)
+        count = min(ticket.each, len(ticket.rows) - start)
         if count <= 0:  # Ctrl-C came when the last one had been taken
             raise given_up()
-        self._device.check_capture()
         try:
             if ticket.bad is not None:
                 self._check(ticket, start, count)
@@ -185,19 +191,19 @@ class ResidentStream:
         handle = side.handle(stream)
         for uploaded in self._read:
             uploaded.use_on(stream, handle)
-        if handle not in ticket.streams:
-            self._device.receive(ticket.number, handle)
-            side.used(ticket.rows, stream)
-            ticket.streams.add(handle)
+        if ticket.there is None:
+            ticket.there = self._device.upload(ticket.rows)
+        ticket.there.use_on(stream, handle)
+        rows = ticket.there.memory
         labels = None
         if self._label_dtype is not None:
             labels = side.empty_here((count, *self._label_shape), self._label_dtype)
         if self._function is None:
-            images = self._by_torch(ticket.rows[start : start + count], labels)
+            images = self._by_torch(rows.view(torch.int64)[start : start + count], labels)
         else:
             images = side.empty_here((count, *self._shape), self._dtype)
             making = self._making
-            making.rows, making.count = ticket.rows_address + 8 * start, count
+            making.rows, making.count = rows.data_ptr() + 8 * start, count
             making.made = images.data_ptr()
             if labels is not None:
                 making.labels_made = labels.data_ptr()
@@ -222,7 +228,7 @@ class ResidentStream:
     def _check(self, ticket: ResidentTicket, start: int, count: int) -> None:
         wrong = np.flatnonzero(ticket.bad[start : start + count])
         if len(wrong):
-            raise row_index_error(int(ticket.positions[start + wrong[0]]), len(self._view))
+            raise row_index_error(int(ticket.asked[start + wrong[0]]), len(self._view))
 
     def cancel(self, ticket: ResidentTicket) -> None:
         """Nothing of a ticket is under way but its rows, whose memory is torch's."""

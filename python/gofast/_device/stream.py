@@ -70,7 +70,6 @@ class DeviceStream(Stream):
         if ticket._next == ticket.batches:  # Ctrl-C came when the last one had been taken
             raise given_up()
         arriving = None
-        self._device.check_capture()
         try:
             arriving = self._first(ticket, ticket._next)
             self._send_ahead()
