@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.utils.dlpack import from_dlpack
 
 from .. import errors
 from .._core import engine
@@ -141,7 +142,8 @@ class Stream:
         self._pid = os.getpid()
         plain = view.output == "dict" and view.label_dtype is not None and not view.has_more
         self._keys = view.keys if plain else None
-        self._tensor = view.tensor
+        # Two calls less for most: of a batch of 16 rows, which takes 3.5 us, they were a twentieth.
+        self._tensor = from_dlpack if type(view).shaped is View.shaped else view.tensor
 
     def _core(self) -> CoreDataset:
         """What slots are filled from."""
