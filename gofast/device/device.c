@@ -108,7 +108,6 @@ int gf_device_launch(gf_device *d, uint64_t function, const gf_making *making, u
     if (!making->count || (!making->width && !making->label_bytes)) return 0; // a grid of no blocks is an error
     // A thread makes four values, a block is 256 threads: of one row if that is long, else of several.
     int64_t groups = (making->width + 3) / 4, wide = groups > making->label_bytes ? groups : making->label_bytes;
-    if (!wide) return 0;
     unsigned x = 1;
     while (x < 256 && x < wide) x *= 2;
     unsigned y = 256 / x;

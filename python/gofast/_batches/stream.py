@@ -125,9 +125,8 @@ class Stream:
         pinned: batches lie in pinned memory of torch's.
     """
 
-    _apart: dict[int, torch.Tensor] | None = (
-        None  # takes samples of a mended batch that slots have no place for
-    )
+    # Takes samples of a mended batch that slots have no place for.
+    _apart: dict[int, torch.Tensor] | None = None
 
     def __init__(self, view: View, batch_size: int, threads: int | None = None, pinned: bool = False) -> None:
         self._view, self.pinned = view, pinned
@@ -237,9 +236,9 @@ class Stream:
                 self._step(ticket)
                 raise
         self._step(ticket)
+        images = self._tensor(made) if ticket._memory is None else self._lent(ticket._memory, k)
         if self._keys is not None:
             assert ticket._labels is not None
-            images = self._tensor(made) if ticket._memory is None else self._lent(ticket._memory, k)
             return {self._keys[0]: images, self._keys[1]: ticket._labels[k]}
         more: tuple[Any, ...] = ()
         if self._view.has_more:
@@ -248,7 +247,6 @@ class Stream:
             )
             ticket._replaced = None
         labels = None if ticket._labels is None else ticket._labels[k]
-        images = self._tensor(made) if ticket._memory is None else self._lent(ticket._memory, k)
         return self._view.collated(images, labels, more)
 
     def _lent(self, memory: Memory, k: int) -> torch.Tensor:

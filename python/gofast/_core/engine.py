@@ -117,7 +117,7 @@ def _cgroup_quota() -> float | None:
 
 
 def cross(export: Callable[P, T], *args: P.args, **none: P.kwargs) -> T:
-    """Calls an export of package pybind, raising typed errors."""
+    """Calls an export of package pybind, or what fails like one in the capsule, raising typed errors."""
     try:
         return export(*args, **none)
     except RuntimeError as error:

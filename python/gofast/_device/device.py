@@ -23,7 +23,7 @@ from .._core.memory import address_of
 from .._core.native import Ring
 from .._core.warn import warn
 from . import side as sides
-from .making import Making
+from .making import Making, job
 
 PINNED_SHARE = 1 / 8  # of the machine's memory that may be pinned; the rest goes through staging
 
@@ -92,10 +92,7 @@ class Device:
         Raises:
             DeviceError: what the driver refused.
         """
-        try:
-            return self._capsule.send(self.address, place, mended, job.buffer_info()[0])
-        except RuntimeError as error:
-            raise errors.from_native(error) from None
+        return engine.cross(self._capsule.send, self.address, place, mended, job.buffer_info()[0])
 
     def check_capture(self) -> None:
         """Refuses to hand a batch to a graph.
@@ -119,10 +116,7 @@ class Device:
         Raises:
             DeviceError: what the driver refused.
         """
-        try:
-            self._capsule.receive(self.address, number, stream)
-        except RuntimeError as error:
-            raise errors.from_native(error) from None
+        engine.cross(self._capsule.receive, self.address, number, stream)
 
     def launch(self, function: int, making: int, stream: int) -> None:
         """Puts a kernel on a stream.
@@ -130,10 +124,7 @@ class Device:
         Raises:
             DeviceError: what the driver refused.
         """
-        try:
-            self._capsule.launch(self.address, function, making, stream)
-        except RuntimeError as error:
-            raise errors.from_native(error) from None
+        engine.cross(self._capsule.launch, self.address, function, making, stream)
 
     def pin(self, ring: Ring, size: int) -> bool:
         """Pins the memory of a ring of so many bytes, if that may be: batches of it need no staging."""
@@ -167,7 +158,7 @@ class Device:
         (there,) = self.side.empty(((values.nbytes,), torch.uint8))
         number = 0
         if values.nbytes:
-            number = self.send(array("q", (0, 0, 1, address_of(values), there.data_ptr(), values.nbytes, 0)))
+            number = self.send(job((address_of(values), there.data_ptr(), values.nbytes, 0)))
         return Upload(self, there, number)
 
     @property

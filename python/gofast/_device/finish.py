@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from .._core.memory import address_of
-from .making import ERASINGS, Making
+from .making import ERASINGS, Making, job
 
 MOST_TABLES = 16  # of 256 results: a mean for each of 150,528 values would make 154 MB of them
 _INTEGERS = ("uint8", "int16", "int32", "int64")
@@ -128,8 +128,7 @@ class Copied:
 
     def room(self, rows: int, labels: torch.Tensor | None, records: np.ndarray[Any, Any] | None) -> Arriving:
         (images,), there, more = _with_labels(self._device, labels, ((rows, *self._shape), self._dtype))
-        job = array("q", (0, 0, 1 + len(more) // 4, 0, images.data_ptr(), images.nbytes, 0, *more))
-        return Arriving(images, there, job)
+        return Arriving(images, there, job((0, images.data_ptr(), images.nbytes, 0, *more)))
 
     def images(self, arriving: Arriving) -> torch.Tensor:
         return arriving.images
@@ -143,7 +142,6 @@ class _Wired:
 
     def __init__(self, device: Device, view: View, wire: Wire) -> None:
         self._device, self._wire = device, wire
-        self._words = view.record_words
         self._made: torch.dtype = getattr(torch, wire.made)
         self._raw_bytes = wire.row_bytes
         self.what = f"{wire.stored} is copied, and becomes {wire.made} there by {self.by}"
@@ -192,10 +190,9 @@ class ByKernel(_Wired):
         if boxes is not None:
             making.boxes = stored + start
             more += (address_of(boxes), stored + start, boxes.nbytes, 0)
-        kernel = self._function, ctypes.addressof(making)
-        job = array("q", (*kernel, 1 + len(more) // 4, 0, stored, size, 0, *more))
+        whole = job((0, stored, size, 0, *more), self._function, ctypes.addressof(making))
         # The raw bytes go back to gofast's stream with this object, and only that stream uses them.
-        return Arriving(images, there, job, (making, raw, boxes))
+        return Arriving(images, there, whole, (making, raw, boxes))
 
     def images(self, arriving: Arriving) -> torch.Tensor:
         return arriving.images
@@ -214,8 +211,7 @@ class ByTorch(_Wired):
 
     def room(self, rows: int, labels: torch.Tensor | None, records: np.ndarray[Any, Any] | None) -> Arriving:
         (raw,), there, more = _with_labels(self._device, labels, ((rows, *self._shape), torch.uint8))
-        job = array("q", (0, 0, 1 + len(more) // 4, 0, raw.data_ptr(), raw.nbytes, 0, *more))
-        return Arriving(raw, there, job, self._boxes(records))
+        return Arriving(raw, there, job((0, raw.data_ptr(), raw.nbytes, 0, *more)), self._boxes(records))
 
     def images(self, arriving: Arriving) -> torch.Tensor:
         side = self._device.side
@@ -276,14 +272,18 @@ def making_of(device: Device, wire: Wire, by_kernel: bool = True) -> tuple[Makin
         making.mean, making.std = (uploaded.memory.data_ptr() for uploaded in uploads)
     making.divide = wire.scale == "divide"
     if wire.erasures:
-        height_width = wire.shape[:2] if wire.last else wire.shape[1:]
-        channels = wire.shape[2] if wire.last else wire.shape[0]
-        making.picture_width, making.n_erasings = height_width[1], len(wire.erasures)
-        # Boxes are of pixels, whose channels and planes must be known where all are treated alike too.
-        making.plane = channels if wire.last else width // channels
-        for i, (_, values) in enumerate(wire.erasures):
-            bits = torch.tensor(values, device="cpu").to(getattr(torch, wire.made)).view(torch.uint8).numpy()
-            size = bits.nbytes // len(values)
-            for c in range(channels):
-                making.values[i][c] = int.from_bytes(bits[c * size : (c + 1) * size].tobytes(), "little")
+        _erase(making, wire)
     return making, uploads
+
+
+def _erase(making: Making, wire: Wire) -> None:
+    """Says what RandomErasing's boxes are filled with, and how the pixels of a sample lie."""
+    _, width, channels = wire.shape if wire.last else (*wire.shape[1:], wire.shape[0])
+    # Also where all channels are treated alike: a box is of pixels, in every channel.
+    making.plane = channels if wire.last else making.width // channels
+    making.picture_width, making.n_erasings = width, len(wire.erasures)
+    for i, (_, values) in enumerate(wire.erasures):
+        bits = torch.tensor(values, device="cpu").to(getattr(torch, wire.made)).view(torch.uint8).numpy()
+        size = bits.nbytes // len(values)
+        for c in range(channels):
+            making.values[i][c] = int.from_bytes(bits[c * size : (c + 1) * size].tobytes(), "little")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from array import array
 
 ERASINGS = 4  # of one sample at most
 
@@ -31,3 +32,14 @@ class Making(ctypes.Structure):
         ("n_erasings", ctypes.c_int32),
         ("values", ctypes.c_uint32 * 4 * ERASINGS),
     ]
+
+
+def job(pieces: tuple[int, ...], function: int = 0, making: int = 0) -> array[int]:
+    """A gf_job.
+
+    Args:
+        pieces: of each its address on the host (0: the slot's memory) and on the device, its bytes, and
+            whether the host's memory is pinned.
+        function, making: the addresses of a kernel that comes behind them, and of its Making.
+    """
+    return array("q", (function, making, len(pieces) // 4, *pieces))

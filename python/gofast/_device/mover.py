@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from array import array
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.utils.rnn import PackedSequence
+
+from .making import job
 
 if TYPE_CHECKING:
     from .device import Device
@@ -51,7 +52,8 @@ class Moved:
         return _Others(tensor)
 
     def _send(self) -> None:
-        side, job = self._device.side, array("q", (0, 0, 0))
+        side = self._device.side
+        pieces: list[int] = []
         offsets, packed = [-1] * len(self._tensors), 0
         dense = []  # is kept until it is sent
         for i, tensor in enumerate(self._tensors):
@@ -61,7 +63,7 @@ class Moved:
         if packed:
             together = torch.empty(packed, dtype=torch.uint8, device="cpu")
             (there,) = side.empty(((packed,), torch.uint8))
-            job.extend((together.data_ptr(), there.data_ptr(), packed, 0))
+            pieces.extend((together.data_ptr(), there.data_ptr(), packed, 0))
             self._memory.append(there)
         for tensor, offset in zip(self._tensors, offsets, strict=True):
             if offset < 0:
@@ -70,7 +72,7 @@ class Moved:
                     tensor = torch.empty_like(tensor).copy_(tensor)
                     dense.append(tensor)
                 pinned = tensor.is_pinned()
-                job.extend((tensor.data_ptr(), made.data_ptr(), tensor.nbytes, pinned))
+                pieces.extend((tensor.data_ptr(), made.data_ptr(), tensor.nbytes, pinned))
                 self._memory.append(made)
                 if pinned:
                     self.sources.append(tensor)
@@ -78,8 +80,7 @@ class Moved:
                 made = _over(there, offset, tensor)
                 _over(together, offset, tensor).copy_(tensor)
             self._there.append(made)
-        job[2] = (len(job) - 3) // 4
-        self.number = self._device.send(job)
+        self.number = self._device.send(job(tuple(pieces)))
 
     def received(self) -> Any:
         """The batch, for which torch's current stream waits from now on."""

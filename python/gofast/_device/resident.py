@@ -137,10 +137,9 @@ class ResidentStream:
         self._making.stored = table.features.memory.data_ptr()
         self._making_address = ctypes.addressof(self._making)
         self._label_shape, self._label_dtype = view.label_shape, view.label_dtype
-        if table.labels is not None and view.label_dtype is not None:
+        if table.labels is not None:
             self._making.labels = table.labels.memory.data_ptr()
-            count = int(np.prod(view.label_shape, dtype=np.int64))
-            self._making.label_bytes = count * view.label_dtype.itemsize
+            self._making.label_bytes = stored.label_bytes
         self._read = [*table.uploads, *self._uploads]
         self._plain = view.output == "dict" and view.label_dtype is not None
 
