@@ -1,0 +1,42 @@
+"""How an operation of Go's is called; `operations` has all of them."""
+
+from __future__ import annotations
+
+from typing import Generic, TypedDict, TypeVar
+
+from . import engine
+
+C = TypeVar("C")
+R = TypeVar("R")
+
+
+class Call(Generic[C, R]):
+    """Control work, done at once: some microseconds beside the work itself."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, config: C) -> R:
+        made: R = engine.call(self.name, config)
+        return made
+
+
+class Task(Generic[C, R]):
+    """Long work: Ctrl-C stops it within 0.1 s, and a label shows a progress bar after a second."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, config: C, label: str | None = None) -> R:
+        made: R = engine.run(self.name, config, label)
+        return made
+
+
+class Nothing(TypedDict):
+    """An operation takes or gives nothing."""
+
+
+class Object(TypedDict):
+    """Something in C memory."""
+
+    address: int
