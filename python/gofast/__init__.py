@@ -37,11 +37,13 @@ from .verify import verify
 if TYPE_CHECKING:
     from . import integrations as integrations
     from ._batches.explain import explain
+    from .decoder import Decoder
     from .images import ImageFiles, ImageFolder
 
 __all__ = [
     "ArrayDataset",
     "DataLoader",
+    "Decoder",
     "ImageFiles",
     "ImageFolder",
     "Limits",
@@ -58,6 +60,7 @@ __all__ = [
 
 # Imported on first access: few scripts need them, and every import of gofast would take longer.
 _LATE = {
+    "Decoder": "decoder",
     "ImageFiles": "images",
     "ImageFolder": "images",
     "explain": "_batches.explain",

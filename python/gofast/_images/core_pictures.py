@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .._batches.core_dataset import CoreDataset
 from .._core import codecs, operations
 from .._plan.compile import Plan
-from .files import Files
+from .picture_files import PictureFiles
 
 MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
 
@@ -29,7 +29,7 @@ class CorePictures(CoreDataset):
 
     def __init__(
         self,
-        files: Files,
+        files: PictureFiles,
         plan: Plan,
         shape: Sequence[int] | None,
         channels_last: bool,
