@@ -52,9 +52,33 @@ static int32_t finish_into(run *r, const gf_sink *sink) {
     return GF_FAULT_NONE;
 }
 
+// The crops of a sample, one behind the other: of the picture, and then of the flipped one.
+static int32_t finish_crops(run *r, uint8_t *x) {
+    const gf_image_program *p = r->program;
+    gf_canvas *c = &r->canvas;
+    if (!c->crops || c->crops->size[0] != p->height || c->crops->size[1] != p->width)
+        return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "no crops of %dx%d", p->width, p->height);
+    gf_box boxes[5];
+    gf_canvas_five(c, c->crops, boxes);
+    for (int32_t i = 0; i < p->crops; i++) {
+        if (i == 5) (c->crops->vertical ? c->pixels->vflip : c->pixels->hflip)(&c->planes);
+        gf_planes crop = c->planes;
+        const gf_box *box = &boxes[i % 5];
+        for (int k = 0; k < crop.channels; k++) crop.plane[k] += box->y * crop.stride + box->x;
+        crop.width = box->width;
+        crop.height = box->height;
+        gf_sink sink = gf_sink_sample(&p->normalise, p->width, p->height, x);
+        gf_render_planes(&crop, &sink);
+        x += (int64_t)p->width * p->height * p->normalise.numbers.channels * p->normalise.numbers.size;
+    }
+    p->normalise.finish();
+    return GF_FAULT_NONE;
+}
+
 static int32_t finish_tensor(run *r, uint8_t *x) {
     const gf_image_program *p = r->program;
     const gf_canvas *c = &r->canvas;
+    if (p->crops) return finish_crops(r, x);
     int32_t width = gf_canvas_width(c), height = gf_canvas_height(c);
     if (width != p->width || height != p->height)
         return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "a sample of %dx%d instead of %dx%d", width, height, p->width, p->height);

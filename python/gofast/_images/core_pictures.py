@@ -18,7 +18,8 @@ class CorePictures(CoreDataset):
     Args:
         files: they outlive the dataset.
         plan: its native steps.
-        shape: [C, H, W] of a tensor, or None: then samples are pictures, for Python to go on with.
+        shape: [C, H, W] of a tensor, [crops, C, H, W] of several, or None: then samples are pictures, for
+            Python to go on with.
         channels_last: the order of the tensor's memory.
         max_pixels: pictures with more are left to Pillow.
         labels: samples have one.
@@ -41,8 +42,9 @@ class CorePictures(CoreDataset):
         codecs.load()
         output: operations.Output = {}
         if shape is not None:
-            channels, height, width = shape
+            channels, height, width = shape[-3:]
             output = {
+                "crops": shape[0] if len(shape) > 3 else 0,
                 "channels": channels,
                 "height": height,
                 "width": width,

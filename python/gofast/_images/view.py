@@ -136,6 +136,8 @@ class ImageView(View):
         first: CorePictures = self._cores[0]
         if first.shape is None or not first.plan.native or first.plan.dtype == "uint8":
             return None
+        if len(first.shape) > 3:
+            return None  # several crops
         if not all(core.makes_as(first) for core in self._cores):
             return None
         rest = first.rest()

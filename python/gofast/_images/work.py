@@ -61,6 +61,8 @@ class Work:
         files = dataset._files
         self.max_pixels = pillow.max_pixels()
         shape = None if plan.hands_over == "pil" else plan.shape
+        if dataset._options.channels_last and self.finished and shape is not None and len(shape) > 3:
+            raise errors.OptionError("channels_last= is for samples of one picture: these have several crops")
         last = dataset._options.channels_last and self.finished  # Python shall see torchvision's strides
         labels, seed = dataset._native_labels, dataset._options.seed
         self.core = CorePictures(files, plan, shape, last, self.max_pixels, labels, seed)
