@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from . import integrations as integrations
     from ._batches.explain import explain
     from .images import ImageFiles, ImageFolder
+    from .late import open as open
 
 __all__ = [
     "ArrayDataset",
@@ -51,6 +52,7 @@ __all__ = [
     "errors",
     "explain",
     "integrations",
+    "open",
     "prefetch",
     "verify",
     "version",
@@ -62,6 +64,7 @@ _LATE = {
     "ImageFolder": "images",
     "explain": "_batches.explain",
     "integrations": "integrations",
+    "open": "late",
 }
 
 
