@@ -119,6 +119,14 @@ class LateImage(Image.Image):
             made = Image.frombytes(mode, size, pixels, "raw", "L" if grey else "RGBX")
         self.im = made.im
 
+    def at_once(self) -> Image.Image:
+        """An ordinary image of Pillow's with these pixels and this info, which are now made."""
+        new = Image.Image()
+        new.im = self.im
+        _shape(new, self.mode, self.size)
+        new.info = self.info
+        return new
+
     def _settle(self) -> None:
         """Adds to the info what Pillow adds when it decodes."""
         late, self._late_info = self._late_info, None

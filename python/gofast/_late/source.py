@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import io
 import os
 import weakref
@@ -53,6 +54,15 @@ class Stamp(NamedTuple):
         return cls(stat.st_size, stat.st_mtime_ns, stat.st_ino)
 
 
+class State(enum.Enum):
+    """What became of a file's picture."""
+
+    UNUSED = "nothing was made of it"
+    NATIVE = "the core has decoded it"
+    PILLOW = "Pillow has decoded it"
+    FAILED = "nobody can decode it"
+
+
 class Source:
     """A file, of which only the header was read. Many pictures may be made of it.
 
@@ -60,14 +70,15 @@ class Source:
         kind: Pillow's class for it.
         name: its path, or "".
         size, mode: of the picture.
+        state: what became of it so far.
     """
 
-    __slots__ = ("__weakref__", "_data", "_stamp", "_used", "_whole", "kind", "mode", "name", "size")
+    __slots__ = ("__weakref__", "_data", "_stamp", "_used", "_whole", "kind", "mode", "name", "size", "state")
 
     def __init__(self, image: ImageFile.ImageFile, data: bytes | None, stamp: Stamp | None) -> None:
         self.kind, self.name, self.size, self.mode = type(image), image.filename, image.size, image.mode
         self._data, self._stamp = data, stamp
-        self._used = False
+        self._used, self.state = False, State.UNUSED
         self._whole: bytes | None = None
 
     def data(self) -> bytes:
@@ -99,6 +110,7 @@ class Source:
             os.close(fd)
 
     def _changed(self, what: str) -> errors.ChangedError:
+        self.state = State.FAILED
         error = errors.ChangedError(
             f"{os.fsdecode(self.name)}: the file was opened as a late picture and {what}; open it again"
         )
@@ -121,6 +133,7 @@ class Source:
         if isinstance(made, tuple):
             return None
         counts.native += 1
+        self.state = State.NATIVE
         return made
 
     def held(self) -> tuple[tuple[int, int] | None, bytes]:
@@ -172,8 +185,10 @@ class Source:
         except Exception as error:
             if self.name and hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(f"the picture is {os.fsdecode(self.name)}")
+            self.state = State.FAILED
             raise
         counts.pillow += 1
+        self.state = State.PILLOW
         return chains.replay(image, chain, mode)
 
 
