@@ -18,6 +18,7 @@
 enum {
     GF_IMAGE_TENSOR,  // height x width values in `channels` planes, or interleaved
     GF_IMAGE_PICTURE, // a gf_made_picture: of any size, for Python to go on with
+    GF_IMAGE_PIXELS,  // height x width pixels of `channels` bytes, for Python too: late.h
 };
 
 // A finished picture in memory of its own, RGBX; free() it. data is NULL where there is none.
@@ -96,8 +97,5 @@ int32_t gf_image_draw(const gf_view *, struct gf_crew *, int most, gf_image_draw
 
 // The size of a sample's picture, from its header where it is not known yet. Returns GF_FAULT_... .
 int32_t gf_image_size(const gf_image_program *, int64_t sample, gf_size *, gf_fault *);
-
-// Makes a sample of a picture that somebody else has decoded, at x. Returns GF_FAULT_... .
-int32_t gf_image_from_picture(const gf_image_program *, gf_picture, const int32_t *record, uint8_t *x, gf_fault *);
 
 #endif

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ._batches.explain import explain
     from .decoder import Decoder
     from .images import ImageFiles, ImageFolder
+    from .late import open as open
 
 __all__ = [
     "ArrayDataset",
@@ -53,6 +54,7 @@ __all__ = [
     "errors",
     "explain",
     "integrations",
+    "open",
     "prefetch",
     "verify",
     "version",
@@ -65,6 +67,7 @@ _LATE = {
     "ImageFolder": "images",
     "explain": "_batches.explain",
     "integrations": "integrations",
+    "open": "late",
 }
 
 

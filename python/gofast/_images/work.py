@@ -19,6 +19,7 @@ from .._plan.compile import Plan, compile
 from . import pillow
 from .core_pictures import CorePictures
 from .draws import rounding
+from .late_pictures import transformed
 from .seen import HasPictures
 from .view import ImageView
 
@@ -132,6 +133,10 @@ class Work:
         """
         if self.finished:
             yield from self._tensors(indices, records)
+            return
+        if self.plan.rest and not self.plan.native_part:
+            for i in indices:
+                yield transformed(self.core.files, i, self._rest, lambda i=i: self._pil_images([i], None)[0])  # type: ignore[misc]
             return
         handed_over = self._pil_images if self.plan.hands_over == "pil" else self._tensors
         for turn in [[i] for i in indices] if self.plan.in_order else [indices]:
