@@ -45,8 +45,10 @@ def open(
         >>> np.asarray(small).shape  # now it is made, from 224 rows of the file
         (96, 96, 3)
     """
+    from ._images.composes import follow
     from ._late.opening import open_late
 
+    follow()
     if isinstance(picture, (bytes, bytearray, memoryview)):
         picture = io.BytesIO(picture)
     return open_late(picture, mode, formats)

@@ -1,4 +1,4 @@
-"""Late pictures for transforms in Python: what cuts and resizes first, in anybody's code, is done natively."""
+"""Late pictures for transforms in Python: what anybody's code cuts and resizes first is done natively."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from .picture_files import PictureFiles
 
 
 def late_picture(source: str | io.BytesIO) -> Any | None:
-    """A picture of a file as torchvision's loader gives it, late; None where it cannot be, or cannot be read."""
+    """A file's picture as torchvision's loader gives it, late; None where it cannot be late or be read."""
     if not pillow.available():
         return None
     from .._late.opening import open_late
     from .._late.picture import LateImage
+    from .composes import follow
 
+    follow()
     try:
         with pillow._open(source) as file:
             image = open_late(file)
@@ -55,8 +57,8 @@ def transformed(
     """What a transform makes of a sample's picture, and the sample that it is of.
 
     Args:
-        otherwise: makes the picture at once, or raises, or takes another sample's. It does when the picture is
-            damaged, which only shows when the transform is in the middle of it: draws then start again.
+        otherwise: makes the picture at once, or raises, or takes another sample's. It is also called when the
+            picture turns out to be damaged in the middle of the transform: draws then start again.
     """
     from .._late.picture import LateImage
     from .._late.source import State

@@ -10,8 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import errors
-from .._core import codecs, engine
-from .._core.native import Capsule
+from .._core import codecs
 from . import chain as chains
 
 if TYPE_CHECKING:
@@ -129,7 +128,9 @@ class Source:
         held, data = self.held()
         if held is None:
             return None
-        made = capsule().make_pixels(data, *held, chain, width, height, channels, pass_order, MAX_FILE_BYTES)
+        made = codecs.capsule().make_pixels(
+            data, *held, chain, width, height, channels, pass_order, MAX_FILE_BYTES
+        )
         if isinstance(made, tuple):
             return None
         counts.native += 1
@@ -155,7 +156,7 @@ class Source:
         if not again or bytes_whole > _MOST_KEPT:
             return (0, 0), data
         order = _ORDERS[codecs.pass_order()]
-        whole = capsule().make_pixels(data, 0, 0, b"", *self.size, 4, order, MAX_FILE_BYTES)
+        whole = codecs.capsule().make_pixels(data, 0, 0, b"", *self.size, 4, order, MAX_FILE_BYTES)
         if isinstance(whole, tuple):
             return None, data
         self._keep(whole)
@@ -190,10 +191,3 @@ class Source:
         counts.pillow += 1
         self.state = State.PILLOW
         return chains.replay(image, chain, mode)
-
-
-def capsule() -> Capsule:
-    """The core's functions, with the libraries that decode pictures: those of an ancestor too."""
-    if codecs.found() is None:
-        codecs.load()
-    return engine.capsule()
