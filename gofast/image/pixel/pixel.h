@@ -13,6 +13,8 @@
 #ifndef GOFAST_PIXEL_H
 #define GOFAST_PIXEL_H
 
+#include <stddef.h>
+
 #include "../../numbers/numbers.h"
 #include "../picture/picture.h"
 
@@ -73,7 +75,15 @@ typedef struct {
 // reflect and symmetric padding repeat.
 enum { GF_EDGE_CONSTANT, GF_EDGE_EDGE, GF_EDGE_REFLECT, GF_EDGE_SYMMETRIC };
 
-// The steps of one instruction set; constant. All but split, join and window
+// A blur's weights, of the columns and of the rows: odd numbers of them, none negative, with a sum of about 1.
+enum { GF_MOST_KERNEL = 63 };
+
+typedef struct {
+    int32_t width, height;
+    float x[GF_MOST_KERNEL], y[GF_MOST_KERNEL];
+} gf_kernel;
+
+// The steps of one instruction set; constant. All but split, join, window and blur
 // change the picture where it is. Results are those of Pillow 13 and torchvision 0.29
 // on a PIL image of mode RGB, or L with one channel.
 typedef struct {
@@ -95,6 +105,10 @@ typedef struct {
     void (*contrast)(const gf_planes *, float factor);
     void (*saturation)(const gf_planes *, float factor);
     void (*hue)(const gf_planes *, double factor); // -0.5 to 0.5
+    // torchvision's gaussian_blur by those weights, where torch's convolution sums fused products row by row. dst is no part
+    // of src and has its size; that is more than half of the kernel either way. room is blur_room(kernel, width) bytes.
+    void (*blur)(const gf_planes *src, const gf_kernel *, const gf_planes *dst, uint8_t *room);
+    size_t (*blur_room)(const gf_kernel *, int32_t width);
 } gf_pixel_ops;
 
 // level: at most this instruction set.
