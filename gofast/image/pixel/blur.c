@@ -90,13 +90,24 @@ static double drop_taps(const float *weights, int32_t n, double most, int32_t ke
 
 static inline double least(double a, double b) { return a < b ? a : b; }
 
+// Half of the last bit of a float32 that is at most 255 times x, over 255. The largest power of two that 255 x holds is
+// read from its bits; below a byte's 2^-40 it is not worth telling.
+static inline double half_bit(double x) {
+    double most = 255 * 1.0001 * x + 0x1p-40;
+    uint64_t bits;
+    memcpy(&bits, &most, sizeof bits);
+    bits &= (uint64_t)0x7ff << 52;
+    memcpy(&most, &bits, sizeof most);
+    return most * 0x1p-24 / 255;
+}
+
 // The rounding of a sum is off by half of its last bit at most, and by no more than what was just added to it. A sum of
 // non-negative products of bytes is at most 255 times that of the weights so far.
 static double sum_error(const float *weights, const int32_t kept[2]) {
     double sum = 0, error = 0;
     for (int32_t i = kept[0]; i < kept[1]; i++) {
         sum += (double)weights[i];
-        error += 2 * least(sum * 0x1p-24, (double)weights[i]); // twice: the product may be rounded, too
+        error += least(half_bit(sum), (double)weights[i]) + 0x1p-24 * (double)weights[i]; // the product may be rounded, too
     }
     return error;
 }
@@ -110,7 +121,7 @@ static double difference(blurring *b) {
         for (int32_t x = b->exact_x[0]; x < b->exact_x[1]; x++) {
             double weight = (double)b->products[y * k->width + x];
             sum += weight;
-            error += least(sum * 0x1p-24, weight);
+            error += least(half_bit(sum), weight);
         }
     }
     return error + 0x1p-24 * sum; // torch's products are rounded
@@ -139,9 +150,10 @@ static void make_row(const blurring *b, const row_functions *f, const gf_planes 
     const uint8_t *row = src->plane[c] + mirrored(y - k->height / 2, src->height) * src->stride;
     float *wide = b->wide + ring_row(b, y) * b->wide_stride;
     f->widen(row, width, wide + beyond);
-    for (int32_t i = 0; i < beyond; i++) {
-        wide[i] = (float)row[mirrored(i - beyond, width)];
-        wide[beyond + width + i] = (float)row[mirrored(width + i, width)];
+    float *first = wide + beyond, *last = first + width - 1;
+    for (int32_t i = 1; i <= beyond; i++) {
+        first[-i] = first[i];
+        last[i] = last[-i];
     }
     const float *taps[GF_MOST_KERNEL];
     int32_t n = b->sum_x[1] - b->sum_x[0];
@@ -183,8 +195,8 @@ static void blur_plane(blurring *b, const row_functions *f, const gf_planes *src
     int32_t n = b->sum_y[1] - b->sum_y[0];
     for (int32_t y = 0, made = 0; y < src->height;) {
         int32_t to = src->height - y < BAND ? src->height : y + BAND;
-        for (; made < to + k->height - 1; made++) make_row(b, f, src, c, made);
         for (; y < to; y++) {
+            for (; made < y + k->height; made++) make_row(b, f, src, c, made); // no earlier: they are in the first cache then
             for (int32_t i = 0; i < n; i++) taps[i] = b->columns + ring_row(b, y + b->sum_y[0] + i) * b->stride;
             f->sum_rows(taps, k->y + b->sum_y[0], n, src->width, b->sums);
             f->round(b->sums, src->width, b->limit, dst->plane[c] + y * dst->stride, b->doubtful);
@@ -201,7 +213,7 @@ static void blur(const gf_planes *src, const gf_kernel *kernel, const gf_planes 
     memset(b.wide, 0, (size_t)(b.ring * b.wide_stride) * sizeof *b.wide); // vectors read behind a row, to no effect
     memset(b.doubtful, 0, (size_t)b.stride);
     kernel_products(&b);
-    // A hundredth more for the bound's own arithmetic, and for sums that are off themselves.
+    // A hundredth more for the bound's own arithmetic.
     double bound = 255 * 1.01 * difference(&b);
     b.limit = (float)(0.5 - bound - 0x1p-24);
     for (int c = 0; c < src->channels; c++) blur_plane(&b, f, src, dst, c);

@@ -41,8 +41,8 @@ func checkBlur(t *testing.T, src Planes, x, y []float32) {
 
 func TestBlurAgreesWithTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 6))
-	for turn := range 60 {
-		width, height := 1+r.IntN(150), 1+r.IntN(150) // more than a band of rows, too
+	for turn := range 36 {
+		width, height := 1+r.IntN(100), 1+r.IntN(130) // more than a band of rows, too
 		kx, ky := 2*r.IntN(min((width+1)/2, 12))+1, 2*r.IntN(min((height+1)/2, 12))+1
 		src := noise(width, height, 3-2*(turn%2), turn%3*7, r.Uint32())
 		if turn%4 == 0 { // halves abound between two greys
@@ -75,7 +75,7 @@ func FuzzBlur(f *testing.F) {
 		}
 		src := Planes{Stride: int(width), Width: int(width), Height: min(len(data)/int(width), 90), Channels: 1}
 		src.Plane[0] = data
-		nx, ny := int(kx)%MostKernel|1, int(ky)%MostKernel|1
+		nx, ny := int(kx)%16|1, int(ky)%16|1
 		if nx/2 < src.Width && ny/2 < src.Height {
 			checkBlur(t, src, bell(nx, sigma), bell(ny, sigma))
 		}

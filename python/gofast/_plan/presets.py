@@ -1,4 +1,4 @@
-"""Native steps of torchvision's presets, what ``weights.transforms()`` returns: each calls several functions."""
+"""Native steps of torchvision's presets, what ``weights.transforms()`` returns: several functions each."""
 
 from __future__ import annotations
 
