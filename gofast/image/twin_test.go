@@ -190,6 +190,17 @@ func (t *twin) onPicture(s Step, words []int32) {
 		if words[0] != 0 {
 			pixel.GreyGeneric(p, p.Channels)
 		}
+	case "gaussian_blur":
+		if words[0] != 0 {
+			out, weights := pixel.NewPlanes(p.Width, p.Height, p.Channels), [2][]float32{}
+			for i, n := range s.Kernel {
+				for _, w := range words[1+i*steps.MaxKernel:][:n] {
+					weights[i] = append(weights[i], math.Float32frombits(uint32(w)))
+				}
+			}
+			pixel.BlurGeneric(p, weights[0], weights[1], out)
+			t.planes = out
+		}
 	case "random_solarize":
 		for c := range p.Channels * min(1, int(words[0])) {
 			for i, v := range p.Plane[c] {
@@ -270,6 +281,10 @@ func randomPlan(r *rand.Rand) Plan {
 		last = randomBox(r, Step{Op: "random_resized_crop", Size: last.Size, Filter: last.Filter})
 	}
 	steps = append(steps, last)
+	if r.IntN(3) == 0 {
+		kernel := []int{r.IntN((width+1)/2)/2*2 + 1, r.IntN((height+1)/2)/2*2 + 1}
+		steps = append(steps, Step{Op: "gaussian_blur", Kernel: kernel, Sigma: []float64{0.1, 3}})
+	}
 	out := Output{DType: "float32", Height: height, Width: width, Channels: 3, ChannelsLast: r.IntN(3) == 0}
 	if r.IntN(3) == 0 {
 		steps = append(steps, Step{Op: "grayscale", Channels: 1})

@@ -393,7 +393,7 @@ PYTHON = {
     "AutoAugment": (v2.AutoAugment(), "there is no native one"),
     "RandomChoice": (v1.RandomChoice([v1.Resize(8)]), "there is no native one"),
     "RandomOrder": (v2.RandomOrder([v2.Resize(8)]), "there is no native one"),
-    "blur": (v1.GaussianBlur(3), "there is no native one"),
+    "blur of any size": (v1.GaussianBlur(3), "blurs pictures whose sizes differ"),
     "rotation": (v2.RandomRotation(3), "there is no native one"),
     "affine": (v1.RandomAffine(3), "there is no native one"),
     "size float": (v1.CenterCrop((2.5, 3)), "unusual size"),

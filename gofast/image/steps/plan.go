@@ -33,6 +33,8 @@ type Step struct {
 	How         string    `json:"how"`       // to_float: "divide", "multiply" or "cast"
 	Mean        []float32 `json:"mean"`
 	Std         []float32 `json:"std"`
+	Kernel      []int     `json:"kernel"` // gaussian_blur: width, height
+	Sigma       []float64 `json:"sigma"`
 	Value       []float32 `json:"value"` // random_erasing
 	Steps       []Step    `json:"steps"` // random_apply
 }

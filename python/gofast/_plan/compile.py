@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import transforms
+from . import presets, transforms
 from .state import Kind, State, Step
 from .translate import translate
 from .values import NotNative
@@ -18,7 +18,7 @@ _CROPS = ("center_crop", "random_crop", "random_resized_crop")
 _GEOMETRY = (*_CROPS, "resize", "hflip", "vflip")
 
 # Classes that leave nothing of a PIL image but its pixels.
-_TO_TENSOR = ("PILToTensor", "ToImage", "ToTensor")
+_TO_TENSOR = ("PILToTensor", "ToImage", "ToTensor", *presets.NATIVE)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import crops, pictures, tensors
+from . import blur, crops, pictures, presets, tensors
 from . import values as read
 from .state import Native, State, Step
 from .transforms import MOST_NESTED, Family, attributes, identify, leaves, name, sequence, tampered
@@ -96,6 +96,8 @@ _FOREIGN = {
 
 _NATIVE: dict[str, Native] = {
     **pictures.NATIVE,
+    **blur.NATIVE,
+    **presets.NATIVE,
     **tensors.NATIVE,
     **crops.NATIVE,
     "RandomApply": Native(_random_apply, ("transforms", "p")),
