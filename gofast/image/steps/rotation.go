@@ -1,15 +1,11 @@
 package steps
 
 /*
-#include <math.h>
 #include "step.h"
 */
 import "C"
 
-import (
-	"math"
-	"strconv"
-)
+import "math"
 
 // widest bounds degrees and centers: what is computed of them stays finite.
 const widest = 1e6
@@ -108,61 +104,4 @@ func (w *walker) float(from, to double, word *int32) float32 {
 	drawn := w.uniform(float64(from), float64(to))
 	*word = int32(math.Float32bits(drawn))
 	return drawn
-}
-
-// rotated is the size of what Image.rotate makes with expand.
-func rotated(s *step, angle float64, width, height int64) (newWidth, newHeight int64) {
-	m, quarters := rotation(s, angle, width, height)
-	switch quarters {
-	case 1, 3:
-		return height, width
-	case 0, 2:
-		return width, height
-	}
-	var xs, ys [4]float64
-	for i, corner := range [4][2]int64{{0, 0}, {width, 0}, {width, height}, {0, height}} {
-		xs[i], ys[i] = see(m, float64(corner[0]), float64(corner[1]))
-	}
-	return extent(xs), extent(ys)
-}
-
-func extent(v [4]float64) int64 {
-	side := math.Ceil(max(v[0], v[1], v[2], v[3])) - math.Floor(min(v[0], v[1], v[2], v[3]))
-	return int64(min(side, math.MaxInt32))
-}
-
-func see(m [6]float64, x, y float64) (float64, float64) {
-	return float64(m[0]*x) + float64(m[1]*y) + m[2], float64(m[3]*x) + float64(m[4]*y) + m[5]
-}
-
-// degree is one in radians, divided as Python divides.
-var degree = math.Float64frombits(0x400921fb54442d18) / 180
-
-// rotation is the matrix of Image.rotate before it expands, or a number of quarters
-// from 0 on. libm is Python's, and the same as C's.
-func rotation(s *step, angle float64, width, height int64) (m [6]float64, quarters int) {
-	if angle = math.Mod(angle, 360); angle < 0 {
-		angle += 360
-	}
-	centred := s.given&C.GF_GIVEN_CENTER != 0
-	if !centred && (angle == 0 || angle == 180 || (angle == 90 || angle == 270) && (s.expand != 0 || width == height)) {
-		return m, int(angle / 90)
-	}
-	x, y := float64(width)/2, float64(height)/2
-	if centred {
-		x, y = float64(s.center[0]), float64(s.center[1])
-	}
-	angle = -float64(angle * degree)
-	cosine, sine := float64(C.cos(C.double(angle))), float64(C.sin(C.double(angle)))
-	m = [6]float64{round15(cosine), round15(sine), 0, round15(-sine), round15(cosine), 0}
-	m[2], m[5] = see(m, -x, -y)
-	m[2] += x
-	m[5] += y
-	return m, -1
-}
-
-// round15 is Python's round(x, 15).
-func round15(x float64) float64 {
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'f', 15, 64), 64)
-	return rounded
 }
