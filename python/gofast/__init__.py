@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from . import integrations as integrations
     from ._batches.explain import explain
     from .images import ImageFiles, ImageFolder
-    from .late import open as open
+    from .installed import install, uninstall
+    from .late import open
 
 __all__ = [
     "ArrayDataset",
@@ -51,9 +52,11 @@ __all__ = [
     "engine_stats",
     "errors",
     "explain",
+    "install",
     "integrations",
     "open",
     "prefetch",
+    "uninstall",
     "verify",
     "version",
 ]
@@ -64,7 +67,9 @@ _LATE = {
     "ImageFolder": "images",
     "explain": "_batches.explain",
     "integrations": "integrations",
+    "install": "installed",
     "open": "late",
+    "uninstall": "installed",
 }
 
 
