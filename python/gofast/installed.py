@@ -27,10 +27,11 @@ _MOST_MADE = 16
 
 
 def install() -> Installed:
-    """Puts gofast in the place of ``PIL.Image.open`` and of classes of torchvision and torch, until `uninstall`.
+    """Puts gofast in the place of ``PIL.Image.open``, torchvision's ImageFolder and torch's DataLoader.
 
-    ``PIL.Image.open`` gives late pictures (`gofast.open`), ``torchvision.datasets.ImageFolder`` is
-    `gofast.ImageFolder`, and ``torch.utils.data.DataLoader`` is `gofast.DataLoader`. torchvision's other
+    Until `uninstall`, ``PIL.Image.open`` gives late pictures (`gofast.open`),
+    ``torchvision.datasets.ImageFolder`` is `gofast.ImageFolder`, and ``torch.utils.data.DataLoader`` is
+    `gofast.DataLoader`. torchvision's other
     datasets, and all code that opens pictures through Pillow, gain without being named. Samples, batches and
     random draws stay what they were. ``python -m gofast train.py`` does it for a script that is not changed.
 

@@ -1,4 +1,4 @@
-"""What `python -m gofast` sets up around a script, its worker processes included, and what it says at the end."""
+"""What `python -m gofast` sets up around a script and its worker processes, and what it says at the end."""
 
 from __future__ import annotations
 
@@ -79,6 +79,12 @@ def _own() -> Counter[str]:
     return +found
 
 
+def begin_spawned() -> None:
+    """The same in a process that was spawned: multiprocessing runs nothing after its start."""
+    follow()
+    util.Finalize(None, _leave, exitpriority=1)
+
+
 def _leave() -> None:
     line = json.dumps(_own()).encode() + b"\n"
     try:
@@ -95,8 +101,8 @@ def _end(pid: int, path: str) -> None:
     total = _own()
     try:
         with open(path, "rb") as file:
-            for line in file:
-                total.update(json.loads(line))
+            for counted in file:
+                total.update(json.loads(counted))
         os.unlink(path)
     except (OSError, ValueError):
         pass  # a worker was killed while it wrote
@@ -120,14 +126,12 @@ def _said(total: Counter[str]) -> list[str]:
         why[reason[4:]] = None
     late = f"{total['late'] + total['compose']:,} late pictures"
     steps = f"; of datasets: {', '.join(native)}" if native else ""
-    pythons = (
-        f"{total['pillow']:,} pictures by Pillow, {total['compose in Python']:,} Compose calls in Python"
-    )
+    calls = f"{total['compose in Python']:,} Compose calls in Python"
     reasons = list(why)
     more = f"; {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
     return [
         f"gofast: natively: {late}, {total['compose']:,} of them with all of their Compose{steps}",
-        f"gofast: not natively: {pythons}",
+        f"gofast: not natively: {total['pillow']:,} pictures by Pillow, {calls}",
         f"gofast: why: {'; '.join(reasons[:_MOST_REASONS]) or 'nothing was left to Python'}{more}",
     ]
 
