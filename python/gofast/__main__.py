@@ -46,16 +46,17 @@ def main() -> None:
 
 
 def _run_file(path: str) -> None:
-    running.begin({"path": os.path.abspath(path)})
+    path = os.path.abspath(path)
+    running.begin({"path": path})
     if os.path.isdir(path) or path.endswith((".zip", ".pyz", ".egg")):
         sys.path.pop(0)
         runpy.run_path(path, run_name="__main__")
         return
     try:
-        with io.open_code(os.path.abspath(path)) as file:
+        with io.open_code(path) as file:
             text = file.read()
     except OSError as error:
-        print(f"{sys.executable}: can't open file {os.path.abspath(path)!r}: {error}", file=sys.stderr)
+        print(f"{sys.executable}: can't open file {path!r}: {error}", file=sys.stderr)
         sys.exit(2)
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = os.path.dirname(os.path.realpath(path))

@@ -120,13 +120,13 @@ def test_a_script_runs_as_python_runs_it(folder: Path, tmp_path: Path) -> None:
     done = run("scripts/train.py", path, "raise", cwd=tmp_path)
     first, forked, spawned = done.stdout.splitlines()
     home = "gofast.installed gofast.installed"
-    assert first == f"{['scripts/train.py', path, 'raise']} scripts/train.py {script.parent} 5 {home}"
+    assert first == f"{['scripts/train.py', path, 'raise']} {script} {script.parent} 5 {home}"
     assert forked == str(("LateImage", pixels, "__main__", "__main__"))
     assert spawned == str(("LateImage", pixels, "__mp_main__", "__mp_main__"))
     assert done.returncode == 1
     assert done.stderr.splitlines()[:3] == [
         "Traceback (most recent call last):",
-        '  File "scripts/train.py", line 26, in <module>',
+        f'  File "{script}", line 25, in <module>',
         '    raise ValueError("the script\'s own")',
     ]
     said = done.stderr.splitlines()[-3:]
