@@ -34,6 +34,7 @@ struct gf_image_program {
     const gf_steps *steps;
     int32_t output; // GF_IMAGE_...
     int32_t width, height, channels; // of a tensor
+    int32_t crops;           // of a tensor: so many of these one after the other, channels first; 0: it is one
     int32_t last;            // of a tensor: the shape says channels last, of one channel too
     int32_t raw;             // of a tensor: its bytes, of which somebody else makes numbers and erases some
     gf_normalise normalise;  // of a tensor

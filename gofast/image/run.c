@@ -46,15 +46,47 @@ static int32_t reopen(gf_canvas *c) {
     return GF_FAULT_NONE;
 }
 
+// Nothing is joined while a picture rests.
+static int32_t room(gf_canvas *c, size_t bytes, uint8_t **at) {
+    gf_bytes *b = &((run *)c)->worker->joined;
+    if (!gf_bytes_reserve(b, bytes)) return gf_fault_set(c->fault, GF_FAULT_MEMORY, -1, "no memory for %zu bytes", bytes);
+    *at = b->data;
+    return GF_FAULT_NONE;
+}
+
 static int32_t finish_into(run *r, const gf_sink *sink) {
     if (!r->canvas.resting) return render(r, sink);
     gf_render_planes(&r->canvas.planes, sink);
     return GF_FAULT_NONE;
 }
 
+// The crops of a sample, one behind the other: of the picture, and then of the flipped one.
+static int32_t finish_crops(run *r, uint8_t *x) {
+    const gf_image_program *p = r->program;
+    gf_canvas *c = &r->canvas;
+    if (!c->crops || c->crops->size[0] != p->height || c->crops->size[1] != p->width)
+        return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "no crops of %dx%d", p->width, p->height);
+    gf_box boxes[5];
+    gf_canvas_five(c, c->crops, boxes);
+    for (int32_t i = 0; i < p->crops; i++) {
+        if (i == 5) (c->crops->vertical ? c->pixels->vflip : c->pixels->hflip)(&c->planes);
+        gf_planes crop = c->planes;
+        const gf_box *box = &boxes[i % 5];
+        for (int k = 0; k < crop.channels; k++) crop.plane[k] += box->y * crop.stride + box->x;
+        crop.width = box->width;
+        crop.height = box->height;
+        gf_sink sink = gf_sink_sample(&p->normalise, p->width, p->height, x);
+        gf_render_planes(&crop, &sink);
+        x += (int64_t)p->width * p->height * p->normalise.numbers.channels * p->normalise.numbers.size;
+    }
+    p->normalise.finish();
+    return GF_FAULT_NONE;
+}
+
 static int32_t finish_tensor(run *r, uint8_t *x) {
     const gf_image_program *p = r->program;
     const gf_canvas *c = &r->canvas;
+    if (p->crops) return finish_crops(r, x);
     int32_t width = gf_canvas_width(c), height = gf_canvas_height(c);
     if (width != p->width || height != p->height)
         return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "a sample of %dx%d instead of %dx%d", width, height, p->width, p->height);
@@ -103,7 +135,7 @@ static int32_t finish_picture(run *r, uint8_t *x) {
 int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, const gf_recorded *recorded, int64_t n, const int32_t *record,
                      uint8_t *x, gf_fault *fault) {
     run r = {.worker = worker, .program = p, .source = source};
-    r.canvas = (gf_canvas){.lay_out = lay_out, .render = render_planes, .reopen = reopen, .pixels = p->pixels,
+    r.canvas = (gf_canvas){.lay_out = lay_out, .render = render_planes, .reopen = reopen, .room = room, .pixels = p->pixels,
                            .geometry = gf_geometry_of(source->picture.width, source->picture.height), .fault = fault};
     if (p->steps->record_words && !record) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "nothing was drawn for the sample");
     int32_t code = gf_canvas_replay(&r.canvas, recorded, n);

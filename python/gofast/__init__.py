@@ -37,6 +37,7 @@ from .verify import verify
 if TYPE_CHECKING:
     from . import integrations as integrations
     from ._batches.explain import explain
+    from .decoder import Decoder
     from .images import ImageFiles, ImageFolder
     from .installed import install, uninstall
     from .late import open
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ArrayDataset",
     "DataLoader",
+    "Decoder",
     "ImageFiles",
     "ImageFolder",
     "Limits",
@@ -63,6 +65,7 @@ __all__ = [
 
 # Imported on first access: few scripts need them, and every import of gofast would take longer.
 _LATE = {
+    "Decoder": "decoder",
     "ImageFiles": "images",
     "ImageFolder": "images",
     "explain": "_batches.explain",

@@ -29,9 +29,12 @@ type Step struct {
 	Saturation  []float64 `json:"saturation"`
 	Hue         []float64 `json:"hue"`
 	Threshold   int       `json:"threshold"` // random_solarize: the first byte that is inverted
+	Vertical    bool      `json:"vertical"`  // ten_crop: flips upside down
 	How         string    `json:"how"`       // to_float: "divide", "multiply" or "cast"
 	Mean        []float32 `json:"mean"`
 	Std         []float32 `json:"std"`
+	Kernel      []int     `json:"kernel"` // gaussian_blur: width, height
+	Sigma       []float64 `json:"sigma"`
 	Value       []float32 `json:"value"` // random_erasing
 	Steps       []Step    `json:"steps"` // random_apply
 }

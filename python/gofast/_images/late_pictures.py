@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from . import pillow
-from .files import Files
+from .picture_files import PictureFiles
 
 
 def late_picture(source: str | io.BytesIO) -> Any | None:
@@ -49,7 +49,10 @@ class Generators:
 
 
 def transformed(
-    files: Files, sample: int, transform: Callable[[Any], Any], otherwise: Callable[[], tuple[Any, int]]
+    files: PictureFiles,
+    sample: int,
+    transform: Callable[[Any], Any],
+    otherwise: Callable[[], tuple[Any, int]],
 ) -> tuple[Any, int]:
     """What a transform makes of a sample's picture, and the sample that it is of.
 
