@@ -196,7 +196,9 @@ def _python_lines(rest: Sequence[object], reason: str, state: State, steps: list
     names = [transforms.name(leaf) for leaf in rest]
     sample = {"pil": "PIL image", "tensor": "tensor", "tv_image": "tv_tensors.Image"}[state.kind]
     cost = f"one {sample} a sample"
-    if state.kind == "pil" and not _cuts_first(steps):
+    if not steps and state.kind == "pil":
+        cost = "one late PIL image a sample"  # what it cuts and resizes first is done natively all the same
+    elif state.kind == "pil" and not _cuts_first(steps):
         cost = f"decoded whole, {cost}"
     lines = [Line(names[0], False, reason, cost)]
     for leaf, name in zip(rest[1:], names[1:], strict=True):
