@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gofast._core import gaussian
 from gofast._images import draws, pillow
-from gofast._plan import blur, pictures, tensors, transforms, translate, values
+from gofast._plan import blur, only_v2, pictures, tensors, transforms, translate, values
 
 STEPS = Path(__file__).resolve().parents[2] / "gofast" / "image" / "steps"
 
@@ -32,13 +32,14 @@ def words(name: str) -> set[str]:
 def test_limits() -> None:
     assert constant("step.h", "GF_MOST_SIDE") == values._MOST_SIDE
     assert constant("step.h", "GF_MOST_NESTED") == transforms.MOST_NESTED
+    assert constant("step.h", "GF_MOST_SIDES") == only_v2._MOST_SIDES
     assert constant("step.h", "GF_MOST_ERASURES") == tensors._MOST_ERASURES
     assert constant("../pixel/pixel.h", "GF_MOST_KERNEL") == gaussian.MOST_KERNEL
     assert constant("step.h", "GF_MOST_FACTOR") >= values.WIDEST
 
 
 def test_names_of_steps() -> None:
-    source = "".join(inspect.getsource(module) for module in (blur, pictures, tensors, translate))
+    source = "".join(inspect.getsource(module) for module in (blur, only_v2, pictures, tensors, translate))
     made = set(re.findall(r'"op": "(\w+)"|flip\("(\w+)"\)', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))
     assert len(native) >= 12

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import blur, pictures, presets, tensors
+from . import blur, only_v2, pictures, presets, tensors
 from . import values as read
 from .state import Native, State, Step
 from .transforms import MOST_NESTED, Family, attributes, identify, leaves, name, sequence, tampered
@@ -97,6 +97,7 @@ _NATIVE: dict[str, Native] = {
     **pictures.NATIVE,
     **blur.NATIVE,
     **presets.NATIVE,
+    **only_v2.NATIVE,
     **tensors.NATIVE,
     "RandomApply": Native(_random_apply, ("transforms", "p")),
 }
