@@ -14,6 +14,7 @@ static int32_t permute(gf_canvas *c, const gf_step *step, const int32_t *record)
     int32_t code = gf_canvas_rest(c);
     if (code) return code;
     gf_planes old = c->planes;
+    if (old.channels != 3) return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "one channel has no order");
     for (int i = 0; i < 3; i++) {
         if (record[i] < 0 || record[i] > 2) return gf_fault_set(c->fault, GF_FAULT_CHANGED, -1, "channel %d", record[i]);
         c->planes.plane[i] = old.plane[record[i]];
