@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from gofast._images import draws, pillow
-from gofast._plan import pictures, tensors, transforms, translate, values
+from gofast._plan import crops, pictures, tensors, transforms, translate, values
 
 STEPS = Path(__file__).resolve().parents[2] / "gofast" / "image" / "steps"
 
@@ -36,7 +36,7 @@ def test_limits() -> None:
 
 
 def test_names_of_steps() -> None:
-    source = "".join(inspect.getsource(module) for module in (pictures, tensors, translate))
+    source = "".join(inspect.getsource(module) for module in (crops, pictures, tensors, translate))
     made = set(re.findall(r'"op": "(\w+)"|flip\("(\w+)"\)', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))
     assert len(native) >= 12

@@ -20,6 +20,8 @@
     STEP(color_jitter)        /* jitter, factors [4 words order, 4 factors: GF_JITTER_...] */                     \
     STEP(random_solarize)     /* p, threshold, version [0 or 1] */                                                \
     STEP(random_erasing)      /* p, value, a box [0 or 1, top, left, height, width] */                            \
+    STEP(five_crop)           /* size: the sample is several pictures from here on */                             \
+    STEP(ten_crop)            /* size, vertical: and those of the flipped picture */                              \
     STEP(random_apply)        /* p, inner, version [0 or 1], then the words of its steps */
 
 #define GF_STEP_KIND(name) GF_STEP_##name,
@@ -53,6 +55,7 @@ typedef struct {
     int32_t filter;        // resample.h's
     int32_t mode;          // of padding: pixel.h's edges
     int32_t channels;      // grayscale
+    int32_t vertical;      // ten_crop: flipped upside down
     int32_t threshold;     // random_solarize: the first byte that is inverted, 256: none
     uint8_t fill[4];       // of padding: RGBX
     float value[3];        // random_erasing: as it stands in the finished sample
