@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from .._core import generators
 from .._late.picture import LateImage, Making
 from .._plan import transforms
 from .._plan.compile import Plan, compile
@@ -123,7 +124,7 @@ def _made(program: LateProgram, size: tuple[int, int], making: Making) -> torch.
         return None
     if not program.record_words:
         return program.make(data, held, making.chain, 0)
-    with draws._drawing:
+    with generators.taken():
         before = torch.get_rng_state()
         state = before.clone()
         try:
