@@ -391,7 +391,10 @@ PYTHON = {
     "fewer attributes": (without(v1.Resize(8), "antialias"), "unknown version"),
     "RandAugment": (v1.RandAugment(), "its translations hang on the picture's size"),
     "AutoAugment": (v2.AutoAugment(), "its translations hang on the picture's size"),
-    "TrivialAugmentWide filter": (v1.TrivialAugmentWide(interpolation=InterpolationMode.BOX), "transforms by box"),
+    "TrivialAugmentWide filter": (
+        v1.TrivialAugmentWide(interpolation=InterpolationMode.BOX),
+        "transforms by box",
+    ),
     "TrivialAugmentWide fill": (v2.TrivialAugmentWide(fill=(1, 2)), "unusual fill=[1.0, 2.0]"),
     "posterize": (v1.RandomPosterize(0), "unusual bits=0"),
     "rotation backwards": (with_attributes(v1.RandomRotation(3), degrees=(3, -3)), "unusual degrees=(3, -3)"),
