@@ -37,11 +37,15 @@ from .verify import verify
 if TYPE_CHECKING:
     from . import integrations as integrations
     from ._batches.explain import explain
+    from .decoder import Decoder
     from .images import ImageFiles, ImageFolder
+    from .installed import install, uninstall
+    from .late import open
 
 __all__ = [
     "ArrayDataset",
     "DataLoader",
+    "Decoder",
     "ImageFiles",
     "ImageFolder",
     "Limits",
@@ -50,18 +54,25 @@ __all__ = [
     "engine_stats",
     "errors",
     "explain",
+    "install",
     "integrations",
+    "open",
     "prefetch",
+    "uninstall",
     "verify",
     "version",
 ]
 
 # Imported on first access: few scripts need them, and every import of gofast would take longer.
 _LATE = {
+    "Decoder": "decoder",
     "ImageFiles": "images",
     "ImageFolder": "images",
     "explain": "_batches.explain",
     "integrations": "integrations",
+    "install": "installed",
+    "open": "late",
+    "uninstall": "installed",
 }
 
 

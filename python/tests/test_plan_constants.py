@@ -6,8 +6,9 @@ import inspect
 import re
 from pathlib import Path
 
+from gofast._core import gaussian
 from gofast._images import draws, pillow
-from gofast._plan import angles, augment, pictures, tensors, transforms, translate, values
+from gofast._plan import angles, augment, blur, crops, pictures, tensors, transforms, translate, values
 
 STEPS = Path(__file__).resolve().parents[2] / "gofast" / "image" / "steps"
 
@@ -32,6 +33,7 @@ def test_limits() -> None:
     assert constant("step.h", "GF_MOST_SIDE") == values._MOST_SIDE
     assert constant("step.h", "GF_MOST_NESTED") == transforms.MOST_NESTED
     assert constant("step.h", "GF_MOST_ERASURES") == tensors._MOST_ERASURES
+    assert constant("../pixel/pixel.h", "GF_MOST_KERNEL") == gaussian.MOST_KERNEL
     assert constant("step.h", "GF_MOST_FACTOR") >= values.WIDEST
     assert constant("augment.h", "GF_MOST_MAGNITUDES") == augment._MOST_BINS
     assert constant("augment.h", "GF_MOST_POLICIES") == augment._MOST_POLICIES
@@ -45,7 +47,8 @@ def test_augmentations() -> None:
 
 
 def test_names_of_steps() -> None:
-    source = "".join(inspect.getsource(module) for module in (pictures, angles, augment, tensors, translate))
+    modules = (angles, augment, blur, crops, pictures, tensors, translate)
+    source = "".join(inspect.getsource(module) for module in modules)
     made = set(re.findall(r'"op": "(\w+)"|(?:flip|whether)\("(\w+)"', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))
     assert len(native) >= 12

@@ -29,6 +29,7 @@ struct gf_canvas {
     int32_t (*lay_out)(gf_canvas *, int buffer, int32_t width, int32_t height, gf_planes *); // planes of a size in one of two buffers
     int32_t (*render)(gf_canvas *, const gf_planes *);                                       // the source, through the geometry
     int32_t (*reopen)(gf_canvas *);                                                          // planes become the source
+    int32_t (*room)(gf_canvas *, size_t bytes, uint8_t **);                                  // for a step on a picture at rest, until it is done
     const gf_pixel_ops *pixels;
     gf_geometry geometry;
     int resting;
@@ -36,6 +37,7 @@ struct gf_canvas {
     int buffer; // the one that holds the planes
     gf_erasure erasures[GF_MOST_ERASURES];
     int n_erasures;
+    const gf_step *crops; // five_crop or ten_crop: whoever finishes the sample cuts them out; NULL: it is one picture
     int32_t info; // GF_INFO_..., several
     gf_fault *fault;
 };
@@ -50,6 +52,9 @@ int32_t gf_canvas_rest(gf_canvas *);
 // Cuts out a box that lies inside.
 void gf_canvas_crop(gf_canvas *, gf_box);
 int32_t gf_canvas_resize(gf_canvas *, int32_t width, int32_t height, int32_t filter);
+
+// The five boxes of a picture in torchvision's order: corners from the top left on, and the center.
+void gf_canvas_five(const gf_canvas *, const gf_step *, gf_box boxes[5]);
 
 // Another picture of the same channels, for a step that makes one out of the planes, which are brought to rest; and puts
 // it in their place.

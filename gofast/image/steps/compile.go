@@ -26,8 +26,11 @@ type (
 	float  = C.float
 )
 
-// MaxSide bounds every size in a plan.
-const MaxSide = C.GF_MOST_SIDE
+// MaxSide bounds every size in a plan, and MaxKernel those of kernels.
+const (
+	MaxSide   = C.GF_MOST_SIDE
+	MaxKernel = C.GF_MOST_KERNEL
+)
 
 // operation is the Go side of a gf_operation: it reads a plan's step and checks
 // it, and is the twin of what is drawn, nil where nothing is.
@@ -48,6 +51,7 @@ var operations = [C.GF_STEP_KINDS]operation{
 	C.GF_STEP_random_grayscale:    randomGrayscale,
 	C.GF_STEP_color_jitter:        colorJitter,
 	C.GF_STEP_random_solarize:     randomSolarize,
+	C.GF_STEP_gaussian_blur:       gaussianBlur,
 	C.GF_STEP_random_posterize:    randomPosterize,
 	C.GF_STEP_random_autocontrast: whether,
 	C.GF_STEP_random_equalize:     whether,
@@ -58,6 +62,8 @@ var operations = [C.GF_STEP_KINDS]operation{
 	C.GF_STEP_rand_augment:        randAugment,
 	C.GF_STEP_auto_augment:        autoAugment,
 	C.GF_STEP_random_erasing:      randomErasing,
+	C.GF_STEP_five_crop:           multiCrop,
+	C.GF_STEP_ten_crop:            multiCrop,
 	C.GF_STEP_random_apply:        randomApply,
 }
 
@@ -106,14 +112,23 @@ type Numbers struct {
 	Tensor, Float bool
 	Scale         numbers.Scale
 	Mean, Std     []float32
+	Crops         int       // pictures that a sample consists of; 0: it is one
 	Erasures      []Erasure // in their order
-	Tangled       bool      // what is erased hangs on more than its own words: on a random_apply, or on a flip behind it
+	Blurs         []Blur
+	Tangled       bool // what is erased hangs on more than its own words: on a random_apply, or on a flip behind it
 }
 
 // Erasure is a random_erasing of a finished sample.
 type Erasure struct {
 	Word  int        // of the record: 0 or 1, and behind it top, left, height, width
 	Value [3]float32 // of each channel
+}
+
+// Blur is a gaussian_blur: a caller who has torch writes torch's own weights into its words.
+type Blur struct {
+	Word    int    `json:"word"` // of the record: sigma, 0 where nothing is blurred. Behind it MaxKernel weights, and MaxKernel
+	Kernel  []int  `json:"kernel"`
+	Version string `json:"version"`
 }
 
 // compiler lays steps out, nested ones behind their random_apply.
@@ -181,6 +196,10 @@ func (l *compiler) addStep(s Step) error {
 	if s.Op == "random_erasing" && !l.Tensor || s.Op != "random_erasing" && !movable && (l.Float || len(l.Erasures) > 0) {
 		return s.bad("it stands on the wrong side of to_float")
 	}
+	if l.Crops > 0 || crops[s.Op] > 0 && (l.depth > 0 || l.Tensor) {
+		return s.bad("the crops that a sample consists of are the last of its pictures")
+	}
+	l.Crops = crops[s.Op]
 	if s.Op == "random_erasing" {
 		erasure := Erasure{Word: l.words}
 		for i, v := range c.value {
@@ -190,6 +209,8 @@ func (l *compiler) addStep(s Step) error {
 			return s.bad("there are more than %d", C.GF_MOST_ERASURES)
 		}
 		l.Tangled = l.Tangled || l.depth > 0
+	} else if s.Op == "gaussian_blur" {
+		l.Blurs = append(l.Blurs, Blur{l.words, s.Kernel, s.Version})
 	} else if s.Op != "random_apply" && len(l.Erasures) > 0 {
 		l.Tangled = true
 	}

@@ -47,6 +47,7 @@ typedef struct {
 } gf_draw_box;
 
 int32_t gf_random_box(gf_drawing *, const gf_step *, int wide, gf_draw_box *box);
+double gf_exponential(double x); // e^x for |x| <= 80, to about 1 in 2^51, with the same bits on every machine (libm's differ)
 double gf_round(double x); // to the nearest whole number, halves to even; below 2^51
 
 #endif

@@ -29,6 +29,7 @@ type Step struct {
 	Saturation  []float64 `json:"saturation"`
 	Hue         []float64 `json:"hue"`
 	Threshold   int       `json:"threshold"` // random_solarize: the first byte that is inverted
+	Vertical    bool      `json:"vertical"`  // ten_crop: flips upside down
 	Bits        int       `json:"bits"`      // random_posterize
 	Factor      float64   `json:"factor"`    // random_sharpness
 	Seen        string    `json:"seen"`      // of a transform: "nearest", "bilinear" or "bicubic"
@@ -41,6 +42,8 @@ type Step struct {
 	How         string    `json:"how"`     // to_float: "divide", "multiply" or "cast"
 	Mean        []float32 `json:"mean"`
 	Std         []float32 `json:"std"`
+	Kernel      []int     `json:"kernel"` // gaussian_blur: width, height
+	Sigma       []float64 `json:"sigma"`
 	Value       []float32 `json:"value"` // random_erasing
 	Steps       []Step    `json:"steps"` // random_apply
 }

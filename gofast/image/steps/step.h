@@ -19,6 +19,7 @@
     STEP(random_grayscale)    /* p [0 or 1] */                                                                    \
     STEP(color_jitter)        /* jitter, factors [4 words order, 4 factors: GF_JITTER_...] */                     \
     STEP(random_solarize)     /* p, threshold, version [0 or 1] */                                                \
+    STEP(gaussian_blur)       /* kernel, sigma [sigma, GF_MOST_KERNEL weights of the columns and as many of the rows] */   \
     STEP(random_posterize)    /* p, bits, version [0 or 1] */                                                     \
     STEP(random_autocontrast) /* p, version [0 or 1] */                                                           \
     STEP(random_equalize)     /* p, version [0 or 1] */                                                           \
@@ -29,6 +30,8 @@
     STEP(rand_augment)        /* magnitudes, seen, fill, version [an operation] */                                \
     STEP(auto_augment)        /* policies, seen, fill, version [2 operations] */                                  \
     STEP(random_erasing)      /* p, value, a box [0 or 1, top, left, height, width] */                            \
+    STEP(five_crop)           /* size: the sample is several pictures from here on */                             \
+    STEP(ten_crop)            /* size, vertical: and those of the flipped picture */                              \
     STEP(random_apply)        /* p, inner, version [0 or 1], then the words of its steps */
 
 #define GF_STEP_KIND(name) GF_STEP_##name,
@@ -58,14 +61,17 @@ typedef struct {
     int32_t padded;        // a padding was given
     int32_t jitter;        // color_jitter: which factors are drawn
     double p;
-    double scale[2];       // a box: its part of the area;
+    double scale[2];       // a box: its part of the area,
     double ratio[2];       // width by height,
     float log_ratio[2];    // torch.log(torch.tensor(ratio))
     double factors[4][2];  // color_jitter: the range of each factor
     int32_t filter;        // of a resize: resample.h's
     int32_t mode;          // of padding: pixel.h's edges
     int32_t channels;      // grayscale
+    int32_t vertical;      // ten_crop: flipped upside down
     int32_t threshold;     // random_solarize: the first byte that is inverted, 256: none
+    int32_t kernel[2];     // gaussian_blur: width, height
+    float sigma[2];
     uint8_t fill[4];       // of padding and transforms: RGBX
     float value[3];        // random_erasing: as it stands in the finished sample
     int32_t bits;          // random_posterize

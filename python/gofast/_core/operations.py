@@ -103,6 +103,7 @@ class Output(TypedDict, total=False):
     """A tensor; empty for pictures."""
 
     channels: int
+    crops: int
     height: int
     width: int
     dtype: str
@@ -133,6 +134,14 @@ class Erasure(TypedDict):
 
     word: int
     value: list[float]
+
+
+class Blur(TypedDict):
+    """Words of a record that only torch can compute; see steps.Blur."""
+
+    word: int
+    kernel: list[int]
+    version: str
 
 
 class Rest(Made):
@@ -367,6 +376,7 @@ is_fused: Call[Value, int] = Call("is_fused")
 rows: Call[Rows, Dataset] = Call("rows")
 pictures: Call[Pictures, Dataset] = Call("pictures")
 numbers: Call[Plan, Rest | None] = Call("numbers")
+blurs: Call[Plan, list[Blur]] = Call("blurs")
 codes: Call[Codes, None] = Call("codes")
 join: Call[Join, Dataset] = Call("join")
 free: Call[Object, None] = Call("free")

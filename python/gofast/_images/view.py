@@ -17,6 +17,7 @@ from .._batches.filler import threads_here
 from .._batches.view import View, row_index_error
 from .._batches.wire import Wire, alike
 from .._core import engine
+from .._core.operations import Blur
 from . import draws, pillow, rescue
 from .core_pictures import CorePictures
 from .seen import HasPictures
@@ -27,6 +28,7 @@ class ImageView(View):
 
     Args:
         cores: of each dataset.
+        generator: what is drawn comes from it; None: from torch's default one.
 
     Attributes:
         draws: whether anything is drawn for a sample.
@@ -40,6 +42,7 @@ class ImageView(View):
         datasets: Sequence[HasPictures],
         index_map: IntArray | None,
         cores: Sequence[CorePictures],
+        generator: torch.Generator | None = None,
     ) -> None:
         first = datasets[0]
         self._starts = list(itertools.accumulate(self._counts(datasets), initial=0))
@@ -47,8 +50,9 @@ class ImageView(View):
         self._pictures = shape is None
         self._channels_last = cores[0].channels_last
         self._lay_out(datasets, cores, index_map)
-        self.draws, self.rng = plan.draws, first._options.rng
+        self.draws, self.rng, self._generator = plan.draws, first._options.rng, generator
         self.needs_size = plan.needs_size
+        self.blurs: Sequence[Blur] = cores[0].blurs
         self._strides, self._hands_over = plan.strides, plan.hands_over
         self._raw: list[CorePictures] = []  # of each dataset, once there is a wire
         self._helpers: tuple[int, tuple[int, int]] | None = None  # of this process
@@ -134,6 +138,8 @@ class ImageView(View):
         first: CorePictures = self._cores[0]
         if first.shape is None or not first.plan.native or first.plan.dtype == "uint8":
             return None
+        if len(first.shape) > 3:
+            return None  # several crops
         if not all(core.makes_as(first) for core in self._cores):
             return None
         rest = first.rest()
@@ -197,7 +203,11 @@ class ImageView(View):
         """See View."""
         if self.rng == "stateless":
             return draws.StatelessDraws(self)
-        return draws.WorkerDraws(self, base_seed, workers) if workers else draws.TorchDraws(self)
+        return (
+            draws.WorkerDraws(self, base_seed, workers)
+            if workers
+            else draws.TorchDraws(self, self._generator)
+        )
 
     def discard(self, slot: int, rows: int) -> None:
         """Frees pictures."""
