@@ -93,7 +93,7 @@ def tensor(m: Any) -> Any:
 @pytest.mark.parametrize("m", [v1, v2])
 def test_augmentations(folder: Path, m: Any) -> None:
     d = random.Random(1)
-    for round in range(14):
+    for round in range(9):
         seen, colour = d.choice(SEEN), fill(d)
         policy = list(AutoAugmentPolicy)[round % 3]
         same(folder, [m.TrivialAugmentWide(d.choice((31, 2, 7)), seen, colour), tensor(m)], 1000 * round)
@@ -137,3 +137,101 @@ def test_every_operation_at_every_magnitude(folder: Path, m: Any, seen: Interpol
         else:
             augment._policies = policies
         same(folder, [m.Resize((48, 31)), augment, tensor(m)], 77)
+
+
+def test_rotations_and_affine_transforms(folder: Path) -> None:
+    d = random.Random(2)
+    quarters = [(angle, angle) for angle in (0, 90, 180, 270, -90)]
+    for round in range(20):
+        m, seen, colour = d.choice((v1, v2)), d.choice(SEEN), fill(d)
+        center = d.choice((None, None, (d.randint(-5, 60), d.uniform(0, 40))))
+        degrees = quarters[round % 5] if round % 2 else d.choice((30, (-400, 400)))
+        rotation = m.RandomRotation(degrees, seen, d.random() < 0.5, center, colour)
+        behind = d.choice(([], [m.RandomCrop(5, pad_if_needed=True)], [m.Resize(20)]))
+        same(folder, [rotation, *behind, tensor(m)], 100 * round)
+        affine = m.RandomAffine(
+            d.choice((0, 30, (-100, 200))),
+            d.choice((None, (0.3, 0.2), (0, 1))),
+            d.choice((None, (0.5, 2))),
+            d.choice((None, 20, (-10, 30), (-40, 40, 0, 50))),
+            seen,
+            colour,
+            center,
+        )
+        same(folder, [affine, *behind, tensor(m)], 100 * round)
+
+
+@pytest.mark.parametrize("m", [v1, v2])
+def test_tones(folder: Path, m: Any) -> None:
+    d = random.Random(3)
+    for round in range(8):
+        p = d.choice((0.0, 0.5, 1.0, d.random()))
+        tones = [
+            m.RandomAdjustSharpness(d.uniform(-1, 3), p),
+            m.RandomAutocontrast(p),
+            m.RandomEqualize(p),
+            m.RandomInvert(p),
+            m.RandomPosterize(1 + round, p),
+        ]
+        same(folder, [*d.sample(tones, 3), tensor(m)], 100 * round)
+
+
+def test_pictures_of_one_channel(folder: Path) -> None:
+    for round, m in enumerate((v1, v2)):
+        chain = [
+            m.Grayscale(1),
+            m.RandomRotation(40, fill=7, expand=True),
+            m.Resize((30, 40)),
+            m.RandAugment(3, 20, fill=(200,)),
+        ]
+        chain += [m.TrivialAugmentWide(interpolation=InterpolationMode.BILINEAR), m.AutoAugment(), tensor(m)]
+        for again in range(4):
+            same(folder, chain, 1000 * round + 100 * again)
+
+
+def test_what_a_picture_says_of_itself(folder: Path) -> None:
+    """Python goes on with a PIL image, whose info some operations lose."""
+    for round in range(8):
+        chain = [
+            v2.Resize((20, 24)),
+            v2.TrivialAugmentWide(),
+            v2.RandomAdjustSharpness(2.0),
+            v1.RandomRotation(5),
+        ]
+        same(folder, chain, 100 * round)
+
+
+def test_inside_of_random_apply(folder: Path) -> None:
+    for round in range(3):
+        inner = [v1.RandomRotation(90), v2.TrivialAugmentWide(), v2.RandomAffine(5, (0.1, 0.1))]
+        chain = [
+            v1.Resize((30, 30)),
+            v1.RandomApply([*inner, v1.RandAugment()], 0.6),
+            v1.RandomCrop(20),
+            v1.ToTensor(),
+        ]
+        same(folder, chain, 100 * round)
+
+
+def test_draws_of_workers(folder: Path) -> None:
+    """What forked workers draw and make."""
+    chain = v2.Compose([v2.RandomResizedCrop(20), v2.TrivialAugmentWide(), v2.RandAugment(), v1.ToTensor()])
+    batches = []
+    for kind, loader in (
+        (torchvision.datasets.ImageFolder, torch.utils.data.DataLoader),
+        (gofast.ImageFolder, gofast.DataLoader),
+    ):
+        torch.manual_seed(5)
+        batches.append([pixels for pixels, _ in loader(kind(folder, chain), 3, shuffle=True, num_workers=2)])
+    assert all(torch.equal(a, b) for a, b in zip(*batches, strict=True))
+
+
+def test_two_versions_round_their_matrices_differently(folder: Path) -> None:
+    """A shear alone shows it: its rows lie on whole pixels."""
+    made = []
+    for m in (v1, v2):
+        shear = m.RandomAffine(0, shear=(-20, 20), interpolation=InterpolationMode.BICUBIC)
+        same(folder, [shear, tensor(m)], 0)
+        torch.manual_seed(6)
+        made.append(np.asarray(shear(scene(30, 97, 6))))
+    assert not np.array_equal(*made)

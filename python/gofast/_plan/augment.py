@@ -72,7 +72,8 @@ def _magnitudes(t: Any, family: Family, bins: Any, state: State) -> Table:
         if state.size is None:
             raise NotNative("its translations hang on the picture's size, which no step before it sets")
         size = state.size
-    table = _table(type(t), family, bins, size)
+    kind: type = type(t)
+    table = _table(kind, family, bins, size)
     if isinstance(table, str):
         raise NotNative(table)
     return table
