@@ -19,7 +19,7 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
     gf_remember_size(p, sample, size);
     if (p->steps->record_words && gf_size_is_known(before) && !same(size, before))
         return gf_fault_set(fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d and was %dx%d before", size.width, size.height, before.width, before.height);
-    return gf_image_run(w, p, &source, record, x, fault);
+    return gf_image_run(w, p, &source, NULL, 0, record, x, fault);
 }
 
 // The entry of a sample whose header's hint has fetched all of the file: it is not opened once more for the picture, which on
@@ -62,13 +62,4 @@ int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, 
         if (worker) gf_image_worker_tidy(worker);
     }
     return -1;
-}
-
-int32_t gf_image_from_picture(const gf_image_program *p, gf_picture picture, const int32_t *record, uint8_t *x, gf_fault *fault) {
-    gf_image_worker *worker = gf_image_worker_here();
-    if (!worker) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
-    gf_opened source = gf_opened_of(picture);
-    int32_t code = gf_image_run(worker, p, &source, record, x, fault);
-    gf_image_worker_tidy(worker);
-    return code;
 }

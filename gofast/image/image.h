@@ -18,6 +18,7 @@
 enum {
     GF_IMAGE_TENSOR,  // height x width values in `channels` planes, or interleaved
     GF_IMAGE_PICTURE, // a gf_made_picture: of any size, for Python to go on with
+    GF_IMAGE_PIXELS,  // height x width pixels of `channels` bytes, for Python too: late.h
 };
 
 // A finished picture in memory of its own, RGBX; free() it. data is NULL where there is none.
@@ -33,6 +34,7 @@ struct gf_image_program {
     const gf_steps *steps;
     int32_t output; // GF_IMAGE_...
     int32_t width, height, channels; // of a tensor
+    int32_t crops;           // of a tensor: so many of these one after the other, channels first; 0: it is one
     int32_t last;            // of a tensor: the shape says channels last, of one channel too
     int32_t raw;             // of a tensor: its bytes, of which somebody else makes numbers and erases some
     gf_normalise normalise;  // of a tensor
@@ -95,8 +97,5 @@ int32_t gf_image_draw(const gf_view *, struct gf_crew *, int most, gf_image_draw
 
 // The size of a sample's picture, from its header where it is not known yet. Returns GF_FAULT_... .
 int32_t gf_image_size(const gf_image_program *, int64_t sample, gf_size *, gf_fault *);
-
-// Makes a sample of a picture that somebody else has decoded, at x. Returns GF_FAULT_... .
-int32_t gf_image_from_picture(const gf_image_program *, gf_picture, const int32_t *record, uint8_t *x, gf_fault *);
 
 #endif

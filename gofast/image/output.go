@@ -16,6 +16,7 @@ type Output struct {
 	Height       int    `json:"height"`
 	Width        int    `json:"width"`
 	Channels     int    `json:"channels"`
+	Crops        int    `json:"crops"` // pictures of that size that a sample consists of; 0: it is one
 	ChannelsLast bool   `json:"channels_last"`
 	// Raw samples are the bytes of which the plan would make numbers, uint8, with nothing
 	// erased: Plan.Numbers says what is left to do. The same is drawn for them.
@@ -28,6 +29,8 @@ func (o Output) checkPicture(l *steps.Numbers) error {
 	switch {
 	case l.Tensor:
 		return errs.New(errs.ErrConfig, "plan", "a tensor needs a size that every picture has")
+	case l.Crops > 0:
+		return errs.New(errs.ErrConfig, "plan", "crops end in a tensor")
 	case o.Raw:
 		return errs.New(errs.ErrConfig, "plan", "a raw sample needs a size that every picture has")
 	default:
@@ -43,6 +46,9 @@ func (o Output) spec(l *steps.Numbers) (numbers.Spec, error) {
 	}
 	if l.Float == (made == numbers.Uint8) {
 		return numbers.Spec{}, errs.New(errs.ErrConfig, "plan", "output "+o.DType+" does not go with the steps")
+	}
+	if o.Crops != l.Crops || o.Crops > 0 && (o.ChannelsLast || o.Raw) {
+		return numbers.Spec{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("output %+v of %d crops", o, l.Crops))
 	}
 	if len(l.Mean) > 1 && len(l.Mean) != o.Channels {
 		return numbers.Spec{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("%d means for %d channels", len(l.Mean), o.Channels))
@@ -97,7 +103,7 @@ func (p Plan) Numbers() (Numbers, bool, error) {
 		return Numbers{}, false, p.Output.checkPicture(&made)
 	}
 	spec, err := p.Output.spec(&made)
-	if err != nil || !made.Float || made.Tangled {
+	if err != nil || !made.Float || made.Tangled || made.Crops > 0 {
 		return Numbers{}, false, err
 	}
 	return Numbers{spec, made.Erasures}, true, nil

@@ -104,6 +104,7 @@ func (p Program) setOutput(o Output, l *steps.Numbers) error {
 	}
 	p.c.output = C.GF_IMAGE_TENSOR
 	p.c.width, p.c.height, p.c.channels = C.int32_t(o.Width), C.int32_t(o.Height), C.int32_t(o.Channels)
+	p.c.crops = C.int32_t(o.Crops)
 	if o.ChannelsLast {
 		p.c.last = 1
 	}
@@ -141,6 +142,9 @@ func (p Program) Sample() engine.Sample {
 	made.Type, made.Shape = numbers.Type(p.c.normalise.numbers._type), []int{channels, height, width}
 	if p.c.last != 0 {
 		made.Shape = []int{height, width, channels}
+	}
+	if p.c.crops > 0 {
+		made.Shape = append([]int{int(p.c.crops)}, made.Shape...)
 	}
 	return made
 }

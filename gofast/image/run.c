@@ -60,9 +60,33 @@ static int32_t finish_into(run *r, const gf_sink *sink) {
     return GF_FAULT_NONE;
 }
 
+// The crops of a sample, one behind the other: of the picture, and then of the flipped one.
+static int32_t finish_crops(run *r, uint8_t *x) {
+    const gf_image_program *p = r->program;
+    gf_canvas *c = &r->canvas;
+    if (!c->crops || c->crops->size[0] != p->height || c->crops->size[1] != p->width)
+        return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "no crops of %dx%d", p->width, p->height);
+    gf_box boxes[5];
+    gf_canvas_five(c, c->crops, boxes);
+    for (int32_t i = 0; i < p->crops; i++) {
+        if (i == 5) (c->crops->vertical ? c->pixels->vflip : c->pixels->hflip)(&c->planes);
+        gf_planes crop = c->planes;
+        const gf_box *box = &boxes[i % 5];
+        for (int k = 0; k < crop.channels; k++) crop.plane[k] += box->y * crop.stride + box->x;
+        crop.width = box->width;
+        crop.height = box->height;
+        gf_sink sink = gf_sink_sample(&p->normalise, p->width, p->height, x);
+        gf_render_planes(&crop, &sink);
+        x += (int64_t)p->width * p->height * p->normalise.numbers.channels * p->normalise.numbers.size;
+    }
+    p->normalise.finish();
+    return GF_FAULT_NONE;
+}
+
 static int32_t finish_tensor(run *r, uint8_t *x) {
     const gf_image_program *p = r->program;
     const gf_canvas *c = &r->canvas;
+    if (p->crops) return finish_crops(r, x);
     int32_t width = gf_canvas_width(c), height = gf_canvas_height(c);
     if (width != p->width || height != p->height)
         return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "a sample of %dx%d instead of %dx%d", width, height, p->width, p->height);
@@ -72,6 +96,25 @@ static int32_t finish_tensor(run *r, uint8_t *x) {
     for (int i = 0; i < c->n_erasures && !p->raw; i++) p->normalise.erase(&p->normalise, x, p->width, p->height, &c->erasures[i].box, c->erasures[i].value);
     p->normalise.finish();
     return GF_FAULT_NONE;
+}
+
+// The first channel of planes, rows side by side.
+static int32_t finish_grey(run *r, uint8_t *x) {
+    int32_t code = gf_canvas_rest(&r->canvas);
+    const gf_planes *p = &r->canvas.planes;
+    for (int32_t y = 0; y < p->height && !code; y++) memcpy(x + (int64_t)y * p->width, p->plane[0] + y * p->stride, (size_t)p->width);
+    return code;
+}
+
+static int32_t finish_pixels(run *r, uint8_t *x) {
+    const gf_image_program *p = r->program;
+    int32_t width = gf_canvas_width(&r->canvas), height = gf_canvas_height(&r->canvas);
+    if (width != p->width || height != p->height)
+        return gf_fault_set(r->canvas.fault, GF_FAULT_UNSUPPORTED, -1, "a picture of %dx%d instead of %dx%d", width, height, p->width, p->height);
+    if (p->channels == 1) return finish_grey(r, x);
+    gf_picture picture = {x, 4 * (int64_t)width, width, height};
+    gf_sink rgbx = {.pixels = r->canvas.pixels, .picture = &picture}, rgb = gf_sink_sample(&p->normalise, width, height, x);
+    return finish_into(r, p->channels == 4 ? &rgbx : &rgb);
 }
 
 static int32_t finish_picture(run *r, uint8_t *x) {
@@ -89,17 +132,21 @@ static int32_t finish_picture(run *r, uint8_t *x) {
     return GF_FAULT_NONE;
 }
 
-int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, const int32_t *record, uint8_t *x, gf_fault *fault) {
+int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, const gf_recorded *recorded, int64_t n, const int32_t *record,
+                     uint8_t *x, gf_fault *fault) {
     run r = {.worker = worker, .program = p, .source = source};
     r.canvas = (gf_canvas){.lay_out = lay_out, .render = render_planes, .reopen = reopen, .room = room, .pixels = p->pixels,
                            .geometry = gf_geometry_of(source->picture.width, source->picture.height), .fault = fault};
     if (p->steps->record_words && !record) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "nothing was drawn for the sample");
+    int32_t code = gf_canvas_replay(&r.canvas, recorded, n);
+    if (code) return code;
     for (int32_t i = 0; i < p->steps->n; i++) {
         const gf_step *step = &p->steps->step[i];
         const gf_operation *operation = gf_operations[step->kind];
-        int32_t code = operation->run ? operation->run(&r.canvas, step, record + step->record) : GF_FAULT_NONE;
+        code = operation->run ? operation->run(&r.canvas, step, record + step->record) : GF_FAULT_NONE;
         if (code) return code;
         if (step->inner && !record[step->record]) i += step->inner;
     }
+    if (p->output == GF_IMAGE_PIXELS) return finish_pixels(&r, x);
     return p->output == GF_IMAGE_TENSOR ? finish_tensor(&r, x) : finish_picture(&r, x);
 }

@@ -4,6 +4,7 @@
 
 #include "formats.h"
 #include "render.h"
+#include "steps/recorded.h"
 
 // A thread's memory for whatever a plan needs.
 typedef struct {
@@ -21,7 +22,9 @@ gf_image_worker *gf_image_worker_here(void);
 // one, would cost each thread gigabytes for as long as it lives.
 void gf_image_worker_tidy(gf_image_worker *);
 
-// Makes a sample of an open source and ends it. x is the sample's memory, record what was drawn for it.
-int32_t gf_image_run(gf_image_worker *, const gf_image_program *, gf_opened *, const int32_t *record, uint8_t *x, gf_fault *);
+// Makes a sample of an open source and ends it. x is the sample's memory, record what was drawn for it. The n recorded
+// operations come before the program's steps.
+int32_t gf_image_run(gf_image_worker *, const gf_image_program *, gf_opened *, const gf_recorded *, int64_t n, const int32_t *record,
+                     uint8_t *x, gf_fault *);
 
 #endif

@@ -17,7 +17,8 @@ import (
 // each on the whole picture: what the fused unit must come to.
 type twin struct {
 	planes   pixel.Planes
-	channels int // of the tensor
+	crops    []pixel.Planes // of five_crop and ten_crop
+	channels int            // of the tensor
 	tensor   []float32
 	record   []int32
 }
@@ -28,7 +29,7 @@ func twinSample(plan Plan, picture *stdimage.RGBA, record []int32) []byte {
 	o := plan.Output
 	size := numbers.Named(o.DType).Size()
 	out := make([]byte, len(t.tensor)*size)
-	for c := range t.channels {
+	for c := range t.channels * max(1, o.Crops) {
 		for i := range o.Height * o.Width {
 			v, at := t.tensor[c*o.Height*o.Width+i], c*o.Height*o.Width+i
 			if o.ChannelsLast {
@@ -66,7 +67,7 @@ func (t *twin) steps(list []Step, on bool) {
 		case "to_uint8", "to_float":
 			t.convert(s)
 		case "normalize":
-			plane := len(t.tensor) / t.channels
+			plane := t.planes.Width * t.planes.Height
 			for i, v := range t.tensor {
 				c := i / plane % len(s.Mean)
 				t.tensor[i] = float32(v-s.Mean[c]) / s.Std[c]
@@ -86,8 +87,17 @@ func (t *twin) steps(list []Step, on bool) {
 }
 
 func (t *twin) convert(s Step) {
-	p := t.planes
-	t.channels = p.Channels
+	t.channels = t.planes.Channels
+	if t.crops == nil {
+		t.crops = []pixel.Planes{t.planes}
+	}
+	for _, p := range t.crops {
+		t.convertOne(p, s)
+	}
+	t.planes = t.crops[0]
+}
+
+func (t *twin) convertOne(p pixel.Planes, s Step) {
 	for c := range p.Channels {
 		for y := range p.Height {
 			for _, v := range p.Row(c, y) {
@@ -156,6 +166,15 @@ func (t *twin) onPicture(s Step, words []int32) {
 		}
 		t.window(int(words[1]), int(words[0]), int(words[3]), int(words[2]), s)
 		t.resize(s.Size[1], s.Size[0], s.Filter)
+	case "five_crop", "ten_crop":
+		t.fiveCrops(s)
+		if s.Op == "ten_crop" && s.Vertical {
+			pixel.VFlipGeneric(p)
+			t.fiveCrops(s)
+		} else if s.Op == "ten_crop" {
+			pixel.HFlipGeneric(p)
+			t.fiveCrops(s)
+		}
 	case "hflip":
 		if words[0] != 0 {
 			pixel.HFlipGeneric(p)
@@ -232,6 +251,16 @@ func (t *twin) permute(words []int32) {
 	}
 }
 
+func (t *twin) fiveCrops(s Step) {
+	p := t.planes
+	x, y := p.Width-s.Size[1], p.Height-s.Size[0]
+	middle := []int{int(math.RoundToEven(float64(x) / 2)), int(math.RoundToEven(float64(y) / 2))}
+	for _, at := range [][]int{{0, 0}, {x, 0}, {0, y}, {x, y}, middle} {
+		t.window(at[0], at[1], s.Size[1], s.Size[0], s)
+		t.crops, t.planes = append(t.crops, t.planes), p
+	}
+}
+
 // window makes the picture that is seen through it, padded as s says.
 func (t *twin) window(x, y, width, height int, s Step) {
 	edge := steps.Modes[s.Mode]
@@ -279,6 +308,14 @@ func randomPlan(r *rand.Rand) Plan {
 		steps = append(steps, Step{Op: "grayscale", Channels: 1})
 		out.Channels = 1
 	}
+	if r.IntN(5) == 0 {
+		out.Height, out.Width, out.Crops, out.ChannelsLast = 1+r.IntN(height), 1+r.IntN(width), 5, false
+		crops := Step{Op: "five_crop", Size: []int{out.Height, out.Width}, Vertical: r.IntN(2) == 0}
+		if r.IntN(2) == 0 {
+			crops.Op, out.Crops = "ten_crop", 10
+		}
+		steps = append(steps, crops)
+	}
 	if r.IntN(3) == 0 {
 		out.DType = "uint8"
 		steps = append(steps, Step{Op: "to_uint8"})
@@ -289,6 +326,9 @@ func randomPlan(r *rand.Rand) Plan {
 		}
 	}
 	for range r.IntN(4) {
+		if out.Crops > 0 {
+			break // they are the last
+		}
 		late := Step{Op: []string{"hflip", "vflip"}[r.IntN(2)], P: 0.5}
 		if r.IntN(2) == 0 {
 			late = randomBox(r, Step{Op: "random_erasing", P: 0.7, Value: []float32{float32(r.IntN(256))}})

@@ -2,7 +2,7 @@
 
 // The functions that Python calls once or twice a batch. A gopy call costs about
 // 0.25 us and cannot return a capsule; these cost 0.05 us. Every argument is an
-// integer but for rings; addresses come from the engine or from the caller's own
+// integer but for rings and bytes; addresses come from the engine or from the caller's own
 // buffers. Python's side, with names and types, is python/gofast/_core/native.py.
 #include "../../gofast/engine/crew.h"
 #include "functions.h"
@@ -310,8 +310,9 @@ static PyObject *picks(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 static PyMethodDef functions[] = {
     FUNCTION(ring),      FUNCTION(reserve),  FUNCTION(fill),         FUNCTION(submit),        FUNCTION(wait),
     FUNCTION(cancel),    FUNCTION(take),     FUNCTION(move),         FUNCTION(hand_over),     FUNCTION(adopt),
-    FUNCTION(picks),     ELSEWHERE(draw),    ELSEWHERE(faults),      ELSEWHERE(from_picture), ELSEWHERE(free_picture),
-    ELSEWHERE(pin),      ELSEWHERE(send),    ELSEWHERE(receive),     ELSEWHERE(launch),       ELSEWHERE(sent),
+    FUNCTION(picks),     ELSEWHERE(draw),    ELSEWHERE(faults),      ELSEWHERE(make_sample), ELSEWHERE(free_picture),
+    ELSEWHERE(pin),      ELSEWHERE(send),    ELSEWHERE(receive),     ELSEWHERE(launch),      ELSEWHERE(sent),
+    ELSEWHERE(make_pixels),
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};

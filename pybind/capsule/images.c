@@ -54,21 +54,6 @@ PyObject *gf_py_faults(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     return list ? Py_BuildValue("KLN", (unsigned long long)(uintptr_t)slot->managed.dl_tensor.data, (long long)slot->bad_index, list) : NULL;
 }
 
-// from_picture(view, data, stride, width, height, record, x): makes a sample of the first dataset's at x, of RGBX pixels in
-// memory. (code, text).
-PyObject *gf_py_from_picture(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[7];
-    if (!gf_integers(args, n, 7, a)) return NULL;
-    const gf_image_program *p = POINTER(const gf_view, a[0])->parts[0].program;
-    gf_picture picture = {POINTER(uint8_t, a[1]), a[2], (int32_t)a[3], (int32_t)a[4]};
-    gf_fault fault = {0};
-    PyThreadState *state = PyEval_SaveThread();
-    int32_t code = gf_image_from_picture(p, picture, POINTER(const int32_t, a[5]), POINTER(uint8_t, a[6]), &fault);
-    PyEval_RestoreThread(state);
-    return Py_BuildValue("is", code, fault.text);
-}
-
 // free_picture(made): frees the picture of a gf_made_picture at that address, and clears it.
 PyObject *gf_py_free_picture(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;

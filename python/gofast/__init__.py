@@ -37,11 +37,14 @@ from .verify import verify
 if TYPE_CHECKING:
     from . import integrations as integrations
     from ._batches.explain import explain
+    from .decoder import Decoder
     from .images import ImageFiles, ImageFolder
+    from .late import open as open
 
 __all__ = [
     "ArrayDataset",
     "DataLoader",
+    "Decoder",
     "ImageFiles",
     "ImageFolder",
     "Limits",
@@ -51,6 +54,7 @@ __all__ = [
     "errors",
     "explain",
     "integrations",
+    "open",
     "prefetch",
     "verify",
     "version",
@@ -58,10 +62,12 @@ __all__ = [
 
 # Imported on first access: few scripts need them, and every import of gofast would take longer.
 _LATE = {
+    "Decoder": "decoder",
     "ImageFiles": "images",
     "ImageFolder": "images",
     "explain": "_batches.explain",
     "integrations": "integrations",
+    "open": "late",
 }
 
 

@@ -396,8 +396,6 @@ PYTHON = {
     "blur of any size": (v1.GaussianBlur(3), "blurs pictures whose sizes differ"),
     "rotation": (v2.RandomRotation(3), "there is no native one"),
     "affine": (v1.RandomAffine(3), "there is no native one"),
-    "FiveCrop": (v1.FiveCrop(3), "makes five pictures of one"),
-    "TenCrop": (v2.TenCrop(3), "makes ten pictures of one"),
     "size float": (v1.CenterCrop((2.5, 3)), "unusual size"),
     "size zero": (v1.CenterCrop(0), "unusual size"),
     "size huge": (v1.CenterCrop(1 << 24), "unusual size"),

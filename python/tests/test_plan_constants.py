@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gofast._core import gaussian
 from gofast._images import draws, pillow
-from gofast._plan import blur, only_v2, pictures, tensors, transforms, translate, values
+from gofast._plan import blur, crops, only_v2, pictures, tensors, transforms, translate, values
 
 STEPS = Path(__file__).resolve().parents[2] / "gofast" / "image" / "steps"
 
@@ -39,7 +39,8 @@ def test_limits() -> None:
 
 
 def test_names_of_steps() -> None:
-    source = "".join(inspect.getsource(module) for module in (blur, only_v2, pictures, tensors, translate))
+    modules = (blur, crops, only_v2, pictures, tensors, translate)
+    source = "".join(inspect.getsource(module) for module in modules)
     made = set(re.findall(r'"op": "(\w+)"|flip\("(\w+)"\)', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))
     assert len(native) >= 12

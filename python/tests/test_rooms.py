@@ -20,7 +20,8 @@ ARROWS: dict[str, set[str]] = {
     "_batches": {"errors", "_core"},
     "_tables": {"errors", "_core", "_batches"},
     "_plan": {"errors", "_core", "_batches"},
-    "_images": {"errors", "_core", "_batches", "_plan"},
+    "_late": {"errors", "_core"},
+    "_images": {"errors", "_core", "_batches", "_plan", "_late"},
     "_device": {"errors", "_core", "_batches"},
 }
 

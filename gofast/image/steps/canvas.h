@@ -37,6 +37,7 @@ struct gf_canvas {
     int buffer; // the one that holds the planes
     gf_erasure erasures[GF_MOST_ERASURES];
     int n_erasures;
+    const gf_step *crops; // five_crop or ten_crop: whoever finishes the sample cuts them out; NULL: it is one picture
     int32_t info; // GF_INFO_..., several
     gf_fault *fault;
 };
@@ -51,6 +52,9 @@ int32_t gf_canvas_rest(gf_canvas *);
 // Cuts out a box that lies inside.
 void gf_canvas_crop(gf_canvas *, gf_box);
 int32_t gf_canvas_resize(gf_canvas *, int32_t width, int32_t height, int32_t filter);
+
+// The five boxes of a picture in torchvision's order: corners from the top left on, and the center.
+void gf_canvas_five(const gf_canvas *, const gf_step *, gf_box boxes[5]);
 
 // 0 where the box lies in a picture of that size. A fault where it does not: the draws were made for a picture of another
 // size, or the record is not one.

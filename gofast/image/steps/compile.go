@@ -58,6 +58,8 @@ var operations = [C.GF_STEP_KINDS]operation{
 	C.GF_STEP_random_zoom_out:      randomZoomOut,
 	C.GF_STEP_gaussian_blur:        gaussianBlur,
 	C.GF_STEP_random_erasing:       randomErasing,
+	C.GF_STEP_five_crop:            multiCrop,
+	C.GF_STEP_ten_crop:             multiCrop,
 	C.GF_STEP_random_apply:         randomApply,
 }
 
@@ -105,6 +107,7 @@ type Numbers struct {
 	Tensor, Float bool
 	Scale         numbers.Scale
 	Mean, Std     []float32
+	Crops         int       // pictures that a sample consists of; 0: it is one
 	Erasures      []Erasure // in their order
 	Blurs         []Blur
 	Tangled       bool // what is erased hangs on more than its own words: on a random_apply, or on a flip behind it
@@ -179,6 +182,10 @@ func (l *compiler) addStep(s Step) error {
 	if s.Op == "random_erasing" && !l.Tensor || s.Op != "random_erasing" && !movable && (l.Float || len(l.Erasures) > 0) {
 		return s.bad("it stands on the wrong side of to_float")
 	}
+	if l.Crops > 0 || crops[s.Op] > 0 && (l.depth > 0 || l.Tensor) {
+		return s.bad("the crops that a sample consists of are the last of its pictures")
+	}
+	l.Crops = crops[s.Op]
 	if s.Op == "random_erasing" {
 		erasure := Erasure{Word: l.words}
 		for i, v := range c.value {

@@ -135,7 +135,7 @@ func TestTwins(t *testing.T) {
 			drawn++
 		}
 	}
-	if drawn < rounds/2 {
+	if drawn < rounds/4 {
 		t.Errorf("only %d of %d plans were accepted", drawn, rounds)
 	}
 }

@@ -34,6 +34,7 @@ type Step struct {
 	Saturation  []float64 `json:"saturation"`
 	Hue         []float64 `json:"hue"`
 	Threshold   int       `json:"threshold"` // random_solarize: the first byte that is inverted
+	Vertical    bool      `json:"vertical"`  // ten_crop: flips upside down
 	How         string    `json:"how"`       // to_float: "divide", "multiply" or "cast"
 	Mean        []float32 `json:"mean"`
 	Std         []float32 `json:"std"`

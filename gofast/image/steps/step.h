@@ -27,6 +27,8 @@
     STEP(random_zoom_out)     /* p, scale, fill [0 or 1, left, top, right, bottom] */                             \
     STEP(gaussian_blur)       /* kernel, sigma [sigma, GF_MOST_KERNEL weights of the columns and as many of the rows] */   \
     STEP(random_erasing)      /* p, value, a box [0 or 1, top, left, height, width] */                            \
+    STEP(five_crop)           /* size: the sample is several pictures from here on */                             \
+    STEP(ten_crop)            /* size, vertical: and those of the flipped picture */                              \
     STEP(random_apply)        /* p, inner, version [0 or 1], then the words of its steps */
 
 #define GF_STEP_KIND(name) GF_STEP_##name,
@@ -60,6 +62,7 @@ typedef struct {
     int32_t filter;        // resample.h's
     int32_t mode;          // of padding: pixel.h's edges
     int32_t channels;      // grayscale
+    int32_t vertical;      // ten_crop: flipped upside down
     int32_t threshold;     // random_solarize: the first byte that is inverted, 256: none
     uint8_t fill[4];       // of padding: RGBX
     int32_t n_sides, sides[GF_MOST_SIDES]; // random_shortest_size

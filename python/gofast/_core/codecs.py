@@ -8,20 +8,30 @@ import importlib.util
 import pathlib
 
 from . import engine, operations
-from .native import Native
+from .native import Capsule, Native
 
 # The engine that has them. A private copy in a forked child starts without.
 _engine_with: Native | None = None
 _found: operations.CodecsFound = {"native": [], "jpeg": "", "missing": {}}
+_capsule: Capsule | None = None  # of the library that has them, which outlives a fork
 
 
 def load() -> operations.CodecsFound:
     """Finds the libraries, once: what the core decodes, the JPEG decoder's name, why others are Pillow's."""
-    global _engine_with, _found
+    global _engine_with, _found, _capsule
     if _engine_with is not engine.native():
         _found = operations.codecs({"folders": folders()})
+        _capsule = engine.latest_capsule()
         _engine_with = engine.native()
     return _found
+
+
+def capsule() -> Capsule:
+    """The C functions that can decode: an ancestor's too, or else the libraries are found now."""
+    if _capsule is None:
+        load()
+    assert _capsule is not None
+    return _capsule
 
 
 def found() -> operations.CodecsFound | None:

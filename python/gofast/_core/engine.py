@@ -36,6 +36,7 @@ _lock = threading.Lock()
 _native: Native | None = None  # the gopy module of this process
 _crew: int | None = None  # its threads: one object, by which a loader knows that it was not forked meanwhile
 _capsule: Capsule | None = None  # its per-batch functions; an inherited one keeps working after fork
+_latest_capsule: Capsule | None = None  # of the library loaded last: perhaps a private copy
 _loader_pid: int | None = None  # who began to load a library that is mapped here: this process or an ancestor
 _copies = 0  # private copies that were made, here and in the ancestors
 
@@ -75,6 +76,13 @@ def capsule() -> Capsule:
         _load()
     assert _capsule is not None
     return _capsule
+
+
+def latest_capsule() -> Capsule:
+    """The same functions, of the library of `native`: state that Go made there is seen by no other copy."""
+    native()
+    assert _latest_capsule is not None
+    return _latest_capsule
 
 
 def loaded() -> bool:
@@ -161,7 +169,7 @@ def _discard(go: Native, task: int) -> None:
 
 
 def _load() -> Native:
-    global _native, _crew, _capsule, _loader_pid
+    global _native, _crew, _capsule, _latest_capsule, _loader_pid
     with _lock:
         if _native is not None:
             return _native
@@ -177,8 +185,8 @@ def _load() -> Native:
         except (ImportError, OSError) as error:
             _loader_pid = before
             raise errors.EngineError(_advice(inherited, error)) from error
-        if _capsule is None:
-            _capsule = ctypes.PYFUNCTYPE(ctypes.py_object)(started["capsule"])()
+        _latest_capsule = cast(Capsule, ctypes.PYFUNCTYPE(ctypes.py_object)(started["capsule"])())
+        _capsule = _capsule or _latest_capsule
         atexit.register(_close, pid)
         _crew = started["crew"]
         _native = module  # last: other threads take what they see here for complete

@@ -122,18 +122,34 @@ class Capsule(Protocol):
         """Of a failed batch: where its samples lie, the bad index, and (position, code, offset, words) of
         each sample that could not be made."""
 
-    def from_picture(
+    def make_sample(
         self,
-        view: int,
-        data: int,
-        stride: int,
+        data: bytes,
         width: int,
         height: int,
+        recorded: bytes,
+        view: int,
         record: int,
         place: int,
         /,
     ) -> tuple[int, str]:
-        """Makes a sample of RGBX pixels: fault and words."""
+        """Makes a sample of a file, whose width is given as 0, or of RGBX pixels: fault and words. What was
+        recorded is done first."""
+
+    def make_pixels(
+        self,
+        data: bytes,
+        width: int,
+        height: int,
+        recorded: bytes,
+        made_width: int,
+        made_height: int,
+        channels: int,
+        pass_order: int,
+        max_pixels: int,
+        /,
+    ) -> bytes | tuple[int, str]:
+        """The pixels of the same; or fault and words."""
 
     def free_picture(self, place: int, /) -> None:
         """Frees the picture that was made there, if there is one."""

@@ -103,6 +103,7 @@ class Output(TypedDict, total=False):
     """A tensor; empty for pictures."""
 
     channels: int
+    crops: int
     height: int
     width: int
     dtype: str

@@ -14,7 +14,7 @@ from .. import errors
 from .._core.warn import warn
 
 if TYPE_CHECKING:
-    from .files import Files
+    from .picture_files import PictureFiles
 
 OnError = Literal["raise", "replace", "zero"] | Callable[[int, Exception], Any]
 
@@ -49,24 +49,25 @@ class BadSamples:
         on_error: "raise", "replace" by another sample, "zero", or a callable of (index, error) that returns
             another index or a PIL image, or raises.
         most: more bad samples than this raise the last error, whatever the policy; None: any number.
+        kept: `report` has them; else the samples of each batch are others, and places tell nothing.
     """
 
-    def __init__(self, on_error: OnError, most: int | None) -> None:
+    def __init__(self, on_error: OnError, most: int | None, kept: bool = True) -> None:
         if on_error not in ("raise", "replace", "zero") and not callable(on_error):
             raise errors.OptionError(f'on_error={on_error!r} is not "raise", "replace", "zero" or a callable')
         if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 0):
             raise errors.OptionError(f"max_bad={most!r}: give a number of files, or None for any")
         self.on_error = on_error
-        self.most = most
+        self.most, self._kept = most, kept
         self._reasons: dict[int, str] = {}  # by sample; found later for samples that workers met
 
-    def note(self, files: Files, sample: int, error: Exception) -> None:
+    def note(self, files: PictureFiles, sample: int, error: Exception) -> None:
         """Notes that a sample could not be read.
 
         Raises:
             LimitError: there are too many now.
         """
-        first = not files.bad.any()
+        first = not (files.bad.any() if self._kept else self._reasons)
         files.bad[sample] += 1
         self._reasons[sample] = str(error)
         if self.on_error == "raise":
@@ -81,11 +82,12 @@ class BadSamples:
                 raise made from error
         if first:
             what = self.on_error if isinstance(self.on_error, str) else "your function decides"
-            said = f"{error}; on_error: {what}; this is said once, bad_samples() has them all"
+            more = ", bad_samples() has them all" if self._kept else ""
+            said = f"{error}; on_error: {what}; this is said once{more}"
             warn(said, errors.BadSampleWarning)
 
     def settle(
-        self, files: Files, sample: int, error: Exception, make: Callable[[int | Any, int], None]
+        self, files: PictureFiles, sample: int, error: Exception, make: Callable[[int | Any, int], None]
     ) -> int:
         """Finds a replacement for a noted bad sample, under "replace" or a callable.
 
@@ -116,7 +118,7 @@ class BadSamples:
                 error = failed
         raise first
 
-    def report(self, files: Files, reason: Callable[[int], str]) -> dict[str, BadSample]:
+    def report(self, files: PictureFiles, reason: Callable[[int], str]) -> dict[str, BadSample]:
         """The bad files so far, by path.
 
         Args:

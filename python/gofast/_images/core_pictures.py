@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .._batches.core_dataset import CoreDataset
 from .._core import codecs, operations
 from .._plan.compile import Plan
-from .files import Files
+from .picture_files import PictureFiles
 
 MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
 
@@ -18,7 +18,8 @@ class CorePictures(CoreDataset):
     Args:
         files: they outlive the dataset.
         plan: its native steps.
-        shape: [C, H, W] of a tensor, or None: then samples are pictures, for Python to go on with.
+        shape: [C, H, W] of a tensor, [crops, C, H, W] of several, or None: then samples are pictures, for
+            Python to go on with.
         channels_last: the order of the tensor's memory.
         max_pixels: pictures with more are left to Pillow.
         labels: samples have one.
@@ -29,7 +30,7 @@ class CorePictures(CoreDataset):
 
     def __init__(
         self,
-        files: Files,
+        files: PictureFiles,
         plan: Plan,
         shape: Sequence[int] | None,
         channels_last: bool,
@@ -41,8 +42,9 @@ class CorePictures(CoreDataset):
         codecs.load()
         output: operations.Output = {}
         if shape is not None:
-            channels, height, width = shape
+            channels, height, width = shape[-3:]
             output = {
+                "crops": shape[0] if len(shape) > 3 else 0,
                 "channels": channels,
                 "height": height,
                 "width": width,
@@ -63,7 +65,7 @@ class CorePictures(CoreDataset):
             }
         )
         super().__init__(made, files)
-        self.blurs = operations.blurs(self._plan) if plan.draws else []
+        self.blurs: Sequence[operations.Blur] = operations.blurs(self._plan) if plan.draws else []
 
     def makes_as(self, other: CorePictures) -> bool:
         """Whether both make the same of a picture."""

@@ -144,6 +144,10 @@ class ImageDataset(NativeDataset):
         return self._options.names(self._has_labels)
 
     @property
+    def _called(self) -> str:
+        return type(self).__name__
+
+    @property
     def _has_labels(self) -> bool:
         return True
 

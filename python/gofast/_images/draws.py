@@ -6,11 +6,12 @@ beside the file. Batches draw in the order in which torch would have drawn them.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -196,26 +197,34 @@ class Draws:
 
 
 class TorchDraws(Draws):
-    """From torch's default generator, which is left as torchvision would leave it."""
+    """From a generator of torch's, which is left as torchvision would leave it.
+
+    Args:
+        generator: None: torch's default one.
+    """
+
+    def __init__(self, view: Drawn, generator: torch.Generator | None = None) -> None:
+        super().__init__(view)
+        self._generator = torch.default_generator if generator is None else generator
 
     def records(self, indices: array[int]) -> array[int]:
         """See Draws."""
         # First: whoever else draws while headers are read must not lose what he drew.
         sizes = find_sizes(self._view, indices)
         with _drawing:  # threads that took the same state would draw the same numbers
-            state = torch.get_rng_state()
+            state = self._generator.get_state()
             try:
                 return draw(self._view, indices, sizes, state.data_ptr())
             finally:
-                torch.set_rng_state(state)
+                self._generator.set_state(state)
 
     def state(self) -> torch.Tensor:
         """See Draws."""
-        return torch.get_rng_state()
+        return self._generator.get_state()
 
     def rewind(self, state: torch.Tensor, indices: array[int]) -> None:
         """See Draws."""
-        torch.set_rng_state(state)
+        self._generator.set_state(state)
         super().rewind(state, indices)
 
 
@@ -269,3 +278,19 @@ class StatelessDraws(Draws):
     def records(self, indices: array[int]) -> array[int]:
         """See Draws."""
         return draw(self._view, indices, _no_sizes(self._view, indices), 0)
+
+
+@contextlib.contextmanager
+def from_generator(generator: torch.Generator | None) -> Iterator[None]:
+    """Whoever draws from torch's default generator meanwhile draws from this one; None: nothing changes."""
+    if generator is None:
+        yield
+        return
+    with _drawing:
+        before = torch.get_rng_state()
+        torch.set_rng_state(generator.get_state())
+        try:
+            yield
+        finally:
+            generator.set_state(torch.get_rng_state())
+            torch.set_rng_state(before)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
-import io
 import json
 import mmap
 import os
@@ -16,40 +15,33 @@ from multiprocessing.reduction import DupFd
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import errors
 from .._core import engine, operations
 from .._core.memory import address_of
 from .._core.operations import IndexSchema, Scan
+from .picture_files import PictureFiles
 
 Scanned = tuple[Scan, "str | None"]  # the arguments of Files.scan
 
 UNLABELLED = -1
-_PROCESSES = 64  # whose counters do not meet: a loader's workers have consecutive numbers
 
 # Smaller folders are scanned faster than anybody notices: their indexes are not worth a file each.
 _KEPT_FROM = 10_000
 
 
-class Files:
+class Files(PictureFiles):
     """An index of picture files: paths and class numbers, in the order of the samples.
 
     Copies in one process share it. A process that is being spawned is handed its descriptors; in any other
     pickle are the options of the scan, which is made again.
 
+    What is found out about them is shared between the processes that were forked or spawned from this one.
+
     Attributes:
-        count: samples.
         root: stands before every path.
         classes: names, in order, where the folder has classes.
         empty_classes: those without a sample.
-        targets: int32 [count].
-        sizes: int32 [count, 2], width and height of the pictures that were seen so far, else 0.
-        bad: int32 [count], how often each sample could not be read.
-        fallbacks: int64 [64], pictures that Pillow decoded, each process in a place of its own.
-        epoch: int64 [1], what ``set_epoch`` said.
-            These four are shared between the processes that were forked or spawned from this one.
-        contents: the files' bytes, where they lie in memory and a path is only a name; else None.
     """
 
     def __init__(
@@ -71,14 +63,9 @@ class Files:
         self.offsets = np.frombuffer(self._bytes, np.uint64, self.count + 1, schema["path_offsets_offset"])
         self.targets = np.frombuffer(self._bytes, np.int32, self.count, schema["sample_classes_offset"])
         self._paths: int = schema["paths_offset"]
-        size = 8 * (_PROCESSES + 1) + 12 * max(self.count, 1)
+        size = self.found_bytes(self.count)
         self._sizes_fd = _shared(size) if sizes_fd is None else sizes_fd
-        shared = mmap.mmap(self._sizes_fd, size)
-        self.fallbacks: npt.NDArray[np.int64] = np.frombuffer(shared, np.int64, _PROCESSES)
-        self.epoch: npt.NDArray[np.int64] = np.frombuffer(shared, np.int64, 1, 8 * _PROCESSES)
-        found: npt.NDArray[np.int32] = np.frombuffer(shared, np.int32, offset=8 * (_PROCESSES + 1))
-        self.sizes = found[: 2 * self.count].reshape(-1, 2)
-        self.bad = found[2 * self.count : 3 * self.count]
+        self._find_in(mmap.mmap(self._sizes_fd, size), self.count)
         if contents is not None:
             starts = [ctypes.cast(ctypes.c_char_p(held), ctypes.c_void_p).value for held in contents]
             self._starts = np.array(starts, np.uint64)
@@ -151,9 +138,6 @@ class Files:
         made = operations.index(config, f"listing {len(paths)} files")
         return cls(made["fd"], made, contents=contents)
 
-    def __len__(self) -> int:
-        return self.count
-
     def name(self, sample: int) -> str:
         """The path of a sample's file, from the root on."""
         start, end = self._paths + int(self.offsets[sample]), self._paths + int(self.offsets[sample + 1]) - 1
@@ -167,42 +151,11 @@ class Files:
         """The whole path of a sample's file."""
         return self.root + self.name(sample)
 
-    def source(self, sample: int) -> str | io.BytesIO:
-        """What Pillow opens: the file's path, or its bytes."""
-        return self.path(sample) if self.contents is None else io.BytesIO(self.contents[sample])
-
-    def forget(self, samples: Iterable[int]) -> None:
-        """Forgets these pictures' sizes: they are read again when they are asked for."""
-        for sample in samples:
-            self.sizes[sample] = 0
-
-    def count_fallback(self) -> None:
-        """Notes that Pillow decoded a picture in this process."""
-        self.fallbacks[os.getpid() % _PROCESSES] += 1
-
-    def addresses(self, seed: int, labels: bool) -> operations.Files:
-        """Where the arrays lie, for the core.
-
-        Args:
-            seed: of draws that do not come from torch's generator.
-            labels: samples have one.
-        """
-        base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
-        made: operations.Files = {
-            "count": self.count,
-            "file": None,
-            "memory": None,
-            "seed": seed,
-            "epoch": address_of(self.epoch),
-            "targets": address_of(self.targets) if labels else 0,
-            "sizes": address_of(self.sizes),
-        }
+    def _reader(self) -> tuple[operations.FileReader | None, operations.MemoryReader | None]:
         if self.contents is not None:
-            made["memory"] = {"starts": address_of(self._starts), "lengths": address_of(self._lengths)}
-        else:
-            offsets = address_of(self.offsets)
-            made["file"] = {"root": self.root, "paths": base + self._paths, "offsets": offsets}
-        return made
+            return None, {"starts": address_of(self._starts), "lengths": address_of(self._lengths)}
+        base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
+        return {"root": self.root, "paths": base + self._paths, "offsets": address_of(self.offsets)}, None
 
     def _path_bytes(self) -> bytes:
         return self._bytes[self._paths : self._paths + int(self.offsets[-1])]

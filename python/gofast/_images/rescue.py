@@ -17,7 +17,7 @@ from . import bad_image, pillow
 from .bad_samples import excusable, stand_ins
 from .core_pictures import CorePictures
 from .draws import Drawn, draw
-from .files import Files
+from .picture_files import PictureFiles
 from .seen import HasPictures
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _converted(choice: Any) -> Image.Image:
     return choice.convert("RGB")
 
 
-def _open_sample(files: Files, sample: int, fault: Fault) -> Image.Image:
+def _open_sample(files: PictureFiles, sample: int, fault: Fault) -> Image.Image:
     """The picture as Pillow reads it, after the core has given it up."""
     path = files.path(sample)
     if fault.code == Code.CHANGED:
@@ -228,7 +228,7 @@ def _open_sample(files: Files, sample: int, fault: Fault) -> Image.Image:
     return image
 
 
-def open_picture(files: Files, sample: int, fault: Fault | None = None) -> Image.Image:
+def open_picture(files: PictureFiles, sample: int, fault: Fault | None = None) -> Image.Image:
     """The picture as Pillow reads it.
 
     Raises:
@@ -287,7 +287,7 @@ def _unreadable(sample: int, path: str, error: OSError, fault: Fault | None) -> 
     return bad
 
 
-def size_of(files: Files, sample: int) -> tuple[int, int]:
+def size_of(files: PictureFiles, sample: int) -> tuple[int, int]:
     """Width and height of a picture whose header the core does not know, for the draws.
 
     Of one that Pillow cannot read either, some size: its error comes when it is its turn to be made.
@@ -302,7 +302,7 @@ def size_of(files: Files, sample: int) -> tuple[int, int]:
     return size
 
 
-def _size_to_be(files: Files, sample: int) -> tuple[int, int]:
+def _size_to_be(files: PictureFiles, sample: int) -> tuple[int, int]:
     """The size of the black picture that stands for a bad sample: what its header says, or else another's."""
     for other in (sample, *stand_ins(sample, len(files))):
         try:

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from .._batches.view import Output
 from .bad_samples import BadSamples
-from .files import Files
 from .listing import Listing
 from .options import PictureOptions
+from .picture_files import PictureFiles
 
 
 class HasPictures(Protocol):
@@ -22,7 +22,11 @@ class HasPictures(Protocol):
     _bad: BadSamples
 
     @property
-    def _files(self) -> Files: ...
+    def _files(self) -> PictureFiles: ...
+
+    @property
+    def _called(self) -> str:
+        """What warnings call it."""
 
     @property
     def _names(self) -> tuple[str, ...]: ...

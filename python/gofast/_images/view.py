@@ -28,6 +28,7 @@ class ImageView(View):
 
     Args:
         cores: of each dataset.
+        generator: what is drawn comes from it; None: from torch's default one.
 
     Attributes:
         draws: whether anything is drawn for a sample.
@@ -41,6 +42,7 @@ class ImageView(View):
         datasets: Sequence[HasPictures],
         index_map: IntArray | None,
         cores: Sequence[CorePictures],
+        generator: torch.Generator | None = None,
     ) -> None:
         first = datasets[0]
         self._starts = list(itertools.accumulate(self._counts(datasets), initial=0))
@@ -48,7 +50,7 @@ class ImageView(View):
         self._pictures = shape is None
         self._channels_last = cores[0].channels_last
         self._lay_out(datasets, cores, index_map)
-        self.draws, self.rng = plan.draws, first._options.rng
+        self.draws, self.rng, self._generator = plan.draws, first._options.rng, generator
         self.needs_size = plan.needs_size
         self.blurs: Sequence[Blur] = cores[0].blurs
         self._strides, self._hands_over = plan.strides, plan.hands_over
@@ -136,6 +138,8 @@ class ImageView(View):
         first: CorePictures = self._cores[0]
         if first.shape is None or not first.plan.native or first.plan.dtype == "uint8":
             return None
+        if len(first.shape) > 3:
+            return None  # several crops
         if not all(core.makes_as(first) for core in self._cores):
             return None
         rest = first.rest()
@@ -199,7 +203,11 @@ class ImageView(View):
         """See View."""
         if self.rng == "stateless":
             return draws.StatelessDraws(self)
-        return draws.WorkerDraws(self, base_seed, workers) if workers else draws.TorchDraws(self)
+        return (
+            draws.WorkerDraws(self, base_seed, workers)
+            if workers
+            else draws.TorchDraws(self, self._generator)
+        )
 
     def discard(self, slot: int, rows: int) -> None:
         """Frees pictures."""

@@ -9,6 +9,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import torch
+
 from .. import errors
 from .._batches import fallback
 from .._batches.filler import Filler
@@ -17,6 +19,7 @@ from .._plan.compile import Plan, compile
 from . import pillow
 from .core_pictures import CorePictures
 from .draws import rounding
+from .late_pictures import transformed
 from .seen import HasPictures
 from .view import ImageView
 
@@ -24,11 +27,23 @@ from .view import ImageView
 class Work:
     """A dataset's plan, compiled for this process, and what samples are made with.
 
+    Args:
+        threads: most that work on a batch; None: all of the engine's.
+        hands_over: a worker process sends the batches on to its parent.
+        generator: what is drawn for finished samples comes from it; None: from torch's default one.
+
     Attributes:
         finished: the core makes whole samples, all of one shape; else Python goes on with what it makes.
     """
 
-    def __init__(self, dataset: HasPictures, plan: Plan) -> None:
+    def __init__(
+        self,
+        dataset: HasPictures,
+        plan: Plan,
+        threads: int | None = None,
+        hands_over: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
         self.pid = os.getpid()
         self.asked = plan
         self.layout = _layout(dataset)
@@ -47,20 +62,23 @@ class Work:
         files = dataset._files
         self.max_pixels = pillow.max_pixels()
         shape = None if plan.hands_over == "pil" else plan.shape
+        if dataset._options.channels_last and self.finished and shape is not None and len(shape) > 3:
+            raise errors.OptionError("channels_last= is for samples of one picture: these have several crops")
         last = dataset._options.channels_last and self.finished  # Python shall see torchvision's strides
         labels, seed = dataset._native_labels, dataset._options.seed
         self.core = CorePictures(files, plan, shape, last, self.max_pixels, labels, seed)
-        self.view = ImageView([dataset], None, [self.core])
-        fallback.warn_of_transform(type(dataset).__name__, plan.report)
+        self.view = ImageView([dataset], None, [self.core], generator if self.finished else None)
+        fallback.warn_of_transform(dataset._called, plan.report)
         if dataset._options.channels_last and not self.finished:
             fallback.warn_of_channels_last()
-        self.filler = Filler(self.view)
+        self._filling = threads, hands_over
+        self.filler = Filler(self.view, *self._filling)
 
     def inherited(self) -> Work:
         """The same in a forked child: what was compiled is plain memory, and so are its functions."""
         child = copy.copy(self)
         child.pid = os.getpid()
-        child.filler = Filler(self.view)
+        child.filler = Filler(self.view, *self._filling)
         return child
 
     def fits(self, plan: Plan, dataset: HasPictures) -> bool:
@@ -115,6 +133,10 @@ class Work:
         """
         if self.finished:
             yield from self._tensors(indices, records)
+            return
+        if self.plan.rest and not self.plan.native_part:
+            for i in indices:
+                yield transformed(self.core.files, i, self._rest, lambda i=i: self._pil_images([i], None)[0])  # type: ignore[misc]
             return
         handed_over = self._pil_images if self.plan.hands_over == "pil" else self._tensors
         for turn in [[i] for i in indices] if self.plan.in_order else [indices]:

@@ -60,7 +60,8 @@ class Plan:
         hands_over: "pil", "tensor", or "tv_image" for a ``tv_tensors.Image``.
         dtype: of what is handed over: uint8, float32, float16 or bfloat16.
         channels: 3, or 1: then a PIL image has the mode "L".
-        shape: [C, H, W] of what is handed over, or None where it differs between samples.
+        shape: [C, H, W] of what is handed over, [crops, C, H, W] of several crops, or None where it differs
+            between samples.
         strides: of a tensor handed over: "chw" is contiguous, "hwc" is the permuted view
             that PILToTensor and ToImage return, [1, 3 W, 3].
         shown: whether a PIL image handed over comes before somebody's own code, who may look at its info.
@@ -132,7 +133,7 @@ def compile(transform: object, *, handed: bool = False, drawn: bool = True) -> P
             break
         states.append(after)
         made.append(steps)
-    while handed and not states[-1].exact:
+    while states[-1].is_tuple or (handed and not states[-1].exact):
         why = _why_not_handed(states.pop())
         made.pop()
     state, at = states[-1], len(made)
@@ -155,7 +156,7 @@ def compile(transform: object, *, handed: bool = False, drawn: bool = True) -> P
         hands_over=state.kind,
         dtype=state.dtype,
         channels=state.channels,
-        shape=None if state.size is None else [state.channels, *state.size],
+        shape=state.shape,
         strides=state.strides,
         shown=state.kind == "pil" and _shown(rest),
         draws=state.draws,
@@ -172,6 +173,8 @@ def compile(transform: object, *, handed: bool = False, drawn: bool = True) -> P
 
 def _why_not_handed(state: State) -> str:
     """Why Python cannot go on sample by sample with what is there: not with every prefix that is native."""
+    if state.is_tuple:
+        return "makes several pictures of one"
     if state.size is None:
         return "no step before it gives all samples one size"
     return "torch's order of its tensor's memory hangs on the picture's size"

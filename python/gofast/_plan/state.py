@@ -31,6 +31,8 @@ class State:
         erased: so many rectangles may have been erased.
         draws: a step so far draws.
         needs_size: what a step so far draws depends on the file's picture size.
+        crops: so many of it are one sample; 0: it is one.
+        stacked: they are one tensor [crops, C, H, W]; else a tuple.
         within: in so many RandomApply.
         note: what the last step does, where its fields do not say it.
     """
@@ -44,6 +46,8 @@ class State:
     loose: bool = False
     normalized: bool = False
     erased: int = 0
+    crops: int = 0
+    stacked: bool = False
     draws: bool = False
     needs_size: bool = False
     within: int = 0
@@ -58,6 +62,18 @@ class State:
     def exact(self) -> bool:
         """Whether Python can go on with it: PIL images, or tensors that have one size and strides."""
         return self.kind == "pil" or (self.size is not None and not self.loose)
+
+    @property
+    def is_tuple(self) -> bool:
+        """Whether it is several pictures, which nothing native hands over."""
+        return self.crops > 0 and not self.stacked
+
+    @property
+    def shape(self) -> list[int] | None:
+        """Of a sample that is a tensor: [C, H, W], or [crops, C, H, W]; None where it differs."""
+        if self.size is None:
+            return None
+        return [*([self.crops] if self.crops else []), self.channels, *self.size]
 
     def move(self, strides: Literal["chw", "hwc"] | None = None, cut: bool = False) -> None:
         """Notes that a step moved the pixels, of a tensor perhaps.

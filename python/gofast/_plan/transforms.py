@@ -23,7 +23,7 @@ _NAMESPACES: tuple[tuple[Family, str], ...] = (
 )
 
 # What every module carries; compared with a fresh one, so that torch may add to it.
-_MODULE_ATTRIBUTES = frozenset(vars(torch.nn.Module()))
+MODULE_ATTRIBUTES = frozenset(vars(torch.nn.Module()))
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
@@ -112,7 +112,7 @@ def attributes(transform: object) -> frozenset[str]:
     names = set(vars(transform))
     if isinstance(transform, torch.nn.Module):
         # A ModuleList given as `transforms` is registered, not set.
-        names = (names - _MODULE_ATTRIBUTES) | set(vars(transform)["_modules"])
+        names = (names - MODULE_ATTRIBUTES) | set(vars(transform)["_modules"])
     return frozenset(names)
 
 
@@ -170,7 +170,7 @@ def _leaves(transform: object, around: tuple[int, ...]) -> Iterator[object]:
 def _chain(transform: object) -> list[object] | None:
     """What a container calls in turn, or None where it is none or does something else."""
     if type(transform) is torch.nn.Sequential:
-        usual = set(vars(transform)) <= _MODULE_ATTRIBUTES
+        usual = set(vars(transform)) <= MODULE_ATTRIBUTES
         return list(transform) if usual and tampered(transform) is None else None
     known = identify(transform)
     if known is None or known.name != "Compose" or attributes(transform) != {"transforms"}:

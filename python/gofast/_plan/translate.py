@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import blur, only_v2, pictures, presets, tensors
+from . import blur, crops, only_v2, pictures, presets, tensors
 from . import values as read
 from .state import Native, State, Step
 from .transforms import MOST_NESTED, Family, attributes, identify, leaves, name, sequence, tampered
@@ -25,6 +25,9 @@ def translate(transform: object, state: State) -> tuple[list[Step], State]:
     Raises:
         NotNative: it must run in Python; nothing was changed.
     """
+    several = crops.of_crops(transform, state, translate) if state.crops else None
+    if several is not None:
+        return several
     known = identify(transform)
     if known is None:
         raise NotNative(_foreign(transform))
@@ -88,8 +91,6 @@ def _form(state: State) -> tuple[object, ...]:
 _FOREIGN = {
     "Lambda": "your own code",
     "Compose": "its transforms are not a plain list",
-    "FiveCrop": "makes five pictures of one",
-    "TenCrop": "makes ten pictures of one",
 }
 
 
@@ -99,5 +100,6 @@ _NATIVE: dict[str, Native] = {
     **presets.NATIVE,
     **only_v2.NATIVE,
     **tensors.NATIVE,
+    **crops.NATIVE,
     "RandomApply": Native(_random_apply, ("transforms", "p")),
 }

@@ -1,0 +1,42 @@
+#include "late.h"
+
+#include <pthread.h>
+
+#include "run.h"
+
+static int32_t make(const gf_image_program *p, const gf_late *late, const int32_t *record, uint8_t *x, gf_fault *fault) {
+    gf_image_worker *worker = gf_image_worker_here();
+    if (!worker) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
+    gf_opened source;
+    int32_t code = GF_FAULT_NONE;
+    if (late->width) {
+        source = gf_opened_of((gf_picture){(uint8_t *)late->data, 4 * (int64_t)late->width, late->width, late->height});
+    } else {
+        gf_sample_bytes file = {late->data, late->size, late->size};
+        code = gf_formats_open(&source, &worker->decoders, &file, p->max_pixels, fault);
+    }
+    if (!code) code = gf_image_run(worker, p, &source, late->recorded, late->n, record, x, fault);
+    gf_image_worker_tidy(worker);
+    return code;
+}
+
+int32_t gf_late_sample(const gf_image_program *p, const gf_late *late, const int32_t *record, uint8_t *x, gf_fault *fault) {
+    return make(p, late, record, x, fault);
+}
+
+// Bytes as they are, three side by side: no arithmetic, and stores that stay in the caches for who reads them next.
+static gf_normalise packed;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void prepare(void) {
+    packed.numbers = (gf_numbers){.scale = GF_SCALE_CAST, .type = GF_UINT8, .size = 1, .channels = 3, .last = 1};
+    gf_normalise_prepare(&packed, NULL, NULL, gf_pixel_level());
+}
+
+int32_t gf_late_pixels(const gf_late *late, int32_t pass_order, int64_t max_pixels, int32_t width, int32_t height, int32_t channels, uint8_t *x, gf_fault *fault) {
+    static const gf_steps none = {0};
+    pthread_once(&once, prepare);
+    gf_image_program p = {.pixels = gf_pixel_choose(gf_pixel_level()), .steps = &none, .output = GF_IMAGE_PIXELS, .normalise = packed,
+                          .width = width, .height = height, .channels = channels, .pass_order = pass_order, .max_pixels = max_pixels};
+    return make(&p, late, NULL, x, fault);
+}

@@ -1,0 +1,32 @@
+// FiveCrop and TenCrop. They cut nothing themselves: a canvas is one picture.
+#include "operation.h"
+
+#include <math.h>
+
+#define TOO_LARGE "Requested crop size (%d, %d) is bigger than input size (%lld, %lld)"
+
+static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
+    (void)record;
+    if (step->size[0] > d->size.height || step->size[1] > d->size.width)
+        return GF_RAISE(d, TOO_LARGE, step->size[0], step->size[1], (long long)d->size.height, (long long)d->size.width);
+    return GF_DRAW_OK;
+}
+
+static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    (void)record;
+    int32_t height = gf_canvas_height(c), width = gf_canvas_width(c);
+    if (step->size[0] > height || step->size[1] > width)
+        return gf_fault_set(c->fault, GF_FAULT_CROP, -1, TOO_LARGE, step->size[0], step->size[1], (long long)height, (long long)width);
+    c->crops = step;
+    return gf_canvas_rest(c);
+}
+
+void gf_canvas_five(const gf_canvas *c, const gf_step *step, gf_box boxes[5]) {
+    int32_t height = step->size[0], width = step->size[1];
+    int32_t x = gf_canvas_width(c) - width, y = gf_canvas_height(c) - height;
+    const int32_t at[5][2] = {{0, 0}, {x, 0}, {0, y}, {x, y}, {(int32_t)rint(x / 2.0), (int32_t)rint(y / 2.0)}}; // Python's round()
+    for (int i = 0; i < 5; i++) boxes[i] = (gf_box){at[i][0], at[i][1], width, height};
+}
+
+const gf_operation gf_op_five_crop = {0, draw, run};
+const gf_operation gf_op_ten_crop = {0, draw, run};

@@ -1,0 +1,78 @@
+#include "recorded.h"
+
+#include "../resample/resample.h"
+#include "operation.h"
+
+// Pillow's Image.Resampling and Image.Transpose, by their numbers.
+static const int32_t filters[] = {GF_FILTER_NEAREST, GF_FILTER_LANCZOS, GF_FILTER_BILINEAR, GF_FILTER_BICUBIC, GF_FILTER_BOX, GF_FILTER_HAMMING};
+enum { FILTERS = sizeof filters / sizeof *filters };
+enum { FLIP_LEFT_RIGHT, FLIP_TOP_BOTTOM, ROTATE_90, ROTATE_180, ROTATE_270, TRANSPOSE, TRANSVERSE, TURNS };
+
+static int32_t refuse(gf_canvas *c, const char *what) { return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "%s was recorded for another picture", what); }
+
+static int32_t crop(gf_canvas *c, const int32_t w[4]) {
+    gf_box box = {w[0], w[1], w[2], w[3]};
+    if (w[2] < 1 || w[3] < 1 || gf_canvas_inside(c, box, gf_canvas_width(c), gf_canvas_height(c))) return refuse(c, "a crop");
+    gf_canvas_crop(c, box);
+    return GF_FAULT_NONE;
+}
+
+static int32_t resize(gf_canvas *c, const int32_t w[4]) {
+    if (w[0] < 1 || w[1] < 1 || w[0] > GF_MOST_SIDE || w[1] > GF_MOST_SIDE || (int64_t)w[0] * w[1] > GF_CANVAS_MOST_PIXELS || w[2] < 0 || w[2] >= FILTERS)
+        return refuse(c, "a resize");
+    return gf_canvas_resize(c, w[0], w[1], filters[w[2]]);
+}
+
+// Rows become columns. Squares of 32 x 32 keep both sides in the caches.
+static void swap_sides(const gf_planes *from, const gf_planes *to) {
+    enum { SIDE = 32 };
+    for (int i = 0; i < from->channels; i++)
+        for (int32_t top = 0; top < from->height; top += SIDE)
+            for (int32_t left = 0; left < from->width; left += SIDE)
+                for (int32_t y = top; y < top + SIDE && y < from->height; y++)
+                    for (int32_t x = left; x < left + SIDE && x < from->width; x++)
+                        to->plane[i][x * to->stride + y] = from->plane[i][y * from->stride + x];
+}
+
+static int32_t transpose(gf_canvas *c) {
+    gf_planes made;
+    int32_t code = gf_canvas_rest(c);
+    if (!code) code = c->lay_out(c, !c->buffer, c->planes.height, c->planes.width, &made);
+    if (code) return code;
+    made.channels = c->planes.channels;
+    swap_sides(&c->planes, &made);
+    c->buffer = !c->buffer;
+    c->planes = made;
+    return GF_FAULT_NONE;
+}
+
+static int32_t turn(gf_canvas *c, int32_t how) {
+    static const int32_t yes[] = {1};
+    if (how < 0 || how >= TURNS) return refuse(c, "a turn");
+    int32_t code = how == ROTATE_90 || how == ROTATE_270 || how == TRANSPOSE || how == TRANSVERSE ? transpose(c) : GF_FAULT_NONE;
+    if (!code && (how == FLIP_LEFT_RIGHT || how == ROTATE_180 || how == ROTATE_270 || how == TRANSVERSE)) code = gf_op_hflip.run(c, NULL, yes);
+    if (!code && (how == FLIP_TOP_BOTTOM || how == ROTATE_180 || how == ROTATE_90 || how == TRANSVERSE)) code = gf_op_vflip.run(c, NULL, yes);
+    return code;
+}
+
+static int32_t grey(gf_canvas *c) {
+    int32_t code = gf_canvas_rest(c);
+    if (!code) c->pixels->grey(&c->planes, 3);
+    return code;
+}
+
+int32_t gf_canvas_replay(gf_canvas *c, const gf_recorded *recorded, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t *w = recorded[i].words;
+        int32_t code;
+        switch (recorded[i].kind) {
+        case GF_RECORDED_CROP: code = crop(c, w); break;
+        case GF_RECORDED_RESIZE: code = resize(c, w); break;
+        case GF_RECORDED_TURN: code = turn(c, w[0]); break;
+        case GF_RECORDED_GREY: code = grey(c); break;
+        default: code = refuse(c, "something");
+        }
+        if (code) return code;
+    }
+    return GF_FAULT_NONE;
+}

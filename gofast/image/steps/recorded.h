@@ -1,0 +1,23 @@
+// What was asked of a picture of Pillow's before its pixels were there: done to the canvas, then, in order. Whoever
+// recorded it has not checked anything: a box or a size may be any number.
+#ifndef GOFAST_RECORDED_H
+#define GOFAST_RECORDED_H
+
+#include "canvas.h"
+
+// Python's _late/chain.py writes them. In brackets what the words are.
+enum {
+    GF_RECORDED_CROP,   // [x, y, width, height], inside
+    GF_RECORDED_RESIZE, // [width, height, filter: Pillow's number]
+    GF_RECORDED_TURN,   // [Pillow's Image.Transpose]
+    GF_RECORDED_GREY,   // convert("L"); the picture keeps three channels, all equal
+};
+
+typedef struct {
+    int32_t kind, words[4];
+} gf_recorded;
+
+// 0, or a fault's code: GF_FAULT_UNSUPPORTED where it is no record, or of another picture.
+int32_t gf_canvas_replay(gf_canvas *, const gf_recorded *, int64_t n);
+
+#endif

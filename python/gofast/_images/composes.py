@@ -1,0 +1,145 @@
+"""torchvision's Compose, called with a late picture: its plan is run by one native call.
+
+A user's own class may hold several Compose objects, one for each crop that it makes of a picture. No dataset
+sees those. Once there are late pictures, Compose looks whether it is given one.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+import weakref
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .._late.picture import LateImage, Making
+from .._plan import transforms
+from .._plan.compile import Plan, compile
+from . import draws
+from .late_program import LateProgram
+from .unchanged import Unchanged
+
+# What is wrapped: the module, and the method that is called with a picture.
+_PLACES = (
+    ("torchvision.transforms.transforms", "__call__"),
+    ("torchvision.transforms.v2._container", "forward"),
+)
+_wrapped: dict[str, tuple[type, Callable[..., Any]]] = {}
+_lock = threading.Lock()
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.Lock()  # another thread may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+counts = {"native": 0, "python": 0}
+reasons: dict[str, int] = {}  # why a Compose ran in Python
+
+
+def follow() -> None:
+    """Lets each Compose that is imported by now look for late pictures."""
+    if len(_wrapped) == len(_PLACES):
+        return
+    with _lock:
+        for name, method in _PLACES:
+            kind = getattr(sys.modules.get(name), "Compose", None)
+            if kind is not None and name not in _wrapped and transforms.tampered(kind([len])) is None:
+                _wrapped[name] = kind, vars(kind)[method]
+                setattr(kind, method, _looking(vars(kind)[method]))
+
+
+def leave() -> None:
+    """Puts torchvision's own methods back."""
+    with _lock:
+        for name, method in _PLACES:
+            if name in _wrapped:
+                kind, own = _wrapped.pop(name)
+                if getattr(vars(kind)[method], "__wrapped__", None) is own:
+                    setattr(kind, method, own)
+
+
+def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(own)
+    def call(self: Any, *inputs: Any, **named: Any) -> Any:
+        if len(inputs) == 1 and not named and type(inputs[0]) is LateImage:
+            made = _natively(self, inputs[0])
+            if made is not None:
+                return made
+        return own(self, *inputs, **named)
+
+    return call
+
+
+class _Compiled:
+    """A Compose as it was when it was compiled.
+
+    Attributes:
+        program: what it comes to natively, or None.
+    """
+
+    def __init__(self, compose: object) -> None:
+        self.unchanged = Unchanged(compose)
+        self.program: LateProgram | None = None
+        self.plan: Plan = compile(compose, handed=True, drawn=draws.rounding() is not None)
+        if self.plan.native_part and self.plan.hands_over != "pil" and self.plan.shape is not None:
+            self.program = LateProgram(self.plan)
+
+
+_compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()
+
+
+def _natively(compose: Any, image: LateImage) -> Any | None:
+    """What the Compose makes of a late picture; None where torchvision's own loop must run."""
+    making = image._late
+    if making is None or image.mode != "RGB":
+        return None
+    compiled = _compiled.get(compose)
+    if compiled is None or not compiled.unchanged():
+        compiled = _compiled[compose] = _Compiled(compose)
+    if compiled.program is None:
+        _note(compiled.plan)
+        return None
+    made = _made(compiled.program, image.size, making)
+    if made is None:
+        return None
+    counts["native"] += 1
+    for transform in compiled.plan.rest:
+        made = transform(made)
+    return made
+
+
+def _made(program: LateProgram, size: tuple[int, int], making: Making) -> torch.Tensor | None:
+    """What the program makes. None where it cannot: the generator stands as before then."""
+    held, data = making.source.held()
+    if held is None:
+        return None
+    if not program.record_words:
+        return program.make(data, held, making.chain, 0)
+    with draws._drawing:
+        before = torch.get_rng_state()
+        state = before.clone()
+        try:
+            record = draws.draw(program, array("q", [0]), array("i", size), state.data_ptr())
+        except ValueError:  # too small for a crop: torchvision says so at the same place
+            return None
+        torch.set_rng_state(state)
+    made = program.make(data, held, making.chain, record.buffer_info()[0])
+    if made is None:
+        torch.set_rng_state(before)
+    return made
+
+
+def _note(plan: Plan) -> None:
+    counts["python"] += 1
+    line = next((line for line in plan.report if not line.native), None)
+    why = "its samples differ in size" if line is None else f"{line.name}: {line.note}"
+    if why in reasons or len(reasons) < 20:
+        reasons[why] = reasons.get(why, 0) + 1

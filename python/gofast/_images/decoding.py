@@ -1,0 +1,121 @@
+"""Decodes batches that somebody hands over: what a Decoder keeps for one call at a time."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .._batches.view import Output
+from .._plan.compile import compile
+from . import draws, pillow
+from .bad_samples import BadSamples
+from .batch_files import BatchFiles
+from .options import PictureOptions
+from .work import Work
+
+
+class Lane:
+    """Makes one batch at a time. Its room, its core program and its slots serve one call after another.
+
+    Args:
+        room: the most samples of a batch.
+        paths: the samples are paths; else bytes.
+        threads: most that work on a batch; None: all of the engine's.
+        generator: what is drawn comes from it; None: from torch's default one.
+    """
+
+    _called = "Decoder"
+    _steady = True  # nobody changes the files of a batch
+    _output: Output = "tuple"
+    _names = ("image",)
+    _listing: Any = None
+    _native_labels = False
+    _reader = None
+
+    def __init__(
+        self,
+        transform: Callable[[Any], Any] | None,
+        room: int,
+        paths: bool,
+        bad: BadSamples,
+        threads: int | None,
+        generator: torch.Generator | None,
+    ) -> None:
+        self.transform, self._bad = transform, bad
+        self._options = PictureOptions()
+        self._files = BatchFiles(room, paths)
+        self._threads, self._generator = threads, generator
+        self._work: Work | None = None
+
+    def takes(self, count: int, paths: bool) -> bool:
+        """Whether a batch of so many can be made here."""
+        return count <= len(self._files) and paths == (self._files.contents is None)
+
+    def make(self, files: Sequence[Any]) -> Any:
+        """A batch: one tensor [n, ...] if the samples have one shape and type; else a list of them.
+
+        Args:
+            files: see BatchFiles.
+        """
+        self._files.take(files)
+        try:
+            work = self._here()
+            if not files:
+                shape, dtype = work.plan.shape, getattr(torch, work.plan.dtype)
+                return [] if shape is None or not work.finished else torch.empty((0, *shape), dtype=dtype)
+            if work.finished:
+                return work.batch(array("q", range(len(files)))).images
+            if self.transform is None:
+                return together(self._pixels(work, len(files)))
+            indices = list(range(len(files)))
+            with draws.from_generator(self._generator):
+                return together([picture for picture, _ in work.pictures(indices)])
+        finally:
+            self._files.let_go()
+
+    def _pixels(self, work: Work, count: int) -> list[torch.Tensor]:
+        """Decoded pictures, uint8 [3, H, W]."""
+        batch = work.batch(array("q", range(count)))
+        place = batch.images.data_ptr()
+        try:
+            return [_taken(place + i * pillow.PICTURE_BYTES) for i in range(count)]
+        finally:
+            pillow.free_pictures(place, count)
+
+    def _here(self) -> Work:
+        """See ImageDataset."""
+        work = self._work
+        plan = compile(self.transform)
+        if work is None or not work.fits(plan, self):
+            work = self._work = Work(self, plan, self._threads, hands_over=False, generator=self._generator)
+        elif work.pid != os.getpid():
+            work = self._work = work.inherited()
+        return work
+
+    def _rounded(self, picture: Any) -> Any:
+        """See HasPictures."""
+        return picture
+
+
+def together(samples: list[Any]) -> Any:
+    """The samples in one tensor, if they are tensors of one shape and type; else the list."""
+    first = samples[0] if samples else None
+    if not isinstance(first, torch.Tensor):
+        return samples
+    for other in samples[1:]:
+        if not isinstance(other, torch.Tensor) or (other.shape, other.dtype) != (first.shape, first.dtype):
+            return samples
+    return torch.stack(samples)
+
+
+def _taken(place: int) -> torch.Tensor:
+    """The pixels of a picture, in memory of its own."""
+    made = pillow.MadePicture.from_address(place)
+    shape = made.height, made.width, 4
+    pixels = (ctypes.c_uint8 * (4 * made.width * made.height)).from_address(made.data)
+    return torch.frombuffer(pixels, dtype=torch.uint8).view(shape)[..., :3].permute(2, 0, 1).contiguous()

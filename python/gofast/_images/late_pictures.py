@@ -1,0 +1,86 @@
+"""Late pictures for transforms in Python: what anybody's code cuts and resizes first is done natively."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import pillow
+from .picture_files import PictureFiles
+
+
+def late_picture(source: str | io.BytesIO) -> Any | None:
+    """A file's picture as torchvision's loader gives it, late; None where it cannot be late or be read."""
+    if not pillow.available():
+        return None
+    from .._late.opening import open_late
+    from .._late.picture import LateImage
+    from .composes import follow
+
+    follow()
+    try:
+        with pillow._open(source) as file:
+            image = open_late(file)
+    except Exception:  # whoever reads it at once says what is wrong
+        return None
+    return image.convert("RGB") if isinstance(image, LateImage) else None
+
+
+class Generators:
+    """The generators that transforms draw from, as they are now."""
+
+    def __init__(self) -> None:
+        self._torch, self._python, self._numpy = (
+            torch.default_generator.get_state(),
+            random.getstate(),
+            np.random.get_state(),
+        )
+
+    def put_back(self) -> None:
+        """Sets all of them to what they were."""
+        torch.default_generator.set_state(self._torch)
+        random.setstate(self._python)
+        np.random.set_state(self._numpy)
+
+
+def transformed(
+    files: PictureFiles,
+    sample: int,
+    transform: Callable[[Any], Any],
+    otherwise: Callable[[], tuple[Any, int]],
+) -> tuple[Any, int]:
+    """What a transform makes of a sample's picture, and the sample that it is of.
+
+    Args:
+        otherwise: makes the picture at once, or raises, or takes another sample's. It is also called when the
+            picture turns out to be damaged in the middle of the transform: draws then start again.
+    """
+    from .._late.picture import LateImage
+    from .._late.source import State
+
+    image = late_picture(files.source(sample))
+    if image is None:
+        picture, used = otherwise()
+        return transform(picture), used
+    source, before = image._making.source, Generators()
+    try:
+        made = transform(image)
+        if source.state is State.UNUSED:
+            image.load()  # nobody has looked: whether the file is whole must be known now
+        if isinstance(made, LateImage):
+            made = made.at_once()
+    except Exception:
+        if source.state is not State.FAILED:
+            raise
+        before.put_back()
+        picture, used = otherwise()
+        return transform(picture), used
+    if source.state is State.PILLOW:
+        files.count_fallback()
+        pillow.opened += 1
+    return made, sample

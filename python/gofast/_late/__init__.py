@@ -1,0 +1,1 @@
+"""Pictures of Pillow's whose pixels are made when somebody needs them."""

@@ -1,0 +1,314 @@
+"""LateImage: a PIL image whose pixels are made when somebody needs them."""
+
+from __future__ import annotations
+
+import copyreg
+import operator
+import sys
+from typing import Any, NamedTuple
+
+from PIL import Image, ImageFile, ImageOps
+from PIL._util import DeferredError
+
+from . import chain as chains
+from .source import Source
+
+# Pillow keeps the mode in `_mode` since 10.1.
+_MODE = "_mode" if isinstance(getattr(Image.Image, "mode", None), property) else "mode"
+
+# It loads a picture before it asks for the orientation; what it does then is recorded.
+_ONLY_TURNS = ImageOps.exif_transpose.__code__
+
+# What Pillow's images of files have beside the methods of their classes.
+_OF_FILES = frozenset(
+    [
+        "app",
+        "applist",
+        "bits",
+        "custom_mimetype",
+        "default_image",
+        "huffman_ac",
+        "huffman_dc",
+        "icclist",
+        "is_animated",
+        "layer",
+        "layers",
+        "n_frames",
+        "quantization",
+    ]
+)
+
+
+class Making(NamedTuple):
+    """How the pixels will be made.
+
+    Attributes:
+        source: of the file.
+        chain: what is done to its picture.
+        draft: what Pillow's decoder was told instead; the chain is empty then.
+    """
+
+    source: Source
+    chain: bytes
+    draft: tuple[Any, Any] | None = None
+
+
+class LateImage(Image.Image):
+    """A PIL image whose pixels are made when somebody needs them: what `gofast.open` returns.
+
+    It has all that ``PIL.Image.Image`` has. ``crop``, ``resize``, ``transpose``, ``convert`` to "RGB" or "L",
+    ``copy`` and ``ImageOps.exif_transpose`` are only recorded, and give another LateImage; then one native
+    call decodes what survives, resizes and flips. Whatever else is asked of it sees an ordinary image: the
+    pixels are made then, and are those of Pillow to the last bit.
+
+    It is not of Pillow's class for the file's format: ``isinstance(im, JpegImageFile)`` is false, though its
+    attributes and methods are there. A pickle of it holds the pixels, as Pillow's does, and becomes an
+    ordinary image of Pillow's. After ``with`` it can still be used.
+
+    Raises:
+        OSError and others: where Pillow would decode a damaged picture, and what Pillow then raises.
+        gofast.errors.ChangedError: the file was replaced, cut or removed meanwhile (an OSError).
+    """
+
+    _making: Making | None = None
+    _file: Source | None = None  # of an opened picture, not of what is made of one
+    _array_given = False
+    _late_info: dict[Any, Any] | None = None
+
+    def __init__(self, source: Source, header: ImageFile.ImageFile, late_info: dict[Any, Any] | None) -> None:
+        super().__init__()
+        self._file, self._making = source, Making(source, b"")
+        _shape(self, header.mode, header.size)
+        self.info = header.info
+        self.format, self.format_description = header.format, header.format_description
+        self.filename = header.filename
+        if late_info:
+            self._late_info = late_info
+
+    # -- the pixels --------------------------------------------------------------
+
+    @property
+    def im(self) -> Any:
+        """Pillow's own pixels. They are made at the first access."""
+        if self._im is None and self._making is not None:
+            self._make()
+        if isinstance(self._im, DeferredError):
+            raise self._im.ex
+        return self._im
+
+    @im.setter
+    def im(self, im: Any) -> None:
+        self._im = im
+        self._making = None
+
+    @property
+    def _late(self) -> Making | None:
+        """How the pixels will be made, if more can be recorded."""
+        making = self._making
+        return making if making is not None and making.draft is None else None
+
+    def _make(self) -> None:
+        making, mode, size = self._making, self.mode, self.size
+        assert making is not None
+        self._settle()
+        grey = mode == "L"
+        pixels = making.source.pixels(making.chain, size, 1 if grey else 4) if making.draft is None else None
+        if pixels is None:
+            made = making.source.by_pillow(making.chain, mode, making.draft)
+        else:
+            made = Image.frombytes(mode, size, pixels, "raw", "L" if grey else "RGBX")
+        self.im = made.im
+
+    def at_once(self) -> Image.Image:
+        """An ordinary image of Pillow's with these pixels and this info, which are now made."""
+        new = Image.Image()
+        new.im = self.im
+        _shape(new, self.mode, self.size)
+        new.info = self.info
+        return new
+
+    def _settle(self) -> None:
+        """Adds to the info what Pillow adds when it decodes."""
+        late, self._late_info = self._late_info, None
+        if late:
+            self.info.update(late)
+
+    def load(self) -> Any:
+        """See Pillow's. `ImageOps.exif_transpose` needs no pixels for what it asks."""
+        if self._making is not None:
+            if self._late and sys._getframe(1).f_code is _ONLY_TURNS:
+                return None
+            if self._im is None:
+                self._make()
+        return super().load()
+
+    def tobytes(self, encoder_name: str = "raw", *args: Any) -> bytes:
+        """See Pillow's. numpy asks this too: the core makes the bytes, without a PIL image in between."""
+        late = self._late
+        if late is None or encoder_name != "raw" or args or self._array_given:
+            return super().tobytes(encoder_name, *args)
+        self._settle()
+        self._array_given = True  # who asks again is given a PIL image: nothing is decoded a third time
+        pixels = late.source.pixels(late.chain, self.size, 1 if self.mode == "L" else 3)
+        return super().tobytes() if pixels is None else pixels
+
+    # -- what is recorded ----------------------------------------------------------
+
+    def _then(self, late: Making, operation: bytes, size: tuple[int, int], mode: str) -> LateImage:
+        self._settle()
+        new = LateImage.__new__(LateImage)
+        Image.Image.__init__(new)
+        new._making = Making(late.source, late.chain + operation)
+        _shape(new, mode, size)
+        copied = getattr(self, "_copy_info", None)  # Pillow 12.1
+        new.info = self.info.copy() if copied is None else copied()
+        return new
+
+    def copy(self) -> Image.Image:
+        """See Pillow's."""
+        late = self._late
+        return super().copy() if late is None else self._then(late, b"", self.size, self.mode)
+
+    __copy__ = copy
+
+    def crop(self, box: Any = None) -> Image.Image:
+        """See Pillow's."""
+        late = self._late
+        whole = (0, 0, *self.size)
+        if late is None or box is None or box == whole:
+            return super().crop(box)
+        try:
+            x, y, right, lower = map(int, map(round, box))
+        except (TypeError, ValueError, OverflowError):
+            return super().crop(box)
+        width, height = right - x, lower - y
+        if x < 0 or y < 0 or right > whole[2] or lower > whole[3] or _unusual(width, height):
+            return super().crop(box)
+        return self._then(late, chains.crop(x, y, width, height), (width, height), self.mode)
+
+    def resize(
+        self, size: Any, resample: Any = None, box: Any = None, reducing_gap: float | None = None
+    ) -> Image.Image:
+        """See Pillow's."""
+        late = self._late
+        operation = b"" if late is None else self._resized(size, resample, box, reducing_gap)
+        if late is None or not operation:
+            return super().resize(size, resample, box, reducing_gap)
+        width, height = map(operator.index, size)
+        return self._then(late, operation, (width, height), self.mode)
+
+    def _resized(self, size: Any, resample: Any, box: Any, reducing_gap: float | None) -> bytes:
+        """The operation; empty where Pillow's own must run."""
+        resample = Image.Resampling.BICUBIC if resample is None else resample
+        try:
+            width, height = map(operator.index, size)
+            method = operator.index(resample)
+            gap = None if reducing_gap is None else float(reducing_gap)
+        except (TypeError, ValueError):
+            return b""
+        if _unusual(width, height) or max(width, height) > chains.MOST_SIDE or method not in chains.FILTERS:
+            return b""
+        if (width, height) == self.size or (box is not None and tuple(box) != (0, 0, *self.size)):
+            return b""  # a copy; or a part, whose taps reach into what lies around it
+        if gap is not None and not (gap >= 1.0 and self._reduces_nothing(width, height, gap)):
+            return b""
+        return chains.resize(width, height, method)
+
+    def _reduces_nothing(self, width: int, height: int, gap: float) -> bool:
+        return int(self.size[0] / width / gap) < 2 and int(self.size[1] / height / gap) < 2
+
+    def transpose(self, method: Any) -> Image.Image:
+        """See Pillow's."""
+        late = self._late
+        if late is None or not isinstance(method, int) or method not in chains.TURNS:
+            return super().transpose(method)
+        turns = method in (2, 4, 5, 6)
+        size = (self.size[1], self.size[0]) if turns else self.size
+        return self._then(late, chains.turn(method), size, self.mode)
+
+    def convert(self, mode: str | None = None, matrix: Any = None, *args: Any, **kwargs: Any) -> Image.Image:
+        """See Pillow's."""
+        late = self._late
+        if late is None or matrix or "transparency" in self.info:
+            return super().convert(mode, matrix, *args, **kwargs)
+        if not mode or mode == self.mode:
+            return self.copy()
+        if mode not in ("L", "RGB"):
+            return super().convert(mode, matrix, *args, **kwargs)
+        return self._then(late, chains.GREY if mode == "L" else b"", self.size, mode)
+
+    # -- what files have -------------------------------------------------------------
+
+    def draft(self, mode: Any, size: Any) -> Any:
+        """See Pillow's: it tells the decoder of a JPEG to make less of it."""
+        making = self._making
+        if self.format != "JPEG" or making is None or self._im is not None or making.draft is not None:
+            return None
+        header = making.source.reopen()
+        result = header.draft(mode, size)
+        if (header.mode, header.size) != (self.mode, self.size):
+            self._making = making._replace(draft=(mode, size))
+            _shape(self, header.mode, header.size)
+        return result
+
+    def verify(self) -> None:
+        """See Pillow's."""
+        if self._file is not None:
+            self._file.reopen().verify()
+
+    def close(self) -> None:
+        """See Pillow's."""
+        super().close()
+        self._making = None
+
+    def __getattr__(self, name: str) -> Any:
+        file = self._file
+        if (
+            file is not None
+            and not name.startswith("__")
+            and (name in _OF_FILES or (hasattr(file.kind, name) and not hasattr(Image.Image, name)))
+        ):
+            return getattr(file.reopen(), name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    # -- what becomes of it elsewhere ------------------------------------------------
+
+    @property
+    def _pillows_class(self) -> type[Image.Image]:
+        """The class that Pillow's own image would have."""
+        return Image.Image if self._file is None else self._file.kind
+
+    def __eq__(self, other: object) -> bool:
+        kind = other._pillows_class if isinstance(other, LateImage) else type(other)
+        if kind is not self._pillows_class:
+            return False
+        assert isinstance(other, Image.Image)
+        return bool(
+            self.mode == other.mode
+            and self.size == other.size
+            and self.info == other.info
+            and self.tobytes() == other.tobytes()
+        )
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        data = self.tobytes()
+        if self._file is None:
+            state = [self.info, self.mode, self.size, self.getpalette(), data]
+        else:  # with what Pillow's class for the format adds to that
+            header = self._file.reopen()
+            _shape(header, self.mode, self.size)
+            header.info, palette = self.info, self.getpalette()
+            header.tobytes, header.getpalette = lambda: data, lambda: palette  # type: ignore[method-assign, assignment, misc]
+            state = header.__getstate__()
+        return copyreg._reconstructor, (self._pillows_class, object, None), state  # type: ignore[attr-defined]
+
+
+def _shape(image: Image.Image, mode: str, size: tuple[int, int]) -> None:
+    setattr(image, _MODE, mode)
+    image._size = size
+
+
+def _unusual(width: int, height: int) -> bool:
+    """Whether Pillow would refuse that size, warn of it, or the core leave it to Pillow."""
+    most = Image.MAX_IMAGE_PIXELS
+    return width < 1 or height < 1 or width * height > min(chains.MOST_PIXELS, most or chains.MOST_PIXELS)

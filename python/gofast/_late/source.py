@@ -1,0 +1,193 @@
+"""The file of a late picture: its bytes, or its path and what it was when it was opened."""
+
+from __future__ import annotations
+
+import enum
+import io
+import os
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import errors
+from .._core import codecs
+from . import chain as chains
+
+if TYPE_CHECKING:
+    from PIL import Image, ImageFile
+
+MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
+_ORDERS = {"13": 0, "12.2": 1, "horizontal": 2}  # resample.h's GF_ORDER_...
+_MOST_KEPT = 64 << 20  # bytes of pictures that are kept whole, in this process
+
+_kept: deque[tuple[weakref.ref[Source], int]] = deque()  # the oldest first
+
+
+class Counts:
+    """What became of the late pictures of this process.
+
+    Attributes:
+        native: chains that the core made.
+        pillow: pictures that Pillow decoded, because the core does not or because they are damaged.
+        again: how many of the next pictures are expected to be used more than once.
+    """
+
+    def __init__(self) -> None:
+        self.native = self.pillow = self.again = 0
+
+
+counts = Counts()
+
+
+class Stamp(NamedTuple):
+    """By which a file that was replaced or cut is known."""
+
+    size: int
+    modified: int
+    inode: int
+
+    @classmethod
+    def of(cls, fd: int) -> Stamp:
+        """The stamp of an open file."""
+        stat = os.fstat(fd)
+        return cls(stat.st_size, stat.st_mtime_ns, stat.st_ino)
+
+
+class State(enum.Enum):
+    """What became of a file's picture."""
+
+    UNUSED = "nothing was made of it"
+    NATIVE = "the core has decoded it"
+    PILLOW = "Pillow has decoded it"
+    FAILED = "nobody can decode it"
+
+
+class Source:
+    """A file, of which only the header was read. Many pictures may be made of it.
+
+    Attributes:
+        kind: Pillow's class for it.
+        name: its path, or "".
+        size, mode: of the picture.
+        state: what became of it so far.
+    """
+
+    __slots__ = ("__weakref__", "_data", "_stamp", "_used", "_whole", "kind", "mode", "name", "size", "state")
+
+    def __init__(self, image: ImageFile.ImageFile, data: bytes | None, stamp: Stamp | None) -> None:
+        self.kind, self.name, self.size, self.mode = type(image), image.filename, image.size, image.mode
+        self._data, self._stamp = data, stamp
+        self._used, self.state = False, State.UNUSED
+        self._whole: bytes | None = None
+
+    def data(self) -> bytes:
+        """The file's bytes.
+
+        Raises:
+            ChangedError: another file lies there now, or none.
+        """
+        if self._data is not None:
+            return self._data
+        try:
+            fd = os.open(self.name, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._changed(f"cannot be opened any more: {error.strerror}") from error
+        try:
+            if Stamp.of(fd) != self._stamp:
+                raise self._changed("is another file by now")
+            assert self._stamp is not None
+            data = os.read(fd, self._stamp.size)
+            while len(data) < self._stamp.size:  # a signal, or 2 GiB
+                more = os.read(fd, self._stamp.size - len(data))
+                if not more:
+                    raise self._changed(f"ends after {len(data)} bytes")
+                data += more
+            if Stamp.of(fd) != self._stamp:
+                raise self._changed("was written to while it was read")
+            return data
+        finally:
+            os.close(fd)
+
+    def _changed(self, what: str) -> errors.ChangedError:
+        self.state = State.FAILED
+        error = errors.ChangedError(
+            f"{os.fsdecode(self.name)}: the file was opened as a late picture and {what}; open it again"
+        )
+        error.path = os.fsdecode(self.name)
+        return error
+
+    def reopen(self) -> ImageFile.ImageFile:
+        """Pillow's own image, of which nothing was read but the header; no file is open."""
+        image: ImageFile.ImageFile = self.kind(io.BytesIO(self.data()), self.name)
+        return image
+
+    def pixels(self, chain: bytes, size: tuple[int, int], channels: int) -> bytes | None:
+        """What a chain makes of it: bytes of RGBX, RGB or L, natively; None where Pillow must do it."""
+        width, height = size
+        pass_order = _ORDERS[codecs.pass_order()]
+        held, data = self.held()
+        if held is None:
+            return None
+        made = codecs.capsule().make_pixels(
+            data, *held, chain, width, height, channels, pass_order, MAX_FILE_BYTES
+        )
+        if isinstance(made, tuple):
+            return None
+        counts.native += 1
+        self.state = State.NATIVE
+        return made
+
+    def held(self) -> tuple[tuple[int, int] | None, bytes]:
+        """What the core makes pictures of: all pixels as RGBX, and their size; or the file, and zeros.
+
+        A picture that is used again is decoded whole, and kept while it is among the latest: so is at once
+        every picture as long as the last ones were used again.
+        """
+        if self._whole is not None:
+            return self.size, self._whole
+        data = self.data()
+        again, self._used = self._used, True
+        if again:
+            counts.again = min(counts.again + 2, 8)
+        elif counts.again:
+            counts.again -= 1
+            again = True
+        bytes_whole = 4 * self.size[0] * self.size[1]
+        if not again or bytes_whole > _MOST_KEPT:
+            return (0, 0), data
+        order = _ORDERS[codecs.pass_order()]
+        whole = codecs.capsule().make_pixels(data, 0, 0, b"", *self.size, 4, order, MAX_FILE_BYTES)
+        if isinstance(whole, tuple):
+            return None, data
+        self._keep(whole)
+        return self.size, whole
+
+    def _keep(self, whole: bytes) -> None:
+        self._whole = whole
+        _kept.append((weakref.ref(self), len(whole)))
+        left = sum(size for _, size in _kept)
+        while left > _MOST_KEPT and len(_kept) > 1:
+            try:
+                reference, size = _kept.popleft()
+            except IndexError:  # another thread was faster
+                return
+            left -= size
+            old = reference()
+            if old is not None and old is not self:
+                old._whole = None
+
+    def by_pillow(self, chain: bytes, mode: str, draft: tuple[Any, Any] | None) -> Image.Image:
+        """What a chain makes of it, by Pillow: which decodes what the core does not, or raises."""
+        try:
+            image = self.reopen()
+            if draft is not None:
+                image.draft(*draft)
+            image.load()
+        except Exception as error:
+            if self.name and hasattr(error, "add_note"):  # Python 3.11
+                error.add_note(f"the picture is {os.fsdecode(self.name)}")
+            self.state = State.FAILED
+            raise
+        counts.pillow += 1
+        self.state = State.PILLOW
+        return chains.replay(image, chain, mode)

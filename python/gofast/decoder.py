@@ -1,0 +1,175 @@
+"""Decoder: batches of pictures from bytes or paths that somebody hands over."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from . import errors
+from ._device.wanted import wanted
+from ._images.bad_samples import BadSamples
+from ._images.decoding import Lane
+from ._images.paths import column_names, in_order, is_table
+
+_MOST_IDLE = 8  # lanes that wait for the next call; each keeps the memory of a batch or two
+
+
+class Decoder:
+    """Decodes pictures and transforms them, a batch at a call, natively and in parallel.
+
+    For pictures that come from elsewhere than a folder: a column of a table, ``datasets.with_transform``, Ray
+    Data's and Spark's ``map_batches`` and ``mapInPandas``, WebDataset's ``map``, and servers. Samples are
+    those of torchvision's transforms under ``Image.open(...).convert("RGB")``, to the last bit, drawn in the
+    order of the batch. Threads may share a Decoder: their calls run side by side, without the GIL. It may be
+    pickled, and used in forked and spawned processes.
+
+    Args:
+        transform: as in :class:`gofast.ImageFolder`. None: decoded pictures, uint8 [3, H, W].
+        threads: most threads that work on one call; None: all of the engine's.
+        on_error: what becomes of a picture that cannot be read. ``"raise"``: an error that names it.
+            ``"zero"``: a sample of zeros. A callable of (its place in the batch, error) returns a PIL image
+            or another place in the batch, or raises.
+        rng: what is drawn comes from this generator; None: from torch's default one, as torchvision draws.
+        device: where batches arrive, such as "cuda"; None: on the CPU.
+
+    Raises:
+        gofast.errors.OptionError: an option makes no sense.
+
+    Example:
+        >>> from torchvision import transforms as T
+        >>> decode = gofast.Decoder(T.Compose([T.Resize(256), T.CenterCrop(224), T.ToTensor()]))
+        >>> decode(["a.jpg", "b.jpg"]).shape
+        torch.Size([2, 3, 224, 224])
+        >>> table = pyarrow.parquet.read_table("pictures.parquet")  # doctest: +SKIP
+        >>> images = decode(table["image"])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        transform: Callable[[Any], Any] | None = None,
+        *,
+        threads: int | None = None,
+        on_error: Literal["raise", "zero"] | Callable[[int, Exception], Any] = "raise",
+        rng: torch.Generator | None = None,
+        device: torch.device | str | int | None = None,
+    ) -> None:
+        if transform is not None and not callable(transform):
+            raise errors.OptionError(f"transform={transform!r} is not callable")
+        if threads is not None and operator.index(threads) < 1:
+            raise errors.OptionError(f"threads={threads}: give at least 1, or None for all")
+        if on_error not in ("raise", "zero") and not callable(on_error):
+            raise errors.OptionError(f'on_error={on_error!r} is not "raise", "zero" or a callable')
+        if rng is not None and (not isinstance(rng, torch.Generator) or rng.device.type != "cpu"):
+            raise errors.OptionError(f"rng={rng!r} is not a torch.Generator of the CPU")
+        self.transform = transform
+        self._threads, self._rng, self._device = threads, rng, wanted(device)
+        self._bad = BadSamples(on_error, None, kept=False)
+        self._lanes: list[Lane] = []  # that no call uses
+
+    def __call__(self, pictures: Any) -> Any:
+        """Decodes a batch, or one picture.
+
+        Args:
+            pictures: a list, an array, or a column of pyarrow, pandas or polars, of whole files: bytes and
+                what has the buffer protocol, paths, or the dicts {"bytes": ..., "path": ...} of Hugging
+                Face's ``Image(decode=False)``. A single picture gives a single sample.
+
+        Returns:
+            A tensor [N, C, H, W] if all samples have one shape, as they do behind a crop or a resize to one
+            size; else the list of samples.
+
+        Raises:
+            gofast.errors.OptionError: some are no pictures, or bytes and paths are mixed.
+            gofast.errors.BadImageError: one cannot be read; ``index`` is its place in the batch. It is also
+                an error of the class that Pillow raises.
+        """
+        alone = isinstance(pictures, (str, bytes, bytearray, memoryview, os.PathLike, dict))
+        files = _files([pictures] if alone else pictures)
+        made = self._decoded(files)
+        if self._device is not None:
+            from ._device.device import opened
+            from ._device.mover import move
+
+            made = move(opened(self._device), made)
+        return made[0] if alone else made
+
+    def _decoded(self, files: Sequence[Any]) -> Any:
+        paths = bool(files) and isinstance(files[0], str)
+        lane = self._idle(len(files), paths)
+        if lane is None:
+            room = 1 << max(len(files) - 1, 0).bit_length()
+            lane = Lane(self.transform, room, paths, self._bad, self._threads, self._rng)
+        lane.transform = self.transform
+        try:
+            return lane.make(files)
+        finally:
+            self._lanes.append(lane)
+            del self._lanes[:-_MOST_IDLE]
+
+    def _idle(self, count: int, paths: bool) -> Lane | None:
+        """A lane that no other call uses from now on."""
+        for lane in reversed(self._lanes.copy()):
+            if lane.takes(count, paths):
+                with contextlib.suppress(ValueError):  # another thread has taken it
+                    self._lanes.remove(lane)
+                    return lane
+        return None
+
+    def __repr__(self) -> str:
+        options: dict[str, Any] = {"threads": self._threads, "rng": self._rng, "device": self._device}
+        if self._bad.on_error != "raise":
+            options["on_error"] = self._bad.on_error
+        said = [f"{name}={value!r}" for name, value in options.items() if value is not None]
+        return f"Decoder({', '.join([repr(self.transform), *said])})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lanes": []}
+
+
+def _files(pictures: Any) -> list[Any]:
+    """Each picture as a path (str), or as bytes or a uint8 array of a file's bytes.
+
+    Raises:
+        OptionError: some are no pictures, or bytes and paths are mixed.
+    """
+    made = [_file(i, picture) for i, picture in enumerate(_listed(pictures))]
+    if len({isinstance(file, str) for file in made}) > 1:
+        raise errors.OptionError("bytes and paths are mixed: decode them in two calls")
+    return made
+
+
+def _listed(pictures: Any) -> list[Any]:
+    if is_table(pictures):
+        raise errors.OptionError(f"this is a table of the columns {column_names(pictures)}: give one of them")
+    if hasattr(pictures, "to_pylist"):  # pyarrow: its scalars lend their bytes, and nothing is copied
+        return list(pictures)
+    return in_order(pictures)
+
+
+def _file(place: int, picture: Any) -> Any:
+    if hasattr(picture, "as_py"):  # a scalar of pyarrow's, which lends its bytes
+        lends = "binary" in str(picture.type) and hasattr(picture, "as_buffer")
+        picture = picture.as_buffer() if lends else picture.as_py()
+    if isinstance(picture, dict) and "bytes" in picture:
+        picture = picture["bytes"] if picture["bytes"] is not None else picture.get("path")
+    if picture is None:
+        return b""  # a file that nobody can read
+    if type(picture) is bytes:
+        return picture
+    if isinstance(picture, (str, os.PathLike)):
+        return os.fsdecode(picture)
+    if isinstance(picture, torch.Tensor) and picture.dtype == torch.uint8:
+        picture = picture.numpy()
+    try:
+        held = memoryview(picture).cast("B")
+    except TypeError:  # no buffer, or one with gaps
+        raise errors.OptionError(
+            f"pictures[{place}] is of {type(picture).__name__}: give a file's bytes, or its path"
+        ) from None
+    return np.frombuffer(held, np.uint8) if held.nbytes else b""

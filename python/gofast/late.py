@@ -1,0 +1,54 @@
+"""open: PIL images whose pixels are made when somebody needs them, by one native call."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+__all__ = ["open"]
+
+
+def open(
+    picture: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes],
+    mode: str = "r",
+    formats: Sequence[str] | None = None,
+) -> Image.Image:
+    """Opens a picture like ``PIL.Image.open``, and decodes no more of it than is needed.
+
+    The result is a ``PIL.Image.Image``. Crops, resizes, flips and conversions to RGB or L are only recorded.
+    When somebody asks for pixels, one native call decodes what is left of the picture and does them, to the
+    same pixels. Works with torchvision's transforms, timm's, and any code that takes a PIL image.
+
+    Args:
+        picture: a path, a file object, or the bytes of a file. Of a path only the header is read, and no file
+            stays open: it must not change until the pixels were made. File objects are read at once.
+        mode: "r".
+        formats: names of the formats to try, as for Pillow.
+
+    Returns:
+        A :class:`LateImage` for JPEG, PNG and WebP files of mode RGB or L with one frame. Of all others,
+        Pillow's own image.
+
+    Raises:
+        FileNotFoundError, PIL.UnidentifiedImageError and others: what ``PIL.Image.open`` raises. A damaged
+            picture raises what Pillow raises when its pixels are asked for, with a note that names the file.
+        gofast.errors.ChangedError: there too: the file was replaced, cut or removed (an OSError).
+
+    Example:
+        >>> image = gofast.open("cat.jpg").convert("RGB")  # nothing was decoded
+        >>> small = image.crop((80, 60, 304, 284)).resize((96, 96))
+        >>> np.asarray(small).shape  # now it is made, from 224 rows of the file
+        (96, 96, 3)
+    """
+    from ._images.composes import follow
+    from ._late.opening import open_late
+
+    follow()
+    if isinstance(picture, (bytes, bytearray, memoryview)):
+        picture = io.BytesIO(picture)
+    return open_late(picture, mode, formats)

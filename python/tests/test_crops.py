@@ -1,0 +1,128 @@
+"""FiveCrop and TenCrop with what stacks their crops: torchvision's samples, and natively."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import stack
+from torch.utils.data import DataLoader
+from torchvision import datasets
+from torchvision import transforms as T
+from torchvision.transforms import ToTensor, functional, v2
+
+import gofast
+from gofast._plan.stacked import transform_of_each
+from image_data import make_folder
+from same import difference
+
+HALF = T.Normalize([0.5], [0.2])
+CONVERT = ToTensor()
+Stack = T.Lambda(lambda crops: torch.stack([T.ToTensor()(crop) for crop in crops]))
+
+
+def stack_def(crops: Any) -> Any:
+    """The same with a name."""
+    return torch.stack([T.PILToTensor()(c) for c in crops])
+
+
+def local() -> Any:
+    convert = T.ToTensor()
+    return lambda crops: torch.stack([convert(crop) for crop in crops])
+
+
+KNOWN: list[tuple[Any, str]] = [
+    (lambda crops: torch.stack([T.ToTensor()(crop) for crop in crops]), "ToTensor"),
+    (lambda x: stack([ToTensor()(y) for y in x]), "ToTensor"),
+    (lambda x: torch.stack([CONVERT(y) for y in x]), "ToTensor"),
+    (lambda x: torch.stack([functional.to_tensor(y) for y in x]), "ToTensor"),
+    (lambda x: torch.stack([functional.pil_to_tensor(y) for y in x]), "PILToTensor"),
+    (lambda x: torch.stack([HALF(y) for y in x]), "Normalize"),
+    (stack_def, "PILToTensor"),
+]
+OTHERS: list[Any] = [
+    lambda crops: torch.stack([T.ToTensor()(crop) for crop in crops], 1),
+    lambda crops: torch.cat([T.ToTensor()(crop) for crop in crops]),
+    lambda crops: torch.stack([T.ToTensor()(crop) for crop in crops[1:]]),
+    lambda crops: torch.stack([T.ToTensor()(crop) for crop in crops if crop]),
+    lambda crops: torch.stack([T.ToTensor()(crops) for crop in crops]),
+    lambda crops: torch.stack([T.ToTensor()(crop) * 2 for crop in crops]),
+    lambda crops: torch.stack([functional.hflip(crop) for crop in crops]),
+    lambda crops: torch.stack([v2.ToTensor()(crop) for crop in crops]),
+    lambda crops, more=1: torch.stack([T.ToTensor()(crop) for crop in crops]),
+    local(),
+    torch.stack,
+    HALF,
+]
+
+
+def test_functions_that_are_known() -> None:
+    for function, name in KNOWN:
+        assert type(transform_of_each(function)).__name__ == name, function.__code__.co_names
+    assert [transform_of_each(function) for function in OTHERS] == [None] * len(OTHERS)
+
+
+def test_a_name_that_means_something_else_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = KNOWN[0][0]
+    monkeypatch.setitem(globals(), "T", type("T", (), {"ToTensor": lambda: abs}))
+    assert transform_of_each(function) is None
+    monkeypatch.undo()
+    monkeypatch.setattr(torch, "stack", lambda tensors: tensors[0])
+    assert transform_of_each(function) is None
+
+
+CHAINS: dict[str, list[Any]] = {
+    "ten": [T.Resize(24), T.TenCrop(20), Stack],
+    "vertical": [T.Resize(24), T.TenCrop((20, 17), vertical_flip=True), stack_def],
+    "five": [T.Resize((30, 31)), T.FiveCrop(30), Stack, HALF, T.ConvertImageDtype(torch.float16)],
+    "twice": [T.Resize(24), T.TenCrop(20), Stack, T.Lambda(KNOWN[5][0])],
+    "grey": [T.Grayscale(), T.Resize(24), T.FiveCrop(8), KNOWN[2][0]],
+    "random": [T.RandomResizedCrop(24), T.RandomHorizontalFlip(), T.TenCrop(20), Stack],
+    "behind": [T.Resize(24), T.TenCrop(20), Stack, T.Lambda(lambda x: x * 2)],
+    "v2": [v2.Resize(24), v2.TenCrop(20), Stack],
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_batches_are_torchvisions(name: str, tmp_path: Path) -> None:
+    root, transform = make_folder(tmp_path, 23), T.Compose(CHAINS[name])
+    made = []
+    for dataset, loader in (
+        (datasets.ImageFolder(root, transform), DataLoader),
+        (gofast.ImageFolder(root, transform), DataLoader),
+        (gofast.ImageFolder(root, transform), gofast.DataLoader),
+    ):
+        torch.manual_seed(3)
+        batches = [tuple(batch) for batch in loader(dataset, batch_size=5)]
+        made.append([batches, dataset[7], torch.get_rng_state()])
+    assert difference(made[1], made[0]) == "" and difference(made[2], made[0]) == ""
+    assert dataset._plan.native == (name != "behind")  # type: ignore[union-attr]
+
+
+inner = T.Compose([T.Grayscale(3), T.ToTensor()])
+each_grey = lambda crops: torch.stack([inner(crop) for crop in crops])  # noqa: E731
+
+
+def test_what_is_not_native_says_so(tmp_path: Path) -> None:
+    root = make_folder(tmp_path, 5)
+    for chain, why in (
+        ([T.Resize(24), T.TenCrop(20), OTHERS[0]], "your own code"),
+        ([T.Resize(24), T.FiveCrop(20), Stack, T.RandomHorizontalFlip()], "of several crops"),
+        ([T.Resize((20, 20)), T.ToTensor(), T.FiveCrop(9), Stack], "cuts crops of"),
+        ([T.Resize(24), T.FiveCrop(20), T.Lambda(each_grey)], "makes several pictures of one"),
+    ):
+        dataset = gofast.ImageFolder(root, T.Compose(chain))
+        assert why in str(gofast.explain(dataset))
+    with pytest.raises(gofast.errors.OptionError, match="channels_last"):
+        gofast.ImageFolder(root, T.Compose(CHAINS["ten"]), channels_last=True)
+
+
+def test_pictures_that_are_too_small(tmp_path: Path) -> None:
+    root = make_folder(tmp_path, 5)
+    for front in ([], [T.RandomHorizontalFlip()]):
+        transform = T.Compose([*front, T.Resize(19), T.TenCrop(20), Stack])
+        for dataset in (datasets.ImageFolder(root, transform), gofast.ImageFolder(root, transform)):
+            with pytest.raises(ValueError, match=r"Requested crop size \(20, 20\) is bigger than input size"):
+                dataset[0]

@@ -1,0 +1,338 @@
+"""gofast.open: pictures that are made late equal those that Pillow makes at once."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import io
+import multiprocessing
+import os
+import pickle
+import random
+import sys
+import threading
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageFilter, ImageOps, PngImagePlugin
+
+import gofast
+from gofast._late import source
+from gofast._late.picture import LateImage
+from image_data import photograph
+from picture_files import MODES, noise, saved
+
+
+def same(late: Image.Image, plain: Image.Image) -> None:
+    assert (late.size, late.mode, late.info) == (plain.size, plain.mode, plain.info)
+    assert type(late) is type(plain) or isinstance(late, LateImage)
+    made, want = np.asarray(late), np.asarray(plain)
+    assert (made.dtype, made.shape, made.strides, made.flags.writeable) == (
+        (want.dtype, want.shape, want.strides, want.flags.writeable)
+    )
+    assert np.array_equal(made, want)
+    assert late.tobytes() == plain.tobytes()
+    assert late.getpalette() == plain.getpalette()
+
+
+def pillows(path: Path) -> Image.Image:
+    return Image.open(io.BytesIO(path.read_bytes()))  # not the path: what is never decoded stays open
+
+
+def chain(image: Image.Image, r: random.Random) -> Image.Image:
+    """Up to six random operations."""
+    for _ in range(r.randrange(7)):
+        width, height = image.size
+        kind = r.randrange(12)
+        x, y = r.randrange(width), r.randrange(height)
+        box = (x, y, r.randint(x + 1, width), r.randint(y + 1, height))
+        size = (r.randint(1, 90), r.randint(1, 90))
+        if kind < 2:
+            image = image.crop(box)
+        elif kind == 2:
+            image = image.crop((x - 3.4, y - 2, x + 7.5, y + 9))
+        elif kind < 5:
+            image = image.resize(size, r.randrange(6), reducing_gap=r.choice([None, None, 1.0, 2.5]))
+        elif kind == 5:
+            image = image.resize(size, r.randrange(6), r.choice([box, (0, 0, width, height)]))
+        elif kind == 6:
+            image = image.transpose(r.randrange(7))  # type: ignore[arg-type]
+        elif kind == 7:
+            image = image.convert(r.choice(["RGB", "L", "RGBA", None]))
+            image = image.convert("RGB") if image.mode == "RGBA" else image
+        elif kind == 8:
+            image = ImageOps.exif_transpose(image)
+        elif kind == 9:
+            image = r.choice([image.copy(), image.crop(), image.rotate(180), copy.copy(image)])
+        elif kind == 10:
+            image.thumbnail(size, r.randrange(1, 6))  # type: ignore[arg-type]
+        else:
+            image = image.filter(ImageFilter.BLUR) if min(image.size) > 4 else image
+    return image
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("late")
+    exif = Image.Exif()
+    exif[274] = 6
+    text = PngImagePlugin.PngInfo()
+    text.add_text("before", "the pixels")
+    for i, (size, mode) in enumerate(
+        [((90, 60), "RGB"), ((61, 83), "L"), ((130, 31), "RGB"), ((9, 200), "RGB")]
+    ):
+        picture = photograph(i, *size).convert(mode)
+        picture.save(folder / f"{i}.jpg", quality=85, subsampling=i % 3, exif=exif if i % 2 == 0 else b"")
+        picture.save(folder / f"{i}.png", pnginfo=text, exif=exif if i == 2 else b"")
+        picture.save(folder / f"{i}.webp", quality=80, lossless=i == 2, exif=exif if i == 2 else b"")
+    return sorted(folder.iterdir())
+
+
+def test_random_chains_equal_pillows(files: list[Path]) -> None:
+    native = source.counts.native
+    for seed in range(360):
+        path = files[seed % len(files)]
+        plain, late = pillows(path), gofast.open(path)
+        assert isinstance(late, LateImage), path
+        assert late.format == plain.format
+        want = made = None
+        try:
+            want = chain(plain, random.Random(seed))
+        except ValueError as error:
+            want = error
+        try:
+            made = chain(late, random.Random(seed))
+        except ValueError as error:
+            made = error
+        if isinstance(want, ValueError):
+            assert str(made) == str(want)
+        else:
+            same(made, want)
+    assert source.counts.native > native + 200
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_kind_of_file_equals_pillows() -> None:
+    """Also those that Pillow itself must decode: then it is Pillow's image."""
+    kinds = ("JPEG", "PNG", "WEBP", "MPO", "GIF", "TIFF", "BMP", "PPM", "TGA")
+    files = {f"{kind} {mode}": saved(noise(mode, (17, 13)), kind) for kind in kinds for mode in MODES}
+    frames = {"save_all": True, "append_images": [noise("RGB", (33, 20))], "duration": 40}
+    files |= {
+        f"{kind} frames": saved(noise("RGB", (33, 20)), kind, **frames) for kind in ("PNG", "WEBP", "MPO")
+    }
+    files["PNG transparency"] = saved(noise("RGB", (33, 20)), "PNG", transparency=(1, 2, 3))
+    for name, data in files.items():
+        if data is None:
+            continue
+        outcome = []
+        for opener in (Image.open, gofast.open):
+            try:
+                image = opener(io.BytesIO(data))
+                width, height = image.size
+                made = image.resize((12, 9)).transpose(Image.Transpose.TRANSVERSE)
+                whole = image.convert("RGB").crop((0, 0, (width + 1) // 2, height))
+                outcome.append((image.format, image.size, image.mode, made, whole, image))
+            except Exception as error:
+                outcome.append((type(error), str(error).split(" at 0x")[0].split("BytesIO")[0]))
+        want, got = outcome
+        assert got[:3] == want[:3], name
+        if len(want) > 2:
+            for a, b in zip(got[3:], want[3:], strict=True):
+                assert (a.info, a.tobytes(), a.mode) == (b.info, b.tobytes(), b.mode), name
+
+
+def test_png_with_text_behind_its_pixels_is_left_to_pillow() -> None:
+    out = io.BytesIO()
+    photograph(1, 20, 20).save(out, "PNG")
+    whole, chunk = out.getvalue(), io.BytesIO()
+    PngImagePlugin.putchunk(chunk, b"tEXt", b"late\0text")
+    data = whole[:-12] + chunk.getvalue() + whole[-12:]
+    assert not isinstance(gofast.open(data), LateImage)
+    assert gofast.open(data).convert("RGB").info == Image.open(io.BytesIO(data)).convert("RGB").info
+
+
+def test_what_is_not_recorded_sees_an_ordinary_image(files: list[Path]) -> None:
+    late, plain = gofast.open(files[0]), pillows(files[0])
+    crop = late.crop((3, 3, 40, 40))
+    late.putpixel((5, 5), (1, 2, 3))
+    plain.load()
+    kept = plain.crop((3, 3, 40, 40))
+    plain.putpixel((5, 5), (1, 2, 3))
+    same(crop, kept)  # recorded before the pixel was changed
+    same(late.crop((2, 2, 9, 9)), plain.crop((2, 2, 9, 9)))
+    assert late.getpixel((5, 5)) == (1, 2, 3)
+    assert late.histogram() == plain.histogram()
+    assert np.array_equal(np.array(late, copy=True), np.array(plain, copy=True))
+    out, want = io.BytesIO(), io.BytesIO()
+    gofast.open(files[0]).save(out, "PNG")
+    pillows(files[0]).save(want, "PNG")
+    assert out.getvalue() == want.getvalue()
+
+
+def test_attributes_of_the_formats_class(files: list[Path]) -> None:
+    late, plain = gofast.open(files[0]), pillows(files[0])
+    assert isinstance(late, Image.Image)
+    assert late.quantization == plain.quantization  # type: ignore[attr-defined]
+    assert late.filename == str(files[0])
+    assert late.get_format_mimetype() == "image/jpeg"  # type: ignore[attr-defined]
+    assert dict(late.getexif()) == dict(plain.getexif())
+    assert not hasattr(late, "n_frames") and not hasattr(late.copy(), "quantization")
+    late.verify()
+    assert (late.tell(), late.format_description) == (0, plain.format_description)
+    with pytest.raises(EOFError):
+        late.seek(1)
+    assert "mode=RGB size=90x60" in repr(late)
+    assert late.draft("L", (20, 20)) == plain.draft("L", (20, 20))
+    assert late.size == plain.size != (90, 60)
+    same(late, plain)
+
+
+def test_equality_and_pickles(files: list[Path]) -> None:
+    for path in files:
+        late, plain = gofast.open(path), pillows(path)
+        assert late == plain and late.copy() == plain.copy() and plain.copy() == late.copy()
+        assert late != plain.copy() and late != 3
+        for made in (pickle.loads(pickle.dumps(gofast.open(path))), copy.deepcopy(gofast.open(path))):
+            assert type(made) is type(plain) and made == plain
+        crop = pickle.loads(pickle.dumps(gofast.open(path).crop((1, 1, 8, 20))))
+        assert type(crop) is Image.Image and crop == plain.crop((1, 1, 8, 20))
+
+
+def test_with_and_close(files: list[Path]) -> None:
+    with gofast.open(files[0]) as late:
+        crop = late.crop((0, 0, 10, 10))
+    late.close()
+    assert crop.tobytes() == pillows(files[0]).crop((0, 0, 10, 10)).tobytes()
+    with pytest.raises(ValueError, match="Operation on closed image"):
+        late.load()
+    with pytest.raises(ValueError, match="Operation on closed image"):
+        late.crop((0, 0, 10, 10))
+    with open(files[0], "rb") as file:  # as torchvision's loader does it
+        image = gofast.open(file).convert("RGB")
+    same(image, pillows(files[0]).convert("RGB"))
+
+
+def test_header_errors_are_pillows(
+    tmp_path: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FileNotFoundError):
+        gofast.open(tmp_path / "none.jpg")
+    with pytest.raises(Image.UnidentifiedImageError):
+        gofast.open(b"nothing")
+    with pytest.raises(TypeError):
+        gofast.open(files[0], formats="JPEG")  # type: ignore[arg-type]
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 90 * 60 // 2 - 1)
+    with pytest.raises(Image.DecompressionBombError):
+        gofast.open(files[0])
+
+
+def test_damaged_files_raise_what_pillow_raises(files: list[Path], tmp_path: Path) -> None:
+    for path in files:
+        whole = path.read_bytes()
+        for part in (0.5, 0.8, 0.97):
+            cut = tmp_path / path.name
+            cut.write_bytes(whole[: int(len(whole) * part)])
+            try:
+                want: Any = pillows(cut).convert("RGB").crop((2, 2, 9, 9)).tobytes()
+            except Exception as error:
+                want = error
+            try:
+                late = gofast.open(cut).convert("RGB").crop((2, 2, 9, 9))
+                made: Any = late.tobytes()
+            except Exception as error:
+                made = error
+                if sys.version_info >= (3, 11) and path.suffix != ".png" and hasattr(error, "__notes__"):
+                    assert any(str(cut) in note for note in error.__notes__)
+            if isinstance(want, Exception):
+                assert (type(made), str(made)) == (type(want), str(want)), path
+            else:
+                assert made == want, path
+
+
+def test_a_replaced_file_is_an_error(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.jpg", tmp_path / "b.jpg"
+    photograph(1, 60, 40).save(path)
+    photograph(2, 60, 40).save(other)
+    first = gofast.open(path)
+    os.replace(other, path)
+    with pytest.raises(gofast.errors.ChangedError, match="another file") as caught:
+        first.load()
+    assert caught.value.path == str(path)
+    second = gofast.open(path).crop((1, 1, 20, 20))
+    os.truncate(path, 300)
+    with pytest.raises(gofast.errors.ChangedError):
+        np.asarray(second)
+    photograph(1, 60, 40).save(path)
+    third = gofast.open(path)
+    path.unlink()
+    with pytest.raises(gofast.errors.ChangedError, match="any more"):
+        third.resize((5, 5)).tobytes()
+
+
+def test_unused_ones_hold_no_descriptor_and_little_memory(files: list[Path]) -> None:
+    path = str(files[0])
+    gofast.open(path)
+    gc.collect()
+    descriptors = len(os.listdir("/proc/self/fd"))
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        held = [gofast.open(path) for _ in range(500)]
+        assert len(os.listdir("/proc/self/fd")) == descriptors
+        each = (tracemalloc.get_traced_memory()[0] - before) / len(held)
+    finally:
+        tracemalloc.stop()
+    info = held[0].info
+    assert each - sys.getsizeof(info) - sum(map(sys.getsizeof, info.values())) < 1000
+
+
+def test_several_of_one_file_are_decoded_once(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    data = source.Source.data
+    monkeypatch.setattr(source.Source, "data", lambda self: read.append(self) or data(self))
+    monkeypatch.setattr(source.counts, "again", 0)
+    for count in (2, 1):  # the first picture tells what is to be expected of the next
+        read.clear()
+        late, plain = gofast.open(files[0]), pillows(files[0])
+        for i in range(10):
+            same(
+                late.crop((i, i, i + 30, i + 20)).resize((16, 16)),
+                plain.crop((i, i, i + 30, i + 20)).resize((16, 16)),
+            )
+        assert len(read) <= count
+    monkeypatch.setattr(source, "_MOST_KEPT", 1000)
+    same(late.crop((0, 0, 9, 9)), plain.crop((0, 0, 9, 9)))
+
+
+def _sum(path: Path, out: Any) -> None:
+    out.put(int(np.asarray(gofast.open(path).crop((1, 1, 8, 20)), np.int64).sum()))
+
+
+def test_threads_and_forks(files: list[Path]) -> None:
+    late, plain = gofast.open(files[0]), pillows(files[0]).convert("RGB")
+    want, wrong = plain.tobytes(), []
+
+    def work(seed: int) -> None:
+        r = random.Random(seed)
+        for _ in range(30):
+            x = r.randrange(60)
+            crop = late.crop((x, 0, x + 20, 20))
+            wrong.extend([x] * (crop.tobytes() != plain.crop((x, 0, x + 20, 20)).tobytes()))
+        wrong.extend([-1] * (late.convert("RGB").tobytes() != want))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    context = multiprocessing.get_context("fork")
+    for path in files[:2]:
+        out = context.Queue()
+        child = context.Process(target=_sum, args=(path, out))
+        child.start()
+        assert out.get(timeout=60) == int(np.asarray(pillows(path).crop((1, 1, 8, 20)), np.int64).sum())
+        child.join()
