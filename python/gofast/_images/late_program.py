@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from .. import errors
-from .._core import codecs
+from .._core import codecs, operations
 from .._plan.compile import Plan
 from .batch_files import BatchFiles
 from .core_pictures import CorePictures
@@ -39,7 +39,8 @@ class LateProgram:
             self._shape = [height, width, channels]
         self._dtype: torch.dtype = getattr(torch, plan.dtype)
         self._wraps, self.needs_size = plan.hands_over == "tv_image", plan.needs_size
-        self.record_words, self.blurs = self.core.record_words, self.core.blurs
+        self.record_words = self.core.record_words
+        self.blurs: Sequence[operations.Blur] = self.core.blurs
 
     def __len__(self) -> int:
         return 1
