@@ -3,6 +3,7 @@ package pybind
 import (
 	"github.com/gofast-org/gofast/gofast"
 	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
@@ -37,6 +38,12 @@ func numbersOf(plan image.Plan) (any, error) {
 		made
 		Erasures []erasure `json:"erasures"`
 	}{made{n.Scale, doubles(n.Mean), doubles(n.Std), n.Type, n.Channels, n.Last}, erasures}, nil
+}
+
+// blursOf are the words of a plan's records that only torch can compute.
+func blursOf(plan image.Plan) (any, error) {
+	blurs, err := plan.Blurs()
+	return append([]steps.Blur{}, blurs...), err
 }
 
 func doubles(values []float32) []float64 {

@@ -82,6 +82,15 @@ type Numbers struct {
 	Erasures []steps.Erasure
 }
 
+// Blurs are the plan's steps whose weights only torch can compute to the last bit.
+func (p Plan) Blurs() ([]steps.Blur, error) {
+	list, made, err := steps.Compile(p.Steps)
+	if err == nil {
+		list.Free()
+	}
+	return made.Blurs, err
+}
+
 // Numbers says what is left to do to the plan's raw samples; false where that is more
 // than a Numbers can say, or there are no raw ones. Then only whole samples will do.
 func (p Plan) Numbers() (Numbers, bool, error) {

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from ._batches.explain import explain
     from .decoder import Decoder
     from .images import ImageFiles, ImageFolder
-    from .late import open as open
+    from .installed import install, uninstall
+    from .late import open
 
 __all__ = [
     "ArrayDataset",
@@ -53,9 +54,11 @@ __all__ = [
     "engine_stats",
     "errors",
     "explain",
+    "install",
     "integrations",
     "open",
     "prefetch",
+    "uninstall",
     "verify",
     "version",
 ]
@@ -67,7 +70,9 @@ _LATE = {
     "ImageFolder": "images",
     "explain": "_batches.explain",
     "integrations": "integrations",
+    "install": "installed",
     "open": "late",
+    "uninstall": "installed",
 }
 
 

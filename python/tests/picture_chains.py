@@ -302,6 +302,7 @@ def chain(d: random.Random, *, one_size: bool = False, rest: bool = False) -> An
             )(module())
         )
         steps += [d.choice((_jitter, _flip, _grey))(d, module()) for _ in range(d.randint(0, 2))]
+        steps += [_blur(d, module(), size)] if d.random() < 0.3 else []
     if rest:
         steps.append(d.choice(RESTS)(d, module()))
         steps += [picture_step(d, module()) for _ in range(d.randint(0, 1))] if not one_size else []
@@ -311,6 +312,12 @@ def chain(d: random.Random, *, one_size: bool = False, rest: bool = False) -> An
         steps += _conversion(d, module())
         steps += [tensor_step(d, module()) for _ in range(d.randint(0, 3))]
     return module().Compose(steps) if steps else v1.Compose([])
+
+
+def _blur(d: random.Random, m: Any, size: tuple[int, int]) -> Any:
+    height, width = (2 * d.randint(0, min(15, (side - 1) // 2)) + 1 for side in size)
+    blur = m.GaussianBlur((width, height), d.choice(((0.1, 2.0), d.uniform(0.05, 5))))
+    return d.choice((blur, m.RandomApply([blur], 0.5)))
 
 
 def _flip(d: random.Random, m: Any) -> Any:

@@ -65,7 +65,7 @@ TAILS = (
     lambda d, m: noisy,
     lambda d, m: m.RandomErasing(d.random(), value="random"),
     lambda d, m: m.GaussianBlur(3),
-    lambda d, m: m.RandomRotation(20),
+    lambda d, m: m.RandomPerspective(0.2),
     lambda d, m: m.RandomApply([m.Lambda(raised)], 0.5),
     lambda d, m: m.RandomHorizontalFlip(),
 )
@@ -131,7 +131,7 @@ NO_SIZE = "no step before it gives all samples one size"
         ([RESIZED, *TO_NUMBERS, SAME], 3, "your own code"),
         ([v1.RandomResizedCrop(8), v1.RandomHorizontalFlip(), *TO_NUMBERS, SAME], 4, "your own code"),
         ([RESIZED, *TO_NUMBERS, v1.RandomErasing(value="random")], 3, 'value="random": torch fills the rect'),
-        ([RESIZED, *TO_NUMBERS, v1.GaussianBlur(3)], 3, "there is no native one"),
+        ([RESIZED, *TO_NUMBERS, v1.GaussianBlur(3)], 3, "blurs a tensor with torch's own arithmetic"),
         ([RESIZED, *TO_NUMBERS, *TO_NUMBERS[1:], SAME], 3, "normalizes twice"),
         ([RESIZED, SAME, *TO_NUMBERS], 1, "your own code"),
         ([v1.Resize(8), *TO_NUMBERS, SAME], 1, NO_SIZE),

@@ -6,8 +6,20 @@ import inspect
 import re
 from pathlib import Path
 
+from gofast._core import gaussian
 from gofast._images import draws, pillow
-from gofast._plan import crops, pictures, tensors, transforms, translate, values
+from gofast._plan import (
+    angles,
+    augment,
+    blur,
+    crops,
+    only_v2,
+    pictures,
+    tensors,
+    transforms,
+    translate,
+    values,
+)
 
 STEPS = Path(__file__).resolve().parents[2] / "gofast" / "image" / "steps"
 
@@ -31,13 +43,25 @@ def words(name: str) -> set[str]:
 def test_limits() -> None:
     assert constant("step.h", "GF_MOST_SIDE") == values._MOST_SIDE
     assert constant("step.h", "GF_MOST_NESTED") == transforms.MOST_NESTED
+    assert constant("step.h", "GF_MOST_SIDES") == only_v2._MOST_SIDES
     assert constant("step.h", "GF_MOST_ERASURES") == tensors._MOST_ERASURES
+    assert constant("../pixel/pixel.h", "GF_MOST_KERNEL") == gaussian.MOST_KERNEL
     assert constant("step.h", "GF_MOST_FACTOR") >= values.WIDEST
+    assert constant("augment.h", "GF_MOST_MAGNITUDES") == augment._MOST_BINS
+    assert constant("augment.h", "GF_MOST_POLICIES") == augment._MOST_POLICIES
+
+
+def test_augmentations() -> None:
+    listed = (STEPS / "augment.h").read_text().partition("};")[0]
+    header = re.findall(r"GF_AUGMENT_([A-Z_]+)\b", listed.replace("= GF_AUGMENT_SPACE", ""))
+    names = [name.replace("_", "").lower() for name in header if name != "SPACE"]
+    assert names == [name.lower() for name in augment._NUMBERS]
 
 
 def test_names_of_steps() -> None:
-    source = "".join(inspect.getsource(module) for module in (crops, pictures, tensors, translate))
-    made = set(re.findall(r'"op": "(\w+)"|flip\("(\w+)"\)', source))
+    modules = (angles, augment, blur, crops, only_v2, pictures, tensors, translate)
+    source = "".join(inspect.getsource(module) for module in modules)
+    made = set(re.findall(r'"op": "(\w+)"|(?:flip|whether)\("(\w+)"', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))
     assert len(native) >= 12
     assert {a or b for a, b in made} == native | {"to_float", "to_uint8", "normalize"}
@@ -45,6 +69,7 @@ def test_names_of_steps() -> None:
 
 def test_filters_and_modes() -> None:
     assert words("Filters") == {*values._FILTERS, "torch_bilinear", "torch_bicubic"}
+    assert words("Seen") == {"nearest", "bilinear", "bicubic"}
     assert words("Modes") == set(values._PADDING_MODES)
     spec = (STEPS.parents[1] / "numbers" / "spec.go").read_text()
     scales = re.search(r"^var scales = \[...\]string\{(.*)\}", spec, re.MULTILINE)

@@ -6,6 +6,7 @@ package pixel
 
 /*
 #cgo CFLAGS: -O3 -std=c11 -Wall -Wextra
+#cgo LDFLAGS: -lm
 #include "pixel.h"
 */
 import "C"

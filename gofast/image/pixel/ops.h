@@ -42,7 +42,8 @@ static inline gf_span gf_span_of(const gf_planes *p) {
     void gf_saturation_##LEVEL(const gf_planes *, float factor);                         \
     void gf_hue_##LEVEL(const gf_planes *, double factor);                               \
     void gf_look_up_##LEVEL(const gf_planes *, const uint8_t tables[3][256]);            \
-    void gf_sharpen_##LEVEL(const gf_planes *src, float factor, const gf_planes *dst);
+    void gf_sharpen_##LEVEL(const gf_planes *src, float factor, const gf_planes *dst);   \
+    void gf_blur_##LEVEL(const gf_planes *, const gf_kernel *, const gf_planes *, uint8_t *room);
 LEVELS(DECLARE)
 #undef DECLARE
 
@@ -50,5 +51,6 @@ void gf_vflip(const gf_planes *);
 void gf_turn(const gf_planes *src, int quarters, const gf_planes *dst);
 void gf_histogram(const gf_planes *, uint32_t counts[3][256]);
 void gf_window(const gf_planes *src, int32_t x, int32_t y, int edge, const uint8_t fill[3], const gf_planes *dst);
+size_t gf_blur_room(const gf_kernel *, int32_t width);
 
 #endif

@@ -13,6 +13,8 @@
 #ifndef GOFAST_PIXEL_H
 #define GOFAST_PIXEL_H
 
+#include <stddef.h>
+
 #include "../../numbers/numbers.h"
 #include "../picture/picture.h"
 
@@ -85,7 +87,15 @@ typedef struct {
     uint8_t fill[4];       // where a pixel is seen outside: RGBX
 } gf_transform;
 
-// The steps of one instruction set; constant. All but split, join, window and the last three
+// A blur's weights, of the columns and of the rows: odd numbers of them, none negative, with a sum of about 1.
+enum { GF_MOST_KERNEL = 63 };
+
+typedef struct {
+    int32_t width, height;
+    float x[GF_MOST_KERNEL], y[GF_MOST_KERNEL];
+} gf_kernel;
+
+// The steps of one instruction set; constant. All but split, join, window and those from sharpen on
 // change the picture where it is. Results are those of Pillow 13 and torchvision 0.29
 // on a PIL image of mode RGB, or L with one channel.
 typedef struct {
@@ -118,6 +128,10 @@ typedef struct {
     void (*turn)(const gf_planes *src, int quarters, const gf_planes *dst);
     // dst has the size that the transform names. No plane of src is 2^31 bytes long.
     void (*warp)(const gf_planes *src, const gf_transform *, const gf_planes *dst);
+    // torchvision's gaussian_blur by those weights, where torch's convolution sums fused products row by row. dst is no part
+    // of src and has its size; that is more than half of the kernel either way. room is blur_room(kernel, width) bytes.
+    void (*blur)(const gf_planes *src, const gf_kernel *, const gf_planes *dst, uint8_t *room);
+    size_t (*blur_room)(const gf_kernel *, int32_t width);
 } gf_pixel_ops;
 
 // level: at most this instruction set.

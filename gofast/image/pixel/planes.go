@@ -99,6 +99,25 @@ func (l Level) Window(src Planes, x, y int, edge Edge, fill [3]byte, dst Planes)
 	}
 }
 
+// MostKernel is how many weights a blur may have either way.
+const MostKernel = C.GF_MOST_KERNEL
+
+// Blur is torchvision's gaussian_blur by odd numbers of weights, of the columns and of the rows. dst has src's size and
+// channels, and shares no memory with it.
+func (l Level) Blur(src Planes, x, y []float32, dst Planes) {
+	for _, n := range []int{len(x), len(y)} {
+		if n%2 == 0 || n > MostKernel {
+			panic(fmt.Sprintf("pixel: a kernel of %d x %d", len(x), len(y)))
+		}
+	}
+	if src.Width != dst.Width || src.Height != dst.Height || len(x)/2 >= src.Width || len(y)/2 >= src.Height {
+		panic(fmt.Sprintf("pixel: a kernel of %d x %d on %d x %d pixels", len(x), len(y), src.Width, src.Height))
+	}
+	if src.check(dst.Channels) && dst.check(1) {
+		l.blur(src, x, y, dst)
+	}
+}
+
 // Grey makes p Pillow's L: one channel, or three equal ones.
 func (l Level) Grey(p *Planes, channels int) {
 	whole := *p

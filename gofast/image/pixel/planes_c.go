@@ -3,6 +3,9 @@
 package pixel
 
 /*
+#include <stdlib.h>
+#include <string.h>
+
 #include "pixel.h"
 
 enum { HFLIP, VFLIP, GREY, BRIGHTNESS, CONTRAST, SATURATION, HUE };
@@ -37,6 +40,18 @@ static void call_window(int level, uint8_t *src, int64_t src_stride, int32_t src
 	gf_planes from = {{src}, src_stride, src_width, src_height, 1}, to = {{dst}, stride, width, height, 1};
 	const uint8_t fills[3] = {fill};
 	gf_pixel_choose(level)->window(&from, x, y, edge, fills, &to);
+}
+
+static void call_blur(int level, uint8_t *src, int64_t src_stride, const float *x, int32_t kernel_width, const float *y, int32_t kernel_height,
+                      uint8_t *dst, int64_t stride, int32_t width, int32_t height) {
+	gf_planes from = {{src}, src_stride, width, height, 1}, to = {{dst}, stride, width, height, 1};
+	gf_kernel kernel = {.width = kernel_width, .height = kernel_height};
+	memcpy(kernel.x, x, sizeof *x * (size_t)kernel_width);
+	memcpy(kernel.y, y, sizeof *y * (size_t)kernel_height);
+	const gf_pixel_ops *ops = gf_pixel_choose(level);
+	uint8_t *room = malloc(ops->blur_room(&kernel, width));
+	if (room) ops->blur(&from, &kernel, &to, room);
+	free(room);
 }
 
 static void call_erase(const gf_normalise *n, uint8_t *sample, int64_t sample_width, int64_t sample_height,
@@ -80,6 +95,13 @@ func (l Level) window(src Planes, x, y int, edge Edge, fill [3]byte, dst Planes)
 	for c := range dst.Channels {
 		C.call_window(C.int(l), start(src.Plane[c]), C.int64_t(src.Stride), C.int32_t(src.Width), C.int32_t(src.Height),
 			C.int32_t(x), C.int32_t(y), C.int(edge), C.uint8_t(fill[c]),
+			start(dst.Plane[c]), C.int64_t(dst.Stride), C.int32_t(dst.Width), C.int32_t(dst.Height))
+	}
+}
+
+func (l Level) blur(src Planes, x, y []float32, dst Planes) {
+	for c := range dst.Channels {
+		C.call_blur(C.int(l), start(src.Plane[c]), C.int64_t(src.Stride), (*C.float)(&x[0]), C.int32_t(len(x)), (*C.float)(&y[0]), C.int32_t(len(y)),
 			start(dst.Plane[c]), C.int64_t(dst.Stride), C.int32_t(dst.Width), C.int32_t(dst.Height))
 	}
 }

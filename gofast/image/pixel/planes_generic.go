@@ -24,6 +24,8 @@ func (l Level) saturation(p Planes, factor float32) { SaturationGeneric(p, facto
 
 func (l Level) hue(p Planes, factor float64) { HueGeneric(p, factor) }
 
+func (l Level) blur(src Planes, x, y []float32, dst Planes) { BlurGeneric(src, x, y, dst) }
+
 func (n Normaliser) erase(sample []byte, width, height int, box Box, value [3]float32) {
 	EraseGeneric(&n.spec, sample, width, height, box, value)
 }

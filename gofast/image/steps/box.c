@@ -6,8 +6,7 @@ static const double WHOLE = 0x1.8p52;
 
 double gf_round(double x) { return x < 0x1p51 ? x + WHOLE - WHOLE : x; }
 
-// e^x for |x| <= 80, to about 1 in 2^51, with the same bits on every machine (libm's differ).
-static double exponential(double x) {
+double gf_exponential(double x) {
     double k = x * 0x1.71547652b82fep0 + WHOLE - WHOLE;
     double r = x - k * 0x1.62e42feep-1 - k * 0x1.a39ef35793c76p-33; // ln 2, its first 32 bits and the rest
     // Taylor, |r| <= 0.347: what is left out is below 2^-61.
@@ -40,7 +39,7 @@ int32_t gf_random_box(gf_drawing *d, const gf_step *step, int wide, gf_draw_box 
     double area = (double)(d->size.height * d->size.width);
     double target = area * (double)gf_uniform(d->words, (float)step->scale[0], (float)step->scale[1]);
     float x = gf_uniform(d->words, step->log_ratio[0], step->log_ratio[1]);
-    double aspect = exponential((double)x), side[2];
+    double aspect = gf_exponential((double)x), side[2];
     if (d->exp->exact) {
         sides(target, (double)(float)aspect, side);
     } else {

@@ -29,6 +29,7 @@ struct gf_canvas {
     int32_t (*lay_out)(gf_canvas *, int buffer, int32_t width, int32_t height, gf_planes *); // planes of a size in one of two buffers
     int32_t (*render)(gf_canvas *, const gf_planes *);                                       // the source, through the geometry
     int32_t (*reopen)(gf_canvas *);                                                          // planes become the source
+    int32_t (*room)(gf_canvas *, size_t bytes, uint8_t **);                                  // for a step on a picture at rest, until it is done
     const gf_pixel_ops *pixels;
     gf_geometry geometry;
     int resting;
@@ -54,6 +55,11 @@ int32_t gf_canvas_resize(gf_canvas *, int32_t width, int32_t height, int32_t fil
 
 // The five boxes of a picture in torchvision's order: corners from the top left on, and the center.
 void gf_canvas_five(const gf_canvas *, const gf_step *, gf_box boxes[5]);
+
+// Another picture of the same channels, for a step that makes one out of the planes, which are brought to rest; and puts
+// it in their place.
+int32_t gf_canvas_another(gf_canvas *, int32_t width, int32_t height, gf_planes *made);
+void gf_canvas_take(gf_canvas *, const gf_planes *made);
 
 // 0 where the box lies in a picture of that size. A fault where it does not: the draws were made for a picture of another
 // size, or the record is not one.

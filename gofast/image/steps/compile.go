@@ -4,6 +4,7 @@ package steps
 #include <stdlib.h>
 #include "operation.h"
 static gf_step *steps_of(gf_steps *s) { return s->step; }
+static double *numbers_of(gf_steps *s) { return (double *)(s->step + s->n); }
 */
 import "C"
 
@@ -25,8 +26,11 @@ type (
 	float  = C.float
 )
 
-// MaxSide bounds every size in a plan.
-const MaxSide = C.GF_MOST_SIDE
+// MaxSide bounds every size in a plan, and MaxKernel those of kernels.
+const (
+	MaxSide   = C.GF_MOST_SIDE
+	MaxKernel = C.GF_MOST_KERNEL
+)
 
 // operation is the Go side of a gf_operation: it reads a plan's step and checks
 // it, and is the twin of what is drawn, nil where nothing is.
@@ -36,21 +40,37 @@ type operation struct {
 }
 
 var operations = [C.GF_STEP_KINDS]operation{
-	C.GF_STEP_resize:              resize,
-	C.GF_STEP_center_crop:         centerCrop,
-	C.GF_STEP_pad:                 pad,
-	C.GF_STEP_random_crop:         randomCrop,
-	C.GF_STEP_random_resized_crop: randomResizedCrop,
-	C.GF_STEP_hflip:               flip,
-	C.GF_STEP_vflip:               flip,
-	C.GF_STEP_grayscale:           grayscale,
-	C.GF_STEP_random_grayscale:    randomGrayscale,
-	C.GF_STEP_color_jitter:        colorJitter,
-	C.GF_STEP_random_solarize:     randomSolarize,
-	C.GF_STEP_random_erasing:      randomErasing,
-	C.GF_STEP_five_crop:           multiCrop,
-	C.GF_STEP_ten_crop:            multiCrop,
-	C.GF_STEP_random_apply:        randomApply,
+	C.GF_STEP_resize:               resize,
+	C.GF_STEP_center_crop:          centerCrop,
+	C.GF_STEP_pad:                  pad,
+	C.GF_STEP_random_crop:          randomCrop,
+	C.GF_STEP_random_resized_crop:  randomResizedCrop,
+	C.GF_STEP_hflip:                flip,
+	C.GF_STEP_vflip:                flip,
+	C.GF_STEP_grayscale:            grayscale,
+	C.GF_STEP_random_grayscale:     randomGrayscale,
+	C.GF_STEP_color_jitter:         colorJitter,
+	C.GF_STEP_random_solarize:      randomSolarize,
+	C.GF_STEP_gaussian_blur:        gaussianBlur,
+	C.GF_STEP_random_posterize:     randomPosterize,
+	C.GF_STEP_random_autocontrast:  whether,
+	C.GF_STEP_random_equalize:      whether,
+	C.GF_STEP_random_sharpness:     randomSharpness,
+	C.GF_STEP_random_rotation:      randomRotation,
+	C.GF_STEP_random_affine:        randomAffine,
+	C.GF_STEP_trivial_augment:      trivialAugment,
+	C.GF_STEP_rand_augment:         randAugment,
+	C.GF_STEP_auto_augment:         autoAugment,
+	C.GF_STEP_channel_permutation:  channelPermutation,
+	C.GF_STEP_photometric_distort:  photometricDistort,
+	C.GF_STEP_random_resize:        randomResize,
+	C.GF_STEP_random_shortest_size: randomShortestSize,
+	C.GF_STEP_scale_jitter:         scaleJitter,
+	C.GF_STEP_random_zoom_out:      randomZoomOut,
+	C.GF_STEP_random_erasing:       randomErasing,
+	C.GF_STEP_five_crop:            multiCrop,
+	C.GF_STEP_ten_crop:             multiCrop,
+	C.GF_STEP_random_apply:         randomApply,
 }
 
 // kinds are step.h's, by their names in a plan.
@@ -67,6 +87,7 @@ var (
 	Filters = map[string]resample.Filter{"nearest": resample.Nearest, "box": resample.Box, "bilinear": resample.Bilinear,
 		"hamming": resample.Hamming, "bicubic": resample.Bicubic, "lanczos": resample.Lanczos,
 		"torch_bilinear": resample.TorchBilinear, "torch_bicubic": resample.TorchBicubic}
+	Seen  = map[string]pixel.Seen{"nearest": pixel.SeenNearest, "bilinear": pixel.SeenBilinear, "bicubic": pixel.SeenBicubic}
 	Modes = map[string]pixel.Edge{"constant": pixel.EdgeConstant, "edge": pixel.EdgeEdge, "reflect": pixel.EdgeReflect,
 		"symmetric": pixel.EdgeSymmetric}
 )
@@ -99,7 +120,8 @@ type Numbers struct {
 	Mean, Std     []float32
 	Crops         int       // pictures that a sample consists of; 0: it is one
 	Erasures      []Erasure // in their order
-	Tangled       bool      // what is erased hangs on more than its own words: on a random_apply, or on a flip behind it
+	Blurs         []Blur
+	Tangled       bool // what is erased hangs on more than its own words: on a random_apply, or on a flip behind it
 }
 
 // Erasure is a random_erasing of a finished sample.
@@ -108,12 +130,20 @@ type Erasure struct {
 	Value [3]float32 // of each channel
 }
 
+// Blur is a gaussian_blur: a caller who has torch writes torch's own weights into its words.
+type Blur struct {
+	Word    int    `json:"word"` // of the record: sigma, 0 where nothing is blurred. Behind it MaxKernel weights, and MaxKernel
+	Kernel  []int  `json:"kernel"`
+	Version string `json:"version"`
+}
+
 // compiler lays steps out, nested ones behind their random_apply.
 type compiler struct {
 	Numbers
 	steps []step
-	words int // of a record
-	depth int // of random_apply
+	pool  []double // the steps' own numbers; each step's field says where its begin
+	words int      // of a record
+	depth int      // of random_apply
 }
 
 // Compile checks a plan's steps and lays them out for C.
@@ -122,13 +152,17 @@ func Compile(plan []Step) (List, Numbers, error) {
 	if err := l.add(plan); err != nil {
 		return List{}, Numbers{}, err
 	}
-	c := (*C.gf_steps)(C.calloc(1, C.sizeof_gf_steps+C.size_t(len(l.steps))*C.sizeof_gf_step))
+	c := (*C.gf_steps)(C.calloc(1, C.sizeof_gf_steps+C.size_t(len(l.steps))*C.sizeof_gf_step+C.size_t(len(l.pool))*C.sizeof_double))
 	if c == nil {
 		return List{}, Numbers{}, errs.New(errs.ErrLimit, "plan", fmt.Sprintf("no memory for %d steps", len(l.steps)))
 	}
 	c.n, c.record_words = word(len(l.steps)), word(l.words)
 	list := List{c}
+	for i := range l.steps {
+		l.steps[i].numbers += word((len(l.steps) - i) * C.sizeof_gf_step)
+	}
 	copy(list.steps(), l.steps)
+	copy(unsafe.Slice(C.numbers_of(c), len(l.pool)), l.pool)
 	return list, l.Numbers, nil
 }
 
@@ -160,6 +194,10 @@ func (l *compiler) addStep(s Step) error {
 	if err := operations[kind].read(s, &c); err != nil {
 		return err
 	}
+	c.numbers = word(len(l.pool) * C.sizeof_double)
+	for _, v := range s.Numbers {
+		l.pool = append(l.pool, double(v))
+	}
 	movable := s.Op == "hflip" || s.Op == "vflip" || s.Op == "random_apply" // before and after the change to numbers alike
 	if s.Op == "random_erasing" && !l.Tensor || s.Op != "random_erasing" && !movable && (l.Float || len(l.Erasures) > 0) {
 		return s.bad("it stands on the wrong side of to_float")
@@ -177,6 +215,8 @@ func (l *compiler) addStep(s Step) error {
 			return s.bad("there are more than %d", C.GF_MOST_ERASURES)
 		}
 		l.Tangled = l.Tangled || l.depth > 0
+	} else if s.Op == "gaussian_blur" {
+		l.Blurs = append(l.Blurs, Blur{l.words, s.Kernel, s.Version})
 	} else if s.Op != "random_apply" && len(l.Erasures) > 0 {
 		l.Tangled = true
 	}
@@ -221,4 +261,9 @@ func (l *compiler) number(s Step) error {
 		l.Tensor, l.Float = true, true
 	}
 	return nil
+}
+
+// numbersOf are a laid out step's own numbers.
+func numbersOf(s *step, count int) []float64 {
+	return unsafe.Slice((*float64)(unsafe.Add(unsafe.Pointer(s), s.numbers)), count)
 }

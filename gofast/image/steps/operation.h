@@ -36,8 +36,12 @@ extern const gf_operation *const gf_operations[GF_STEP_KINDS];
 
 #define GF_RAISE(drawing, ...) (snprintf((drawing)->result->text, sizeof(drawing)->result->text, __VA_ARGS__), GF_DRAW_RAISES)
 
-// The draw of what happens to a sample or does not.
+// resize.c: the size behind a resize, as torchvision computes it.
+gf_size gf_resized(const gf_step *, int32_t width, int32_t height);
+
+// The draw of what happens to a sample or does not. gf_draw_whether: where v1 compares doubles, and v2 float32.
 int32_t gf_draw_chance(gf_drawing *, const gf_step *, int32_t *record);
+int32_t gf_draw_whether(gf_drawing *, const gf_step *, int32_t *record);
 
 // box.c: the height and width of a random box, in doubles that are whole numbers. 0, or 1 where they hang on torch's
 // exp of result->ask. `wide`: it is wide where its aspect is large, as a cropped one; an erased one is high.
@@ -46,6 +50,7 @@ typedef struct {
 } gf_draw_box;
 
 int32_t gf_random_box(gf_drawing *, const gf_step *, int wide, gf_draw_box *box);
+double gf_exponential(double x); // e^x for |x| <= 80, to about 1 in 2^51, with the same bits on every machine (libm's differ)
 double gf_round(double x); // to the nearest whole number, halves to even; below 2^51
 
 #endif

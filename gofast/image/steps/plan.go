@@ -1,5 +1,10 @@
 package steps
 
+/*
+#include "canvas.h"
+*/
+import "C"
+
 import (
 	"fmt"
 	"slices"
@@ -30,12 +35,27 @@ type Step struct {
 	Hue         []float64 `json:"hue"`
 	Threshold   int       `json:"threshold"` // random_solarize: the first byte that is inverted
 	Vertical    bool      `json:"vertical"`  // ten_crop: flips upside down
-	How         string    `json:"how"`       // to_float: "divide", "multiply" or "cast"
+	Bits        int       `json:"bits"`      // random_posterize
+	Factor      float64   `json:"factor"`    // random_sharpness
+	Seen        string    `json:"seen"`      // of a transform: "nearest", "bilinear" or "bicubic"
+	Degrees     []float64 `json:"degrees"`
+	Translate   []float64 `json:"translate"` // parts of the width and the height
+	Shear       []float64 `json:"shear"`     // degrees from and to, along x and then y
+	Center      []float64 `json:"center"`
+	Expand      bool      `json:"expand"`
+	Numbers     []float64 `json:"numbers"` // augmentations: see augment.go
+	How         string    `json:"how"`     // to_float: "divide", "multiply" or "cast"
 	Mean        []float32 `json:"mean"`
 	Std         []float32 `json:"std"`
+	Sides       []int     `json:"sides"`  // random_shortest_size
+	Kernel      []int     `json:"kernel"` // gaussian_blur: width, height
+	Sigma       []float64 `json:"sigma"`
 	Value       []float32 `json:"value"` // random_erasing
 	Steps       []Step    `json:"steps"` // random_apply
 }
+
+// mostPixels is what a step may make.
+const mostPixels = C.GF_CANVAS_MOST_PIXELS
 
 // most is the largest number that a range may name: its box's sides stay below 2^51.
 const most = 1e9
@@ -91,6 +111,23 @@ func (s Step) readFill(c *step) error {
 		return s.bad("mode %q, fill %v", s.Mode, s.Fill)
 	}
 	c.mode = word(mode)
+	return s.readColour(c)
+}
+
+// readSeen reads how a transform sees its source, and the colour beyond.
+func (s Step) readSeen(c *step) error {
+	seen, ok := Seen[s.Seen]
+	if !ok {
+		return s.bad("seen %q", s.Seen)
+	}
+	c.seen = word(seen)
+	return s.readColour(c)
+}
+
+func (s Step) readColour(c *step) error {
+	if len(s.Fill) != 3 {
+		return s.bad("fill %v", s.Fill)
+	}
 	for i, v := range s.Fill {
 		if v < 0 || v > 255 {
 			return s.bad("fill %v is not within 0..255", s.Fill)

@@ -19,6 +19,22 @@
     STEP(random_grayscale)    /* p [0 or 1] */                                                                    \
     STEP(color_jitter)        /* jitter, factors [4 words order, 4 factors: GF_JITTER_...] */                     \
     STEP(random_solarize)     /* p, threshold, version [0 or 1] */                                                \
+    STEP(channel_permutation) /* [3 channels] */                                                                  \
+    STEP(photometric_distort) /* p, factors [color_jitter's 8, then 0 or 1, 3 channels] */                        \
+    STEP(random_resize)       /* size: from and to of the short side, filter [height, width] */                   \
+    STEP(random_shortest_size) /* sides, max_size, filter [height, width] */                                      \
+    STEP(scale_jitter)        /* size: width, height, scale, filter [height, width] */                            \
+    STEP(random_zoom_out)     /* p, scale, fill [0 or 1, left, top, right, bottom] */                             \
+    STEP(gaussian_blur)       /* kernel, sigma [sigma, GF_MOST_KERNEL weights of the columns and as many of the rows] */   \
+    STEP(random_posterize)    /* p, bits, version [0 or 1] */                                                     \
+    STEP(random_autocontrast) /* p, version [0 or 1] */                                                           \
+    STEP(random_equalize)     /* p, version [0 or 1] */                                                           \
+    STEP(random_sharpness)    /* p, factor, version [0 or 1] */                                                   \
+    STEP(random_rotation)     /* degrees, center, expand, seen, fill [angle] */                                   \
+    STEP(random_affine)       /* degrees, translate, scale, shear, center, seen, fill, version [6 words] */       \
+    STEP(trivial_augment)     /* magnitudes, seen, fill, version [an operation of augment.h] */                   \
+    STEP(rand_augment)        /* magnitudes, seen, fill, version [an operation] */                                \
+    STEP(auto_augment)        /* policies, seen, fill, version [2 operations] */                                  \
     STEP(random_erasing)      /* p, value, a box [0 or 1, top, left, height, width] */                            \
     STEP(five_crop)           /* size: the sample is several pictures from here on */                             \
     STEP(ten_crop)            /* size, vertical: and those of the flipped picture */                              \
@@ -29,11 +45,14 @@ enum { GF_STEPS(GF_STEP_KIND) GF_STEP_KINDS };
 
 // The limits of a plan; test_plan_constants.py compares Python's with them. Sides within GF_MOST_SIDE have areas in an int32;
 // colour factors within GF_MOST_FACTOR keep sums of bytes exact in a float, and in an int.
-enum { GF_MOST_SIDE = 1 << 15, GF_MOST_NESTED = 100, GF_MOST_ERASURES = 8, GF_MOST_FACTOR = 1000000 };
+enum { GF_MOST_SIDE = 1 << 15, GF_MOST_NESTED = 100, GF_MOST_ERASURES = 8, GF_MOST_SIDES = 32, GF_MOST_FACTOR = 1000000 };
 
 // The factors of a color jitter: bits of gf_step.jitter are 1 << these. In a record the order is four of them, or -1
 // where that one is not asked for; the factors stand in this order, as the bits of a float.
 enum { GF_JITTER_BRIGHTNESS, GF_JITTER_CONTRAST, GF_JITTER_SATURATION, GF_JITTER_HUE };
+
+// What a random_rotation or random_affine was given: bits of gf_step.given.
+enum { GF_GIVEN_CENTER = 1, GF_GIVEN_TRANSLATE = 2, GF_GIVEN_SCALE = 4, GF_GIVEN_SHEAR_X = 8, GF_GIVEN_SHEAR_Y = 16 };
 
 // One step. Fields that it does not have are 0.
 typedef struct {
@@ -52,16 +71,33 @@ typedef struct {
     double ratio[2];       // width by height,
     float log_ratio[2];    // torch.log(torch.tensor(ratio))
     double factors[4][2];  // color_jitter: the range of each factor
-    int32_t filter;        // resample.h's
+    int32_t filter;        // of a resize: resample.h's
     int32_t mode;          // of padding: pixel.h's edges
     int32_t channels;      // grayscale
     int32_t vertical;      // ten_crop: flipped upside down
     int32_t threshold;     // random_solarize: the first byte that is inverted, 256: none
-    uint8_t fill[4];       // of padding: RGBX
+    int32_t n_sides, sides[GF_MOST_SIDES]; // random_shortest_size
+    int32_t kernel[2];     // gaussian_blur: width, height
+    float sigma[2];
+    uint8_t fill[4];       // of padding and transforms: RGBX
     float value[3];        // random_erasing: as it stands in the finished sample
+    int32_t bits;          // random_posterize
+    double factor;         // random_sharpness
+    int32_t seen;          // of a transform: pixel.h's GF_SEEN_...
+    int32_t expand;        // random_rotation
+    int32_t given;
+    double degrees[2];     // the range of its angle
+    double translate[2];   // random_affine: at most these parts of the sides; its factor's range is scale
+    double shear[4];       // the ranges of its degrees along x and y
+    double center[2];
+    int32_t count;         // trivial_augment, rand_augment: magnitudes of each operation; auto_augment: policies
+    int32_t numbers;       // where they lie: so many bytes behind this step's first
 } gf_step;
 
-// A compiled plan's steps, nested ones behind their random_apply. Only read.
+// A step's own numbers.
+static inline const double *gf_step_numbers(const gf_step *step) { return (const double *)((const char *)step + step->numbers); }
+
+// A compiled plan's steps, nested ones behind their random_apply, and behind them all their numbers. Only read.
 typedef struct {
     int32_t n, record_words;
     gf_step step[];

@@ -136,6 +136,14 @@ class Erasure(TypedDict):
     value: list[float]
 
 
+class Blur(TypedDict):
+    """Words of a record that only torch can compute; see steps.Blur."""
+
+    word: int
+    kernel: list[int]
+    version: str
+
+
 class Rest(Made):
     """What is left to do to the raw samples of a plan; see image.Numbers."""
 
@@ -368,6 +376,7 @@ is_fused: Call[Value, int] = Call("is_fused")
 rows: Call[Rows, Dataset] = Call("rows")
 pictures: Call[Pictures, Dataset] = Call("pictures")
 numbers: Call[Plan, Rest | None] = Call("numbers")
+blurs: Call[Plan, list[Blur]] = Call("blurs")
 codes: Call[Codes, None] = Call("codes")
 join: Call[Join, Dataset] = Call("join")
 free: Call[Object, None] = Call("free")

@@ -18,7 +18,7 @@ from .. import errors
 from .._batches.core_dataset import CoreDataset
 from .._batches.view import row_index_error
 from .._batches.workers import Workers
-from .._core import engine, generators, operations
+from .._core import engine, gaussian, generators, operations
 from .options import Rng
 
 _OK, _ASK, _RAISES, _, _UNKNOWN_SIZES, _NO_INDEX = range(6)  # GF_DRAW_...: image.h, steps/draw.h
@@ -31,6 +31,7 @@ class Drawn(Protocol):
     record_words: int
     rng: Rng
     needs_size: bool
+    blurs: Sequence[operations.Blur]
 
     def __len__(self) -> int: ...
 
@@ -73,6 +74,8 @@ def draw(view: Drawn, indices: array[int], sizes: array[int], state: int) -> arr
     """
     records = array("i", bytes(4 * len(indices) * view.record_words))
     _draw(view, indices, sizes, records, state)
+    if view.blurs:
+        gaussian.fill(records, view.record_words, view.blurs)
     return records
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 
 import torch
 
 from .. import errors
-from .._batches.core_dataset import CoreDataset
 from .._core import codecs, operations
-from .._late.source import MAX_FILE_BYTES
 from .._plan.compile import Plan
+from .batch_files import BatchFiles
+from .core_pictures import CorePictures
 from .options import Rng
 
 _MOST_PIXELS = 1 << 30  # Pillow has looked at the header
@@ -21,7 +20,8 @@ class LateProgram:
     """What a plan makes of one picture at a time. `draws` takes it for a view of one sample.
 
     Attributes:
-        core: the program.
+        core: the program, which reads no file of its own.
+        blurs: see CorePictures.
         record_words: int32s that are drawn for a picture.
         needs_size: whether draws hang on the picture's size.
     """
@@ -31,41 +31,16 @@ class LateProgram:
 
     def __init__(self, plan: Plan) -> None:
         assert plan.shape is not None
-        codecs.load()
-        channels, height, width = plan.shape
-        nothing, sizes = array("Q", [0]), array("i", [0, 0])  # it reads no file of its own
         self._last = plan.strides == "hwc"
-        self._shape = (height, width, channels) if self._last else (channels, height, width)
+        self.core = CorePictures(BatchFiles(1, paths=False), plan, plan.shape, self._last, _MOST_PIXELS)
+        self._shape = plan.shape
+        if self._last:
+            channels, height, width = plan.shape
+            self._shape = [height, width, channels]
         self._dtype: torch.dtype = getattr(torch, plan.dtype)
         self._wraps, self.needs_size = plan.hands_over == "tv_image", plan.needs_size
-        made = operations.pictures(
-            {
-                "plan": {
-                    "steps": plan.steps,
-                    "output": {
-                        "channels": channels,
-                        "height": height,
-                        "width": width,
-                        "dtype": plan.dtype,
-                        "channels_last": self._last,
-                    },
-                },
-                "files": {
-                    "count": 1,
-                    "file": None,
-                    "memory": {"starts": nothing.buffer_info()[0], "lengths": nothing.buffer_info()[0]},
-                    "seed": 0,
-                    "epoch": 0,
-                    "targets": 0,
-                    "sizes": sizes.buffer_info()[0],
-                },
-                "pass_order": codecs.pass_order(),
-                "max_pixels": _MOST_PIXELS,
-                "max_file_bytes": MAX_FILE_BYTES,
-            }
-        )
-        self.core = CoreDataset(made, (nothing, sizes))
         self.record_words = self.core.record_words
+        self.blurs: Sequence[operations.Blur] = self.core.blurs
 
     def __len__(self) -> int:
         return 1

@@ -90,8 +90,9 @@ class LateImage(Image.Image):
     @property
     def im(self) -> Any:
         """Pillow's own pixels. They are made at the first access."""
-        if self._im is None and self._making is not None:
-            self._make()
+        making = self._making
+        if self._im is None and making is not None:
+            self._make(making)
         if isinstance(self._im, DeferredError):
             raise self._im.ex
         return self._im
@@ -107,9 +108,8 @@ class LateImage(Image.Image):
         making = self._making
         return making if making is not None and making.draft is None else None
 
-    def _make(self) -> None:
-        making, mode, size = self._making, self.mode, self.size
-        assert making is not None
+    def _make(self, making: Making) -> None:
+        mode, size = self.mode, self.size
         self._settle()
         grey = mode == "L"
         pixels = making.source.pixels(making.chain, size, 1 if grey else 4) if making.draft is None else None
@@ -135,11 +135,11 @@ class LateImage(Image.Image):
 
     def load(self) -> Any:
         """See Pillow's. `ImageOps.exif_transpose` needs no pixels for what it asks."""
-        if self._making is not None:
-            if self._late and sys._getframe(1).f_code is _ONLY_TURNS:
+        making = self._making
+        if making is not None and self._im is None:
+            if making.draft is None and sys._getframe(1).f_code is _ONLY_TURNS:
                 return None
-            if self._im is None:
-                self._make()
+            self._make(making)
         return super().load()
 
     def tobytes(self, encoder_name: str = "raw", *args: Any) -> bytes:

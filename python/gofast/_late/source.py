@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from PIL import Image, ImageFile
 
 MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
+_ANY_PIXELS = 1 << 30  # Pillow has looked at the header
 _ORDERS = {"13": 0, "12.2": 1, "horizontal": 2}  # resample.h's GF_ORDER_...
 _MOST_KEPT = 64 << 20  # bytes of pictures that are kept whole, in this process
 
@@ -124,13 +125,14 @@ class Source:
     def pixels(self, chain: bytes, size: tuple[int, int], channels: int) -> bytes | None:
         """What a chain makes of it: bytes of RGBX, RGB or L, natively; None where Pillow must do it."""
         width, height = size
+        if width * height > chains.MOST_PIXELS:
+            return None
         pass_order = _ORDERS[codecs.pass_order()]
         held, data = self.held()
         if held is None:
             return None
-        made = codecs.capsule().make_pixels(
-            data, *held, chain, width, height, channels, pass_order, MAX_FILE_BYTES
-        )
+        make = codecs.capsule().make_pixels
+        made = make(data, *held, chain, width, height, channels, pass_order, _ANY_PIXELS)
         if isinstance(made, tuple):
             return None
         counts.native += 1
@@ -143,8 +145,8 @@ class Source:
         A picture that is used again is decoded whole, and kept while it is among the latest: so is at once
         every picture as long as the last ones were used again.
         """
-        if self._whole is not None:
-            return self.size, self._whole
+        if (whole := self._whole) is not None:
+            return self.size, whole
         data = self.data()
         again, self._used = self._used, True
         if again:
@@ -156,16 +158,16 @@ class Source:
         if not again or bytes_whole > _MOST_KEPT:
             return (0, 0), data
         order = _ORDERS[codecs.pass_order()]
-        whole = codecs.capsule().make_pixels(data, 0, 0, b"", *self.size, 4, order, MAX_FILE_BYTES)
-        if isinstance(whole, tuple):
+        made = codecs.capsule().make_pixels(data, 0, 0, b"", *self.size, 4, order, _ANY_PIXELS)
+        if isinstance(made, tuple):
             return None, data
-        self._keep(whole)
-        return self.size, whole
+        self._keep(made)
+        return self.size, made
 
     def _keep(self, whole: bytes) -> None:
         self._whole = whole
         _kept.append((weakref.ref(self), len(whole)))
-        left = sum(size for _, size in _kept)
+        left = sum(size for _, size in list(_kept))
         while left > _MOST_KEPT and len(_kept) > 1:
             try:
                 reference, size = _kept.popleft()

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import transforms
+from . import presets, transforms
 from .state import Kind, State, Step
 from .translate import translate
 from .values import NotNative
@@ -18,7 +18,7 @@ _CROPS = ("center_crop", "random_crop", "random_resized_crop")
 _GEOMETRY = (*_CROPS, "resize", "hflip", "vflip")
 
 # Classes that leave nothing of a PIL image but its pixels.
-_TO_TENSOR = ("PILToTensor", "ToImage", "ToTensor")
+_TO_TENSOR = ("PILToTensor", "ToImage", "ToTensor", *presets.NATIVE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,7 +196,9 @@ def _python_lines(rest: Sequence[object], reason: str, state: State, steps: list
     names = [transforms.name(leaf) for leaf in rest]
     sample = {"pil": "PIL image", "tensor": "tensor", "tv_image": "tv_tensors.Image"}[state.kind]
     cost = f"one {sample} a sample"
-    if state.kind == "pil" and not _cuts_first(steps):
+    if not steps and state.kind == "pil":
+        cost = "one late PIL image a sample"  # what it cuts and resizes first is done natively all the same
+    elif state.kind == "pil" and not _cuts_first(steps):
         cost = f"decoded whole, {cost}"
     lines = [Line(names[0], False, reason, cost)]
     for leaf, name in zip(rest[1:], names[1:], strict=True):
@@ -224,7 +226,7 @@ def _describe(step: Step) -> str:
     fields = [
         f"{name} {describe(value) if name == 'steps' else _value(value)}"
         for name, value in step.items()
-        if name not in ("op", "version", "log_ratio") and value is not None and value is not False
+        if name not in ("op", "version", "log_ratio", "numbers") and value is not None and value is not False
     ]
     op = step["op"].replace("_", " ")
     return f"{op}: {', '.join(fields)}" if fields else op

@@ -19,6 +19,7 @@ Family = Literal["v1", "v2"]
 _NAMESPACES: tuple[tuple[Family, str], ...] = (
     ("v1", "torchvision.transforms"),
     ("v2", "torchvision.transforms.v2"),
+    ("v1", "torchvision.transforms._presets"),
 )
 
 # What every module carries; compared with a fresh one, so that torch may add to it.
@@ -51,12 +52,15 @@ _DETERMINISTIC = frozenset(
         "FiveCrop",
         "Grayscale",
         "Identity",
+        "ImageClassification",
         "LinearTransformation",
         "Normalize",
+        "ObjectDetection",
         "PILToTensor",
         "Pad",
         "RGB",
         "Resize",
+        "SemanticSegmentation",
         "TenCrop",
         "ToDtype",
         "ToImage",

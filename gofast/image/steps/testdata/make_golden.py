@@ -87,6 +87,7 @@ PLANS: list[list[Step]] = [
     ],
     [resized(), HFLIP, JITTER, GREY, TO_FLOAT, erasing(0.25)],
     [solarize(0.4), apply(0.5, solarize(0.7)), HFLIP],
+    [HFLIP, apply(0.6, {"op": "gaussian_blur", "kernel": [5, 3], "sigma": [0.4, 2.0]}), HFLIP],
 ]
 PLAIN_PLANS = [PLANS[0], PLANS[7], PLANS[14]]
 

@@ -6,6 +6,7 @@ A plan is a list of steps as in the JSON that gofast's core reads.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +28,7 @@ WORDS = {
     "random_grayscale": 1,
     "color_jitter": 8,
     "random_solarize": 1,
+    "gaussian_blur": 127,
     "random_erasing": 5,
     "random_apply": 1,
 }
@@ -111,6 +113,7 @@ V1_NAMES = [
     "erase",
     "rgb_to_grayscale",
     "solarize",
+    "gaussian_blur",
     *(f"adjust_{name}" for name in FACTORS),
 ]
 V2_NAMES = {"horizontal_flip": "hflip", "vertical_flip": "vflip"}
@@ -149,11 +152,20 @@ def words_of(op: str, seen: list[tuple[str, tuple[Any, ...]]]) -> list[int]:
         return list(seen[0][1][:4])
     if op in ("hflip", "vflip", "random_grayscale", "random_solarize"):
         return [len(seen)]
+    if op == "gaussian_blur":
+        kernel, (sigma, _) = seen[0][1]
+        return [bits(sigma), *_weights(kernel[0], sigma), *_weights(kernel[1], sigma)]
     if op == "random_erasing":
         values = seen[0][1] if seen else (0, 0, 0, 0)
         # Without a box v1 erases the whole picture with itself, of three channels.
         return [0] * 5 if not seen or values[4].shape[0] == 3 else [1, *values[:4]]
     return []
+
+
+def _weights(size: int, sigma: float) -> list[int]:
+    """The weights of a blur, of doubles, as the core has them where nobody asks torch."""
+    pdf = [math.exp(-0.5 * ((i - (size - 1) / 2) / sigma) ** 2) for i in range(size)]
+    return [bits(p / sum(pdf)) for p in pdf] + [0] * (63 - size)
 
 
 def build(step: Step, version: int, base: int) -> tuple[Callable[[Picture, list[int]], Picture], int]:
@@ -177,6 +189,7 @@ def build(step: Step, version: int, base: int) -> tuple[Callable[[Picture, list[
         "vflip": lambda: module.RandomVerticalFlip(step["p"]),
         "random_grayscale": lambda: module.RandomGrayscale(step["p"]),
         "random_solarize": lambda: module.RandomSolarize(step["threshold"], step["p"]),
+        "gaussian_blur": lambda: module.GaussianBlur(step["kernel"], step["sigma"]),
         "random_erasing": lambda: module.RandomErasing(step["p"], step["scale"], step["ratio"]),
     }
     transform = make[op]()

@@ -1,0 +1,92 @@
+"""python -m gofast train.py: runs a script that knows nothing of gofast, with gofast installed.
+
+At the end, three lines on stderr say what ran natively, what did not, and why.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.machinery
+import io
+import os
+import runpy
+import sys
+import types
+from typing import Any
+
+from . import running
+
+_USAGE = """usage: python -m gofast script.py [arguments]
+       python -m gofast -m module [arguments]
+       python -m gofast -c command [arguments]"""
+
+
+def main() -> None:
+    """Runs what the command line says, as python itself would."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_USAGE, file=sys.stderr)
+        sys.exit(0 if arguments else 2)
+    kind = arguments[0] if arguments[0] in ("-m", "-c") else ""
+    if kind and len(arguments) < 2:
+        print(f"argument expected for the {kind} option\n{_USAGE}", file=sys.stderr)
+        sys.exit(2)
+    what = arguments[1] if kind else arguments[0]
+    sys.argv = [kind, *arguments[2:]] if kind else arguments
+    sys.excepthook = _without_our_frames
+    if kind == "-m":
+        running.begin({"module": what})
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+    elif kind == "-c":
+        running.begin({})
+        sys.path[0] = ""
+        _execute(compile(what, "<string>", "exec"), _new_main(None))
+    else:
+        _run_file(what)
+
+
+def _run_file(path: str) -> None:
+    path = os.path.abspath(path)
+    running.begin({"path": path})
+    if os.path.isdir(path) or path.endswith((".zip", ".pyz", ".egg")):
+        sys.path.pop(0)
+        runpy.run_path(path, run_name="__main__")
+        return
+    try:
+        with io.open_code(path) as file:
+            text = file.read()
+    except OSError as error:
+        print(f"{sys.executable}: can't open file {path!r}: {error}", file=sys.stderr)
+        sys.exit(2)
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = os.path.dirname(os.path.realpath(path))
+    _execute(compile(text, path, "exec"), _new_main(path))
+
+
+def _new_main(path: str | None) -> types.ModuleType:
+    """A fresh ``__main__``: what is pickled of it by name, and worker processes, look there."""
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__builtins__=builtins, __spec__=None)
+    if path is not None:
+        module.__dict__.update(__file__=path, __cached__=None)
+        module.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+    sys.modules["__main__"] = module
+    return module
+
+
+def _execute(code: types.CodeType, module: types.ModuleType) -> None:
+    exec(code, module.__dict__)
+
+
+def _without_our_frames(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    """A traceback that begins with the script's own lines."""
+    while trace is not None and (
+        trace.tb_frame.f_code.co_filename == __file__ or "runpy" in trace.tb_frame.f_code.co_filename
+    ):
+        trace = trace.tb_next
+    sys.__excepthook__(kind, error.with_traceback(trace), trace)
+
+
+_first_main = sys.modules["__main__"]  # it must outlive the script's
+if __name__ == "__main__":
+    main()

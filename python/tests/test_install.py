@@ -1,0 +1,142 @@
+"""gofast.install and python -m gofast: scripts that name nothing of gofast."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import PIL.Image
+import pytest
+import torch
+import torch.utils.data
+import torchvision
+from PIL import ImageFile
+from torch.utils.data import DataLoader as TorchDataLoader
+from torchvision import transforms as T
+
+import gofast
+from gofast._late.picture import LateImage
+from image_data import make_folder
+from same import difference
+
+OWN_OPEN, OWN_FOLDER = PIL.Image.open, torchvision.datasets.ImageFolder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_folder(tmp_path_factory.mktemp("pictures"), 15)
+
+
+class Subclass(OWN_FOLDER):  # type: ignore[misc]
+    """Made before anything is installed, as torchvision's ImageNet is."""
+
+
+def batches(root: Path) -> list[Any]:
+    transform = T.Compose([T.RandomResizedCrop(16), T.ToTensor()])
+    data = torchvision.datasets.ImageFolder(str(root), transform)
+    torch.manual_seed(1)
+    return [*torch.utils.data.DataLoader(data, 4, shuffle=True), torch.get_rng_state()]
+
+
+def test_everything_is_the_same_and_put_back(folder: Path) -> None:
+    want = batches(folder)
+    with gofast.install():
+        assert not difference(batches(folder), want, True)
+        data = torchvision.datasets.ImageFolder(str(folder), T.ToTensor())
+        assert isinstance(data, gofast.ImageFolder) and isinstance(data, OWN_FOLDER)
+        assert isinstance(Subclass(str(folder)), torchvision.datasets.ImageFolder)
+        assert issubclass(Subclass, torchvision.datasets.ImageFolder)
+        assert pickle.loads(pickle.dumps(data)).samples == data.samples
+        loader = torch.utils.data.DataLoader(data)
+        assert isinstance(loader, gofast.DataLoader)
+        assert isinstance(TorchDataLoader(data), torch.utils.data.DataLoader)
+
+        class Own(torch.utils.data.DataLoader):  # type: ignore[type-arg]
+            def __init__(self, *args: Any) -> None:
+                super().__init__(*args, batch_size=3)
+
+        assert Own.__mro__[1] is TorchDataLoader and isinstance(Own(data), torch.utils.data.DataLoader)
+        assert len(Own(data)) == 5
+        gofast.install()  # once more changes nothing
+        path = str(next(folder.glob("*/*.jpg")))
+        assert isinstance(PIL.Image.open(path), LateImage)
+        assert isinstance(PIL.Image.open(path.encode()), LateImage)  # bytes are a path for Pillow
+        parser = ImageFile.Parser()
+        parser.feed(Path(path).read_bytes())
+        assert parser.close().tobytes() == OWN_OPEN(path).tobytes()
+    assert PIL.Image.open is OWN_OPEN
+    assert torch.utils.data.DataLoader is TorchDataLoader is torch.utils.data.dataloader.DataLoader
+    assert torchvision.datasets.ImageFolder is OWN_FOLDER is torchvision.datasets.folder.ImageFolder
+    gofast.uninstall()
+
+
+SCRIPT = """
+import multiprocessing, sys
+import helper
+from PIL import Image
+
+class Mine:
+    pass
+
+def work(path, out):
+    image = Image.open(path)
+    out.put((type(image).__name__, image.crop((1, 1, 4, 4)).tobytes(), __name__, type(Mine()).__module__))
+
+if __name__ == "__main__":
+    from torch.utils.data import DataLoader
+    from torchvision.datasets import ImageFolder
+    print(sys.argv, __file__, sys.path[0], helper.value, DataLoader.__module__, ImageFolder.__module__)
+    for method in ("fork", "spawn"):
+        context = multiprocessing.get_context(method)
+        out = context.Queue()
+        child = context.Process(target=work, args=(sys.argv[1], out))
+        child.start()
+        print(out.get(timeout=100))
+        child.join()
+    if sys.argv[2] == "raise":
+        raise ValueError("the script's own")
+    sys.exit(int(sys.argv[2]))
+"""
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])}
+    return subprocess.run(
+        [sys.executable, "-m", "gofast", *arguments], cwd=cwd, env=env, capture_output=True, text=True
+    )
+
+
+def test_a_script_runs_as_python_runs_it(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    script = tmp_path / "scripts" / "train.py"
+    script.write_text(SCRIPT)
+    (tmp_path / "scripts" / "helper.py").write_text("value = 5\n")
+    path = str(next(folder.glob("*/*.jpg")))
+    pixels = OWN_OPEN(path).crop((1, 1, 4, 4)).tobytes()
+    done = run("scripts/train.py", path, "raise", cwd=tmp_path)
+    first, forked, spawned = done.stdout.splitlines()
+    home = "gofast.installed gofast.installed"
+    assert first == f"{['scripts/train.py', path, 'raise']} {script} {script.parent} 5 {home}"
+    assert forked == str(("LateImage", pixels, "__main__", "__main__"))
+    assert spawned == str(("LateImage", pixels, "__mp_main__", "__mp_main__"))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[:3] == [
+        "Traceback (most recent call last):",
+        f'  File "{script}", line 25, in <module>',
+        '    raise ValueError("the script\'s own")',
+    ]
+    said = done.stderr.splitlines()[-3:]
+    assert said[0].startswith("gofast: natively: 2 late pictures"), done.stderr
+    assert said[1].startswith("gofast: not natively: 0 pictures by Pillow")
+
+
+def test_commands_exit_codes_and_usage(tmp_path: Path) -> None:
+    done = run("-c", "import sys; print(sys.argv, repr(sys.path[0])); sys.exit(7)", "a", "-b", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (7, "['-c', 'a', '-b'] ''\n")
+    (tmp_path / "unit.py").write_text("import sys; print(__name__, sys.argv[1:])")
+    done = run("-m", "unit", "x", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "__main__ ['x']\n")
