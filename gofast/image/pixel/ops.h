@@ -40,11 +40,15 @@ static inline gf_span gf_span_of(const gf_planes *p) {
     void gf_brightness_##LEVEL(const gf_planes *, float factor);                         \
     void gf_contrast_##LEVEL(const gf_planes *, float factor);                           \
     void gf_saturation_##LEVEL(const gf_planes *, float factor);                         \
-    void gf_hue_##LEVEL(const gf_planes *, double factor);
+    void gf_hue_##LEVEL(const gf_planes *, double factor);                               \
+    void gf_look_up_##LEVEL(const gf_planes *, const uint8_t tables[3][256]);            \
+    void gf_sharpen_##LEVEL(const gf_planes *src, float factor, const gf_planes *dst);
 LEVELS(DECLARE)
 #undef DECLARE
 
 void gf_vflip(const gf_planes *);
+void gf_turn(const gf_planes *src, int quarters, const gf_planes *dst);
+void gf_histogram(const gf_planes *, uint32_t counts[3][256]);
 void gf_window(const gf_planes *src, int32_t x, int32_t y, int edge, const uint8_t fill[3], const gf_planes *dst);
 
 #endif

@@ -73,7 +73,19 @@ typedef struct {
 // reflect and symmetric padding repeat.
 enum { GF_EDGE_CONSTANT, GF_EDGE_EDGE, GF_EDGE_REFLECT, GF_EDGE_SYMMETRIC };
 
-// The steps of one instruction set; constant. All but split, join and window
+// Where each pixel of a result comes from: Pillow's Image.transform. A pixel's middle x, y is seen at
+// (n0 x + n1 y + n2, n3 x + n4 y + n5), of a perspective each divided by n6 x + n7 y + 1.
+enum { GF_SEEN_NEAREST, GF_SEEN_BILINEAR, GF_SEEN_BICUBIC }; // by which filter
+
+typedef struct {
+    int32_t filter;
+    int32_t perspective; // 0: an affine transform, of six numbers
+    int32_t width, height; // of the result
+    double numbers[8];     // finite
+    uint8_t fill[4];       // where a pixel is seen outside: RGBX
+} gf_transform;
+
+// The steps of one instruction set; constant. All but split, join, window and the last three
 // change the picture where it is. Results are those of Pillow 13 and torchvision 0.29
 // on a PIL image of mode RGB, or L with one channel.
 typedef struct {
@@ -95,6 +107,17 @@ typedef struct {
     void (*contrast)(const gf_planes *, float factor);
     void (*saturation)(const gf_planes *, float factor);
     void (*hue)(const gf_planes *, double factor); // -0.5 to 0.5
+    // How often each byte comes in each channel.
+    void (*histogram)(const gf_planes *, uint32_t counts[3][256]);
+    // Every byte becomes what its channel's table has for it.
+    void (*look_up)(const gf_planes *, const uint8_t tables[3][256]);
+    // What follows makes another picture, dst, with src's channels.
+    // torchvision's adjust_sharpness; dst has src's size.
+    void (*sharpen)(const gf_planes *src, float factor, const gf_planes *dst);
+    // Turns counter-clockwise, once or three times; dst's sides are src's, exchanged.
+    void (*turn)(const gf_planes *src, int quarters, const gf_planes *dst);
+    // dst has the size that the transform names. No plane of src is 2^31 bytes long.
+    void (*warp)(const gf_planes *src, const gf_transform *, const gf_planes *dst);
 } gf_pixel_ops;
 
 // level: at most this instruction set.

@@ -110,6 +110,25 @@ void gf_vflip(const gf_planes *p) {
     }
 }
 
+// ---- turns
+
+void gf_turn(const gf_planes *src, int quarters, const gf_planes *dst) {
+    const int32_t block = 32; // whose columns stay in the first cache
+    for (int c = 0; c < dst->channels; c++) {
+        // Down a column of dst is along a row of src.
+        const uint8_t *first = quarters == 1 ? src->plane[c] + src->width - 1 : src->plane[c] + (src->height - 1) * src->stride;
+        int64_t down = quarters == 1 ? -1 : 1, right = quarters == 1 ? src->stride : -src->stride;
+        for (int32_t y0 = 0; y0 < dst->height; y0 += block) {
+            for (int32_t x0 = 0; x0 < dst->width; x0 += block) {
+                for (int32_t y = y0; y < dst->height && y < y0 + block; y++) {
+                    for (int32_t x = x0; x < dst->width && x < x0 + block; x++)
+                        dst->plane[c][y * dst->stride + x] = first[y * down + x * right];
+                }
+            }
+        }
+    }
+}
+
 // ---- crops and pads
 
 // Which of n pixels is seen at i, inside or not; -1 for the colour.
