@@ -46,6 +46,14 @@ static int32_t reopen(gf_canvas *c) {
     return GF_FAULT_NONE;
 }
 
+// Nothing is joined while a picture rests.
+static int32_t room(gf_canvas *c, size_t bytes, uint8_t **at) {
+    gf_bytes *b = &((run *)c)->worker->joined;
+    if (!gf_bytes_reserve(b, bytes)) return gf_fault_set(c->fault, GF_FAULT_MEMORY, -1, "no memory for %zu bytes", bytes);
+    *at = b->data;
+    return GF_FAULT_NONE;
+}
+
 static int32_t finish_into(run *r, const gf_sink *sink) {
     if (!r->canvas.resting) return render(r, sink);
     gf_render_planes(&r->canvas.planes, sink);
@@ -83,7 +91,7 @@ static int32_t finish_picture(run *r, uint8_t *x) {
 
 int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, const int32_t *record, uint8_t *x, gf_fault *fault) {
     run r = {.worker = worker, .program = p, .source = source};
-    r.canvas = (gf_canvas){.lay_out = lay_out, .render = render_planes, .reopen = reopen, .pixels = p->pixels,
+    r.canvas = (gf_canvas){.lay_out = lay_out, .render = render_planes, .reopen = reopen, .room = room, .pixels = p->pixels,
                            .geometry = gf_geometry_of(source->picture.width, source->picture.height), .fault = fault};
     if (p->steps->record_words && !record) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "nothing was drawn for the sample");
     for (int32_t i = 0; i < p->steps->n; i++) {

@@ -29,6 +29,7 @@ struct gf_canvas {
     int32_t (*lay_out)(gf_canvas *, int buffer, int32_t width, int32_t height, gf_planes *); // planes of a size in one of two buffers
     int32_t (*render)(gf_canvas *, const gf_planes *);                                       // the source, through the geometry
     int32_t (*reopen)(gf_canvas *);                                                          // planes become the source
+    int32_t (*room)(gf_canvas *, size_t bytes, uint8_t **);                                  // for a step on a picture at rest, until it is done
     const gf_pixel_ops *pixels;
     gf_geometry geometry;
     int resting;

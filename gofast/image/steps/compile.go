@@ -4,6 +4,7 @@ package steps
 #include <stdlib.h>
 #include "operation.h"
 static gf_step *steps_of(gf_steps *s) { return s->step; }
+static double *numbers_of(gf_steps *s) { return (double *)(s->step + s->n); }
 */
 import "C"
 
@@ -47,6 +48,7 @@ var operations = [C.GF_STEP_KINDS]operation{
 	C.GF_STEP_random_grayscale:    randomGrayscale,
 	C.GF_STEP_color_jitter:        colorJitter,
 	C.GF_STEP_random_solarize:     randomSolarize,
+	C.GF_STEP_augmix:              augMix,
 	C.GF_STEP_random_erasing:      randomErasing,
 	C.GF_STEP_random_apply:        randomApply,
 }
@@ -65,6 +67,7 @@ var (
 	Filters = map[string]resample.Filter{"nearest": resample.Nearest, "box": resample.Box, "bilinear": resample.Bilinear,
 		"hamming": resample.Hamming, "bicubic": resample.Bicubic, "lanczos": resample.Lanczos,
 		"torch_bilinear": resample.TorchBilinear, "torch_bicubic": resample.TorchBicubic}
+	Seen  = map[string]pixel.Seen{"nearest": pixel.SeenNearest, "bilinear": pixel.SeenBilinear, "bicubic": pixel.SeenBicubic}
 	Modes = map[string]pixel.Edge{"constant": pixel.EdgeConstant, "edge": pixel.EdgeEdge, "reflect": pixel.EdgeReflect,
 		"symmetric": pixel.EdgeSymmetric}
 )
@@ -109,8 +112,9 @@ type Erasure struct {
 type compiler struct {
 	Numbers
 	steps []step
-	words int // of a record
-	depth int // of random_apply
+	pool  []double // the steps' own numbers; each step's field says where its begin
+	words int      // of a record
+	depth int      // of random_apply
 }
 
 // Compile checks a plan's steps and lays them out for C.
@@ -119,13 +123,17 @@ func Compile(plan []Step) (List, Numbers, error) {
 	if err := l.add(plan); err != nil {
 		return List{}, Numbers{}, err
 	}
-	c := (*C.gf_steps)(C.calloc(1, C.sizeof_gf_steps+C.size_t(len(l.steps))*C.sizeof_gf_step))
+	c := (*C.gf_steps)(C.calloc(1, C.sizeof_gf_steps+C.size_t(len(l.steps))*C.sizeof_gf_step+C.size_t(len(l.pool))*C.sizeof_double))
 	if c == nil {
 		return List{}, Numbers{}, errs.New(errs.ErrLimit, "plan", fmt.Sprintf("no memory for %d steps", len(l.steps)))
 	}
 	c.n, c.record_words = word(len(l.steps)), word(l.words)
 	list := List{c}
+	for i := range l.steps {
+		l.steps[i].numbers += word((len(l.steps) - i) * C.sizeof_gf_step)
+	}
 	copy(list.steps(), l.steps)
+	copy(unsafe.Slice(C.numbers_of(c), len(l.pool)), l.pool)
 	return list, l.Numbers, nil
 }
 
@@ -156,6 +164,10 @@ func (l *compiler) addStep(s Step) error {
 	}
 	if err := operations[kind].read(s, &c); err != nil {
 		return err
+	}
+	c.numbers = word(len(l.pool) * C.sizeof_double)
+	for _, v := range s.Numbers {
+		l.pool = append(l.pool, double(v))
 	}
 	movable := s.Op == "hflip" || s.Op == "vflip" || s.Op == "random_apply" // before and after the change to numbers alike
 	if s.Op == "random_erasing" && !l.Tensor || s.Op != "random_erasing" && !movable && (l.Float || len(l.Erasures) > 0) {
@@ -214,4 +226,9 @@ func (l *compiler) number(s Step) error {
 		l.Tensor, l.Float = true, true
 	}
 	return nil
+}
+
+// numbersOf are a laid out step's own numbers.
+func numbersOf(s *step, count int) []float64 {
+	return unsafe.Slice((*float64)(unsafe.Add(unsafe.Pointer(s), s.numbers)), count)
 }

@@ -28,8 +28,14 @@ type Step struct {
 	Contrast    []float64 `json:"contrast"`
 	Saturation  []float64 `json:"saturation"`
 	Hue         []float64 `json:"hue"`
-	Threshold   int       `json:"threshold"` // random_solarize: the first byte that is inverted
-	How         string    `json:"how"`       // to_float: "divide", "multiply" or "cast"
+	Threshold   int       `json:"threshold"`  // random_solarize: the first byte that is inverted
+	Seen        string    `json:"seen"`       // of a transform: "nearest", "bilinear" or "bicubic"
+	Chains      int       `json:"chains"`     // augmix
+	Depth       int       `json:"depth"`      // augmix: of every chain, 0: drawn for each
+	Alpha       float32   `json:"alpha"`      // augmix
+	Operations  int       `json:"operations"` // augmix: how many are drawn from
+	Numbers     []float64 `json:"numbers"`    // augmentations: see augmix.go
+	How         string    `json:"how"`        // to_float: "divide", "multiply" or "cast"
 	Mean        []float32 `json:"mean"`
 	Std         []float32 `json:"std"`
 	Value       []float32 `json:"value"` // random_erasing

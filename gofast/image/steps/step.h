@@ -19,6 +19,7 @@
     STEP(random_grayscale)    /* p [0 or 1] */                                                                    \
     STEP(color_jitter)        /* jitter, factors [4 words order, 4 factors: GF_JITTER_...] */                     \
     STEP(random_solarize)     /* p, threshold, version [0 or 1] */                                                \
+    STEP(augmix)              /* chains, depth, alpha, operations, seen, version [words: augmix.h] */             \
     STEP(random_erasing)      /* p, value, a box [0 or 1, top, left, height, width] */                            \
     STEP(random_apply)        /* p, inner, version [0 or 1], then the words of its steps */
 
@@ -56,9 +57,18 @@ typedef struct {
     int32_t threshold;     // random_solarize: the first byte that is inverted, 256: none
     uint8_t fill[4];       // of padding: RGBX
     float value[3];        // random_erasing: as it stands in the finished sample
+    int32_t seen;          // of a transform: pixel.h's GF_SEEN_...
+    int32_t chains, depth; // augmix; depth 0: drawn for each chain
+    float alpha;           // augmix: of its Dirichlet distributions
+    int32_t operations;    // augmix: so many of them are drawn from
+    int32_t count;         // of an augmentation: magnitudes of each operation
+    int32_t numbers;       // where they lie: so many bytes behind this step's first
 } gf_step;
 
-// A compiled plan's steps, nested ones behind their random_apply. Only read.
+// A step's own numbers.
+static inline const double *gf_step_numbers(const gf_step *step) { return (const double *)((const char *)step + step->numbers); }
+
+// A compiled plan's steps, nested ones behind their random_apply, and behind them all their numbers. Only read.
 typedef struct {
     int32_t n, record_words;
     gf_step step[];

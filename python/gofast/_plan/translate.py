@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import pictures, tensors
+from . import augmix, pictures, tensors
 from . import values as read
 from .state import Native, State, Step
 from .transforms import MOST_NESTED, Family, attributes, identify, leaves, name, sequence, tampered
@@ -94,6 +94,7 @@ _FOREIGN = {
 
 
 _NATIVE: dict[str, Native] = {
+    **augmix.NATIVE,
     **pictures.NATIVE,
     **tensors.NATIVE,
     "RandomApply": Native(_random_apply, ("transforms", "p")),
