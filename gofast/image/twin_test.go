@@ -200,6 +200,8 @@ func (t *twin) onPicture(s Step, words []int32) {
 				}
 			}
 		}
+	default:
+		t.augment(s, words)
 	}
 }
 
@@ -301,10 +303,10 @@ func randomStep(r *rand.Rand, depth int) Step {
 		s.Op = "random_resized_crop"
 		s = randomBox(r, s)
 	case 6:
-		s.Op = []string{"hflip", "vflip", "random_grayscale", "random_solarize"}[r.IntN(4)]
-		s.Threshold = []int{0, 1, r.IntN(257), 255, 256}[r.IntN(5)]
+		s.Op = []string{"hflip", "vflip", "random_grayscale", "random_solarize", "grayscale"}[r.IntN(5)]
+		s.Channels, s.Threshold = 3, []int{0, 1, r.IntN(257), 255, 256}[r.IntN(5)]
 	case 7:
-		return Step{Op: "grayscale", Channels: 3}
+		return randomAugment(r, s)
 	case 8:
 		return Step{Op: "color_jitter", Brightness: []float64{0.2, 2}, Contrast: []float64{0, 3}, Saturation: []float64{0.5, 1.5}, Hue: []float64{-0.5, 0.5}}
 	default:

@@ -65,7 +65,7 @@ TAILS = (
     lambda d, m: noisy,
     lambda d, m: m.RandomErasing(d.random(), value="random"),
     lambda d, m: m.GaussianBlur(3),
-    lambda d, m: m.RandomRotation(20),
+    lambda d, m: m.RandomPerspective(0.2),
     lambda d, m: m.RandomApply([m.Lambda(raised)], 0.5),
     lambda d, m: m.RandomHorizontalFlip(),
 )

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from gofast._images import draws, pillow
-from gofast._plan import pictures, tensors, transforms, translate, values
+from gofast._plan import angles, augment, pictures, tensors, transforms, translate, values
 
 STEPS = Path(__file__).resolve().parents[2] / "gofast" / "image" / "steps"
 
@@ -33,11 +33,19 @@ def test_limits() -> None:
     assert constant("step.h", "GF_MOST_NESTED") == transforms.MOST_NESTED
     assert constant("step.h", "GF_MOST_ERASURES") == tensors._MOST_ERASURES
     assert constant("step.h", "GF_MOST_FACTOR") >= values.WIDEST
+    assert constant("augment.h", "GF_MOST_MAGNITUDES") == augment._MOST_BINS
+    assert constant("augment.h", "GF_MOST_POLICIES") == augment._MOST_POLICIES
+
+
+def test_augmentations() -> None:
+    header = re.findall(r"GF_AUGMENT_([A-Z_]+)\b(?! = \d)", (STEPS / "augment.h").read_text().partition("};")[0])
+    names = [name.replace("_", "").lower() for name in header if name != "SPACE"]
+    assert names == [name.lower() for name in augment._NUMBERS]
 
 
 def test_names_of_steps() -> None:
-    source = "".join(inspect.getsource(module) for module in (pictures, tensors, translate))
-    made = set(re.findall(r'"op": "(\w+)"|flip\("(\w+)"\)', source))
+    source = "".join(inspect.getsource(module) for module in (pictures, angles, augment, tensors, translate))
+    made = set(re.findall(r'"op": "(\w+)"|(?:flip|whether)\("(\w+)"', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))
     assert len(native) >= 12
     assert {a or b for a, b in made} == native | {"to_float", "to_uint8", "normalize"}
@@ -45,6 +53,7 @@ def test_names_of_steps() -> None:
 
 def test_filters_and_modes() -> None:
     assert words("Filters") == {*values._FILTERS, "torch_bilinear", "torch_bicubic"}
+    assert words("Seen") == {"nearest", "bilinear", "bicubic"}
     assert words("Modes") == set(values._PADDING_MODES)
     spec = (STEPS.parents[1] / "numbers" / "spec.go").read_text()
     scales = re.search(r"^var scales = \[...\]string\{(.*)\}", spec, re.MULTILINE)

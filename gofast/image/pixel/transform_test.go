@@ -57,7 +57,7 @@ func randomTransform(r *rand.Rand, width, height int) Transform {
 
 func TestWarpAgreesWithTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 6))
-	for turn := range 600 {
+	for turn := range 1500 {
 		src := noise(1+r.IntN(70), 1+r.IntN(30), 3-2*(turn/4%2), r.IntN(5), r.Uint32())
 		checkWarp(t, src, randomTransform(r, src.Width, src.Height), 1+r.IntN(80), 1+r.IntN(20))
 	}

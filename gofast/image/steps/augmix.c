@@ -13,11 +13,6 @@ static int is_signed(int32_t which) { return moves(which) || which >= GF_AUGMIX_
 
 static int has_magnitudes(int32_t which) { return which != GF_AUGMIX_AUTO_CONTRAST && which != GF_AUGMIX_EQUALIZE; }
 
-// v1's torch.randint(2, (1,)), v2's torch.rand(()) <= 0.5.
-static int32_t draw_sign(gf_drawing *d, const gf_step *step) {
-    return step->version == 1 ? (int32_t)gf_below(d->words, 2) : gf_rand(d->words) <= 0.5f;
-}
-
 static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
     float whole[2], weights[1 + GF_AUGMIX_CHAINS] = {0};
     gf_dirichlet(d->words, step->alpha, 2, whole);
@@ -30,7 +25,7 @@ static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
         for (int32_t i = 0; i < depth; i++) {
             int32_t which = (int32_t)gf_below(d->words, (uint64_t)step->operations), at = 0, minus = 0;
             if (has_magnitudes(which)) at = (int32_t)gf_below(d->words, (uint64_t)step->count);
-            if (is_signed(which)) minus = draw_sign(d, step);
+            if (is_signed(which)) minus = gf_draw_minus(d, step);
             record[GF_AUGMIX_OPERATIONS + k * GF_AUGMIX_DEPTH + i] = 1 + (which * step->count + at) * 2 + minus;
         }
     }

@@ -75,11 +75,7 @@ func (w *walker) augmixOperation(s *step) int32 {
 	}
 	at = w.below(int64(s.count))
 	if which <= C.GF_AUGMIX_ROTATE || which >= C.GF_AUGMIX_BRIGHTNESS {
-		if s.version == 1 {
-			minus = w.below(2)
-		} else {
-			minus = flag(w.rand() <= 0.5)
-		}
+		minus = flag(w.minus(s))
 	}
 	return 1 + (which*int32(s.count)+at)*2 + minus
 }

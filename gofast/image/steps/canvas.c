@@ -35,6 +35,18 @@ int32_t gf_canvas_resize(gf_canvas *c, int32_t width, int32_t height, int32_t fi
     return GF_FAULT_NONE;
 }
 
+int32_t gf_canvas_another(gf_canvas *c, int32_t width, int32_t height, gf_planes *made) {
+    int32_t code = gf_canvas_rest(c);
+    if (!code) code = c->lay_out(c, !c->buffer, width, height, made);
+    if (!code) made->channels = c->planes.channels;
+    return code;
+}
+
+void gf_canvas_take(gf_canvas *c, const gf_planes *made) {
+    c->buffer = !c->buffer;
+    c->planes = *made;
+}
+
 int32_t gf_canvas_inside(const gf_canvas *c, gf_box b, int32_t width, int32_t height) {
     if (b.x >= 0 && b.y >= 0 && b.width >= 0 && b.height >= 0 && b.width <= width - b.x && b.height <= height - b.y) return GF_FAULT_NONE;
     return gf_fault_set(c->fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d: not the size for which was drawn", width, height);

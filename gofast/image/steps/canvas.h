@@ -52,6 +52,11 @@ int32_t gf_canvas_rest(gf_canvas *);
 void gf_canvas_crop(gf_canvas *, gf_box);
 int32_t gf_canvas_resize(gf_canvas *, int32_t width, int32_t height, int32_t filter);
 
+// Another picture of the same channels, for a step that makes one out of the planes, which are brought to rest; and puts
+// it in their place.
+int32_t gf_canvas_another(gf_canvas *, int32_t width, int32_t height, gf_planes *made);
+void gf_canvas_take(gf_canvas *, const gf_planes *made);
+
 // 0 where the box lies in a picture of that size. A fault where it does not: the draws were made for a picture of another
 // size, or the record is not one.
 int32_t gf_canvas_inside(const gf_canvas *, gf_box, int32_t width, int32_t height);

@@ -26,15 +26,11 @@ static int32_t window(gf_canvas *c, const gf_step *step, const int32_t sides[4],
         gf_canvas_crop(c, box);
         return GF_FAULT_NONE;
     }
-    code = gf_canvas_rest(c);
-    if (code) return code;
     gf_planes made;
-    code = c->lay_out(c, !c->buffer, box.width, box.height, &made);
+    code = gf_canvas_another(c, box.width, box.height, &made);
     if (code) return code;
-    made.channels = c->planes.channels;
     c->pixels->window(&c->planes, box.x - sides[0], box.y - sides[1], step->mode, step->fill, &made);
-    c->buffer = !c->buffer;
-    c->planes = made;
+    gf_canvas_take(c, &made);
     return GF_FAULT_NONE;
 }
 

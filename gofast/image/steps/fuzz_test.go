@@ -35,6 +35,17 @@ func randomSteps(rng *rand.Rand, depth int) []Step {
 		s.Scale = spread(rng, rng.Float64())
 		s.Ratio = spread(rng, math.Exp(rng.NormFloat64()))
 		s.LogRatio = []float32{float32(math.Log(s.Ratio[0])), float32(math.Log(s.Ratio[1]))}
+		s.Seen, s.Bits, s.Factor, s.Expand = "bilinear", 1+rng.IntN(8), rng.NormFloat64(), rng.IntN(2) == 0
+		s.Degrees = spread(rng, float64(45*rng.IntN(20)-360))
+		for _, some := range []*[]float64{&s.Translate, &s.Center} {
+			if rng.IntN(2) == 0 {
+				*some = []float64{rng.Float64(), rng.Float64()}
+			}
+		}
+		if rng.IntN(2) == 0 {
+			s.Shear = slices.Concat(spread(rng, rng.NormFloat64()), spread(rng, rng.NormFloat64()))[:2+2*rng.IntN(2)]
+		}
+		s.Numbers = randomNumbers(rng, s.Op)
 		for _, factor := range []*[]float64{&s.Brightness, &s.Contrast, &s.Saturation, &s.Hue} {
 			if rng.IntN(2) == 0 {
 				*factor = spread(rng, rng.NormFloat64())
@@ -46,6 +57,27 @@ func randomSteps(rng *rand.Rand, depth int) []Step {
 		steps[i] = s
 	}
 	return steps
+}
+
+// randomNumbers are the magnitudes or policies of an augmentation.
+func randomNumbers(rng *rand.Rand, op string) (numbers []float64) {
+	switch op {
+	case "trivial_augment":
+		numbers = make([]float64, Space*(1+rng.IntN(40)))
+	case "rand_augment":
+		numbers = make([]float64, Space)
+	case "auto_augment":
+		for range 1 + rng.IntN(30) {
+			for range 2 {
+				numbers = append(numbers, float64(rng.IntN(Space+1)), rng.Float64(), float64(1+rng.IntN(8)))
+			}
+		}
+		return numbers
+	}
+	for i := range numbers {
+		numbers[i] = 1 + 7*rng.Float64()
+	}
+	return numbers
 }
 
 // randomPlan has numbers made where something is erased.

@@ -81,17 +81,28 @@ int32_t gf_rotation_transform(const gf_rotation *r, int64_t width, int64_t heigh
     return -1;
 }
 
-void gf_affine_transform(const gf_affine *f, gf_transform *t) {
-    double angle = radians(f->angle), shear_x = radians(f->shear[0]), shear_y = radians(f->shear[1]), *m = t->numbers;
-    double a = cosine(angle - shear_y) / cosine(shear_y);
-    double b = -cosine(angle - shear_y) * tangent(shear_x) / cosine(shear_y) - sine(angle);
-    double c = sine(angle - shear_y) / cosine(shear_y);
-    double d = -sine(angle - shear_y) * tangent(shear_x) / cosine(shear_y) + cosine(angle);
-    double x = -f->center[0] - f->move[0], y = -f->center[1] - f->move[1];
+// The two versions of torchvision round differently.
+void gf_affine_numbers(const gf_affine *f, double m[6]) {
+    double angle = radians(f->angle), shear_x = radians(f->shear[0]), shear_y = radians(f->shear[1]);
+    double a = cosine(angle - shear_y) / cosine(shear_y), c = sine(angle - shear_y) / cosine(shear_y), b, d;
+    if (f->version == 1) {
+        b = -cosine(angle - shear_y) * tangent(shear_x) / cosine(shear_y) - sine(angle);
+        d = -sine(angle - shear_y) * tangent(shear_x) / cosine(shear_y) + cosine(angle);
+    } else {
+        b = -(a * tangent(shear_x) + sine(angle));
+        d = cosine(angle) - c * tangent(shear_x);
+    }
     m[0] = d / f->scale;
     m[1] = -b / f->scale;
     m[3] = -c / f->scale;
     m[4] = a / f->scale;
-    m[2] = m[0] * x + m[1] * y + f->center[0];
-    m[5] = m[3] * x + m[4] * y + f->center[1];
+    if (f->version == 1) {
+        double x = -f->center[0] - f->move[0], y = -f->center[1] - f->move[1];
+        m[2] = m[0] * x + m[1] * y + f->center[0];
+        m[5] = m[3] * x + m[4] * y + f->center[1];
+    } else {
+        double x = f->center[0] + f->move[0], y = f->center[1] + f->move[1];
+        m[2] = f->center[0] - m[0] * x - m[1] * y;
+        m[5] = f->center[1] - m[3] * x - m[4] * y;
+    }
 }

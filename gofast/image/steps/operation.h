@@ -36,8 +36,12 @@ extern const gf_operation *const gf_operations[GF_STEP_KINDS];
 
 #define GF_RAISE(drawing, ...) (snprintf((drawing)->result->text, sizeof(drawing)->result->text, __VA_ARGS__), GF_DRAW_RAISES)
 
-// The draw of what happens to a sample or does not.
+// The draw of what happens to a sample or does not. gf_draw_whether: where v1 compares doubles, and v2 float32.
 int32_t gf_draw_chance(gf_drawing *, const gf_step *, int32_t *record);
+int32_t gf_draw_whether(gf_drawing *, const gf_step *, int32_t *record);
+
+// Whether an augmentation takes the other sign: v1's torch.randint(2, (1,)), v2's torch.rand(()) <= 0.5.
+int32_t gf_draw_minus(gf_drawing *, const gf_step *);
 
 // box.c: the height and width of a random box, in doubles that are whole numbers. 0, or 1 where they hang on torch's
 // exp of result->ask. `wide`: it is wide where its aspect is large, as a cropped one; an erased one is high.

@@ -28,13 +28,20 @@ type Step struct {
 	Contrast    []float64 `json:"contrast"`
 	Saturation  []float64 `json:"saturation"`
 	Hue         []float64 `json:"hue"`
-	Threshold   int       `json:"threshold"`  // random_solarize: the first byte that is inverted
-	Seen        string    `json:"seen"`       // of a transform: "nearest", "bilinear" or "bicubic"
+	Threshold   int       `json:"threshold"` // random_solarize: the first byte that is inverted
+	Bits        int       `json:"bits"`      // random_posterize
+	Factor      float64   `json:"factor"`    // random_sharpness
+	Seen        string    `json:"seen"`      // of a transform: "nearest", "bilinear" or "bicubic"
+	Degrees     []float64 `json:"degrees"`
+	Translate   []float64 `json:"translate"` // parts of the width and the height
+	Shear       []float64 `json:"shear"`     // degrees from and to, along x and then y
+	Center      []float64 `json:"center"`
+	Expand      bool      `json:"expand"`
 	Chains      int       `json:"chains"`     // augmix
 	Depth       int       `json:"depth"`      // augmix: of every chain, 0: drawn for each
 	Alpha       float32   `json:"alpha"`      // augmix
 	Operations  int       `json:"operations"` // augmix: how many are drawn from
-	Numbers     []float64 `json:"numbers"`    // augmentations: see augmix.go
+	Numbers     []float64 `json:"numbers"`    // augmentations: see augment.go and augmix.go
 	How         string    `json:"how"`        // to_float: "divide", "multiply" or "cast"
 	Mean        []float32 `json:"mean"`
 	Std         []float32 `json:"std"`
@@ -96,6 +103,23 @@ func (s Step) readFill(c *step) error {
 		return s.bad("mode %q, fill %v", s.Mode, s.Fill)
 	}
 	c.mode = word(mode)
+	return s.readColour(c)
+}
+
+// readSeen reads how a transform sees its source, and the colour beyond.
+func (s Step) readSeen(c *step) error {
+	seen, ok := Seen[s.Seen]
+	if !ok {
+		return s.bad("seen %q", s.Seen)
+	}
+	c.seen = word(seen)
+	return s.readColour(c)
+}
+
+func (s Step) readColour(c *step) error {
+	if len(s.Fill) != 3 {
+		return s.bad("fill %v", s.Fill)
+	}
 	for i, v := range s.Fill {
 		if v < 0 || v > 255 {
 			return s.bad("fill %v is not within 0..255", s.Fill)

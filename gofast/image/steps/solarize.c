@@ -1,27 +1,31 @@
-// RandomSolarize.
+// RandomSolarize, RandomPosterize, RandomAutocontrast, RandomEqualize and RandomAdjustSharpness.
 #include "operation.h"
+#include "tone.h"
 
-// v1 compares doubles, v2 float32.
-static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
-    float x = gf_rand(d->words);
-    record[0] = step->version == 1 ? (double)x < step->p : x < (float)step->p;
-    return GF_DRAW_OK;
+static int32_t solarize(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    return record[0] ? gf_canvas_solarize(c, step->threshold) : GF_FAULT_NONE;
 }
 
-static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
-    if (!record[0] || step->threshold > 255) return GF_FAULT_NONE;
-    int32_t code = gf_canvas_rest(c);
-    if (code) return code;
-    // Copies, and bytes throughout: the loop is one of vectors.
-    uint8_t threshold = (uint8_t)step->threshold;
-    gf_planes p = c->planes;
-    for (int i = 0; i < p.channels; i++) {
-        for (int32_t y = 0; y < p.height; y++) {
-            uint8_t *row = p.plane[i] + y * p.stride;
-            for (int32_t x = 0; x < p.width; x++) row[x] = row[x] >= threshold ? (uint8_t)~row[x] : row[x];
-        }
-    }
-    return GF_FAULT_NONE;
+static int32_t posterize(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    return record[0] ? gf_canvas_posterize(c, step->bits) : GF_FAULT_NONE;
 }
 
-const gf_operation gf_op_random_solarize = {1, draw, run};
+static int32_t autocontrast(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    (void)step;
+    return record[0] ? gf_canvas_autocontrast(c) : GF_FAULT_NONE;
+}
+
+static int32_t equalize(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    (void)step;
+    return record[0] ? gf_canvas_equalize(c) : GF_FAULT_NONE;
+}
+
+static int32_t sharpness(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    return record[0] ? gf_canvas_sharpness(c, (float)step->factor) : GF_FAULT_NONE;
+}
+
+const gf_operation gf_op_random_solarize = {1, gf_draw_whether, solarize};
+const gf_operation gf_op_random_posterize = {1, gf_draw_whether, posterize};
+const gf_operation gf_op_random_autocontrast = {1, gf_draw_whether, autocontrast};
+const gf_operation gf_op_random_equalize = {1, gf_draw_whether, equalize};
+const gf_operation gf_op_random_sharpness = {1, gf_draw_whether, sharpness};

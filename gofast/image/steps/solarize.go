@@ -8,9 +8,30 @@ var randomSolarize = operation{
 		c.threshold = word(s.Threshold)
 		return s.readChance(c)
 	},
-	draw: func(w *walker, s *step, record []int32) Code {
-		x := w.rand()
-		record[0] = flag(s.version == 1 && float64(x) < float64(s.p) || s.version == 2 && x < float32(s.p))
-		return OK
-	},
+	draw: (*walker).whether,
 }
+
+var randomPosterize = operation{
+	read: func(s Step, c *step) error {
+		if s.Bits < 1 || s.Bits > 8 {
+			return s.bad("bits %d is not within 1..8", s.Bits)
+		}
+		c.bits = word(s.Bits)
+		return s.readChance(c)
+	},
+	draw: (*walker).whether,
+}
+
+var randomSharpness = operation{
+	read: func(s Step, c *step) error {
+		if !(s.Factor >= -maxFactor && s.Factor <= maxFactor) {
+			return s.bad("factor %v is not within %d", s.Factor, maxFactor)
+		}
+		c.factor = double(s.Factor)
+		return s.readChance(c)
+	},
+	draw: (*walker).whether,
+}
+
+// whether is a step that happens or does not, and has nothing else to be told.
+var whether = operation{read: Step.readChance, draw: (*walker).whether}

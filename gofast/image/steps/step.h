@@ -19,6 +19,15 @@
     STEP(random_grayscale)    /* p [0 or 1] */                                                                    \
     STEP(color_jitter)        /* jitter, factors [4 words order, 4 factors: GF_JITTER_...] */                     \
     STEP(random_solarize)     /* p, threshold, version [0 or 1] */                                                \
+    STEP(random_posterize)    /* p, bits, version [0 or 1] */                                                     \
+    STEP(random_autocontrast) /* p, version [0 or 1] */                                                           \
+    STEP(random_equalize)     /* p, version [0 or 1] */                                                           \
+    STEP(random_sharpness)    /* p, factor, version [0 or 1] */                                                   \
+    STEP(random_rotation)     /* degrees, center, expand, seen, fill [angle] */                                   \
+    STEP(random_affine)       /* degrees, translate, scale, shear, center, seen, fill, version [6 words] */       \
+    STEP(trivial_augment)     /* magnitudes, seen, fill, version [an operation of augment.h] */                   \
+    STEP(rand_augment)        /* magnitudes, seen, fill, version [an operation] */                                \
+    STEP(auto_augment)        /* policies, seen, fill, version [2 operations] */                                  \
     STEP(augmix)              /* chains, depth, alpha, operations, seen, version [words: augmix.h] */             \
     STEP(random_erasing)      /* p, value, a box [0 or 1, top, left, height, width] */                            \
     STEP(random_apply)        /* p, inner, version [0 or 1], then the words of its steps */
@@ -34,6 +43,9 @@ enum { GF_MOST_SIDE = 1 << 15, GF_MOST_NESTED = 100, GF_MOST_ERASURES = 8, GF_MO
 // where that one is not asked for; the factors stand in this order, as the bits of a float.
 enum { GF_JITTER_BRIGHTNESS, GF_JITTER_CONTRAST, GF_JITTER_SATURATION, GF_JITTER_HUE };
 
+// What a random_rotation or random_affine was given: bits of gf_step.given.
+enum { GF_GIVEN_CENTER = 1, GF_GIVEN_TRANSLATE = 2, GF_GIVEN_SCALE = 4, GF_GIVEN_SHEAR_X = 8, GF_GIVEN_SHEAR_Y = 16 };
+
 // One step. Fields that it does not have are 0.
 typedef struct {
     int32_t kind;
@@ -47,21 +59,29 @@ typedef struct {
     int32_t padded;        // a padding was given
     int32_t jitter;        // color_jitter: which factors are drawn
     double p;
-    double scale[2];       // a box: its part of the area,
+    double scale[2];       // a box: its part of the area;
     double ratio[2];       // width by height,
     float log_ratio[2];    // torch.log(torch.tensor(ratio))
     double factors[4][2];  // color_jitter: the range of each factor
-    int32_t filter;        // resample.h's
+    int32_t filter;        // of a resize: resample.h's
     int32_t mode;          // of padding: pixel.h's edges
     int32_t channels;      // grayscale
     int32_t threshold;     // random_solarize: the first byte that is inverted, 256: none
-    uint8_t fill[4];       // of padding: RGBX
+    uint8_t fill[4];       // of padding and transforms: RGBX
     float value[3];        // random_erasing: as it stands in the finished sample
+    int32_t bits;          // random_posterize
+    double factor;         // random_sharpness
     int32_t seen;          // of a transform: pixel.h's GF_SEEN_...
+    int32_t expand;        // random_rotation
+    int32_t given;
+    double degrees[2];     // the range of its angle
+    double translate[2];   // random_affine: at most these parts of the sides; its factor's range is scale
+    double shear[4];       // the ranges of its degrees along x and y
+    double center[2];
     int32_t chains, depth; // augmix; depth 0: drawn for each chain
     float alpha;           // augmix: of its Dirichlet distributions
     int32_t operations;    // augmix: so many of them are drawn from
-    int32_t count;         // of an augmentation: magnitudes of each operation
+    int32_t count;         // trivial_augment, rand_augment, augmix: magnitudes of each operation; auto_augment: policies
     int32_t numbers;       // where they lie: so many bytes behind this step's first
 } gf_step;
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "tone.h"
 #include "words.h"
 
 static uint8_t clamp(float x) { return (uint8_t)(x > 0.0f ? x < 255.0f ? x : 255.0f : 0.0f); }
@@ -46,21 +47,6 @@ void gf_table_autocontrast(const uint32_t counts[3][256], int version, uint8_t t
     for (int c = 0; c < 3; c++) stretch(counts[c], version, tables[c]);
 }
 
-// As in Pillow. What stays: a channel of one byte, and one of fewer than 255 pixels but for the brightest.
-static void spread(const uint32_t counts[256], uint8_t table[256]) {
-    uint64_t sum = 0, last = 0;
-    for (int i = 0; i < 256; i++) {
-        sum += counts[i];
-        if (counts[i]) last = counts[i];
-    }
-    uint64_t step = (sum - last) / 255, n = step / 2;
-    for (int i = 0; i < 256; i++) {
-        uint64_t value = step ? n / step : (uint64_t)i;
-        table[i] = (uint8_t)(value < 255 ? value : 255);
-        n += counts[i];
-    }
-}
-
 void gf_table_equalize(const uint32_t counts[3][256], uint8_t tables[3][256]) {
-    for (int c = 0; c < 3; c++) spread(counts[c], tables[c]);
+    for (int c = 0; c < 3; c++) gf_tone_spread(counts[c], tables[c]);
 }

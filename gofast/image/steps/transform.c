@@ -2,18 +2,10 @@
 
 #include <math.h>
 
-static int32_t another(gf_canvas *c, int32_t width, int32_t height, gf_planes *made) {
+static int32_t bounded(gf_canvas *c, int32_t width, int32_t height, gf_planes *made) {
     if ((int64_t)width * height > GF_CANVAS_MOST_PIXELS)
         return gf_fault_set(c->fault, GF_FAULT_LIMIT, -1, "transformed to %dx%d pixels", width, height);
-    int32_t code = gf_canvas_rest(c);
-    if (!code) code = c->lay_out(c, !c->buffer, width, height, made);
-    made->channels = c->planes.channels;
-    return code;
-}
-
-static void take_over(gf_canvas *c, const gf_planes *made) {
-    c->buffer = !c->buffer;
-    c->planes = *made;
+    return gf_canvas_another(c, width, height, made);
 }
 
 int32_t gf_canvas_transform(gf_canvas *c, const gf_transform *t) {
@@ -21,12 +13,12 @@ int32_t gf_canvas_transform(gf_canvas *c, const gf_transform *t) {
         if (!isfinite(t->numbers[i])) return gf_fault_set(c->fault, GF_FAULT_CHANGED, -1, "a transform by %g", t->numbers[i]);
     }
     gf_planes made;
-    int32_t code = another(c, t->width, t->height, &made);
+    int32_t code = bounded(c, t->width, t->height, &made);
     if (code) return code;
     if (c->planes.stride * c->planes.height > INT32_MAX)
         return gf_fault_set(c->fault, GF_FAULT_LIMIT, -1, "%dx%d pixels transformed", c->planes.width, c->planes.height);
     c->pixels->warp(&c->planes, t, &made);
-    take_over(c, &made);
+    gf_canvas_take(c, &made);
     return GF_FAULT_NONE;
 }
 
@@ -40,10 +32,10 @@ int32_t gf_canvas_turn(gf_canvas *c, int quarters) {
         c->pixels->vflip(&c->planes);
         return GF_FAULT_NONE;
     }
-    int32_t code = another(c, gf_canvas_height(c), gf_canvas_width(c), &made);
+    int32_t code = bounded(c, gf_canvas_height(c), gf_canvas_width(c), &made);
     if (code) return code;
     c->pixels->turn(&c->planes, quarters, &made);
-    take_over(c, &made);
+    gf_canvas_take(c, &made);
     return GF_FAULT_NONE;
 }
 
@@ -51,4 +43,10 @@ int32_t gf_canvas_rotate(gf_canvas *c, const gf_rotation *r) {
     gf_transform t;
     int32_t quarters = gf_rotation_transform(r, gf_canvas_width(c), gf_canvas_height(c), &t);
     return quarters < 0 ? gf_canvas_transform(c, &t) : gf_canvas_turn(c, quarters);
+}
+
+int32_t gf_canvas_affine(gf_canvas *c, const gf_affine *f, int32_t filter, const uint8_t fill[4]) {
+    gf_transform t = {.filter = filter, .width = gf_canvas_width(c), .height = gf_canvas_height(c), .fill = {fill[0], fill[1], fill[2]}};
+    gf_affine_numbers(f, t.numbers);
+    return gf_canvas_transform(c, &t);
 }

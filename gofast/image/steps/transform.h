@@ -26,12 +26,16 @@ int32_t gf_canvas_rotate(gf_canvas *, const gf_rotation *);
 // What a rotation of a picture comes to: a number of quarters, or -1 for the transform. Either has its size in that.
 int32_t gf_rotation_transform(const gf_rotation *, int64_t width, int64_t height, gf_transform *);
 
-// torchvision's affine, without its filter and colour, of a picture of a transform's size.
+// What torchvision's affine is given.
 typedef struct {
+    int32_t version; // of torchvision's transforms
     double angle, scale, shear[2]; // degrees
     double move[2], center[2];
 } gf_affine;
 
-void gf_affine_transform(const gf_affine *, gf_transform *);
+// Makes a picture of the same size.
+int32_t gf_canvas_affine(gf_canvas *, const gf_affine *, int32_t filter, const uint8_t fill[4]);
+
+void gf_affine_numbers(const gf_affine *, double numbers[6]);
 
 #endif

@@ -92,3 +92,10 @@ func (w *walker) chance(s *step, record []int32) Code {
 	record[0] = flag(w.rand() < float32(s.p))
 	return OK
 }
+
+// whether is chance, where v1 compares float64s.
+func (w *walker) whether(s *step, record []int32) Code {
+	x := w.rand()
+	record[0] = flag(s.version == 1 && float64(x) < float64(s.p) || s.version == 2 && x < float32(s.p))
+	return OK
+}

@@ -221,7 +221,7 @@ def _describe(step: Step) -> str:
     fields = [
         f"{name} {describe(value) if name == 'steps' else _value(value)}"
         for name, value in step.items()
-        if name not in ("op", "version", "log_ratio") and value is not None and value is not False
+        if name not in ("op", "version", "log_ratio", "numbers") and value is not None and value is not False
     ]
     op = step["op"].replace("_", " ")
     return f"{op}: {', '.join(fields)}" if fields else op

@@ -175,6 +175,34 @@ def random_solarize(t: Any, family: Family, state: State) -> list[Step]:
     return [{"op": "random_solarize", "p": p, "threshold": first, "version": family}]
 
 
+def whether(op: str, what: str, **fields: Callable[[Any], Any]) -> Callable[[Any, Family, State], list[Step]]:
+    """What happens to a PIL image or does not.
+
+    Args:
+        what: it does.
+        fields: of the step, each read from the transform.
+    """
+
+    def make(t: Any, family: Family, state: State) -> list[Step]:
+        state.only_pil(what)
+        state.draw()
+        step: Step = {"op": op, "p": read.number(t.p, 0, 1, "p"), "version": family}
+        return [step | {name: value(t) for name, value in fields.items()}]
+
+    return make
+
+
+def _bits(t: Any) -> int:
+    bits = read.whole(t.bits, 1, "bits")
+    if bits > 8:
+        raise read.unusual("bits", bits)
+    return bits
+
+
+def _sharpness(t: Any) -> float:
+    return read.number(t.sharpness_factor, -read.WIDEST, read.WIDEST, "sharpness_factor")
+
+
 def color_jitter(t: Any, family: Family, state: State) -> list[Step]:
     state.only_pil("recolours")
     state.draw()  # the order, even where there is nothing to order
@@ -195,11 +223,18 @@ NATIVE = {
     "ColorJitter": Native(color_jitter, ("brightness", "contrast", "saturation", "hue")),
     "Grayscale": Native(grayscale, ("num_output_channels",)),
     "Pad": Native(pad, ("padding", "fill", "padding_mode"), ("_fill",)),
+    "RandomAdjustSharpness": Native(
+        whether("random_sharpness", "sharpens", factor=_sharpness), ("sharpness_factor", "p")
+    ),
+    "RandomAutocontrast": Native(whether("random_autocontrast", "stretches"), ("p",)),
     "RandomCrop": Native(
         random_crop, ("size", "padding", "pad_if_needed", "fill", "padding_mode"), ("_fill",)
     ),
+    "RandomEqualize": Native(whether("random_equalize", "equalizes"), ("p",)),
     "RandomGrayscale": Native(random_grayscale, ("p",)),
     "RandomHorizontalFlip": Native(flip("hflip"), ("p",)),
+    "RandomInvert": Native(whether("random_solarize", "inverts", threshold=lambda t: 0), ("p",)),
+    "RandomPosterize": Native(whether("random_posterize", "posterizes", bits=_bits), ("bits", "p")),
     "RandomResizedCrop": Native(
         random_resized_crop, ("size", "scale", "ratio", "interpolation", "antialias"), ("_log_ratio",)
     ),

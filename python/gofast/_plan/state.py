@@ -86,3 +86,4 @@ class Native(NamedTuple):
     make: Callable[[Any, Family, State], list[Step]]
     attributes: tuple[str, ...] = ()
     also_in_v2: tuple[str, ...] = ()
+    also_in_v1: tuple[str, ...] = ()

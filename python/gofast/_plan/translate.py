@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import augmix, pictures, tensors
+from . import angles, augment, augmix, pictures, tensors
 from . import values as read
 from .state import Native, State, Step
 from .transforms import MOST_NESTED, Family, attributes, identify, leaves, name, sequence, tampered
@@ -35,7 +35,8 @@ def translate(transform: object, state: State) -> tuple[list[Step], State]:
     if native is None:
         raise NotNative(_FOREIGN.get(known.name, "there is no native one"))
     have = attributes(transform)
-    if have != {*native.attributes, *(native.also_in_v2 if known.family == "v2" else ())}:
+    also = native.also_in_v2 if known.family == "v2" else native.also_in_v1
+    if have != {*native.attributes, *also}:
         raise NotNative(f"unknown version: it has the attributes {', '.join(sorted(have)) or 'none'}")
     if known.family == "v1" and state.kind == "tv_image":
         raise NotNative("a v1 transform of a tv_tensors.Image")
@@ -94,8 +95,10 @@ _FOREIGN = {
 
 
 _NATIVE: dict[str, Native] = {
-    **augmix.NATIVE,
     **pictures.NATIVE,
+    **augment.NATIVE,
+    **augmix.NATIVE,
+    **angles.NATIVE,
     **tensors.NATIVE,
     "RandomApply": Native(_random_apply, ("transforms", "p")),
 }

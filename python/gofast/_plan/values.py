@@ -106,6 +106,14 @@ def fill(transform: Any, family: Family, mode: str, channels: int) -> list[int]:
     return color * (3 // len(color)) if mode == "constant" else [0, 0, 0]
 
 
+def seen(transform: Any, family: Family, channels: int) -> dict[str, Any]:
+    """The fields of a step that transforms a PIL image: by which filter, and the colour beyond its edge."""
+    filter = resampling(transform.interpolation)
+    if filter not in ("nearest", "bilinear", "bicubic"):
+        raise NotNative(f"transforms by {filter}: Pillow raises")
+    return {"seen": filter, "fill": fill(transform, family, "constant", channels)}
+
+
 def _fill_of_pil(fill: Any) -> Any:
     """From v2's dict of fills by type the one of a PIL image."""
     if type(fill) is not dict:

@@ -1,0 +1,110 @@
+// AutoAugment, RandAugment and TrivialAugmentWide. Their magnitudes are torch's and come with the plan.
+#include "augment.h"
+
+#include <math.h>
+
+#include "operation.h"
+#include "tone.h"
+#include "transform.h"
+
+// ---- draws
+
+static int is_signed(int32_t which) { return which >= GF_AUGMENT_SHEAR_X && which <= GF_AUGMENT_SHARPNESS; }
+
+static int has_magnitudes(int32_t which) { return which >= GF_AUGMENT_SHEAR_X && which <= GF_AUGMENT_SOLARIZE; }
+
+static void note(int32_t *record, int32_t which, double magnitude) {
+    record[0] = which;
+    memcpy(record + 1, &magnitude, sizeof magnitude);
+}
+
+// One operation of the space; at: which of its magnitudes, -1: any.
+static void draw_one(gf_drawing *d, const gf_step *step, int32_t at, int32_t *record) {
+    int32_t which = (int32_t)gf_below(d->words, GF_AUGMENT_SPACE);
+    if (!has_magnitudes(which)) {
+        note(record, which, 0);
+        return;
+    }
+    if (at < 0) at = (int32_t)gf_below(d->words, (uint64_t)step->count);
+    double magnitude = gf_step_numbers(step)[which * step->count + at];
+    if (is_signed(which) && gf_draw_minus(d, step)) magnitude = -magnitude;
+    note(record, which, magnitude);
+}
+
+static int32_t draw_trivial(gf_drawing *d, const gf_step *step, int32_t *record) {
+    draw_one(d, step, -1, record);
+    return GF_DRAW_OK;
+}
+
+static int32_t draw_rand(gf_drawing *d, const gf_step *step, int32_t *record) {
+    draw_one(d, step, 0, record);
+    return GF_DRAW_OK;
+}
+
+// v1 draws all at once, v2 only what it needs.
+static int32_t draw_auto(gf_drawing *d, const gf_step *step, int32_t *record) {
+    const gf_policy_operation *of = (const gf_policy_operation *)gf_step_numbers(step) + 2 * gf_below(d->words, (uint64_t)step->count);
+    float chances[2] = {0};
+    int minus[2] = {0};
+    for (int i = 0; i < 2 && step->version == 1; i++) chances[i] = gf_rand(d->words);
+    for (int i = 0; i < 2 && step->version == 1; i++) minus[i] = gf_below(d->words, 2) == 0;
+    for (int i = 0; i < 2; i++) {
+        int32_t which = (int32_t)of[i].which;
+        if (step->version == 2) chances[i] = gf_rand(d->words);
+        if (!(chances[i] <= (float)of[i].p)) continue;
+        if (step->version == 2 && is_signed(which)) minus[i] = gf_draw_minus(d, step);
+        note(record + i * GF_AUGMENT_WORDS, which, is_signed(which) && minus[i] ? -of[i].magnitude : of[i].magnitude);
+    }
+    return GF_DRAW_OK;
+}
+
+// ---- what is done
+
+static int32_t shear(gf_canvas *c, const gf_step *step, double along_x, double along_y) {
+    const double degrees = 180.0 / 3.141592653589793;
+    gf_affine f = {.version = step->version, .scale = 1, .shear = {atan(along_x) * degrees, atan(along_y) * degrees}};
+    return gf_canvas_affine(c, &f, step->seen, step->fill);
+}
+
+static int32_t translate(gf_canvas *c, const gf_step *step, double x, double y) {
+    gf_affine f = {.version = step->version, .scale = 1, .move = {trunc(x), trunc(y)}, .center = {gf_canvas_width(c) * 0.5, gf_canvas_height(c) * 0.5}};
+    return gf_canvas_affine(c, &f, step->seen, step->fill);
+}
+
+static int32_t rotate(gf_canvas *c, const gf_step *step, double angle) {
+    gf_rotation r = {.angle = angle, .filter = step->seen};
+    memcpy(r.fill, step->fill, sizeof r.fill);
+    return gf_canvas_rotate(c, &r);
+}
+
+static int32_t apply(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    double m;
+    memcpy(&m, record + 1, sizeof m);
+    if (!(fabs(m) <= GF_MOST_FACTOR)) return gf_fault_set(c->fault, GF_FAULT_CHANGED, -1, "a magnitude of %g", m);
+    switch (record[0]) {
+    case GF_AUGMENT_SHEAR_X: return shear(c, step, m, 0);
+    case GF_AUGMENT_SHEAR_Y: return shear(c, step, 0, m);
+    case GF_AUGMENT_TRANSLATE_X: return translate(c, step, m, 0);
+    case GF_AUGMENT_TRANSLATE_Y: return translate(c, step, 0, m);
+    case GF_AUGMENT_ROTATE: return rotate(c, step, m);
+    case GF_AUGMENT_BRIGHTNESS: return gf_canvas_brightness(c, (float)(1.0 + m));
+    case GF_AUGMENT_COLOR: return gf_canvas_saturation(c, (float)(1.0 + m));
+    case GF_AUGMENT_CONTRAST: return gf_canvas_contrast(c, (float)(1.0 + m));
+    case GF_AUGMENT_SHARPNESS: return gf_canvas_sharpness(c, (float)(1.0 + m));
+    case GF_AUGMENT_POSTERIZE: return gf_canvas_posterize(c, (int32_t)fmin(fmax(m, 1), 8));
+    case GF_AUGMENT_SOLARIZE: return gf_canvas_solarize(c, (int32_t)ceil(fmin(fmax(m, 0), 256)));
+    case GF_AUGMENT_AUTO_CONTRAST: return gf_canvas_autocontrast(c);
+    case GF_AUGMENT_EQUALIZE: return gf_canvas_equalize(c);
+    case GF_AUGMENT_INVERT: return gf_canvas_solarize(c, 0);
+    default: return GF_FAULT_NONE;
+    }
+}
+
+static int32_t apply_both(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    int32_t code = apply(c, step, record);
+    return code ? code : apply(c, step, record + GF_AUGMENT_WORDS);
+}
+
+const gf_operation gf_op_trivial_augment = {GF_AUGMENT_WORDS, draw_trivial, apply};
+const gf_operation gf_op_rand_augment = {GF_AUGMENT_WORDS, draw_rand, apply};
+const gf_operation gf_op_auto_augment = {2 * GF_AUGMENT_WORDS, draw_auto, apply_both};

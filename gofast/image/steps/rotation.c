@@ -1,0 +1,77 @@
+// RandomRotation and RandomAffine.
+#include <math.h>
+
+#include "operation.h"
+#include "transform.h"
+
+enum { GF_AFFINE_ANGLE, GF_AFFINE_X, GF_AFFINE_Y, GF_AFFINE_SCALE, GF_AFFINE_SHEAR_X, GF_AFFINE_SHEAR_Y, GF_AFFINE_WORDS };
+
+static float draw_float(gf_drawing *d, double from, double to, int32_t *word) {
+    float drawn = gf_uniform(d->words, (float)from, (float)to);
+    memcpy(word, &drawn, sizeof drawn);
+    return drawn;
+}
+
+static double read_float(const int32_t *word) {
+    float drawn;
+    memcpy(&drawn, word, sizeof drawn);
+    return (double)drawn;
+}
+
+static gf_rotation rotation_of(const gf_step *step, double angle) {
+    gf_rotation r = {.angle = angle, .filter = step->seen, .expand = step->expand, .centred = step->given & GF_GIVEN_CENTER,
+                     .center = {step->center[0], step->center[1]}};
+    memcpy(r.fill, step->fill, sizeof r.fill);
+    return r;
+}
+
+static int32_t draw_rotation(gf_drawing *d, const gf_step *step, int32_t *record) {
+    double angle = (double)draw_float(d, step->degrees[0], step->degrees[1], record);
+    if (!step->expand) return GF_DRAW_OK;
+    gf_rotation r = rotation_of(step, angle);
+    gf_transform t;
+    gf_rotation_transform(&r, d->size.width, d->size.height, &t);
+    d->size = (gf_extent){t.height, t.width};
+    return GF_DRAW_OK;
+}
+
+static int32_t run_rotation(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    gf_rotation r = rotation_of(step, read_float(record));
+    return gf_canvas_rotate(c, &r);
+}
+
+const gf_operation gf_op_random_rotation = {1, draw_rotation, run_rotation};
+
+// Of a translation: Python's round() of what is drawn.
+static int32_t draw_pixels(gf_drawing *d, double most) {
+    return (int32_t)rintf(gf_uniform(d->words, (float)-most, (float)most));
+}
+
+static int32_t draw_affine(gf_drawing *d, const gf_step *step, int32_t *record) {
+    const float one = 1;
+    memcpy(record + GF_AFFINE_SCALE, &one, sizeof one);
+    draw_float(d, step->degrees[0], step->degrees[1], record + GF_AFFINE_ANGLE);
+    if (step->given & GF_GIVEN_TRANSLATE) {
+        record[GF_AFFINE_X] = draw_pixels(d, step->translate[0] * (double)d->size.width);
+        record[GF_AFFINE_Y] = draw_pixels(d, step->translate[1] * (double)d->size.height);
+    }
+    if (step->given & GF_GIVEN_SCALE) draw_float(d, step->scale[0], step->scale[1], record + GF_AFFINE_SCALE);
+    if (step->given & GF_GIVEN_SHEAR_X) draw_float(d, step->shear[0], step->shear[1], record + GF_AFFINE_SHEAR_X);
+    if (step->given & GF_GIVEN_SHEAR_Y) draw_float(d, step->shear[2], step->shear[3], record + GF_AFFINE_SHEAR_Y);
+    return GF_DRAW_OK;
+}
+
+static int32_t run_affine(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    int centred = step->given & GF_GIVEN_CENTER;
+    gf_affine f = {
+        .version = step->version,
+        .angle = read_float(record + GF_AFFINE_ANGLE),
+        .scale = read_float(record + GF_AFFINE_SCALE),
+        .shear = {read_float(record + GF_AFFINE_SHEAR_X), read_float(record + GF_AFFINE_SHEAR_Y)},
+        .move = {record[GF_AFFINE_X], record[GF_AFFINE_Y]},
+        .center = {centred ? step->center[0] : gf_canvas_width(c) * 0.5, centred ? step->center[1] : gf_canvas_height(c) * 0.5},
+    };
+    return gf_canvas_affine(c, &f, step->seen, step->fill);
+}
+
+const gf_operation gf_op_random_affine = {GF_AFFINE_WORDS, draw_affine, run_affine};

@@ -1,0 +1,62 @@
+"""Native steps of rotations and of affine transforms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import values as read
+from .state import Native, State, Step
+from .transforms import Family
+
+_WIDEST = 1e6  # degrees, and pixels of a center
+
+
+def _angles(values: Any, lengths: tuple[int, ...], what: str) -> list[float]:
+    ends = [read.number(v, -_WIDEST, _WIDEST, what) for v in read.listed(values, lengths, what)]
+    if any(low > high for low, high in zip(ends[::2], ends[1::2], strict=True)):
+        raise read.unusual(what, values)
+    return ends
+
+
+def _center(t: Any) -> list[float] | None:
+    if t.center is None:
+        return None
+    return [read.number(v, -_WIDEST, _WIDEST, "center") for v in read.listed(t.center, (2,), "center")]
+
+
+def random_rotation(t: Any, family: Family, state: State) -> list[Step]:
+    state.only_pil("rotates")
+    if not isinstance(t.expand, bool):
+        raise read.unusual("expand", t.expand)
+    step = {"op": "random_rotation", "degrees": _angles(t.degrees, (2,), "degrees"), "expand": t.expand}
+    step |= {"center": _center(t)} | read.seen(t, family, state.channels)
+    state.draw(of_size=t.expand)
+    if t.expand:
+        state.size = None
+    return [step]
+
+
+def random_affine(t: Any, family: Family, state: State) -> list[Step]:
+    state.only_pil("transforms")
+    step: Step = {"op": "random_affine", "version": family, "degrees": _angles(t.degrees, (2,), "degrees")}
+    step["translate"] = None
+    if t.translate is not None:
+        parts = read.listed(t.translate, (2,), "translate")
+        step["translate"] = [read.number(v, 0, 1, "translate") for v in parts]
+    step["scale"] = None if t.scale is None else read.span(t.scale, 1 / read.WIDEST, read.WIDEST, "scale")
+    step["shear"] = None if t.shear is None else _angles(t.shear, (2, 4), "shear")
+    step |= {"center": _center(t)} | read.seen(t, family, state.channels)
+    state.draw(of_size=t.translate is not None)
+    return [step]
+
+
+NATIVE = {
+    "RandomAffine": Native(
+        random_affine,
+        ("degrees", "translate", "scale", "shear", "interpolation", "fill", "center"),
+        ("_fill",),
+    ),
+    "RandomRotation": Native(
+        random_rotation, ("degrees", "interpolation", "expand", "center", "fill"), ("_fill",)
+    ),
+}

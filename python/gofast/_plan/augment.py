@@ -1,0 +1,136 @@
+"""Native steps of AutoAugment, RandAugment and TrivialAugmentWide."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from . import values as read
+from .state import Native, State, Step
+from .transforms import Family
+from .values import NotNative
+
+# augment.h's operations, each with whether its magnitude has a sign. Only AutoAugment has the last one.
+_OPERATIONS = {
+    "Identity": False,
+    "ShearX": True,
+    "ShearY": True,
+    "TranslateX": True,
+    "TranslateY": True,
+    "Rotate": True,
+    "Brightness": True,
+    "Color": True,
+    "Contrast": True,
+    "Sharpness": True,
+    "Posterize": False,
+    "Solarize": False,
+    "AutoContrast": False,
+    "Equalize": False,
+    "Invert": False,
+}
+_NUMBERS = {name: number for number, name in enumerate(_OPERATIONS)}
+_SPACE = tuple(_OPERATIONS)[:-1]
+_MOST_BINS = 1024  # augment.h's GF_MOST_MAGNITUDES
+_MOST_POLICIES = 1024  # augment.h's GF_MOST_POLICIES
+_MOST_OPERATIONS = 100  # of one RandAugment
+_AUTO_BINS = 10
+
+Table = dict[str, tuple[float, ...]]  # of each operation its magnitudes, none where it has no use for one
+
+
+@functools.lru_cache(maxsize=256)
+def _table(kind: type, family: Family, bins: int, size: tuple[int, int] | None) -> Table | str:
+    """The magnitudes that torchvision computes for a picture of a size, or why they are not known."""
+    height, width = size or (1, 1)
+    if family == "v2":
+        makers = kind._AUGMENTATION_SPACE  # type: ignore[attr-defined]
+        space = {name: (make(bins, height, width), signed) for name, (make, signed) in makers.items()}
+    else:
+        sized = () if kind.__name__ == "TrivialAugmentWide" else ((height, width),)
+        space = kind._augmentation_space(None, bins, *sized)  # type: ignore[attr-defined]
+    table: Table = {}
+    for name, (magnitudes, signed) in space.items():
+        if _OPERATIONS.get(name) is not signed:
+            return f"an unknown operation {name}"
+        table[name] = (
+            () if magnitudes is None or magnitudes.ndim == 0 else tuple(magnitudes.double().tolist())
+        )
+    if family == "v2":
+        table["Solarize"] = tuple(255.0 * part for part in table["Solarize"])
+    if not all(1 <= bits <= 8 for bits in table["Posterize"]):
+        return f"posterizes to {min(table['Posterize']):g} bits"
+    return table
+
+
+def _magnitudes(t: Any, family: Family, bins: Any, state: State) -> Table:
+    """Those of a picture of the state's size."""
+    state.only_pil("augments")
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= _MOST_BINS:
+        raise read.unusual("num_magnitude_bins", bins)
+    size = None
+    if type(t).__name__ != "TrivialAugmentWide":
+        if state.size is None:
+            raise NotNative("its translations hang on the picture's size, which no step before it sets")
+        size = state.size
+    table = _table(type(t), family, bins, size)
+    if isinstance(table, str):
+        raise NotNative(table)
+    return table
+
+
+def _flat(table: Table, at: slice) -> list[float]:
+    """The magnitudes of all operations one after another, as many of each."""
+    if tuple(table) != _SPACE:
+        raise NotNative("unknown version: its operations are others")
+    given = {name: table[name][at] for name in _SPACE}
+    count = max(map(len, given.values()))
+    return [value for name in _SPACE for value in given[name] or [1.0] * count]
+
+
+def trivial_augment(t: Any, family: Family, state: State) -> list[Step]:
+    table = _magnitudes(t, family, t.num_magnitude_bins, state)
+    step = {"op": "trivial_augment", "numbers": _flat(table, slice(None)), "version": family}
+    state.draw()
+    return [step | read.seen(t, family, state.channels)]
+
+
+def rand_augment(t: Any, family: Family, state: State) -> list[Step]:
+    table = _magnitudes(t, family, t.num_magnitude_bins, state)
+    times, at = t.num_ops, t.magnitude
+    if isinstance(times, bool) or not isinstance(times, int) or not 0 <= times <= _MOST_OPERATIONS:
+        raise read.unusual("num_ops", times)
+    if isinstance(at, bool) or not isinstance(at, int) or not 0 <= at < t.num_magnitude_bins:
+        raise read.unusual("magnitude", at)
+    step = {"op": "rand_augment", "numbers": _flat(table, slice(at, at + 1)), "version": family}
+    state.draw()
+    return [step | read.seen(t, family, state.channels)] * times
+
+
+def auto_augment(t: Any, family: Family, state: State) -> list[Step]:
+    table = _magnitudes(t, family, _AUTO_BINS, state)
+    policies = t.policies if family == "v1" else t._policies
+    if type(policies) is not list or not 1 <= len(policies) <= _MOST_POLICIES:
+        raise read.unusual("policies", policies)
+    numbers: list[float] = []
+    for policy in policies:
+        for operation in read.listed(policy, (2,), "policy"):
+            name, p, at = read.listed(operation, (3,), "policy")
+            if name not in table:
+                raise read.unusual("policy", operation)
+            known = range(_AUTO_BINS) if table[name] else (None,)
+            if isinstance(at, bool) or at not in known:
+                raise read.unusual("policy", operation)
+            magnitude = 1.0 if at is None else table[name][at]
+            numbers += [_NUMBERS[name], read.number(p, 0, 1, "p"), magnitude]
+    step = {"op": "auto_augment", "numbers": numbers, "version": family}
+    state.draw()
+    return [step | read.seen(t, family, state.channels)]
+
+
+_FILLED = ("interpolation", "fill")
+
+NATIVE = {
+    "AutoAugment": Native(auto_augment, ("policy", *_FILLED), ("_policies", "_fill"), ("policies",)),
+    "RandAugment": Native(rand_augment, ("num_ops", "magnitude", "num_magnitude_bins", *_FILLED), ("_fill",)),
+    "TrivialAugmentWide": Native(trivial_augment, ("num_magnitude_bins", *_FILLED), ("_fill",)),
+}
