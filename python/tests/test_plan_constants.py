@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from gofast._images import draws, pillow
-from gofast._plan import angles, augment, pictures, tensors, transforms, translate, values
+from gofast._plan import angles, augment, augmix, pictures, tensors, transforms, translate, values
 
 STEPS = Path(__file__).resolve().parents[2] / "gofast" / "image" / "steps"
 
@@ -41,10 +41,17 @@ def test_augmentations() -> None:
     header = re.findall(r"GF_AUGMENT_([A-Z_]+)\b(?! = \d)", (STEPS / "augment.h").read_text().partition("};")[0])
     names = [name.replace("_", "").lower() for name in header if name != "SPACE"]
     assert names == [name.lower() for name in augment._NUMBERS]
+    text = (STEPS / "augmix.h").read_text().partition("};")[0]
+    header = re.findall(r"GF_AUGMIX_([A-Z_]+)\b(?! = )", text)
+    header.insert(augmix._WITHOUT_ALL, "BRIGHTNESS")
+    names = [name.replace("_", "").lower() for name in header if name not in ("PART", "ALL")]
+    assert names == [name.lower() for name in augmix.OPERATIONS]
+    assert constant("words.h", "GF_MOST_DIRICHLET") == augmix._MOST_CHAINS
+    assert constant("augmix.h", "GF_AUGMIX_DEPTH") == augmix._MOST_DEPTH
 
 
 def test_names_of_steps() -> None:
-    source = "".join(inspect.getsource(module) for module in (pictures, angles, augment, tensors, translate))
+    source = "".join(inspect.getsource(module) for module in (pictures, angles, augment, augmix, tensors, translate))
     made = set(re.findall(r'"op": "(\w+)"|(?:flip|whether)\("(\w+)"', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))
     assert len(native) >= 12

@@ -33,6 +33,7 @@ OPERATIONS = (
 _WITHOUT_ALL = 9
 _MOST_CHAINS, _MOST_DEPTH = 3, 8  # GF_AUGMIX_CHAINS, GF_AUGMIX_DEPTH
 _MOST_GREY = (1 << 24) // 255  # pixels whose sum is exact in a float32, in any order
+_AT_ONCE = 32  # values that torch's kernels take together; those that are left of a picture come one by one
 _UNSIGNED = ("Posterize", "Solarize", "AutoContrast", "Equalize")
 _HOMES = {
     "v1": "torchvision.transforms.functional",
@@ -47,6 +48,8 @@ def augmix(t: Any, family: Family, state: State) -> list[Step]:
         raise NotNative("mixes a picture of one channel")
     if state.size is None:
         raise NotNative("mixes pictures whose sizes differ")
+    if state.kind != "pil" and 1 in state.size:  # torch's strides of sides of 1 follow no order
+        raise NotNative("mixes a tensor of one row or column")
     if t.fill is not None or (family == "v2" and t._fill != {"others": None}):
         raise read.unusual("fill", t.fill)
     seen = read.resampling(t.interpolation)
@@ -65,6 +68,8 @@ def augmix(t: Any, family: Family, state: State) -> list[Step]:
     alpha = torch.tensor(read.number(t.alpha, 1e-3, 1e6, "alpha"), dtype=torch.float32, device="cpu").item()
     if t.all_ops and state.size[0] * state.size[1] > _MOST_GREY:
         raise NotNative(f"torch's mean of more than {_MOST_GREY} pixels hangs on the order of its sums")
+    if family == "v2" and t.all_ops and 3 * state.size[0] * state.size[1] % _AT_ONCE:
+        raise NotNative("torch rounds the contrast of the last few pixels in another way")
     reason = obstacle(family, seen, state.size)
     if reason is not None:
         raise NotNative(reason)
