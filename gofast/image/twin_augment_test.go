@@ -25,6 +25,8 @@ func (t *twin) augment(s Step, words []int32) {
 		for ; len(words) > 0; words = words[3:] {
 			t.one(s, words[0], math.Float64frombits(uint64(uint32(words[1]))|uint64(uint32(words[2]))<<32), center)
 		}
+	case "augmix":
+		t.augmix(s, words)
 	default:
 		if words[0] != 0 {
 			t.tone(s.Op, s.Bits, float32(s.Factor))

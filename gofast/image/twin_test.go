@@ -380,6 +380,9 @@ func randomStep(r *rand.Rand, depth int) Step {
 		s.Op = []string{"hflip", "vflip", "random_grayscale", "random_solarize", "grayscale"}[r.IntN(5)]
 		s.Channels, s.Threshold = 3, []int{0, 1, r.IntN(257), 255, 256}[r.IntN(5)]
 	case 7:
+		if r.IntN(4) == 0 {
+			return randomAugmix(r, s)
+		}
 		return randomAugment(r, s)
 	case 8:
 		factors.Op = []string{"color_jitter", "photometric_distort", "channel_permutation"}[r.IntN(3)]

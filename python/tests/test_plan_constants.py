@@ -11,6 +11,7 @@ from gofast._images import draws, pillow
 from gofast._plan import (
     angles,
     augment,
+    augmix,
     blur,
     crops,
     only_v2,
@@ -56,10 +57,17 @@ def test_augmentations() -> None:
     header = re.findall(r"GF_AUGMENT_([A-Z_]+)\b", listed.replace("= GF_AUGMENT_SPACE", ""))
     names = [name.replace("_", "").lower() for name in header if name != "SPACE"]
     assert names == [name.lower() for name in augment._NUMBERS]
+    text = (STEPS / "augmix.h").read_text().partition("};")[0]
+    header = re.findall(r"GF_AUGMIX_([A-Z_]+)\b(?! = )", text)
+    header.insert(augmix._WITHOUT_ALL, "BRIGHTNESS")
+    names = [name.replace("_", "").lower() for name in header if name not in ("PART", "ALL")]
+    assert names == [name.lower() for name in augmix.OPERATIONS]
+    assert constant("words.h", "GF_MOST_DIRICHLET") == augmix._MOST_CHAINS
+    assert constant("augmix.h", "GF_AUGMIX_DEPTH") == augmix._MOST_DEPTH
 
 
 def test_names_of_steps() -> None:
-    modules = (angles, augment, blur, crops, only_v2, pictures, tensors, translate)
+    modules = (angles, augment, augmix, blur, crops, only_v2, pictures, tensors, translate)
     source = "".join(inspect.getsource(module) for module in modules)
     made = set(re.findall(r'"op": "(\w+)"|(?:flip|whether)\("(\w+)"', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))

@@ -43,7 +43,12 @@ static inline gf_span gf_span_of(const gf_planes *p) {
     void gf_hue_##LEVEL(const gf_planes *, double factor);                               \
     void gf_look_up_##LEVEL(const gf_planes *, const uint8_t tables[3][256]);            \
     void gf_sharpen_##LEVEL(const gf_planes *src, float factor, const gf_planes *dst);   \
-    void gf_blur_##LEVEL(const gf_planes *, const gf_kernel *, const gf_planes *, uint8_t *room);
+    void gf_blur_##LEVEL(const gf_planes *, const gf_kernel *, const gf_planes *, uint8_t *room);\
+    void gf_grid_##LEVEL(const gf_planes *, const gf_grid *, const gf_planes *);         \
+    uint64_t gf_tensor_grey_sum_##LEVEL(const gf_planes *, int fused);                   \
+    void gf_tensor_saturate_##LEVEL(const gf_planes *, float ratio, float rest, int fused, const gf_planes *); \
+    void gf_tensor_sharpen_##LEVEL(const gf_planes *, float ratio, float rest, int fused, const gf_planes *);  \
+    void gf_mix_##LEVEL(const gf_planes *, const float *weights, int n, const gf_planes *);
 LEVELS(DECLARE)
 #undef DECLARE
 

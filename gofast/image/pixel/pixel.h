@@ -95,7 +95,16 @@ typedef struct {
     float x[GF_MOST_KERNEL], y[GF_MOST_KERNEL];
 } gf_kernel;
 
-// The steps of one instruction set; constant. All but split, join, window and those from sharpen on
+// An affine grid of torch's grid_sample: the middle of a pixel, from the middle of a picture of the same size, is seen at
+// (t0 x + t1 y + t2, t3 x + t4 y + t5), where -1 and 1 are the picture's edges.
+typedef struct {
+    int32_t bilinear; // else nearest
+    float theta[6];   // finite
+} gf_grid;
+
+enum { GF_MOST_MIXED = 4 }; // pictures
+
+// The steps of one instruction set; constant. All but split, join, window and what makes another picture
 // change the picture where it is. Results are those of Pillow 13 and torchvision 0.29
 // on a PIL image of mode RGB, or L with one channel.
 typedef struct {
@@ -132,6 +141,16 @@ typedef struct {
     // of src and has its size; that is more than half of the kernel either way. room is blur_room(kernel, width) bytes.
     void (*blur)(const gf_planes *src, const gf_kernel *, const gf_planes *dst, uint8_t *room);
     size_t (*blur_room)(const gf_kernel *, int32_t width);
+    // torchvision's functions of uint8 tensors, of src into dst, which has its size and shares nothing with it.
+    // fused: as v2 adds products, with one rounding; v1 with two. rest is 1 - ratio, rounded from a double.
+    void (*grid)(const gf_planes *src, const gf_grid *, const gf_planes *dst);
+    // Three channels: the sum of grey bytes, and adjust_saturation.
+    uint64_t (*tensor_grey_sum)(const gf_planes *, int fused);
+    void (*tensor_saturate)(const gf_planes *src, float ratio, float rest, int fused, const gf_planes *dst);
+    // At least 3 x 3 pixels; ratio is not used where it is fused.
+    void (*tensor_sharpen)(const gf_planes *src, float ratio, float rest, int fused, const gf_planes *dst);
+    // The sum of n pictures of one size, 2 to GF_MOST_MIXED, by weights of a sum of about 1. dst may be one of them.
+    void (*mix)(const gf_planes *sources, const float *weights, int n, const gf_planes *dst);
 } gf_pixel_ops;
 
 // level: at most this instruction set.

@@ -13,11 +13,6 @@ static int is_signed(int32_t which) { return which >= GF_AUGMENT_SHEAR_X && whic
 
 static int has_magnitudes(int32_t which) { return which >= GF_AUGMENT_SHEAR_X && which <= GF_AUGMENT_SOLARIZE; }
 
-// v1's torch.randint(2, (1,)), v2's torch.rand(()) <= 0.5.
-static int draw_sign(gf_drawing *d, const gf_step *step) {
-    return step->version == 1 ? gf_below(d->words, 2) != 0 : gf_rand(d->words) <= 0.5f;
-}
-
 static void note(int32_t *record, int32_t which, double magnitude) {
     record[0] = which;
     memcpy(record + 1, &magnitude, sizeof magnitude);
@@ -32,7 +27,7 @@ static void draw_one(gf_drawing *d, const gf_step *step, int32_t at, int32_t *re
     }
     if (at < 0) at = (int32_t)gf_below(d->words, (uint64_t)step->count);
     double magnitude = gf_step_numbers(step)[which * step->count + at];
-    if (is_signed(which) && draw_sign(d, step)) magnitude = -magnitude;
+    if (is_signed(which) && gf_draw_minus(d, step)) magnitude = -magnitude;
     note(record, which, magnitude);
 }
 
@@ -57,7 +52,7 @@ static int32_t draw_auto(gf_drawing *d, const gf_step *step, int32_t *record) {
         int32_t which = (int32_t)of[i].which;
         if (step->version == 2) chances[i] = gf_rand(d->words);
         if (!(chances[i] <= (float)of[i].p)) continue;
-        if (step->version == 2 && is_signed(which)) minus[i] = draw_sign(d, step);
+        if (step->version == 2 && is_signed(which)) minus[i] = gf_draw_minus(d, step);
         note(record + i * GF_AUGMENT_WORDS, which, is_signed(which) && minus[i] ? -of[i].magnitude : of[i].magnitude);
     }
     return GF_DRAW_OK;

@@ -61,6 +61,7 @@ var operations = [C.GF_STEP_KINDS]operation{
 	C.GF_STEP_trivial_augment:      trivialAugment,
 	C.GF_STEP_rand_augment:         randAugment,
 	C.GF_STEP_auto_augment:         autoAugment,
+	C.GF_STEP_augmix:               augMix,
 	C.GF_STEP_channel_permutation:  channelPermutation,
 	C.GF_STEP_photometric_distort:  photometricDistort,
 	C.GF_STEP_random_resize:        randomResize,

@@ -54,6 +54,11 @@ func randomSteps(rng *rand.Rand, depth int) []Step {
 			s.Shear = slices.Concat(spread(rng, rng.NormFloat64()), spread(rng, rng.NormFloat64()))[:2+2*rng.IntN(2)]
 		}
 		s.Numbers = randomNumbers(rng, s.Op)
+		if s.Op == "augmix" {
+			s.Chains, s.Depth, s.Alpha = 1+rng.IntN(MaxChains), rng.IntN(MaxDepth+1), float32(math.Exp(rng.NormFloat64()))
+			s.Operations = 9 + 4*rng.IntN(2)
+			s.Numbers = make([]float64, 12*s.Operations*(1+rng.IntN(10)))
+		}
 		for _, factor := range []*[]float64{&s.Brightness, &s.Contrast, &s.Saturation, &s.Hue} {
 			if s.Op == "photometric_distort" || rng.IntN(2) == 0 {
 				*factor = spread(rng, rng.NormFloat64())

@@ -1,7 +1,7 @@
 // torch's CPU generator, read from and written to the image that draw.h describes.
 #include "words.h"
 
-enum { SHIFT = 397, LEFT = 8, SEEDED = 12, NEXT = 16, WORDS = 24 };
+enum { SHIFT = 397, LEFT = 8, SEEDED = 12, NEXT = 16, WORDS = 24, NORMAL = 5024, KEPT = 5040 };
 
 static uint64_t get64(const uint8_t *p) {
     uint64_t v;
@@ -58,6 +58,8 @@ int32_t gf_mt_load(gf_words *w, const uint8_t *image) {
     w->end = w->at + left - 1;
     w->refill = refill;
     w->twisted = 0;
+    w->kept = get32(image + KEPT) != 0;
+    memcpy(&w->normal, image + NORMAL, sizeof w->normal);
     temper(w, w->at, w->end);
     return 0;
 }
@@ -66,17 +68,24 @@ void gf_mt_store(const gf_words *w, uint8_t *image) {
     put32(image + LEFT, w->end - w->at + 1);
     put64(image + NEXT, (uint64_t)w->at);
     for (int32_t i = 0; i < GF_MT_WORDS; i++) put64(image + WORDS + 8 * i, w->state[i]);
+    put32(image + KEPT, w->kept);
+    put64(image + NORMAL, 0);
+    if (w->kept) memcpy(image + NORMAL, &w->normal, sizeof w->normal);
 }
 
 void gf_mt_mark(gf_words *w) {
     w->twisted = 0;
     w->mark_at = w->at;
     w->mark_end = w->end;
+    w->mark_kept = w->kept;
+    w->mark_normal = w->normal;
 }
 
 void gf_mt_back(gf_words *w) {
     w->at = w->mark_at;
     w->end = w->mark_end;
+    w->kept = w->mark_kept;
+    w->normal = w->mark_normal;
     if (!w->twisted) return;
     memcpy(w->state, w->mark, sizeof w->mark);
     temper(w, w->at, w->end);

@@ -20,3 +20,7 @@ int32_t gf_draw_whether(gf_drawing *d, const gf_step *step, int32_t *record) {
     record[0] = step->version == 1 ? (double)x < step->p : x < (float)step->p;
     return GF_DRAW_OK;
 }
+
+int32_t gf_draw_minus(gf_drawing *d, const gf_step *step) {
+    return step->version == 1 ? (int32_t)gf_below(d->words, 2) : gf_rand(d->words) <= 0.5f;
+}

@@ -45,4 +45,5 @@ void gf_philox_sample(gf_words *w, int64_t index, int32_t occurrence) {
     w->counter[2] = (uint32_t)index;
     w->counter[3] = (uint32_t)((uint64_t)index >> 32);
     w->at = w->end = 0;
+    w->kept = 0;
 }

@@ -43,8 +43,12 @@ type Step struct {
 	Shear       []float64 `json:"shear"`     // degrees from and to, along x and then y
 	Center      []float64 `json:"center"`
 	Expand      bool      `json:"expand"`
-	Numbers     []float64 `json:"numbers"` // augmentations: see augment.go
-	How         string    `json:"how"`     // to_float: "divide", "multiply" or "cast"
+	Chains      int       `json:"chains"`     // augmix
+	Depth       int       `json:"depth"`      // augmix: of every chain, 0: drawn for each
+	Alpha       float32   `json:"alpha"`      // augmix
+	Operations  int       `json:"operations"` // augmix: how many are drawn from
+	Numbers     []float64 `json:"numbers"`    // augmentations: see augment.go and augmix.go
+	How         string    `json:"how"`        // to_float: "divide", "multiply" or "cast"
 	Mean        []float32 `json:"mean"`
 	Std         []float32 `json:"std"`
 	Sides       []int     `json:"sides"`  // random_shortest_size

@@ -35,6 +35,7 @@
     STEP(trivial_augment)     /* magnitudes, seen, fill, version [an operation of augment.h] */                   \
     STEP(rand_augment)        /* magnitudes, seen, fill, version [an operation] */                                \
     STEP(auto_augment)        /* policies, seen, fill, version [2 operations] */                                  \
+    STEP(augmix)              /* chains, depth, alpha, operations, seen, version [words: augmix.h] */             \
     STEP(random_erasing)      /* p, value, a box [0 or 1, top, left, height, width] */                            \
     STEP(five_crop)           /* size: the sample is several pictures from here on */                             \
     STEP(ten_crop)            /* size, vertical: and those of the flipped picture */                              \
@@ -90,7 +91,10 @@ typedef struct {
     double translate[2];   // random_affine: at most these parts of the sides; its factor's range is scale
     double shear[4];       // the ranges of its degrees along x and y
     double center[2];
-    int32_t count;         // trivial_augment, rand_augment: magnitudes of each operation; auto_augment: policies
+    int32_t chains, depth; // augmix; depth 0: drawn for each chain
+    float alpha;           // augmix: of its Dirichlet distributions
+    int32_t operations;    // augmix: so many of them are drawn from
+    int32_t count;         // trivial_augment, rand_augment, augmix: magnitudes of each operation; auto_augment: policies
     int32_t numbers;       // where they lie: so many bytes behind this step's first
 } gf_step;
 

@@ -9,6 +9,7 @@ import (
 type stream struct {
 	next32 func() uint32
 	fused  bool
+	kept   *float64 // the normal number that comes next
 }
 
 // toFloat is torch's float32 of a word, in [0, 1).
@@ -56,6 +57,8 @@ const (
 	imageSeeded = 12
 	imageNext   = 16
 	imageWords  = 24
+	imageNormal = 5024
+	imageKept   = 5040
 	mtWords     = 624
 )
 
@@ -65,6 +68,7 @@ var le = binary.LittleEndian
 type mersenne struct {
 	left, next int
 	words      [mtWords]uint32
+	kept       *float64
 }
 
 func loadMersenne(image *[StateBytes]byte) (mersenne, bool) {
@@ -72,6 +76,10 @@ func loadMersenne(image *[StateBytes]byte) (mersenne, bool) {
 	m := mersenne{left: int(left), next: int(min(next, mtWords+1))}
 	for i := range m.words {
 		m.words[i] = uint32(le.Uint64(image[imageWords+8*i:]))
+	}
+	if le.Uint32(image[imageKept:]) != 0 {
+		kept := math.Float64frombits(le.Uint64(image[imageNormal:]))
+		m.kept = &kept
 	}
 	seeded := le.Uint32(image[imageSeeded:]) == 1
 	return m, seeded && left >= 1 && left <= mtWords+1 && next <= mtWords && int64(next)+left <= mtWords+1
@@ -83,6 +91,12 @@ func (m *mersenne) store(image *[StateBytes]byte) {
 	for i, word := range m.words {
 		le.PutUint64(image[imageWords+8*i:], uint64(word))
 	}
+	normal, kept := uint64(0), uint32(0)
+	if m.kept != nil {
+		normal, kept = math.Float64bits(*m.kept), 1
+	}
+	le.PutUint64(image[imageNormal:], normal)
+	le.PutUint32(image[imageKept:], kept)
 }
 
 func (m *mersenne) next32() uint32 {

@@ -83,8 +83,8 @@ static void stretch(const uint32_t counts[256], uint8_t table[256]) {
     }
 }
 
-// Each channel's bytes spread evenly. What Pillow leaves alone: one byte only, and fewer than 255 pixels but for the brightest.
-static void spread(const uint32_t counts[256], uint8_t table[256]) {
+// What Pillow and torchvision leave alone: one byte only, and fewer than 255 pixels but for the brightest.
+void gf_tone_spread(const uint32_t counts[256], uint8_t table[256]) {
     uint64_t sum = 0, last = 0;
     for (int i = 0; i < 256; i++) {
         sum += counts[i];
@@ -111,4 +111,4 @@ static int32_t by_histogram(gf_canvas *c, void (*make)(const uint32_t[256], uint
 
 int32_t gf_canvas_autocontrast(gf_canvas *c) { return by_histogram(c, stretch); }
 
-int32_t gf_canvas_equalize(gf_canvas *c) { return by_histogram(c, spread); }
+int32_t gf_canvas_equalize(gf_canvas *c) { return by_histogram(c, gf_tone_spread); }

@@ -15,4 +15,7 @@ int32_t gf_canvas_solarize(gf_canvas *, int32_t threshold); // the first byte th
 int32_t gf_canvas_autocontrast(gf_canvas *);
 int32_t gf_canvas_equalize(gf_canvas *);
 
+// Equalizing: a channel's bytes spread evenly, by how often each comes.
+void gf_tone_spread(const uint32_t counts[256], uint8_t table[256]);
+
 #endif

@@ -12,18 +12,19 @@ func drawTwin(l List, fused bool, state *[StateBytes]byte, sizes []Size, records
 	if !ok {
 		return Invalid, Result{Text: "this is not the state of a CPU generator"}
 	}
-	w := walker{stream: stream{next32: m.next32, fused: fused}, answers: answers}
+	w := walker{stream: stream{next32: m.next32, fused: fused, kept: m.kept}, answers: answers}
 	for i, size := range sizes {
-		before := m
+		before, kept := m, w.kept
 		code = w.sample(l.steps(), size, records[i*l.Words():(i+1)*l.Words()])
 		if code == Ask {
-			m = before
+			m, w.kept = before, kept
 		}
 		if code != OK {
 			break
 		}
 		w.result.Done++
 	}
+	m.kept = w.kept
 	m.store(state)
 	return code, w.result
 }

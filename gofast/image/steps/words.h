@@ -20,12 +20,16 @@ struct gf_words {
     int32_t at, end;
     int32_t fused;
     void (*refill)(gf_words *);
+    int32_t kept;  // whether a normal number is kept for the next that is drawn,
+    double normal; // and which
 
     // torch's generator
     uint32_t state[GF_MT_WORDS];
     int32_t twisted;               // since the mark
     int32_t mark_at, mark_end;
     uint32_t mark[GF_MT_WORDS];    // the state at the mark, if twisted
+    int32_t mark_kept;
+    double mark_normal;
 
     // the stateless one
     uint32_t key[2], counter[4];
@@ -72,6 +76,13 @@ static inline float gf_uniform(gf_words *w, float from, float to) {
 // torch.rand(1).
 static inline float gf_rand(gf_words *w) { return (float)(gf_next32(w) & 0xFFFFFF) * 0x1p-24f; }
 
+// at::uniform_real_distribution<double>(0, 1).
+static inline double gf_rand_double(gf_words *w) {
+    uint64_t word = gf_next32(w);
+    word = word << 32 | gf_next32(w);
+    return (double)(word & ((1ULL << 53) - 1)) * 0x1p-53;
+}
+
 // torch.randint(0, range, (1,)), int64. The second word is drawn from 2^28 on (torch 2.15).
 static inline int64_t gf_below(gf_words *w, uint64_t range) {
     uint64_t word = gf_next32(w);
@@ -89,6 +100,10 @@ static inline void gf_permutation(gf_words *w, int32_t *order, int32_t n) {
         order[z] = swapped;
     }
 }
+
+// gamma.c: torch._sample_dirichlet of n equal parameters above 0, at most GF_MOST_DIRICHLET: torch sums more in another order.
+enum { GF_MOST_DIRICHLET = 3 };
+void gf_dirichlet(gf_words *w, float alpha, int n, float *out);
 
 // What torch's exp gives.
 typedef struct {

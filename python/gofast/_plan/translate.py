@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import angles, augment, blur, crops, only_v2, pictures, presets, tensors
+from . import angles, augment, augmix, blur, crops, only_v2, pictures, presets, tensors
 from . import values as read
 from .state import Native, State, Step
 from .transforms import MOST_NESTED, Family, attributes, identify, leaves, name, sequence, tampered
@@ -100,6 +100,7 @@ _NATIVE: dict[str, Native] = {
     **blur.NATIVE,
     **presets.NATIVE,
     **augment.NATIVE,
+    **augmix.NATIVE,
     **angles.NATIVE,
     **only_v2.NATIVE,
     **tensors.NATIVE,

@@ -1,0 +1,12 @@
+// What a row of an affine grid has in common.
+#ifndef GOFAST_PIXEL_GRID_H
+#define GOFAST_PIXEL_GRID_H
+
+#include "ops.h"
+
+typedef struct {
+    float left, x, y; // of the first pixel's middle; what the row adds to where its pixels are seen
+    float half_width, half_height;
+} grid_row;
+
+#endif

@@ -1,0 +1,137 @@
+package pixel
+
+import "math"
+
+// The plain twins of what is done to uint8 tensors.
+
+// addProduct is y + x * factor, of which each step rounds, or the whole once.
+func addProduct(y, x, factor float32, once bool) float32 {
+	if once {
+		return fusedSum(x, factor, y)
+	}
+	return y + float32(x*factor)
+}
+
+// fusedSum is x * y + z, rounded once: the sum is made odd where a float64 does not
+// hold it, so that rounding it again cannot go wrong.
+func fusedSum(x, y, z float32) float32 {
+	product, addend := float64(x)*float64(y), float64(z)
+	sum := float64(product) + addend
+	back := sum - product
+	rest := (product - (sum - back)) + (addend - back)
+	if bits := math.Float64bits(sum); rest != 0 && bits&1 == 0 {
+		if (rest > 0) == (sum > 0) {
+			bits++
+		} else {
+			bits--
+		}
+		sum = math.Float64frombits(bits)
+	}
+	return float32(sum)
+}
+
+func clamped(x float32) byte { return byte(min(max(x, 0), 255)) }
+
+// GridGeneric is grid_sample of an affine grid.
+func GridGeneric(src Planes, g Grid, dst Planes) {
+	t, halfWidth, halfHeight := g.Theta, float32(src.Width)/2, float32(src.Height)/2
+	for y := range dst.Height {
+		for x := range dst.Width {
+			bx, by := float32(x)+0.5-halfWidth, float32(y)+0.5-halfHeight
+			gx := float32(t[0]*bx) + float32(t[1]*by) + t[2]
+			gy := float32(t[3]*bx) + float32(t[4]*by) + t[5]
+			sx, sy := fusedSum(gx+1, halfWidth, -0.5), fusedSum(gy+1, halfHeight, -0.5)
+			for c := range dst.Channels {
+				dst.Row(c, y)[x] = src.sampled(c, sx, sy, g.Bilinear)
+			}
+		}
+	}
+}
+
+func (p Planes) sampled(c int, x, y float32, bilinear bool) byte {
+	at := func(x, y float64) float32 {
+		if !(x >= 0 && y >= 0 && x < float64(p.Width) && y < float64(p.Height)) {
+			return 0
+		}
+		return float32(p.Row(c, int(y))[int(x)])
+	}
+	if !bilinear {
+		return byte(at(math.RoundToEven(float64(x)), math.RoundToEven(float64(y))))
+	}
+	left, top := math.Floor(float64(x)), math.Floor(float64(y))
+	w, n := x-float32(left), y-float32(top)
+	e, s := 1-w, 1-n
+	sum := at(left, top) * float32(s*e)
+	sum = fusedSum(at(left+1, top), s*w, sum)
+	sum = fusedSum(at(left, top+1), n*e, sum)
+	sum = fusedSum(at(left+1, top+1), n*w, sum)
+	return byte(math.RoundToEven(float64(sum)))
+}
+
+func (p Planes) tensorGrey(x, y int, once bool) int {
+	sum := float32(p.Row(0, y)[x]) * 0.2989
+	sum = addProduct(sum, float32(p.Row(1, y)[x]), 0.587, once)
+	return int(addProduct(sum, float32(p.Row(2, y)[x]), 0.114, once))
+}
+
+// TensorGreySumGeneric sums grey bytes.
+func TensorGreySumGeneric(p Planes, fused bool) (sum uint64) {
+	for y := range p.Height {
+		for x := range p.Width {
+			sum += uint64(p.tensorGrey(x, y, fused))
+		}
+	}
+	return sum
+}
+
+// TensorSaturateGeneric is adjust_saturation.
+func TensorSaturateGeneric(src Planes, b Blend, dst Planes) {
+	for y := range src.Height {
+		for x := range src.Width {
+			grey := float32(src.tensorGrey(x, y, b.Fused))
+			for c := range 3 {
+				dst.Row(c, y)[x] = clamped(addProduct(float32(float32(src.Row(c, y)[x])*b.Ratio), grey, b.Rest, b.Fused))
+			}
+		}
+	}
+}
+
+// TensorSharpenGeneric is adjust_sharpness. torch's convolution is in float32; rounded, it
+// is that of whole numbers.
+func TensorSharpenGeneric(src Planes, b Blend, dst Planes) {
+	for c := range src.Channels {
+		for y := range src.Height {
+			for x := range src.Width {
+				own := float32(src.Row(c, y)[x])
+				smooth := own
+				if x > 0 && y > 0 && x < src.Width-1 && y < src.Height-1 {
+					sum := 4 * int(own)
+					for i := range 9 {
+						sum += int(src.Row(c, y-1+i/3)[x-1+i%3])
+					}
+					smooth = float32(math.Round(float64(sum) / 13))
+				}
+				if b.Fused {
+					dst.Row(c, y)[x] = clamped(fusedSum(smooth-own, b.Rest, own))
+				} else {
+					dst.Row(c, y)[x] = clamped(float32(own*b.Ratio) + float32(smooth*b.Rest))
+				}
+			}
+		}
+	}
+}
+
+// MixGeneric sums pictures by weights.
+func MixGeneric(sources []Planes, weights []float32, dst Planes) {
+	for c := range dst.Channels {
+		for y := range dst.Height {
+			for x := range dst.Width {
+				sum := float32(sources[0].Row(c, y)[x]) * weights[0]
+				for i, p := range sources[1:] {
+					sum += float32(float32(p.Row(c, y)[x]) * weights[1+i])
+				}
+				dst.Row(c, y)[x] = byte(sum)
+			}
+		}
+	}
+}

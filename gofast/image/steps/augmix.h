@@ -1,0 +1,29 @@
+// What is drawn of an AugMix, and its operations.
+#ifndef GOFAST_AUGMIX_H
+#define GOFAST_AUGMIX_H
+
+#include "words.h"
+
+// In torchvision's order; test_plan_constants.py compares Python's with them.
+enum {
+    GF_AUGMIX_SHEAR_X, GF_AUGMIX_SHEAR_Y, GF_AUGMIX_TRANSLATE_X, GF_AUGMIX_TRANSLATE_Y, GF_AUGMIX_ROTATE,
+    GF_AUGMIX_POSTERIZE, GF_AUGMIX_SOLARIZE, GF_AUGMIX_AUTO_CONTRAST, GF_AUGMIX_EQUALIZE,
+    GF_AUGMIX_PART, // so many without all_ops
+    GF_AUGMIX_BRIGHTNESS = GF_AUGMIX_PART, GF_AUGMIX_COLOR, GF_AUGMIX_CONTRAST, GF_AUGMIX_SHARPNESS,
+    GF_AUGMIX_ALL
+};
+
+// Of every operation a plan has the numbers of each magnitude, as it is and with the other sign: of a movement the six of a
+// gf_grid, else one: a mask of bits, the first byte that is inverted, a factor.
+enum { GF_AUGMIX_NUMBERS = 6 };
+
+// In a record: the bits of the weights, of the picture and of each chain, and then of each chain its operations:
+// 0 behind the last, else 1 + (operation * magnitudes + magnitude) * 2 + sign.
+enum {
+    GF_AUGMIX_CHAINS = GF_MOST_DIRICHLET,
+    GF_AUGMIX_DEPTH = 8,
+    GF_AUGMIX_OPERATIONS = 1 + GF_AUGMIX_CHAINS,
+    GF_AUGMIX_WORDS = GF_AUGMIX_OPERATIONS + GF_AUGMIX_CHAINS * GF_AUGMIX_DEPTH
+};
+
+#endif

@@ -1,0 +1,212 @@
+"""AugMix: to the last bit as torchvision makes it, of PIL images and of uint8 tensors."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+torchvision = pytest.importorskip("torchvision")
+
+from torchvision import transforms as v1  # noqa: E402
+from torchvision.transforms import InterpolationMode, v2  # noqa: E402
+
+import gofast  # noqa: E402
+from gofast._plan import arithmetic  # noqa: E402
+from gofast._plan.compile import compile  # noqa: E402
+from picture_chains import scene  # noqa: E402
+
+SIZES = [(64, 48), (65, 40), (30, 97), (128, 128), (9, 3), (200, 150)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pictures of odd sizes; flat and grey ones too."""
+    root = tmp_path_factory.mktemp("pictures")
+    (root / "class").mkdir()
+    pictures = [scene(width, height, seed) for seed, (width, height) in enumerate(SIZES)]
+    pictures += [scene(50, 60, 9).convert("L"), Image.new("RGB", (20, 20), (255, 0, 128))]
+    for i, picture in enumerate(pictures):
+        picture.save(root / "class" / f"{i:02}.png", dpi=(72, 72))
+    return root
+
+
+@pytest.fixture(autouse=True)
+def quietly() -> Iterator[None]:
+    """Without threads of torch's for the small tensors here."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def same(folder: Path, transforms: list[Any], seed: int, rounds: int = 1, native: bool | None = True) -> None:
+    """Both datasets make the same of a folder's pictures, and leave torch's generator the same."""
+    chain = v1.Compose(transforms)
+    assert compile(chain).native is native or native is None, compile(chain).report
+    theirs, ours = torchvision.datasets.ImageFolder(folder, chain), gofast.ImageFolder(folder, chain)
+    indices = list(range(len(theirs))) * rounds
+    torch.manual_seed(seed)
+    # A double normal number that the generator keeps is the first that is drawn.
+    torch.randn(1, dtype=torch.float64)
+    start = torch.get_rng_state()
+    want = [theirs[i][0] for i in indices]
+    state = torch.get_rng_state()
+    torch.set_rng_state(start)
+    got = [sample for sample, _ in ours.__getitems__(indices)]
+    assert torch.equal(torch.get_rng_state(), state), f"seed {seed}: {chain}"
+    for number, (a, b) in enumerate(zip(want, got, strict=True)):
+        told = f"seed {seed}, sample {number}: {chain}"
+        assert type(a) is type(b), told
+        if isinstance(a, Image.Image):
+            assert (a.mode, a.size, a.info, a.tobytes()) == (b.mode, b.size, b.info, b.tobytes()), told
+        else:
+            assert a.shape == b.shape and torch.equal(a, b), told
+            assert a.stride() == b.stride() or 1 in a.shape, told
+
+
+@pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
+@pytest.mark.parametrize("all_ops", [True, False])
+def test_every_operation_at_every_magnitude(folder: Path, m: Any, all_ops: bool) -> None:
+    """One chain of eight operations, mixed with the picture: 1,024 operations, of 220 that there are."""
+    for seed, size in enumerate([(48, 32), (32, 73)]):
+        augment = m.AugMix(10, 1, 8, alpha=9.0, all_ops=all_ops)
+        same(folder, [m.Resize(size), augment, m.PILToTensor()], seed, rounds=8)
+
+
+@pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
+def test_chains(folder: Path, m: Any) -> None:
+    d = random.Random(1 if m is v1 else 2)
+    seen = [InterpolationMode.NEAREST, InterpolationMode.BILINEAR]
+    for seed in range(24):
+        size = d.choice(
+            [
+                (1, 1),
+                (2, 5),
+                (3, 3),
+                (1, 40),
+                (8 * d.randint(1, 11), 8 * d.randint(1, 11)),
+                (d.randint(1, 90), 17),
+            ]
+        )
+        augment = m.AugMix(
+            d.randint(1, 10),
+            d.randint(1, 3),
+            d.randint(-1, 4),
+            d.choice([0.1, 0.7, 1.0, 30.0]),
+            d.random() < 0.7,
+            d.choice(seen),
+        )
+        chain = [m.Resize(size), m.RandomHorizontalFlip()]
+        tensor = [m.PILToTensor() if m is v1 else m.ToImage()]
+        if seed % 3 == 1:
+            chain += [augment, *tensor]
+        elif seed % 3 == 2 and 1 not in size:
+            chain += [*tensor, augment]
+        else:
+            chain += [augment]
+        # v2's contrast of the last few pixels is left to torch.
+        same(folder, chain, seed, native=None if m is v2 else True)
+
+
+def test_a_common_recipe(folder: Path) -> None:
+    for m in (v1, v2):
+        sized, flat = (
+            m.RandomResizedCrop(224),
+            [m.ToTensor()] if m is v1 else [v2.ToImage(), v2.ToDtype(torch.float32, True)],
+        )
+        same(
+            folder,
+            [
+                sized,
+                m.RandomHorizontalFlip(),
+                m.AugMix(),
+                *flat,
+                m.Normalize([0.4], [0.2]),
+                m.RandomErasing(),
+            ],
+            3,
+        )
+    same(
+        folder,
+        [v2.ToImage(), v2.Resize((40, 50)), v2.CenterCrop(32), v2.AugMix(), v2.RandomVerticalFlip()],
+        4,
+    )
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_loaders(folder: Path, workers: int) -> None:
+    chain = v2.Compose([v2.RandomResizedCrop(32), v2.AugMix(), v2.ToImage()])
+    batches = []
+    for module, dataset in (
+        (torch.utils.data, torchvision.datasets.ImageFolder),
+        (gofast, gofast.ImageFolder),
+    ):
+        torch.manual_seed(5)
+        loader = module.DataLoader(dataset(folder, chain), batch_size=3, shuffle=True, num_workers=workers)
+        batches.append([x.clone() for x, _ in loader] + [torch.get_rng_state()])
+    assert all(torch.equal(a, b) for a, b in zip(*batches, strict=True))
+
+
+SIZED = v2.Resize((32, 32))
+FOREIGN = {
+    "fill": ([SIZED, v2.AugMix(fill=1)], "unusual fill"),
+    "fill of tensors": ([SIZED, v2.AugMix(fill={torch.Tensor: 3, "others": None})], "unusual fill"),
+    "sizes": ([v2.AugMix()], "sizes differ"),
+    "chains": ([SIZED, v2.AugMix(mixture_width=4)], "unusual mixture_width"),
+    "depth": ([SIZED, v1.AugMix(chain_depth=9)], "unusual chain_depth"),
+    "filter": ([SIZED, v2.AugMix(interpolation="bicubic")], "unusual interpolation"),
+    "grey": ([SIZED, v2.Grayscale(), v2.AugMix(all_ops=False)], "one channel"),
+    "large": ([v2.Resize((257, 257)), v1.AugMix()], "order of its sums"),
+    "a row": ([v2.Resize((1, 9)), v2.ToImage(), v2.AugMix()], "one row or column"),
+    "odd": ([v2.Resize((30, 30)), v2.AugMix()], "last few pixels"),
+    "alpha": ([SIZED, v1.AugMix(alpha=0.0)], "unusual alpha"),
+    "floats": ([SIZED, v2.ToImage(), v2.ToDtype(torch.float32, True), v2.AugMix()], "torch's own arithmetic"),
+}
+
+
+@pytest.mark.parametrize("case", FOREIGN)
+def test_what_stays_in_python(case: str) -> None:
+    transforms, reason = FOREIGN[case]
+    lines = compile(v1.Compose(transforms)).report
+    assert any(not line.native and reason in line.what for line in lines), lines
+
+
+def test_another_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where torch rounds otherwise, torchvision's own code makes the samples."""
+    chain = [v2.Resize((20, 24)), v2.AugMix(), v2.ToImage()]
+    kernels = {
+        "_multiplies_plainly": "matrices",
+        "_samples": "samples",
+        "_convolves": "convolutions",
+        "_adds": "sums",
+        "_means": "means",
+    }
+    for kernel, what in kernels.items():
+        monkeypatch.setattr(arithmetic, "_found", {})
+        with monkeypatch.context() as patch:
+            patch.setattr(arithmetic, kernel, lambda *_: False)
+            assert any(f"torch's {what}" in line.what for line in compile(v1.Compose(chain)).report)
+            if kernel == "_samples":
+                same(folder, chain, 1, native=False)
+    monkeypatch.setattr(arithmetic, "_found", {})
+    monkeypatch.setattr(arithmetic, "_DIRICHLET", ((1.0, [0.1, 0.2, 0.7]),))
+    assert any("Dirichlet" in line.what for line in compile(v1.Compose(chain)).report)
+
+
+def test_kernels_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of torch sees a product that is rounded, and one that is not."""
+    bytes_ = torch.randint(0, 256, (1, 40, 40, 3), dtype=torch.uint8).permute(0, 3, 1, 2)
+    assert arithmetic._samples(bytes_, "bilinear") and arithmetic._adds(bytes_, "v2")
+    assert arithmetic._multiplies_plainly((40, 40)) and arithmetic._convolves(bytes_)
+    monkeypatch.setattr(arithmetic, "fused", lambda x, y, z: x * y + z)
+    assert not arithmetic._samples(bytes_, "bilinear") and not arithmetic._adds(bytes_, "v2")
+    bmm = torch.Tensor.bmm
+    monkeypatch.setattr(torch.Tensor, "bmm", lambda a, b: bmm(a.double(), b.double()).float())
+    assert not arithmetic._multiplies_plainly((40, 40))
