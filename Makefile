@@ -115,6 +115,9 @@ bench-tables: build ## tables against pandas, pyarrow, polars, numpy and TensorD
 bench-images: build .venv-bench/.stamp ## pictures against torchvision, DALI, OpenCV, SPDL and datago, 10 minutes on two cores (ARGS="--quick")
 	.venv-bench/bin/python -m benchmarks.images $(ARGS)
 
+bench-recipes: build .venv-bench/.stamp ## what people train with, a recipe a line, 30 minutes on two cores (ROUNDS=3 ARGS="--only simclr,dino")
+	.venv-bench/bin/python -m benchmarks.recipes $(ARGS)
+
 bench-gpu: build ## the GPU path's figures, on a machine with a GPU (ARGS="--rounds 3")
 	$(BIN)/python -m benchmarks.gpu $(ARGS)
 

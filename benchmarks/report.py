@@ -231,6 +231,11 @@ def publish(path: Path) -> None:
     from benchmarks import plot
 
     stored = json.loads(path.read_text(encoding="utf-8"))
+    if stored.get("benchmark") == "recipes":
+        from benchmarks import recipes_report
+
+        recipes_report.publish(stored, path)
+        return
     if "not measured" in stored:  # only the images' JSON says that of peers
         from benchmarks import images_report
 

@@ -209,7 +209,15 @@ func (t *twin) onPicture(s Step, words []int32) {
 				}
 			}
 		}
-	case "color_jitter":
+	case "channel_permutation":
+		t.permute(words)
+	case "random_resize", "random_shortest_size", "scale_jitter":
+		t.resize(int(words[1]), int(words[0]), s.Filter)
+	case "random_zoom_out":
+		if words[0] != 0 {
+			t.window(-int(words[1]), -int(words[2]), p.Width+int(words[1]+words[3]), p.Height+int(words[2]+words[4]), s)
+		}
+	case "color_jitter", "photometric_distort":
 		for _, what := range words[:4] {
 			if what < 0 {
 				continue
@@ -230,6 +238,9 @@ func (t *twin) onPicture(s Step, words []int32) {
 				}
 			}
 		}
+		if s.Op == "photometric_distort" && words[8] != 0 {
+			t.permute(words[9:])
+		}
 	default:
 		t.augment(s, words)
 	}
@@ -242,6 +253,13 @@ func (t *twin) fiveCrops(s Step) {
 	for _, at := range [][]int{{0, 0}, {x, 0}, {0, y}, {x, y}, middle} {
 		t.window(at[0], at[1], s.Size[1], s.Size[0], s)
 		t.crops, t.planes = append(t.crops, t.planes), p
+	}
+}
+
+func (t *twin) permute(words []int32) {
+	old := t.planes.Plane
+	for i := range old {
+		t.planes.Plane[i] = old[words[i]]
 	}
 }
 
@@ -340,7 +358,8 @@ func randomStep(r *rand.Rand, depth int) Step {
 	padding := []int{r.IntN(9), r.IntN(9), r.IntN(9), r.IntN(60)}
 	s := Step{Size: size, Padding: padding, P: 0.6, Mode: []string{"constant", "edge", "reflect", "symmetric"}[r.IntN(4)],
 		Fill: []int{r.IntN(256), r.IntN(256), r.IntN(256)}, Filter: randomFilter(r), Version: []string{"v1", "v2"}[r.IntN(2)]}
-	switch op := r.IntN(10); op {
+	factors := Step{P: 0.7, Brightness: []float64{0.2, 2}, Contrast: []float64{0, 3}, Saturation: []float64{0.5, 1.5}, Hue: []float64{-0.5, 0.5}}
+	switch op := r.IntN(13); op {
 	case 0:
 		s.Op = "resize"
 	case 1:
@@ -363,7 +382,16 @@ func randomStep(r *rand.Rand, depth int) Step {
 	case 7:
 		return randomAugment(r, s)
 	case 8:
-		return Step{Op: "color_jitter", Brightness: []float64{0.2, 2}, Contrast: []float64{0, 3}, Saturation: []float64{0.5, 1.5}, Hue: []float64{-0.5, 0.5}}
+		factors.Op = []string{"color_jitter", "photometric_distort", "channel_permutation"}[r.IntN(3)]
+		return factors
+	case 9:
+		s.Op, s.Scale = "random_zoom_out", []float64{1, 1 + 2*r.Float64()}
+	case 10:
+		s.Op, s.Size = "random_resize", []int{size[0], size[0] + size[1]}
+	case 11:
+		s.Op, s.Sides, s.MaxSize = "random_shortest_size", size, 60*r.IntN(2)
+	case 12:
+		s.Op, s.Scale = "scale_jitter", []float64{0.5, 1.5}
 	default:
 		s.Op = "random_apply"
 		for range 2 - min(depth, 2) {

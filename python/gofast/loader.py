@@ -23,6 +23,8 @@ from ._batches.classes import warn_of_conflicts
 from ._batches.follow import Follower
 from ._batches.iterator import NativeIterator
 from ._batches.lane import Idle, Lane
+from ._batches.own_state import kept_by
+from ._batches.seeding import only_seeds
 from ._core import engine
 from ._core.collation import is_torchs
 from ._core.warn import warn
@@ -62,10 +64,18 @@ class DataLoader(TorchDataLoader[T]):
     """torch.utils.data.DataLoader with the engine's threads instead of worker processes.
 
     It takes all of torch's arguments, with torch's meaning. The engine makes the batches if it can read the
-    dataset by itself (`gofast.explain` shows whether), with automatic batching, torch's `default_collate` and
-    no `worker_init_fn`. Then `num_workers` is the number of threads, 0 means all the cores that this process
-    may use, and no process is ever started. Any other combination runs on torch's own machinery. A warning
-    says so once for each reason (`gofast.errors.FallbackWarning`), and the repr says it too.
+    dataset by itself (`gofast.explain` shows whether), with automatic batching. Then `num_workers` is the
+    number of threads, 0 means all the cores that this process may use, and no process is ever started. Any
+    other combination runs on torch's own machinery. A warning says so once for each reason
+    (`gofast.errors.FallbackWarning`), and the repr says it too.
+
+    A `collate_fn` of your own, for example one that calls mixup or cutmix, is called in this process, with
+    the rows of batches that were made ahead. With workers, the generators of torch, `random` and
+    `numpy.random` have the states meanwhile that they would have in the worker whose turn it is, and
+    `torch.utils.data.get_worker_info` tells of it; other threads should not draw from them then. Functions
+    that keep something from call to call run in torch's workers, each of which has a copy. A
+    `worker_init_fn` that only seeds is called in this process too; any other needs torch's workers. Errors
+    of both come as they are, without the traceback of a worker around them.
 
     Batches, their order and the states of all generators equal torch's at every step. For this,
     `num_workers`, `prefetch_factor` and `persistent_workers` also decide, as in torch, when a sampler is
@@ -216,16 +226,16 @@ class DataLoader(TorchDataLoader[T]):
 
     def _native_view(self) -> View | None:
         """The dataset as the engine sees it, or None if this loader must run on torch's machinery."""
-        if not self._auto_collation or self.collate_fn is not default_collate or not is_torchs():
+        if not self._auto_collation or (self.collate_fn is default_collate and not is_torchs()):
             return None
-        if self.num_workers > 0 and self.worker_init_fn is not None:
+        if self.num_workers > 0 and (kept_by(self.collate_fn) or not only_seeds(self.worker_init_fn)):
             return None
         return _resolve(self.dataset)
 
     def __iter__(self) -> _BaseDataLoaderIter:
         iterator = super().__iter__()
         wanted = self._wanted_device()
-        if wanted is None or isinstance(iterator, NativeIterator):
+        if wanted is None or getattr(iterator, "_on_device", False):
             return iterator
         from ._device.prefetch import Moving
 
@@ -242,18 +252,19 @@ class DataLoader(TorchDataLoader[T]):
         if wanted is None:
             from ._batches.destination import Pinned
 
-            return Pinned()
+            return Pinned(self.collate_fn is not default_collate)
         from ._device.destination import OnDevice
 
         return OnDevice(wanted, self.resident)
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
-        view = self._native_view()
-        if view is None:
-            if self.resident is True and self._wanted_device() is not None:
-                from ._device.resident import NOT_A_TABLE
+        view, rows = self._native_view(), self.collate_fn is not default_collate
+        wanted = self._wanted_device()
+        if (view is None or rows) and self.resident is True and wanted is not None:
+            from ._device.resident import NOT_A_TABLE, OWN_COLLATE
 
-                raise OptionError(NOT_A_TABLE)
+            raise OptionError(OWN_COLLATE if rows else NOT_A_TABLE)
+        if view is None:
             if self._auto_collation:  # without it, the user asked for single samples
                 from ._batches import fallback, reasons
 
@@ -264,8 +275,9 @@ class DataLoader(TorchDataLoader[T]):
         threads = self.threads or self.num_workers or None
         if self.threads is not None:
             _warn_of_fewer(self.threads)
-        destination = self._destination()
-        lane = Lane(view, threads, self._idle, follower, destination)
-        iterator = NativeIterator(self, lane, on_device=self._wanted_device() is not None)
+        moved = rows and wanted is not None  # what the collate function makes is moved
+        destination = None if moved else self._destination()
+        lane = Lane(view, threads, self._idle, follower, destination, rows)
+        iterator = NativeIterator(self, lane, on_device=wanted is not None and not moved)
         self._live[id(iterator)] = iterator
         return iterator

@@ -77,6 +77,7 @@ class FakeStream:
         self.log = log
         self.view = view
         self.threads = threads
+        self.rows = False
         self.live: list[FakeTicket] = []
         self.interrupt: type[BaseException] | None = None  # raised by the next take, once
         log.opened += 1
@@ -106,7 +107,8 @@ class FakeStream:
         ticket.taken += 1
         if ticket.taken == ticket.batches:
             self.live.remove(ticket)
-        return default_collate([self.view.dataset[i] for i in wanted])
+        rows = [self.view.dataset[i] for i in wanted]
+        return rows if self.rows else default_collate(rows)
 
     def cancel(self, ticket: FakeTicket) -> None:
         self.live.remove(ticket)
@@ -130,7 +132,9 @@ def install(monkeypatch: Any) -> Log:
     monkeypatch.setattr(loader, "_resolve", resolve)
 
     def new_stream(self: Any, batch_size: int) -> FakeStream:
-        return FakeStream(log, self.view, batch_size, self._threads)
+        stream = FakeStream(log, self.view, batch_size, self._threads)
+        stream.rows = self.rows
+        return stream
 
     monkeypatch.setattr(lane.Lane, "_new_stream", new_stream)
     monkeypatch.setattr(lane.Lane, "_fits", lambda self, stream: True)

@@ -178,8 +178,24 @@ def picture_step(d: random.Random, m: Any) -> Any:
             lambda: m.RandomSolarize(d.choice((0, 128, 255.5, d.uniform(0, 256))), _chance(d)),
             *2 * (lambda: _jitter(d, m),),
             lambda: _apply(d, m),
+            *((lambda: _only_v2(d),) if m is v2 else ()),
         )
     )()
+
+
+def _only_v2(d: random.Random) -> Any:
+    low = d.randint(1, 40)
+    return d.choice(
+        (
+            v2.RGB(),
+            v2.RandomChannelPermutation(),
+            v2.RandomPhotometricDistort(p=_chance(d)),
+            v2.RandomZoomOut(_fill(d), (1.0, d.uniform(1, 3)), _chance(d)),
+            v2.RandomResize(low, low + d.randint(1, 40), d.choice(FILTERS)),
+            v2.RandomShortestSize([low, low + 9], d.choice((None, 60)), d.choice(FILTERS)),
+            v2.ScaleJitter((low + 40, 70), (0.7, 1.6), d.choice(FILTERS)),
+        )
+    )
 
 
 DTYPES = (torch.float32, torch.float32, torch.float16, torch.bfloat16, torch.uint8)

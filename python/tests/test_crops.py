@@ -101,12 +101,17 @@ def test_batches_are_torchvisions(name: str, tmp_path: Path) -> None:
     assert dataset._plan.native == (name != "behind")  # type: ignore[union-attr]
 
 
+inner = T.Compose([T.Grayscale(3), T.ToTensor()])
+each_grey = lambda crops: torch.stack([inner(crop) for crop in crops])  # noqa: E731
+
+
 def test_what_is_not_native_says_so(tmp_path: Path) -> None:
     root = make_folder(tmp_path, 5)
     for chain, why in (
         ([T.Resize(24), T.TenCrop(20), OTHERS[0]], "your own code"),
         ([T.Resize(24), T.FiveCrop(20), Stack, T.RandomHorizontalFlip()], "of several crops"),
         ([T.Resize((20, 20)), T.ToTensor(), T.FiveCrop(9), Stack], "cuts crops of"),
+        ([T.Resize(24), T.FiveCrop(20), T.Lambda(each_grey)], "makes several pictures of one"),
     ):
         dataset = gofast.ImageFolder(root, T.Compose(chain))
         assert why in str(gofast.explain(dataset))

@@ -113,7 +113,8 @@ LOADERS: dict[str, dict[str, Any]] = {
     "threads": {"threads": 1},
     "collate": {"collate_fn": as_they_are},
     "collate in workers": {"collate_fn": as_they_are, "num_workers": 2},
-    "init": {"worker_init_fn": nothing, "num_workers": 1},
+    "init": {"worker_init_fn": print, "num_workers": 1},
+    "seeds": {"worker_init_fn": nothing, "num_workers": 1},
     "init of no workers": {"worker_init_fn": nothing},
     "one by one": {"batch_size": None},
     "own order": {"sampler": [3, 1, 2]},
@@ -267,9 +268,9 @@ def test_a_loader_shows_what_it_is(folder: Path) -> None:
         repr(loader).splitlines()[-1],
     ]
     assert repr(loader).splitlines()[-1].startswith("    workers: 1 of the engine's ")
-    slow = repr(gofast.DataLoader(rows(), 4, collate_fn=as_they_are, num_workers=2, drop_last=True))
+    slow = repr(gofast.DataLoader(rows(), 4, worker_init_fn=print, num_workers=2, drop_last=True))
     assert "batches of 4, the last dropped if it is smaller" in slow
-    assert "2 processes for each epoch; on torch's own machinery: collate_fn=as_they_are" in slow
+    assert "2 processes for each epoch; on torch's own machinery: worker_init_fn=print" in slow
 
 
 def test_the_repr_never_raises(folder: Path) -> None:

@@ -48,6 +48,18 @@ def nothing(_: Any) -> None:
     pass
 
 
+calls: list[int] = []
+
+
+def counted(samples: Any) -> Any:
+    calls.append(len(samples))
+    return samples
+
+
+def noted(_: Any) -> None:
+    calls.append(0)
+
+
 def said(make: Any) -> Iterator[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -61,10 +73,13 @@ def said(make: Any) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda: gofast.DataLoader(rows(), 4, collate_fn=as_they_are), "collate_fn=as_they_are: your code"),
         (
-            lambda: gofast.DataLoader(rows(), 4, num_workers=1, worker_init_fn=nothing),
-            "worker_init_fn=nothing",
+            lambda: gofast.DataLoader(rows(), 4, collate_fn=counted, num_workers=1),
+            "collate_fn=counted may differ from worker to worker: counted may change calls",
+        ),
+        (
+            lambda: gofast.DataLoader(rows(), 4, num_workers=1, worker_init_fn=noted),
+            "worker_init_fn=noted does more than seed",
         ),
         (lambda: gofast.DataLoader(TensorDataset(torch.zeros(9)), 4), "TensorDataset is not a dataset of go"),
         (lambda: gofast.DataLoader(rows(transform=torch.neg), 4), "transform=neg is your own code"),
@@ -81,7 +96,9 @@ def test_a_loader_says_it_once(make: Any, why: str) -> None:
     [
         lambda: gofast.DataLoader(rows(), 4),
         lambda: gofast.DataLoader(rows(), 4, num_workers=2, shuffle=True),
-        lambda: gofast.DataLoader(rows(), 4, worker_init_fn=nothing),  # there are no workers
+        lambda: gofast.DataLoader(rows(), 4, worker_init_fn=noted),  # there are no workers
+        lambda: gofast.DataLoader(rows(), 4, collate_fn=counted),
+        lambda: gofast.DataLoader(rows(), 4, num_workers=1, worker_init_fn=nothing),
         lambda: gofast.DataLoader(rows(), batch_size=None),  # one by one is what was asked for
         lambda: DataLoader(rows(transform=torch.neg), 4, collate_fn=as_they_are, num_workers=1),
         lambda: DataLoader(TensorDataset(torch.zeros(9)), 4),

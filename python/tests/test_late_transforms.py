@@ -15,6 +15,7 @@ import torchvision
 from PIL import Image
 from torchvision import transforms as v1
 from torchvision.transforms import v2
+from torchvision.transforms._presets import ImageClassification
 
 import gofast
 from gofast._images import composes
@@ -28,6 +29,7 @@ NORMALIZE = ([0.4, 0.5, 0.6], [0.2, 0.3, 0.4])
 def chains() -> dict[str, Callable[[Any], Any]]:
     jitter = v1.RandomApply([v1.ColorJitter(0.4, 0.4, 0.2, 0.1)], 0.8)
     crop = v1.RandomResizedCrop(24, scale=(0.2, 1.0))
+    stacked = v1.Lambda(lambda crops: torch.stack([v1.ToTensor()(crop) for crop in crops]))
     floats = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
     return {
         "basic": v1.Compose([crop, v1.RandomHorizontalFlip(), v1.ToTensor(), v1.Normalize(*NORMALIZE)]),
@@ -39,6 +41,9 @@ def chains() -> dict[str, Callable[[Any], Any]]:
         "no size": v1.Compose([v1.RandomHorizontalFlip(), v1.ToTensor()]),
         "v2": v2.Compose([v2.RandomResizedCrop(24, antialias=True), v2.RandomVerticalFlip(), *floats]),
         "v2 normalize": v2.Compose([v2.Resize((20, 20)), *floats, v2.Normalize(*NORMALIZE)]),
+        "ten": v1.Compose([v1.Resize((30, 33)), v1.TenCrop(24), stacked]),
+        "blur": v1.Compose([crop, v1.GaussianBlur(5), v1.ToTensor()]),
+        "preset": ImageClassification(crop_size=24, resize_size=30),
         "auto": v1.Compose([crop, v1.TrivialAugmentWide(), v1.ToTensor(), v1.RandomErasing(0.5)]),
     }
 

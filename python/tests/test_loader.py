@@ -140,7 +140,6 @@ def double(batch: list[Any]) -> Any:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"collate_fn": double}, [[0, 1, 0, 1], [2, 2]]),
         ({"batch_size": None}, [0, 1, 2]),
         ({"num_workers": 1, "worker_init_fn": print}, [[0, 1], [2]]),
     ],
@@ -160,6 +159,12 @@ def test_foreign_datasets_run_on_torchs_machinery(log: Log) -> None:
 
     assert values(DataLoader(Squares(4), 3)) == [[0, 1, 4], [9]]
     assert log.opened == 0
+
+
+@BOTH
+def test_an_own_collate_function_gets_rows(log: Log, workers: int) -> None:
+    assert values(DataLoader(Numbers(3), 2, collate_fn=double, num_workers=workers)) == [[0, 1, 0, 1], [2, 2]]
+    assert log.opened == 1
 
 
 def test_default_collate_may_be_named(log: Log) -> None:

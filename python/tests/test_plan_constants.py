@@ -8,7 +8,18 @@ from pathlib import Path
 
 from gofast._core import gaussian
 from gofast._images import draws, pillow
-from gofast._plan import angles, augment, blur, crops, pictures, tensors, transforms, translate, values
+from gofast._plan import (
+    angles,
+    augment,
+    blur,
+    crops,
+    only_v2,
+    pictures,
+    tensors,
+    transforms,
+    translate,
+    values,
+)
 
 STEPS = Path(__file__).resolve().parents[2] / "gofast" / "image" / "steps"
 
@@ -32,6 +43,7 @@ def words(name: str) -> set[str]:
 def test_limits() -> None:
     assert constant("step.h", "GF_MOST_SIDE") == values._MOST_SIDE
     assert constant("step.h", "GF_MOST_NESTED") == transforms.MOST_NESTED
+    assert constant("step.h", "GF_MOST_SIDES") == only_v2._MOST_SIDES
     assert constant("step.h", "GF_MOST_ERASURES") == tensors._MOST_ERASURES
     assert constant("../pixel/pixel.h", "GF_MOST_KERNEL") == gaussian.MOST_KERNEL
     assert constant("step.h", "GF_MOST_FACTOR") >= values.WIDEST
@@ -47,7 +59,7 @@ def test_augmentations() -> None:
 
 
 def test_names_of_steps() -> None:
-    modules = (angles, augment, blur, crops, pictures, tensors, translate)
+    modules = (angles, augment, blur, crops, only_v2, pictures, tensors, translate)
     source = "".join(inspect.getsource(module) for module in modules)
     made = set(re.findall(r'"op": "(\w+)"|(?:flip|whether)\("(\w+)"', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))

@@ -104,7 +104,7 @@ def test_resident_is_not_for_torchs_own_machinery(standin: StandIn) -> None:
 
 
 @pytest.mark.parametrize(
-    "way", ["copied", "resident", "workers", "own sampler", "torch's machinery", "prefetched"]
+    "way", ["copied", "resident", "workers", "own sampler", "own collate", "torch's machinery", "prefetched"]
 )
 def test_a_batch_refused_for_a_graph_comes_again(
     standin: StandIn, table: gofast.TableDataset, way: str
@@ -114,6 +114,7 @@ def test_a_batch_refused_for_a_graph_comes_again(
         "resident": {},
         "workers": {"num_workers": 2},
         "own sampler": {"sampler": list(range(100))},
+        "own collate": {"collate_fn": lambda rows: torch.utils.data.default_collate(rows), "num_workers": 2},
         "torch's machinery": {"collate_fn": torch.utils.data.default_collate, "worker_init_fn": print},
         "prefetched": {},
     }[way]

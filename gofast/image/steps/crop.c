@@ -15,7 +15,7 @@ static void grow_by(gf_extent *size, const int32_t sides[4]) {
 // Makes box of the picture that is padded by sides: left, top, right and bottom. The rest of that is not made.
 static int32_t window(gf_canvas *c, const gf_step *step, const int32_t sides[4], gf_box box) {
     int nothing = !(sides[0] | sides[1] | sides[2] | sides[3]);
-    if (!nothing || step->kind == GF_STEP_pad) c->info |= step->mode == GF_EDGE_CONSTANT ? GF_INFO_PADDED : GF_INFO_LOST;
+    if (!nothing || step->kind == GF_STEP_pad || step->kind == GF_STEP_random_zoom_out) c->info |= step->mode == GF_EDGE_CONSTANT ? GF_INFO_PADDED : GF_INFO_LOST;
     gf_extent padded = {gf_canvas_height(c), gf_canvas_width(c)};
     grow_by(&padded, sides);
     if (padded.width * padded.height > GF_CANVAS_MOST_PIXELS && !nothing)
@@ -65,6 +65,30 @@ static int32_t run_center_crop(gf_canvas *c, const gf_step *step, const int32_t 
 }
 
 const gf_operation gf_op_center_crop = {0, draw_center_crop, run_center_crop};
+
+// v2's RandomZoomOut, in a tensor's float32: torch rounds each step.
+static int32_t draw_zoom_out(gf_drawing *d, const gf_step *step, int32_t *record) {
+    if (!(gf_rand(d->words) < (float)step->p)) return GF_DRAW_OK;
+    float part = gf_rand(d->words) * (float)(step->scale[1] - step->scale[0]), zoom = part + (float)step->scale[0];
+    int64_t more_x = (int64_t)((float)d->size.width * zoom) - d->size.width, more_y = (int64_t)((float)d->size.height * zoom) - d->size.height;
+    int64_t left = (int64_t)((float)more_x * gf_rand(d->words)), top = (int64_t)((float)more_y * gf_rand(d->words));
+    if (more_x < 0 || more_y < 0) return GF_RAISE(d, "the padded picture is smaller"); // more than float32 can tell apart
+    const int32_t words[] = {1, (int32_t)left, (int32_t)top, (int32_t)(more_x - left), (int32_t)(more_y - top)};
+    memcpy(record, words, sizeof words);
+    grow(&d->size, more_y, more_x);
+    return GF_DRAW_OK;
+}
+
+static int32_t run_zoom_out(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    if (!record[0]) return GF_FAULT_NONE;
+    const int32_t *sides = record + 1;
+    int64_t width = (int64_t)gf_canvas_width(c) + sides[0] + sides[2], height = (int64_t)gf_canvas_height(c) + sides[1] + sides[3];
+    if (sides[0] < 0 || sides[1] < 0 || sides[2] < 0 || sides[3] < 0 || width > INT32_MAX || height > INT32_MAX)
+        return gf_fault_set(c->fault, GF_FAULT_CHANGED, -1, "padded by %d, %d, %d and %d", sides[0], sides[1], sides[2], sides[3]);
+    return window(c, step, sides, (gf_box){0, 0, (int32_t)width, (int32_t)height});
+}
+
+const gf_operation gf_op_random_zoom_out = {5, draw_zoom_out, run_zoom_out};
 
 static int32_t too_large(gf_drawing *d, const gf_extent *padded, const gf_step *step) {
     return GF_RAISE(d, "Required crop size (%d, %d) is larger than %sinput image size (%lld, %lld)%s", step->size[0], step->size[1],

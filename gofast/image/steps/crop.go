@@ -69,3 +69,31 @@ var randomCrop = operation{
 		return w.become(s)
 	},
 }
+
+var randomZoomOut = operation{
+	read: func(s Step, c *step) error {
+		if len(s.Scale) != 2 || !ordered(s.Scale[0], s.Scale[1], 1, 64) {
+			return s.bad("scale %v must be a range within 1..64", s.Scale)
+		}
+		c.scale = [2]double{double(s.Scale[0]), double(s.Scale[1])}
+		if err := s.readFill(c); err != nil {
+			return err
+		}
+		return s.readChance(c)
+	},
+	draw: func(w *walker, s *step, record []int32) Code {
+		if !(w.rand() < float32(s.p)) {
+			return OK
+		}
+		zoom := float32(w.rand()*float32(s.scale[1]-s.scale[0])) + float32(s.scale[0])
+		moreX, moreY := int64(float32(w.width)*zoom)-w.width, int64(float32(w.height)*zoom)-w.height
+		left := int64(float32(moreX) * w.rand())
+		top := int64(float32(moreY) * w.rand())
+		if moreX < 0 || moreY < 0 {
+			return w.raise("the padded picture is smaller")
+		}
+		copy(record, []int32{1, int32(left), int32(top), int32(moreX - left), int32(moreY - top)})
+		w.width, w.height = w.width+moreX, w.height+moreY
+		return OK
+	},
+}

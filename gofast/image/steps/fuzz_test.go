@@ -33,6 +33,14 @@ func randomSteps(rng *rand.Rand, depth int) []Step {
 			}
 		}
 		s.Scale = spread(rng, rng.Float64())
+		switch s.Op {
+		case "random_zoom_out":
+			s.Scale[0]++
+			s.Scale[1]++
+		case "random_resize":
+			s.Size[1] += s.Size[0]
+		}
+		s.Sides, s.Kernel, s.Sigma = s.Size, []int{3, 1 + 2*rng.IntN(20)}, spread(rng, 0.1+rng.Float64())
 		s.Ratio = spread(rng, math.Exp(rng.NormFloat64()))
 		s.LogRatio = []float32{float32(math.Log(s.Ratio[0])), float32(math.Log(s.Ratio[1]))}
 		s.Seen, s.Bits, s.Factor, s.Expand = "bilinear", 1+rng.IntN(8), rng.NormFloat64(), rng.IntN(2) == 0
@@ -47,7 +55,7 @@ func randomSteps(rng *rand.Rand, depth int) []Step {
 		}
 		s.Numbers = randomNumbers(rng, s.Op)
 		for _, factor := range []*[]float64{&s.Brightness, &s.Contrast, &s.Saturation, &s.Hue} {
-			if rng.IntN(2) == 0 {
+			if s.Op == "photometric_distort" || rng.IntN(2) == 0 {
 				*factor = spread(rng, rng.NormFloat64())
 			}
 		}

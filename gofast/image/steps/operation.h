@@ -36,6 +36,9 @@ extern const gf_operation *const gf_operations[GF_STEP_KINDS];
 
 #define GF_RAISE(drawing, ...) (snprintf((drawing)->result->text, sizeof(drawing)->result->text, __VA_ARGS__), GF_DRAW_RAISES)
 
+// resize.c: the size behind a resize, as torchvision computes it.
+gf_size gf_resized(const gf_step *, int32_t width, int32_t height);
+
 // The draw of what happens to a sample or does not. gf_draw_whether: where v1 compares doubles, and v2 float32.
 int32_t gf_draw_chance(gf_drawing *, const gf_step *, int32_t *record);
 int32_t gf_draw_whether(gf_drawing *, const gf_step *, int32_t *record);

@@ -1,5 +1,10 @@
 package steps
 
+/*
+#include "canvas.h"
+*/
+import "C"
+
 import (
 	"fmt"
 	"slices"
@@ -42,11 +47,15 @@ type Step struct {
 	How         string    `json:"how"`     // to_float: "divide", "multiply" or "cast"
 	Mean        []float32 `json:"mean"`
 	Std         []float32 `json:"std"`
+	Sides       []int     `json:"sides"`  // random_shortest_size
 	Kernel      []int     `json:"kernel"` // gaussian_blur: width, height
 	Sigma       []float64 `json:"sigma"`
 	Value       []float32 `json:"value"` // random_erasing
 	Steps       []Step    `json:"steps"` // random_apply
 }
+
+// mostPixels is what a step may make.
+const mostPixels = C.GF_CANVAS_MOST_PIXELS
 
 // most is the largest number that a range may name: its box's sides stay below 2^51.
 const most = 1e9

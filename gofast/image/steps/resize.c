@@ -7,8 +7,7 @@ static int32_t scaled(int64_t a, int64_t b, int64_t c) {
     return value < 0x1p31 ? (int32_t)value : INT32_MAX;
 }
 
-// The size behind it, as torchvision computes it.
-static gf_size resized(const gf_step *step, int32_t width, int32_t height) {
+gf_size gf_resized(const gf_step *step, int32_t width, int32_t height) {
     if (step->size[1]) return (gf_size){step->size[1], step->size[0]};
     int portrait = width <= height;
     int32_t shorter = portrait ? width : height, longer = portrait ? height : width;
@@ -29,7 +28,7 @@ static gf_size resized(const gf_step *step, int32_t width, int32_t height) {
 
 static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
     (void)record;
-    gf_size size = resized(step, (int32_t)d->size.width, (int32_t)d->size.height);
+    gf_size size = gf_resized(step, (int32_t)d->size.width, (int32_t)d->size.height);
     if (size.width < 1 || size.height < 1) return GF_RAISE(d, EMPTY);
     d->size = (gf_extent){size.height, size.width};
     return GF_DRAW_OK;
@@ -37,7 +36,7 @@ static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
 
 static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     (void)record;
-    gf_size size = resized(step, gf_canvas_width(c), gf_canvas_height(c));
+    gf_size size = gf_resized(step, gf_canvas_width(c), gf_canvas_height(c));
     if (size.width < 1 || size.height < 1) return gf_fault_set(c->fault, GF_FAULT_CROP, -1, EMPTY);
     if ((int64_t)size.width * size.height > GF_CANVAS_MOST_PIXELS)
         return gf_fault_set(c->fault, GF_FAULT_LIMIT, -1, "resized to %dx%d pixels", size.width, size.height);

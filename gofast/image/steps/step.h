@@ -19,6 +19,12 @@
     STEP(random_grayscale)    /* p [0 or 1] */                                                                    \
     STEP(color_jitter)        /* jitter, factors [4 words order, 4 factors: GF_JITTER_...] */                     \
     STEP(random_solarize)     /* p, threshold, version [0 or 1] */                                                \
+    STEP(channel_permutation) /* [3 channels] */                                                                  \
+    STEP(photometric_distort) /* p, factors [color_jitter's 8, then 0 or 1, 3 channels] */                        \
+    STEP(random_resize)       /* size: from and to of the short side, filter [height, width] */                   \
+    STEP(random_shortest_size) /* sides, max_size, filter [height, width] */                                      \
+    STEP(scale_jitter)        /* size: width, height, scale, filter [height, width] */                            \
+    STEP(random_zoom_out)     /* p, scale, fill [0 or 1, left, top, right, bottom] */                             \
     STEP(gaussian_blur)       /* kernel, sigma [sigma, GF_MOST_KERNEL weights of the columns and as many of the rows] */   \
     STEP(random_posterize)    /* p, bits, version [0 or 1] */                                                     \
     STEP(random_autocontrast) /* p, version [0 or 1] */                                                           \
@@ -39,7 +45,7 @@ enum { GF_STEPS(GF_STEP_KIND) GF_STEP_KINDS };
 
 // The limits of a plan; test_plan_constants.py compares Python's with them. Sides within GF_MOST_SIDE have areas in an int32;
 // colour factors within GF_MOST_FACTOR keep sums of bytes exact in a float, and in an int.
-enum { GF_MOST_SIDE = 1 << 15, GF_MOST_NESTED = 100, GF_MOST_ERASURES = 8, GF_MOST_FACTOR = 1000000 };
+enum { GF_MOST_SIDE = 1 << 15, GF_MOST_NESTED = 100, GF_MOST_ERASURES = 8, GF_MOST_SIDES = 32, GF_MOST_FACTOR = 1000000 };
 
 // The factors of a color jitter: bits of gf_step.jitter are 1 << these. In a record the order is four of them, or -1
 // where that one is not asked for; the factors stand in this order, as the bits of a float.
@@ -70,6 +76,7 @@ typedef struct {
     int32_t channels;      // grayscale
     int32_t vertical;      // ten_crop: flipped upside down
     int32_t threshold;     // random_solarize: the first byte that is inverted, 256: none
+    int32_t n_sides, sides[GF_MOST_SIDES]; // random_shortest_size
     int32_t kernel[2];     // gaussian_blur: width, height
     float sigma[2];
     uint8_t fill[4];       // of padding and transforms: RGBX

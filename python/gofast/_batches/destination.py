@@ -32,7 +32,14 @@ class Destination(Protocol):
 
 
 class Pinned:
-    """Pinned memory of torch's: it has nothing to copy."""
+    """Pinned memory of torch's: it has nothing to copy.
+
+    Args:
+        rows: batches are handed out as lists of rows.
+    """
+
+    def __init__(self, rows: bool = False) -> None:
+        self._rows = rows
 
     def row_bytes(self, view: View) -> int:
         """See Destination."""
@@ -42,13 +49,13 @@ class Pinned:
         """See Destination."""
         from .stream import Stream
 
-        return Stream(view, batch_size, threads, pinned=True)
+        return Stream(view, batch_size, threads, pinned=True, rows=self._rows)
 
     def fits(self, stream: Stream, view: View) -> bool:
         """See Destination."""
         from . import stream as streams
 
-        return type(stream) is streams.Stream and stream.pinned
+        return type(stream) is streams.Stream and stream.pinned and stream.rows == self._rows
 
     def check(self) -> None:
         """See Destination."""

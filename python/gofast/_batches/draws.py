@@ -24,6 +24,9 @@ class Draws(Protocol):
     def rewind(self, state: Any, indices: array[int]) -> None:
         """Goes back to the moment at which `state` was called.
 
+        With workers, only for the worker that was next then: to go back over more than one batch, rewind
+        each of them, the last one first.
+
         Args:
             indices: samples whose pictures may have another size now.
         """

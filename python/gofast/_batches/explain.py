@@ -131,15 +131,20 @@ def _loader(loader: Any) -> list[Line]:
     lines.append(("order", "Python", _order(loader, view)))
     if loader.collate_fn is not default_collate and loader._auto_collation:
         each = f"{reasons.called(loader.collate_fn)}: your callable, one call a batch"
+        if view is not None:
+            each += ", in this process" + ", as in the worker whose turn it is" * (loader.num_workers > 0)
         lines.append(("collate_fn", "Python", each))
     if loader.worker_init_fn is not None:
         each = "one call a worker process" if loader.num_workers else "no call: there are no workers"
+        if loader.num_workers and view is not None:
+            each = "it only seeds: one call for each worker's generators, in this process"
         lines.append(("worker_init_fn", "Python", f"{reasons.called(loader.worker_init_fn)}: {each}"))
     lines.append(("workers", "Go" if view else "Python", _workers(loader, view)))
     wanted = loader._wanted_device() if ours else None
     if wanted is not None:
         try:
-            there = loader._destination().explained(view)
+            own = loader.collate_fn is not default_collate
+            there = loader._destination().explained(None if own else view)
         except GofastError as error:
             there = f"batches do not get there: {error}"
         lines.append(("device", "Go", there))
@@ -159,6 +164,8 @@ def _loader(loader: Any) -> list[Line]:
             what = f"{now}: its samples draw from torch's generator"
         elif not loader.num_workers and not view.steady:
             what = f"{now}: the arrays can be written to"
+        elif _draws_late(view) and loader.collate_fn is not default_collate:
+            what += " (one batch for each worker while collate_fn draws from torch's generator)"
         return [*lines, ("gofast.DataLoader", "Go", f"{what}, on engine threads")]
     name = "gofast.DataLoader" if ours else "torch's DataLoader"
     why = f"torch's own machinery: {reasons.of_loader(loader)}; " if ours else ""

@@ -16,8 +16,11 @@ from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from .. import errors
-from .flights import DrawnFlights, PulledFlights
+from .collation import Collation, Unmade
+from .flights import DrawnFlights
+from .pulled import PulledFlights
 from .schedule import NO_ORDER, draw_order
+from .workers import Workers
 
 if TYPE_CHECKING:
     from .draws import Draws
@@ -46,6 +49,8 @@ class NativeIterator(_BaseDataLoaderIter):
         self._lock = threading.RLock()
         self._busy = self._closed = False
         self._draw: Draws | None = None
+        self._collation: Collation | None = None
+        self._init_error: Exception | None = None
         self._flights: DrawnFlights | PulledFlights | None = None
         self._pull_ahead = loader.num_workers * (loader.prefetch_factor or 0)
         if loader.num_workers > 0 and not self._pull_ahead:
@@ -55,11 +60,24 @@ class NativeIterator(_BaseDataLoaderIter):
             self._dataset, self._auto_collation, self._collate_fn, self._drop_last
         )
         self._workers: list[Any] = []  # torch's name; code that looks for worker processes finds none
+        workers = self._start(loader) if loader.num_workers else None
         if lane.view.draws:
-            self._draw = lane.view.new_draws(int(self._base_seed), loader.num_workers)
+            self._draw = lane.view.new_draws(workers)
+        if lane.rows:
+            self._collation = Collation(self._dataset_fetcher, workers)
         _alive.add(self)
         if self._pull_ahead:
             self._reset(loader, first_iter=True)  # calls iter(sampler) again, as torch does
+
+    def _start(self, loader: TorchDataLoader[Any]) -> Workers:
+        """What stands for torch's workers. The loader's worker_init_fn only seeds."""
+        workers = Workers(int(self._base_seed), loader.num_workers, self._dataset)
+        if loader.worker_init_fn is not None:
+            try:
+                workers.begin(loader.worker_init_fn)
+            except Exception as error:  # torch's workers send it in the place of a batch
+                self._init_error = error
+        return workers
 
     def __next__(self) -> Any:
         with self._lock:
@@ -117,6 +135,9 @@ class NativeIterator(_BaseDataLoaderIter):
             self._busy = True
             try:
                 self._closed = False
+                if self._collation is not None and self._flights is not None:
+                    self._flights.drain()
+                    self._collation.next_epoch()
                 self._lane.cancel()
                 self._flights = None
                 super()._reset(loader, first_iter)
@@ -129,6 +150,8 @@ class NativeIterator(_BaseDataLoaderIter):
     def _next_data(self) -> Any:
         if self._on_device:
             self._lane.check()
+        if self._init_error is not None:
+            raise self._init_error
         if self._flights is None:
             self._flights = self._pull_first()
         try:
@@ -148,18 +171,20 @@ class NativeIterator(_BaseDataLoaderIter):
         # If samples draw too, each list is pulled and then drawn for, as with torch's workers.
         early = self._draw is None or self._draw.early
         order = draw_order(self._index_sampler) if early else None
-        lane, draw, fetcher = self._lane, self._draw, self._dataset_fetcher
+        lane, draw, fetcher, collation = self._lane, self._draw, self._dataset_fetcher, self._collation
 
         def fetch(index: Any) -> Any:
+            if collation is not None:
+                return Unmade(index)
             return lane.moved(fetcher.fetch(index))  # type: ignore[no-untyped-call]
 
         def pull(lists: Iterator[Any], ahead: int) -> PulledFlights:  # holds no self: no reference circle
-            return PulledFlights(lane, lists, fetch, ahead, draw)
+            return PulledFlights(lane, lists, fetch, ahead, draw, collation)
 
         if order is None:
             return pull(self._sampler_iter, self._pull_ahead)
         sampler: Any = self._index_sampler
-        return DrawnFlights(lane, order, self._pull_ahead, draw, sampler=sampler, pull=pull)
+        return DrawnFlights(lane, order, self._pull_ahead, draw, collation, sampler=sampler, pull=pull)
 
 
 _alive: weakref.WeakSet[NativeIterator] = weakref.WeakSet()

@@ -7,6 +7,8 @@ import sys
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from .collation import Unmade
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -55,6 +57,7 @@ class Lane:
         follower: follows the user's changes at once. None if torch would have workers: they have
             copies of the dataset, made together with the iterator.
         destination: where batches arrive, if that is not ordinary memory.
+        rows: batches are handed out as lists of rows.
     """
 
     def __init__(
@@ -64,7 +67,9 @@ class Lane:
         idle: Idle,
         follower: Follower | None = None,
         destination: Destination | None = None,
+        rows: bool = False,
     ) -> None:
+        self.rows = rows
         self._destination = destination
         self._look_at(view)
         self._follower = follower
@@ -92,14 +97,14 @@ class Lane:
         from .stream import Stream
 
         if self._destination is None:
-            return type(stream) is Stream and not stream.pinned
+            return type(stream) is Stream and not stream.pinned and stream.rows == self.rows
         return self._destination.fits(stream, self.view)
 
     def _new_stream(self, batch_size: int) -> Stream:
         from .stream import Stream  # here, because importing gofast loads nothing native
 
         if self._destination is None:
-            return Stream(self.view, batch_size, self._threads)
+            return Stream(self.view, batch_size, self._threads, rows=self.rows)
         return self._destination.stream(self.view, batch_size, self._threads)
 
     @property
@@ -127,6 +132,8 @@ class Lane:
     def make(self, rows: Tensor, start: int, stop: int) -> Any:
         """The batch of rows[start:stop], made now: a ticket for one small batch costs several times its
         filling."""
+        if self.rows:
+            return Unmade(rows[start:stop].tolist())
         if self._destination is not None:
             stream = self.open(stop - start)
             ticket = stream.submit(rows[start:stop], stop - start)

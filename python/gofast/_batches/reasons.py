@@ -7,6 +7,8 @@ from typing import Any
 from torch.utils.data import ConcatDataset, Subset, default_collate
 
 from .._core.collation import is_torchs
+from .own_state import kept_by
+from .seeding import only_seeds
 from .view import NativeDataset, resolve
 
 
@@ -14,12 +16,14 @@ def of_loader(loader: Any) -> str:
     """Why a gofast.DataLoader runs on torch's own machinery. Call it only if it does."""
     if not loader._auto_collation:
         return "batch_size=None: samples are asked for one by one"
-    if loader.collate_fn is not default_collate:
-        return f"collate_fn={called(loader.collate_fn)}: your code makes the batches"
-    if not is_torchs():
+    if loader.collate_fn is default_collate and not is_torchs():
         return "default_collate_fn_map has functions of your own: they make the batches"
-    if loader.num_workers > 0 and loader.worker_init_fn is not None:
-        return f"worker_init_fn={called(loader.worker_init_fn)} runs in worker processes"
+    if loader.num_workers > 0:
+        kept = kept_by(loader.collate_fn)
+        if kept is not None:
+            return f"collate_fn={called(loader.collate_fn)} may differ from worker to worker: {kept}"
+        if not only_seeds(loader.worker_init_fn):
+            return f"worker_init_fn={called(loader.worker_init_fn)} does more than seed, in worker processes"
     return of_dataset(loader.dataset)
 
 

@@ -23,6 +23,7 @@ from .wire import Wire
 if TYPE_CHECKING:
     from .draws import Draws
     from .stored_table import StoredTable
+    from .workers import Workers
 
 Output = Literal["dict", "tuple"]  # what a sample is
 Line: TypeAlias = "tuple[str, str, str]"  # of an explanation: step, runs in, what
@@ -53,6 +54,7 @@ class View:
     _cores: list[Any]  # of each dataset: CoreDatasets
     bare = False  # a sample without label is the tensor itself, not a tuple of it
     has_more = False
+    lists = False  # a batch of rows is an ordinary list
     _wired: tuple[CoreDataset, Wire | None] | None = None  # of which core
 
     def _lay_out(
@@ -145,12 +147,11 @@ class View:
             raise error
         raise row_index_error(bad, len(self))
 
-    def new_draws(self, base_seed: int, workers: int) -> Draws:
+    def new_draws(self, workers: Workers | None) -> Draws:
         """What draws the records of an iterator's batches, where the view draws.
 
         Args:
-            base_seed: what the loader drew for its workers.
-            workers: 0 stands for torch's default generator, whose draws must not come early.
+            workers: None stands for torch's default generator, whose draws must not come early.
         """
         raise NotImplementedError
 

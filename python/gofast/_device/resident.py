@@ -30,6 +30,7 @@ NOT_A_TABLE = (
     "resident=True: the samples are not rows of one table that nobody can write to, such as a "
     'TableDataset or a Subset of one; leave resident="auto"'
 )
+OWN_COLLATE = 'resident=True: a collate_fn of your own makes the batches on the CPU; leave resident="auto"'
 SHARE = 0.25  # of the device's free memory that a table may take for "auto"
 ROW_BYTES = 8  # what crosses for a row
 

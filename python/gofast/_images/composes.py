@@ -1,4 +1,4 @@
-"""torchvision's Compose, called with a late picture: its plan is run by one native call.
+"""torchvision's Compose and presets, called with a late picture: the plan is run by one native call.
 
 A user's own class may hold several Compose objects, one for each crop that it makes of a picture. No dataset
 sees those. Once there are late pictures, Compose looks whether it is given one.
@@ -17,17 +17,18 @@ from typing import Any
 
 import torch
 
+from .._core import generators
 from .._late.picture import LateImage, Making
-from .._plan import transforms
 from .._plan.compile import Plan, compile
 from . import draws
 from .late_program import LateProgram
 from .unchanged import Unchanged
 
-# What is wrapped: the module, and the method that is called with a picture.
+# What is wrapped: a class, and its method that is called with a picture.
 _PLACES = (
-    ("torchvision.transforms.transforms", "__call__"),
-    ("torchvision.transforms.v2._container", "forward"),
+    ("torchvision.transforms.transforms", "Compose", "__call__"),
+    ("torchvision.transforms.v2._container", "Compose", "forward"),
+    ("torchvision.transforms._presets", "ImageClassification", "forward"),
 )
 _wrapped: dict[str, tuple[type, Callable[..., Any]]] = {}
 _lock = threading.Lock()
@@ -49,17 +50,20 @@ def follow() -> None:
     if len(_wrapped) == len(_PLACES):
         return
     with _lock:
-        for name, method in _PLACES:
-            kind = getattr(sys.modules.get(name), "Compose", None)
-            if kind is not None and name not in _wrapped and transforms.tampered(kind([len])) is None:
-                _wrapped[name] = kind, vars(kind)[method]
-                setattr(kind, method, _looking(vars(kind)[method]))
+        for name, title, method in _PLACES:
+            kind = getattr(sys.modules.get(name), title, None)
+            if kind is None or name in _wrapped:
+                continue
+            own = vars(kind).get(method)
+            if own is not None and own.__module__ == name:  # else somebody's own is there already
+                _wrapped[name] = kind, own
+                setattr(kind, method, _looking(own))
 
 
 def leave() -> None:
     """Puts torchvision's own methods back."""
     with _lock:
-        for name, method in _PLACES:
+        for name, _, method in _PLACES:
             if name in _wrapped:
                 kind, own = _wrapped.pop(name)
                 if getattr(vars(kind)[method], "__wrapped__", None) is own:
@@ -89,7 +93,10 @@ class _Compiled:
         self.unchanged = Unchanged(compose)
         self.program: LateProgram | None = None
         self.plan: Plan = compile(compose, handed=True, drawn=draws.rounding() is not None)
-        if self.plan.native_part and self.plan.hands_over != "pil" and self.plan.shape is not None:
+        plan, crops = self.plan, len(self.plan.shape or ()) > 3
+        if not plan.native_part or plan.hands_over == "pil" or plan.shape is None:
+            return
+        if not crops or (plan.strides == "chw" and plan.hands_over == "tensor"):
             self.program = LateProgram(self.plan)
 
 
@@ -123,7 +130,7 @@ def _made(program: LateProgram, size: tuple[int, int], making: Making) -> torch.
         return None
     if not program.record_words:
         return program.make(data, held, making.chain, 0)
-    with draws._drawing:
+    with generators.taken():
         before = torch.get_rng_state()
         state = before.clone()
         try:

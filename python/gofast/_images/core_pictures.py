@@ -65,7 +65,7 @@ class CorePictures(CoreDataset):
             }
         )
         super().__init__(made, files)
-        self.blurs = operations.blurs(self._plan) if plan.draws else []
+        self.blurs: Sequence[operations.Blur] = operations.blurs(self._plan) if plan.draws else []
 
     def makes_as(self, other: CorePictures) -> bool:
         """Whether both make the same of a picture."""

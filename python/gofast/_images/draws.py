@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
-import threading
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
@@ -19,21 +17,12 @@ import torch
 from .. import errors
 from .._batches.core_dataset import CoreDataset
 from .._batches.view import row_index_error
-from .._core import engine, gaussian, operations
+from .._batches.workers import Workers
+from .._core import engine, gaussian, generators, operations
 from .options import Rng
 
 _OK, _ASK, _RAISES, _, _UNKNOWN_SIZES, _NO_INDEX = range(6)  # GF_DRAW_...: image.h, steps/draw.h
 _STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/image/steps/draw.h has the layout
-
-_drawing = threading.RLock()  # torch's default generator is taken, and not put back yet
-
-
-def _after_fork_in_child() -> None:
-    global _drawing
-    _drawing = threading.RLock()  # another thread may have held it
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class Drawn(Protocol):
@@ -211,7 +200,7 @@ class TorchDraws(Draws):
         """See Draws."""
         # First: whoever else draws while headers are read must not lose what he drew.
         sizes = find_sizes(self._view, indices)
-        with _drawing:  # threads that took the same state would draw the same numbers
+        with generators.taken():  # threads that took the same state would draw the same numbers
             state = self._generator.get_state()
             try:
                 return draw(self._view, indices, sizes, state.data_ptr())
@@ -229,16 +218,11 @@ class TorchDraws(Draws):
 
 
 class WorkerDraws(Draws):
-    """From generators that stand for those of torch's worker processes: batch k is worker k % count's.
+    """From generators that stand for those of torch's worker processes."""
 
-    Args:
-        base_seed: what the loader drew for its workers; worker i starts from base_seed + i.
-    """
-
-    def __init__(self, view: Drawn, base_seed: int, count: int) -> None:
+    def __init__(self, view: Drawn, workers: Workers) -> None:
         super().__init__(view)
-        self._base_seed = base_seed
-        self._states: list[torch.Tensor | None] = [None] * count
+        self._states = workers.torch
         self._batch = 0
 
     def records(self, indices: array[int]) -> array[int]:
@@ -246,19 +230,16 @@ class WorkerDraws(Draws):
         sizes = find_sizes(self._view, indices)  # first: Ctrl-C must not come in the worker's turn
         worker = self._batch % len(self._states)
         self._batch += 1
-        state = self._states[worker]
-        if state is None:
-            state = torch.Generator().manual_seed(self._base_seed + worker).get_state()
-        state = self._states[worker] = state.clone()  # the old one may be rewound to
+        state = self._states[worker] = self._states[worker].clone()  # the old one may be rewound to
         return draw(self._view, indices, sizes, state.data_ptr())
 
-    def state(self) -> tuple[int, list[torch.Tensor | None]]:
+    def state(self) -> tuple[int, torch.Tensor]:
         """See Draws."""
-        return self._batch, self._states.copy()
+        return self._batch, self._states[self._batch % len(self._states)]
 
-    def rewind(self, state: tuple[int, list[torch.Tensor | None]], indices: array[int]) -> None:
+    def rewind(self, state: tuple[int, torch.Tensor], indices: array[int]) -> None:
         """See Draws."""
-        self._batch, self._states = state[0], state[1].copy()
+        self._batch, self._states[state[0] % len(self._states)] = state
         super().rewind(state, indices)
 
     def skip(self) -> None:
@@ -286,7 +267,7 @@ def from_generator(generator: torch.Generator | None) -> Iterator[None]:
     if generator is None:
         yield
         return
-    with _drawing:
+    with generators.taken():
         before = torch.get_rng_state()
         torch.set_rng_state(generator.get_state())
         try:

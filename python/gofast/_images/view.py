@@ -16,6 +16,7 @@ from .._batches.core_dataset import IntArray, joined
 from .._batches.filler import threads_here
 from .._batches.view import View, row_index_error
 from .._batches.wire import Wire, alike
+from .._batches.workers import Workers
 from .._core import engine
 from .._core.operations import Blur
 from . import draws, pillow, rescue
@@ -199,14 +200,12 @@ class ImageView(View):
                 ctypes.c_int64.from_address(labels + 8 * position).value = int(core.files.targets[used])
         return replaced
 
-    def new_draws(self, base_seed: int, workers: int) -> draws.Draws:
+    def new_draws(self, workers: Workers | None) -> draws.Draws:
         """See View."""
         if self.rng == "stateless":
             return draws.StatelessDraws(self)
         return (
-            draws.WorkerDraws(self, base_seed, workers)
-            if workers
-            else draws.TorchDraws(self, self._generator)
+            draws.TorchDraws(self, self._generator) if workers is None else draws.WorkerDraws(self, workers)
         )
 
     def discard(self, slot: int, rows: int) -> None:

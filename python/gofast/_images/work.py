@@ -14,7 +14,7 @@ import torch
 from .. import errors
 from .._batches import fallback
 from .._batches.filler import Filler
-from .._batches.flights import MOST_REDRAWN
+from .._batches.pulled import MOST_REDRAWN
 from .._plan.compile import Plan, compile
 from . import pillow
 from .core_pictures import CorePictures
@@ -98,7 +98,7 @@ class Work:
         """A finished batch, with the draws that torchvision would have made for it."""
         if records is not None or not self.plan.draws:
             return self.filler.fill(indices, records)
-        draws, again = self.view.new_draws(0, 0), MOST_REDRAWN
+        draws, again = self.view.new_draws(None), MOST_REDRAWN
         before = draws.state()
         while True:
             try:
@@ -121,7 +121,7 @@ class Work:
         """What is drawn for these samples from torch's generator, or None where the plan draws nothing."""
         if not self.plan.draws:
             return None
-        return self.view.new_draws(0, 0).records(indices)
+        return self.view.new_draws(None).records(indices)
 
     def pictures(self, indices: list[int], records: array[int] | None = None) -> Iterator[tuple[Any, int]]:
         """What the transforms make of each sample's picture, and the sample that it is of.

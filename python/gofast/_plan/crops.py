@@ -15,6 +15,9 @@ from .values import NotNative
 # What does the same to the stacked crops as to each of them.
 _OF_STACKED = ("ConvertImageDtype", "Identity", "Normalize", "ToDtype")
 
+# The core's crops are the last that it makes of pictures.
+_NUMBERS = {"to_uint8", "to_float", "normalize"}
+
 Translate = Callable[[object, State], tuple[list[Step], State]]
 
 
@@ -58,6 +61,8 @@ def of_crops(transform: Any, state: State, translate: Translate) -> tuple[list[S
     for leaf in leaves(each):
         made, after = translate(leaf, after)
         steps += made
+    if not {step["op"] for step in steps} <= _NUMBERS:
+        raise NotNative("does more to each crop than to make a tensor of it")
     if after.kind == "pil" or after.size != state.size:
         raise NotNative("stacks other crops than tensors of one size")
     note = f"stacks the crops: {after.note}" if after.note else "stacks the crops"

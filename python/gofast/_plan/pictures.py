@@ -44,6 +44,12 @@ def _filter(t: Any, family: Family, state: State) -> str:
     return f"torch_{filter}"
 
 
+def pil_filter(t: Any, state: State) -> str:
+    """How a PIL image is resized."""
+    state.only_pil("resizes")
+    return read.resampling(t.interpolation)
+
+
 def _resized(size: tuple[int, int] | None, to: list[int], longest: int | None) -> tuple[int, int] | None:
     """The size after Resize, where it is known before."""
     if len(to) == 2:
@@ -206,7 +212,12 @@ def _sharpness(t: Any) -> float:
 def color_jitter(t: Any, family: Family, state: State) -> list[Step]:
     state.only_pil("recolours")
     state.draw()  # the order, even where there is nothing to order
-    step: Step = {"op": "color_jitter"}
+    return [{"op": "color_jitter", **color_factors(t)}]
+
+
+def color_factors(t: Any) -> dict[str, list[float] | None]:
+    """The range of each factor of a ColorJitter, None where it is not asked for."""
+    ranges = {}
     for name, low, high in (
         ("brightness", 0, read.WIDEST),
         ("contrast", 0, read.WIDEST),
@@ -214,8 +225,8 @@ def color_jitter(t: Any, family: Family, state: State) -> list[Step]:
         ("hue", -0.5, 0.5),
     ):
         value = getattr(t, name)
-        step[name] = None if value is None else read.span(value, low, high, name)
-    return [step]
+        ranges[name] = None if value is None else read.span(value, low, high, name)
+    return ranges
 
 
 NATIVE = {

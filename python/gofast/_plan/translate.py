@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import angles, augment, blur, crops, pictures, presets, tensors
+from . import angles, augment, blur, crops, only_v2, pictures, presets, tensors
 from . import values as read
 from .state import Native, State, Step
 from .transforms import MOST_NESTED, Family, attributes, identify, leaves, name, sequence, tampered
@@ -101,6 +101,7 @@ _NATIVE: dict[str, Native] = {
     **presets.NATIVE,
     **augment.NATIVE,
     **angles.NATIVE,
+    **only_v2.NATIVE,
     **tensors.NATIVE,
     **crops.NATIVE,
     "RandomApply": Native(_random_apply, ("transforms", "p")),

@@ -1,0 +1,107 @@
+"""What a recipe has to offer, so that all are timed and checked by the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from torch.utils.data import DataLoader
+
+BATCH = 64
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+THEIR_WORKERS = (0, 2, 4)
+
+Open = Callable[[str], Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One way to run a recipe: a folder to an epoch's batches, which are iterated again and again.
+
+    Attributes:
+        open: the folder to the batches; raises Missing where something is not there.
+        reference: gives the batches that these must equal, for the same seeds; None: these are them.
+        about: says which steps of the recipe run in Python.
+    """
+
+    open: Open
+    reference: Open | None = None
+    about: Callable[[str], list[str]] | None = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Some sides of one recipe, by their names.
+
+    Attributes:
+        pictures: of an epoch; fewer where they take long.
+    """
+
+    sides: dict[str, Side]
+    pictures: int = 2_000
+
+
+class Missing(Exception):
+    """A side needs what is not there; the text says what."""
+
+
+def workers(count: int) -> str:
+    """How a side's name ends."""
+    return f"{count} workers"
+
+
+def loader(kind: Any, dataset: Any, count: int, **options: Any) -> Any:
+    """A DataLoader of this class. Workers live on from epoch to epoch, which is the best for them."""
+    context = "fork" if count else None
+    options = {"batch_size": BATCH, "shuffle": True, **options}
+    return kind(
+        dataset,
+        num_workers=count,
+        multiprocessing_context=context,
+        persistent_workers=count > 0,
+        **options,
+    )
+
+
+def sides(
+    theirs: Callable[[str], Any],
+    ours: Callable[[str], Any],
+    name: str,
+    drop_in: bool = True,
+    **options: Any,
+) -> dict[str, Side]:
+    """The usual ones: a dataset of theirs in torch's DataLoader, and one of ours there and in gofast's.
+
+    Args:
+        theirs, ours: a folder to a dataset.
+        name: whose theirs is.
+        drop_in: gofast.DataLoader is measured; else only torch's, where something inside is swapped.
+        options: of the loaders.
+    """
+
+    def plain(made: Callable[[str], Any], count: int) -> Open:
+        return lambda folder: loader(DataLoader, made(folder), count, **options)
+
+    def own(count: int) -> Open:
+        def opened(folder: str) -> Any:
+            import gofast
+
+            return loader(gofast.DataLoader, ours(folder), count, **options)
+
+        return opened
+
+    def about(folder: str) -> list[str]:
+        import gofast
+
+        return [
+            f"{step}: {what}" for step, where, what in gofast.explain(ours(folder)).lines if where == "Python"
+        ]
+
+    found = {f"{name}, {workers(n)}": Side(plain(theirs, n)) for n in THEIR_WORKERS}
+    for n in (0, 2):
+        if drop_in:
+            found[f"gofast.DataLoader, {workers(n)}"] = Side(own(n), plain(theirs, n), about)
+    for n in (2,) if drop_in else (0, 2):
+        found[f"gofast, torch's DataLoader, {workers(n)}"] = Side(plain(ours, n), plain(theirs, n))
+    return found

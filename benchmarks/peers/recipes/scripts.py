@@ -1,0 +1,64 @@
+"""An unmodified script: run by python, and by python -m gofast."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.peers.recipes.contract import THEIR_WORKERS, Missing, Recipe, Side, workers
+
+SCRIPT = "benchmarks/peers/recipes/unmodified.py"
+EPOCHS = 3
+
+
+class Script:
+    """A script that says how long its epochs took, and what it saw. It is run anew for every epoch here."""
+
+    def __init__(self, folder: str, count: int, by_gofast: bool) -> None:
+        if by_gofast and importlib.util.find_spec("gofast.__main__") is None:
+            raise Missing("python -m gofast is not there")
+        self.command = [
+            sys.executable,
+            *["-m", "gofast"] * by_gofast,
+            SCRIPT,
+            folder,
+            str(count),
+            str(EPOCHS),
+        ]
+
+    def run(self) -> dict[str, Any]:
+        """What it said."""
+        done = subprocess.run(self.command, check=True, capture_output=True, text=True, timeout=280)
+        said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        said["stderr"] = done.stderr.splitlines()
+        return said
+
+    def __iter__(self) -> Iterator[Any]:
+        """Its first batches' digests."""
+        return iter(self.run()["digests"])
+
+
+def side(count: int, by_gofast: bool) -> Side:
+    """The script with so many workers."""
+
+    def opened(own: bool) -> Any:
+        return lambda folder: Script(folder, count, own)
+
+    def about(folder: str) -> list[str]:
+        return [line for line in Script(folder, count, True).run()["stderr"] if line.strip()]
+
+    return Side(opened(by_gofast), opened(False) if by_gofast else None, about if by_gofast else None)
+
+
+RECIPES = {
+    "script": Recipe(
+        {
+            **{f"python, {workers(n)}": side(n, False) for n in THEIR_WORKERS},
+            **{f"python -m gofast, {workers(n)}": side(n, True) for n in (0, 2)},
+        }
+    )
+}

@@ -1,0 +1,105 @@
+"""A user's collate function, which this process calls in the place of torch's workers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .batch import Rows
+
+if TYPE_CHECKING:
+    from torch.utils.data._utils.fetch import _MapDatasetFetcher
+
+    from .workers import Workers
+
+# So many batches in a row were collated without a draw from torch's generator: then later ones are drawn for
+# as if none would. It is found out afterwards, and the first draw ends it: batches in the air are lost then.
+_CALM = 8
+
+
+class Unmade:
+    """A batch that torch's own code makes, rows and all, when its turn comes."""
+
+    def __init__(self, index: Any) -> None:
+        self.index = index
+
+
+class Collation:
+    """Makes the batches of an iterator, in their order, of their rows.
+
+    With workers, it draws what the worker would draw whose turn it is.
+
+    Args:
+        fetcher: torch's, which has the function.
+        workers: None where torch would call the function in this process too.
+
+    Attributes:
+        finished: batches of this epoch that are handed over, or have failed.
+        overtaken: samples of later batches were drawn from a generator that the last call has changed.
+    """
+
+    def __init__(self, fetcher: _MapDatasetFetcher, workers: Workers | None) -> None:
+        self._fetcher, self._workers = fetcher, workers
+        self._function: Any = fetcher.collate_fn
+        self._unchanged = 0
+        self.finished = 0
+        self.overtaken = False
+
+    @property
+    def calm(self) -> bool:
+        """Whether the next calls will hardly draw from torch's generator."""
+        return self._unchanged >= _CALM
+
+    @property
+    def count(self) -> int:
+        """The number of workers."""
+        return self._workers.count if self._workers is not None else 0
+
+    def __call__(self, rows: Any, state: torch.Tensor | None = None) -> Any:
+        """The batch.
+
+        Args:
+            rows: a list, or Unmade.
+            state: of the worker's torch generator, if samples are drawn from it: when these were drawn.
+        """
+        self.overtaken = False
+        if self._workers is None:
+            return self._made(rows)
+        workers, worker = self._workers, self.finished % self._workers.count
+        latest = workers.torch[worker]
+        start = latest if state is None else state
+        try:
+            with workers.turn(worker, start):
+                made = self._made(rows)
+        finally:
+            self.finished += 1
+            self._unchanged += 1
+            if not torch.equal(workers.left, start):
+                self._unchanged = -(1 << 62)
+                self.overtaken = start is not latest
+                workers.torch[worker] = workers.left
+        return list(made) if isinstance(made, Rows) else made  # a worker sends an ordinary list
+
+    def _made(self, rows: Any) -> Any:
+        if isinstance(rows, Unmade):
+            return self._fetcher.fetch(rows.index)  # type: ignore[no-untyped-call]
+        return self._function(rows)
+
+    def state(self, batch: int) -> torch.Tensor:
+        """The latest state of the torch generator of the worker that makes a batch."""
+        assert self._workers is not None
+        return self._workers.torch[batch % self._workers.count]
+
+    def overtake(self) -> None:
+        """The worker of the last call goes on with what this call left."""
+        assert self._workers is not None
+        self._workers.torch[(self.finished - 1) % self._workers.count] = self._workers.left
+
+    def failed(self) -> None:
+        """There are no rows of the next batch: there was an error."""
+        self.finished += 1
+
+    def next_epoch(self) -> None:
+        """Persistent workers keep their generators and begin with the first one again."""
+        self.finished = 0

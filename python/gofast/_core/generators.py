@@ -1,0 +1,153 @@
+"""The generators that everybody in a process draws from: torch's for the CPU, Python's and numpy's."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+import threading
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data._utils.worker import _generate_state
+
+_BYTES = 2500  # of numpy's generator: 624 words, and the place of the next one
+_taken = threading.RLock()
+
+
+def _after_fork_in_child() -> None:
+    global _taken
+    _taken = threading.RLock()  # another thread may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def taken() -> threading.RLock:
+    """The lock of whoever takes a generator's state and puts another there."""
+    return _taken
+
+
+class States:
+    """The states of all three.
+
+    Attributes:
+        torch: of the CPU's default generator.
+        python: of `random`.
+        numpy: of `numpy.random`.
+    """
+
+    __slots__ = ("numpy", "python", "torch")
+
+    def __init__(self, torchs: torch.Tensor, python: Any, numpys: NumpyState) -> None:
+        self.torch, self.python, self.numpy = torchs, python, numpys
+
+    @classmethod
+    def of_worker(cls, base_seed: int, worker: int) -> States:
+        """Those of one of torch's worker processes, when it starts."""
+        seeds: Any = _generate_state(base_seed, worker)  # type: ignore[no-untyped-call]
+        numpys = np.random.RandomState(seeds).get_state(legacy=False)
+        seed = base_seed + worker
+        return cls(worker_state(seed), random.Random(seed).getstate(), NumpyState(numpys))
+
+    @classmethod
+    def now(cls, known: NumpyState | None = None) -> States:
+        """Those of this process.
+
+        Args:
+            known: a state that numpy's generator may have; this saves time.
+        """
+        return cls(torch.get_rng_state(), random.getstate(), NumpyState.now(known))
+
+    def put(self, there: NumpyState) -> None:
+        """Makes them those of this process.
+
+        Args:
+            there: what numpy's generator has now.
+        """
+        self.numpy.put(there)
+        random.setstate(self.python)
+        torch.set_rng_state(self.torch)
+
+
+def worker_state(seed: int) -> torch.Tensor:
+    """The state of torch's generator after `torch.manual_seed`."""
+    return torch.Generator().manual_seed(seed).get_state()
+
+
+class NumpyState:
+    """A state of numpy's generator.
+
+    numpy itself takes 60 us to give its state, and as long to take one (2026-11). What it draws from are
+    2,500 bytes, and the second number of a pair of normal ones, if only the first was taken. Where no such
+    number waits, the bytes are all there is.
+
+    Attributes:
+        whole: as numpy gives it; None where the bytes are all.
+        words: the bytes; empty where they cannot be reached.
+    """
+
+    __slots__ = ("whole", "words")
+
+    def __init__(self, whole: Any) -> None:
+        words = b""
+        if whole["bit_generator"] == "MT19937":
+            state = whole["state"]
+            words = state["key"].tobytes() + int(state["pos"]).to_bytes(4, "little")
+        self.words = words
+        self.whole = whole if whole["has_gauss"] or not _address() else None
+
+    @classmethod
+    def now(cls, known: NumpyState | None) -> NumpyState:
+        """What the generator has now. See `States.now`."""
+        if known is not None and known.whole is None and known.words == _words():
+            return known  # no second number can have come without a change of the bytes
+        return cls(np.random.get_state(legacy=False))
+
+    def put(self, there: NumpyState) -> None:
+        """Gives the generator this state. See `States.put`."""
+        if self is there:
+            return
+        address = _address()
+        if self.whole is None and there.whole is None and address:
+            with np.random.mtrand._rand._bit_generator.lock:
+                ctypes.memmove(address, self.words, len(self.words))
+            return
+        whole = self.whole
+        if whole is None:
+            key, pos = np.frombuffer(self.words[:-4], np.uint32), int.from_bytes(self.words[-4:], "little")
+            inner = {"key": key, "pos": pos}
+            whole = {"bit_generator": "MT19937", "state": inner, "has_gauss": 0, "gauss": 0.0}
+        np.random.set_state(whole)
+
+
+_known: tuple[Any, int] = None, 0  # the bit generator that was looked at, and where its state lies
+
+
+def _address() -> int:
+    """Where the bytes lie; 0 where they are not as expected."""
+    global _known
+    bits: Any = np.random.mtrand._rand._bit_generator
+    if bits is not _known[0]:
+        _known = bits, _looked_for(bits)
+    return _known[1]
+
+
+def _looked_for(bits: Any) -> int:
+    try:
+        state, address = bits.state["state"], int(bits.ctypes.state_address)
+        expected = state["key"].tobytes() + int(state["pos"]).to_bytes(4, "little")
+        return (
+            address if ctypes.string_at(address, len(expected)) == expected and len(expected) == _BYTES else 0
+        )
+    except (AttributeError, KeyError, TypeError):
+        return 0  # not numpy's usual generator
+
+
+def _words() -> bytes | None:
+    address = _address()
+    if not address:
+        return None
+    with np.random.mtrand._rand._bit_generator.lock:
+        return ctypes.string_at(address, _BYTES)

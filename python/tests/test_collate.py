@@ -1,0 +1,255 @@
+"""An own collate_fn, and a worker_init_fn that seeds: called in this process, and nobody can tell."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import functools
+import gc
+import itertools
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torchvision
+from torch.utils.data import DataLoader, default_collate, get_worker_info
+from torchvision import transforms as T
+from torchvision.transforms import v2
+
+import gofast
+import image_data
+import same
+from gofast._batches.iterator import NativeIterator
+from gofast._batches.own_state import kept_by
+from gofast._batches.seeding import only_seeds
+
+TRAIN = T.Compose([T.RandomResizedCrop(12), T.RandomHorizontalFlip(), T.ToTensor()])
+MIX = v2.RandomChoice([v2.MixUp(num_classes=3), v2.CutMix(num_classes=3)])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return image_data.make_folder(tmp_path_factory.mktemp("pictures"))
+
+
+def mixed(rows: Any) -> Any:
+    return MIX(*default_collate(rows))
+
+
+def by_others(rows: Any) -> Any:
+    images, labels = default_collate(rows)
+    info = get_worker_info()
+    who = (-1, -1, -1) if info is None else (info.id, info.num_workers, info.seed - torch.initial_seed())
+    images = images * random.random() + float(np.random.randn())
+    return {"images": images, "labels": labels, "who": who}
+
+
+def kept(rows: Any) -> Any:
+    return rows
+
+
+def refused(rows: Any) -> Any:
+    if torch.rand(()) < 0.3 or rows[0][1] == 2:
+        raise KeyError("not this one")
+    return [label for _, label in rows]
+
+
+def drawn_late(rows: Any) -> Any:
+    """Draws when everybody believes that it does not."""
+    return rows[0][1], torch.rand(2) if rows[0][1] == 2 else None
+
+
+def taken(loader: Any, batches: int) -> list[Any]:
+    """So many batches, as far as there are any; an error's class where one comes."""
+    came: list[Any] = []
+    iterator = iter(loader)
+    while len(came) < batches:
+        try:
+            came.append(copy.deepcopy(next(iterator)))
+        except StopIteration:
+            break
+        except KeyError as error:
+            came.append(type(error))
+    del iterator
+    gc.collect()  # torch's errors hold their iterator in a circle, and its processes with it
+    return came
+
+
+def told(make: Any, dataset: Any, **options: Any) -> list[Any]:
+    """Two epochs, the first broken off, and what everybody draws afterwards."""
+    torch.manual_seed(3)
+    random.seed(3)
+    np.random.seed(3)
+    np.random.randn()  # the second of a pair waits
+    loader = make(dataset, **({"shuffle": True} | options))
+    # torch's processes take 5 s to end an epoch with errors that is broken off
+    came = taken(loader, 99 if options["collate_fn"] is refused else 5) + taken(loader, 99)
+    return [*came, torch.rand(2), random.random(), float(np.random.randn()), float(np.random.randn())]
+
+
+def assert_same(folder: Path, transform: Any = TRAIN, native: bool = True, **options: Any) -> None:
+    theirs = told(DataLoader, torchvision.datasets.ImageFolder(folder, transform), **options)
+    dataset = gofast.ImageFolder(folder, transform)
+    ours = told(gofast.DataLoader, dataset, **options)
+    if native:
+        assert isinstance(iter(gofast.DataLoader(dataset, **options)), NativeIterator)
+    for mine, other in zip(ours, theirs, strict=True):
+        mine = list(mine) if isinstance(mine, list) else mine
+        assert not same.difference(mine, other)
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+@pytest.mark.parametrize(
+    ("function", "workers"),
+    [*itertools.product([mixed, by_others], [0, 1, 3]), (kept, 0), (kept, 3), (refused, 0), (refused, 1)],
+)
+def test_batches_and_generators_are_torchs(folder: Path, function: Any, workers: int) -> None:
+    assert_same(folder, batch_size=4, num_workers=workers, collate_fn=function, drop_last=workers == 3)
+
+
+@pytest.mark.parametrize("function", [mixed, by_others])
+def test_workers_that_live_on_collate_what_nobody_takes(folder: Path, function: Any) -> None:
+    options = {"num_workers": 2, "persistent_workers": True, "prefetch_factor": 3}
+    assert_same(folder, batch_size=4, collate_fn=function, **options)
+
+
+def test_a_draw_after_many_batches_without_one(folder: Path) -> None:
+    options: dict[str, Any] = {"num_workers": 2, "persistent_workers": True, "collate_fn": drawn_late}
+    assert_same(folder, batch_sampler=Sorted(), shuffle=False, **options)
+
+
+class Sorted:
+    """Sixteen batches of the first class, then the others."""
+
+    def __iter__(self) -> Any:
+        return iter([[i % 16, 15 - i % 8] for i in range(20)] + [[i] for i in range(47)])
+
+    def __len__(self) -> int:
+        return 67
+
+
+def test_what_draws_nothing_runs_ahead_and_tables_too(folder: Path) -> None:
+    still = T.Compose([T.Resize((9, 8)), T.ToTensor()])
+    assert_same(folder, still, batch_size=5, num_workers=2, persistent_workers=True, collate_fn=mixed)
+    rows = gofast.ArrayDataset(np.arange(80, dtype=np.uint8).reshape(40, 2), np.arange(40))
+    values = torch.arange(80, dtype=torch.uint8).reshape(40, 2)
+    plain = torch.utils.data.TensorDataset(values, torch.arange(40))
+    for workers in (0, 2):
+        options: dict[str, Any] = {"batch_size": 6, "num_workers": workers, "collate_fn": by_others}
+        ours, theirs = told(gofast.DataLoader, rows, **options), told(DataLoader, plain, **options)
+        assert not same.difference(ours, theirs)
+
+
+def seed_worker(worker: int) -> None:
+    seed = torch.initial_seed() % 2**32
+    np.random.seed(seed)
+    random.seed(seed)
+
+
+def seed_all(worker: int, first: int = 4) -> None:
+    torch.manual_seed(first + worker)
+
+
+@pytest.mark.parametrize("init", [seed_worker, seed_all, lambda i: np.random.seed(get_worker_info().id)])
+def test_a_worker_init_fn_that_seeds(folder: Path, init: Any) -> None:
+    assert_same(folder, batch_size=4, num_workers=2, collate_fn=by_others, worker_init_fn=init)
+    if init is seed_all:
+        assert_same(folder, batch_size=4, num_workers=2, collate_fn=None, worker_init_fn=init)
+
+
+ARGUMENTS = argparse.Namespace(seed=3)
+COUNT = {"n": 0}
+OWN = np.random.default_rng(1)
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, rows: Any) -> Any:
+        self.calls += 1
+        return rows
+
+
+class Still:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, rows: Any) -> Any:
+        return [self.calls, *rows]
+
+
+def counting(rows: Any) -> Any:
+    COUNT["n"] += 1
+    return rows
+
+
+def assigned() -> Callable[..., Any]:
+    calls = 0
+
+    def count(rows: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return rows
+
+    return count
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (mixed, ""),
+        (by_others, ""),
+        (refused, ""),
+        (functools.partial(default_collate), ""),
+        (Still(), ""),
+        (list, ""),
+        (lambda rows: Still()(rows), ""),
+        (Counter(), "__call__ assigns to the attribute calls"),
+        (lambda rows: Counter()(rows), "assigns to the attribute calls"),
+        (Counter().__call__, "assigns to the attribute calls"),
+        (counting, "counting may change COUNT"),
+        (assigned(), "count assigns to calls"),
+        (lambda rows: OWN.random(), "a generator of its own (Generator)"),
+        (functools.partial(lambda rows, g: g, g=random.Random(1)), "a generator of its own (Random)"),
+        (functools.partial(lambda rows, at: next(at), at=itertools.count()), "an iterator (count)"),
+        (lambda rows: torch.manual_seed(1), "calls manual_seed"),
+    ],
+)
+def test_functions_that_may_keep_something(function: Any, why: str) -> None:
+    said = kept_by(function)
+    assert why in said if said and why else not said and not why
+
+
+@pytest.mark.parametrize(
+    ("function", "seeds"),
+    [
+        (seed_worker, True),
+        (functools.partial(seed_all, first=2), True),
+        (lambda i: np.random.seed(ARGUMENTS.seed + i), True),
+        (lambda i: np.random.seed(np.random.get_state()[1][0] + i), True),
+        (None, True),
+        (print, False),
+        (lambda i: torch.set_num_threads(1), False),
+        (lambda i: COUNT.update(n=i), False),
+        (lambda i: setattr(get_worker_info().dataset, "n", i), False),
+        (functools.partial(seed_all, first=[1]), False),
+        (Still(), False),
+    ],
+)
+def test_functions_that_only_seed(function: Any, seeds: bool) -> None:
+    assert only_seeds(function) == seeds
+
+
+def test_it_is_said_how_far_ahead(folder: Path) -> None:
+    dataset = gofast.ImageFolder(folder, TRAIN)
+    loader = gofast.DataLoader(dataset, 4, num_workers=2, collate_fn=mixed, worker_init_fn=seed_worker)
+    said = {name: what for name, _, what in gofast.explain(loader).lines}
+    assert "one batch for each worker" in said["gofast.DataLoader"]
+    assert "as in the worker whose turn it is" in said["collate_fn"]
+    assert "only seeds" in said["worker_init_fn"]
+    assert "when it is asked for" in gofast.explain(gofast.DataLoader(dataset, collate_fn=mixed)).lines[-1][2]
