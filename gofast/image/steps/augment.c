@@ -53,7 +53,8 @@ static int32_t draw_auto(gf_drawing *d, const gf_step *step, int32_t *record) {
         if (step->version == 2) chances[i] = gf_rand(d->words);
         if (!(chances[i] <= (float)of[i].p)) continue;
         if (step->version == 2 && is_signed(which)) minus[i] = gf_draw_minus(d, step);
-        note(record + i * GF_AUGMENT_WORDS, which, is_signed(which) && minus[i] ? -of[i].magnitude : of[i].magnitude);
+        note(record, which, is_signed(which) && minus[i] ? -of[i].magnitude : of[i].magnitude);
+        record += GF_AUGMENT_WORDS;
     }
     return GF_DRAW_OK;
 }

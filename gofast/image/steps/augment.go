@@ -117,7 +117,8 @@ var autoAugment = operation{
 			if hasSign(which) && minus {
 				magnitude = -magnitude
 			}
-			note(record[3*i:], which, magnitude)
+			note(record, which, magnitude)
+			record = record[3:]
 		}
 		return OK
 	},

@@ -1,4 +1,4 @@
-"""Whether torch's arithmetic on uint8 tensors is here what gofast's kernels imitate: torch is asked, once for a size."""
+"""Whether torch's arithmetic on uint8 tensors is what gofast's kernels imitate: torch is asked, once for a size."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _look(family: Family, seen: str, size: tuple[int, int]) -> str | None:
         ("convolutions", lambda: _convolves(picture)),
         ("sums", lambda: _adds(picture, family)),
     ):
-        if not is_so():
+        if not is_so():  # type: ignore[no-untyped-call]
             return f"torch's {what} round in another way here"
     return None
 
@@ -135,13 +135,12 @@ def _means(size: tuple[int, int]) -> bool:
     total, pixels = int(grey.sum()), grey.numel()
     if total > 1 << 24:
         return True
-    return torch.mean(grey.to(torch.float32), dim=(-3, -2, -1)).item() == np.float32(total) / np.float32(
-        pixels
-    )
+    mean = torch.mean(grey.to(torch.float32), dim=(-3, -2, -1)).item()
+    return bool(mean == np.float32(total) / np.float32(pixels))
 
 
 def _convolves(picture: torch.Tensor) -> bool:
-    """Sharpness's smoothed picture is never within a 26th of a half: float32 rounds it as whole numbers do."""
+    """Sharpness's smoothed picture is never within a 26th of a half: float32 rounds it as integers do."""
     if min(picture.shape[-2:]) < 3:
         return True
     kernel = torch.full((3, 1, 3, 3), 1 / 13, dtype=torch.float32, device="cpu")

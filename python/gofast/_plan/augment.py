@@ -85,7 +85,7 @@ def _flat(table: Table, at: slice) -> list[float]:
         raise NotNative("unknown version: its operations are others")
     given = {name: table[name][at] for name in _SPACE}
     count = max(map(len, given.values()))
-    return [value for name in _SPACE for value in given[name] or [1.0] * count]
+    return [value for name in _SPACE for value in given[name] or [0.0] * count]
 
 
 def trivial_augment(t: Any, family: Family, state: State) -> list[Step]:
@@ -121,7 +121,7 @@ def auto_augment(t: Any, family: Family, state: State) -> list[Step]:
             known = range(_AUTO_BINS) if table[name] else (None,)
             if isinstance(at, bool) or at not in known:
                 raise read.unusual("policy", operation)
-            magnitude = 1.0 if at is None else table[name][at]
+            magnitude = 0.0 if at is None else table[name][at]
             numbers += [_NUMBERS[name], read.number(p, 0, 1, "p"), magnitude]
     step = {"op": "auto_augment", "numbers": numbers, "version": family}
     state.draw()

@@ -89,6 +89,23 @@ PLANS: list[list[Step]] = [
     [solarize(0.4), apply(0.5, solarize(0.7)), HFLIP],
     [HFLIP, apply(0.6, {"op": "gaussian_blur", "kernel": [5, 3], "sigma": [0.4, 2.0]}), HFLIP],
 ]
+TONES: list[Step] = [
+    {"op": "random_posterize", "p": 0.3, "bits": 3},
+    {"op": "random_autocontrast", "p": 0.7},
+    {"op": "random_equalize", "p": 0.6},
+    {"op": "random_sharpness", "p": 0.1, "factor": 2.0},
+]
+ROTATION: Step = {"op": "random_rotation", "degrees": [-30, 45]}
+ANGLES: Step = {"op": "random_affine", "degrees": [-5, 9], "translate": None, "scale": None, "shear": None}
+SHIFT: Step = ANGLES | {"translate": [0.3, 0.1]}
+AFFINE: Step = ANGLES | {"scale": [0.5, 1.5], "shear": [-9, 9, 0, 5]}
+AUGMENT: list[Step] = [{"op": op} for op in reference.AUGMENTS]
+PLANS += [
+    TONES,
+    [SHIFT, HFLIP, AFFINE],
+    [ROTATION, resize(list(reference.AUGMENTED)), *AUGMENT, *AUGMENT],
+    [*AUGMENT[:1]] * 4,
+]
 PLAIN_PLANS = [PLANS[0], PLANS[7], PLANS[14]]
 
 

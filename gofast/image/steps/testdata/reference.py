@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from PIL import Image
 from torchvision import transforms as v1
+from torchvision.transforms import autoaugment, v2
 from torchvision.transforms import functional as F
-from torchvision.transforms import v2
+from torchvision.transforms.v2 import _auto_augment
 
 Step = dict[str, Any]
 Picture = Any  # an Image.Image or a Tensor without pixels of their own
@@ -30,6 +31,15 @@ WORDS = {
     "random_solarize": 1,
     "gaussian_blur": 127,
     "random_erasing": 5,
+    "random_posterize": 1,
+    "random_autocontrast": 1,
+    "random_equalize": 1,
+    "random_sharpness": 1,
+    "random_rotation": 1,
+    "random_affine": 6,
+    "trivial_augment": 3,
+    "rand_augment": 3,
+    "auto_augment": 6,
     "random_apply": 1,
 }
 FACTORS = ("brightness", "contrast", "saturation", "hue")
@@ -40,12 +50,66 @@ def complete(steps: list[Step], version: int) -> list[Step]:
     out = []
     for step in steps:
         step = {"version": f"v{version}", "mode": "constant", "fill": [0, 0, 0], "filter": "bilinear"} | step
+        if step["op"] in AUGMENTS or step["op"] in ("random_rotation", "random_affine"):
+            step["seen"] = "nearest"
+        if step["op"] in AUGMENTS:
+            step["numbers"] = numbers(step["op"], version)
         if "ratio" in step:
             step["log_ratio"] = torch.log(torch.tensor(step["ratio"])).tolist()
         if "steps" in step:
             step["steps"] = complete(step["steps"], version)
         out.append(step)
     return out
+
+
+# The operations by their numbers in augment.h, and the class of each kind of augmentation.
+OPERATIONS = (
+    *("Identity", "ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate"),
+    *("Brightness", "Color", "Contrast", "Sharpness", "Posterize", "Solarize"),
+    *("AutoContrast", "Equalize", "Invert"),
+)
+AUGMENTS = {
+    "trivial_augment": "TrivialAugmentWide",
+    "rand_augment": "RandAugment",
+    "auto_augment": "AutoAugment",
+}
+AUGMENTED = 100, 120  # height and width of the pictures that are augmented
+
+
+def space_of(transform: Any, version: int, bins: int) -> dict[str, list[float]]:
+    """The magnitudes of an augmentation's operations; 0 where they have none."""
+    if version == 1:
+        sizes = () if isinstance(transform, v1.TrivialAugmentWide) else (AUGMENTED,)
+        made = {name: values for name, (values, _) in transform._augmentation_space(bins, *sizes).items()}
+    else:
+        made = {name: make(bins, *AUGMENTED) for name, (make, _) in transform._AUGMENTATION_SPACE.items()}
+    space = {}
+    for name, values in made.items():
+        factor = 255.0 if version == 2 and name == "Solarize" else 1.0
+        has = values is not None and values.ndim > 0
+        space[name] = [factor * float(v) for v in values] if has else [0.0] * bins
+    return space
+
+
+def numbers(op: str, version: int) -> list[float]:
+    """What lies behind an augmentation's step."""
+    transform = getattr(v1 if version == 1 else v2, AUGMENTS[op])()
+    if op == "auto_augment":
+        space = space_of(transform, version, 10)
+        policies = transform.policies if version == 1 else transform._policies
+        parts = [part for policy in policies for part in policy]
+        return [v for name, p, at in parts for v in (OPERATIONS.index(name), p, space[name][at or 0])]
+    space = space_of(transform, version, 31)
+    if op == "rand_augment":
+        space = {name: values[9:10] for name, values in space.items()}
+    return [v for name in OPERATIONS[:-1] for v in space[name]]
+
+
+def operation_words(name: str, magnitude: float, version: int) -> list[int]:
+    """An operation's words: its number and the bits of its magnitude."""
+    if version == 2 and name == "Solarize":
+        magnitude *= 255.0
+    return [OPERATIONS.index(name), *struct.unpack("<2i", struct.pack("<d", magnitude))]
 
 
 def blank(width: int, height: int) -> Image.Image:
@@ -113,6 +177,12 @@ V1_NAMES = [
     "erase",
     "rgb_to_grayscale",
     "solarize",
+    "posterize",
+    "autocontrast",
+    "equalize",
+    "adjust_sharpness",
+    "rotate",
+    "affine",
     "gaussian_blur",
     *(f"adjust_{name}" for name in FACTORS),
 ]
@@ -127,6 +197,17 @@ def install() -> None:
 
     for name in V1_NAMES:
         setattr(F, name, stand_in(name))
+
+    def augmented(version: int) -> Callable[..., Picture]:
+        def note(picture: Picture, name: str, magnitude: float, **rest: Any) -> Picture:
+            RECORDER.seen.append(("augmented", tuple(operation_words(name, magnitude, version))))
+            return picture
+
+        return note
+
+    autoaugment._apply_op = augmented(1)
+    base = _auto_augment._AutoAugmentBase
+    base._apply_image_or_video_transform = lambda self, *args, **kwargs: augmented(2)(*args, **kwargs)
 
     def call_kernel(
         self: v2.Transform, functional: Any, picture: Picture, *args: Any, **kwargs: Any
@@ -150,8 +231,16 @@ def words_of(op: str, seen: list[tuple[str, tuple[Any, ...]]]) -> list[int]:
         return list(crops[0][:2]) if crops else [0, 0]
     if op == "random_resized_crop":
         return list(seen[0][1][:4])
-    if op in ("hflip", "vflip", "random_grayscale", "random_solarize"):
+    if WORDS.get(op) == 1 and op != "random_rotation":
         return [len(seen)]
+    if op == "random_rotation":
+        return [bits(seen[0][1][0])]
+    if op == "random_affine":
+        angle, move, scale, shear = seen[0][1][:4]
+        return [bits(angle), *move, bits(scale), *map(bits, shear)]
+    if op in AUGMENTS:
+        noted = [word for _, words in seen for word in words]
+        return noted + [0] * (WORDS[op] - len(noted))
     if op == "gaussian_blur":
         kernel, (sigma, _) = seen[0][1]
         return [bits(sigma), *_weights(kernel[0], sigma), *_weights(kernel[1], sigma)]
@@ -189,6 +278,17 @@ def build(step: Step, version: int, base: int) -> tuple[Callable[[Picture, list[
         "vflip": lambda: module.RandomVerticalFlip(step["p"]),
         "random_grayscale": lambda: module.RandomGrayscale(step["p"]),
         "random_solarize": lambda: module.RandomSolarize(step["threshold"], step["p"]),
+        "random_posterize": lambda: module.RandomPosterize(step["bits"], step["p"]),
+        "random_autocontrast": lambda: module.RandomAutocontrast(step["p"]),
+        "random_equalize": lambda: module.RandomEqualize(step["p"]),
+        "random_sharpness": lambda: module.RandomAdjustSharpness(step["factor"], step["p"]),
+        "random_rotation": lambda: module.RandomRotation(step["degrees"]),
+        "random_affine": lambda: module.RandomAffine(
+            step["degrees"], step["translate"], step["scale"], step["shear"]
+        ),
+        "trivial_augment": module.TrivialAugmentWide,
+        "rand_augment": lambda: module.RandAugment(1),
+        "auto_augment": module.AutoAugment,
         "gaussian_blur": lambda: module.GaussianBlur(step["kernel"], step["sigma"]),
         "random_erasing": lambda: module.RandomErasing(step["p"], step["scale"], step["ratio"]),
     }
