@@ -22,6 +22,7 @@ __all__ = ["install", "uninstall"]
 _lock = threading.RLock()
 _replaced: list[tuple[ModuleType, str, Any, Any]] = []  # module, name, what was there, what is there now
 _filter: Any = None  # of warnings
+_depth = 0  # how often install was called, and not taken back
 made: list[Any] = []  # the datasets and loaders that a script made through what is installed, the first ones
 _MOST_MADE = 16
 
@@ -31,14 +32,15 @@ def install() -> Installed:
 
     Until `uninstall`, ``PIL.Image.open`` gives late pictures (`gofast.open`),
     ``torchvision.datasets.ImageFolder`` is `gofast.ImageFolder`, and ``torch.utils.data.DataLoader`` is
-    `gofast.DataLoader`. torchvision's other
-    datasets, and all code that opens pictures through Pillow, gain without being named. Samples, batches and
-    random draws stay what they were. ``python -m gofast train.py`` does it for a script that is not changed.
+    `gofast.DataLoader`. torchvision's other datasets, and all code that opens pictures through Pillow, gain
+    without being named. Samples, batches and random draws stay what they were. ``python -m gofast train.py``
+    does it for a script that is not changed.
 
     Not reached: what was imported by name before (``from torch.utils.data import DataLoader``), subclasses of
     DataLoader, which are torch's as before, and Pillow's own calls of its open. ``isinstance`` answers as it
-    did, but for Pillow's classes of single formats: a late picture is no ``JpegImageFile``.
-    `gofast.errors.FallbackWarning` is silent meanwhile.
+    did, but for Pillow's classes of files: a late picture is no ``JpegImageFile`` and no ``ImageFile``. A
+    file that was cut short raises where it did. One that is damaged in the middle raises when its pixels
+    are asked for, which may be later than in Pillow. `gofast.errors.FallbackWarning` is silent meanwhile.
 
     Returns:
         A context manager, whose end is `uninstall`.
@@ -47,16 +49,24 @@ def install() -> Installed:
         >>> with gofast.install():
         ...     train = torchvision.datasets.ImageFolder("train", transform)
     """
+    global _depth
     with _lock:
-        if not _replaced:
+        _depth += 1
+        if _depth == 1:
             _put_in_place()
     return Installed()
 
 
 def uninstall() -> None:
-    """Puts everything back where it was. What was made meanwhile goes on as it is."""
-    global _filter
+    """Takes the last `install` back. With the first, everything is put back where it was.
+
+    What was made meanwhile goes on as it is.
+    """
+    global _filter, _depth
     with _lock:
+        _depth = max(_depth - 1, 0)
+        if _depth > 0:
+            return
         while _replaced:
             module, name, before, now = _replaced.pop()
             if getattr(module, name, None) is now:
@@ -72,7 +82,7 @@ def uninstall() -> None:
 
 
 class Installed:
-    """What `install` returns: uninstalls when a ``with`` statement is over."""
+    """What `install` returns: takes it back when a ``with`` statement is over."""
 
     def __enter__(self) -> Installed:
         return self
@@ -94,6 +104,8 @@ def _put_in_place() -> None:
 
     @functools.wraps(opening.by_pillow)
     def open(fp: Any, mode: Any = "r", formats: Any = None) -> Any:
+        if _depth == 0:  # whoever wrapped this one goes on calling it
+            return opening.by_pillow(fp, mode, formats)
         if sys._getframe(1).f_globals.get("__name__", "").startswith("PIL."):
             return opening.by_pillow(fp, mode, formats)  # Pillow takes its own images apart
         follow()

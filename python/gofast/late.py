@@ -25,8 +25,9 @@ def open(
     same pixels. Works with torchvision's transforms, timm's, and any code that takes a PIL image.
 
     Args:
-        picture: a path, a file object, or the bytes of a file. Of a path only the header is read, and no file
-            stays open: it must not change until the pixels were made. File objects are read at once.
+        picture: a path, a file object, or the bytes of a file (where Pillow takes a path of bytes). Of a path
+            only the header is read, and no file stays open: it must not change until the first operation,
+            which reads it. File objects are read at once.
         mode: "r".
         formats: names of the formats to try, as for Pillow.
 

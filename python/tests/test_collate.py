@@ -43,7 +43,7 @@ def mixed(rows: Any) -> Any:
 def by_others(rows: Any) -> Any:
     images, labels = default_collate(rows)
     info = get_worker_info()
-    who = (-1, -1, -1) if info is None else (info.id, info.num_workers, info.seed - torch.initial_seed())
+    who = (-1, -1) if info is None else (info.id, info.num_workers)
     images = images * random.random() + float(np.random.randn())
     return {"images": images, "labels": labels, "who": who}
 
@@ -199,6 +199,38 @@ def assigned() -> Callable[..., Any]:
     return count
 
 
+class Kept:
+    """Keeps something in what an attribute holds."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def __call__(self, rows: Any) -> Any:
+        self.seen.append(1)
+        return len(self.seen)
+
+
+class Settings(dict[str, int]):
+    __getattr__ = dict.__getitem__
+
+
+class Mixing(torch.nn.Module):
+    """As torchvision's reference has it."""
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, images: Any, labels: Any) -> Any:
+        if torch.rand(1).item() >= self.p:
+            return images, labels
+        part = float(torch._sample_dirichlet(torch.tensor([1.0, 1.0]))[0])
+        return images.roll(1, 0).mul_(1 - part).add_(images.mul(part)), labels
+
+
+MIXING, SETTINGS, WEIGHTS, FACTOR = Mixing(0.5), Settings(a=1), torch.ones(2), 3
+
+
 @pytest.mark.parametrize(
     ("function", "why"),
     [
@@ -208,21 +240,66 @@ def assigned() -> Callable[..., Any]:
         (functools.partial(default_collate), ""),
         (Still(), ""),
         (list, ""),
-        (lambda rows: Still()(rows), ""),
+        (lambda rows: MIXING(*default_collate(rows)), ""),
+        (lambda rows: torch.stack([row[0] for row in rows]) * FACTOR, ""),
+        (lambda rows: Still()(rows), "uses Still"),
         (Counter(), "__call__ assigns to the attribute calls"),
-        (lambda rows: Counter()(rows), "assigns to the attribute calls"),
         (Counter().__call__, "assigns to the attribute calls"),
-        (counting, "counting may change COUNT"),
+        (Kept(), "uses a list"),
+        (counting, "uses a dict"),
         (assigned(), "count assigns to calls"),
-        (lambda rows: OWN.random(), "a generator of its own (Generator)"),
-        (functools.partial(lambda rows, g: g, g=random.Random(1)), "a generator of its own (Random)"),
-        (functools.partial(lambda rows, at: next(at), at=itertools.count()), "an iterator (count)"),
-        (lambda rows: torch.manual_seed(1), "calls manual_seed"),
+        (lambda rows: SETTINGS.a, "uses a Settings"),
+        (lambda rows: WEIGHTS, "uses a Tensor"),
+        (lambda rows, kept=[]: kept.append(1), "uses a list"),
+        (lambda rows: OWN.random(), "uses a Generator"),
+        (functools.partial(lambda rows, g: g, g=random.Random(1)), "uses a Random"),
+        (functools.partial(lambda rows, at: next(at), at=itertools.count()), "uses a count"),
+        (torch.nn.BatchNorm1d(3), "uses a BatchNorm1d"),
+        (lambda rows: torch.manual_seed(1), "uses manual_seed"),
+        (lambda rows: torch.set_grad_enabled(False), "uses set_grad_enabled"),
+        (lambda rows: get_worker_info().dataset, "uses dataset"),
+        (lambda rows: setattr(MIX, "n", 1), "uses a builtin"),
     ],
 )
 def test_functions_that_may_keep_something(function: Any, why: str) -> None:
     said = kept_by(function)
     assert why in said if said and why else not said and not why
+
+
+STILL = Still()
+
+
+def of_here(rows: Any) -> Any:
+    return FACTOR, STILL(rows)[0]
+
+
+def test_a_worker_does_not_see_what_the_caller_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[list[Any]] = []
+    for make, dataset in (
+        (DataLoader, torchvision.datasets.ImageFolder(folder, TRAIN)),
+        (gofast.DataLoader, gofast.ImageFolder(folder, TRAIN)),
+    ):
+        monkeypatch.setitem(globals(), "FACTOR", 3)
+        made = []
+        for batch in make(dataset, 9, num_workers=1, collate_fn=of_here):
+            made.append(batch)
+            monkeypatch.setitem(globals(), "FACTOR", 4)
+            STILL.calls += 1
+        STILL.calls = 0
+        held.append(made)
+    assert held[0] == held[1]
+
+
+def test_what_is_handed_over_is_torchs_list(folder: Path) -> None:
+    dataset = gofast.ImageFolder(folder, TRAIN)
+    for workers in (0, 1):
+        for function, found in (
+            (lambda rows: {"rows": rows}, lambda batch: batch["rows"]),
+            (lambda rows: (1, [rows]), lambda batch: batch[1][0]),
+            (lambda rows: rows, lambda batch: batch),
+        ):
+            (batch, *_) = gofast.DataLoader(dataset, 4, num_workers=workers, collate_fn=function)
+            assert type(found(batch)) is list
 
 
 @pytest.mark.parametrize(

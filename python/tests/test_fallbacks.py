@@ -75,7 +75,7 @@ def said(make: Any) -> Iterator[str]:
     [
         (
             lambda: gofast.DataLoader(rows(), 4, collate_fn=counted, num_workers=1),
-            "collate_fn=counted may differ from worker to worker: counted may change calls",
+            "collate_fn=counted may differ from worker to worker: it uses a list",
         ),
         (
             lambda: gofast.DataLoader(rows(), 4, num_workers=1, worker_init_fn=noted),

@@ -12,6 +12,7 @@ import random
 import sys
 import threading
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,7 @@ def test_attributes_of_the_formats_class(files: list[Path]) -> None:
     with pytest.raises(EOFError):
         late.seek(1)
     assert "mode=RGB size=90x60" in repr(late)
+    late, plain = gofast.open(files[0]), pillows(files[0])  # nothing was made of them
     assert late.draft("L", (20, 20)) == plain.draft("L", (20, 20))
     assert late.size == plain.size != (90, 60)
     same(late, plain)
@@ -336,3 +338,81 @@ def test_threads_and_forks(files: list[Path]) -> None:
         child.start()
         assert out.get(timeout=60) == int(np.asarray(pillows(path).crop((1, 1, 8, 20)), np.int64).sum())
         child.join()
+
+
+def _thumbnail_after_exif(image: Any) -> Any:
+    ImageOps.exif_transpose(image, in_place=True)
+    image.thumbnail((20, 20))
+    return image
+
+
+def _thumbnail_after(look: Callable[[Any], object]) -> Callable[[Any], Any]:
+    def operation(image: Any) -> Any:
+        look(image)
+        image.thumbnail((20, 20))
+        return image
+
+    return operation
+
+
+def _draft_after_bytes(image: Any) -> Any:
+    image.tobytes()
+    image.draft("L", (20, 20))
+    return image
+
+
+def _palette(image: Any) -> Any:
+    image.putpalette([i % 256 for i in range(768)])
+    return image
+
+
+# Pillow decodes at the first operation: what comes after it can tell a decoder nothing, and changes a mode or
+# a size that is not the one to be made.
+MOMENTS: dict[str, Callable[[Any], Any]] = {
+    "exif": _thumbnail_after_exif,
+    "copy": _thumbnail_after(lambda image: image.copy()),
+    "resize": _thumbnail_after(lambda image: image.resize((9, 9))),
+    "array": _thumbnail_after(np.asarray),
+    "draft": _draft_after_bytes,
+    "remap": lambda image: image.convert("L").remap_palette(list(range(256))),
+    "palette": lambda image: _palette(image.convert("L")),
+    "wrong argument": lambda image: image.convert("L", foo=6),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_the_moment_at_which_pillow_decodes(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    photograph(3, 160, 120).save(path)
+    made = []
+    for opened in (Image.open, gofast.open):
+        try:
+            image = MOMENTS[name](opened(path))
+            made.append((image.mode, image.size, image.tobytes()))
+        except TypeError:
+            made.append(TypeError)
+    assert made[0] == made[1]
+
+
+def test_a_cut_file_raises_where_pillow_decodes(tmp_path: Path) -> None:
+    for kind, options in (("jpeg", {}), ("png", {}), ("webp", {"lossless": True})):
+        path = tmp_path / f"cut.{kind}"
+        photograph(3, 160, 120).save(path, **options)
+        path.write_bytes(path.read_bytes()[:-2000])
+        for opened in (Image.open, gofast.open):
+            with pytest.raises(OSError):
+                opened(path).convert("RGB")
+
+
+def test_a_file_may_go_once_pillow_would_have_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    photograph(3, 60, 40).save("a.png")
+    with Image.open("a.png") as image:
+        expected = image.convert("RGB").tobytes()
+    late = gofast.open("a.png")
+    monkeypatch.chdir("/")  # a path is that of the moment
+    small, late = late.resize((9, 9)), late.convert("RGB")
+    (tmp_path / "a.png").unlink()
+    assert late.tobytes() == expected and len(small.tobytes()) == 9 * 9 * 3

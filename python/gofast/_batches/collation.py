@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .batch import Rows
+from .own_state import as_in_worker
 
 if TYPE_CHECKING:
     from torch.utils.data._utils.fetch import _MapDatasetFetcher
@@ -41,6 +42,8 @@ class Collation:
 
     def __init__(self, fetcher: _MapDatasetFetcher, workers: Workers | None) -> None:
         self._fetcher, self._workers = fetcher, workers
+        if workers is not None:
+            fetcher.collate_fn = as_in_worker(fetcher.collate_fn)
         self._function: Any = fetcher.collate_fn
         self._unchanged = 0
         self.finished = 0
@@ -65,7 +68,7 @@ class Collation:
         """
         self.overtaken = False
         if self._workers is None:
-            return self._made(rows)
+            return _with_lists(self._made(rows), rows)
         workers, worker = self._workers, self.finished % self._workers.count
         latest = workers.torch[worker]
         start = latest if state is None else state
@@ -79,7 +82,7 @@ class Collation:
                 self._unchanged = -(1 << 62)
                 self.overtaken = start is not latest
                 workers.torch[worker] = workers.left
-        return list(made) if isinstance(made, Rows) else made  # a worker sends an ordinary list
+        return _with_lists(made, rows)
 
     def _made(self, rows: Any) -> Any:
         if isinstance(rows, Unmade):
@@ -103,3 +106,17 @@ class Collation:
     def next_epoch(self) -> None:
         """Persistent workers keep their generators and begin with the first one again."""
         self.finished = 0
+
+
+def _with_lists(made: Any, rows: Any, depth: int = 3) -> Any:
+    """What a function made, with an ordinary list where it gave its rows back: torch's is one."""
+    if made is rows:
+        return list(rows) if isinstance(rows, Rows) else rows
+    if depth and type(made) in (list, tuple):
+        inner = [_with_lists(one, rows, depth - 1) for one in made] if len(made) < 16 else made
+        same = all(new is old for new, old in zip(inner, made, strict=True))
+        return made if same else type(made)(inner)
+    if depth and type(made) is dict:
+        for key, one in made.items():
+            made[key] = _with_lists(one, rows, depth - 1)
+    return made

@@ -106,7 +106,7 @@ _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary
 def _natively(compose: Any, image: LateImage) -> Any | None:
     """What the Compose makes of a late picture; None where torchvision's own loop must run."""
     making = image._late
-    if making is None or image.mode != "RGB":
+    if making is None or image.mode != "RGB" or not making.source.is_whole():
         return None
     compiled = _compiled.get(compose)
     if compiled is None or not compiled.unchanged():
@@ -114,6 +114,7 @@ def _natively(compose: Any, image: LateImage) -> Any | None:
     if compiled.program is None:
         _note(compiled.plan)
         return None
+    image._look()
     made = _made(compiled.program, image.size, making)
     if made is None:
         return None

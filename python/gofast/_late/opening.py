@@ -62,12 +62,13 @@ def _all_of(file: Any) -> bytes | None:
         if file.seek(0, os.SEEK_END) > MAX_FILE_BYTES:
             file.seek(at)
             return None
+        size = file.tell()
         file.seek(0)
         data = file.read()
         file.seek(at)
     except (AttributeError, OSError, ValueError):
         return None
-    return data if isinstance(data, bytes) else None
+    return data if isinstance(data, bytes) and len(data) == size else None  # a raw stream may give less
 
 
 # -- formats: what Pillow adds to the info when it decodes, or None where only it can tell
@@ -78,7 +79,10 @@ def _jpeg(image: ImageFile.ImageFile, stream: IO[bytes]) -> dict[Any, Any] | Non
 
 
 def _png(image: ImageFile.ImageFile, stream: IO[bytes]) -> dict[Any, Any] | None:
-    """Chunks may stand behind the pixels, which Pillow reads when it has decoded those."""
+    """Chunks may stand behind the pixels, which Pillow reads when it has decoded those.
+
+    A file without its last chunk is Pillow's.
+    """
     if getattr(image, "is_animated", False):
         return None
     at = stream.tell()
@@ -93,6 +97,8 @@ def _png(image: ImageFile.ImageFile, stream: IO[bytes]) -> dict[Any, Any] | None
                 return None
             data_seen = data_seen or name == b"IDAT"
             stream.seek(length + 4, os.SEEK_CUR)
+        else:
+            return None  # it has no end
         return {} if data_seen else None
     finally:
         stream.seek(at)

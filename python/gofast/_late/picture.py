@@ -39,17 +39,24 @@ _OF_FILES = frozenset(
 )
 
 
+# And what they have while a file is open; code asks whether it is there.
+_OF_OPEN_FILES: dict[str, Any] = {"fp": None, "tile": [], "decoderconfig": (), "decodermaxblock": 65536}
+
+
 class Making(NamedTuple):
     """How the pixels will be made.
 
     Attributes:
         source: of the file.
         chain: what is done to its picture.
+        mode, size: what that comes to.
         draft: what Pillow's decoder was told instead; the chain is empty then.
     """
 
     source: Source
     chain: bytes
+    mode: str
+    size: tuple[int, int]
     draft: tuple[Any, Any] | None = None
 
 
@@ -67,17 +74,19 @@ class LateImage(Image.Image):
 
     Raises:
         OSError and others: where Pillow would decode a damaged picture, and what Pillow then raises.
-        gofast.errors.ChangedError: the file was replaced, cut or removed meanwhile (an OSError).
+        gofast.errors.ChangedError: the file was replaced, cut or removed before the first operation (an
+            OSError).
     """
 
     _making: Making | None = None
     _file: Source | None = None  # of an opened picture, not of what is made of one
+    _looked_at = False  # Pillow would have decoded it by now
     _array_given = False
     _late_info: dict[Any, Any] | None = None
 
     def __init__(self, source: Source, header: ImageFile.ImageFile, late_info: dict[Any, Any] | None) -> None:
         super().__init__()
-        self._file, self._making = source, Making(source, b"")
+        self._file, self._making = source, Making(source, b"", header.mode, header.size)
         _shape(self, header.mode, header.size)
         self.info = header.info
         self.format, self.format_description = header.format, header.format_description
@@ -106,17 +115,37 @@ class LateImage(Image.Image):
     def _late(self) -> Making | None:
         """How the pixels will be made, if more can be recorded."""
         making = self._making
-        return making if making is not None and making.draft is None else None
+        if making is None or making.draft is not None:
+            return None
+        # Pillow changes mode or size of what it then asks the pixels of.
+        return making if (making.mode, making.size) == (self.mode, self.size) else None
+
+    def _look(self) -> Making | None:
+        """How the pixels will be made, at a place where Pillow makes them; None where they are made now.
+
+        The file may change from here on. A file that lacks its end raises here what Pillow raises: code that
+        skips bad files guards this very place.
+        """
+        late = self._late
+        if late is None or self._looked_at:
+            return late
+        if not late.source.is_whole():
+            self._make(late)
+            return None
+        self._looked_at = True
+        self._settle()
+        return late
 
     def _make(self, making: Making) -> None:
-        mode, size = self.mode, self.size
+        self._looked_at = True
         self._settle()
-        grey = mode == "L"
-        pixels = making.source.pixels(making.chain, size, 1 if grey else 4) if making.draft is None else None
+        grey, pixels = making.mode == "L", None
+        if making.draft is None:
+            pixels = making.source.pixels(making.chain, making.size, 1 if grey else 4)
         if pixels is None:
-            made = making.source.by_pillow(making.chain, mode, making.draft)
+            made = making.source.by_pillow(making.chain, making.mode, making.draft)
         else:
-            made = Image.frombytes(mode, size, pixels, "raw", "L" if grey else "RGBX")
+            made = Image.frombytes(making.mode, making.size, pixels, "raw", "L" if grey else "RGBX")
         self.im = made.im
 
     def at_once(self) -> Image.Image:
@@ -137,17 +166,18 @@ class LateImage(Image.Image):
         """See Pillow's. `ImageOps.exif_transpose` needs no pixels for what it asks."""
         making = self._making
         if making is not None and self._im is None:
-            if making.draft is None and sys._getframe(1).f_code is _ONLY_TURNS:
+            if sys._getframe(1).f_code is _ONLY_TURNS and self._look() is not None:
                 return None
-            self._make(making)
+            if self._im is None:
+                self._make(making)
         return super().load()
 
     def tobytes(self, encoder_name: str = "raw", *args: Any) -> bytes:
         """See Pillow's. numpy asks this too: the core makes the bytes, without a PIL image in between."""
-        late = self._late
-        if late is None or encoder_name != "raw" or args or self._array_given:
+        usual = encoder_name == "raw" and not args and not self._array_given
+        late = self._look() if usual else None
+        if late is None:
             return super().tobytes(encoder_name, *args)
-        self._settle()
         self._array_given = True  # who asks again is given a PIL image: nothing is decoded a third time
         pixels = late.source.pixels(late.chain, self.size, 1 if self.mode == "L" else 3)
         return super().tobytes() if pixels is None else pixels
@@ -155,10 +185,9 @@ class LateImage(Image.Image):
     # -- what is recorded ----------------------------------------------------------
 
     def _then(self, late: Making, operation: bytes, size: tuple[int, int], mode: str) -> LateImage:
-        self._settle()
         new = LateImage.__new__(LateImage)
         Image.Image.__init__(new)
-        new._making = Making(late.source, late.chain + operation)
+        new._making, new._looked_at = Making(late.source, late.chain + operation, mode, size), True
         _shape(new, mode, size)
         copied = getattr(self, "_copy_info", None)  # Pillow 12.1
         new.info = self.info.copy() if copied is None else copied()
@@ -166,14 +195,14 @@ class LateImage(Image.Image):
 
     def copy(self) -> Image.Image:
         """See Pillow's."""
-        late = self._late
+        late = self._look()
         return super().copy() if late is None else self._then(late, b"", self.size, self.mode)
 
     __copy__ = copy
 
     def crop(self, box: Any = None) -> Image.Image:
         """See Pillow's."""
-        late = self._late
+        late = self._look()
         whole = (0, 0, *self.size)
         if late is None or box is None or box == whole:
             return super().crop(box)
@@ -190,7 +219,7 @@ class LateImage(Image.Image):
         self, size: Any, resample: Any = None, box: Any = None, reducing_gap: float | None = None
     ) -> Image.Image:
         """See Pillow's."""
-        late = self._late
+        late = self._look()
         operation = b"" if late is None else self._resized(size, resample, box, reducing_gap)
         if late is None or not operation:
             return super().resize(size, resample, box, reducing_gap)
@@ -219,22 +248,29 @@ class LateImage(Image.Image):
 
     def transpose(self, method: Any) -> Image.Image:
         """See Pillow's."""
-        late = self._late
+        late = self._look()
         if late is None or not isinstance(method, int) or method not in chains.TURNS:
             return super().transpose(method)
         turns = method in (2, 4, 5, 6)
         size = (self.size[1], self.size[0]) if turns else self.size
         return self._then(late, chains.turn(method), size, self.mode)
 
-    def convert(self, mode: str | None = None, matrix: Any = None, *args: Any, **kwargs: Any) -> Image.Image:
+    def convert(
+        self,
+        mode: str | None = None,
+        matrix: Any = None,
+        dither: Any = None,
+        palette: Any = Image.Palette.WEB,
+        colors: int = 256,
+    ) -> Image.Image:
         """See Pillow's."""
-        late = self._late
+        late = self._look()
         if late is None or matrix or "transparency" in self.info:
-            return super().convert(mode, matrix, *args, **kwargs)
+            return super().convert(mode, matrix, dither, palette, colors)
         if not mode or mode == self.mode:
             return self.copy()
         if mode not in ("L", "RGB"):
-            return super().convert(mode, matrix, *args, **kwargs)
+            return super().convert(mode, matrix, dither, palette, colors)
         return self._then(late, chains.GREY if mode == "L" else b"", self.size, mode)
 
     # -- what files have -------------------------------------------------------------
@@ -242,12 +278,12 @@ class LateImage(Image.Image):
     def draft(self, mode: Any, size: Any) -> Any:
         """See Pillow's: it tells the decoder of a JPEG to make less of it."""
         making = self._making
-        if self.format != "JPEG" or making is None or self._im is not None or making.draft is not None:
+        if self.format != "JPEG" or making is None or self._looked_at or making.draft is not None:
             return None
         header = making.source.reopen()
         result = header.draft(mode, size)
         if (header.mode, header.size) != (self.mode, self.size):
-            self._making = making._replace(draft=(mode, size))
+            self._making = making._replace(draft=(mode, size), mode=header.mode, size=header.size)
             _shape(self, header.mode, header.size)
         return result
 
@@ -263,6 +299,8 @@ class LateImage(Image.Image):
 
     def __getattr__(self, name: str) -> Any:
         file = self._file
+        if file is not None and name in _OF_OPEN_FILES:
+            return _OF_OPEN_FILES[name]
         if (
             file is not None
             and not name.startswith("__")

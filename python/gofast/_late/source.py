@@ -46,12 +46,13 @@ class Stamp(NamedTuple):
     size: int
     modified: int
     inode: int
+    device: int
 
     @classmethod
     def of(cls, fd: int) -> Stamp:
         """The stamp of an open file."""
         stat = os.fstat(fd)
-        return cls(stat.st_size, stat.st_mtime_ns, stat.st_ino)
+        return cls(stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev)
 
 
 class State(enum.Enum):
@@ -73,13 +74,28 @@ class Source:
         state: what became of it so far.
     """
 
-    __slots__ = ("__weakref__", "_data", "_stamp", "_used", "_whole", "kind", "mode", "name", "size", "state")
+    __slots__ = (
+        "__weakref__",
+        "_data",
+        "_ends",
+        "_path",
+        "_stamp",
+        "_used",
+        "_whole",
+        "kind",
+        "mode",
+        "name",
+        "size",
+        "state",
+    )
 
     def __init__(self, image: ImageFile.ImageFile, data: bytes | None, stamp: Stamp | None) -> None:
         self.kind, self.name, self.size, self.mode = type(image), image.filename, image.size, image.mode
         self._data, self._stamp = data, stamp
         self._used, self.state = False, State.UNUSED
+        self._path = os.path.abspath(self.name) if stamp is not None else self.name
         self._whole: bytes | None = None
+        self._ends: bool | None = None
 
     def data(self) -> bytes:
         """The file's bytes.
@@ -90,7 +106,7 @@ class Source:
         if self._data is not None:
             return self._data
         try:
-            fd = os.open(self.name, os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise self._changed(f"cannot be opened any more: {error.strerror}") from error
         try:
@@ -108,6 +124,17 @@ class Source:
             return data
         finally:
             os.close(fd)
+
+    def is_whole(self) -> bool:
+        """Whether the file has its end, as far as its structure tells; it is read, and kept from now on.
+
+        Of PNG files, opening has looked.
+        """
+        if self._data is None:
+            self._data = self.data()
+        if self._ends is None:
+            self._ends = _ENDS.get(str(self.kind.format), _no_doubt)(self._data)
+        return self._ends
 
     def _changed(self, what: str) -> errors.ChangedError:
         self.state = State.FAILED
@@ -193,3 +220,19 @@ class Source:
         counts.pillow += 1
         self.state = State.PILLOW
         return chains.replay(image, chain, mode)
+
+
+def _no_doubt(data: bytes) -> bool:
+    return True
+
+
+def _jpeg_ends(data: bytes) -> bool:
+    """Whether the last bytes are the marker of the end; some writers fill up with zeros."""
+    return data[-4096:].rstrip(b"\0").endswith(b"\xff\xd9")
+
+
+def _webp_ends(data: bytes) -> bool:
+    return int.from_bytes(data[4:8], "little") + 8 <= len(data)
+
+
+_ENDS = {"JPEG": _jpeg_ends, "WEBP": _webp_ends}
