@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import multiprocessing
 import os
@@ -203,12 +204,13 @@ def test_pickles_and_repr() -> None:
 def test_keeps_no_files_and_no_descriptors() -> None:
     decode = gofast.Decoder(VAL)
     decode(contents(2))
+    gc.collect()  # of other tests
     before = len(os.listdir("/proc/self/fd"))
     held = bytearray(contents(1)[0])
     for _ in range(20):
         decode([held])
     held.append(0)  # raises BufferError while anybody holds its memory
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_follows_a_changed_transform() -> None:

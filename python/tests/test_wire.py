@@ -126,7 +126,7 @@ def test_random_chains_are_finished_as_the_core_does(pictures: Path) -> None:
             continue
         indices = array("q", dice.choices(range(len(dataset)), k=12))
         try:
-            records = view.new_draws(0, 0).records(indices) if view.draws else None
+            records = view.new_draws(None).records(indices) if view.draws else None
             fill(view, view.core, view.row_bytes, indices, records)
         except ValueError:  # a picture is too small for a step
             continue

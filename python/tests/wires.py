@@ -111,5 +111,5 @@ def compared(dataset: Any, indices: list[int] | None = None) -> dict[int, torch.
     """Compares a batch of each sample, or of these; what came finished."""
     view, wire = view_of(dataset), wire_of(dataset)
     wanted = array("q", range(len(dataset)) if indices is None else indices)
-    records = view.new_draws(0, 0).records(wanted) if view.draws else None
+    records = view.new_draws(None).records(wanted) if view.draws else None
     return assert_wire_gives_the_batch(view, wire, wanted, records)
