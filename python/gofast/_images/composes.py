@@ -19,6 +19,7 @@ import torch
 
 from .._core import generators
 from .._late.picture import LateImage, Making
+from .._late.source import State
 from .._plan.compile import Plan, compile
 from . import draws
 from .late_program import LateProgram
@@ -130,7 +131,7 @@ def _made(program: LateProgram, size: tuple[int, int], making: Making) -> torch.
     if held is None:
         return None
     if not program.record_words:
-        return program.make(data, held, making.chain, 0)
+        return _noted(making, program.make(data, held, making.chain, 0))
     with generators.taken():
         before = torch.get_rng_state()
         state = before.clone()
@@ -142,6 +143,13 @@ def _made(program: LateProgram, size: tuple[int, int], making: Making) -> torch.
     made = program.make(data, held, making.chain, record.buffer_info()[0])
     if made is None:
         torch.set_rng_state(before)
+    return _noted(making, made)
+
+
+def _noted(making: Making, made: torch.Tensor | None) -> torch.Tensor | None:
+    """What was made; the file is known to be whole then."""
+    if made is not None:
+        making.source.state = State.NATIVE
     return made
 
 
