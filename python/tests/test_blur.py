@@ -109,7 +109,7 @@ def test_records_have_torchs_weights(root: Path, rng: Any) -> None:
     assert view is not None
     torch.manual_seed(3)
     indices = array("q", [i % 5 for i in range(40)])
-    records = torch.tensor(view.new_draws(0, 0)(indices), dtype=torch.int32).view(40, -1)
+    records = torch.tensor(view.new_draws(None)(indices), dtype=torch.int32).view(40, -1)
     blurred = records[records[:, 0] == 1]
     assert 5 < len(blurred) < 35 and not records[records[:, 0] == 0].any()
     numbers = blurred.view(torch.float32)

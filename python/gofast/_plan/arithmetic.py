@@ -1,4 +1,4 @@
-"""Whether torch computes with uint8 tensors as gofast's kernels do: torch is asked, once for a size."""
+"""Whether torch computes with uint8 tensors as gofast's kernels do: torch is asked, once for each size."""
 
 from __future__ import annotations
 
