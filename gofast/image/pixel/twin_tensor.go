@@ -7,27 +7,9 @@ import "math"
 // addProduct is y + x * factor, of which each step rounds, or the whole once.
 func addProduct(y, x, factor float32, once bool) float32 {
 	if once {
-		return fusedSum(x, factor, y)
+		return fused(x, factor, y)
 	}
 	return y + float32(x*factor)
-}
-
-// fusedSum is x * y + z, rounded once: the sum is made odd where a float64 does not
-// hold it, so that rounding it again cannot go wrong.
-func fusedSum(x, y, z float32) float32 {
-	product, addend := float64(x)*float64(y), float64(z)
-	sum := float64(product) + addend
-	back := sum - product
-	rest := (product - (sum - back)) + (addend - back)
-	if bits := math.Float64bits(sum); rest != 0 && bits&1 == 0 {
-		if (rest > 0) == (sum > 0) {
-			bits++
-		} else {
-			bits--
-		}
-		sum = math.Float64frombits(bits)
-	}
-	return float32(sum)
 }
 
 func clamped(x float32) byte { return byte(min(max(x, 0), 255)) }
@@ -40,7 +22,7 @@ func GridGeneric(src Planes, g Grid, dst Planes) {
 			bx, by := float32(x)+0.5-halfWidth, float32(y)+0.5-halfHeight
 			gx := float32(t[0]*bx) + float32(t[1]*by) + t[2]
 			gy := float32(t[3]*bx) + float32(t[4]*by) + t[5]
-			sx, sy := fusedSum(gx+1, halfWidth, -0.5), fusedSum(gy+1, halfHeight, -0.5)
+			sx, sy := fused(gx+1, halfWidth, -0.5), fused(gy+1, halfHeight, -0.5)
 			for c := range dst.Channels {
 				dst.Row(c, y)[x] = src.sampled(c, sx, sy, g.Bilinear)
 			}
@@ -62,9 +44,9 @@ func (p Planes) sampled(c int, x, y float32, bilinear bool) byte {
 	w, n := x-float32(left), y-float32(top)
 	e, s := 1-w, 1-n
 	sum := at(left, top) * float32(s*e)
-	sum = fusedSum(at(left+1, top), s*w, sum)
-	sum = fusedSum(at(left, top+1), n*e, sum)
-	sum = fusedSum(at(left+1, top+1), n*w, sum)
+	sum = fused(at(left+1, top), s*w, sum)
+	sum = fused(at(left, top+1), n*e, sum)
+	sum = fused(at(left+1, top+1), n*w, sum)
 	return byte(math.RoundToEven(float64(sum)))
 }
 
@@ -112,7 +94,7 @@ func TensorSharpenGeneric(src Planes, b Blend, dst Planes) {
 					smooth = float32(math.Round(float64(sum) / 13))
 				}
 				if b.Fused {
-					dst.Row(c, y)[x] = clamped(fusedSum(smooth-own, b.Rest, own))
+					dst.Row(c, y)[x] = clamped(fused(smooth-own, b.Rest, own))
 				} else {
 					dst.Row(c, y)[x] = clamped(float32(own*b.Ratio) + float32(smooth*b.Rest))
 				}

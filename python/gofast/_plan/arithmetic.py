@@ -26,19 +26,23 @@ def obstacle(family: Family, seen: str, size: tuple[int, int]) -> str | None:
     Args:
         seen: "nearest" or "bilinear".
     """
+    key = (family, seen, size, settings())
+    if key not in _found:
+        with alone(), torch.no_grad():
+            _found[key] = _look(family, seen, size)
+    return _found[key]
+
+
+def settings() -> tuple[Any, ...]:
+    """What torch may be told about how exactly it computes."""
     mkldnn: Any = torch.backends.mkldnn
-    settings = (
+    return (
         mkldnn.enabled,
         str(getattr(getattr(mkldnn, "conv", None), "fp32_precision", None)),
         torch.get_float32_matmul_precision(),
         torch.is_autocast_enabled("cpu"),
         torch.are_deterministic_algorithms_enabled(),
     )
-    key = (family, seen, size, settings)
-    if key not in _found:
-        with alone(), torch.no_grad():
-            _found[key] = _look(family, seen, size)
-    return _found[key]
 
 
 def _look(family: Family, seen: str, size: tuple[int, int]) -> str | None:
@@ -195,8 +199,10 @@ def _adds_at_once(picture: torch.Tensor, grey: Any) -> bool:
 
 
 def fused(x: Any, y: Any, addend: Any) -> Any:
-    """x * y + addend, rounded once: the product is exact in double, and the sum is made odd where it is not,
-    so that rounding it again cannot go wrong."""
+    """x * y + addend, rounded once.
+
+    The product is exact in double. The sum is made odd where it is not: rounding it again cannot go wrong.
+    """
     product, wide = np.multiply(x, y, dtype=np.float64), np.asarray(addend, np.float64)
     total = product + wide
     back = total - product

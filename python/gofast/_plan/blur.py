@@ -11,6 +11,7 @@ import torch
 from .._core.gaussian import MOST_KERNEL, weights
 from .._core.openmp import alone
 from . import values as read
+from .arithmetic import fused, settings
 from .state import Native, State, Step
 from .transforms import Family
 from .values import NotNative
@@ -50,15 +51,7 @@ def gaussian_blur(t: Any, family: Family, state: State) -> list[Step]:
 
 def _obstacle(family: Family, kernel: tuple[int, int], size: tuple[int, int]) -> str | None:
     """Why torch's blur is not the one that is imitated; None where it is."""
-    mkldnn: Any = torch.backends.mkldnn
-    settings = (
-        mkldnn.enabled,
-        str(getattr(getattr(mkldnn, "conv", None), "fp32_precision", None)),
-        torch.get_float32_matmul_precision(),
-        torch.is_autocast_enabled("cpu"),
-        torch.are_deterministic_algorithms_enabled(),
-    )
-    key = (family, kernel, size, settings)
+    key = (family, kernel, size, settings())
     if key not in _found:
         with alone(), torch.no_grad():
             _found[key] = _look(family, kernel, size)
@@ -96,22 +89,8 @@ def _are_fused_sums(padded: Any, products: Any, blurred: Any) -> bool:
     x[:4], y[:4] = (0, width - 1, 0, width - 1), (0, 0, height - 1, height - 1)
     sums = np.zeros(_PLACES, np.float32)
     for (row, column), product in np.ndenumerate(products):
-        sums = _fused(padded[c, y + row, x + column], product, sums)
+        sums = fused(padded[c, y + row, x + column], product, sums)
     return bool(np.array_equal(sums, blurred[c, y, x]))
-
-
-def _fused(byte: Any, weight: Any, addend: Any) -> Any:
-    """byte * weight + addend, rounded once.
-
-    The product is exact in double. The sum is made odd where it is not: rounding it again cannot go wrong.
-    """
-    product, wide = byte.astype(np.float64) * float(weight), addend.astype(np.float64)
-    total = product + wide
-    back = total - product
-    rest = (product - (total - back)) + (wide - back)
-    bits = total.view(np.int64)
-    odd = np.where((rest != 0) & (bits & 1 == 0), np.where(rest > 0, 1, -1), 0)
-    return (bits + odd).view(np.float64).astype(np.float32)
 
 
 NATIVE = {"GaussianBlur": Native(gaussian_blur, ("kernel_size", "sigma"))}
