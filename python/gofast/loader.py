@@ -73,9 +73,10 @@ class DataLoader(TorchDataLoader[T]):
     the rows of batches that were made ahead. With workers, the generators of torch, `random` and
     `numpy.random` have the states meanwhile that they would have in the worker whose turn it is, and
     `torch.utils.data.get_worker_info` tells of it; other threads should not draw from them then. Functions
-    that keep something from call to call run in torch's workers, each of which has a copy. A
-    `worker_init_fn` that only seeds is called in this process too; any other needs torch's workers. Errors
-    of both come as they are, without the traceback of a worker around them.
+    that may keep something from call to call, or use what others may change, such as a list or an object of
+    yours, run in torch's workers, each of which has a copy; a warning says so. A `worker_init_fn` that only
+    seeds is called in this process too; any other needs torch's workers. Errors of both come as they are,
+    without the traceback of a worker around them.
 
     Batches, their order and the states of all generators equal torch's at every step. For this,
     `num_workers`, `prefetch_factor` and `persistent_workers` also decide, as in torch, when a sampler is

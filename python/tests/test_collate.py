@@ -255,6 +255,7 @@ MIXING, SETTINGS, WEIGHTS, FACTOR = Mixing(0.5), Settings(a=1), torch.ones(2), 3
         (functools.partial(lambda rows, g: g, g=random.Random(1)), "uses a Random"),
         (functools.partial(lambda rows, at: next(at), at=itertools.count()), "uses a count"),
         (torch.nn.BatchNorm1d(3), "uses a BatchNorm1d"),
+        (functools.lru_cache(lambda rows: rows), "uses a _lru_cache_wrapper"),
         (lambda rows: torch.manual_seed(1), "uses manual_seed"),
         (lambda rows: torch.set_grad_enabled(False), "uses set_grad_enabled"),
         (lambda rows: get_worker_info().dataset, "uses dataset"),

@@ -81,14 +81,15 @@ class _Reading:
 
     def _object(self, value: Any) -> None:
         kind = type(value)
-        if isinstance(value, type) or not callable(value) or _named(kind).startswith(("torch.", "builtins.")):
+        known = _named(kind).startswith("torchvision.transforms.")
+        if isinstance(value, type) or not callable(value) or (_is_library(kind) and not known):
             raise _Doubt(f"it uses {_called(value)}, which it or others may change")
         members = {n: v for n, v in vars(value).items() if n not in _MODULE_ATTRIBUTES}
         if isinstance(value, torch.nn.Module):
             if any(vars(value)[name] for name in _STATES):
                 raise _Doubt(f"it uses {kind.__name__}, which has parameters, buffers or hooks")
             members |= vars(value)["_modules"]
-        if _named(kind).startswith("torchvision.transforms."):
+        if known:
             for member in _flat(members.get("transforms", ())):
                 self.value(member)
             return
