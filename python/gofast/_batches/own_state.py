@@ -82,7 +82,8 @@ class _Reading:
     def _object(self, value: Any) -> None:
         kind = type(value)
         known = _named(kind).startswith("torchvision.transforms.")
-        if isinstance(value, type) or not callable(value) or (_is_library(kind) and not known):
+        theirs = kind.__module__ == "builtins" or (_is_library(kind) and not known)
+        if isinstance(value, type) or not callable(value) or theirs:
             raise _Doubt(f"it uses {_called(value)}, which it or others may change")
         members = {n: v for n, v in vars(value).items() if n not in _MODULE_ATTRIBUTES}
         if isinstance(value, torch.nn.Module):
