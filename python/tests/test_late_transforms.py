@@ -20,7 +20,7 @@ from torchvision.transforms._presets import ImageClassification
 import gofast
 from gofast._images import composes
 from gofast._plan.compile import compile
-from image_data import make_folder
+from image_data import make_folder, photograph
 from same import difference
 
 NORMALIZE = ([0.4, 0.5, 0.6], [0.2, 0.3, 0.4])
@@ -193,3 +193,15 @@ def test_damage_in_the_middle_of_a_transform(tmp_path: Path, transform: Any) -> 
     with pytest.warns(gofast.errors.BadSampleWarning):
         zero[sample]
     assert list(zero.bad_samples()) == [str(bad)]
+
+
+@pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
+def test_a_cut_file_is_a_bad_sample(tmp_path: Path) -> None:
+    """It lacks its end: where the late picture is converted, that shows already."""
+    path = tmp_path / "cut.jpg"
+    photograph(3, 160, 120).save(path)
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(gofast.errors.BadImageError, match="sample 0"):
+        gofast.ImageFiles([path], transform=lambda image: image.size)[0]
+    with pytest.warns(gofast.errors.BadSampleWarning):
+        assert gofast.ImageFiles([path], transform=lambda image: image.size, on_error="zero")[0] == (160, 120)

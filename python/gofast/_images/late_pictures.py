@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import io
-import random
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import torch
-
+from .._core import generators
 from . import pillow
 from .picture_files import PictureFiles
 
@@ -26,26 +23,20 @@ def late_picture(source: str | io.BytesIO) -> Any | None:
     try:
         with pillow._open(source) as file:
             image = open_late(file)
+        return image.convert("RGB") if isinstance(image, LateImage) else None
     except Exception:  # whoever reads it at once says what is wrong
         return None
-    return image.convert("RGB") if isinstance(image, LateImage) else None
 
 
-class Generators:
+_numpys: generators.NumpyState | None = None  # what numpy's generator had last: mostly it still has it
+
+
+def _states() -> generators.States:
     """The generators that transforms draw from, as they are now."""
-
-    def __init__(self) -> None:
-        self._torch, self._python, self._numpy = (
-            torch.default_generator.get_state(),
-            random.getstate(),
-            np.random.get_state(),
-        )
-
-    def put_back(self) -> None:
-        """Sets all of them to what they were."""
-        torch.default_generator.set_state(self._torch)
-        random.setstate(self._python)
-        np.random.set_state(self._numpy)
+    global _numpys
+    now = generators.States.now(_numpys)
+    _numpys = now.numpy
+    return now
 
 
 def transformed(
@@ -67,7 +58,7 @@ def transformed(
     if image is None:
         picture, used = otherwise()
         return transform(picture), used
-    source, before = image._making.source, Generators()
+    source, before = image._making.source, _states()
     try:
         made = transform(image)
         if source.state is State.UNUSED:
@@ -77,7 +68,7 @@ def transformed(
     except Exception:
         if source.state is not State.FAILED:
             raise
-        before.put_back()
+        before.put(generators.NumpyState.now(before.numpy))
         picture, used = otherwise()
         return transform(picture), used
     if source.state is State.PILLOW:
