@@ -11,7 +11,7 @@ func BlurGeneric(src Planes, x, y []float32, dst Planes) {
 				for i, ky := range y {
 					row := src.Row(c, reflected(top+i-len(y)/2, src.Height))
 					for j, kx := range x {
-						sum = fused(float32(row[reflected(left+j-len(x)/2, src.Width)]), float32(ky*kx), sum)
+						sum = Fused(float32(row[reflected(left+j-len(x)/2, src.Width)]), float32(ky*kx), sum)
 					}
 				}
 				dst.Row(c, top)[left] = byte(math.RoundToEven(float64(sum)))
@@ -31,9 +31,9 @@ func reflected(i, n int) int {
 	}
 }
 
-// fused is x * y + z, rounded once: the sum is made odd where a float64 does not
+// Fused is x * y + z, rounded once: the sum is made odd where a float64 does not
 // hold it, so that rounding it again cannot go wrong.
-func fused(x, y, z float32) float32 {
+func Fused(x, y, z float32) float32 {
 	product, addend := float64(x)*float64(y), float64(z)
 	sum := float64(product) + addend
 	back := sum - product

@@ -7,7 +7,7 @@ import "math"
 // addProduct is y + x * factor, of which each step rounds, or the whole once.
 func addProduct(y, x, factor float32, once bool) float32 {
 	if once {
-		return fused(x, factor, y)
+		return Fused(x, factor, y)
 	}
 	return y + float32(x*factor)
 }
@@ -22,7 +22,7 @@ func GridGeneric(src Planes, g Grid, dst Planes) {
 			bx, by := float32(x)+0.5-halfWidth, float32(y)+0.5-halfHeight
 			gx := float32(t[0]*bx) + float32(t[1]*by) + t[2]
 			gy := float32(t[3]*bx) + float32(t[4]*by) + t[5]
-			sx, sy := fused(gx+1, halfWidth, -0.5), fused(gy+1, halfHeight, -0.5)
+			sx, sy := Fused(gx+1, halfWidth, -0.5), Fused(gy+1, halfHeight, -0.5)
 			for c := range dst.Channels {
 				dst.Row(c, y)[x] = src.sampled(c, sx, sy, g.Bilinear)
 			}
@@ -44,9 +44,9 @@ func (p Planes) sampled(c int, x, y float32, bilinear bool) byte {
 	w, n := x-float32(left), y-float32(top)
 	e, s := 1-w, 1-n
 	sum := at(left, top) * float32(s*e)
-	sum = fused(at(left+1, top), s*w, sum)
-	sum = fused(at(left, top+1), n*e, sum)
-	sum = fused(at(left+1, top+1), n*w, sum)
+	sum = Fused(at(left+1, top), s*w, sum)
+	sum = Fused(at(left, top+1), n*e, sum)
+	sum = Fused(at(left+1, top+1), n*w, sum)
 	return byte(math.RoundToEven(float64(sum)))
 }
 
@@ -94,7 +94,7 @@ func TensorSharpenGeneric(src Planes, b Blend, dst Planes) {
 					smooth = float32(math.Round(float64(sum) / 13))
 				}
 				if b.Fused {
-					dst.Row(c, y)[x] = clamped(fused(smooth-own, b.Rest, own))
+					dst.Row(c, y)[x] = clamped(Fused(smooth-own, b.Rest, own))
 				} else {
 					dst.Row(c, y)[x] = clamped(float32(own*b.Ratio) + float32(smooth*b.Rest))
 				}

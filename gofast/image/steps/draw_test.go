@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gofast-org/gofast/gofast/image/pixel"
 )
 
 // goldenCase is what torch and torchvision drew; see testdata/make_golden.py.
@@ -232,7 +234,7 @@ func TestFused(t *testing.T) {
 		z := float32(rng.NormFloat64() * math.Pow(2, float64(rng.IntN(60)-30)))
 		exact := new(big.Float).SetPrec(300).Mul(big.NewFloat(float64(x)), big.NewFloat(float64(y)))
 		want, _ := exact.SetPrec(300).Add(exact, big.NewFloat(float64(z))).Float32()
-		if got := fused(x, y, z); got != want {
+		if got := pixel.Fused(x, y, z); got != want {
 			t.Fatalf("%v * %v + %v = %v, want %v", x, y, z, got, want)
 		}
 	}

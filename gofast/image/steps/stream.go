@@ -3,6 +3,8 @@ package steps
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/gofast-org/gofast/gofast/image/pixel"
 )
 
 // stream is the Go twin of gf_words: 32-bit words, and what torch makes of them.
@@ -20,27 +22,9 @@ func (s *stream) rand() float32 { return toFloat(s.next32()) }
 func (s *stream) uniform(from, to float64) float32 {
 	x, low, width := s.rand(), float32(from), float32(to)-float32(from)
 	if s.fused {
-		return fused(x, width, low)
+		return pixel.Fused(x, width, low)
 	}
 	return float32(x*width) + low
-}
-
-// fused is x * y + z rounded once: the sum is rounded to odd before it becomes a
-// float32. The conversions keep Go from rounding less often than C does.
-func fused(x, y, z float32) float32 {
-	product, addend := float64(x)*float64(y), float64(z)
-	sum := float64(product) + addend
-	back := sum - float64(product)
-	rest := (float64(product) - (sum - back)) + (addend - back)
-	if bits := math.Float64bits(sum); rest != 0 && bits&1 == 0 {
-		if (rest > 0) == (sum > 0) {
-			bits++
-		} else {
-			bits--
-		}
-		sum = math.Float64frombits(bits)
-	}
-	return float32(sum)
 }
 
 func (s *stream) below(limit int64) int32 {
