@@ -77,22 +77,52 @@ INLINE double cubic(double a, double b, double c, double d, double x) {
     return b + x * (p2 + x * (p3 + x * p4));
 }
 
-// Rows below the last one are like it; those above the first one are the first.
-INLINE void bicubic(const gf_planes *src, int c, int32_t count, const run *r, uint8_t *out) {
+// Four neighbours side by side, the first in the lowest byte. Those beyond a picture's edge are the edge's.
+INLINE void quads(const uint8_t *plane, const int32_t *row, const run *r, int32_t width, int32_t count, uint32_t *four) {
     for (int32_t i = 0; i < count; i++) {
-        double v[4];
-        for (int32_t k = 0; k < 4; k++) {
-            const uint8_t *row = src->plane[c] + (int64_t)clip(r->y[i] - 1 + k, src->height) * src->stride;
-            int32_t x = r->x[i] - 1, end = src->width;
-            v[k] = cubic(row[clip(x, end)], row[clip(x + 1, end)], row[clip(x + 2, end)], row[clip(x + 3, end)], r->dx[i]);
+        int32_t x = r->x[i] - 1;
+        if (x >= 0 && x + 4 <= width) {
+            memcpy(four + i, plane + row[i] + x, 4);
+            continue;
         }
-        double value = cubic(v[0], v[1], v[2], v[3], r->dy[i]);
-        out[i] = (uint8_t)(int32_t)(value <= 0 ? 0 : value >= 255 ? 255 : value);
+        four[i] = 0;
+        for (int32_t k = 0; k < 4; k++) four[i] |= (uint32_t)plane[row[i] + clip(x + k, width)] << (8 * k);
+    }
+}
+
+// As cubic does for doubles: sums of bytes are exact in either, and 16 of them fit a vector.
+INLINE void cubics(const uint32_t *four, const double *dx, int32_t count, double *v) {
+    for (int32_t i = 0; i < count; i++) {
+        int32_t a = four[i] & 255, b = four[i] >> 8 & 255, c = four[i] >> 16 & 255, d = (int32_t)(four[i] >> 24);
+        double p2 = c - a, p3 = 2 * (a - b) + c - d, p4 = b - a + d - c;
+        v[i] = b + dx[i] * (p2 + dx[i] * (p3 + dx[i] * p4));
+    }
+}
+
+// Where the four rows begin. Those below the last one are like it; those above the first one are the first.
+INLINE void rows(const gf_planes *src, int32_t count, const run *r, int32_t row[4][GF_WARP_RUN]) {
+    int32_t stride = (int32_t)src->stride, height = src->height;
+    for (int32_t k = 0; k < 4; k++)
+        for (int32_t i = 0; i < count; i++) row[k][i] = clip(r->y[i] - 1 + k, height) * stride;
+}
+
+INLINE void bicubic(const gf_planes *src, int c, int32_t row[4][GF_WARP_RUN], int32_t count, const run *r, uint8_t *out) {
+    double v[4][GF_WARP_RUN];
+    for (int32_t k = 0; k < 4; k++) {
+        uint32_t four[GF_WARP_RUN];
+        quads(src->plane[c], row[k], r, src->width, count, four);
+        cubics(four, r->dx, count, v[k]);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        double value = cubic(v[0][i], v[1][i], v[2][i], v[3][i], r->dy[i]);
+        value = value <= 0 ? 0 : value >= 255 ? 255 : value;
+        out[i] = (uint8_t)(int32_t)value;
     }
 }
 
 INLINE void smooth(const gf_planes *src, const gf_transform *t, const gf_planes *dst) {
     run r;
+    int32_t row[4][GF_WARP_RUN];
     memset(r.out, 255, sizeof r.out);
     for (int32_t y = 0; y < dst->height; y++) {
         for (int32_t from = 0, count; from < dst->width; from += count) {
@@ -100,10 +130,11 @@ INLINE void smooth(const gf_planes *src, const gf_transform *t, const gf_planes 
             count = dst->width - from < GF_WARP_RUN ? dst->width - from : GF_WARP_RUN;
             int any = t->perspective ? find(src, t, from, count, y, 1, &r) : find(src, t, from, count, y, 0, &r);
             if (any && t->filter == GF_SEEN_BILINEAR) pair(src, count, &r, upper, lower);
+            if (any && t->filter != GF_SEEN_BILINEAR) rows(src, count, &r, row);
             for (int c = 0; c < dst->channels; c++) {
                 uint8_t *out = dst->plane[c] + y * dst->stride + from, fill = t->fill[c];
                 if (!any) memset(out, 0, (size_t)count);
-                else if (t->filter != GF_SEEN_BILINEAR) bicubic(src, c, count, &r, out);
+                else if (t->filter != GF_SEEN_BILINEAR) bicubic(src, c, row, count, &r, out);
                 else if (src->width == 1) bilinear(src->plane[c], upper, lower, count, 1, &r, out);
                 else bilinear(src->plane[c], upper, lower, count, 0, &r, out);
                 for (int32_t i = 0; i < count; i++) out[i] = (out[i] & r.inside[i]) | (fill & r.out[i] & ~r.inside[i]);
