@@ -11,18 +11,15 @@ import os
 import sys
 import threading
 import weakref
-from array import array
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
-from .._core import generators
-from .._late.picture import LateImage, Making
-from .._late.source import State
+from .._late.picture import LateImage
+from .._plan import transforms
 from .._plan.compile import Plan, compile
 from . import draws
-from .late_program import LateProgram
+from .ending import Ending
+from .late_program import LateProgram, sample_of
 from .unchanged import Unchanged
 
 # What is wrapped: a class, and its method that is called with a picture.
@@ -77,7 +74,7 @@ def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
         if len(inputs) == 1 and not named and type(inputs[0]) is LateImage:
             made = _natively(self, inputs[0])
             if made is not None:
-                return made
+                return made[0]
         return own(self, *inputs, **named)
 
     return call
@@ -87,12 +84,14 @@ class _Compiled:
     """A Compose as it was when it was compiled.
 
     Attributes:
-        program: what it comes to natively, or None.
+        program: what it comes to natively; None where it begins in Python.
+        ending: then: what calls its members.
     """
 
     def __init__(self, compose: object) -> None:
         self.unchanged = Unchanged(compose)
         self.program: LateProgram | None = None
+        self.ending = Ending(transforms.leaves(compose))
         self.plan: Plan = compile(compose, handed=True, drawn=draws.rounding() is not None)
         plan, crops = self.plan, len(self.plan.shape or ()) > 3
         if not plan.native_part or plan.hands_over == "pil" or plan.shape is None:
@@ -104,7 +103,7 @@ class _Compiled:
 _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()
 
 
-def _natively(compose: Any, image: LateImage) -> Any | None:
+def _natively(compose: Any, image: LateImage) -> tuple[Any] | None:
     """What the Compose makes of a late picture; None where torchvision's own loop must run."""
     making = image._late
     if making is None or image.mode != "RGB" or not making.source.is_whole():
@@ -114,43 +113,16 @@ def _natively(compose: Any, image: LateImage) -> Any | None:
         compiled = _compiled[compose] = _Compiled(compose)
     if compiled.program is None:
         _note(compiled.plan)
-        return None
+        return (compiled.ending(image),)
     image._look()
-    made = _made(compiled.program, image.size, making)
-    if made is None:
+    sample = sample_of(compiled.program, image.size, making)
+    if sample is None:
         return None
     counts["native"] += 1
+    made: Any = sample
     for transform in compiled.plan.rest:
         made = transform(made)
-    return made
-
-
-def _made(program: LateProgram, size: tuple[int, int], making: Making) -> torch.Tensor | None:
-    """What the program makes. None where it cannot: the generator stands as before then."""
-    held, data = making.source.held()
-    if held is None:
-        return None
-    if not program.record_words:
-        return _noted(making, program.make(data, held, making.chain, 0))
-    with generators.taken():
-        before = torch.get_rng_state()
-        state = before.clone()
-        try:
-            record = draws.draw(program, array("q", [0]), array("i", size), state.data_ptr())
-        except ValueError:  # too small for a crop: torchvision says so at the same place
-            return None
-        torch.set_rng_state(state)
-    made = program.make(data, held, making.chain, record.buffer_info()[0])
-    if made is None:
-        torch.set_rng_state(before)
-    return _noted(making, made)
-
-
-def _noted(making: Making, made: torch.Tensor | None) -> torch.Tensor | None:
-    """What was made; the file is known to be whole then."""
-    if made is not None:
-        making.source.state = State.NATIVE
-    return made
+    return (made,)
 
 
 def _note(plan: Plan) -> None:

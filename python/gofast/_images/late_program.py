@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 
 import torch
 
 from .. import errors
-from .._core import codecs, operations
+from .._core import codecs, generators, operations
+from .._late.picture import Making
+from .._late.source import State
 from .._plan.compile import Plan
+from . import draws
 from .batch_files import BatchFiles
 from .core_pictures import CorePictures
 from .options import Rng
@@ -52,21 +56,40 @@ class LateProgram:
         """Every picture comes with its size."""
         raise errors.InternalError("a late picture without a size")
 
-    def make(self, data: bytes, size: tuple[int, int], chain: bytes, record: int) -> torch.Tensor | None:
-        """The sample of a picture, of the type and strides that torchvision gives it.
+    def sample(
+        self, size: tuple[int, int], data: bytes, held: tuple[int, int], chain: bytes
+    ) -> torch.Tensor | None:
+        """The sample of a picture, of the type and strides that torchvision gives it, and with its draws.
 
         Args:
+            size: width and height of the picture that the plan is given.
             data: a file, or RGBX pixels.
-            size: width and height of the pixels; zeros for a file.
-            chain: what is done to the picture first.
-            record: address of what was drawn for it.
+            held: width and height of the pixels; zeros for a file.
+            chain: what is done to that first.
 
         Returns:
-            The sample; None where torchvision itself must make it, or says why nobody can.
+            The sample. None where torchvision itself must make it, or says why nobody can: the generator
+            stands as before then.
         """
+        if not self.record_words:
+            return self._make(data, held, chain, 0)
+        with generators.taken():
+            before = torch.get_rng_state()
+            state = before.clone()
+            try:
+                record = draws.draw(self, array("q", [0]), array("i", size), state.data_ptr())
+            except ValueError:  # too small for a crop: torchvision says so at the same place
+                return None
+            torch.set_rng_state(state)
+        made = self._make(data, held, chain, record.buffer_info()[0])
+        if made is None:
+            torch.set_rng_state(before)
+        return made
+
+    def _make(self, data: bytes, held: tuple[int, int], chain: bytes, record: int) -> torch.Tensor | None:
         sample = torch.empty(self._shape, dtype=self._dtype, device="cpu")
         place = sample.data_ptr()
-        code, _ = codecs.capsule().make_sample(data, *size, chain, self.core.address, record, place)
+        code, _ = codecs.capsule().make_sample(data, *held, chain, self.core.address, record, place)
         if code:
             return None
         if self._last:
@@ -77,3 +100,12 @@ class LateProgram:
 
         wrapped: torch.Tensor = tv_tensors.Image(sample)
         return wrapped
+
+
+def sample_of(program: LateProgram, size: tuple[int, int], making: Making) -> torch.Tensor | None:
+    """What a program makes of a late picture; None as of `LateProgram.sample`."""
+    held, data = making.source.held()
+    made = None if held is None else program.sample(size, data, held, making.chain)
+    if made is not None:
+        making.source.state = State.NATIVE  # the file is known to be whole
+    return made

@@ -19,6 +19,7 @@ from .._plan.compile import Plan, compile
 from . import pillow
 from .core_pictures import CorePictures
 from .draws import rounding
+from .ending import Ending
 from .late_pictures import transformed
 from .seen import HasPictures
 from .view import ImageView
@@ -58,6 +59,7 @@ class Work:
                 )
             plan = dataclasses.replace(plan, dtype=str(dataset._options.dtype).removeprefix("torch."))
         self.plan = plan
+        self._ending = Ending(plan.rest)
         self._dataset = dataset
         files = dataset._files
         self.max_pixels = pillow.max_pixels()
@@ -89,6 +91,7 @@ class Work:
             and old.steps == plan.steps
             and _same(old.native_part, plan.native_part)
             and _same(old.rest, plan.rest)
+            and self._ending.unchanged()
             and (old.hands_over, old.dtype, old.shown) == (plan.hands_over, plan.dtype, plan.shown)
             and self.layout == _layout(dataset)
             and self.max_pixels == pillow.max_pixels()
@@ -165,9 +168,7 @@ class Work:
         return made
 
     def _rest(self, picture: Any) -> Any:
-        for function in self.plan.rest:
-            picture = function(picture)
-        return self._dataset._rounded(picture)
+        return self._dataset._rounded(self._ending(picture))
 
 
 def _same(old: Sequence[object], new: Sequence[object]) -> bool:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import presets, transforms
+from . import transforms
 from .state import Kind, State, Step
 from .translate import translate
 from .values import NotNative
@@ -16,9 +16,6 @@ __all__ = ["Line", "Plan", "compile", "format_report"]
 # Steps that leave a decoder what it needs not make, and those before which it may still be told so.
 _CROPS = ("center_crop", "random_crop", "random_resized_crop")
 _GEOMETRY = (*_CROPS, "resize", "hflip", "vflip")
-
-# Classes that leave nothing of a PIL image but its pixels.
-_TO_TENSOR = ("PILToTensor", "ToImage", "ToTensor", *presets.NATIVE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,8 +116,13 @@ def compile(transform: object, *, handed: bool = False, drawn: bool = True) -> P
         [{'op': 'to_float', 'how': 'divide'}]
     """
     chain: list[Any] = [] if transform is None else list(transforms.leaves(transform))
+    return compile_chain(chain, State(), handed, drawn)
+
+
+def compile_chain(chain: list[Any], start: State, handed: bool, drawn: bool) -> Plan:
+    """The same for transforms that are called one after another, on what is known to be in this state."""
     obstacle = transforms.environment()
-    states, made, why = [State()], [], ""  # the states before and behind each native transform
+    states, made, why = [start], [], ""  # the states before and behind each native transform
     for leaf in chain:
         try:
             if obstacle is not None:
@@ -185,8 +187,7 @@ def _shown(rest: Sequence[object]) -> bool:
     for leaf in rest:
         if transforms.looks_beside(leaf):
             return True
-        known = transforms.identify(leaf)
-        if known is not None and known.name in _TO_TENSOR:
+        if transforms.converts(leaf):
             return False
     return True  # the user of the dataset's
 
@@ -203,7 +204,8 @@ def _python_lines(rest: Sequence[object], reason: str, state: State, steps: list
     lines = [Line(names[0], False, reason, cost)]
     for leaf, name in zip(rest[1:], names[1:], strict=True):
         own = "your own code" if transforms.identify(leaf) is None else f"comes after {names[0]}"
-        lines.append(Line(name, False, own))
+        again = "; with what follows natively of a PIL image" if transforms.converts(leaf) else ""
+        lines.append(Line(name, False, own + again))
     return lines
 
 

@@ -13,6 +13,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch.nn.modules import module as _nn_module
 
+from . import relatives
+
 Family = Literal["v1", "v2"]
 
 # In this order: some names stand in both, the classes differ.
@@ -87,6 +89,16 @@ _DRAWING = frozenset(
 # Classes of torchvision that call some of the transforms that they are given.
 _CALLING = ("RandomApply", "RandomChoice", "RandomOrder")
 
+# Those that leave nothing of a PIL image but its pixels.
+_CONVERTING = (
+    "ImageClassification",
+    "ObjectDetection",
+    "PILToTensor",
+    "SemanticSegmentation",
+    "ToImage",
+    "ToTensor",
+)
+
 MOST_NESTED = 100  # RandomApply in one another; step.h's GF_MOST_NESTED
 
 
@@ -98,13 +110,14 @@ class Known(NamedTuple):
 
 
 def identify(transform: object) -> Known | None:
-    """Which class of torchvision this is an instance of; not of a subclass."""
+    """Which class of torchvision this is an instance of, or does the same as; not a subclass."""
     kind = type(transform)
     if kind.__module__.startswith("torchvision."):
         for family, namespace in _NAMESPACES:
             if getattr(sys.modules.get(namespace), kind.__name__, None) is kind:
                 return Known(family, kind.__name__)
-    return None
+    relative = relatives.relative_of(kind) if kind.__module__ == relatives.MODULE else None
+    return None if relative is None else Known("v1", relative)
 
 
 def attributes(transform: object) -> frozenset[str]:
@@ -125,6 +138,8 @@ def tampered(transform: object) -> str | None:
     if isinstance(transform, torch.nn.Module) and any(vars(transform).get(name) for name in _HOOKS):
         return "has hooks"
     kind = type(transform)
+    if kind.__module__ == relatives.MODULE:
+        return None  # `identify` has read its code
     methods = tuple(getattr(kind, name, None) for name in _METHODS)
     if _genuine.get(kind) == methods:
         return None
@@ -195,6 +210,12 @@ def draws(transform: object) -> bool | None:
     if known.name in _DRAWING or known.name.startswith("Random"):
         return True
     return False if known.name in _DETERMINISTIC else None
+
+
+def converts(transform: object) -> bool:
+    """Whether it is one of those that make tensors of PIL images."""
+    known = identify(transform)
+    return known is not None and known.name in _CONVERTING and tampered(transform) is None
 
 
 def looks_beside(transform: object, depth: int = MOST_NESTED) -> bool:

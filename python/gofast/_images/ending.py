@@ -1,0 +1,76 @@
+"""The end of a transform that begins in Python: from its conversion to a tensor on, it runs natively."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from PIL import Image
+
+from .._late.picture import LateImage
+from .._plan.compile import Plan, compile_chain
+from .._plan.state import State
+from .._plan.transforms import converts
+from . import draws
+from .late_program import LateProgram, sample_of
+from .unchanged import Unchanged
+
+_SLACK = bytes(64)  # format.h's GF_FORMAT_SLACK: the core may read so far behind pixels
+_MOST_SIZES = 8  # of pictures; a transform that is given more of them makes tensors in Python
+
+
+class Ending:
+    """Transforms that are called one after another, the first of them in Python.
+
+    Where one converts a PIL image to a tensor, it and what is native behind it is one call. Normalize then
+    costs nothing, and of a late picture no PIL image is ever made.
+
+    Args:
+        transforms: as `gofast._plan.transforms.leaves` gives them.
+    """
+
+    def __init__(self, transforms: Iterable[Any]) -> None:
+        chain = list(transforms)
+        at = next((i for i, transform in enumerate(chain) if converts(transform)), len(chain))
+        self._before, self._end = chain[:at], chain[at:]
+        self.unchanged = Unchanged(self._end)
+        self._made: dict[tuple[int, int], tuple[LateProgram, Plan] | None] = {}  # by the picture's size
+
+    def __call__(self, picture: Any) -> Any:
+        for transform in self._before:
+            picture = transform(picture)
+        made = self._natively(picture) if self._end else None
+        made, rest = (picture, self._end) if made is None else made
+        for transform in rest:
+            made = transform(made)
+        return made
+
+    def _natively(self, picture: Any) -> tuple[Any, list[Any]] | None:
+        """What the end's first transforms make, and the others; None where Python must do it."""
+        if type(picture) not in (LateImage, Image.Image) or picture.mode != "RGB":
+            return None
+        size = picture.size
+        if size not in self._made:
+            if len(self._made) == _MOST_SIZES:
+                return None
+            self._made[size] = self._compiled(size)
+        made = self._made[size]
+        if made is None:
+            return None
+        program, plan = made
+        late = picture._look() if type(picture) is LateImage else None
+        if late is None:
+            sample = program.sample(size, picture.tobytes("raw", "RGBX") + _SLACK, size, b"")
+        else:
+            sample = sample_of(program, size, late)
+        return None if sample is None else (sample, plan.rest)
+
+    def _compiled(self, size: tuple[int, int]) -> tuple[LateProgram, Plan] | None:
+        width, height = size
+        start, drawn = State(size=(height, width)), draws.rounding() is not None
+        plan = compile_chain(self._end, start, handed=True, drawn=drawn)
+        if plan.hands_over == "pil" or plan.shape is None:
+            return None
+        whole = {"op": "center_crop", "size": [height, width]}  # which says the size
+        return LateProgram(dataclasses.replace(plan, steps=[whole, *plan.steps])), plan
