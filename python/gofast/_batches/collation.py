@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .batch import Rows
+from .mixing import recycled
 from .own_state import as_in_worker
 
 if TYPE_CHECKING:
@@ -85,9 +86,10 @@ class Collation:
         return _with_lists(made, rows)
 
     def _made(self, rows: Any) -> Any:
-        if isinstance(rows, Unmade):
-            return self._fetcher.fetch(rows.index)  # type: ignore[no-untyped-call]
-        return self._function(rows)
+        with recycled():
+            if isinstance(rows, Unmade):
+                return self._fetcher.fetch(rows.index)  # type: ignore[no-untyped-call]
+            return self._function(rows)
 
     def state(self, batch: int) -> torch.Tensor:
         """The latest state of the torch generator of the worker that makes a batch."""

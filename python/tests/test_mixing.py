@@ -1,0 +1,167 @@
+"""MixUp and CutMix in a collate function: torchvision's own numbers, in memory that is used again."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import default_collate
+from torchvision import tv_tensors
+from torchvision.transforms import v2
+
+import gofast
+from gofast._batches import mixing
+from same import difference
+
+KINDS: dict[str, Callable[[], Any]] = {
+    "mixup": lambda: v2.MixUp(alpha=0.4, num_classes=7),
+    "cutmix": lambda: v2.CutMix(alpha=1.0, num_classes=7),
+    "choice": lambda: v2.RandomChoice([v2.MixUp(num_classes=7), v2.CutMix(num_classes=7)]),
+}
+
+
+def batch(count: int, side: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
+    images = torch.randn(count, 3, side, side, generator=torch.Generator().manual_seed(count)).to(dtype)
+    return images, torch.arange(count) % 7
+
+
+def both(transform: Any, images: Any, labels: Any) -> tuple[Any, Any]:
+    torch.manual_seed(5)
+    theirs = [transform(images, labels) for _ in range(4)], torch.rand(1)
+    torch.manual_seed(5)
+    with mixing.recycled():
+        ours = [transform(images, labels) for _ in range(4)], torch.rand(1)
+    return ours, theirs
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count, side", [(3, 200), (64, 40), (1, 400), (700, 12)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_same_as_torchvision(kind: str, count: int, side: int, dtype: torch.dtype) -> None:
+    images, labels = batch(count, side, dtype)
+    before = images.clone()
+    ours, theirs = both(KINDS[kind](), images, labels)
+    assert difference(ours, theirs) == ""
+    assert torch.equal(images, before)
+
+
+def test_it_is_ours_that_mixes(monkeypatch: pytest.MonkeyPatch) -> None:
+    images, labels = batch(64, 48)
+    used: list[Any] = []
+    own = mixing._memory.tensor
+    monkeypatch.setattr(mixing._memory, "tensor", lambda like: used.append(like) or own(like))
+    for name in KINDS:
+        both(KINDS[name](), images, labels)
+    assert len(used) == 12
+
+
+@pytest.mark.parametrize("kind", ["mixup", "cutmix"])
+def test_unusual_batches_are_torchvisions(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mixing._memory, "tensor", lambda like: pytest.fail("mixed here"))
+    images, labels = batch(64, 48)
+    transform = KINDS[kind]()
+    for unusual in (
+        images.to(memory_format=torch.channels_last),
+        images[:, :, :10, :10],
+        images.double(),
+        tv_tensors.Image(images),
+        batch(8, 16)[0].repeat(8, 1, 1, 1),
+        images.clone().requires_grad_(),
+    ):
+        ours, theirs = both(transform, unusual, labels)
+        assert difference(ours[1], theirs[1]) == ""
+        for (mixed, _), (wanted, _) in zip(ours[0], theirs[0], strict=True):
+            assert type(mixed) is type(wanted) and torch.equal(mixed, wanted)
+            assert mixed.stride() == wanted.stride()
+
+
+def test_wrong_batches_raise_the_same() -> None:
+    images, labels = batch(64, 48)
+    for wrong in ((images[0], labels), (images, labels[:5]), (images, labels.float()[None, None])):
+        texts = []
+        for context in (mixing.recycled, threading.Lock):
+            with context(), pytest.raises(ValueError) as caught:
+                v2.MixUp(num_classes=7)(*wrong)
+            texts.append(str(caught.value))
+        assert texts[0] == texts[1]
+
+
+def test_another_formula_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "transform" if "transform" in vars(v2.MixUp) else "_transform"
+
+    def transform(self: Any, inpt: Any, params: Any) -> Any:
+        return inpt * params["lam"] if inpt.ndim == 4 else inpt
+
+    transform.__module__ = mixing._MODULE
+    monkeypatch.setattr(v2.MixUp, name, transform)
+    images, labels = batch(64, 48)
+    ours, theirs = both(v2.MixUp(num_classes=7), images, labels)
+    assert difference(ours, theirs) == ""
+    with mixing.recycled():
+        assert vars(v2.MixUp)[name] is transform
+
+
+def test_held_batches_keep_their_values() -> None:
+    images, labels = batch(64, 48)
+    transform, held = v2.MixUp(num_classes=7), []
+    with mixing.recycled():
+        for _ in range(6):
+            mixed = transform(images, labels)[0]
+            assert mixed.data_ptr() % 64 == 0
+            held.append((mixed[3:5], mixed.clone()))  # a view is enough
+    for view, wanted in held:
+        assert torch.equal(view, wanted[3:5])
+
+
+def test_memory_is_used_again() -> None:
+    images, labels = batch(64, 48)
+    transform, places = v2.MixUp(num_classes=7), set()
+    with mixing.recycled():
+        for _ in range(10):
+            mixed = transform(images, labels)[0]
+            places.add(mixed.data_ptr())
+    assert len(places) <= 3
+    del mixed
+    gc.collect()
+    assert len(mixing._memory._free) <= mixing._MOST_FREE
+
+
+def test_torchvisions_methods_are_back() -> None:
+    own = [dict(vars(kind)) for kind in (v2.MixUp, v2.CutMix)]
+    inside, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with mixing.recycled():
+            inside.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=other)
+    with mixing.recycled():
+        thread.start()
+        assert inside.wait(10)
+    assert dict(vars(v2.MixUp)) != own[0]  # the other thread is inside
+    done.set()
+    thread.join()
+    assert [dict(vars(kind)) for kind in (v2.MixUp, v2.CutMix)] == own
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_in_a_loader(num_workers: int) -> None:
+    images, labels = batch(40, 100)
+    mix = KINDS["choice"]()
+
+    def mixed(rows: Any) -> Any:
+        return mix(*default_collate(rows))
+
+    made = []
+    for kind in (gofast.DataLoader, torch.utils.data.DataLoader):
+        data: Any = gofast.ArrayDataset(images, labels) if kind is gofast.DataLoader else None
+        data = data if data is not None else torch.utils.data.TensorDataset(images, labels)
+        torch.manual_seed(8)
+        loader = kind(data, batch_size=12, shuffle=True, num_workers=num_workers, collate_fn=mixed)
+        made.append([*loader, *loader, torch.rand(1)])
+    assert difference(made[0], made[1]) == ""
