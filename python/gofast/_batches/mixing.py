@@ -1,9 +1,9 @@
 """MixUp and CutMix of torchvision in a collate function: their own arithmetic, in memory that is used again.
 
-Each makes two or three tensors as large as the batch. Such memory is the system's and fresh at every call. Its
-page faults take longer than the arithmetic: 20 ms for 64 x 3 x 176 x 176, 8 ms without them, 5 ms here (one
-thread of a busy machine, 2026-11). So a few rows are mixed at a time, in the caches, and what they become lies
-where an earlier batch did that nobody has any more.
+Each makes two or three tensors as large as the batch. Such memory is the system's and fresh at every call.
+Its page faults take longer than the arithmetic: 20 ms for 64 x 3 x 176 x 176, 8 ms without them, 5 ms here
+(one thread of a busy machine, 2026-11). So a few rows are mixed at a time, in the caches, and what becomes of
+them lies where an earlier batch did that nobody has any more.
 """
 
 from __future__ import annotations
