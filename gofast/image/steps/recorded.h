@@ -11,6 +11,9 @@ enum {
     GF_RECORDED_RESIZE, // [width, height, filter: Pillow's number]
     GF_RECORDED_TURN,   // [Pillow's Image.Transpose]
     GF_RECORDED_GREY,   // convert("L"); the picture keeps three channels, all equal
+    GF_RECORDED_WARP,   // [width, height, method and filter: Pillow's Image.Transform * 16 + Resampling, fill: 0xBBGGRR]: Image.transform;
+                        // four MORE of eight doubles, of which an affine transform uses six
+    GF_RECORDED_MORE,   // 16 bytes that belong to the operation before
 };
 
 typedef struct {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import operator
+import struct
 import sys
 from typing import Any, NamedTuple
 
@@ -63,10 +64,11 @@ class Making(NamedTuple):
 class LateImage(Image.Image):
     """A PIL image whose pixels are made when somebody needs them: what `gofast.open` returns.
 
-    It has all that ``PIL.Image.Image`` has. ``crop``, ``resize``, ``transpose``, ``convert`` to "RGB" or "L",
-    ``copy`` and ``ImageOps.exif_transpose`` are only recorded, and give another LateImage; then one native
-    call decodes what survives, resizes and flips. Whatever else is asked of it sees an ordinary image: the
-    pixels are made then, and are those of Pillow to the last bit.
+    It has all that ``PIL.Image.Image`` has. ``crop``, ``resize``, ``transpose``, ``rotate``, affine and
+    perspective ``transform``, ``convert`` to "RGB" or "L", ``copy`` and ``ImageOps.exif_transpose`` are only
+    recorded, and give another LateImage; then one native call decodes what survives, and does them. Whatever
+    else is asked of it sees an ordinary image: the pixels are made then, and are those of Pillow to the last
+    bit.
 
     It is not of Pillow's class for the file's format: ``isinstance(im, JpegImageFile)`` is false, though its
     attributes and methods are there. A pickle of it holds the pixels, as Pillow's does, and becomes an
@@ -254,6 +256,48 @@ class LateImage(Image.Image):
         turns = method in (2, 4, 5, 6)
         size = (self.size[1], self.size[0]) if turns else self.size
         return self._then(late, chains.turn(method), size, self.mode)
+
+    def transform(
+        self,
+        size: Any,
+        method: Any,
+        data: Any = None,
+        resample: int = Image.Resampling.NEAREST,
+        fill: int = 1,
+        fillcolor: Any = None,
+    ) -> Image.Image:
+        """See Pillow's. Its rotate computes numbers and calls this."""
+        operation = b"" if self._late is None else self._transformed(size, method, data, resample, fillcolor)
+        info = (
+            self.info if self._late_info is None else self.info.copy()
+        )  # Pillow copies it, and then decodes
+        late = self._look() if operation else None
+        if late is None:
+            return super().transform(size, method, data, resample, fill, fillcolor)
+        width, height = map(operator.index, size)
+        new = self._then(late, operation, (width, height), self.mode)
+        if info is not self.info:
+            new.info = info
+        return new
+
+    def _transformed(self, size: Any, method: Any, data: Any, resample: Any, fillcolor: Any) -> bytes:
+        """The operation; empty where Pillow's own must run."""
+        if not {type(size), type(data)} <= {tuple, list} or type(method) not in (int, Image.Transform):
+            return b""
+        count = chains.WARPS.get(method, len(data) + 1)
+        if len(data) < count:
+            return b""
+        try:
+            width, height = map(operator.index, size)
+            filter = operator.index(resample)
+            if _unusual(width, height) or filter not in chains.WARP_FILTERS:
+                return b""
+            colour = (0, 0, 0)
+            if fillcolor is not None:
+                colour = Image.new(self.mode, (1, 1), fillcolor).convert("RGB").getpixel((0, 0))  # type: ignore[assignment]
+            return chains.warp((width, height), method, data[:count], filter, colour)
+        except (TypeError, ValueError, OverflowError, struct.error):
+            return b""
 
     def convert(
         self,
