@@ -77,16 +77,35 @@ INLINE double cubic(double a, double b, double c, double d, double x) {
     return b + x * (p2 + x * (p3 + x * p4));
 }
 
-// Rows below the last one are like it; those above the first one are the first.
-INLINE void bicubic(const gf_planes *src, int c, int32_t count, const run *r, uint8_t *out) {
+// Of each place the four pixels of one of its rows, as the bytes of a number. Beyond an edge pixels are like those at it.
+INLINE void load_four(const uint8_t *plane, const int32_t *rows, const int32_t *x, int32_t count, int32_t width, uint32_t *four) {
     for (int32_t i = 0; i < count; i++) {
-        double v[4];
-        for (int32_t k = 0; k < 4; k++) {
-            const uint8_t *row = src->plane[c] + (int64_t)clip(r->y[i] - 1 + k, src->height) * src->stride;
-            int32_t x = r->x[i] - 1, end = src->width;
-            v[k] = cubic(row[clip(x, end)], row[clip(x + 1, end)], row[clip(x + 2, end)], row[clip(x + 3, end)], r->dx[i]);
+        const uint8_t *row = plane + rows[i];
+        int32_t at = x[i] - 1;
+        if (at >= 0 && at < width - 3) memcpy(four + i, row + at, 4);
+        else four[i] = row[clip(at, width)] | row[clip(at + 1, width)] << 8 | row[clip(at + 2, width)] << 16 | (uint32_t)row[clip(at + 3, width)] << 24;
+    }
+}
+
+INLINE void rows_around(const gf_planes *src, int32_t count, const run *r, int32_t rows[4][GF_WARP_RUN]) {
+    int32_t stride = (int32_t)src->stride, height = src->height;
+    for (int32_t k = 0; k < 4; k++)
+        for (int32_t i = 0; i < count; i++) rows[k][i] = clip(r->y[i] - 1 + k, height) * stride;
+}
+
+// A loop for each stage: gcc makes vectors of all but the loads.
+INLINE void bicubic(const uint8_t *plane, int32_t rows[4][GF_WARP_RUN], int32_t count, int32_t width, const run *r, uint8_t *out) {
+    double v[4][GF_WARP_RUN];
+    for (int32_t k = 0; k < 4; k++) {
+        uint32_t four[GF_WARP_RUN];
+        load_four(plane, rows[k], r->x, count, width, four);
+        for (int32_t i = 0; i < count; i++) {
+            uint32_t f = four[i];
+            v[k][i] = cubic((int32_t)(f & 255), (int32_t)(f >> 8 & 255), (int32_t)(f >> 16 & 255), (int32_t)(f >> 24), r->dx[i]);
         }
-        double value = cubic(v[0], v[1], v[2], v[3], r->dy[i]);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        double value = cubic(v[0][i], v[1][i], v[2][i], v[3][i], r->dy[i]);
         out[i] = (uint8_t)(int32_t)(value <= 0 ? 0 : value >= 255 ? 255 : value);
     }
 }
@@ -96,14 +115,15 @@ INLINE void smooth(const gf_planes *src, const gf_transform *t, const gf_planes 
     memset(r.out, 255, sizeof r.out);
     for (int32_t y = 0; y < dst->height; y++) {
         for (int32_t from = 0, count; from < dst->width; from += count) {
-            int32_t upper[GF_WARP_RUN], lower[GF_WARP_RUN];
+            int32_t rows[4][GF_WARP_RUN], *upper = rows[0], *lower = rows[1];
             count = dst->width - from < GF_WARP_RUN ? dst->width - from : GF_WARP_RUN;
             int any = t->perspective ? find(src, t, from, count, y, 1, &r) : find(src, t, from, count, y, 0, &r);
             if (any && t->filter == GF_SEEN_BILINEAR) pair(src, count, &r, upper, lower);
+            else if (any) rows_around(src, count, &r, rows);
             for (int c = 0; c < dst->channels; c++) {
                 uint8_t *out = dst->plane[c] + y * dst->stride + from, fill = t->fill[c];
                 if (!any) memset(out, 0, (size_t)count);
-                else if (t->filter != GF_SEEN_BILINEAR) bicubic(src, c, count, &r, out);
+                else if (t->filter != GF_SEEN_BILINEAR) bicubic(src->plane[c], rows, count, src->width, &r, out);
                 else if (src->width == 1) bilinear(src->plane[c], upper, lower, count, 1, &r, out);
                 else bilinear(src->plane[c], upper, lower, count, 0, &r, out);
                 for (int32_t i = 0; i < count; i++) out[i] = (out[i] & r.inside[i]) | (fill & r.out[i] & ~r.inside[i]);
