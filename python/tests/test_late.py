@@ -63,7 +63,7 @@ def chain(image: Image.Image, r: random.Random) -> Image.Image:
         elif kind < 5:
             image = image.resize(size, r.randrange(6), reducing_gap=r.choice([None, None, 1.0, 2.5]))
         elif kind == 5:
-            image = image.resize(size, r.randrange(6), r.choice([box, (0, 0, width, height)]))
+            image = image.resize(size, r.randrange(6), part(box, image.size, r), r.choice([None, None, 1.5]))
         elif kind == 6:
             image = image.transpose(r.randrange(7))  # type: ignore[arg-type]
         elif kind == 7:
@@ -82,6 +82,13 @@ def chain(image: Image.Image, r: random.Random) -> Image.Image:
         else:
             image = image.filter(ImageFilter.BLUR) if min(image.size) > 4 else image
     return image
+
+
+def part(box: tuple[int, ...], size: tuple[int, int], r: random.Random) -> Any:
+    """A box, or one with ends between pixels, or all."""
+    x, y, right, lower = box
+    moved = (x + 0.3 * r.random(), y + 0.25, right - 0.3 * r.random(), lower - 0.5 * r.random())
+    return r.choice([box, list(box), moved, moved, (0, 0, *size), [0.0, 0.0, *size]])
 
 
 def colour(image: Image.Image, r: random.Random) -> Any:
@@ -192,6 +199,38 @@ def test_png_with_text_behind_its_pixels_is_left_to_pillow() -> None:
     data = whole[:-12] + chunk.getvalue() + whole[-12:]
     assert not isinstance(gofast.open(data), LateImage)
     assert gofast.open(data).convert("RGB").info == Image.open(io.BytesIO(data)).convert("RGB").info
+
+
+# Boxes of a picture of 90 x 60, and whether the core resizes them.
+BOXES: dict[Any, bool] = {
+    (10, 20, 70, 60): True,
+    (0.5, 0, 89.7, 60): True,
+    (0.1, 0.1, 0.2, 0.2): True,
+    (3, 4, 35, 24): True,  # Pillow cuts it out
+    (0, 0, 45.0, 60): True,
+    (1, 2, 1, 9): False,
+    (5, 2, 1, 9): False,
+    (-0.1, 0, 5, 5): False,
+    (0, 0, 90.1, 5): False,
+    (float("nan"), 0, 9, 9): False,
+    (0, 0, 1e60, 9): False,
+    (1, 2, 3): False,
+    (1, 2, 3, "4"): False,
+}
+
+
+@pytest.mark.parametrize("box", BOXES)
+@pytest.mark.parametrize("filter", [0, 1, 3])
+def test_a_box_is_resized(files: list[Path], box: Any, filter: int) -> None:
+    made: list[Any] = []
+    native = source.counts.native
+    for opened in (gofast.open, pillows):
+        try:
+            made.append(opened(files[0]).resize((32, 20), filter, box).tobytes())
+        except (TypeError, ValueError, OverflowError) as error:
+            made.append((type(error), str(error)))
+    assert made[0] == made[1]
+    assert source.counts.native == native + 1 or not BOXES[box]
 
 
 def test_what_is_not_recorded_sees_an_ordinary_image(files: list[Path]) -> None:

@@ -20,10 +20,18 @@ static int32_t crop(gf_canvas *c, const int32_t w[4]) {
     return GF_FAULT_NONE;
 }
 
-static int32_t resize(gf_canvas *c, const int32_t w[4]) {
+// Larger numbers are not those of pixels any more.
+static int is_part(const gf_canvas *c, const float part[4]) {
+    int32_t width = gf_canvas_width(c), height = gf_canvas_height(c);
+    if (width > 1 << 24 || height > 1 << 24) return 0;
+    return part[0] >= 0 && part[0] < part[2] && part[2] <= (float)width && part[1] >= 0 && part[1] < part[3] && part[3] <= (float)height;
+}
+
+static int32_t resize(gf_canvas *c, const int32_t w[4], const float *part) {
     if (w[0] < 1 || w[1] < 1 || w[0] > GF_MOST_SIDE || w[1] > GF_MOST_SIDE || (int64_t)w[0] * w[1] > GF_CANVAS_MOST_PIXELS || w[2] < 0 || w[2] >= FILTERS)
         return refuse(c, "a resize");
-    return gf_canvas_resize(c, w[0], w[1], filters[w[2]]);
+    if (!part) return gf_canvas_resize(c, w[0], w[1], filters[w[2]]);
+    return is_part(c, part) ? gf_canvas_resize_part(c, part, w[0], w[1], filters[w[2]]) : refuse(c, "a resize");
 }
 
 // Rows become columns. Squares of 32 x 32 keep both sides in the caches.
@@ -87,10 +95,14 @@ int32_t gf_canvas_replay(gf_canvas *c, const gf_recorded *recorded, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         const int32_t *w = recorded[i].words;
         double numbers[8];
+        float part[4];
         int32_t code;
         switch (recorded[i].kind) {
         case GF_RECORDED_CROP: code = crop(c, w); break;
-        case GF_RECORDED_RESIZE: code = resize(c, w); break;
+        case GF_RECORDED_RESIZE:
+            if (!w[3]) code = resize(c, w, NULL);
+            else code = more(recorded, n, &i, part, sizeof part) ? resize(c, w, part) : refuse(c, "a resize");
+            break;
         case GF_RECORDED_TURN: code = turn(c, w[0]); break;
         case GF_RECORDED_GREY: code = grey(c); break;
         case GF_RECORDED_WARP: code = more(recorded, n, &i, numbers, sizeof numbers) ? warp(c, w, numbers) : refuse(c, "a transform"); break;

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _CROP, _RESIZE, _TURN, _GREY, _WARP, _MORE = range(6)
 _OPERATION = struct.Struct("=5i")
 _NUMBERS = struct.Struct("=" + "i2d" * 4)  # four times _MORE
+_BOX = struct.Struct("=i4f")
 
 MOST_SIDE = 1 << 15  # step.h's GF_MOST_SIDE
 MOST_PIXELS = 1 << 28  # canvas.h's GF_CANVAS_MOST_PIXELS
@@ -35,6 +36,15 @@ def crop(x: int, y: int, width: int, height: int) -> bytes:
 def resize(width: int, height: int, resample: int) -> bytes:
     """All of it gets another size, by a filter of Pillow's."""
     return _OPERATION.pack(_RESIZE, width, height, resample, 0)
+
+
+def resize_part(width: int, height: int, resample: int, box: Sequence[float]) -> bytes:
+    """A box of it does; taps reach beyond the box. Pillow too hands four floats over.
+
+    Raises:
+        struct.error, OverflowError: there are not four, or one is none.
+    """
+    return _OPERATION.pack(_RESIZE, width, height, resample, 1) + _BOX.pack(_MORE, *box)
 
 
 def turn(method: int) -> bytes:
@@ -74,7 +84,8 @@ def replay(image: Image.Image, chain: bytes, mode: str) -> Image.Image:
             x, y, width, height = words
             image = image.crop((x, y, x + width, y + height))
         elif kind == _RESIZE:
-            image = image.resize((words[0], words[1]), words[2])
+            box = _BOX.unpack_from(chain, i * _OPERATION.size)[1:] if words[3] else None
+            image = image.resize((words[0], words[1]), words[2], box)
         elif kind == _TURN:
             image = image.transpose(words[0])
         elif kind == _GREY:

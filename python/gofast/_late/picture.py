@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from PIL import Image, ImageFile, ImageOps
 from PIL._util import DeferredError
 
+from .._core import codecs
 from . import chain as chains
 from .source import Source
 
@@ -235,18 +236,27 @@ class LateImage(Image.Image):
             width, height = map(operator.index, size)
             method = operator.index(resample)
             gap = None if reducing_gap is None else float(reducing_gap)
+            part = (0, 0, *self.size) if box is None else tuple(box)
         except (TypeError, ValueError):
             return b""
         if _unusual(width, height) or max(width, height) > chains.MOST_SIDE or method not in chains.FILTERS:
             return b""
-        if (width, height) == self.size or (box is not None and tuple(box) != (0, 0, *self.size)):
-            return b""  # a copy; or a part, whose taps reach into what lies around it
-        if gap is not None and not (gap >= 1.0 and self._reduces_nothing(width, height, gap)):
+        try:
+            if gap is not None and not (gap >= 1.0 and _reduces_nothing(width, height, gap, part)):
+                return b""
+            if part != (0, 0, *self.size):
+                return chains.resize_part(width, height, method, part) if self._has(part) else b""
+        except (TypeError, ValueError, IndexError, OverflowError, struct.error):
             return b""
+        if (width, height) == self.size:
+            return b""  # a copy
         return chains.resize(width, height, method)
 
-    def _reduces_nothing(self, width: int, height: int, gap: float) -> bool:
-        return int(self.size[0] / width / gap) < 2 and int(self.size[1] / height / gap) < 2
+    def _has(self, box: tuple[float, ...]) -> bool:
+        """Whether a box lies in it, and the core resizes boxes in this Pillow's order."""
+        x, y, right, lower = box
+        inside = 0 <= x < right <= self.size[0] and 0 <= y < lower <= self.size[1]
+        return inside and max(self.size) <= chains.MOST_SIDE and codecs.pass_order() != "12.2"
 
     def transpose(self, method: Any) -> Image.Image:
         """See Pillow's."""
@@ -383,6 +393,10 @@ class LateImage(Image.Image):
             header.tobytes, header.getpalette = lambda: data, lambda: palette  # type: ignore[method-assign, assignment, misc]
             state = header.__getstate__()
         return copyreg._reconstructor, (self._pillows_class, object, None), state  # type: ignore[attr-defined]
+
+
+def _reduces_nothing(width: int, height: int, gap: float, box: tuple[float, ...]) -> bool:
+    return int((box[2] - box[0]) / width / gap) < 2 and int((box[3] - box[1]) / height / gap) < 2
 
 
 def _shape(image: Image.Image, mode: str, size: tuple[int, int]) -> None:
