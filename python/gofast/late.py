@@ -33,8 +33,9 @@ def open(
         formats: names of the formats to try, as for Pillow.
 
     Returns:
-        A :class:`LateImage` for JPEG, PNG and WebP files of mode RGB or L with one frame. Of all others,
-        Pillow's own image.
+        A :class:`LateImage` for JPEG, PNG and WebP files of one frame, without a transparent colour. Of all
+        others, Pillow's own image. Of modes other than RGB and L ("P", "RGBA", "CMYK", ...) only
+        ``convert("RGB")`` is recorded.
 
     Raises:
         FileNotFoundError, PIL.UnidentifiedImageError and others: what ``PIL.Image.open`` raises. A damaged

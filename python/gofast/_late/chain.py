@@ -78,7 +78,9 @@ def _warped(image: Image.Image, words: Sequence[int], numbers: tuple[float, ...]
 
 
 def replay(image: Image.Image, chain: bytes, mode: str) -> Image.Image:
-    """The same by Pillow, to a picture of this mode."""
+    """The same by Pillow, to a picture of this mode. One of another mode than RGB and L becomes RGB first."""
+    if image.mode not in ("RGB", "L", mode):
+        image = image.convert("RGB")
     for i, (kind, *words) in enumerate(_OPERATION.iter_unpack(chain), 1):
         if kind == _CROP:
             x, y, width, height = words

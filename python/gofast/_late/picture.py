@@ -130,8 +130,9 @@ class LateImage(Image.Image):
         skips bad files guards this very place.
         """
         late = self._late
-        if late is None or self._looked_at:
-            return late
+        return late if late is None or self._looked_at else self._first_look(late)
+
+    def _first_look(self, late: Making) -> Making | None:
         if not late.source.is_whole():
             self._make(late)
             return None
@@ -154,7 +155,7 @@ class LateImage(Image.Image):
     def at_once(self) -> Image.Image:
         """An ordinary image of Pillow's with these pixels and this info, which are now made."""
         new = Image.Image()
-        new.im = self.im
+        new.im, new.palette = self.im, self.palette
         _shape(new, self.mode, self.size)
         new.info = self.info
         return new
@@ -380,6 +381,7 @@ class LateImage(Image.Image):
             and self.size == other.size
             and self.info == other.info
             and self.tobytes() == other.tobytes()
+            and (self.mode != "P" or self.getpalette() == other.getpalette())
         )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
