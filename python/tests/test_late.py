@@ -52,7 +52,7 @@ def chain(image: Image.Image, r: random.Random) -> Image.Image:
     """Up to six random operations."""
     for _ in range(r.randrange(7)):
         width, height = image.size
-        kind = r.randrange(14)
+        kind = r.randrange(15)
         x, y = r.randrange(width), r.randrange(height)
         box = (x, y, r.randint(x + 1, width), r.randint(y + 1, height))
         size = (r.randint(1, 90), r.randint(1, 90))
@@ -79,6 +79,9 @@ def chain(image: Image.Image, r: random.Random) -> Image.Image:
             image = rotated(image, r)
         elif kind == 12:
             image = transformed(image, size, r)
+        elif kind == 13:
+            tables = [r.randrange(256) for _ in range(256 * len(image.getbands()))]
+            image = r.choice([image.point(tables), ImageOps.solarize(image, 77), ImageOps.invert(image)])
         else:
             image = image.filter(ImageFilter.BLUR) if min(image.size) > 4 else image
     return image

@@ -91,11 +91,18 @@ static int32_t warp(gf_canvas *c, const int32_t w[4], const double numbers[8]) {
     return gf_canvas_transform(c, &t);
 }
 
+static int32_t look_up(gf_canvas *c, const uint8_t tables[3][256]) {
+    int32_t code = gf_canvas_rest(c);
+    if (!code) c->pixels->look_up(&c->planes, tables);
+    return code;
+}
+
 int32_t gf_canvas_replay(gf_canvas *c, const gf_recorded *recorded, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         const int32_t *w = recorded[i].words;
         double numbers[8];
         float part[4];
+        uint8_t tables[3][256];
         int32_t code;
         switch (recorded[i].kind) {
         case GF_RECORDED_CROP: code = crop(c, w); break;
@@ -106,6 +113,7 @@ int32_t gf_canvas_replay(gf_canvas *c, const gf_recorded *recorded, int64_t n) {
         case GF_RECORDED_TURN: code = turn(c, w[0]); break;
         case GF_RECORDED_GREY: code = grey(c); break;
         case GF_RECORDED_WARP: code = more(recorded, n, &i, numbers, sizeof numbers) ? warp(c, w, numbers) : refuse(c, "a transform"); break;
+        case GF_RECORDED_TABLE: code = more(recorded, n, &i, tables, sizeof tables) ? look_up(c, tables) : refuse(c, "a table"); break;
         default: code = refuse(c, "something");
         }
         if (code) return code;

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from PIL import Image, ImageFile, ImageOps
 from PIL._util import DeferredError
 
-from .._core import codecs
+from . import arguments
 from . import chain as chains
 from .source import Source
 
@@ -66,10 +66,10 @@ class LateImage(Image.Image):
     """A PIL image whose pixels are made when somebody needs them: what `gofast.open` returns.
 
     It has all that ``PIL.Image.Image`` has. ``crop``, ``resize``, ``transpose``, ``rotate``, affine and
-    perspective ``transform``, ``convert`` to "RGB" or "L", ``copy`` and ``ImageOps.exif_transpose`` are only
-    recorded, and give another LateImage; then one native call decodes what survives, and does them. Whatever
-    else is asked of it sees an ordinary image: the pixels are made then, and are those of Pillow to the last
-    bit.
+    perspective ``transform``, ``point`` with a table, ``convert`` to "RGB" or "L", ``copy`` and
+    ``ImageOps.exif_transpose`` are only recorded, and give another LateImage; then one native call decodes
+    what survives, and does them. Whatever else is asked of it sees an ordinary image: the pixels are made
+    then, and are those of Pillow to the last bit.
 
     It is not of Pillow's class for the file's format: ``isinstance(im, JpegImageFile)`` is false, though its
     attributes and methods are there. A pickle of it holds the pixels, as Pillow's does, and becomes an
@@ -215,7 +215,7 @@ class LateImage(Image.Image):
         except (TypeError, ValueError, OverflowError):
             return super().crop(box)
         width, height = right - x, lower - y
-        if x < 0 or y < 0 or right > whole[2] or lower > whole[3] or _unusual(width, height):
+        if x < 0 or y < 0 or right > whole[2] or lower > whole[3] or arguments.unusual(width, height):
             return super().crop(box)
         return self._then(late, chains.crop(x, y, width, height), (width, height), self.mode)
 
@@ -240,24 +240,24 @@ class LateImage(Image.Image):
             part = (0, 0, *self.size) if box is None else tuple(box)
         except (TypeError, ValueError):
             return b""
-        if _unusual(width, height) or max(width, height) > chains.MOST_SIDE or method not in chains.FILTERS:
+        if (
+            arguments.unusual(width, height)
+            or max(width, height) > chains.MOST_SIDE
+            or method not in chains.FILTERS
+        ):
             return b""
         try:
-            if gap is not None and not (gap >= 1.0 and _reduces_nothing(width, height, gap, part)):
+            if gap is not None and not (gap >= 1.0 and arguments.reduces_nothing(width, height, gap, part)):
                 return b""
             if part != (0, 0, *self.size):
-                return chains.resize_part(width, height, method, part) if self._has(part) else b""
+                return (
+                    chains.resize_part(width, height, method, part) if arguments.has(self.size, part) else b""
+                )
         except (TypeError, ValueError, IndexError, OverflowError, struct.error):
             return b""
         if (width, height) == self.size:
             return b""  # a copy
         return chains.resize(width, height, method)
-
-    def _has(self, box: tuple[float, ...]) -> bool:
-        """Whether a box lies in it, and the core resizes boxes in this Pillow's order."""
-        x, y, right, lower = box
-        inside = 0 <= x < right <= self.size[0] and 0 <= y < lower <= self.size[1]
-        return inside and max(self.size) <= chains.MOST_SIDE and codecs.pass_order() != "12.2"
 
     def transpose(self, method: Any) -> Image.Image:
         """See Pillow's."""
@@ -278,7 +278,9 @@ class LateImage(Image.Image):
         fillcolor: Any = None,
     ) -> Image.Image:
         """See Pillow's. Its rotate computes numbers and calls this."""
-        operation = b"" if self._late is None else self._transformed(size, method, data, resample, fillcolor)
+        operation = (
+            b"" if self._late is None else arguments.warp(self.mode, size, method, data, resample, fillcolor)
+        )
         info = (
             self.info if self._late_info is None else self.info.copy()
         )  # Pillow copies it, and then decodes
@@ -291,24 +293,16 @@ class LateImage(Image.Image):
             new.info = info
         return new
 
-    def _transformed(self, size: Any, method: Any, data: Any, resample: Any, fillcolor: Any) -> bytes:
-        """The operation; empty where Pillow's own must run."""
-        if not {type(size), type(data)} <= {tuple, list} or type(method) not in (int, Image.Transform):
-            return b""
-        count = chains.WARPS.get(method, len(data) + 1)
-        if len(data) < count:
-            return b""
-        try:
-            width, height = map(operator.index, size)
-            filter = operator.index(resample)
-            if _unusual(width, height) or filter not in chains.WARP_FILTERS:
-                return b""
-            colour = (0, 0, 0)
-            if fillcolor is not None:
-                colour = Image.new(self.mode, (1, 1), fillcolor).convert("RGB").getpixel((0, 0))  # type: ignore[assignment]
-            return chains.warp((width, height), method, data[:count], filter, colour)
-        except (TypeError, ValueError, OverflowError, struct.error):
-            return b""
+    def point(self, lut: Any, mode: str | None = None) -> Image.Image:
+        """See Pillow's. Most of ImageOps comes here, with a list."""
+        late = self._look()
+        if late is None or mode is not None or isinstance(lut, Image.ImagePointHandler):
+            return super().point(lut, mode)
+        if callable(lut):
+            lut = [lut(i) for i in range(256)] * (1 if self.mode == "L" else 3)
+            lut = [round(value) for value in lut]
+        operation = arguments.table(self.mode, lut)
+        return self._then(late, operation, self.size, self.mode) if operation else super().point(lut)
 
     def convert(
         self,
@@ -397,16 +391,6 @@ class LateImage(Image.Image):
         return copyreg._reconstructor, (self._pillows_class, object, None), state  # type: ignore[attr-defined]
 
 
-def _reduces_nothing(width: int, height: int, gap: float, box: tuple[float, ...]) -> bool:
-    return int((box[2] - box[0]) / width / gap) < 2 and int((box[3] - box[1]) / height / gap) < 2
-
-
 def _shape(image: Image.Image, mode: str, size: tuple[int, int]) -> None:
     setattr(image, _MODE, mode)
     image._size = size
-
-
-def _unusual(width: int, height: int) -> bool:
-    """Whether Pillow would refuse that size, warn of it, or the core leave it to Pillow."""
-    most = Image.MAX_IMAGE_PIXELS
-    return width < 1 or height < 1 or width * height > min(chains.MOST_PIXELS, most or chains.MOST_PIXELS)

@@ -1,4 +1,4 @@
-"""Image.rotate and Image.transform of a late picture: recorded, and equal to Pillow's."""
+"""Image.rotate, transform and point of a late picture: recorded, and equal to Pillow's."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from image_data import photograph
 
 AFFINE, PERSPECTIVE = Image.Transform.AFFINE, Image.Transform.PERSPECTIVE
 SHEAR = (1, 0.3, -2.5, 0.1, 0.9, 4)
+CURVE = [min(255, i * i // 200) for i in range(256)]
 
 
 def pillows(path: Path) -> Image.Image:
@@ -68,6 +69,17 @@ RECORDED: dict[str, Callable[[Image.Image], Image.Image]] = {
     "grey and back": lambda image: (
         image.convert("L").rotate(9, fillcolor=3).convert("RGB").rotate(9, fillcolor=(250, 0, 9)).convert("L")
     ),
+    "table": lambda image: image.point(CURVE * 3),
+    "three tables": lambda image: image.point(tuple(CURVE + CURVE[::-1] + [9] * 256)),
+    "table of grey": lambda image: image.convert("L").point(CURVE),
+    "tables of grey and back": lambda image: (
+        image.convert("L").point(CURVE).convert("RGB").point(CURVE[::-1] * 2 + CURVE).convert("L")
+    ),
+    "function": lambda image: image.point(lambda i: 255 - i),
+    "function of floats": lambda image: image.convert("L").point(lambda i: i * 0.7 + 2.5),
+    "solarize": lambda image: ImageOps.solarize(image, 99).rotate(10),
+    "posterize": lambda image: ImageOps.posterize(image, 3),
+    "invert": lambda image: ImageOps.invert(image.convert("L")),
 }
 
 PILLOWS: dict[str, Callable[[Image.Image], Image.Image]] = {
@@ -92,8 +104,23 @@ PILLOWS: dict[str, Callable[[Image.Image], Image.Image]] = {
     "parts": lambda image: image.transform((5.5, 6), AFFINE, SHEAR),  # type: ignore[arg-type]
     "no colour": lambda image: image.rotate(9, fillcolor="nothing"),
     "half a colour": lambda image: image.rotate(9, fillcolor=(1, 2)),
+    "short table": lambda image: image.point(CURVE[1:]),
+    "table of floats": lambda image: image.point([v + 0.4 for v in CURVE] * len(image.getbands())),
+    "table of booleans": lambda image: image.point([v > 3 for v in CURVE] * len(image.getbands())),
+    "table of large numbers": lambda image: image.point([v * 7 - 99 for v in CURVE] * len(image.getbands())),
+    "table of huge numbers": lambda image: image.point([v << 70 for v in CURVE] * len(image.getbands())),
+    "array as a table": lambda image: image.point(np.array(CURVE * len(image.getbands()))),
+    "large function": lambda image: image.point(lambda i: i * 3),
+    "function of texts": lambda image: image.point(str),  # type: ignore[arg-type]
+    "two colours": lambda image: image.point([i > 99 and 255 for i in range(256)], "1"),
+    "handler": lambda image: image.point(Handler()),
     "no angle": lambda image: image.rotate("9"),  # type: ignore[arg-type]
 }
+
+
+class Handler(Image.ImagePointHandler):
+    def point(self, im: Image.Image) -> Image.Image:
+        return im.point(CURVE * len(im.getbands()))
 
 
 class Transform:
