@@ -69,6 +69,7 @@ static int32_t resize_rows(gf_renderer *r, gf_opened *source, const gf_geometry 
         .in_width = g->box.width, .in_height = g->box.height, .out_width = g->width, .out_height = g->height,
         .window = g->window, .filter = g->filter, .order = pass_order, .flip = g->hflip,
     };
+    memcpy(plan.part, g->part, sizeof plan.part);
     int32_t code = gf_resize_begin(resize, &plan);
     if (code) return gf_fault_set(fault, code, -1, "resize of %dx%d to %dx%d", g->box.width, g->box.height, g->width, g->height);
     gf_box region = {g->box.x + resize->x.lo, g->box.y + resize->y.lo, resize->x.hi - resize->x.lo, resize->y.hi - resize->y.lo};

@@ -20,9 +20,10 @@ def open(
 ) -> Image.Image:
     """Opens a picture like ``PIL.Image.open``, and decodes no more of it than is needed.
 
-    The result is a ``PIL.Image.Image``. Crops, resizes, flips and conversions to RGB or L are only recorded.
-    When somebody asks for pixels, one native call decodes what is left of the picture and does them, to the
-    same pixels. Works with torchvision's transforms, timm's, and any code that takes a PIL image.
+    The result is a ``PIL.Image.Image``. Crops, resizes, flips, rotations, affine and perspective transforms
+    and conversions to RGB or L are only recorded. When somebody asks for pixels, one native call decodes what
+    is left of the picture and does them, to the same pixels. Works with torchvision's transforms, timm's, and
+    any code that takes a PIL image.
 
     Args:
         picture: a path, a file object, or the bytes of a file (where Pillow takes a path of bytes). Of a path
@@ -32,8 +33,9 @@ def open(
         formats: names of the formats to try, as for Pillow.
 
     Returns:
-        A :class:`LateImage` for JPEG, PNG and WebP files of mode RGB or L with one frame. Of all others,
-        Pillow's own image.
+        A :class:`LateImage` for JPEG, PNG and WebP files of one frame, without a transparent colour. Of all
+        others, Pillow's own image. Of modes other than RGB and L ("P", "RGBA", "CMYK", ...) only
+        ``convert("RGB")`` is recorded.
 
     Raises:
         FileNotFoundError, PIL.UnidentifiedImageError and others: what ``PIL.Image.open`` raises. A damaged

@@ -52,7 +52,7 @@ def chain(image: Image.Image, r: random.Random) -> Image.Image:
     """Up to six random operations."""
     for _ in range(r.randrange(7)):
         width, height = image.size
-        kind = r.randrange(12)
+        kind = r.randrange(15)
         x, y = r.randrange(width), r.randrange(height)
         box = (x, y, r.randint(x + 1, width), r.randint(y + 1, height))
         size = (r.randint(1, 90), r.randint(1, 90))
@@ -63,7 +63,7 @@ def chain(image: Image.Image, r: random.Random) -> Image.Image:
         elif kind < 5:
             image = image.resize(size, r.randrange(6), reducing_gap=r.choice([None, None, 1.0, 2.5]))
         elif kind == 5:
-            image = image.resize(size, r.randrange(6), r.choice([box, (0, 0, width, height)]))
+            image = image.resize(size, r.randrange(6), part(box, image.size, r), r.choice([None, None, 1.5]))
         elif kind == 6:
             image = image.transpose(r.randrange(7))  # type: ignore[arg-type]
         elif kind == 7:
@@ -75,9 +75,50 @@ def chain(image: Image.Image, r: random.Random) -> Image.Image:
             image = r.choice([image.copy(), image.crop(), image.rotate(180), copy.copy(image)])
         elif kind == 10:
             image.thumbnail(size, r.randrange(1, 6))  # type: ignore[arg-type]
+        elif kind == 11:
+            image = rotated(image, r)
+        elif kind == 12:
+            image = transformed(image, size, r)
+        elif kind == 13:
+            tables = [r.randrange(256) for _ in range(256 * len(image.getbands()))]
+            image = r.choice([image.point(tables), ImageOps.solarize(image, 77), ImageOps.invert(image)])
         else:
             image = image.filter(ImageFilter.BLUR) if min(image.size) > 4 else image
     return image
+
+
+def part(box: tuple[int, ...], size: tuple[int, int], r: random.Random) -> Any:
+    """A box, or one with ends between pixels, or all."""
+    x, y, right, lower = box
+    moved = (x + 0.3 * r.random(), y + 0.25, right - 0.3 * r.random(), lower - 0.5 * r.random())
+    return r.choice([box, list(box), moved, moved, (0, 0, *size), [0.0, 0.0, *size]])
+
+
+def colour(image: Image.Image, r: random.Random) -> Any:
+    """None, one of a picture's mode, or one that Pillow makes something of."""
+    colours: list[Any] = [None, None, r.randrange(256), r.randrange(-300, 1 << 24), "teal"]
+    return r.choice([*colours, (124, 116, 104) if image.mode == "RGB" else (77,)])
+
+
+def rotated(image: Image.Image, r: random.Random) -> Image.Image:
+    angle = r.choice([0, 90, 180, 270, -450, 360.0, r.uniform(-400, 400), r.uniform(-20, 20)])
+    center = r.choice([None, None, (r.uniform(-5, 60), r.randrange(60))])
+    move = r.choice([None, None, (0, 0), (r.randrange(-9, 20), 3)])
+    expand, filter = r.choice([False, False, True, 1]), r.choice([0, 0, 2, 2, 3])
+    return image.rotate(angle, filter, expand, center, move, colour(image, r))  # type: ignore[arg-type]
+
+
+def transformed(image: Image.Image, size: tuple[int, int], r: random.Random) -> Image.Image:
+    size = r.choice([size, image.size])
+    shear, move = r.uniform(-1, 1), r.randrange(-30, 60)
+    affine = r.choice([(1, shear, 0, 0, 1, 0), (1, 0, move, 0, 1, 0), (1, 0, 0.0, 0.0, 1, move / 3)])
+    affine = r.choice([affine, [r.uniform(-2, 2) for _ in range(6)], (*affine, 9)])
+    perspective = (1, shear / 3, 0, shear / 9, 1, 0, shear / 90, r.uniform(-0.02, 0.02))
+    method, data = r.choice(
+        [(0, affine), (Image.Transform.AFFINE, affine), (Image.Transform.PERSPECTIVE, perspective)]
+    )
+    filter = r.choice([Image.Resampling.NEAREST, 2, 3])
+    return image.transform(size, method, data, filter, fillcolor=colour(image, r))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +138,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def test_random_chains_equal_pillows(files: list[Path]) -> None:
+@pytest.mark.parametrize("by", ["the core", "Pillow"])
+def test_random_chains_equal_pillows(files: list[Path], by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if by == "Pillow":
+        monkeypatch.setattr(source.Source, "pixels", lambda *_: None)
     native = source.counts.native
-    for seed in range(360):
+    for seed in range(420):
         path = files[seed % len(files)]
         plain, late = pillows(path), gofast.open(path)
         assert isinstance(late, LateImage), path
@@ -117,7 +161,7 @@ def test_random_chains_equal_pillows(files: list[Path]) -> None:
             assert str(made) == str(want)
         else:
             same(made, want)
-    assert source.counts.native > native + 200
+    assert source.counts.native > native + 200 or by == "Pillow"
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -158,6 +202,38 @@ def test_png_with_text_behind_its_pixels_is_left_to_pillow() -> None:
     data = whole[:-12] + chunk.getvalue() + whole[-12:]
     assert not isinstance(gofast.open(data), LateImage)
     assert gofast.open(data).convert("RGB").info == Image.open(io.BytesIO(data)).convert("RGB").info
+
+
+# Boxes of a picture of 90 x 60, and whether the core resizes them.
+BOXES: dict[Any, bool] = {
+    (10, 20, 70, 60): True,
+    (0.5, 0, 89.7, 60): True,
+    (0.1, 0.1, 0.2, 0.2): True,
+    (3, 4, 35, 24): True,  # Pillow cuts it out
+    (0, 0, 45.0, 60): True,
+    (1, 2, 1, 9): False,
+    (5, 2, 1, 9): False,
+    (-0.1, 0, 5, 5): False,
+    (0, 0, 90.1, 5): False,
+    (float("nan"), 0, 9, 9): False,
+    (0, 0, 1e60, 9): False,
+    (1, 2, 3): False,
+    (1, 2, 3, "4"): False,
+}
+
+
+@pytest.mark.parametrize("box", BOXES)
+@pytest.mark.parametrize("filter", [0, 1, 3])
+def test_a_box_is_resized(files: list[Path], box: Any, filter: int) -> None:
+    made: list[Any] = []
+    native = source.counts.native
+    for opened in (gofast.open, pillows):
+        try:
+            made.append(opened(files[0]).resize((32, 20), filter, box).tobytes())
+        except (TypeError, ValueError, OverflowError) as error:
+            made.append((type(error), str(error)))
+    assert made[0] == made[1]
+    assert source.counts.native == native + 1 or not BOXES[box]
 
 
 def test_what_is_not_recorded_sees_an_ordinary_image(files: list[Path]) -> None:

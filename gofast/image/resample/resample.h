@@ -88,6 +88,7 @@ typedef struct {
     gf_box window; // the part of the output that is wanted, before the flip
     int32_t filter, order;
     int32_t flip;  // mirror the window left to right
+    float part[4]; // left, upper, right and lower end of what is resized, within the source; taps reach beyond. All 0: the whole
 } gf_resize_plan;
 
 typedef struct {

@@ -77,8 +77,9 @@ static int reserve(gf_resize *r) {
 int gf_resize_begin(gf_resize *r, const gf_resize_plan *p) {
     int best = gf_resize_best();
     int variant = r->variant == GF_RESIZE_BEST || r->variant > best ? best : r->variant;
-    gf_axis_spec x = {0, (float)p->in_width, p->in_width, p->out_width, p->window.x, p->window.x + p->window.width, p->filter, p->flip != 0, variant, 1};
-    gf_axis_spec y = {0, (float)p->in_height, p->in_height, p->out_height, p->window.y, p->window.y + p->window.height, p->filter, 0, variant, 0};
+    const float whole[4] = {0, 0, (float)p->in_width, (float)p->in_height}, *part = p->part[2] > 0 ? p->part : whole;
+    gf_axis_spec x = {part[0], part[2], p->in_width, p->out_width, p->window.x, p->window.x + p->window.width, p->filter, p->flip != 0, variant, 1};
+    gf_axis_spec y = {part[1], part[3], p->in_height, p->out_height, p->window.y, p->window.y + p->window.height, p->filter, 0, variant, 0};
     int fault = gf_axis_build(&r->x, &x);
     if (!fault) fault = gf_axis_build(&r->y, &y);
     if (fault) return fault;

@@ -1,5 +1,7 @@
 #include "canvas.h"
 
+#include <string.h>
+
 int32_t gf_canvas_rest(gf_canvas *c) {
     if (c->resting) return GF_FAULT_NONE;
     int32_t code = c->lay_out(c, 0, c->geometry.window.width, c->geometry.window.height, &c->planes);
@@ -19,8 +21,7 @@ void gf_canvas_crop(gf_canvas *c, gf_box box) {
     c->planes.height = box.height;
 }
 
-int32_t gf_canvas_resize(gf_canvas *c, int32_t width, int32_t height, int32_t filter) {
-    if (width == gf_canvas_width(c) && height == gf_canvas_height(c)) return GF_FAULT_NONE; // Pillow copies
+static int32_t resize(gf_canvas *c, int32_t width, int32_t height, int32_t filter) {
     if (!c->resting && !gf_geometry_can_resize(&c->geometry)) {
         int32_t code = gf_canvas_rest(c);
         if (code) return code;
@@ -33,6 +34,17 @@ int32_t gf_canvas_resize(gf_canvas *c, int32_t width, int32_t height, int32_t fi
     }
     gf_geometry_resize(&c->geometry, width, height, filter);
     return GF_FAULT_NONE;
+}
+
+int32_t gf_canvas_resize(gf_canvas *c, int32_t width, int32_t height, int32_t filter) {
+    if (width == gf_canvas_width(c) && height == gf_canvas_height(c)) return GF_FAULT_NONE; // Pillow copies
+    return resize(c, width, height, filter);
+}
+
+int32_t gf_canvas_resize_part(gf_canvas *c, const float part[4], int32_t width, int32_t height, int32_t filter) {
+    int32_t code = resize(c, width, height, filter);
+    memcpy(c->geometry.part, part, sizeof c->geometry.part);
+    return code;
 }
 
 int32_t gf_canvas_another(gf_canvas *c, int32_t width, int32_t height, gf_planes *made) {

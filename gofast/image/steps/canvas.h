@@ -53,6 +53,9 @@ int32_t gf_canvas_rest(gf_canvas *);
 void gf_canvas_crop(gf_canvas *, gf_box);
 int32_t gf_canvas_resize(gf_canvas *, int32_t width, int32_t height, int32_t filter);
 
+// Resizes a part of it, which is resample.h's.
+int32_t gf_canvas_resize_part(gf_canvas *, const float part[4], int32_t width, int32_t height, int32_t filter);
+
 // The five boxes of a picture in torchvision's order: corners from the top left on, and the center.
 void gf_canvas_five(const gf_canvas *, const gf_step *, gf_box boxes[5]);
 

@@ -12,6 +12,7 @@ typedef struct {
     int32_t width, height;
     int32_t filter; // where resized
     int32_t resized;
+    float part[4]; // resample.h's: which part of the box is resized
     gf_box window;
     int32_t hflip, vflip;
 } gf_geometry;

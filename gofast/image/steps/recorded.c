@@ -2,11 +2,14 @@
 
 #include "../resample/resample.h"
 #include "operation.h"
+#include "transform.h"
 
-// Pillow's Image.Resampling and Image.Transpose, by their numbers.
+// Pillow's Image.Resampling, Image.Transpose and Image.Transform, by their numbers.
 static const int32_t filters[] = {GF_FILTER_NEAREST, GF_FILTER_LANCZOS, GF_FILTER_BILINEAR, GF_FILTER_BICUBIC, GF_FILTER_BOX, GF_FILTER_HAMMING};
 enum { FILTERS = sizeof filters / sizeof *filters };
 enum { FLIP_LEFT_RIGHT, FLIP_TOP_BOTTOM, ROTATE_90, ROTATE_180, ROTATE_270, TRANSPOSE, TRANSVERSE, TURNS };
+enum { AFFINE = 0, PERSPECTIVE = 2 };
+static const int32_t seen[] = {[0] = GF_SEEN_NEAREST, [2] = GF_SEEN_BILINEAR, [3] = GF_SEEN_BICUBIC};
 
 static int32_t refuse(gf_canvas *c, const char *what) { return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "%s was recorded for another picture", what); }
 
@@ -17,10 +20,18 @@ static int32_t crop(gf_canvas *c, const int32_t w[4]) {
     return GF_FAULT_NONE;
 }
 
-static int32_t resize(gf_canvas *c, const int32_t w[4]) {
+// Larger numbers are not those of pixels any more.
+static int is_part(const gf_canvas *c, const float part[4]) {
+    int32_t width = gf_canvas_width(c), height = gf_canvas_height(c);
+    if (width > 1 << 24 || height > 1 << 24) return 0;
+    return part[0] >= 0 && part[0] < part[2] && part[2] <= (float)width && part[1] >= 0 && part[1] < part[3] && part[3] <= (float)height;
+}
+
+static int32_t resize(gf_canvas *c, const int32_t w[4], const float *part) {
     if (w[0] < 1 || w[1] < 1 || w[0] > GF_MOST_SIDE || w[1] > GF_MOST_SIDE || (int64_t)w[0] * w[1] > GF_CANVAS_MOST_PIXELS || w[2] < 0 || w[2] >= FILTERS)
         return refuse(c, "a resize");
-    return gf_canvas_resize(c, w[0], w[1], filters[w[2]]);
+    if (!part) return gf_canvas_resize(c, w[0], w[1], filters[w[2]]);
+    return is_part(c, part) ? gf_canvas_resize_part(c, part, w[0], w[1], filters[w[2]]) : refuse(c, "a resize");
 }
 
 // Rows become columns. Squares of 32 x 32 keep both sides in the caches.
@@ -61,15 +72,48 @@ static int32_t grey(gf_canvas *c) {
     return code;
 }
 
+// Takes what belongs to operation *i out of those behind it, which are then done. 0 where it is not there.
+static int more(const gf_recorded *recorded, int64_t n, int64_t *i, void *to, int64_t bytes) {
+    enum { EACH = sizeof recorded->words };
+    for (uint8_t *at = to; bytes > 0; at += EACH, bytes -= EACH) {
+        if (++*i >= n || recorded[*i].kind != GF_RECORDED_MORE) return 0;
+        memcpy(at, recorded[*i].words, EACH);
+    }
+    return 1;
+}
+
+static int32_t warp(gf_canvas *c, const int32_t w[4], const double numbers[8]) {
+    int32_t method = w[2] / 16, filter = w[2] % 16;
+    if (w[0] < 1 || w[1] < 1 || (method != AFFINE && method != PERSPECTIVE) || (filter != 0 && filter != 2 && filter != 3)) return refuse(c, "a transform");
+    gf_transform t = {.filter = seen[filter], .perspective = method == PERSPECTIVE, .width = w[0], .height = w[1],
+                      .fill = {w[3] & 255, w[3] >> 8 & 255, w[3] >> 16 & 255}};
+    memcpy(t.numbers, numbers, sizeof t.numbers);
+    return gf_canvas_transform(c, &t);
+}
+
+static int32_t look_up(gf_canvas *c, const uint8_t tables[3][256]) {
+    int32_t code = gf_canvas_rest(c);
+    if (!code) c->pixels->look_up(&c->planes, tables);
+    return code;
+}
+
 int32_t gf_canvas_replay(gf_canvas *c, const gf_recorded *recorded, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         const int32_t *w = recorded[i].words;
+        double numbers[8];
+        float part[4];
+        uint8_t tables[3][256];
         int32_t code;
         switch (recorded[i].kind) {
         case GF_RECORDED_CROP: code = crop(c, w); break;
-        case GF_RECORDED_RESIZE: code = resize(c, w); break;
+        case GF_RECORDED_RESIZE:
+            if (!w[3]) code = resize(c, w, NULL);
+            else code = more(recorded, n, &i, part, sizeof part) ? resize(c, w, part) : refuse(c, "a resize");
+            break;
         case GF_RECORDED_TURN: code = turn(c, w[0]); break;
         case GF_RECORDED_GREY: code = grey(c); break;
+        case GF_RECORDED_WARP: code = more(recorded, n, &i, numbers, sizeof numbers) ? warp(c, w, numbers) : refuse(c, "a transform"); break;
+        case GF_RECORDED_TABLE: code = more(recorded, n, &i, tables, sizeof tables) ? look_up(c, tables) : refuse(c, "a table"); break;
         default: code = refuse(c, "something");
         }
         if (code) return code;

@@ -8,9 +8,13 @@
 // Python's _late/chain.py writes them. In brackets what the words are.
 enum {
     GF_RECORDED_CROP,   // [x, y, width, height], inside
-    GF_RECORDED_RESIZE, // [width, height, filter: Pillow's number]
+    GF_RECORDED_RESIZE, // [width, height, filter: Pillow's number, 1: of a box: MORE of four floats]
     GF_RECORDED_TURN,   // [Pillow's Image.Transpose]
     GF_RECORDED_GREY,   // convert("L"); the picture keeps three channels, all equal
+    GF_RECORDED_WARP,   // [width, height, method and filter: Pillow's Image.Transform * 16 + Resampling, fill: 0xBBGGRR]: Image.transform;
+                        // four MORE of eight doubles, of which an affine transform uses six
+    GF_RECORDED_TABLE,  // Image.point: 48 MORE of 256 bytes for each channel
+    GF_RECORDED_MORE,   // 16 bytes that belong to the operation before
 };
 
 typedef struct {

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from PIL import Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
+from .other_modes import OTHERS, LateOther
 from .picture import LateImage
 from .source import MAX_FILE_BYTES, Source, Stamp
 
@@ -30,7 +31,8 @@ def of_pillows(image: Image.Image, path: Any, file: Any) -> LateImage | None:
     Args:
         path: of the file, or None: then all of `file` is read.
     """
-    if type(image) not in _FORMATS or image.mode not in ("RGB", "L") or "transparency" in image.info:
+    kind = LateImage if image.mode in ("RGB", "L") else LateOther if image.mode in OTHERS else None
+    if type(image) not in _FORMATS or kind is None or "transparency" in image.info:
         return None
     assert isinstance(image, ImageFile.ImageFile)
     stream = image.fp
@@ -41,7 +43,7 @@ def of_pillows(image: Image.Image, path: Any, file: Any) -> LateImage | None:
         return None
     if path is None:
         data = _all_of(file)
-        return None if data is None else LateImage(Source(image, data, None), image, added)
+        return None if data is None else kind(Source(image, data, None), image, added)
     try:
         stamp = Stamp.of(stream.fileno())
     except (AttributeError, OSError):
@@ -50,7 +52,7 @@ def of_pillows(image: Image.Image, path: Any, file: Any) -> LateImage | None:
         return None  # a pipe, or the like
     image.fp = None  # what follows closes it for good: a late picture holds no descriptor
     stream.close()
-    return LateImage(Source(image, None, stamp), image, added)
+    return kind(Source(image, None, stamp), image, added)
 
 
 def _all_of(file: Any) -> bytes | None:

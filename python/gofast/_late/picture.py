@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copyreg
 import operator
+import struct
 import sys
 from typing import Any, NamedTuple
 
 from PIL import Image, ImageFile, ImageOps
 from PIL._util import DeferredError
 
+from . import arguments
 from . import chain as chains
 from .source import Source
 
@@ -63,10 +65,11 @@ class Making(NamedTuple):
 class LateImage(Image.Image):
     """A PIL image whose pixels are made when somebody needs them: what `gofast.open` returns.
 
-    It has all that ``PIL.Image.Image`` has. ``crop``, ``resize``, ``transpose``, ``convert`` to "RGB" or "L",
-    ``copy`` and ``ImageOps.exif_transpose`` are only recorded, and give another LateImage; then one native
-    call decodes what survives, resizes and flips. Whatever else is asked of it sees an ordinary image: the
-    pixels are made then, and are those of Pillow to the last bit.
+    It has all that ``PIL.Image.Image`` has. ``crop``, ``resize``, ``transpose``, ``rotate``, affine and
+    perspective ``transform``, ``point`` with a table, ``convert`` to "RGB" or "L", ``copy`` and
+    ``ImageOps.exif_transpose`` are only recorded, and give another LateImage; then one native call decodes
+    what survives, and does them. Whatever else is asked of it sees an ordinary image: the pixels are made
+    then, and are those of Pillow to the last bit.
 
     It is not of Pillow's class for the file's format: ``isinstance(im, JpegImageFile)`` is false, though its
     attributes and methods are there. A pickle of it holds the pixels, as Pillow's does, and becomes an
@@ -127,8 +130,9 @@ class LateImage(Image.Image):
         skips bad files guards this very place.
         """
         late = self._late
-        if late is None or self._looked_at:
-            return late
+        return late if late is None or self._looked_at else self._first_look(late)
+
+    def _first_look(self, late: Making) -> Making | None:
         if not late.source.is_whole():
             self._make(late)
             return None
@@ -151,7 +155,7 @@ class LateImage(Image.Image):
     def at_once(self) -> Image.Image:
         """An ordinary image of Pillow's with these pixels and this info, which are now made."""
         new = Image.Image()
-        new.im = self.im
+        new.im, new.palette = self.im, self.palette
         _shape(new, self.mode, self.size)
         new.info = self.info
         return new
@@ -211,7 +215,7 @@ class LateImage(Image.Image):
         except (TypeError, ValueError, OverflowError):
             return super().crop(box)
         width, height = right - x, lower - y
-        if x < 0 or y < 0 or right > whole[2] or lower > whole[3] or _unusual(width, height):
+        if x < 0 or y < 0 or right > whole[2] or lower > whole[3] or arguments.unusual(width, height):
             return super().crop(box)
         return self._then(late, chains.crop(x, y, width, height), (width, height), self.mode)
 
@@ -233,18 +237,27 @@ class LateImage(Image.Image):
             width, height = map(operator.index, size)
             method = operator.index(resample)
             gap = None if reducing_gap is None else float(reducing_gap)
+            part = (0, 0, *self.size) if box is None else tuple(box)
         except (TypeError, ValueError):
             return b""
-        if _unusual(width, height) or max(width, height) > chains.MOST_SIDE or method not in chains.FILTERS:
+        if (
+            arguments.unusual(width, height)
+            or max(width, height) > chains.MOST_SIDE
+            or method not in chains.FILTERS
+        ):
             return b""
-        if (width, height) == self.size or (box is not None and tuple(box) != (0, 0, *self.size)):
-            return b""  # a copy; or a part, whose taps reach into what lies around it
-        if gap is not None and not (gap >= 1.0 and self._reduces_nothing(width, height, gap)):
+        try:
+            if gap is not None and not (gap >= 1.0 and arguments.reduces_nothing(width, height, gap, part)):
+                return b""
+            if part != (0, 0, *self.size):
+                return (
+                    chains.resize_part(width, height, method, part) if arguments.has(self.size, part) else b""
+                )
+        except (TypeError, ValueError, IndexError, OverflowError, struct.error):
             return b""
+        if (width, height) == self.size:
+            return b""  # a copy
         return chains.resize(width, height, method)
-
-    def _reduces_nothing(self, width: int, height: int, gap: float) -> bool:
-        return int(self.size[0] / width / gap) < 2 and int(self.size[1] / height / gap) < 2
 
     def transpose(self, method: Any) -> Image.Image:
         """See Pillow's."""
@@ -254,6 +267,42 @@ class LateImage(Image.Image):
         turns = method in (2, 4, 5, 6)
         size = (self.size[1], self.size[0]) if turns else self.size
         return self._then(late, chains.turn(method), size, self.mode)
+
+    def transform(
+        self,
+        size: Any,
+        method: Any,
+        data: Any = None,
+        resample: int = Image.Resampling.NEAREST,
+        fill: int = 1,
+        fillcolor: Any = None,
+    ) -> Image.Image:
+        """See Pillow's. Its rotate computes numbers and calls this."""
+        operation = (
+            b"" if self._late is None else arguments.warp(self.mode, size, method, data, resample, fillcolor)
+        )
+        info = (
+            self.info if self._late_info is None else self.info.copy()
+        )  # Pillow copies it, and then decodes
+        late = self._look() if operation else None
+        if late is None:
+            return super().transform(size, method, data, resample, fill, fillcolor)
+        width, height = map(operator.index, size)
+        new = self._then(late, operation, (width, height), self.mode)
+        if info is not self.info:
+            new.info = info
+        return new
+
+    def point(self, lut: Any, mode: str | None = None) -> Image.Image:
+        """See Pillow's. Most of ImageOps comes here, with a list."""
+        late = self._look()
+        if late is None or mode is not None or isinstance(lut, Image.ImagePointHandler):
+            return super().point(lut, mode)
+        if callable(lut):
+            lut = [lut(i) for i in range(256)] * (1 if self.mode == "L" else 3)
+            lut = [round(value) for value in lut]
+        operation = arguments.table(self.mode, lut)
+        return self._then(late, operation, self.size, self.mode) if operation else super().point(lut)
 
     def convert(
         self,
@@ -327,6 +376,7 @@ class LateImage(Image.Image):
             and self.size == other.size
             and self.info == other.info
             and self.tobytes() == other.tobytes()
+            and (self.mode != "P" or self.getpalette() == other.getpalette())
         )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -345,9 +395,3 @@ class LateImage(Image.Image):
 def _shape(image: Image.Image, mode: str, size: tuple[int, int]) -> None:
     setattr(image, _MODE, mode)
     image._size = size
-
-
-def _unusual(width: int, height: int) -> bool:
-    """Whether Pillow would refuse that size, warn of it, or the core leave it to Pillow."""
-    most = Image.MAX_IMAGE_PIXELS
-    return width < 1 or height < 1 or width * height > min(chains.MOST_PIXELS, most or chains.MOST_PIXELS)

@@ -1,0 +1,47 @@
+"""Late pictures of other modes than RGB and L: of these only the conversion to RGB is recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PIL import Image, ImageFile
+
+from .picture import LateImage, Making
+from .source import Source
+
+# Those whose conversion the core's decoders do to the bit, whichever Pillow it is.
+OTHERS = frozenset(["1", "P", "LA", "RGBA", "CMYK"])
+
+
+class LateOther(LateImage):
+    """A palette, alpha or CMYK picture. Whoever wants anything but RGB of it gets Pillow's own pixels."""
+
+    def __init__(self, source: Source, header: ImageFile.ImageFile, late_info: dict[Any, Any] | None) -> None:
+        super().__init__(source, header, late_info)
+        self.palette = header.palette
+
+    @property
+    def _late(self) -> Making | None:
+        return None
+
+    def _make(self, making: Making) -> None:
+        self._looked_at = True
+        self._settle()
+        made = making.source.by_pillow(b"", making.mode, making.draft)
+        self.im, self.palette = made.im, made.palette
+
+    def convert(
+        self,
+        mode: str | None = None,
+        matrix: Any = None,
+        dither: Any = None,
+        palette: Any = Image.Palette.WEB,
+        colors: int = 256,
+    ) -> Image.Image:
+        """See Pillow's."""
+        late = super()._late if mode == "RGB" and not matrix and "transparency" not in self.info else None
+        if late is not None and not self._looked_at:
+            late = self._first_look(late)
+        if late is None:
+            return super().convert(mode, matrix, dither, palette, colors)
+        return self._then(late, b"", self.size, "RGB")
