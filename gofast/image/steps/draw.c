@@ -3,25 +3,29 @@
 
 #include "operation.h"
 
+typedef struct {
+    gf_drawing drawing;
+    const gf_steps *steps;
+    int32_t *record;
+} sample;
+
+static int32_t draw_step(void *context, const gf_step *step) {
+    sample *s = context;
+    gf_drawing *d = &s->drawing;
+    const gf_operation *operation = gf_operations[step->kind];
+    int32_t code = operation->draw ? operation->draw(d, step, s->record + step->record) : GF_DRAW_OK;
+    if (!code && (d->size.height > INT32_MAX || d->size.width > INT32_MAX)) code = GF_RAISE(d, "the padded picture is too large");
+    if (code) d->result->step = (int32_t)(step - s->steps->step);
+    return code;
+}
+
 // The draws of one sample. A GF_DRAW_... code; result is written where it is not GF_DRAW_OK.
 static int32_t draw_sample(const gf_steps *steps, gf_words *words, gf_size size, const gf_draw_exp *exp, int32_t *record,
                            gf_draw_result *result) {
-    gf_drawing d = {words, {size.height, size.width}, exp, result};
+    sample s = {{words, {size.height, size.width}, exp, result}, steps, record};
     memset(record, 0, 4 * (size_t)steps->record_words);
-    if (size.width < 1 || size.height < 1) return GF_RAISE(&d, "the picture is empty");
-    for (int32_t i = 0; i < steps->n; i++) {
-        const gf_step *step = &steps->step[i];
-        const gf_operation *operation = gf_operations[step->kind];
-        int32_t *own = record + step->record;
-        int32_t code = operation->draw ? operation->draw(&d, step, own) : GF_DRAW_OK;
-        if (!code && (d.size.height > INT32_MAX || d.size.width > INT32_MAX)) code = GF_RAISE(&d, "the padded picture is too large");
-        if (code) {
-            result->step = i;
-            return code;
-        }
-        if (step->inner && !own[0]) i += step->inner;
-    }
-    return GF_DRAW_OK;
+    if (size.width < 1 || size.height < 1) return GF_RAISE(&s.drawing, "the picture is empty");
+    return gf_walk(steps, record, draw_step, &s);
 }
 
 int32_t gf_draw(const gf_steps *steps, int32_t flags, uint8_t *state, const gf_size *sizes, int64_t n, int32_t *records,

@@ -146,6 +146,12 @@ func TestRefused(t *testing.T) {
 	for text, step := range map[string]Step{
 		"shear: no such operation":                                        {Op: "shear"},
 		"random_apply: p must be a number from 0 on":                      {Op: "random_apply", P: -1},
+		"random_choice: 0 members are not 1 to 64":                        {Op: "random_choice"},
+		"random_order: 65 members are not 1 to 64":                        {Op: "random_order", Members: make([][]Step, 65)},
+		"random_choice: a chance of NaN":                                  {Op: "random_choice", Members: [][]Step{{}}, Numbers: []float64{math.NaN()}},
+		"random_choice: chances [0] of 1 members":                         {Op: "random_choice", Members: [][]Step{{}}, Numbers: []float64{0}},
+		"random_choice: chances [1 2] of 1 members":                       {Op: "random_choice", Members: [][]Step{{}}, Numbers: []float64{1, 2}},
+		"member: it stands alone":                                         {Op: "random_order", Members: [][]Step{{{Op: "member"}}}},
 		"hflip: p must be a number from 0 on":                             {Op: "hflip", P: math.NaN()},
 		"pad: padding [0 0 0 -1] is not within 0..32768":                  {Op: "pad", Padding: []int{0, 0, 0, -1}},
 		"center_crop: size [1 0] is not within 1..32768":                  {Op: "center_crop", Size: []int{1, 0}},

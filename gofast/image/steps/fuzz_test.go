@@ -67,6 +67,11 @@ func randomSteps(rng *rand.Rand, depth int) []Step {
 		if s.Op == "random_apply" && rng.IntN(4) > 0 {
 			s.Steps = randomSteps(rng, depth+2)
 		}
+		if s.Op == "random_choice" || s.Op == "random_order" {
+			for range 1 + rng.IntN(4) {
+				s.Members, s.Numbers = append(s.Members, randomSteps(rng, depth+3)), append(s.Numbers, rng.Float64())
+			}
+		}
 		steps[i] = s
 	}
 	return steps

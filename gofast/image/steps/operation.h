@@ -34,6 +34,11 @@ GF_STEPS(GF_OPERATION)
 
 extern const gf_operation *const gf_operations[GF_STEP_KINDS];
 
+// choice.c: visits a sample's steps in the order in which they happen, those of containers as the record says once the
+// container itself was visited. Ends at a code that is not 0, and returns it.
+typedef int32_t gf_visit(void *context, const gf_step *);
+int32_t gf_walk(const gf_steps *, const int32_t *record, gf_visit *visit, void *context);
+
 #define GF_RAISE(drawing, ...) (snprintf((drawing)->result->text, sizeof(drawing)->result->text, __VA_ARGS__), GF_DRAW_RAISES)
 
 // resize.c: the size behind a resize, as torchvision computes it.

@@ -61,7 +61,12 @@ func (w *walker) sample(steps []step, size Size, record []int32) Code {
 	if size.Width < 1 || size.Height < 1 {
 		return w.raise("the picture is empty")
 	}
-	for i := 0; i < len(steps); i++ {
+	return w.walk(steps, 0, len(steps), record)
+}
+
+// walk draws for the steps from..to-1.
+func (w *walker) walk(steps []step, from, to int, record []int32) Code {
+	for i := from; i < to; i++ {
 		s := &steps[i]
 		own, code := record[s.record:], OK
 		if draw := operations[s.kind].draw; draw != nil {
@@ -74,7 +79,16 @@ func (w *walker) sample(steps []step, size Size, record []int32) Code {
 			w.result.Step = int32(i)
 			return code
 		}
-		if s.inner > 0 && own[0] == 0 {
+		for _, which := range own[:s.happen] {
+			at := i + 1
+			for range which {
+				at += 1 + int(steps[at].inner)
+			}
+			if code := w.walk(steps, at+1, at+1+int(steps[at].inner), record); code != OK {
+				return code
+			}
+		}
+		if s.members > 0 || s.inner > 0 && own[0] == 0 {
 			i += int(s.inner)
 		}
 	}

@@ -224,12 +224,18 @@ def describe(steps: Sequence[Step]) -> str:
 
 def _describe(step: Step) -> str:
     fields = [
-        f"{name} {describe(value) if name == 'steps' else _value(value)}"
+        f"{name} {_told(name, value)}"
         for name, value in step.items()
         if name not in ("op", "version", "log_ratio", "numbers") and value is not None and value is not False
     ]
     op = step["op"].replace("_", " ")
     return f"{op}: {', '.join(fields)}" if fields else op
+
+
+def _told(name: str, value: Any) -> str:
+    if name == "members":
+        return " ".join(f"({describe(member) or 'nothing'})" for member in value)
+    return describe(value) if name == "steps" else _value(value)
 
 
 def _value(value: Any) -> str:

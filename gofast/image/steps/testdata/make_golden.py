@@ -65,6 +65,16 @@ def apply(p: float, *steps: Step) -> Step:
     return {"op": "random_apply", "p": p, "steps": list(steps)}
 
 
+def choice(chances: list[float], *members: list[Step]) -> Step:
+    """A random_choice of members."""
+    return {"op": "random_choice", "numbers": chances, "members": list(members)}
+
+
+def order(*members: list[Step]) -> Step:
+    """A random_order of members."""
+    return {"op": "random_order", "members": list(members)}
+
+
 PLANS: list[list[Step]] = [
     [resized()],
     [resized((0.9, 1.0), (0.4, 0.5))],
@@ -105,6 +115,11 @@ PLANS += [
     [SHIFT, HFLIP, AFFINE],
     [ROTATION, resize(list(reference.AUGMENTED)), *AUGMENT, *AUGMENT],
     [*AUGMENT[:1]] * 4,
+]
+CONTAINERS: list[list[Step]] = [
+    [choice([0.5, 0.25, 0.125, 0.0, 0.125], [HFLIP], [JITTER, GREY], [], [HFLIP], [resize([30])]), resized()],
+    [order([HFLIP, GREY], [resized()], [], [crop([20, 20], [9, 9, 9, 9], True)], [resize([64])]), HFLIP],
+    [choice([1.0], [order([choice([0.5, 0.5], [HFLIP], [JITTER])], [apply(0.5, HFLIP)])]), HFLIP],
 ]
 PLAIN_PLANS = [PLANS[0], PLANS[7], PLANS[14]]
 
@@ -171,6 +186,7 @@ def main() -> None:
     torch.manual_seed(3)
     close = math.nextafter(torch.rand(1).item(), 1)
     fused += [case([solarize(close)], version, 3, 0, [(9, 9)]) for version in (1, 2)]
+    fused += [case(steps, 2, seed, 9, sizes(random.Random(seed))) for steps in CONTAINERS for seed in (1, 2)]
     golden = {"Fused": fused, "Plain": json.loads(plain.stdout)}
     text = json.dumps(golden, separators=(",", ":"))
     Path(__file__).with_name("golden.json").write_text(text.replace('{"Steps"', '\n{"Steps"') + "\n")
