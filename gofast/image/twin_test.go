@@ -418,7 +418,6 @@ func randomStep(r *rand.Rand, depth int) Step {
 		s.Op, s.Scale = "scale_jitter", []float64{0.5, 1.5}
 	default:
 		s.Op = []string{"random_apply", "random_choice", "random_order"}[op-13]
-		s.Version = "v2"
 		for range 3 - min(depth, 2) {
 			if op == 13 {
 				s.Steps = append(s.Steps, randomStep(r, depth+1))
@@ -430,6 +429,7 @@ func randomStep(r *rand.Rand, depth int) Step {
 			}
 			s.Members, s.Numbers = append(s.Members, member), append(s.Numbers, r.Float64())
 		}
+		slices.Sort(s.Numbers) // sums of chances, in v1
 	}
 	return s
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.utils.data import DataLoader as TorchLoader
 from torchvision import datasets
+from torchvision import transforms as v1
 from torchvision.transforms import v2
 
 import gofast
@@ -21,68 +24,60 @@ from gofast._plan.compile import compile
 from image_data import make_folder
 from same import difference
 
-NORMALIZE = ([0.4, 0.5, 0.6], [0.2, 0.3, 0.4])
-FLOATS = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
 JITTER = (0.4, 0.4, 0.3, 0.1)
+FLOATS = {v1: [v1.ToTensor()], v2: [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]}
 
 
-def chains() -> dict[str, list[Any]]:
+def chains(m: Any) -> dict[str, list[Any]]:
     """Steps that leave pictures of 24 x 24."""
-    crops = [
-        v2.RandomResizedCrop(24),
-        v2.Compose([v2.Resize(30), v2.CenterCrop(24)]),
-        v2.RandomCrop(24, 9, True),
-    ]
-    mix = [v2.RandomHorizontalFlip(), v2.ColorJitter(*JITTER), v2.RandomSolarize(99), v2.RandomRotation(30)]
-    nested = v2.RandomOrder(
-        [v2.RandomChoice(mix), v2.RandomApply(mix[:2]), v2.RandomOrder([*mix[1:], v2.RGB()])]
+    crops = [m.RandomResizedCrop(24), m.Compose([m.Resize(30), m.CenterCrop(24)]), m.RandomCrop(24, 9, True)]
+    mix = [m.RandomHorizontalFlip(), m.ColorJitter(*JITTER), m.RandomSolarize(99), m.RandomRotation(30)]
+    nothing = m.Compose([m.Pad(0)])
+    nested = m.RandomOrder(
+        [
+            m.RandomChoice(mix),
+            m.RandomApply(mix[:2]),
+            m.RandomOrder([*mix[1:], nothing]),
+            v2.RandomChoice(mix),
+        ]
     )
+    augment = [m.TrivialAugmentWide(), m.RandAugment(), m.AutoAugment(), m.GaussianBlur(5), *mix]
+    by_size = [m.RandomResizedCrop((40, 30)), m.RandomCrop(33, 4, True)]
+    blurs = [m.RandomChoice([m.GaussianBlur(3), m.GaussianBlur(5)]), m.GaussianBlur(7)]
     return {
-        "choice of crops": [v2.RandomChoice(crops)],
-        "choice by p": [v2.RandomChoice(crops, p=[0.1, 5, 2.5]), v2.RandomHorizontalFlip()],
-        "choice of one": [v2.RandomChoice(crops[:1]), v2.RandomVerticalFlip()],
-        "never the first": [v2.RandomChoice([v2.Resize((24, 24)), *crops], p=[0, 1, 1, 1])],
+        "choice of crops": [m.RandomChoice(crops)],
+        "choice by p": [m.RandomChoice(crops, p=[0.1, 5, 2.5]), m.RandomHorizontalFlip()],
+        "choice of one": [m.RandomChoice(crops[:1]), m.RandomVerticalFlip()],
+        "never the first": [m.RandomChoice([m.Resize((24, 24)), *crops], p=[0, 1, 1, 1])],
         "choice of nothing": [
             crops[0],
-            v2.RandomChoice([v2.Identity(), v2.RandomGrayscale(0.5), v2.Compose([v2.RGB()])]),
+            m.RandomChoice([nothing, m.RandomGrayscale(0.5), m.Compose([nothing])]),
         ],
-        "choice of sizes": [v2.RandomChoice([v2.Resize(40), v2.Pad(9), v2.CenterCrop(70)]), crops[2]],
-        "choice of augmentations": [
-            crops[0],
-            v2.RandomChoice(
-                [v2.TrivialAugmentWide(), v2.RandAugment(), v2.AutoAugment(), v2.GaussianBlur(5), *mix]
-            ),
-        ],
-        "order": [crops[0], v2.RandomOrder(mix)],
-        "order of sizes": [v2.RandomOrder([v2.RandomCrop(40, None, True), v2.Resize(50), *mix]), crops[1]],
-        "order of draws by size": [
-            v2.RandomOrder([v2.RandomResizedCrop((40, 30)), v2.RandomCrop(33, 4, True)]),
-            crops[2],
-        ],
-        "order of one": [
-            v2.RandomOrder([v2.RandomCrop(24, 3, True)]),
-            v2.CenterCrop(24),
-            v2.RandomHorizontalFlip(),
-        ],
+        "choice of sizes": [m.RandomChoice([m.Resize(40), m.Pad(9), m.CenterCrop(70)]), crops[2]],
+        "choice of augmentations": [crops[0], m.RandomChoice(augment)],
+        "order": [crops[0], m.RandomOrder(mix)],
+        "order of sizes": [m.RandomOrder([m.RandomCrop(40, None, True), m.Resize(50), *mix]), crops[1]],
+        "order of draws by size": [m.RandomOrder(by_size), crops[2]],
+        "order of one": [m.RandomOrder([m.RandomCrop(24, 3, True)]), m.CenterCrop(24), *mix[:1]],
         "nested": [nested, crops[0], nested],
-        "applied": [v2.RandomApply([v2.RandomChoice([v2.Pad(3), v2.RandomOrder(mix)])], 0.7), crops[0]],
-        "blurs": [
-            crops[0],
-            v2.RandomOrder([v2.RandomChoice([v2.GaussianBlur(3), v2.GaussianBlur(5)]), v2.GaussianBlur(7)]),
-        ],
+        "applied": [m.RandomApply([m.RandomChoice([m.Pad(3), m.RandomOrder(mix)])], 0.7), crops[0]],
+        "blurs": [crops[0], m.RandomOrder(blurs)],
     }
 
 
-def tensors() -> dict[str, list[Any]]:
+def tensors(m: Any) -> dict[str, list[Any]]:
     """The same, and then steps on tensors."""
-    flips = [v2.RandomHorizontalFlip(), v2.RandomVerticalFlip()]
-    erasings = [v2.RandomErasing(0.9), v2.RandomErasing(1.0, value=7)]
-    crop, normalize = v2.RandomResizedCrop(24), v2.Normalize(*NORMALIZE)
+    flips = [m.RandomHorizontalFlip(), m.RandomVerticalFlip()]
+    erasings = [m.RandomErasing(0.9), m.RandomErasing(1.0, value=7)]
+    normal = [m.RandomResizedCrop(24), *FLOATS[m], m.Normalize([0.4, 0.5, 0.6], [0.2, 0.3, 0.4])]
     return {
-        "flips": [crop, *FLOATS, normalize, v2.RandomChoice(flips), v2.RandomOrder(flips)],
-        "erasings": [crop, *FLOATS, normalize, v2.RandomChoice([*erasings, *flips]), *flips, *erasings],
-        "bytes": [crop, v2.ToImage(), v2.RandomChoice(flips), v2.RandomOrder([*flips, v2.Identity()])],
+        "flips": [*normal, m.RandomChoice(flips), m.RandomOrder(flips)],
+        "erasings": [*normal, m.RandomChoice([*erasings, *flips]), *flips, *erasings],
+        "bytes": [normal[0], m.PILToTensor(), m.RandomChoice(flips), m.RandomOrder(flips)],
     }
+
+
+MODULES = pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
 
 
 @pytest.fixture(scope="module")
@@ -99,34 +94,120 @@ def seeded(seed: int, make: Callable[[], Any]) -> tuple[Any, Any]:
     return made, (torch.get_rng_state().tolist(), random.getstate(), np.random.rand())
 
 
-def all_chains() -> dict[str, list[Any]]:
-    return {**{name: [*steps, *FLOATS] for name, steps in chains().items()}, **tensors()}
+def all_chains(m: Any = v2) -> dict[str, list[Any]]:
+    return {**{name: [*steps, *FLOATS[m]] for name, steps in chains(m).items()}, **tensors(m)}
 
 
-@pytest.mark.filterwarnings("ignore:This DataLoader")  # of more workers than processors
-@pytest.mark.parametrize("workers", [0, 1, 3])
-@pytest.mark.parametrize("name", list(all_chains()))
-def test_native_and_the_same(folder: Path, name: str, workers: int) -> None:
-    transform = v2.Compose(all_chains()[name])
-    plan = compile(transform)
-    assert plan.native, plan.report
+def same_epochs(folder: Path, transform: Any, **options: Any) -> None:
+    """Two epochs of torch's loader over torchvision's folder, and of ours over ours."""
 
-    def epochs(dataset: Any, loader: type) -> list[Any]:
-        made = loader(dataset, batch_size=5, shuffle=True, num_workers=workers)
-        return [batch for _ in range(1 if workers else 4) for batch in made]
+    def epochs(dataset: Any, loader: Any) -> list[Any]:
+        made = loader(dataset, batch_size=5, shuffle=True, **options)
+        return [batch for _ in range(2) for batch in made]
 
-    want, after = seeded(
-        1, lambda: epochs(datasets.ImageFolder(folder, transform), torch.utils.data.DataLoader)
-    )
+    want, after = seeded(1, lambda: epochs(datasets.ImageFolder(folder, transform), TorchLoader))
     made, own_after = seeded(1, lambda: epochs(gofast.ImageFolder(folder, transform), gofast.DataLoader))
     assert not difference(made, want, True)
     assert own_after == after
 
 
-@pytest.mark.parametrize("name", list(chains()))
-def test_what_is_handed_over(folder: Path, name: str) -> None:
+@MODULES
+@pytest.mark.parametrize("name", list(all_chains()))
+def test_native_and_the_same(folder: Path, m: Any, name: str) -> None:
+    transform = m.Compose(all_chains(m)[name])
+    assert compile(transform).native
+    same_epochs(folder, transform)
+
+
+def seeds(worker: int) -> None:
+    """What scripts give as worker_init_fn."""
+    random.seed(torch.initial_seed() % 2**32 + worker)
+
+
+def mixes(samples: list[Any]) -> Any:
+    """A collate function that draws from all three generators."""
+    images, labels = torch.utils.data.default_collate(samples)
+    return images * random.random() + torch.rand(1), labels, np.random.rand()
+
+
+WORKERS: dict[str, dict[str, Any]] = {
+    "one": {"num_workers": 1},
+    "three": {"num_workers": 3},
+    "persistent": {"num_workers": 2, "persistent_workers": True},
+    "seeded": {"num_workers": 2, "worker_init_fn": seeds},
+    "collated": {"num_workers": 2, "collate_fn": mixes},
+    "collated here": {"collate_fn": mixes},
+}
+
+
+@MODULES
+@pytest.mark.filterwarnings("ignore:This DataLoader")  # of more workers than processors
+@pytest.mark.parametrize("options", list(WORKERS))
+@pytest.mark.parametrize("name", ["choice by p", "order of sizes", "nested", "erasings"])
+def test_as_torchs_workers(folder: Path, m: Any, name: str, options: str) -> None:
+    same_epochs(folder, m.Compose(all_chains(m)[name]), **WORKERS[options])
+
+
+@MODULES
+def test_in_torchs_workers(folder: Path, m: Any) -> None:
+    transform = m.Compose(all_chains(m)["nested"])
+    made = []
+    for kind in (datasets.ImageFolder, gofast.ImageFolder):
+        torch.manual_seed(4)
+        made.append(list(TorchLoader(kind(folder, transform), batch_size=5, num_workers=2)))
+    assert not difference(made[1], made[0], True)
+
+
+@MODULES
+def test_a_decoder(folder: Path, m: Any) -> None:
+    transform = m.Compose(all_chains(m)["nested"])
+    files = [path.read_bytes() for path in sorted(folder.glob("*/*"))]
+
+    def each() -> torch.Tensor:
+        return torch.stack([transform(Image.open(io.BytesIO(file)).convert("RGB")) for file in files])
+
+    want, after = seeded(5, each)
+    made, own_after = seeded(5, lambda: gofast.Decoder(transform)(files))
+    assert torch.equal(made, want) and own_after == after
+
+
+@MODULES
+def test_too_small_for_a_member(folder: Path, m: Any) -> None:
+    """The error of the same sample, with the same draws behind it."""
+    transform = m.Compose([m.Resize((24, 24)), m.RandomChoice([m.Pad(0), m.RandomCrop(25)]), *FLOATS[m]])
+
+    def until(dataset: Any) -> Any:
+        made = []
+        with pytest.raises(ValueError, match=r"Required crop size \(25, 25\)"):
+            for i in range(len(dataset)):
+                made.append(dataset[i][0])
+        return made
+
+    want, after = seeded(6, lambda: until(datasets.ImageFolder(folder, transform)))
+    made, own_after = seeded(6, lambda: until(gofast.ImageFolder(folder, transform)))
+    assert not difference(made, want, True) and own_after == after
+
+
+@MODULES
+@pytest.mark.filterwarnings("ignore::gofast.BadSampleWarning")
+def test_other_pictures_in_the_place_of_bad_ones(tmp_path: Path, m: Any) -> None:
+    make_folder(tmp_path, 9)
+    (tmp_path / "class 1" / "001.jpg").write_bytes(b"none")
+    transform = m.Compose(all_chains(m)["nested"])
+    dataset = gofast.ImageFolder(tmp_path, transform, on_error="replace")
+
+    def batches() -> list[Any]:
+        return list(gofast.DataLoader(dataset, batch_size=9))
+
+    (first, state), (second, again) = seeded(7, batches), seeded(7, batches)
+    assert not difference(first, second, True) and state == again
+
+
+@MODULES
+@pytest.mark.parametrize("name", list(chains(v2)))
+def test_what_is_handed_over(folder: Path, m: Any, name: str) -> None:
     """PIL images and what they say beside pixels, and draws that take turns with Python's."""
-    transform = v2.Compose([*chains()[name], v2.Lambda(said)])
+    transform = m.Compose([*chains(m)[name], m.Lambda(said)])
     theirs, ours = datasets.ImageFolder(folder, transform), gofast.ImageFolder(folder, transform)
     want, after = seeded(2, lambda: [theirs[i] for i in range(len(theirs))])
     made, own_after = seeded(2, lambda: [ours[i] for i in range(len(ours))])
@@ -134,12 +215,20 @@ def test_what_is_handed_over(folder: Path, name: str) -> None:
 
 
 def said(image: Any) -> Any:
-    return image.size, image.mode, image.tobytes(), sorted(map(str, image.info)), torch.rand(1).item()
+    return (
+        image.size,
+        image.mode,
+        image.tobytes(),
+        sorted(map(str, image.info)),
+        torch.rand(1).item(),
+        random.random(),
+    )
 
 
+@MODULES
 @pytest.mark.parametrize("name", list(all_chains()))
-def test_late_pictures(folder: Path, name: str) -> None:
-    transform = v2.Compose(all_chains()[name])
+def test_late_pictures(folder: Path, m: Any, name: str) -> None:
+    transform = m.Compose(all_chains(m)[name])
     paths = sorted(folder.glob("*/*"))
 
     def all_of(opener: Callable[[Any], Image.Image]) -> list[Any]:
@@ -179,6 +268,17 @@ def test_a_torch_that_chooses_in_another_way(monkeypatch: pytest.MonkeyPatch) ->
         assert not line.native and "chooses in a way" in line.what
     finally:
         containers._chooses.cache_clear()
+
+
+def test_a_changed_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    transform = v1.Compose([v1.RandomChoice([v1.Pad(1)]), v1.RandomOrder([v1.Pad(1)])])
+    assert compile(transform).native
+    for name, value in (("choices", lambda *args, **named: args[0][:1]), ("_inst", random.SystemRandom())):
+        with monkeypatch.context() as changed:
+            changed.setattr(random, name, value)
+            line = compile(transform).report[0]
+            assert not line.native and line.what == "random was replaced"
+    assert compile(transform).native
 
 
 def test_what_is_told() -> None:

@@ -300,6 +300,37 @@ NATIVE = {
             }
         ],
     ),
+    "random choice v1": (
+        v1.RandomChoice([v1.Pad(1), v1.RandomHorizontalFlip(), v1.Compose([])], [1, 0.5, 2]),
+        [
+            {
+                "op": "random_choice",
+                "numbers": [1.0, 1.5, 3.5],
+                "members": [[pad(1, 1, 1, 1)], [FLIP], []],
+                "version": "v1",
+            }
+        ],
+    ),
+    "random order v1": (
+        v1.RandomOrder((v1.RandomChoice([v1.Pad(1), v1.Pad(1)]), v1.RandomHorizontalFlip())),
+        [
+            {
+                "op": "random_order",
+                "members": [
+                    [
+                        {
+                            "op": "random_choice",
+                            "numbers": [1.0, 2.0],
+                            "members": [[pad(1, 1, 1, 1)]] * 2,
+                            "version": "v1",
+                        }
+                    ],
+                    [FLIP],
+                ],
+                "version": "v1",
+            }
+        ],
+    ),
     "random order": (
         v2.RandomOrder([v2.RandomOrder([v2.Pad(1)]), v2.RandomHorizontalFlip()]),
         [
@@ -423,8 +454,12 @@ PYTHON = {
     "posterize": (v1.RandomPosterize(0), "unusual bits=0"),
     "rotation backwards": (with_attributes(v1.RandomRotation(3), degrees=(3, -3)), "unusual degrees=(3, -3)"),
     "affine center": (with_attributes(v2.RandomAffine(3), center=(1, 2, 3)), "unusual center=(1, 2, 3)"),
-    "choice v1": (v1.RandomChoice([v1.Resize(8)]), "draws from Python's random"),
-    "order v1": (v1.RandomOrder([v1.Resize(8)]), "draws from Python's random"),
+    "choice v1 p": (v1.RandomChoice([v1.Resize(8), v1.Pad(1)], [1, -1]), "unusual p"),
+    "choice v1 short p": (v1.RandomChoice([v1.Resize(8), v1.Pad(1)], [1]), "unusual p"),
+    "choice v1 no p": (v1.RandomChoice([v1.Resize(8)], [0.0]), "unusual p"),
+    "choice v1 nan": (v1.RandomChoice([v1.Resize(8)], [math.nan]), "unusual p"),
+    "choice v1 array": (with_attributes(v1.RandomChoice([v1.Resize(8)]), p=np.ones(1)), "unusual p"),
+    "order v1 own": (v1.RandomOrder([v1.Resize(8), own]), "own in it: your own code"),
     "choice own": (v2.RandomChoice([v2.Resize(8), v2.Compose([own])]), "own in it: your own code"),
     "choice conversion": (v2.RandomChoice([v2.ToImage(), v2.ToImage()]), "decides what the sample becomes"),
     "choice p": (with_attributes(v2.RandomChoice([v2.Resize(8)]), p=[-1.0]), "unusual p"),

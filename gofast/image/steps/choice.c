@@ -3,9 +3,19 @@
 
 #include "operation.h"
 
+// random.choices(members, weights)[0], whose weights are summed up.
+static int32_t choose_as_python(gf_drawing *d, const gf_step *step, int32_t *record) {
+    const double *sums = gf_step_numbers(step);
+    int32_t last = step->members - 1;
+    double x = gf_python_random(d->python) * sums[last];
+    while (record[0] < last && sums[record[0]] <= x) record[0]++;
+    return GF_DRAW_OK;
+}
+
 // torch.multinomial(chances, 1) divides them by exponential numbers; the largest wins, and a NaN over all. log1p is the
 // process's own, as torch's is.
 static int32_t draw_choice(gf_drawing *d, const gf_step *step, int32_t *record) {
+    if (step->version == 1) return choose_as_python(d, step, record);
     const double *chances = gf_step_numbers(step);
     float most = -1;
     for (int32_t i = 0; i < step->members; i++) {
@@ -18,7 +28,8 @@ static int32_t draw_choice(gf_drawing *d, const gf_step *step, int32_t *record) 
 }
 
 static int32_t draw_order(gf_drawing *d, const gf_step *step, int32_t *record) {
-    gf_permutation(d->words, record, step->members);
+    if (step->version == 1) gf_python_shuffle(d->python, record, step->members);
+    else gf_permutation(d->words, record, step->members);
     return GF_DRAW_OK;
 }
 

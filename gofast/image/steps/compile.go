@@ -144,10 +144,11 @@ type Blur struct {
 // compiler lays steps out, nested ones behind their container.
 type compiler struct {
 	Numbers
-	steps []step
-	pool  []double // the steps' own numbers; each step's field says where its begin
-	words int      // of a record
-	depth int      // of containers
+	steps  []step
+	pool   []double // the steps' own numbers; each step's field says where its begin
+	words  int      // of a record
+	depth  int      // of containers
+	python bool     // Python's random is drawn from
 }
 
 // Compile checks a plan's steps and lays them out for C.
@@ -161,6 +162,9 @@ func Compile(plan []Step) (List, Numbers, error) {
 		return List{}, Numbers{}, errs.New(errs.ErrLimit, "plan", fmt.Sprintf("no memory for %d steps", len(l.steps)))
 	}
 	c.n, c.record_words = word(len(l.steps)), word(l.words)
+	if l.python {
+		c.python = 1
+	}
 	list := List{c}
 	for i := range l.steps {
 		l.steps[i].numbers += word((len(l.steps) - i) * C.sizeof_gf_step)
@@ -203,6 +207,7 @@ func (l *compiler) addStep(s Step) error {
 		l.pool = append(l.pool, double(v))
 	}
 	container := s.Op == "random_apply" || c.members > 0
+	l.python = l.python || c.members > 0 && c.version == 1
 	movable := s.Op == "hflip" || s.Op == "vflip" || container // before and after the change to numbers alike
 	if s.Op == "random_erasing" && !l.Tensor || s.Op != "random_erasing" && !movable && (l.Float || len(l.Erasures) > 0) {
 		return s.bad("it stands on the wrong side of to_float")

@@ -16,6 +16,7 @@ typedef struct {
 // What is drawn for one sample; the order of draws and comparisons is torchvision 0.29's.
 typedef struct {
     gf_words *words;
+    gf_words *python; // Python's own random; a sample's own stream is both
     gf_extent size; // of the picture, before the step and then behind it
     const gf_draw_exp *exp;
     gf_draw_result *result;

@@ -40,7 +40,7 @@
     STEP(five_crop)           /* size: the sample is several pictures from here on */                             \
     STEP(ten_crop)            /* size, vertical: and those of the flipped picture */                              \
     STEP(random_apply)        /* p, inner, version [0 or 1], then the words of its steps */                       \
-    STEP(random_choice)       /* members, numbers: a chance each, version [which member] */                       \
+    STEP(random_choice)       /* members, numbers: a chance each (v1: sums of them), version [which member] */    \
     STEP(random_order)        /* members, version [a word for each: the members in their order] */                \
     STEP(member)              /* inner: a member of the last two, which follow one another behind it */
 
@@ -109,6 +109,7 @@ static inline const double *gf_step_numbers(const gf_step *step) { return (const
 // A compiled plan's steps, nested ones behind their container, and behind them all their numbers. Only read.
 typedef struct {
     int32_t n, record_words;
+    int32_t python; // some of them draw from Python's random
     gf_step step[];
 } gf_steps;
 

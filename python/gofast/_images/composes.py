@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import random
 import sys
 import threading
 import weakref
@@ -135,14 +136,19 @@ def _made(program: LateProgram, size: tuple[int, int], making: Making) -> torch.
     with generators.taken():
         before = torch.get_rng_state()
         state = before.clone()
+        python = generators.PythonWords(random.getstate()) if program.draws_python else None
         try:
-            record = draws.draw(program, array("q", [0]), array("i", size), state.data_ptr())
+            record = draws.draw(program, array("q", [0]), array("i", size), state.data_ptr(), python)
         except ValueError:  # too small for a crop: torchvision says so at the same place
             return None
         torch.set_rng_state(state)
+        if python is not None:
+            python.put()
     made = program.make(data, held, making.chain, record.buffer_info()[0])
     if made is None:
         torch.set_rng_state(before)
+        if python is not None:
+            python.back()
     return _noted(making, made)
 
 

@@ -24,6 +24,7 @@ class LateProgram:
         blurs: see CorePictures.
         record_words: int32s that are drawn for a picture.
         needs_size: whether draws hang on the picture's size.
+        draws_python: whether Python's random is drawn from.
     """
 
     rng: Rng = "torch"
@@ -39,6 +40,7 @@ class LateProgram:
             self._shape = [height, width, channels]
         self._dtype: torch.dtype = getattr(torch, plan.dtype)
         self._wraps, self.needs_size = plan.hands_over == "tv_image", plan.needs_size
+        self.draws_python = plan.draws_python
         self.record_words = self.core.record_words
         self.blurs: Sequence[operations.Blur] = self.core.blurs
 

@@ -65,7 +65,8 @@ class Plan:
         strides: of a tensor handed over: "chw" is contiguous, "hwc" is the permuted view
             that PILToTensor and ToImage return, [1, 3 W, 3].
         shown: whether a PIL image handed over comes before somebody's own code, who may look at its info.
-        draws: whether the steps draw from torch's generator.
+        draws: whether the steps draw, from torch's generator as a rule.
+        draws_python: whether they also draw from Python's random.
         needs_size: whether what they draw depends on the file's picture size.
         rest_draws: whether the rest draws; None where that cannot be known.
         report: one line a transform, in the user's order.
@@ -81,6 +82,7 @@ class Plan:
     strides: str
     shown: bool
     draws: bool
+    draws_python: bool
     needs_size: bool
     rest_draws: bool | None
     report: list[Line]
@@ -160,6 +162,7 @@ def compile(transform: object, *, handed: bool = False, drawn: bool = True) -> P
         strides=state.strides,
         shown=state.kind == "pil" and _shown(rest),
         draws=state.draws,
+        draws_python=state.python,
         needs_size=state.needs_size,
         rest_draws=True if True in random else None if None in random else False,
         report=report,

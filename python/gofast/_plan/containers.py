@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
+import itertools
 import math
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -32,10 +35,8 @@ def _random_apply(translate: Translate, t: Any, family: Family, state: State) ->
 
 def _random_choice(translate: Translate, t: Any, family: Family, state: State) -> list[Step]:
     members = _few(t)
-    if family == "v1":
-        raise NotNative("draws from Python's random")
-    chances = _chances(t.p, len(members))
-    inner = _begin(state)
+    chances = (_sums if family == "v1" else _chances)(t.p, len(members))
+    inner = _begin(state, python=family == "v1")
     made, ends = [], []
     for member in members:
         steps, behind = _steps(translate, [member], inner)
@@ -49,9 +50,7 @@ def _random_choice(translate: Translate, t: Any, family: Family, state: State) -
 
 def _random_order(translate: Translate, t: Any, family: Family, state: State) -> list[Step]:
     members = _few(t)
-    if family == "v1":
-        raise NotNative("draws from Python's random")
-    inner = _begin(state)
+    inner = _begin(state, python=family == "v1")
     while True:
         translated = [_steps(translate, [member], inner) for member in members]
         ends = [end for _, end in translated]
@@ -84,11 +83,14 @@ def _few(t: Any) -> list[object]:
     return members
 
 
-def _begin(state: State) -> State:
+def _begin(state: State, python: bool = False) -> State:
     """What a member is given, where something was drawn."""
     if state.within == MOST_NESTED:
         raise NotNative(_TOO_DEEP)
+    if python and not _shuffles():
+        raise NotNative("this Python draws in a way that gofast does not know")
     state.draw()
+    state.python |= python
     return dataclasses.replace(state, within=state.within + 1)
 
 
@@ -115,6 +117,7 @@ def _meet(state: State, ends: list[State]) -> None:
     state.needs_size = any(end.needs_size for end in ends)
     state.erased = max(end.erased for end in ends)
     state.loose = any(end.loose for end in ends)
+    state.python = any(end.python for end in ends)
 
 
 def _form(state: State) -> tuple[object, ...]:
@@ -132,6 +135,41 @@ def _chances(p: Any, count: int) -> list[float]:
     if not _chooses():
         raise NotNative("this torch chooses in a way that gofast does not know")
     return chances
+
+
+def _sums(p: Any, count: int) -> list[float]:
+    """The weights, summed up as random.choices does it."""
+    weights = [1] * count if p is None else p
+    if type(weights) not in (list, tuple) or not all(type(weight) in (int, float) for weight in weights):
+        raise read.unusual("p", p)
+    sums = list(itertools.accumulate(weights))
+    usual = len(sums) == count and all(0 <= weight <= read.WIDEST for weight in weights) and sums[-1] > 0
+    if not usual:
+        raise read.unusual("p", p)
+    return [float(each) for each in sums]
+
+
+@functools.cache
+def _shuffles() -> bool:
+    """Whether Python's choices and shuffle draw as the core does: in any version, they draw as in 3.10."""
+    drawn, plain = random.Random(1), random.Random(1)
+    if drawn.getstate()[0] != 3 or len(drawn.getstate()[1]) != 625:
+        return False
+    for _ in range(32):
+        chosen = bisect.bisect([1, 3, 3.5], plain.random() * 3.5, 0, 2)
+        order, shuffled = list(range(6)), list(range(6))
+        drawn_one = drawn.choices(range(3), weights=[1, 2, 0.5])
+        drawn.shuffle(shuffled)
+        for i in range(5, 0, -1):
+            z = 6
+            while z > i:
+                z = plain.getrandbits((i + 1).bit_length())
+            order[i], order[z] = order[z], order[i]
+        if drawn_one != [chosen] or shuffled != order:
+            return False
+        if drawn.choices(range(5)) != [int(plain.random() * 5)]:
+            return False
+    return drawn.getstate() == plain.getstate()
 
 
 @functools.cache

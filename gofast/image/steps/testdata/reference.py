@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -390,7 +391,13 @@ def _build_members(
             function, after = build(inner, version, after)
             functions.append(function)
         members.append(bind(at, functions))
-    transform = module.RandomChoice(members, step["numbers"]) if chooses else module.RandomOrder(members)
+    if not chooses:
+        transform = module.RandomOrder(members)
+    elif version == 1:  # they are sums
+        sums = [0.0, *step["numbers"]]
+        transform = module.RandomChoice(members, [b - a for a, b in pairwise(sums)])
+    else:
+        transform = module.RandomChoice(members, step["numbers"])
 
     def run(picture: Picture, record: list[int]) -> Picture:
         current.append((record, []))
