@@ -189,7 +189,7 @@ def test_too_small_for_a_member(folder: Path, m: Any) -> None:
 
 
 @MODULES
-@pytest.mark.filterwarnings("ignore::gofast.BadSampleWarning")
+@pytest.mark.filterwarnings("ignore::gofast.errors.BadSampleWarning")
 def test_other_pictures_in_the_place_of_bad_ones(tmp_path: Path, m: Any) -> None:
     make_folder(tmp_path, 9)
     (tmp_path / "class 1" / "001.jpg").write_bytes(b"none")
@@ -241,19 +241,21 @@ def test_late_pictures(folder: Path, m: Any, name: str) -> None:
     assert own_after == after and composes.counts["native"] == before + len(paths)
 
 
-def test_draws_that_are_anybodys(folder: Path) -> None:
-    """Streams of each sample's own: the same for every order, and all members happen."""
-    steps = [
-        v2.Resize((9, 9)),
-        v2.RandomChoice([v2.Pad(n) for n in range(3)]),
-        v2.CenterCrop(9),
-        v2.ToImage(),
-    ]
-    dataset = gofast.ImageFolder(folder, v2.Compose(steps), rng="stateless")
-    first = [dataset[i][0] for i in range(len(dataset))]
-    again = [dataset[i][0] for i in reversed(range(len(dataset)))]
-    assert all(torch.equal(x, y) for x, y in zip(first, reversed(again), strict=True))
-    assert {int((picture[0, :, 4] == 0).sum()) > 3 for picture in first} >= {True, False} or len(first) > 9
+@MODULES
+def test_draws_of_each_samples_own(folder: Path, m: Any) -> None:
+    """The same for every order of the samples; every member happens."""
+    members = [m.RandomSolarize(0, p=1.0), m.Grayscale(3), m.Pad(0)]
+    first, last = m.Resize((9, 9)), m.PILToTensor()
+    transform = m.Compose([first, m.RandomChoice(members), last])
+    dataset = gofast.ImageFolder(folder, transform, rng="stateless")
+    count, chosen = len(dataset), set()
+    made = [dataset[i][0] for i in range(count)]
+    again = [dataset[i][0] for i in reversed(range(count))]
+    for picture, other, (path, _) in zip(made, reversed(again), dataset.samples, strict=True):
+        assert torch.equal(picture, other)
+        small = first(Image.open(path).convert("RGB"))
+        chosen.add([torch.equal(picture, last(member(small))) for member in members].index(True))
+    assert chosen == {0, 1, 2}
 
 
 def test_a_torch_that_chooses_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
