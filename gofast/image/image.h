@@ -70,6 +70,7 @@ typedef struct {
     int64_t n;
     gf_size *sizes;
     uint8_t *state;  // the state image of a torch generator; NULL: each sample has a stream of its own
+    uint32_t *python; // a state of Python's random, where steps draw from that too
     int32_t flags;   // of the generator: GF_DRAW_FUSED
     gf_draw_answers answers;
     int32_t *records; // or NULL: nothing is drawn

@@ -90,6 +90,10 @@ func TestRefusedPlans(t *testing.T) {
 	for range 200 {
 		deep = Step{Op: "random_apply", Version: "v1", Steps: []Step{deep}}
 	}
+	ordered := Step{Op: "hflip"}
+	for range 200 {
+		ordered = Step{Op: "random_order", Version: "v2", Members: [][]Step{{ordered}}}
+	}
 	for name, plan := range map[string]Plan{
 		"unknown":         {Steps: []Step{{Op: "sharpen"}}},
 		"no size":         {Steps: []Step{{Op: "center_crop"}}},
@@ -102,10 +106,13 @@ func TestRefusedPlans(t *testing.T) {
 		"erase early":     {Steps: []Step{erase, float}, Output: tensor},
 		"normalize twice": {Steps: []Step{float, normal, normal}, Output: tensor},
 		"normalize some":  {Steps: []Step{float, {Op: "random_apply", Version: "v1", Steps: []Step{normal}}}, Output: tensor},
+		"normalize one":   {Steps: []Step{float, {Op: "random_choice", Version: "v2", Numbers: []float64{1}, Members: [][]Step{{normal}}}}, Output: tensor},
 		"normalize late":  {Steps: []Step{float, erase, normal}, Output: tensor},
 		"nine erasures":   {Steps: append([]Step{float}, slices.Repeat([]Step{erase}, 9)...), Output: tensor},
 		"crop a tensor":   {Steps: []Step{float, {Op: "center_crop", Size: []int{4, 4}}}, Output: tensor},
 		"too deep":        {Steps: []Step{deep}},
+		"nested too deep": {Steps: []Step{ordered}},
+		"a member":        {Steps: []Step{{Op: "member", Steps: []Step{{Op: "hflip"}}}}},
 		"no output":       {Steps: []Step{float}},
 		"wrong output":    {Steps: []Step{float}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3}},
 		"means":           {Steps: []Step{float, {Op: "normalize", Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}}}, Output: Output{DType: "float32", Height: 4, Width: 4, Channels: 1}},
@@ -187,7 +194,7 @@ func pixels(steps []Step) int {
 		for _, side := range append(slices.Clone(s.Padding), s.Size...) {
 			sum += side
 		}
-		sum += s.MaxSize + pixels(s.Steps)
+		sum += s.MaxSize + pixels(s.Steps) + pixels(slices.Concat(s.Members...))
 	}
 	return sum
 }

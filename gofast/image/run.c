@@ -11,6 +11,7 @@ typedef struct {
     gf_image_worker *worker;
     const gf_image_program *program;
     gf_opened *source, again;
+    const int32_t *record;
 } run;
 
 static int32_t lay_out(gf_canvas *c, int buffer, int32_t width, int32_t height, gf_planes *planes) {
@@ -132,21 +133,21 @@ static int32_t finish_picture(run *r, uint8_t *x) {
     return GF_FAULT_NONE;
 }
 
+static int32_t do_step(void *context, const gf_step *step) {
+    run *r = context;
+    const gf_operation *operation = gf_operations[step->kind];
+    return operation->run ? operation->run(&r->canvas, step, r->record + step->record) : GF_FAULT_NONE;
+}
+
 int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, const gf_recorded *recorded, int64_t n, const int32_t *record,
                      uint8_t *x, gf_fault *fault) {
-    run r = {.worker = worker, .program = p, .source = source};
+    run r = {.worker = worker, .program = p, .source = source, .record = record};
     r.canvas = (gf_canvas){.lay_out = lay_out, .render = render_planes, .reopen = reopen, .room = room, .pixels = p->pixels,
                            .geometry = gf_geometry_of(source->picture.width, source->picture.height), .fault = fault};
     if (p->steps->record_words && !record) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "nothing was drawn for the sample");
     int32_t code = gf_canvas_replay(&r.canvas, recorded, n);
+    if (!code) code = gf_walk(p->steps, record, do_step, &r);
     if (code) return code;
-    for (int32_t i = 0; i < p->steps->n; i++) {
-        const gf_step *step = &p->steps->step[i];
-        const gf_operation *operation = gf_operations[step->kind];
-        code = operation->run ? operation->run(&r.canvas, step, record + step->record) : GF_FAULT_NONE;
-        if (code) return code;
-        if (step->inner && !record[step->record]) i += step->inner;
-    }
     if (p->output == GF_IMAGE_PIXELS) return finish_pixels(&r, x);
     return p->output == GF_IMAGE_TENSOR ? finish_tensor(&r, x) : finish_picture(&r, x);
 }

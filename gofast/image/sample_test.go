@@ -2,8 +2,11 @@ package image
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	stdimage "image"
+	"math"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"testing"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image/steps"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
 	"github.com/gofast-org/gofast/gofast/source/reader"
 )
@@ -95,4 +99,33 @@ func drawn(p Program, seed uint64, picture *stdimage.RGBA) ([]int32, bool) {
 	record := make([]int32, p.RecordWords())
 	code, _ := p.steps().Stateless(seed, 0, []steps.Sample{{Size: sizeOf(picture)}}, record)
 	return record, code == steps.OK
+}
+
+// A record that names no members, or one twice, is not followed.
+func TestRecordsOfMembers(t *testing.T) {
+	members := [][]Step{{{Op: "hflip", P: 1}}, {}, {{Op: "vflip", P: 1}}}
+	picture := noise(rand.New(rand.NewPCG(1, 2)), 4, 4)
+	plan := func(container Step) Plan {
+		container.Version, container.Members = "v2", members
+		return Plan{Steps: []Step{container, {Op: "to_uint8"}}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3}}
+	}
+	choice, order := plan(Step{Op: "random_choice", Numbers: []float64{1, 1, 1}}), plan(Step{Op: "random_order"})
+	for _, good := range [][]int32{{0, 1, 1}, {1, 1, 1}, {2, 1, 1}} {
+		if _, err := sampleOf(t, choice, picture, good); err != nil {
+			t.Errorf("a choice of %v: %v", good, err)
+		}
+	}
+	for _, bad := range [][]int32{{-1, 1, 1}, {3, 1, 1}, {math.MaxInt32, 1, 1}} {
+		if _, err := sampleOf(t, choice, picture, bad); !errors.Is(err, errs.ErrChanged) {
+			t.Errorf("a choice of %v: %v", bad, err)
+		}
+	}
+	if _, err := sampleOf(t, order, picture, []int32{2, 0, 1, 1, 1}); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range [][]int32{{0, 1, 1, 1, 1}, {0, 1, 3, 1, 1}, {0, 0, 0, 1, 1}, {0, 1, math.MinInt32, 1, 1}} {
+		if _, err := sampleOf(t, order, picture, bad); !errors.Is(err, errs.ErrChanged) {
+			t.Errorf("an order of %v: %v", bad, err)
+		}
+	}
 }

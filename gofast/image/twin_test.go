@@ -64,6 +64,10 @@ func (t *twin) steps(list []Step, on bool) {
 		case "random_apply":
 			drawn := t.take(1)[0] != 0
 			t.steps(s.Steps, on && drawn)
+		case "random_choice":
+			t.members(s, t.take(1), on)
+		case "random_order":
+			t.members(s, t.take(len(s.Members)), on)
 		case "to_uint8", "to_float":
 			t.convert(s)
 		case "normalize":
@@ -84,6 +88,21 @@ func (t *twin) steps(list []Step, on bool) {
 			}
 		}
 	}
+}
+
+// members runs those that happen, in their order.
+func (t *twin) members(s Step, happen []int32, on bool) {
+	starts := [][]int32{}
+	for _, member := range s.Members {
+		starts = append(starts, t.record)
+		t.steps(member, false)
+	}
+	behind := t.record
+	for _, which := range happen {
+		t.record = starts[which]
+		t.steps(s.Members[which], on)
+	}
+	t.record = behind
 }
 
 func (t *twin) convert(s Step) {
@@ -337,6 +356,8 @@ func randomPlan(r *rand.Rand) Plan {
 		}
 		if r.IntN(4) == 0 {
 			late = Step{Op: "random_apply", Version: "v1", P: 0.5, Steps: []Step{late}}
+		} else if r.IntN(4) == 0 {
+			late = Step{Op: "random_order", Version: "v2", Members: [][]Step{{{Op: "hflip", P: 0.5}}, {late}}}
 		}
 		steps = append(steps, late)
 	}
@@ -359,7 +380,7 @@ func randomStep(r *rand.Rand, depth int) Step {
 	s := Step{Size: size, Padding: padding, P: 0.6, Mode: []string{"constant", "edge", "reflect", "symmetric"}[r.IntN(4)],
 		Fill: []int{r.IntN(256), r.IntN(256), r.IntN(256)}, Filter: randomFilter(r), Version: []string{"v1", "v2"}[r.IntN(2)]}
 	factors := Step{P: 0.7, Brightness: []float64{0.2, 2}, Contrast: []float64{0, 3}, Saturation: []float64{0.5, 1.5}, Hue: []float64{-0.5, 0.5}}
-	switch op := r.IntN(13); op {
+	switch op := r.IntN(16); op {
 	case 0:
 		s.Op = "resize"
 	case 1:
@@ -396,10 +417,19 @@ func randomStep(r *rand.Rand, depth int) Step {
 	case 12:
 		s.Op, s.Scale = "scale_jitter", []float64{0.5, 1.5}
 	default:
-		s.Op = "random_apply"
-		for range 2 - min(depth, 2) {
-			s.Steps = append(s.Steps, randomStep(r, depth+1))
+		s.Op = []string{"random_apply", "random_choice", "random_order"}[op-13]
+		for range 3 - min(depth, 2) {
+			if op == 13 {
+				s.Steps = append(s.Steps, randomStep(r, depth+1))
+				continue
+			}
+			member := []Step{}
+			for range r.IntN(3 - min(depth, 2)) {
+				member = append(member, randomStep(r, depth+1))
+			}
+			s.Members, s.Numbers = append(s.Members, member), append(s.Numbers, r.Float64())
 		}
+		slices.Sort(s.Numbers) // sums of chances, in v1
 	}
 	return s
 }

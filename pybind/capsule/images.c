@@ -14,23 +14,23 @@ static int interrupted(void) {
     return raised;
 }
 
-// draw(view, crew, most, indices, n, sizes, flags, state, records, done, asked, answers, n_answers): finds the sizes of a
+// draw(view, crew, most, indices, n, sizes, flags, state, python, records, done, asked, answers, n_answers): finds the sizes of a
 // batch's pictures where the caller has 0 x 0, with most threads of the crew if there is one. Then draws their records, unless
-// that is 0, from sample done on: from the state image of a torch generator, which it advances, or, where state is 0, from
-// a stream of each sample's own. Returns (code, done, what to ask, text): see gf_image_draw.
+// that is 0, from sample done on: from the state image of a torch generator, and python, one of Python's, both of which it
+// advances, or, where state is 0, from a stream of each sample's own. Returns (code, done, what to ask, text): see gf_image_draw.
 PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[13];
-    if (!gf_integers(args, n, 13, a)) return NULL;
+    long long a[14];
+    if (!gf_integers(args, n, 14, a)) return NULL;
     const gf_view *view = POINTER(const gf_view, a[0]);
     gf_image_draws draws = {
         .indices = POINTER(const int64_t, a[3]), .n = a[4], .sizes = POINTER(gf_size, a[5]),
-        .flags = (int32_t)a[6], .state = POINTER(uint8_t, a[7]), .records = POINTER(int32_t, a[8]),
-        .answers = {POINTER(const float, a[10]), POINTER(const float, a[11]), a[12]},
+        .flags = (int32_t)a[6], .state = POINTER(uint8_t, a[7]), .python = POINTER(uint32_t, a[8]),
+        .records = POINTER(int32_t, a[9]), .answers = {POINTER(const float, a[11]), POINTER(const float, a[12]), a[13]},
     };
     // Without headers to read, the rest is over before anybody waits for the lock.
     PyThreadState *state = gf_image_known_sizes(view, &draws) > 0 ? PyEval_SaveThread() : NULL;
-    draws.result.done = a[9];
+    draws.result.done = a[10];
     int32_t code = gf_image_draw(view, POINTER(gf_crew, a[1]), (int)a[2], &draws, interrupted);
     if (state) PyEval_RestoreThread(state);
     if (code == GF_DRAW_NO_SIZES) return PyErr_Occurred() ? NULL : PyErr_NoMemory();

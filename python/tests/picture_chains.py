@@ -161,6 +161,15 @@ def _apply(d: random.Random, m: Any) -> Any:
     return m.RandomApply(inner, d.choice((0.0, 0.3, 0.5, 0.8, 1.0)))
 
 
+def _choice(d: random.Random, m: Any) -> Any:
+    members = [
+        m.Compose([picture_step(d, m) for _ in range(d.randint(1, 2))]) for _ in range(d.randint(1, 3))
+    ]
+    if d.random() < 0.5:
+        return m.RandomOrder(members)
+    return m.RandomChoice(members, d.choice((None, [d.random() for _ in members])))
+
+
 def _chance(d: random.Random) -> float:
     return d.choice((0.0, 0.5, 0.5, 1.0, d.random()))
 
@@ -178,6 +187,7 @@ def picture_step(d: random.Random, m: Any) -> Any:
             lambda: m.RandomSolarize(d.choice((0, 128, 255.5, d.uniform(0, 256))), _chance(d)),
             *2 * (lambda: _jitter(d, m),),
             lambda: _apply(d, m),
+            lambda: _choice(d, m),
             *((lambda: _only_v2(d),) if m is v2 else ()),
         )
     )()
@@ -254,7 +264,7 @@ RESTS = (
     lambda d, m: m.RandomRotation(20),
     lambda d, m: m.RandAugment(),
     lambda d, m: m.TrivialAugmentWide(),
-    lambda d, m: m.RandomChoice([m.RandomHorizontalFlip(), m.RandomVerticalFlip()]),
+    lambda d, m: m.RandomChoice([m.RandomHorizontalFlip(), m.Lambda(_as_it_is)]),
     lambda d, m: m.RandomAffine(10, (0.1, 0.1)),
     lambda d, m: m.RandomPerspective(),
 )

@@ -289,6 +289,61 @@ NATIVE = {
             }
         ],
     ),
+    "random choice": (
+        v2.RandomChoice([v2.Pad(1), v2.Compose([v2.RandomHorizontalFlip(), v2.Identity()])], p=[3, 1]),
+        [
+            {
+                "op": "random_choice",
+                "numbers": [0.75, 0.25],
+                "members": [[pad(1, 1, 1, 1)], [FLIP]],
+                "version": "v2",
+            }
+        ],
+    ),
+    "random choice v1": (
+        v1.RandomChoice([v1.Pad(1), v1.RandomHorizontalFlip(), v1.Compose([])], [1, 0.5, 2]),
+        [
+            {
+                "op": "random_choice",
+                "numbers": [1.0, 1.5, 3.5],
+                "members": [[pad(1, 1, 1, 1)], [FLIP], []],
+                "version": "v1",
+            }
+        ],
+    ),
+    "random order v1": (
+        v1.RandomOrder((v1.RandomChoice([v1.Pad(1), v1.Pad(1)]), v1.RandomHorizontalFlip())),
+        [
+            {
+                "op": "random_order",
+                "members": [
+                    [
+                        {
+                            "op": "random_choice",
+                            "numbers": [1.0, 2.0],
+                            "members": [[pad(1, 1, 1, 1)]] * 2,
+                            "version": "v1",
+                        }
+                    ],
+                    [FLIP],
+                ],
+                "version": "v1",
+            }
+        ],
+    ),
+    "random order": (
+        v2.RandomOrder([v2.RandomOrder([v2.Pad(1)]), v2.RandomHorizontalFlip()]),
+        [
+            {
+                "op": "random_order",
+                "members": [
+                    [{"op": "random_order", "members": [[pad(1, 1, 1, 1)]], "version": "v2"}],
+                    [FLIP],
+                ],
+                "version": "v2",
+            }
+        ],
+    ),
     "random apply of a tensor": (
         v1.Compose([v1.ToTensor(), v1.RandomApply([v1.RandomHorizontalFlip()])]),
         [DIVIDE, {"op": "random_apply", "p": 0.5, "steps": [FLIP], "version": "v1"}],
@@ -399,8 +454,21 @@ PYTHON = {
     "posterize": (v1.RandomPosterize(0), "unusual bits=0"),
     "rotation backwards": (with_attributes(v1.RandomRotation(3), degrees=(3, -3)), "unusual degrees=(3, -3)"),
     "affine center": (with_attributes(v2.RandomAffine(3), center=(1, 2, 3)), "unusual center=(1, 2, 3)"),
-    "RandomChoice": (v1.RandomChoice([v1.Resize(8)]), "there is no native one"),
-    "RandomOrder": (v2.RandomOrder([v2.Resize(8)]), "there is no native one"),
+    "choice v1 p": (v1.RandomChoice([v1.Resize(8), v1.Pad(1)], [1, -1]), "unusual p"),
+    "choice v1 short p": (v1.RandomChoice([v1.Resize(8), v1.Pad(1)], [1]), "unusual p"),
+    "choice v1 no p": (v1.RandomChoice([v1.Resize(8)], [0.0]), "unusual p"),
+    "choice v1 nan": (v1.RandomChoice([v1.Resize(8)], [math.nan]), "unusual p"),
+    "choice v1 array": (with_attributes(v1.RandomChoice([v1.Resize(8)]), p=np.ones(1)), "unusual p"),
+    "order v1 own": (v1.RandomOrder([v1.Resize(8), own]), "own in it: your own code"),
+    "choice own": (v2.RandomChoice([v2.Resize(8), v2.Compose([own])]), "own in it: your own code"),
+    "choice conversion": (v2.RandomChoice([v2.ToImage(), v2.ToImage()]), "decides what the sample becomes"),
+    "choice p": (with_attributes(v2.RandomChoice([v2.Resize(8)]), p=[-1.0]), "unusual p"),
+    "choice p of ints": (with_attributes(v2.RandomChoice([v2.Resize(8)]), p=[1]), "unusual p"),
+    "choice no p": (with_attributes(v2.RandomChoice([v2.Resize(8)]), p=[0.0]), "unusual p"),
+    "choice of none": (with_attributes(v2.RandomChoice([v2.Resize(8)]), p=[]), "unusual p"),
+    "choice of many": (v2.RandomChoice([v2.Identity()] * 65), "not 1 to 64"),
+    "order of many": (v2.RandomOrder([v2.Identity()] * 65), "not 1 to 64"),
+    "order conversion": (v2.RandomOrder([v2.Grayscale(), v2.Resize(8)]), "decides what the sample becomes"),
     "blur of any size": (v1.GaussianBlur(3), "blurs pictures whose sizes differ"),
     "perspective": (v2.RandomPerspective(), "there is no native one"),
     "size float": (v1.CenterCrop((2.5, 3)), "unusual size"),
@@ -613,6 +681,17 @@ def test_unusual_processes_run_in_python() -> None:
         ),
         (v1.Compose([v1.Resize((9, 9)), v1.RandomApply([v1.RandomCrop(9)])]), True, False, [3, 9, 9]),
         (v1.RandomApply([v1.RandomCrop(9)]), True, True, None),
+        (v2.RandomChoice([v2.Pad(1), v2.RandomVerticalFlip()]), True, False, None),
+        (v2.RandomChoice([v2.RandomCrop(9), v2.Resize((9, 9))]), True, True, [3, 9, 9]),
+        (v2.Compose([v2.Resize((9, 8)), v2.RandomChoice([v2.RandomCrop(8)])]), True, False, [3, 8, 8]),
+        (
+            v2.Compose([v2.Resize((9, 9)), v2.RandomOrder([v2.RandomCrop(9), v2.RGB()])]),
+            True,
+            False,
+            [3, 9, 9],
+        ),
+        (v2.Compose([v2.Resize((9, 9)), v2.RandomOrder([v2.RandomCrop(8), v2.RGB()])]), True, True, None),
+        (v2.RandomOrder([v2.Resize((9, 9)), v2.RandomVerticalFlip()]), True, False, None),
     ],
 )
 def test_draws_and_shape(transform: object, draws: bool, needs_size: bool, shape: list[int] | None) -> None:

@@ -249,7 +249,21 @@ PIPELINES = {
     "choice": lambda: v1.Compose(
         [v1.RandomCrop(HALF, pad_if_needed=True), v1.RandomChoice([v1.RandomVerticalFlip(), v1.Pad(3)])]
     ),
+    "choices and orders": lambda: choices(v1, v1.ToTensor()),
+    "choices and orders v2": lambda: choices(v2, v2.ToImage()),
 }
+
+
+def choices(m: Any, last: Any) -> Any:
+    colour = [m.ColorJitter(0.4, 0.4, 0.4, 0.1), m.RandomSolarize(100), m.RandomGrayscale(0.3)]
+    turns = [
+        m.RandomHorizontalFlip(),
+        m.RandomRotation(20),
+        m.RandomChoice([m.TrivialAugmentWide(), *colour]),
+    ]
+    whole = m.Compose([m.Resize(SIZE + 9), m.CenterCrop(SIZE)])
+    chosen = m.RandomChoice([m.RandomResizedCrop(SIZE), whole], p=[0.8, 0.3])
+    return m.Compose([chosen, m.RandomOrder([*turns, *colour]), last])
 
 
 def stack(crops: Any) -> torch.Tensor:

@@ -13,12 +13,12 @@ from gofast._plan import (
     augment,
     augmix,
     blur,
+    containers,
     crops,
     only_v2,
     pictures,
     tensors,
     transforms,
-    translate,
     values,
 )
 
@@ -44,6 +44,7 @@ def words(name: str) -> set[str]:
 def test_limits() -> None:
     assert constant("step.h", "GF_MOST_SIDE") == values._MOST_SIDE
     assert constant("step.h", "GF_MOST_NESTED") == transforms.MOST_NESTED
+    assert constant("step.h", "GF_MOST_MEMBERS") == containers._MOST_MEMBERS
     assert constant("step.h", "GF_MOST_SIDES") == only_v2._MOST_SIDES
     assert constant("step.h", "GF_MOST_ERASURES") == tensors._MOST_ERASURES
     assert constant("../pixel/pixel.h", "GF_MOST_KERNEL") == gaussian.MOST_KERNEL
@@ -67,10 +68,11 @@ def test_augmentations() -> None:
 
 
 def test_names_of_steps() -> None:
-    modules = (angles, augment, augmix, blur, crops, only_v2, pictures, tensors, translate)
+    modules = (angles, augment, augmix, blur, containers, crops, only_v2, pictures, tensors)
     source = "".join(inspect.getsource(module) for module in modules)
     made = set(re.findall(r'"op": "(\w+)"|(?:flip|whether)\("(\w+)"', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))
+    native.remove("member")  # the core makes them of a container's members
     assert len(native) >= 12
     assert {a or b for a, b in made} == native | {"to_float", "to_uint8", "normalize"}
 

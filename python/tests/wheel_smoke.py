@@ -101,6 +101,7 @@ def resize_steps(height: int, width: int) -> compile.Plan:
         shape=[3, height, width],
         strides="chw",
         draws=False,
+        draws_python=False,
         needs_size=False,
         rest_draws=False,
         report=[],

@@ -72,6 +72,9 @@ var operations = [C.GF_STEP_KINDS]operation{
 	C.GF_STEP_five_crop:            multiCrop,
 	C.GF_STEP_ten_crop:             multiCrop,
 	C.GF_STEP_random_apply:         randomApply,
+	C.GF_STEP_random_choice:        randomChoice,
+	C.GF_STEP_random_order:         randomOrder,
+	C.GF_STEP_member:               member,
 }
 
 // kinds are step.h's, by their names in a plan.
@@ -122,7 +125,7 @@ type Numbers struct {
 	Crops         int       // pictures that a sample consists of; 0: it is one
 	Erasures      []Erasure // in their order
 	Blurs         []Blur
-	Tangled       bool // what is erased hangs on more than its own words: on a random_apply, or on a flip behind it
+	Tangled       bool // what is erased hangs on more than its own words: on a container, or on a flip behind it
 }
 
 // Erasure is a random_erasing of a finished sample.
@@ -138,13 +141,14 @@ type Blur struct {
 	Version string `json:"version"`
 }
 
-// compiler lays steps out, nested ones behind their random_apply.
+// compiler lays steps out, nested ones behind their container.
 type compiler struct {
 	Numbers
-	steps []step
-	pool  []double // the steps' own numbers; each step's field says where its begin
-	words int      // of a record
-	depth int      // of random_apply
+	steps  []step
+	pool   []double // the steps' own numbers; each step's field says where its begin
+	words  int      // of a record
+	depth  int      // of containers
+	python bool     // Python's random is drawn from
 }
 
 // Compile checks a plan's steps and lays them out for C.
@@ -158,6 +162,9 @@ func Compile(plan []Step) (List, Numbers, error) {
 		return List{}, Numbers{}, errs.New(errs.ErrLimit, "plan", fmt.Sprintf("no memory for %d steps", len(l.steps)))
 	}
 	c.n, c.record_words = word(len(l.steps)), word(l.words)
+	if l.python {
+		c.python = 1
+	}
 	list := List{c}
 	for i := range l.steps {
 		l.steps[i].numbers += word((len(l.steps) - i) * C.sizeof_gf_step)
@@ -199,7 +206,9 @@ func (l *compiler) addStep(s Step) error {
 	for _, v := range s.Numbers {
 		l.pool = append(l.pool, double(v))
 	}
-	movable := s.Op == "hflip" || s.Op == "vflip" || s.Op == "random_apply" // before and after the change to numbers alike
+	container := s.Op == "random_apply" || c.members > 0
+	l.python = l.python || c.members > 0 && c.version == 1
+	movable := s.Op == "hflip" || s.Op == "vflip" || container // before and after the change to numbers alike
 	if s.Op == "random_erasing" && !l.Tensor || s.Op != "random_erasing" && !movable && (l.Float || len(l.Erasures) > 0) {
 		return s.bad("it stands on the wrong side of to_float")
 	}
@@ -218,22 +227,39 @@ func (l *compiler) addStep(s Step) error {
 		l.Tangled = l.Tangled || l.depth > 0
 	} else if s.Op == "gaussian_blur" {
 		l.Blurs = append(l.Blurs, Blur{l.words, s.Kernel, s.Version})
-	} else if s.Op != "random_apply" && len(l.Erasures) > 0 {
+	} else if !container && len(l.Erasures) > 0 {
 		l.Tangled = true
 	}
-	l.words += int(C.gf_step_words(kind))
-	at := len(l.steps)
-	l.steps = append(l.steps, c)
-	if s.Op == "random_apply" {
-		if l.depth++; l.depth > C.GF_MOST_NESTED {
-			return s.bad("more than %d lie in one another", C.GF_MOST_NESTED)
-		}
-		if err := l.add(s.Steps); err != nil {
-			return err
-		}
-		l.depth--
-		l.steps[at].inner = word(len(l.steps) - at - 1)
+	l.words += int(C.gf_step_words(kind) + c.happen)
+	if !container {
+		l.steps = append(l.steps, c)
+		return nil
 	}
+	if l.depth++; l.depth > C.GF_MOST_NESTED {
+		return s.bad("more than %d lie in one another", C.GF_MOST_NESTED)
+	}
+	defer func() { l.depth-- }()
+	if c.members == 0 {
+		return l.addAround(c, func() error { return l.add(s.Steps) })
+	}
+	return l.addAround(c, func() error {
+		for _, steps := range s.Members {
+			if err := l.addAround(step{kind: C.GF_STEP_member}, func() error { return l.add(steps) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// addAround adds a step and those that are its own, and notes how many they are.
+func (l *compiler) addAround(outer step, add func() error) error {
+	at := len(l.steps)
+	l.steps = append(l.steps, outer)
+	if err := add(); err != nil {
+		return err
+	}
+	l.steps[at].inner = word(len(l.steps) - at - 1)
 	return nil
 }
 

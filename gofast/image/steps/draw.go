@@ -5,10 +5,10 @@ package steps
 #cgo LDFLAGS: -lm
 #include "draw.h"
 
-static int32_t call_draw(const gf_steps *steps, int32_t flags, void *state, const void *sizes, int64_t n, int32_t *records,
+static int32_t call_draw(const gf_steps *steps, int32_t flags, void *state, uint32_t *python, const void *sizes, int64_t n, int32_t *records,
                          const float *x, const float *value, int64_t answers, gf_draw_result *result) {
     gf_draw_answers given = {x, value, answers};
-    return gf_draw(steps, flags, state, sizes, n, records, &given, result);
+    return gf_draw(steps, flags, state, python, sizes, n, records, &given, result);
 }
 */
 import "C"
@@ -48,22 +48,32 @@ type Result struct {
 	Text string
 }
 
+// PythonWords is the length of a state of Python's random: 624 words, and the place of the next.
+const PythonWords = C.GF_PYTHON_WORDS
+
+// Generators are what is drawn from, and advanced in place: torch's state image, and
+// a state of Python's random, nil where no step draws from that.
+type Generators struct {
+	Torch  *[StateBytes]byte
+	Python *[PythonWords]uint32
+}
+
 // StateBytes is the size of torch's state of a CPU generator.
 const StateBytes = C.GF_DRAW_STATE_BYTES
 
 // maxFactor bounds a color jitter's.
 const maxFactor = C.GF_MOST_FACTOR
 
-// Draw draws from torch's generator, whose state it advances in place. records
-// has Words for each of sizes. fused is what IsFused says.
-func (l List) Draw(fused bool, state *[StateBytes]byte, sizes []Size, records []int32, answers []Answer) (Code, Result) {
+// Draw draws from generators. records has Words for each of sizes. fused is what
+// IsFused says.
+func (l List) Draw(fused bool, from Generators, sizes []Size, records []int32, answers []Answer) (Code, Result) {
 	if len(records) != len(sizes)*l.Words() {
 		return Invalid, Result{Text: "records are not as many as sizes"}
 	}
 	if native {
-		return drawC(l, fused, state, sizes, records, answers)
+		return drawC(l, fused, from, sizes, records, answers)
 	}
-	return drawTwin(l, fused, state, sizes, records, answers)
+	return drawTwin(l, fused, from, sizes, records, answers)
 }
 
 // Stateless draws every sample from a stream of its own.
@@ -95,7 +105,7 @@ func IsFused(value float32) (fused, known bool) {
 	return told == C.GF_DRAW_FUSED, told >= 0
 }
 
-func drawC(l List, fused bool, state *[StateBytes]byte, sizes []Size, records []int32, answers []Answer) (Code, Result) {
+func drawC(l List, fused bool, from Generators, sizes []Size, records []int32, answers []Answer) (Code, Result) {
 	flags := C.int32_t(0)
 	if fused {
 		flags = C.GF_DRAW_FUSED
@@ -105,7 +115,7 @@ func drawC(l List, fused bool, state *[StateBytes]byte, sizes []Size, records []
 		x[i], value[i] = a.X, a.Value
 	}
 	var r C.gf_draw_result
-	code := C.call_draw(l.c, flags, unsafe.Pointer(state), unsafe.Pointer(unsafe.SliceData(sizes)), C.int64_t(len(sizes)),
+	code := C.call_draw(l.c, flags, unsafe.Pointer(from.Torch), (*C.uint32_t)(unsafe.Pointer(from.Python)), unsafe.Pointer(unsafe.SliceData(sizes)), C.int64_t(len(sizes)),
 		(*C.int32_t)(unsafe.SliceData(records)), (*C.float)(unsafe.SliceData(x)), (*C.float)(unsafe.SliceData(value)),
 		C.int64_t(len(answers)), &r)
 	return Code(code), result(&r)

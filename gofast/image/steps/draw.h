@@ -22,7 +22,7 @@ enum {
     GF_DRAW_OK,
     GF_DRAW_ASK,     // the box hangs on the last bit of torch's exp(result.ask): answer, and call again from sample result.done
     GF_DRAW_RAISES,  // torchvision raises ValueError(result.text) for sample result.done; what it draws before that is drawn
-    GF_DRAW_INVALID, // this is not the state of a CPU generator; nothing was drawn
+    GF_DRAW_INVALID, // this is not the state of a CPU generator, or of Python's; nothing was drawn
 };
 
 // How far it went.
@@ -40,14 +40,18 @@ typedef struct {
 // left - 1 draws come from words[next]...; the draw that takes left to 0 makes 624 new words first.
 enum { GF_DRAW_STATE_BYTES = 5056 };
 
+// A state of Python's random: 624 words, and the place of the next one, as in getstate()[1].
+enum { GF_PYTHON_WORDS = 625 };
+
 // Whether torch's uniform_ multiplies and adds in one rounding. It does where torch runs its AVX2 or AVX-512
 // kernels, not with ATEN_CPU_CAPABILITY=default: see gf_draw_is_fused.
 enum { GF_DRAW_FUSED = 1 };
 
-// Draws for n samples, in their order, from the state image, which it advances in place. Record i begins at
+// Draws for n samples, in their order, from the state image, which it advances in place, and from python, a state of
+// Python's random, where steps->python says so; else it may be NULL. Record i begins at
 // records[i * steps->record_words]; words that no step drew are 0. On GF_DRAW_ASK the state is that before sample
 // result->done. answers may be NULL.
-int32_t gf_draw(const gf_steps *steps, int32_t flags, uint8_t *state, const gf_size *sizes, int64_t n, int32_t *records,
+int32_t gf_draw(const gf_steps *steps, int32_t flags, uint8_t *state, uint32_t *python, const gf_size *sizes, int64_t n, int32_t *records,
                 const gf_draw_answers *answers, gf_draw_result *result);
 
 // The same steps with a stream of words for each sample that depends on nothing but (seed, epoch, index,

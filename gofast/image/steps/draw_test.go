@@ -18,20 +18,22 @@ import (
 
 // goldenCase is what torch and torchvision drew; see testdata/make_golden.py.
 type goldenCase struct {
-	Steps   []Step
-	Words   int
-	Seed    uint64
-	Burn    int
-	Sizes   [][2]int32
-	Records [][]int32
-	Error   string
-	State   string
+	Steps        []Step
+	Words        int
+	Seed         uint64
+	Burn         int
+	Sizes        [][2]int32
+	Records      [][]int32
+	Error        string
+	State        string
+	Python       []uint32 // before and behind, where that is drawn from
+	PythonBehind []uint32
 }
 
 // The torch generator and the stateless one, in C and in Go.
 var engines = []struct {
 	name      string
-	draw      func(List, bool, *[StateBytes]byte, []Size, []int32, []Answer) (Code, Result)
+	draw      func(List, bool, Generators, []Size, []int32, []Answer) (Code, Result)
 	stateless func(List, uint64, uint64, []Sample, []int32) (Code, Result)
 }{{"C", drawC, statelessC}, {"Go", drawTwin, statelessTwin}}
 
@@ -71,14 +73,18 @@ func TestGolden(t *testing.T) {
 		for _, engine := range engines {
 			fused := i < len(golden.Fused)
 			state := Seed(c.Seed)
-			engine.draw(flip, fused, state, slices.Repeat([]Size{{1, 1}}, c.Burn), make([]int32, c.Burn), nil)
+			engine.draw(flip, fused, Generators{Torch: state}, slices.Repeat([]Size{{1, 1}}, c.Burn), make([]int32, c.Burn), nil)
 
 			sizes := make([]Size, len(c.Sizes))
 			for i, s := range c.Sizes {
 				sizes[i] = Size{s[0], s[1]}
 			}
 			records := make([]int32, len(sizes)*c.Words)
-			code, result := engine.draw(l, fused, state, sizes, records, nil)
+			from := Generators{Torch: state}
+			if c.Python != nil {
+				from.Python = new([PythonWords]uint32(c.Python))
+			}
+			code, result := engine.draw(l, fused, from, sizes, records, nil)
 			want := OK
 			if c.Error != "" {
 				want = Raises
@@ -95,6 +101,9 @@ func TestGolden(t *testing.T) {
 			if got := fingerprint(state); got != c.State {
 				t.Errorf("%s: the state differs from torch's", name)
 			}
+			if c.Python != nil && !slices.Equal(from.Python[:], c.PythonBehind) {
+				t.Errorf("%s: the state differs from Python's", name)
+			}
 		}
 	}
 }
@@ -109,28 +118,54 @@ func TestAsk(t *testing.T) {
 	for _, engine := range engines {
 		start := Seed(1)
 		// So that the asking sample lies across the end of a block of words.
-		engine.draw(first, true, start, slices.Repeat([]Size{{1, 1}}, 617), make([]int32, 617), nil)
+		engine.draw(first, true, Generators{Torch: start}, slices.Repeat([]Size{{1, 1}}, 617), make([]int32, 617), nil)
 		state, behindFirst := *start, *start
-		code, result := engine.draw(steps, true, &state, sizes, make([]int32, 15), nil)
+		code, result := engine.draw(steps, true, Generators{Torch: &state}, sizes, make([]int32, 15), nil)
 		if code != Ask || result.Done != 1 || result.Ask != 0 || result.Step != 1 {
 			t.Fatalf("%s: code %d, %+v", engine.name, code, result)
 		}
-		engine.draw(steps, true, &behindFirst, sizes[:1], make([]int32, 5), nil)
+		engine.draw(steps, true, Generators{Torch: &behindFirst}, sizes[:1], make([]int32, 5), nil)
 		if state != behindFirst {
 			t.Fatalf("%s: the state is not the one behind the first sample", engine.name)
 		}
 		// 1.5 rounds to even, a little less does not.
 		for value, side := range map[float32]int32{1: 2, 1 - 0x1p-24: 1} {
 			again, rest := state, make([]int32, 10)
-			code, result = engine.draw(steps, true, &again, sizes[1:], rest, []Answer{{0.5, 3}, {0, value}})
+			code, result = engine.draw(steps, true, Generators{Torch: &again}, sizes[1:], rest, []Answer{{0.5, 3}, {0, value}})
 			if code != OK || result.Done != 2 || rest[4] != side {
 				t.Errorf("%s: exp %v: code %d, %+v, record %v", engine.name, value, code, result, rest)
 			}
 			atOnce, whole := *start, make([]int32, 15)
-			engine.draw(steps, true, &atOnce, sizes, whole, []Answer{{0, value}})
+			engine.draw(steps, true, Generators{Torch: &atOnce}, sizes, whole, []Answer{{0, value}})
 			if !slices.Equal(whole[5:], rest) || atOnce != again {
 				t.Errorf("%s: answered at once %v, answered later %v", engine.name, whole[5:], rest)
 			}
+		}
+	}
+}
+
+// An asking sample gives back what it drew from Python's random too.
+func TestAskOfPython(t *testing.T) {
+	order := Step{Op: "random_order", Version: "v1", Members: make([][]Step, 20)}
+	crop := Step{Op: "random_resized_crop", Filter: "box", Size: []int{8, 8}, Scale: []float64{0.25, 0.25}, Ratio: []float64{1, 1}, LogRatio: []float32{0, 0}}
+	steps := compile(t, order, crop)
+	for _, engine := range engines {
+		python, state := [PythonWords]uint32{1, 2, 3, mtWords: 610}, *Seed(1)
+		left, asked := python, state
+		code, result := engine.draw(steps, true, Generators{&asked, &left}, []Size{{3, 3}}, make([]int32, 24), nil)
+		if code != Ask || left != python || asked != state {
+			t.Fatalf("%s: code %d, %+v; drawn from torch: %v, from Python: %v", engine.name, code, result, asked != state, left != python)
+		}
+		code, result = engine.draw(steps, true, Generators{&asked, &left}, []Size{{3, 3}}, make([]int32, 24), []Answer{{0, 1}})
+		if code != OK || left == python {
+			t.Errorf("%s: code %d, %+v; drawn from Python: %v", engine.name, code, result, left != python)
+		}
+		if code, _ := engine.draw(steps, true, Generators{Torch: &asked}, nil, nil, nil); code != Invalid {
+			t.Errorf("%s: draws without Python's random", engine.name)
+		}
+		left[mtWords] = PythonWords
+		if code, _ := engine.draw(steps, true, Generators{&asked, &left}, nil, nil, nil); code != Invalid {
+			t.Errorf("%s: a broken state of Python's is taken", engine.name)
 		}
 	}
 }
@@ -146,6 +181,12 @@ func TestRefused(t *testing.T) {
 	for text, step := range map[string]Step{
 		"shear: no such operation":                                        {Op: "shear"},
 		"random_apply: p must be a number from 0 on":                      {Op: "random_apply", P: -1},
+		"random_choice: 0 members are not 1 to 64":                        {Op: "random_choice"},
+		"random_order: 65 members are not 1 to 64":                        {Op: "random_order", Members: make([][]Step, 65)},
+		"random_choice: a chance of NaN":                                  {Op: "random_choice", Members: [][]Step{{}}, Numbers: []float64{math.NaN()}},
+		"random_choice: chances [0] of 1 members":                         {Op: "random_choice", Members: [][]Step{{}}, Numbers: []float64{0}},
+		"random_choice: chances [1 2] of 1 members":                       {Op: "random_choice", Members: [][]Step{{}}, Numbers: []float64{1, 2}},
+		"member: it stands alone":                                         {Op: "random_order", Members: [][]Step{{{Op: "member"}}}},
 		"hflip: p must be a number from 0 on":                             {Op: "hflip", P: math.NaN()},
 		"pad: padding [0 0 0 -1] is not within 0..32768":                  {Op: "pad", Padding: []int{0, 0, 0, -1}},
 		"center_crop: size [1 0] is not within 1..32768":                  {Op: "center_crop", Size: []int{1, 0}},
@@ -174,7 +215,7 @@ func TestRefused(t *testing.T) {
 		for _, engine := range engines {
 			state := Seed(0)
 			state[place] ^= 0x80
-			if code, _ := engine.draw(compile(t, crop), true, state, nil, nil, nil); code != Invalid {
+			if code, _ := engine.draw(compile(t, crop), true, Generators{Torch: state}, nil, nil, nil); code != Invalid {
 				t.Errorf("%s: a state with a broken byte %d is taken", engine.name, place)
 			}
 		}
@@ -269,7 +310,7 @@ func BenchmarkDraw(b *testing.B) {
 		b.Run(engine.name, func(b *testing.B) {
 			state, samples, answers := Seed(0), 0, []Answer(nil)
 			for b.Loop() {
-				code, result := engine.draw(steps, true, state, sizes, records, answers)
+				code, result := engine.draw(steps, true, Generators{Torch: state}, sizes, records, answers)
 				samples += int(result.Done)
 				if code == Ask {
 					answers = append(answers, Answer{result.Ask, float32(math.Exp(float64(result.Ask)))})

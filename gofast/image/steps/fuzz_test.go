@@ -67,6 +67,14 @@ func randomSteps(rng *rand.Rand, depth int) []Step {
 		if s.Op == "random_apply" && rng.IntN(4) > 0 {
 			s.Steps = randomSteps(rng, depth+2)
 		}
+		if s.Op == "random_choice" || s.Op == "random_order" {
+			for range 1 + rng.IntN(4) {
+				s.Members, s.Numbers = append(s.Members, randomSteps(rng, depth+3)), append(s.Numbers, rng.Float64())
+			}
+			if s.Version == "v1" {
+				slices.Sort(s.Numbers)
+			}
+		}
 		steps[i] = s
 	}
 	return steps
@@ -129,15 +137,20 @@ func compare(t *testing.T, rng *rand.Rand, plan []Step) bool {
 	}
 	fused, seed, epoch := rng.IntN(2) == 0, rng.Uint64(), rng.Uint64()
 	stateC, records := *Seed(seed), make([]int32, len(sizes)*words)
+	var pythonC [PythonWords]uint32
+	for i := range mtWords {
+		pythonC[i] = rng.Uint32()
+	}
+	pythonC[mtWords] = uint32(rng.IntN(PythonWords))
 	var answers []Answer
 	for rest, begun := sizes, 0; ; {
-		stateGo, twin := stateC, slices.Clone(records[begun*words:])
-		code, result := drawC(steps, fused, &stateC, rest, records[begun*words:], answers)
-		codeGo, resultGo := drawTwin(steps, fused, &stateGo, rest, twin, answers)
+		stateGo, pythonGo, twin := stateC, pythonC, slices.Clone(records[begun*words:])
+		code, result := drawC(steps, fused, Generators{&stateC, &pythonC}, rest, records[begun*words:], answers)
+		codeGo, resultGo := drawTwin(steps, fused, Generators{&stateGo, &pythonGo}, rest, twin, answers)
 		if code != codeGo || !reflect.DeepEqual(result, resultGo) {
 			t.Fatalf("%+v\nC  %d %+v\nGo %d %+v", plan, code, result, codeGo, resultGo)
 		}
-		if stateC != stateGo || !slices.Equal(records[begun*words:], twin) {
+		if stateC != stateGo || pythonC != pythonGo || !slices.Equal(records[begun*words:], twin) {
 			t.Fatalf("%+v: states equal: %v\nC  %v\nGo %v", plan, stateC == stateGo, records[begun*words:], twin)
 		}
 		if code == Invalid || code == OK {
@@ -202,8 +215,8 @@ func FuzzState(f *testing.F) {
 		twin, steps := *state, compile(t, Step{Op: "hflip", P: 0.5})
 		records, recordsGo := make([]int32, 1300), make([]int32, 1300)
 		sizes := slices.Repeat([]Size{{1, 1}}, len(records))
-		code, result := drawC(steps, true, state, sizes, records, nil)
-		codeGo, resultGo := drawTwin(steps, true, &twin, sizes, recordsGo, nil)
+		code, result := drawC(steps, true, Generators{Torch: state}, sizes, records, nil)
+		codeGo, resultGo := drawTwin(steps, true, Generators{Torch: &twin}, sizes, recordsGo, nil)
 		if code != codeGo || result != resultGo || *state != twin || !slices.Equal(records, recordsGo) {
 			t.Fatalf("C %d %+v, Go %d %+v", code, result, codeGo, resultGo)
 		}

@@ -20,10 +20,7 @@ var colorJitter = operation{
 	},
 	draw: func(w *walker, s *step, record []int32) Code {
 		order := [4]int32{0, 1, 2, 3}
-		for i := range 3 {
-			z := i + int(w.next32()%uint32(4-i))
-			order[i], order[z] = order[z], order[i]
-		}
+		w.permute(order[:])
 		for i := range 4 {
 			record[i] = order[i]
 			if s.jitter>>order[i]&1 == 0 {

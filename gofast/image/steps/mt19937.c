@@ -73,6 +73,22 @@ void gf_mt_store(const gf_words *w, uint8_t *image) {
     if (w->kept) memcpy(image + NORMAL, &w->normal, sizeof w->normal);
 }
 
+int32_t gf_mt_load_python(gf_words *w, const uint32_t *state) {
+    if (state[GF_MT_WORDS] > GF_MT_WORDS) return 1;
+    memcpy(w->state, state, sizeof w->state);
+    w->at = (int32_t)state[GF_MT_WORDS];
+    w->end = GF_MT_WORDS;
+    w->refill = refill;
+    w->twisted = w->kept = 0;
+    temper(w, w->at, w->end);
+    return 0;
+}
+
+void gf_mt_store_python(const gf_words *w, uint32_t *state) {
+    memcpy(state, w->state, sizeof w->state);
+    state[GF_MT_WORDS] = (uint32_t)w->at;
+}
+
 void gf_mt_mark(gf_words *w) {
     w->twisted = 0;
     w->mark_at = w->at;

@@ -16,6 +16,7 @@ typedef struct {
 // What is drawn for one sample; the order of draws and comparisons is torchvision 0.29's.
 typedef struct {
     gf_words *words;
+    gf_words *python; // Python's own random; a sample's own stream is both
     gf_extent size; // of the picture, before the step and then behind it
     const gf_draw_exp *exp;
     gf_draw_result *result;
@@ -33,6 +34,11 @@ typedef struct {
 GF_STEPS(GF_OPERATION)
 
 extern const gf_operation *const gf_operations[GF_STEP_KINDS];
+
+// choice.c: visits a sample's steps in the order in which they happen, those of containers as the record says once the
+// container itself was visited. Ends at a code that is not 0, and returns it.
+typedef int32_t gf_visit(void *context, const gf_step *);
+int32_t gf_walk(const gf_steps *, const int32_t *record, gf_visit *visit, void *context);
 
 #define GF_RAISE(drawing, ...) (snprintf((drawing)->result->text, sizeof(drawing)->result->text, __VA_ARGS__), GF_DRAW_RAISES)
 

@@ -47,15 +47,16 @@ type Step struct {
 	Depth       int       `json:"depth"`      // augmix: of every chain, 0: drawn for each
 	Alpha       float32   `json:"alpha"`      // augmix
 	Operations  int       `json:"operations"` // augmix: how many are drawn from
-	Numbers     []float64 `json:"numbers"`    // augmentations: see augment.go and augmix.go
+	Numbers     []float64 `json:"numbers"`    // augmentations: see augment.go and augmix.go; random_choice: chances
 	How         string    `json:"how"`        // to_float: "divide", "multiply" or "cast"
 	Mean        []float32 `json:"mean"`
 	Std         []float32 `json:"std"`
 	Sides       []int     `json:"sides"`  // random_shortest_size
 	Kernel      []int     `json:"kernel"` // gaussian_blur: width, height
 	Sigma       []float64 `json:"sigma"`
-	Value       []float32 `json:"value"` // random_erasing
-	Steps       []Step    `json:"steps"` // random_apply
+	Value       []float32 `json:"value"`   // random_erasing
+	Steps       []Step    `json:"steps"`   // random_apply
+	Members     [][]Step  `json:"members"` // random_choice, random_order
 }
 
 // mostPixels is what a step may make.

@@ -39,14 +39,17 @@
     STEP(random_erasing)      /* p, value, a box [0 or 1, top, left, height, width] */                            \
     STEP(five_crop)           /* size: the sample is several pictures from here on */                             \
     STEP(ten_crop)            /* size, vertical: and those of the flipped picture */                              \
-    STEP(random_apply)        /* p, inner, version [0 or 1], then the words of its steps */
+    STEP(random_apply)        /* p, inner, version [0 or 1], then the words of its steps */                       \
+    STEP(random_choice)       /* members, numbers: a chance each (v1: sums of them), version [which member] */    \
+    STEP(random_order)        /* members, version [a word for each: the members in their order] */                \
+    STEP(member)              /* inner: a member of the last two, which follow one another behind it */
 
 #define GF_STEP_KIND(name) GF_STEP_##name,
 enum { GF_STEPS(GF_STEP_KIND) GF_STEP_KINDS };
 
 // The limits of a plan; test_plan_constants.py compares Python's with them. Sides within GF_MOST_SIDE have areas in an int32;
 // colour factors within GF_MOST_FACTOR keep sums of bytes exact in a float, and in an int.
-enum { GF_MOST_SIDE = 1 << 15, GF_MOST_NESTED = 100, GF_MOST_ERASURES = 8, GF_MOST_SIDES = 32, GF_MOST_FACTOR = 1000000 };
+enum { GF_MOST_SIDE = 1 << 15, GF_MOST_NESTED = 100, GF_MOST_ERASURES = 8, GF_MOST_SIDES = 32, GF_MOST_MEMBERS = 64, GF_MOST_FACTOR = 1000000 };
 
 // The factors of a color jitter: bits of gf_step.jitter are 1 << these. In a record the order is four of them, or -1
 // where that one is not asked for; the factors stand in this order, as the bits of a float.
@@ -60,7 +63,9 @@ typedef struct {
     int32_t kind;
     int32_t record;        // its first word in a record
     int32_t version;       // 1 torchvision.transforms, 2 torchvision.transforms.v2
-    int32_t inner;         // random_apply: so many of the steps behind it are its own, nested ones counted
+    int32_t inner;         // of a container: so many of the steps behind it are its own, nested ones counted
+    int32_t members;       // random_choice, random_order; words of the record say which of them happen, and in which order:
+    int32_t happen;        // so many
     int32_t size[2];       // height, width; resize: {short side, 0}, or {0, 0} where only max_size is given
     int32_t max_size;      // resize: longest side, 0 without
     int32_t pad_if_needed; // random_crop
@@ -101,9 +106,10 @@ typedef struct {
 // A step's own numbers.
 static inline const double *gf_step_numbers(const gf_step *step) { return (const double *)((const char *)step + step->numbers); }
 
-// A compiled plan's steps, nested ones behind their random_apply, and behind them all their numbers. Only read.
+// A compiled plan's steps, nested ones behind their container, and behind them all their numbers. Only read.
 typedef struct {
     int32_t n, record_words;
+    int32_t python; // some of them draw from Python's random
     gf_step step[];
 } gf_steps;
 

@@ -83,6 +83,20 @@ func (m *mersenne) store(image *[StateBytes]byte) {
 	le.PutUint32(image[imageKept:], kept)
 }
 
+// loadPython is the same engine, as Python keeps it.
+func loadPython(state *[PythonWords]uint32) (mersenne, bool) {
+	if state == nil || state[mtWords] > mtWords {
+		return mersenne{}, false
+	}
+	next := int(state[mtWords])
+	return mersenne{left: mtWords + 1 - next, next: next, words: [mtWords]uint32(state[:])}, true
+}
+
+func (m *mersenne) storePython(state *[PythonWords]uint32) {
+	copy(state[:], m.words[:])
+	state[mtWords] = uint32(m.next)
+}
+
 func (m *mersenne) next32() uint32 {
 	m.left--
 	if m.left == 0 {

@@ -7,17 +7,21 @@ import (
 
 // The Go twins of the C functions: the same decisions, one after the other.
 
-func drawTwin(l List, fused bool, state *[StateBytes]byte, sizes []Size, records []int32, answers []Answer) (code Code, _ Result) {
-	m, ok := loadMersenne(state)
+func drawTwin(l List, fused bool, from Generators, sizes []Size, records []int32, answers []Answer) (code Code, _ Result) {
+	m, ok := loadMersenne(from.Torch)
+	p := mersenne{}
+	if l.c.python != 0 && ok {
+		p, ok = loadPython(from.Python)
+	}
 	if !ok {
 		return Invalid, Result{Text: "this is not the state of a CPU generator"}
 	}
-	w := walker{stream: stream{next32: m.next32, fused: fused, kept: m.kept}, answers: answers}
+	w := walker{stream: stream{next32: m.next32, fused: fused, kept: m.kept}, python: &stream{next32: p.next32}, answers: answers}
 	for i, size := range sizes {
-		before, kept := m, w.kept
+		before, python, kept := m, p, w.kept
 		code = w.sample(l.steps(), size, records[i*l.Words():(i+1)*l.Words()])
 		if code == Ask {
-			m, w.kept = before, kept
+			m, p, w.kept = before, python, kept
 		}
 		if code != OK {
 			break
@@ -25,7 +29,10 @@ func drawTwin(l List, fused bool, state *[StateBytes]byte, sizes []Size, records
 		w.result.Done++
 	}
 	m.kept = w.kept
-	m.store(state)
+	m.store(from.Torch)
+	if l.c.python != 0 {
+		p.storePython(from.Python)
+	}
 	return code, w.result
 }
 
@@ -33,6 +40,7 @@ func statelessTwin(l List, seed, epoch uint64, samples []Sample, records []int32
 	w := walker{exact: true}
 	for i, s := range samples {
 		w.stream = *sampleStream(seed, epoch, s)
+		w.python = &w.stream
 		if code := w.sample(l.steps(), s.Size, records[i*l.Words():(i+1)*l.Words()]); code != OK {
 			return code, w.result
 		}
@@ -44,7 +52,8 @@ func statelessTwin(l List, seed, epoch uint64, samples []Sample, records []int32
 // walker leads one sample after the other through the steps.
 type walker struct {
 	stream
-	exact         bool // our own exp is the reference
+	python        *stream // Python's own random; a sample's own stream is both
+	exact         bool    // our own exp is the reference
 	answers       []Answer
 	height, width int64
 	result        Result
@@ -61,7 +70,12 @@ func (w *walker) sample(steps []step, size Size, record []int32) Code {
 	if size.Width < 1 || size.Height < 1 {
 		return w.raise("the picture is empty")
 	}
-	for i := 0; i < len(steps); i++ {
+	return w.walk(steps, 0, len(steps), record)
+}
+
+// walk draws for the steps from..to-1.
+func (w *walker) walk(steps []step, from, to int, record []int32) Code {
+	for i := from; i < to; i++ {
 		s := &steps[i]
 		own, code := record[s.record:], OK
 		if draw := operations[s.kind].draw; draw != nil {
@@ -74,7 +88,16 @@ func (w *walker) sample(steps []step, size Size, record []int32) Code {
 			w.result.Step = int32(i)
 			return code
 		}
-		if s.inner > 0 && own[0] == 0 {
+		for _, which := range own[:s.happen] {
+			at := i + 1
+			for range which {
+				at += 1 + int(steps[at].inner)
+			}
+			if code := w.walk(steps, at+1, at+1+int(steps[at].inner), record); code != OK {
+				return code
+			}
+		}
+		if s.members > 0 || s.inner > 0 && own[0] == 0 {
 			i += int(s.inner)
 		}
 	}

@@ -38,6 +38,9 @@ struct gf_words {
 // mt19937.c: the image's words ready to be drawn (0, or 1 where the image is not one), and what is left of them.
 int32_t gf_mt_load(gf_words *words, const uint8_t *image);
 void gf_mt_store(const gf_words *words, uint8_t *image);
+// The same of Python's generator, which is of the same kind: draw.h's GF_PYTHON_WORDS.
+int32_t gf_mt_load_python(gf_words *words, const uint32_t *state);
+void gf_mt_store_python(const gf_words *words, uint32_t *state);
 // Remembers this point of the stream; return to it.
 void gf_mt_mark(gf_words *words);
 void gf_mt_back(gf_words *words);
@@ -88,6 +91,26 @@ static inline int64_t gf_below(gf_words *w, uint64_t range) {
     uint64_t word = gf_next32(w);
     if (range >= (uint64_t)1 << 28) word = word << 32 | gf_next32(w);
     return (int64_t)(word % range);
+}
+
+// Python's random.random().
+static inline double gf_python_random(gf_words *w) {
+    uint32_t high = gf_next32(w) >> 5, low = gf_next32(w) >> 6;
+    return (high * 67108864.0 + low) * 0x1p-53;
+}
+
+// Python's random.shuffle of 0..n-1.
+static inline void gf_python_shuffle(gf_words *w, int32_t *order, int32_t n) {
+    for (int32_t i = 0; i < n; i++) order[i] = i;
+    for (int32_t i = n - 1; i > 0; i--) {
+        int unused = __builtin_clz((uint32_t)i + 1);
+        uint32_t z;
+        do z = gf_next32(w) >> unused;
+        while (z > (uint32_t)i);
+        int32_t swapped = order[i];
+        order[i] = order[z];
+        order[z] = swapped;
+    }
 }
 
 // torch.randperm(n), for n well below 2^32 / 20.

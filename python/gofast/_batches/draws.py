@@ -11,9 +11,11 @@ class Draws(Protocol):
 
     Attributes:
         early: the draws of a batch may be made at any time.
+        python: they also come from Python's random.
     """
 
     early: bool
+    python: bool
 
     def __call__(self, indices: array[int]) -> array[int]:
         """The draws for the next batch in order, which has these samples."""

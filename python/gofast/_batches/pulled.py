@@ -163,8 +163,8 @@ class PulledFlights:
         A collate function may draw from the same generator, after its own batch's samples: then one list of
         each worker is drawn for, and is in the air, until it has drawn.
         """
-        most, collation = len(self._undrawn), self._collation
-        if self._waits and collation is not None and not collation.calm:
+        most, collation, draw = len(self._undrawn), self._collation, self._draw
+        if self._waits and collation is not None and draw is not None and (draw.python or not collation.calm):
             most = collation.finished + collation.count - self._drawn
         while self._undrawn and most > 0:
             self._draw_for(*self._undrawn.popleft())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,14 +24,16 @@ class Workers:
     Attributes:
         count: their number.
         torch: the state of torch's generator in each. Never changed in place.
+        python: of Python's random in each; None where nobody has asked for it.
         left: the state that the last turn left.
     """
 
     def __init__(self, base_seed: int, count: int, dataset: Any = None) -> None:
         self.count = count
         self._base_seed, self._dataset = base_seed, dataset
-        self._rest: list[generators.States | None] = [None] * count  # torch's are those above
+        self._rest: list[generators.States | None] = [None] * count  # but these two of torch and Python
         self.torch = [generators.worker_state(base_seed + worker) for worker in range(count)]
+        self.python: list[Any] = [None] * count
         self.left = self.torch[0]
         self._caller: generators.NumpyState | None = None  # as the last turn left it
 
@@ -41,6 +44,10 @@ class Workers:
                 init(worker)
             self.torch[worker] = self.left
 
+    def python_of(self, worker: int) -> Any:
+        """The state of Python's random in a worker."""
+        return self.python[worker] or random.Random(self._base_seed + worker).getstate()
+
     @contextmanager
     def turn(self, worker: int, state: torch.Tensor) -> Iterator[None]:
         """Within this context, this process draws as the worker would, and on one thread as it would.
@@ -49,7 +56,7 @@ class Workers:
             state: of torch's generator. What becomes of it is `left` behind.
         """
         rest = self._rest[worker] or generators.States.of_worker(self._base_seed, worker)
-        rest.torch = state
+        rest.torch, rest.python = state, self.python[worker] or rest.python
         info = torchs.WorkerInfo(
             id=worker, num_workers=self.count, seed=self._base_seed + worker, dataset=self._dataset
         )
@@ -67,3 +74,4 @@ class Workers:
                 finally:
                     caller.put(rest.numpy)
                 self._caller, self._rest[worker], self.left = caller.numpy, rest, rest.torch
+                self.python[worker] = rest.python

@@ -6,6 +6,7 @@ import ctypes
 import os
 import random
 import threading
+from array import array
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,33 @@ class States:
 def worker_state(seed: int) -> torch.Tensor:
     """The state of torch's generator after `torch.manual_seed`."""
     return torch.Generator().manual_seed(seed).get_state()
+
+
+class PythonWords:
+    """A state of `random` that the core draws from, and goes on with.
+
+    Attributes:
+        words: of Python's generator, and behind them the place of the next one.
+    """
+
+    __slots__ = ("_before", "words")
+
+    def __init__(self, state: Any) -> None:
+        self._before = state
+        self.words = array("I", state[1])
+
+    @property
+    def state(self) -> Any:
+        """As `random.getstate` gives it."""
+        return self._before[0], tuple(self.words), self._before[2]
+
+    def put(self) -> None:
+        """Makes it that of `random`."""
+        random.setstate(self.state)
+
+    def back(self) -> None:
+        """Gives `random` the state that it was made of."""
+        random.setstate(self._before)
 
 
 class NumpyState:

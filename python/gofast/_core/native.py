@@ -109,6 +109,7 @@ class Capsule(Protocol):
         sizes: int,
         flags: int,
         state: int,
+        python: int,
         records: int,
         done: int,
         asked: int,

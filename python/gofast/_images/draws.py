@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import random
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
@@ -31,6 +32,7 @@ class Drawn(Protocol):
     record_words: int
     rng: Rng
     needs_size: bool
+    draws_python: bool
     blurs: Sequence[operations.Blur]
 
     def __len__(self) -> int: ...
@@ -53,7 +55,7 @@ class Drawn(Protocol):
 def find_sizes(view: Drawn, indices: array[int]) -> array[int]:
     """Width and height of each picture, where draws hang on them: headers are read, which may take long."""
     sizes = _no_sizes(view, indices)
-    _draw(view, indices, sizes, None, 0)
+    _draw(view, indices, sizes, None, 0, None)
     return sizes
 
 
@@ -62,25 +64,37 @@ def _no_sizes(view: Drawn, indices: array[int]) -> array[int]:
     return array("i", bytes(8 * len(indices)) if view.needs_size else [1, 1] * len(indices))
 
 
-def draw(view: Drawn, indices: array[int], sizes: array[int], state: int) -> array[int]:
+def draw(
+    view: Drawn,
+    indices: array[int],
+    sizes: array[int],
+    state: int,
+    python: generators.PythonWords | None = None,
+) -> array[int]:
     """One record for each picture, in their order.
 
     Args:
         state: address of the state image of a torch generator, which goes on; or 0: each sample draws from a
             stream of its own, of seed, epoch, sample and its occurrence in the batch.
+        python: goes on too; needed with a state where the view draws from Python's random.
 
     Raises:
         ValueError: as torchvision's own, where a picture is too small for a crop.
     """
     records = array("i", bytes(4 * len(indices) * view.record_words))
-    _draw(view, indices, sizes, records, state)
+    _draw(view, indices, sizes, records, state, python)
     if view.blurs:
         gaussian.fill(records, view.record_words, view.blurs)
     return records
 
 
 def _draw(
-    view: Drawn, indices: array[int], sizes: array[int], records: array[int] | None, state: int
+    view: Drawn,
+    indices: array[int],
+    sizes: array[int],
+    records: array[int] | None,
+    state: int,
+    python: generators.PythonWords | None,
 ) -> None:
     flags, done = rounding() if state else 0, 0
     if flags is None:
@@ -97,6 +111,7 @@ def _draw(
             sizes.buffer_info()[0],
             flags,
             state,
+            0 if python is None else python.words.buffer_info()[0],
             0 if records is None else records.buffer_info()[0],
             done,
             asked.buffer_info()[0],
@@ -146,6 +161,7 @@ class Draws:
 
     def __init__(self, view: Drawn) -> None:
         self._view = view
+        self.python = view.draws_python
 
     def __call__(self, indices: array[int]) -> array[int]:
         """What is drawn for a batch of these samples, the next in order."""
@@ -202,18 +218,23 @@ class TorchDraws(Draws):
         sizes = find_sizes(self._view, indices)
         with generators.taken():  # threads that took the same state would draw the same numbers
             state = self._generator.get_state()
+            python = generators.PythonWords(random.getstate()) if self.python else None
             try:
-                return draw(self._view, indices, sizes, state.data_ptr())
+                return draw(self._view, indices, sizes, state.data_ptr(), python)
             finally:
                 self._generator.set_state(state)
+                if python is not None:
+                    python.put()
 
-    def state(self) -> torch.Tensor:
+    def state(self) -> tuple[torch.Tensor, Any]:
         """See Draws."""
-        return self._generator.get_state()
+        return self._generator.get_state(), random.getstate() if self.python else None
 
-    def rewind(self, state: torch.Tensor, indices: array[int]) -> None:
+    def rewind(self, state: tuple[torch.Tensor, Any], indices: array[int]) -> None:
         """See Draws."""
-        self._generator.set_state(state)
+        self._generator.set_state(state[0])
+        if self.python:
+            random.setstate(state[1])
         super().rewind(state, indices)
 
 
@@ -222,7 +243,7 @@ class WorkerDraws(Draws):
 
     def __init__(self, view: Drawn, workers: Workers) -> None:
         super().__init__(view)
-        self._states = workers.torch
+        self._workers, self._states, self._pythons = workers, workers.torch, workers.python
         self._batch = 0
 
     def records(self, indices: array[int]) -> array[int]:
@@ -231,15 +252,25 @@ class WorkerDraws(Draws):
         worker = self._batch % len(self._states)
         self._batch += 1
         state = self._states[worker] = self._states[worker].clone()  # the old one may be rewound to
-        return draw(self._view, indices, sizes, state.data_ptr())
+        if not self.python:
+            return draw(self._view, indices, sizes, state.data_ptr())
+        python = generators.PythonWords(self._workers.python_of(worker))
+        try:
+            return draw(self._view, indices, sizes, state.data_ptr(), python)
+        finally:
+            self._pythons[worker] = python.state
 
-    def state(self) -> tuple[int, torch.Tensor]:
+    def state(self) -> tuple[int, torch.Tensor, Any]:
         """See Draws."""
-        return self._batch, self._states[self._batch % len(self._states)]
+        worker = self._batch % len(self._states)
+        return self._batch, self._states[worker], self._pythons[worker]
 
-    def rewind(self, state: tuple[int, torch.Tensor], indices: array[int]) -> None:
+    def rewind(self, state: tuple[int, torch.Tensor, Any], indices: array[int]) -> None:
         """See Draws."""
-        self._batch, self._states[state[0] % len(self._states)] = state
+        self._batch, worker = state[0], state[0] % len(self._states)
+        self._states[worker] = state[1]
+        if self.python:
+            self._pythons[worker] = state[2]
         super().rewind(state, indices)
 
     def skip(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from array import array
 from collections.abc import Sequence
 
@@ -28,6 +29,7 @@ class LateProgram:
         blurs: see CorePictures.
         record_words: int32s that are drawn for a picture.
         needs_size: whether draws hang on the picture's size.
+        draws_python: whether Python's random is drawn from.
     """
 
     rng: Rng = "torch"
@@ -43,6 +45,7 @@ class LateProgram:
             self._shape = [height, width, channels]
         self._dtype: torch.dtype = getattr(torch, plan.dtype)
         self._wraps, self.needs_size = plan.hands_over == "tv_image", plan.needs_size
+        self.draws_python = plan.draws_python
         self.record_words = self.core.record_words
         self.blurs: Sequence[operations.Blur] = self.core.blurs
 
@@ -68,22 +71,27 @@ class LateProgram:
             chain: what is done to that first.
 
         Returns:
-            The sample. None where torchvision itself must make it, or says why nobody can: the generator
-            stands as before then.
+            The sample. None where torchvision itself must make it, or says why nobody can: the generators
+            stand as before then.
         """
         if not self.record_words:
             return self._make(data, held, chain, 0)
         with generators.taken():
             before = torch.get_rng_state()
             state = before.clone()
+            python = generators.PythonWords(random.getstate()) if self.draws_python else None
             try:
-                record = draws.draw(self, array("q", [0]), array("i", size), state.data_ptr())
+                record = draws.draw(self, array("q", [0]), array("i", size), state.data_ptr(), python)
             except ValueError:  # too small for a crop: torchvision says so at the same place
                 return None
             torch.set_rng_state(state)
+            if python is not None:
+                python.put()
         made = self._make(data, held, chain, record.buffer_info()[0])
         if made is None:
             torch.set_rng_state(before)
+            if python is not None:
+                python.back()
         return made
 
     def _make(self, data: bytes, held: tuple[int, int], chain: bytes, record: int) -> torch.Tensor | None:

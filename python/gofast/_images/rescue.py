@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import random
 import struct
 import zlib
 from array import array
@@ -12,6 +13,7 @@ import torch
 
 from .. import errors
 from .._batches.wire import Wire
+from .._core import generators
 from .._core.faults import Code
 from . import bad_image, pillow
 from .bad_samples import excusable, stand_ins
@@ -101,7 +103,8 @@ class Place:
         seed = zlib.crc32(drawn + struct.pack("<qq", sample, attempt))
         state = torch.Generator().manual_seed(seed).get_state()
         any_index = array("q", [0])  # sizes and generator are given: nothing else hangs on it
-        record = draw(self.view, any_index, array("i", image.size), state.data_ptr())
+        python = generators.PythonWords(random.Random(seed).getstate()) if self.view.draws_python else None
+        record = draw(self.view, any_index, array("i", image.size), state.data_ptr(), python)
         self.make(image, record.buffer_info()[0])
 
     def make_of_no_file(self, image: Image.Image, sample: int, attempt: int) -> None:

@@ -52,7 +52,7 @@ class ImageView(View):
         self._channels_last = cores[0].channels_last
         self._lay_out(datasets, cores, index_map)
         self.draws, self.rng, self._generator = plan.draws, first._options.rng, generator
-        self.needs_size = plan.needs_size
+        self.needs_size, self.draws_python = plan.needs_size, plan.draws_python
         self.blurs: Sequence[Blur] = cores[0].blurs
         self._strides, self._hands_over = plan.strides, plan.hands_over
         self._raw: list[CorePictures] = []  # of each dataset, once there is a wire

@@ -62,7 +62,8 @@ class Plan:
         strides: of a tensor handed over: "chw" is contiguous, "hwc" is the permuted view
             that PILToTensor and ToImage return, [1, 3 W, 3].
         shown: whether a PIL image handed over comes before somebody's own code, who may look at its info.
-        draws: whether the steps draw from torch's generator.
+        draws: whether the steps draw, from torch's generator as a rule.
+        draws_python: whether they also draw from Python's random.
         needs_size: whether what they draw depends on the file's picture size.
         rest_draws: whether the rest draws; None where that cannot be known.
         report: one line a transform, in the user's order.
@@ -78,6 +79,7 @@ class Plan:
     strides: str
     shown: bool
     draws: bool
+    draws_python: bool
     needs_size: bool
     rest_draws: bool | None
     report: list[Line]
@@ -162,6 +164,7 @@ def compile_chain(chain: list[Any], start: State, handed: bool, drawn: bool) -> 
         strides=state.strides,
         shown=state.kind == "pil" and _shown(rest),
         draws=state.draws,
+        draws_python=state.python,
         needs_size=state.needs_size,
         rest_draws=True if True in random else None if None in random else False,
         report=report,
@@ -226,12 +229,18 @@ def describe(steps: Sequence[Step]) -> str:
 
 def _describe(step: Step) -> str:
     fields = [
-        f"{name} {describe(value) if name == 'steps' else _value(value)}"
+        f"{name} {_told(name, value)}"
         for name, value in step.items()
         if name not in ("op", "version", "log_ratio", "numbers") and value is not None and value is not False
     ]
     op = step["op"].replace("_", " ")
     return f"{op}: {', '.join(fields)}" if fields else op
+
+
+def _told(name: str, value: Any) -> str:
+    if name == "members":
+        return " ".join(f"({describe(member) or 'nothing'})" for member in value)
+    return describe(value) if name == "steps" else _value(value)
 
 
 def _value(value: Any) -> str:

@@ -30,10 +30,11 @@ class State:
         normalized: by Normalize.
         erased: so many rectangles may have been erased.
         draws: a step so far draws.
+        python: a step so far draws from Python's random.
         needs_size: what a step so far draws depends on the file's picture size.
         crops: so many of it are one sample; 0: it is one.
         stacked: they are one tensor [crops, C, H, W]; else a tuple.
-        within: in so many RandomApply.
+        within: in so many containers.
         note: what the last step does, where its fields do not say it.
     """
 
@@ -49,6 +50,7 @@ class State:
     crops: int = 0
     stacked: bool = False
     draws: bool = False
+    python: bool = False
     needs_size: bool = False
     within: int = 0
     note: str = ""

@@ -6,6 +6,7 @@ when its user has imported it.
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
@@ -99,7 +100,7 @@ _CONVERTING = (
     "ToTensor",
 )
 
-MOST_NESTED = 100  # RandomApply in one another; step.h's GF_MOST_NESTED
+MOST_NESTED = 100  # of these in one another; step.h's GF_MOST_NESTED
 
 
 class Known(NamedTuple):
@@ -140,6 +141,8 @@ def tampered(transform: object) -> str | None:
     kind = type(transform)
     if kind.__module__ == relatives.MODULE:
         return None  # `identify` has read its code
+    if kind.__name__ in _CALLING and not isinstance(transform, torch.nn.Module) and not _has_own_random():
+        return "random was replaced"
     methods = tuple(getattr(kind, name, None) for name in _METHODS)
     if _genuine.get(kind) == methods:
         return None
@@ -149,6 +152,18 @@ def tampered(transform: object) -> str | None:
             return f"its class's {name} was replaced"
     _genuine[kind] = methods
     return None
+
+
+def _has_own_random() -> bool:
+    """Whether v1's classes draw by the functions of Python's own generator."""
+    theirs, own = getattr(sys.modules.get("torchvision.transforms.transforms"), "random", None), random._inst
+    named = ("choices", "shuffle", "random", "getrandbits", "getstate", "setstate")
+    return (
+        theirs is random
+        and type(own) is random.Random
+        and set(vars(own)) <= {"gauss_next"}
+        and all(getattr(random, each) == getattr(own, each) for each in named)
+    )
 
 
 def environment() -> str | None:

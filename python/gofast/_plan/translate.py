@@ -8,14 +8,12 @@ what gives the same numbers for every tensor is taken there.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import torch
 
-from . import angles, augment, augmix, blur, crops, only_v2, pictures, presets, tensors
-from . import values as read
+from . import angles, augment, augmix, blur, containers, crops, only_v2, pictures, presets, tensors
 from .state import Native, State, Step
-from .transforms import MOST_NESTED, Family, attributes, identify, leaves, name, sequence, tampered
+from .transforms import attributes, identify, tampered
 from .values import NotNative
 
 
@@ -56,39 +54,6 @@ def _foreign(transform: object) -> str:
     return "your own code" if callable(transform) else "not callable"
 
 
-_TOO_DEEP = f"more than {MOST_NESTED} lie in one another"
-
-
-def _random_apply(t: Any, family: Family, state: State) -> list[Step]:
-    members = sequence(t.transforms)
-    if members is None:
-        raise NotNative("its transforms are not a plain list")
-    if state.within == MOST_NESTED:
-        raise NotNative(_TOO_DEEP)
-    p = read.number(t.p, 0, 1, "p")
-    state.draw()
-    inner, steps = dataclasses.replace(state, within=state.within + 1), []
-    for leaf in (leaf for member in members for leaf in leaves(member)):
-        try:
-            made, inner = translate(leaf, inner)
-        except NotNative as reason:
-            said = str(reason)
-            raise NotNative(said if said == _TOO_DEEP else f"{name(leaf)} in it: {said}") from None
-        steps += made
-    if inner.normalized != state.normalized:
-        raise NotNative("it normalizes some samples only")
-    if _form(inner) != _form(state):
-        raise NotNative("it decides what the sample becomes")
-    state.needs_size, state.erased, state.loose = inner.needs_size, inner.erased, inner.loose
-    if inner.size != state.size:
-        state.size = None
-    return [{"op": "random_apply", "p": p, "steps": steps, "version": family}]
-
-
-def _form(state: State) -> tuple[object, ...]:
-    return state.kind, state.dtype, state.channels, state.strides, state.cut
-
-
 _FOREIGN = {
     "Lambda": "your own code",
     "Compose": "its transforms are not a plain list",
@@ -105,5 +70,5 @@ _NATIVE: dict[str, Native] = {
     **only_v2.NATIVE,
     **tensors.NATIVE,
     **crops.NATIVE,
-    "RandomApply": Native(_random_apply, ("transforms", "p")),
+    **containers.native(translate),
 }

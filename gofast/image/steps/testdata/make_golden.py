@@ -65,6 +65,16 @@ def apply(p: float, *steps: Step) -> Step:
     return {"op": "random_apply", "p": p, "steps": list(steps)}
 
 
+def choice(chances: list[float], *members: list[Step]) -> Step:
+    """A random_choice of members."""
+    return {"op": "random_choice", "numbers": chances, "members": list(members)}
+
+
+def order(*members: list[Step]) -> Step:
+    """A random_order of members."""
+    return {"op": "random_order", "members": list(members)}
+
+
 PLANS: list[list[Step]] = [
     [resized()],
     [resized((0.9, 1.0), (0.4, 0.5))],
@@ -106,6 +116,16 @@ PLANS += [
     [ROTATION, resize(list(reference.AUGMENTED)), *AUGMENT, *AUGMENT],
     [*AUGMENT[:1]] * 4,
 ]
+CONTAINERS: list[list[Step]] = [
+    [choice([0.5, 0.25, 0.125, 0.0, 0.125], [HFLIP], [JITTER, GREY], [], [HFLIP], [resize([30])]), resized()],
+    [order([HFLIP, GREY], [resized()], [], [crop([20, 20], [9, 9, 9, 9], True)], [resize([64])]), HFLIP],
+    [choice([1.0], [order([choice([0.5, 0.5], [HFLIP], [JITTER])], [apply(0.5, HFLIP)])]), HFLIP],
+]
+SUMMED = [  # v1's chances are summed up
+    [choice([0.5, 0.75, 0.875, 0.875, 1.0], [HFLIP], [JITTER, GREY], [], [HFLIP], [resize([30])]), resized()],
+    CONTAINERS[1],
+    [choice([3.0], [order([choice([1.0, 1.5], [HFLIP], [JITTER])], [apply(0.5, HFLIP)])]), HFLIP],
+]
 PLAIN_PLANS = [PLANS[0], PLANS[7], PLANS[14]]
 
 
@@ -122,6 +142,9 @@ def case(
     pipeline = reference.Pipeline(steps, version)
     torch.manual_seed(seed)
     torch.rand(burn)
+    random.seed(seed)
+    random.getrandbits(32 * 620)  # so that a block of words ends soon
+    python = random.getstate()[1]
     records: list[list[int]] = []
     error = ""
     for width, height in pictures:
@@ -131,7 +154,7 @@ def case(
             error = str(raised)
             break
     state = hashlib.sha256(torch.get_rng_state().numpy().tobytes()).hexdigest()[:16]
-    return {
+    made = {
         "Steps": reference.complete(steps, version),
         "Words": pipeline.words,
         "Seed": seed & (1 << 64) - 1,
@@ -141,6 +164,14 @@ def case(
         "Error": error,
         "State": state,
     }
+    if draws_python(steps, version):
+        made |= {"Python": python, "PythonBehind": random.getstate()[1]}
+    return made
+
+
+def draws_python(steps: list[Step], version: int) -> bool:
+    """Whether a plan has containers that draw from Python's random."""
+    return version == 1 and any("members" in step for step in steps)
 
 
 def cases(plans: list[list[Step]]) -> list[dict[str, Any]]:
@@ -171,6 +202,8 @@ def main() -> None:
     torch.manual_seed(3)
     close = math.nextafter(torch.rand(1).item(), 1)
     fused += [case([solarize(close)], version, 3, 0, [(9, 9)]) for version in (1, 2)]
+    fused += [case(steps, 2, seed, 9, sizes(random.Random(seed))) for steps in CONTAINERS for seed in (1, 2)]
+    fused += [case(steps, 1, seed, 9, sizes(random.Random(seed))) for steps in SUMMED for seed in (3, 4)]
     golden = {"Fused": fused, "Plain": json.loads(plain.stdout)}
     text = json.dumps(golden, separators=(",", ":"))
     Path(__file__).with_name("golden.json").write_text(text.replace('{"Steps"', '\n{"Steps"') + "\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -58,6 +59,8 @@ def complete(steps: list[Step], version: int) -> list[Step]:
             step["log_ratio"] = torch.log(torch.tensor(step["ratio"])).tolist()
         if "steps" in step:
             step["steps"] = complete(step["steps"], version)
+        if "members" in step:
+            step["members"] = [complete(member, version) for member in step["members"]]
         out.append(step)
     return out
 
@@ -264,6 +267,8 @@ def build(step: Step, version: int, base: int) -> tuple[Callable[[Picture, list[
     after = base + WORDS.get(op, 0)
     if op == "random_apply":
         return _build_apply(step, module, version, base, after)
+    if op in ("random_choice", "random_order"):
+        return _build_members(step, module, version, base)
     if op == "to_float":
         return lambda picture, record: torch.empty(1).expand(3, *size_of(picture)), after
     if op == "color_jitter":
@@ -353,6 +358,49 @@ def _build_apply(
 
     def run(picture: Picture, record: list[int]) -> Picture:
         current.append(record)
+        try:
+            return transform(picture)
+        finally:
+            current.pop()
+
+    return run, after
+
+
+def _build_members(
+    step: Step, module: Any, version: int, base: int
+) -> tuple[Callable[[Picture, list[int]], Picture], int]:
+    chooses = step["op"] == "random_choice"
+    after = base + (1 if chooses else len(step["members"]))
+    current: list[tuple[list[int], list[int]]] = []
+
+    def bind(at: int, functions: list[Any]) -> Callable[[Picture], Picture]:
+        def call(picture: Picture) -> Picture:
+            record, happened = current[-1]
+            record[base + len(happened)] = at
+            happened.append(at)
+            for function in functions:
+                picture = function(picture, record)
+            return picture
+
+        return call
+
+    members = []
+    for at, steps in enumerate(step["members"]):
+        functions = []
+        for inner in steps:
+            function, after = build(inner, version, after)
+            functions.append(function)
+        members.append(bind(at, functions))
+    if not chooses:
+        transform = module.RandomOrder(members)
+    elif version == 1:  # they are sums
+        sums = [0.0, *step["numbers"]]
+        transform = module.RandomChoice(members, [b - a for a, b in pairwise(sums)])
+    else:
+        transform = module.RandomChoice(members, step["numbers"])
+
+    def run(picture: Picture, record: list[int]) -> Picture:
+        current.append((record, []))
         try:
             return transform(picture)
         finally:
