@@ -15,6 +15,7 @@ from gofast._plan import (
     blur,
     crops,
     only_v2,
+    perspective,
     pictures,
     tensors,
     transforms,
@@ -67,7 +68,7 @@ def test_augmentations() -> None:
 
 
 def test_names_of_steps() -> None:
-    modules = (angles, augment, augmix, blur, crops, only_v2, pictures, tensors, translate)
+    modules = (angles, augment, augmix, blur, crops, only_v2, perspective, pictures, tensors, translate)
     source = "".join(inspect.getsource(module) for module in modules)
     made = set(re.findall(r'"op": "(\w+)"|(?:flip|whether)\("(\w+)"', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))

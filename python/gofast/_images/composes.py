@@ -137,7 +137,7 @@ def _made(program: LateProgram, size: tuple[int, int], making: Making) -> torch.
         state = before.clone()
         try:
             record = draws.draw(program, array("q", [0]), array("i", size), state.data_ptr())
-        except ValueError:  # too small for a crop: torchvision says so at the same place
+        except draws.RAISED:  # torchvision says so at the same place
             return None
         torch.set_rng_state(state)
     made = program.make(data, held, making.chain, record.buffer_info()[0])

@@ -21,7 +21,7 @@ class LateProgram:
 
     Attributes:
         core: the program, which reads no file of its own.
-        blurs: see CorePictures.
+        torch_words: see CorePictures.
         record_words: int32s that are drawn for a picture.
         needs_size: whether draws hang on the picture's size.
     """
@@ -40,7 +40,7 @@ class LateProgram:
         self._dtype: torch.dtype = getattr(torch, plan.dtype)
         self._wraps, self.needs_size = plan.hands_over == "tv_image", plan.needs_size
         self.record_words = self.core.record_words
-        self.blurs: Sequence[operations.Blur] = self.core.blurs
+        self.torch_words: Sequence[operations.TorchWords] = self.core.torch_words
 
     def __len__(self) -> int:
         return 1

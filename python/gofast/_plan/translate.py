@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import angles, augment, augmix, blur, crops, only_v2, pictures, presets, tensors
+from . import angles, augment, augmix, blur, crops, only_v2, perspective, pictures, presets, tensors
 from . import values as read
 from .state import Native, State, Step
 from .transforms import MOST_NESTED, Family, attributes, identify, leaves, name, sequence, tampered
@@ -102,6 +102,7 @@ _NATIVE: dict[str, Native] = {
     **augment.NATIVE,
     **augmix.NATIVE,
     **angles.NATIVE,
+    **perspective.NATIVE,
     **only_v2.NATIVE,
     **tensors.NATIVE,
     **crops.NATIVE,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from PIL import Image
 from torchvision import transforms as v1
 from torchvision.transforms import autoaugment, v2
 from torchvision.transforms import functional as F
-from torchvision.transforms.v2 import _auto_augment
+from torchvision.transforms.v2 import _auto_augment, _geometry
 
 Step = dict[str, Any]
 Picture = Any  # an Image.Image or a Tensor without pixels of their own
@@ -37,11 +38,13 @@ WORDS = {
     "random_sharpness": 1,
     "random_rotation": 1,
     "random_affine": 6,
+    "random_perspective": 18,
     "trivial_augment": 3,
     "rand_augment": 3,
     "auto_augment": 6,
     "random_apply": 1,
 }
+ANGLES = ("random_rotation", "random_affine", "random_perspective")
 FACTORS = ("brightness", "contrast", "saturation", "hue")
 
 
@@ -50,7 +53,7 @@ def complete(steps: list[Step], version: int) -> list[Step]:
     out = []
     for step in steps:
         step = {"version": f"v{version}", "mode": "constant", "fill": [0, 0, 0], "filter": "bilinear"} | step
-        if step["op"] in AUGMENTS or step["op"] in ("random_rotation", "random_affine"):
+        if step["op"] in AUGMENTS or step["op"] in ANGLES:
             step["seen"] = "nearest"
         if step["op"] in AUGMENTS:
             step["numbers"] = numbers(step["op"], version)
@@ -183,6 +186,7 @@ V1_NAMES = [
     "adjust_sharpness",
     "rotate",
     "affine",
+    "perspective",
     "gaussian_blur",
     *(f"adjust_{name}" for name in FACTORS),
 ]
@@ -205,6 +209,8 @@ def install() -> None:
 
         return note
 
+    # v2's class hands over coefficients alone: let them be what they are made of.
+    _geometry._get_perspective_coeffs = lambda starts, ends: (starts, ends)
     autoaugment._apply_op = augmented(1)
     base = _auto_augment._AutoAugmentBase
     base._apply_image_or_video_transform = lambda self, *args, **kwargs: augmented(2)(*args, **kwargs)
@@ -238,6 +244,8 @@ def words_of(op: str, seen: list[tuple[str, tuple[Any, ...]]]) -> list[int]:
     if op == "random_affine":
         angle, move, scale, shear = seen[0][1][:4]
         return [bits(angle), *move, bits(scale), *map(bits, shear)]
+    if op == "random_perspective":
+        return _perspective(seen[0][1]) if seen else [0] * WORDS[op]
     if op in AUGMENTS:
         noted = [word for _, words in seen for word in words]
         return noted + [0] * (WORDS[op] - len(noted))
@@ -249,6 +257,23 @@ def words_of(op: str, seen: list[tuple[str, tuple[Any, ...]]]) -> list[int]:
         # Without a box v1 erases the whole picture with itself, of three channels.
         return [0] * 5 if not seen or values[4].shape[0] == 3 else [1, *values[:4]]
     return []
+
+
+def _perspective(values: tuple[Any, ...]) -> list[int]:
+    """The words of a perspective; the coefficients are solved for exactly, and rounded once."""
+    starts, ends = values[:2] if values[0] is not None else values[-1]
+    rows = []
+    for (x, y), (u, v) in zip(ends, starts, strict=True):
+        rows.append([x, y, 1, 0, 0, 0, -u * x, -u * y, u])
+        rows.append([0, 0, 0, x, y, 1, -v * x, -v * y, v])
+    left = [[Fraction(value) for value in row] for row in rows]
+    for i in range(8):
+        first = next(row for row in left[i:] if row[i])
+        left.remove(first)
+        left = [[a - row[i] / first[i] * b for a, b in zip(row, first, strict=True)] for row in left]
+        left.insert(i, [value / first[i] for value in first])
+    made = [bits(float(row[8])) for row in left]
+    return [starts[2][0] + 1, starts[2][1] + 1, *(value for corner in ends for value in corner), *made]
 
 
 def _weights(size: int, sigma: float) -> list[int]:
@@ -286,6 +311,7 @@ def build(step: Step, version: int, base: int) -> tuple[Callable[[Picture, list[
         "random_affine": lambda: module.RandomAffine(
             step["degrees"], step["translate"], step["scale"], step["shear"]
         ),
+        "random_perspective": lambda: module.RandomPerspective(step["distortion"], step["p"]),
         "trivial_augment": module.TrivialAugmentWide,
         "rand_augment": lambda: module.RandAugment(1),
         "auto_augment": module.AutoAugment,
