@@ -256,7 +256,7 @@ RESTS = (
     lambda d, m: m.TrivialAugmentWide(),
     lambda d, m: m.RandomChoice([m.RandomHorizontalFlip(), m.RandomVerticalFlip()]),
     lambda d, m: m.RandomAffine(10, (0.1, 0.1)),
-    lambda d, m: m.RandomPerspective(),
+    lambda d, m: m.ElasticTransform(20.0, 0.0),
 )
 
 

@@ -25,7 +25,7 @@ _OK, _ASK, _RAISES, _, _UNKNOWN_SIZES, _NO_INDEX = range(6)  # GF_DRAW_...: imag
 _STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/image/steps/draw.h has the layout
 
 # What torchvision raises where a picture is too small for what is drawn.
-RAISED = ValueError, torch.linalg.LinAlgError
+RAISED = ValueError, torch.linalg.LinAlgError  # type: ignore[attr-defined]
 
 
 class Drawn(Protocol):
@@ -159,7 +159,8 @@ class Draws:
         except RAISED as error:
             if isinstance(error, errors.GofastError):
                 raise
-        # Too small for a crop or a perspective: perhaps the picture that lay there before, and not the one that does now.
+        # Too small for a crop or a perspective: perhaps the picture that lay there before, and not the one
+        # that does now.
         self.rewind(before, indices)
         return self.records(indices)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
+import perspective
 import torch
 from PIL import Image
 from torchvision import transforms as v1
@@ -245,7 +245,13 @@ def words_of(op: str, seen: list[tuple[str, tuple[Any, ...]]]) -> list[int]:
         angle, move, scale, shear = seen[0][1][:4]
         return [bits(angle), *move, bits(scale), *map(bits, shear)]
     if op == "random_perspective":
-        return _perspective(seen[0][1]) if seen else [0] * WORDS[op]
+        if not seen:
+            return [0] * WORDS[op]
+        values = seen[0][1]
+        starts, ends = values[:2] if values[0] is not None else values[-1]
+        corners = [value for corner in ends for value in corner]
+        width, height = starts[2][0] + 1, starts[2][1] + 1
+        return [width, height, *corners, *map(bits, perspective.coefficients(starts, ends))]
     if op in AUGMENTS:
         noted = [word for _, words in seen for word in words]
         return noted + [0] * (WORDS[op] - len(noted))
@@ -257,23 +263,6 @@ def words_of(op: str, seen: list[tuple[str, tuple[Any, ...]]]) -> list[int]:
         # Without a box v1 erases the whole picture with itself, of three channels.
         return [0] * 5 if not seen or values[4].shape[0] == 3 else [1, *values[:4]]
     return []
-
-
-def _perspective(values: tuple[Any, ...]) -> list[int]:
-    """The words of a perspective; the coefficients are solved for exactly, and rounded once."""
-    starts, ends = values[:2] if values[0] is not None else values[-1]
-    rows = []
-    for (x, y), (u, v) in zip(ends, starts, strict=True):
-        rows.append([x, y, 1, 0, 0, 0, -u * x, -u * y, u])
-        rows.append([0, 0, 0, x, y, 1, -v * x, -v * y, v])
-    left = [[Fraction(value) for value in row] for row in rows]
-    for i in range(8):
-        first = next(row for row in left[i:] if row[i])
-        left.remove(first)
-        left = [[a - row[i] / first[i] * b for a, b in zip(row, first, strict=True)] for row in left]
-        left.insert(i, [value / first[i] for value in first])
-    made = [bits(float(row[8])) for row in left]
-    return [starts[2][0] + 1, starts[2][1] + 1, *(value for corner in ends for value in corner), *made]
 
 
 def _weights(size: int, sigma: float) -> list[int]:
