@@ -190,6 +190,8 @@ def test_too_small_a_picture_raises_what_torch_raises(root: Path, m: Any) -> Non
             folder(root, chain)[0]
         told.append(str(raised.value))
     assert told[0] == told[1]
+    with pytest.raises(ValueError, match="the corners of a perspective lie on one line"):
+        gofast.ImageFolder(root, chain, rng="stateless")[0]
 
 
 @VERSIONS

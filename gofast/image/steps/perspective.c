@@ -8,9 +8,9 @@
 // where Python drew (python/gofast/_core/perspective.py), whose last bits are LAPACK's; these here are of doubles, rounded once.
 enum { WIDTH, HEIGHT, CORNERS, COEFFICIENTS = CORNERS + 8, WORDS = COEFFICIENTS + 8 };
 
-// What sees the corners at the picture's: the unit square's way to the corners (Heckbert, 1989), turned round. Corners on one
-// line have none: then it is not finite, and no picture is made of it.
-static void solve(const int32_t *at, double width, double height, int32_t *record) {
+// What sees the corners at the picture's: the unit square's way to the corners (Heckbert, 1989), turned round. 0 where three
+// of them lie on one line: there is none, and torch mostly raises.
+static int solve(const int32_t *at, double width, double height, int32_t *record) {
     const double x[4] = {at[0], at[2], at[4], at[6]}, y[4] = {at[1], at[3], at[5], at[7]};
     double x1 = x[1] - x[2], x3 = x[3] - x[2], xs = x[0] - x[1] + x[2] - x[3];
     double y1 = y[1] - y[2], y3 = y[3] - y[2], ys = y[0] - y[1] + y[2] - y[3], area = x1 * y3 - x3 * y1;
@@ -19,11 +19,13 @@ static void solve(const int32_t *at, double width, double height, int32_t *recor
     const double rows[8] = {width * (e - y[0] * h), width * (x[0] * h - b), width * (b * y[0] - x[0] * e),
                             height * (y[0] * g - d), height * (a - x[0] * g), height * (x[0] * d - a * y[0]),
                             d * h - e * g, b * g - a * h};
+    for (int i = 0; i < 8; i++)
+        if (!isfinite(rows[i] / (a * e - b * d))) return 0;
     for (int i = 0; i < 8; i++) {
-        double exact = rows[i] / (a * e - b * d);
-        float coefficient = isfinite(exact) ? (float)exact + 0 : NAN; // a zero has no sign
+        float coefficient = (float)(rows[i] / (a * e - b * d)) + 0; // a zero has no sign
         memcpy(record + i, &coefficient, sizeof coefficient);
     }
+    return 1;
 }
 
 static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
@@ -37,8 +39,8 @@ static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
         record[CORNERS + 2 * i] = (int32_t)(gf_below(d->words, (uint64_t)wide) + (right ? width - wide : 0));
         record[CORNERS + 2 * i + 1] = (int32_t)(gf_below(d->words, (uint64_t)high) + (bottom ? height - high : 0));
     }
-    solve(record + CORNERS, (double)(width - 1), (double)(height - 1), record + COEFFICIENTS);
-    return GF_DRAW_OK;
+    int solved = solve(record + CORNERS, (double)(width - 1), (double)(height - 1), record + COEFFICIENTS);
+    return solved || !d->exp->exact ? GF_DRAW_OK : GF_RAISE(d, "the corners of a perspective lie on one line");
 }
 
 static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {

@@ -29,12 +29,18 @@ var randomPerspective = operation{
 			}
 		}
 		record[0], record[1] = int32(w.width), int32(w.height)
-		for i, v := range perspective(corners, float64(w.width-1), float64(w.height-1)) {
-			switch {
-			case math.IsNaN(v) || math.IsInf(v, 0):
-				record[10+i] = 0x7fc00000 // not a number
-			case v != 0: // a zero has no sign
-				record[10+i] = int32(math.Float32bits(float32(v)))
+		solved := perspective(corners, float64(w.width-1), float64(w.height-1))
+		for _, v := range solved {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				if w.exact {
+					return w.raise("the corners of a perspective lie on one line")
+				}
+				return OK
+			}
+		}
+		for i, v := range solved {
+			if c := float32(v); c != 0 { // a zero has no sign
+				record[10+i] = int32(math.Float32bits(c))
 			}
 		}
 		return OK

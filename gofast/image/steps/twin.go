@@ -44,7 +44,7 @@ func statelessTwin(l List, seed, epoch uint64, samples []Sample, records []int32
 // walker leads one sample after the other through the steps.
 type walker struct {
 	stream
-	exact         bool // our own exp is the reference
+	exact         bool // what is computed here is the reference
 	answers       []Answer
 	height, width int64
 	result        Result
