@@ -25,7 +25,7 @@ var calls = map[string]func(config string) (any, error){
 	"kernel":       with(findKernel),
 	"numbers":      with(numbersOf),
 	"codes":        with(writeCodes),
-	"blurs":        with(blursOf),
+	"torch_words":  with(torchWordsOf),
 }
 
 // Call does control work at once: JSON in, JSON out. Long work is Begin's.

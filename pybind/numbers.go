@@ -40,10 +40,10 @@ func numbersOf(plan image.Plan) (any, error) {
 	}{made{n.Scale, doubles(n.Mean), doubles(n.Std), n.Type, n.Channels, n.Last}, erasures}, nil
 }
 
-// blursOf are the words of a plan's records that only torch can compute.
-func blursOf(plan image.Plan) (any, error) {
-	blurs, err := plan.Blurs()
-	return append([]steps.Blur{}, blurs...), err
+// torchWordsOf are the words of a plan's records that only torch can compute.
+func torchWordsOf(plan image.Plan) (any, error) {
+	words, err := plan.TorchWords()
+	return append([]steps.TorchWords{}, words...), err
 }
 
 func doubles(values []float32) []float64 {

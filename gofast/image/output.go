@@ -82,13 +82,13 @@ type Numbers struct {
 	Erasures []steps.Erasure
 }
 
-// Blurs are the plan's steps whose weights only torch can compute to the last bit.
-func (p Plan) Blurs() ([]steps.Blur, error) {
+// TorchWords are those of the plan's records that only torch can compute to the last bit.
+func (p Plan) TorchWords() ([]steps.TorchWords, error) {
 	list, made, err := steps.Compile(p.Steps)
 	if err == nil {
 		list.Free()
 	}
-	return made.Blurs, err
+	return made.TorchWords, err
 }
 
 // Numbers says what is left to do to the plan's raw samples; false where that is more

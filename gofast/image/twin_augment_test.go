@@ -21,6 +21,14 @@ func (t *twin) augment(s Step, words []int32) {
 		t.rotate(s, number(0))
 	case "random_affine":
 		t.affine(s, number(0), number(3), [2]float64{number(4), number(5)}, [2]float64{float64(words[1]), float64(words[2])}, center)
+	case "random_perspective":
+		if words[0] != 0 {
+			numbers := make([]float64, 8)
+			for i := range numbers {
+				numbers[i] = number(10 + i)
+			}
+			t.warp(s, numbers, t.planes.Width, t.planes.Height)
+		}
 	case "trivial_augment", "rand_augment", "auto_augment":
 		for ; len(words) > 0; words = words[3:] {
 			t.one(s, words[0], math.Float64frombits(uint64(uint32(words[1]))|uint64(uint32(words[2]))<<32), center)
@@ -70,7 +78,7 @@ func (t *twin) rotate(s Step, angle float64) {
 	case err != nil:
 		panic(err)
 	case quarters < 0:
-		t.warp(s, numbers, int(size.Width), int(size.Height))
+		t.warp(s, numbers[:], int(size.Width), int(size.Height))
 	case quarters == 2:
 		pixel.HFlipGeneric(t.planes)
 		pixel.VFlipGeneric(t.planes)
@@ -82,13 +90,15 @@ func (t *twin) rotate(s Step, angle float64) {
 }
 
 func (t *twin) affine(s Step, angle, scale float64, shear, move, center [2]float64) {
-	t.warp(s, steps.Affine(s.Version, angle, scale, shear, move, center), t.planes.Width, t.planes.Height)
+	numbers := steps.Affine(s.Version, angle, scale, shear, move, center)
+	t.warp(s, numbers[:], t.planes.Width, t.planes.Height)
 }
 
-func (t *twin) warp(s Step, numbers [6]float64, width, height int) {
+// warp transforms by six numbers, or by the eight of a perspective.
+func (t *twin) warp(s Step, numbers []float64, width, height int) {
 	out := pixel.NewPlanes(width, height, t.planes.Channels)
-	transform := pixel.Transform{Filter: steps.Seen[s.Seen]}
-	copy(transform.Numbers[:], numbers[:])
+	transform := pixel.Transform{Filter: steps.Seen[s.Seen], Perspective: len(numbers) == 8}
+	copy(transform.Numbers[:], numbers)
 	for i, v := range s.Fill {
 		transform.Fill[i] = byte(v)
 	}
@@ -138,7 +148,8 @@ func (t *twin) tone(op string, number int, factor float32) {
 
 func randomAugment(r *rand.Rand, s Step) Step {
 	s.Op = []string{"random_rotation", "random_affine", "trivial_augment", "rand_augment", "auto_augment", "random_posterize",
-		"random_autocontrast", "random_equalize", "random_sharpness"}[r.IntN(9)]
+		"random_autocontrast", "random_equalize", "random_sharpness", "random_perspective"}[r.IntN(10)]
+	s.Distortion = 0.9 * r.Float64()
 	s.Seen, s.Bits, s.Factor, s.Expand = []string{"nearest", "bilinear", "bicubic"}[r.IntN(3)], 1+r.IntN(8), 3*r.Float64()-0.5, r.IntN(2) == 0
 	s.Degrees = [][]float64{{-30, 200}, {90, 90}, {270, 270}, {180, 180}, {0, 0}}[r.IntN(5)]
 	if s.Op == "random_affine" && r.IntN(2) == 0 {

@@ -266,7 +266,7 @@ RESTS = (
     lambda d, m: m.TrivialAugmentWide(),
     lambda d, m: m.RandomChoice([m.RandomHorizontalFlip(), m.Lambda(_as_it_is)]),
     lambda d, m: m.RandomAffine(10, (0.1, 0.1)),
-    lambda d, m: m.RandomPerspective(),
+    lambda d, m: m.ElasticTransform(20.0, 0.0),
 )
 
 

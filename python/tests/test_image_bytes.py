@@ -22,7 +22,7 @@ from picture_files import saved
 from same import difference
 
 TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
-REST = T.Compose([T.Resize(24), T.RandomCrop(20), T.RandomPerspective(0.2, 1.0), T.ToTensor()])
+REST = T.Compose([T.Resize(24), T.RandomCrop(20), T.ElasticTransform(20.0, 0.0), T.ToTensor()])
 KINDS = ["JPEG", "PNG", "WEBP", "PPM", "GIF", "BMP"]  # of which Pillow decodes the last two
 
 

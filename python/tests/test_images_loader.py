@@ -35,7 +35,7 @@ TRAIN = transforms.Compose(
 )
 VAL = transforms.Compose([transforms.Resize(40), transforms.CenterCrop(32), transforms.ToTensor()])
 MIXED = transforms.Compose(
-    [transforms.RandomCrop(16, padding=4), transforms.RandomPerspective(0.2, 0.8), transforms.ToTensor()]
+    [transforms.RandomCrop(16, padding=4), transforms.ElasticTransform(20.0, 0.0), transforms.ToTensor()]
 )
 PLANS = {"train": TRAIN, "val": VAL, "python in it": MIXED}
 

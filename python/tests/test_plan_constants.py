@@ -16,6 +16,7 @@ from gofast._plan import (
     containers,
     crops,
     only_v2,
+    perspective,
     pictures,
     tensors,
     transforms,
@@ -68,7 +69,7 @@ def test_augmentations() -> None:
 
 
 def test_names_of_steps() -> None:
-    modules = (angles, augment, augmix, blur, containers, crops, only_v2, pictures, tensors)
+    modules = (angles, augment, augmix, blur, containers, crops, only_v2, perspective, pictures, tensors)
     source = "".join(inspect.getsource(module) for module in modules)
     made = set(re.findall(r'"op": "(\w+)"|(?:flip|whether)\("(\w+)"', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))

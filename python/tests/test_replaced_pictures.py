@@ -18,7 +18,7 @@ from image_data import photograph
 TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
 CROP = T.Compose([T.RandomCrop(24), T.ToTensor()])
 FLIP = T.Compose([T.RandomHorizontalFlip(), T.Resize((16, 16)), T.ToTensor()])
-REST = T.Compose([T.RandomResizedCrop(16), T.RandomPerspective(0.2), T.ToTensor()])
+REST = T.Compose([T.RandomResizedCrop(16), T.ElasticTransform(20.0, 0.0), T.ToTensor()])
 CHAINS = {"crop": TRAIN, "exact crop": CROP, "flip": FLIP, "rest": REST}
 
 COUNT = 12

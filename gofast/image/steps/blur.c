@@ -1,7 +1,7 @@
 // GaussianBlur.
 #include "operation.h"
 
-// In a record: sigma, and then the weights. They are torch's own where Python drew (python/gofast/_images/weights.py), whose
+// In a record: sigma, and then the weights. They are torch's own where Python drew (python/gofast/_core/gaussian.py), whose
 // float exp is not correctly rounded; these here are of doubles, rounded once.
 enum { SIGMA, X, Y = X + GF_MOST_KERNEL, WORDS = Y + GF_MOST_KERNEL };
 

@@ -58,6 +58,7 @@ var operations = [C.GF_STEP_KINDS]operation{
 	C.GF_STEP_random_sharpness:     randomSharpness,
 	C.GF_STEP_random_rotation:      randomRotation,
 	C.GF_STEP_random_affine:        randomAffine,
+	C.GF_STEP_random_perspective:   randomPerspective,
 	C.GF_STEP_trivial_augment:      trivialAugment,
 	C.GF_STEP_rand_augment:         randAugment,
 	C.GF_STEP_auto_augment:         autoAugment,
@@ -124,7 +125,7 @@ type Numbers struct {
 	Mean, Std     []float32
 	Crops         int       // pictures that a sample consists of; 0: it is one
 	Erasures      []Erasure // in their order
-	Blurs         []Blur
+	TorchWords    []TorchWords
 	Tangled       bool // what is erased hangs on more than its own words: on a container, or on a flip behind it
 }
 
@@ -134,10 +135,12 @@ type Erasure struct {
 	Value [3]float32 // of each channel
 }
 
-// Blur is a gaussian_blur: a caller who has torch writes torch's own weights into its words.
-type Blur struct {
-	Word    int    `json:"word"` // of the record: sigma, 0 where nothing is blurred. Behind it MaxKernel weights, and MaxKernel
-	Kernel  []int  `json:"kernel"`
+// TorchWords are a step's words that are torch's arithmetic to the last bit: a caller
+// who has torch writes its own over those that were drawn.
+type TorchWords struct {
+	Op      string `json:"op"`     // gaussian_blur or random_perspective
+	Word    int    `json:"word"`   // the step's first in the record; 0 there: it does nothing
+	Kernel  []int  `json:"kernel"` // of a gaussian_blur
 	Version string `json:"version"`
 }
 
@@ -225,8 +228,8 @@ func (l *compiler) addStep(s Step) error {
 			return s.bad("there are more than %d", C.GF_MOST_ERASURES)
 		}
 		l.Tangled = l.Tangled || l.depth > 0
-	} else if s.Op == "gaussian_blur" {
-		l.Blurs = append(l.Blurs, Blur{l.words, s.Kernel, s.Version})
+	} else if s.Op == "gaussian_blur" || s.Op == "random_perspective" {
+		l.TorchWords = append(l.TorchWords, TorchWords{s.Op, l.words, append([]int{}, s.Kernel...), s.Version})
 	} else if !container && len(l.Erasures) > 0 {
 		l.Tangled = true
 	}

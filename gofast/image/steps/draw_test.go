@@ -201,6 +201,7 @@ func TestRefused(t *testing.T) {
 		"random_solarize: threshold 257 is not within 0..256":             {Op: "random_solarize", Threshold: 257},
 		"gaussian_blur: kernel [3 4] is not odd and within 1..63":         {Op: "gaussian_blur", Kernel: []int{3, 4}, Sigma: []float64{1, 2}},
 		"gaussian_blur: sigma [0 1] must be a range above 0":              {Op: "gaussian_blur", Kernel: []int{3, 3}, Sigma: []float64{0, 1}},
+		"random_perspective: distortion NaN is not within 0..1":           {Op: "random_perspective", Distortion: math.NaN()},
 		"random_crop: mode \"\", fill []":                                 {Op: "random_crop", Size: []int{1, 1}},
 		"random_resized_crop: size [8] has 1 numbers":                     with(func(s *Step) { s.Size = s.Size[:1] }),
 		"resize: max_size -1 is not within 0..32768":                      {Op: "resize", MaxSize: -1},

@@ -44,6 +44,7 @@ func randomSteps(rng *rand.Rand, depth int) []Step {
 		s.Ratio = spread(rng, math.Exp(rng.NormFloat64()))
 		s.LogRatio = []float32{float32(math.Log(s.Ratio[0])), float32(math.Log(s.Ratio[1]))}
 		s.Seen, s.Bits, s.Factor, s.Expand = "bilinear", 1+rng.IntN(8), rng.NormFloat64(), rng.IntN(2) == 0
+		s.Distortion = rng.Float64() * 1.1
 		s.Degrees = spread(rng, float64(45*rng.IntN(20)-360))
 		for _, some := range []*[]float64{&s.Translate, &s.Center} {
 			if rng.IntN(2) == 0 {

@@ -43,6 +43,7 @@ type Step struct {
 	Shear       []float64 `json:"shear"`     // degrees from and to, along x and then y
 	Center      []float64 `json:"center"`
 	Expand      bool      `json:"expand"`
+	Distortion  float64   `json:"distortion"` // random_perspective: a part of half a side
 	Chains      int       `json:"chains"`     // augmix
 	Depth       int       `json:"depth"`      // augmix: of every chain, 0: drawn for each
 	Alpha       float32   `json:"alpha"`      // augmix

@@ -32,6 +32,7 @@
     STEP(random_sharpness)    /* p, factor, version [0 or 1] */                                                   \
     STEP(random_rotation)     /* degrees, center, expand, seen, fill [angle] */                                   \
     STEP(random_affine)       /* degrees, translate, scale, shear, center, seen, fill, version [6 words] */       \
+    STEP(random_perspective)  /* p, distortion, seen, fill [width, 0 where nothing is drawn, height, 4 corners, 8 coefficients] */ \
     STEP(trivial_augment)     /* magnitudes, seen, fill, version [an operation of augment.h] */                   \
     STEP(rand_augment)        /* magnitudes, seen, fill, version [an operation] */                                \
     STEP(auto_augment)        /* policies, seen, fill, version [2 operations] */                                  \
@@ -96,6 +97,7 @@ typedef struct {
     double translate[2];   // random_affine: at most these parts of the sides; its factor's range is scale
     double shear[4];       // the ranges of its degrees along x and y
     double center[2];
+    double distortion;     // random_perspective: the part of half a side by which a corner moves at most
     int32_t chains, depth; // augmix; depth 0: drawn for each chain
     float alpha;           // augmix: of its Dirichlet distributions
     int32_t operations;    // augmix: so many of them are drawn from

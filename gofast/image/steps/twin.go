@@ -53,7 +53,7 @@ func statelessTwin(l List, seed, epoch uint64, samples []Sample, records []int32
 type walker struct {
 	stream
 	python        *stream // Python's own random; a sample's own stream is both
-	exact         bool    // our own exp is the reference
+	exact         bool    // what is computed here is the reference
 	answers       []Answer
 	height, width int64
 	result        Result

@@ -130,7 +130,7 @@ void gf_dirichlet(gf_words *w, float alpha, int n, float *out);
 
 // What torch's exp gives.
 typedef struct {
-    int32_t exact;                  // nobody need be asked: box.c's own is the reference
+    int32_t exact;                  // nobody need be asked: what is computed here is the reference
     const gf_draw_answers *answers; // or NULL
 } gf_draw_exp;
 

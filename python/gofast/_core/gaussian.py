@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from array import array
-from collections.abc import Sequence
 
 import torch
 
-from .openmp import alone
-from .operations import Blur
+from .operations import TorchWords
 
 MOST_KERNEL = 63  # pixel.h's GF_MOST_KERNEL
 
@@ -29,21 +26,13 @@ def weights(size: int, sigma: torch.Tensor, version: str) -> torch.Tensor:
     return torch.softmax(x.div(sigma[:, None]).pow(2).neg(), dim=1)
 
 
-def fill(records: array[int], record_words: int, blurs: Sequence[Blur]) -> None:
-    """Writes the weights into the records of samples that are blurred, where the core left its own."""
-    if not records:
-        return
-    words = torch.frombuffer(records, dtype=torch.int32).view(-1, record_words)
-    with alone(), torch.no_grad():
-        for blur in blurs:
-            at = blur["word"]
-            rows = words[:, at].nonzero().flatten()
-            if not len(rows):
-                continue
-            sigma = words[rows, at].view(torch.float32)
-            made: dict[int, torch.Tensor] = {}
-            for i, size in enumerate(blur["kernel"]):
-                if size not in made:
-                    made[size] = weights(size, sigma, blur["version"]).view(torch.int32)
-                start = at + 1 + i * MOST_KERNEL
-                words[rows, start : start + size] = made[size]
+def write(words: torch.Tensor, rows: torch.Tensor, blur: TorchWords) -> None:
+    """Writes the weights into these rows of records."""
+    at = blur["word"]
+    sigma = words[rows, at].view(torch.float32)
+    made: dict[int, torch.Tensor] = {}
+    for i, size in enumerate(blur["kernel"]):
+        if size not in made:
+            made[size] = weights(size, sigma, blur["version"]).view(torch.int32)
+        start = at + 1 + i * MOST_KERNEL
+        words[rows, start : start + size] = made[size]

@@ -136,9 +136,10 @@ class Erasure(TypedDict):
     value: list[float]
 
 
-class Blur(TypedDict):
-    """Words of a record that only torch can compute; see steps.Blur."""
+class TorchWords(TypedDict):
+    """Words of a record that only torch can compute; see steps.TorchWords."""
 
+    op: str
     word: int
     kernel: list[int]
     version: str
@@ -376,7 +377,7 @@ is_fused: Call[Value, int] = Call("is_fused")
 rows: Call[Rows, Dataset] = Call("rows")
 pictures: Call[Pictures, Dataset] = Call("pictures")
 numbers: Call[Plan, Rest | None] = Call("numbers")
-blurs: Call[Plan, list[Blur]] = Call("blurs")
+torch_words: Call[Plan, list[TorchWords]] = Call("torch_words")
 codes: Call[Codes, None] = Call("codes")
 join: Call[Join, Dataset] = Call("join")
 free: Call[Object, None] = Call("free")

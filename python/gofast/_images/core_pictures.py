@@ -65,7 +65,9 @@ class CorePictures(CoreDataset):
             }
         )
         super().__init__(made, files)
-        self.blurs: Sequence[operations.Blur] = operations.blurs(self._plan) if plan.draws else []
+        self.torch_words: Sequence[operations.TorchWords] = []
+        if plan.draws:
+            self.torch_words = operations.torch_words(self._plan)
 
     def makes_as(self, other: CorePictures) -> bool:
         """Whether both make the same of a picture."""

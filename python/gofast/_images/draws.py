@@ -19,11 +19,14 @@ from .. import errors
 from .._batches.core_dataset import CoreDataset
 from .._batches.view import row_index_error
 from .._batches.workers import Workers
-from .._core import engine, gaussian, generators, operations
+from .._core import engine, generators, operations, torch_words
 from .options import Rng
 
 _OK, _ASK, _RAISES, _, _UNKNOWN_SIZES, _NO_INDEX = range(6)  # GF_DRAW_...: image.h, steps/draw.h
 _STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/image/steps/draw.h has the layout
+
+# What torchvision raises where a picture is too small for what is drawn.
+RAISED = ValueError, torch.linalg.LinAlgError  # type: ignore[attr-defined]
 
 
 class Drawn(Protocol):
@@ -33,7 +36,7 @@ class Drawn(Protocol):
     rng: Rng
     needs_size: bool
     draws_python: bool
-    blurs: Sequence[operations.Blur]
+    torch_words: Sequence[operations.TorchWords]
 
     def __len__(self) -> int: ...
 
@@ -80,11 +83,12 @@ def draw(
 
     Raises:
         ValueError: as torchvision's own, where a picture is too small for a crop.
+        torch.linalg.LinAlgError: likewise, for a perspective.
     """
     records = array("i", bytes(4 * len(indices) * view.record_words))
     _draw(view, indices, sizes, records, state, python)
-    if view.blurs:
-        gaussian.fill(records, view.record_words, view.blurs)
+    if view.torch_words:
+        torch_words.fill(records, view.record_words, view.torch_words)
     return records
 
 
@@ -168,10 +172,11 @@ class Draws:
         before = self.state()
         try:
             return self.records(indices)
-        except ValueError as error:
+        except RAISED as error:
             if isinstance(error, errors.GofastError):
                 raise
-        # Too small for a crop: perhaps the picture that lay there before, and not the one that does now.
+        # Too small for a crop or a perspective: perhaps the picture that lay there before, and not the one
+        # that does now.
         self.rewind(before, indices)
         return self.records(indices)
 
@@ -180,6 +185,7 @@ class Draws:
 
         Raises:
             ValueError: as torchvision's own, where a picture is too small for a crop.
+            torch.linalg.LinAlgError: likewise, for a perspective.
         """
         raise NotImplementedError
 

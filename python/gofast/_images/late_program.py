@@ -26,7 +26,7 @@ class LateProgram:
 
     Attributes:
         core: the program, which reads no file of its own.
-        blurs: see CorePictures.
+        torch_words: see CorePictures.
         record_words: int32s that are drawn for a picture.
         needs_size: whether draws hang on the picture's size.
         draws_python: whether Python's random is drawn from.
@@ -47,7 +47,7 @@ class LateProgram:
         self._wraps, self.needs_size = plan.hands_over == "tv_image", plan.needs_size
         self.draws_python = plan.draws_python
         self.record_words = self.core.record_words
-        self.blurs: Sequence[operations.Blur] = self.core.blurs
+        self.torch_words: Sequence[operations.TorchWords] = self.core.torch_words
 
     def __len__(self) -> int:
         return 1
@@ -82,7 +82,7 @@ class LateProgram:
             python = generators.PythonWords(random.getstate()) if self.draws_python else None
             try:
                 record = draws.draw(self, array("q", [0]), array("i", size), state.data_ptr(), python)
-            except ValueError:  # too small for a crop: torchvision says so at the same place
+            except draws.RAISED:  # torchvision says so at the same place
                 return None
             torch.set_rng_state(state)
             if python is not None:

@@ -18,7 +18,7 @@ from .._batches.view import View, row_index_error
 from .._batches.wire import Wire, alike
 from .._batches.workers import Workers
 from .._core import engine
-from .._core.operations import Blur
+from .._core.operations import TorchWords
 from . import draws, pillow, rescue
 from .core_pictures import CorePictures
 from .seen import HasPictures
@@ -53,7 +53,7 @@ class ImageView(View):
         self._lay_out(datasets, cores, index_map)
         self.draws, self.rng, self._generator = plan.draws, first._options.rng, generator
         self.needs_size, self.draws_python = plan.needs_size, plan.draws_python
-        self.blurs: Sequence[Blur] = cores[0].blurs
+        self.torch_words: Sequence[TorchWords] = cores[0].torch_words
         self._strides, self._hands_over = plan.strides, plan.hands_over
         self._raw: list[CorePictures] = []  # of each dataset, once there is a wire
         self._helpers: tuple[int, tuple[int, int]] | None = None  # of this process

@@ -11,7 +11,19 @@ import dataclasses
 
 import torch
 
-from . import angles, augment, augmix, blur, containers, crops, only_v2, pictures, presets, tensors
+from . import (
+    angles,
+    augment,
+    augmix,
+    blur,
+    containers,
+    crops,
+    only_v2,
+    perspective,
+    pictures,
+    presets,
+    tensors,
+)
 from .state import Native, State, Step
 from .transforms import attributes, identify, tampered
 from .values import NotNative
@@ -67,6 +79,7 @@ _NATIVE: dict[str, Native] = {
     **augment.NATIVE,
     **augmix.NATIVE,
     **angles.NATIVE,
+    **perspective.NATIVE,
     **only_v2.NATIVE,
     **tensors.NATIVE,
     **crops.NATIVE,

@@ -108,6 +108,8 @@ def fill(transform: Any, family: Family, mode: str, channels: int) -> list[int]:
 
 def seen(transform: Any, family: Family, channels: int) -> dict[str, Any]:
     """The fields of a step that transforms a PIL image: by which filter, and the colour beyond its edge."""
+    if family == "v1" and isinstance(transform.interpolation, str):
+        raise NotNative(f"interpolation={transform.interpolation!r}: torchvision raises")
     filter = resampling(transform.interpolation)
     if filter not in ("nearest", "bilinear", "bicubic"):
         raise NotNative(f"transforms by {filter}: Pillow raises")

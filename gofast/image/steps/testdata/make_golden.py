@@ -109,12 +109,14 @@ ROTATION: Step = {"op": "random_rotation", "degrees": [-30, 45]}
 ANGLES: Step = {"op": "random_affine", "degrees": [-5, 9], "translate": None, "scale": None, "shear": None}
 SHIFT: Step = ANGLES | {"translate": [0.3, 0.1]}
 AFFINE: Step = ANGLES | {"scale": [0.5, 1.5], "shear": [-9, 9, 0, 5]}
+PERSPECTIVE: Step = {"op": "random_perspective", "p": 0.5}
 AUGMENT: list[Step] = [{"op": op} for op in reference.AUGMENTS]
 PLANS += [
     TONES,
     [SHIFT, HFLIP, AFFINE],
     [ROTATION, resize(list(reference.AUGMENTED)), *AUGMENT, *AUGMENT],
     [*AUGMENT[:1]] * 4,
+    [PERSPECTIVE | {"distortion": 0.3}, HFLIP, apply(0.7, PERSPECTIVE | {"distortion": 0.9, "p": 1.0})],
 ]
 CONTAINERS: list[list[Step]] = [
     [choice([0.5, 0.25, 0.125, 0.0, 0.125], [HFLIP], [JITTER, GREY], [], [HFLIP], [resize([30])]), resized()],

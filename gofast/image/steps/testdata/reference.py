@@ -12,12 +12,13 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import perspective
 import torch
 from PIL import Image
 from torchvision import transforms as v1
 from torchvision.transforms import autoaugment, v2
 from torchvision.transforms import functional as F
-from torchvision.transforms.v2 import _auto_augment
+from torchvision.transforms.v2 import _auto_augment, _geometry
 
 Step = dict[str, Any]
 Picture = Any  # an Image.Image or a Tensor without pixels of their own
@@ -38,11 +39,13 @@ WORDS = {
     "random_sharpness": 1,
     "random_rotation": 1,
     "random_affine": 6,
+    "random_perspective": 18,
     "trivial_augment": 3,
     "rand_augment": 3,
     "auto_augment": 6,
     "random_apply": 1,
 }
+ANGLES = ("random_rotation", "random_affine", "random_perspective")
 FACTORS = ("brightness", "contrast", "saturation", "hue")
 
 
@@ -51,7 +54,7 @@ def complete(steps: list[Step], version: int) -> list[Step]:
     out = []
     for step in steps:
         step = {"version": f"v{version}", "mode": "constant", "fill": [0, 0, 0], "filter": "bilinear"} | step
-        if step["op"] in AUGMENTS or step["op"] in ("random_rotation", "random_affine"):
+        if step["op"] in AUGMENTS or step["op"] in ANGLES:
             step["seen"] = "nearest"
         if step["op"] in AUGMENTS:
             step["numbers"] = numbers(step["op"], version)
@@ -186,6 +189,7 @@ V1_NAMES = [
     "adjust_sharpness",
     "rotate",
     "affine",
+    "perspective",
     "gaussian_blur",
     *(f"adjust_{name}" for name in FACTORS),
 ]
@@ -208,6 +212,8 @@ def install() -> None:
 
         return note
 
+    # v2's class hands over coefficients alone: let them be what they are made of.
+    _geometry._get_perspective_coeffs = lambda starts, ends: (starts, ends)
     autoaugment._apply_op = augmented(1)
     base = _auto_augment._AutoAugmentBase
     base._apply_image_or_video_transform = lambda self, *args, **kwargs: augmented(2)(*args, **kwargs)
@@ -241,6 +247,14 @@ def words_of(op: str, seen: list[tuple[str, tuple[Any, ...]]]) -> list[int]:
     if op == "random_affine":
         angle, move, scale, shear = seen[0][1][:4]
         return [bits(angle), *move, bits(scale), *map(bits, shear)]
+    if op == "random_perspective":
+        if not seen:
+            return [0] * WORDS[op]
+        values = seen[0][1]
+        starts, ends = values[:2] if values[0] is not None else values[-1]
+        corners = [value for corner in ends for value in corner]
+        width, height = starts[2][0] + 1, starts[2][1] + 1
+        return [width, height, *corners, *map(bits, perspective.coefficients(starts, ends))]
     if op in AUGMENTS:
         noted = [word for _, words in seen for word in words]
         return noted + [0] * (WORDS[op] - len(noted))
@@ -291,6 +305,7 @@ def build(step: Step, version: int, base: int) -> tuple[Callable[[Picture, list[
         "random_affine": lambda: module.RandomAffine(
             step["degrees"], step["translate"], step["scale"], step["shear"]
         ),
+        "random_perspective": lambda: module.RandomPerspective(step["distortion"], step["p"]),
         "trivial_augment": module.TrivialAugmentWide,
         "rand_augment": lambda: module.RandAugment(1),
         "auto_augment": module.AutoAugment,
