@@ -66,6 +66,10 @@ test-pure: ## Go tests with every C kernel replaced by its Go twin
 test-asan: ## Go tests with the C code under the address sanitizer
 	ASAN_OPTIONS=detect_leaks=0 go test -timeout $(GO_TIMEOUT) -short -asan $(GO_PACKAGES)
 
+# Torch's threads wait for each other with the processor in use, which is somebody else's where two processes test:
+# test_blur.py took four times as long.
+test-python soak: export OMP_WAIT_POLICY = passive
+
 test-python: build ## Python tests, the wheel's among them (ARGS="-k csv" chooses)
 	$(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist loadgroup $(ARGS)
 

@@ -1,14 +1,17 @@
-"""A stand-in for a GPU, and the tests of loaders that are repeated with batches that arrive on it."""
+"""What many tests share: a stand-in for a GPU, the loaders' tests that are repeated with it, a quick gc."""
 
 from __future__ import annotations
 
+import gc
 import pathlib
 import shutil
 import types
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
 from torch.utils.data import DataLoader as TorchDataLoader
 
 # Tests whose loaders are given device="cuda" too, and what they say as resident=. An array, which can be
@@ -36,6 +39,23 @@ REPEATED: dict[str, tuple[Any, ...]] = {
     "test_table": ("auto", False),
     "test_threads": ("auto",),
 }
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Without threads of torch's for small tensors: busy processors make those ten times slower."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def quietly(one_thread: None) -> Iterator[None]:
+    """Without torchvision's and Pillow's warnings of odd parameters and odd files, and on one thread."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -83,6 +103,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Drops repetitions of what makes no loader of gofast's."""
     items[:] = [item for item in items if _makes_a_difference(item)]
+
+
+def pytest_collection_finish() -> None:
+    """The collector passes over what was imported, half a million objects: 0.1 s and more each time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()  # or some libraries take what is left for a leak
 
 
 def _makes_a_difference(item: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -32,4 +33,12 @@ def make_folder(root: Path, count: int = 47, classes: int = 3) -> Path:
             picture.save(folder / f"{i:03}.png")
         else:
             picture.save(folder / f"{i:03}.jpg", quality=80, subsampling=i % 3, progressive=i % 5 == 4)
+    return root
+
+
+def save_folder(root: Path, pictures: Iterable[Image.Image]) -> Path:
+    """One class of PNGs, which say what a picture may say of itself."""
+    (root / "class").mkdir()
+    for i, picture in enumerate(pictures):
+        picture.save(root / "class" / f"{i:02}.png", dpi=(72, 72))
     return root

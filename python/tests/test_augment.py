@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,10 @@ from torchvision.transforms import AutoAugmentPolicy, InterpolationMode, v2  # n
 
 import gofast  # noqa: E402
 from gofast._plan.compile import compile  # noqa: E402
+from image_data import save_folder  # noqa: E402
 from picture_chains import scene  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("quietly")
 
 SEEN = (InterpolationMode.NEAREST, InterpolationMode.BILINEAR, InterpolationMode.BICUBIC)
 SIZES = [(1, 1), (1, 9), (9, 1), (2, 2), (64, 64), (65, 40), (30, 97), (128, 128)]
@@ -29,8 +30,6 @@ SIZES = [(1, 1), (1, 9), (9, 1), (2, 2), (64, 64), (65, 40), (30, 97), (128, 128
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pictures of odd sizes; flat, grey and of two colours too."""
-    root = tmp_path_factory.mktemp("pictures")
-    (root / "class").mkdir()
     pictures = [scene(width, height, seed) for seed, (width, height) in enumerate(SIZES)]
     noise = np.random.default_rng(0).integers(0, 2, (16, 16, 3), np.uint8)
     pictures += [
@@ -38,20 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Image.new("RGB", (20, 20), (255, 0, 128)),
         Image.fromarray(noise),
     ]
-    for i, picture in enumerate(pictures):
-        picture.save(root / "class" / f"{i:02}.png", dpi=(72, 72))
-    return root
-
-
-@pytest.fixture(autouse=True)
-def quietly() -> Iterator[None]:
-    """Without threads of torch's for the small tensors here."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-    torch.set_num_threads(threads)
+    return save_folder(tmp_path_factory.mktemp("pictures"), pictures)
 
 
 def same(folder: Path, transforms: list[Any], seed: int, whole: bool = True) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,10 @@ from torchvision.transforms import InterpolationMode, v2  # noqa: E402
 import gofast  # noqa: E402
 from gofast._plan import arithmetic  # noqa: E402
 from gofast._plan.compile import compile  # noqa: E402
+from image_data import save_folder  # noqa: E402
 from picture_chains import scene  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 SIZES = [(64, 48), (65, 40), (30, 97), (128, 128), (9, 3), (200, 150)]
 
@@ -27,22 +29,9 @@ SIZES = [(64, 48), (65, 40), (30, 97), (128, 128), (9, 3), (200, 150)]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pictures of odd sizes; flat and grey ones too."""
-    root = tmp_path_factory.mktemp("pictures")
-    (root / "class").mkdir()
     pictures = [scene(width, height, seed) for seed, (width, height) in enumerate(SIZES)]
     pictures += [scene(50, 60, 9).convert("L"), Image.new("RGB", (20, 20), (255, 0, 128))]
-    for i, picture in enumerate(pictures):
-        picture.save(root / "class" / f"{i:02}.png", dpi=(72, 72))
-    return root
-
-
-@pytest.fixture(autouse=True)
-def quietly() -> Iterator[None]:
-    """Without threads of torch's for the small tensors here."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    return save_folder(tmp_path_factory.mktemp("pictures"), pictures)
 
 
 def same(folder: Path, transforms: list[Any], seed: int, rounds: int = 1, native: bool | None = True) -> None:

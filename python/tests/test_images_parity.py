@@ -6,8 +6,7 @@ import os
 import random
 import subprocess
 import sys
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +25,14 @@ from gofast.images import ImageFolder  # noqa: E402
 from picture_chains import KINDS, MEAN, STD, chain, moves_tensors, write_pictures  # noqa: E402
 from same import difference  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("quietly")
+
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("pictures")
     write_pictures(root, 3 * len(KINDS), seed=5)
     return root
-
-
-@pytest.fixture(autouse=True)
-def quietly() -> Iterator[None]:
-    """Without torchvision's and Pillow's warnings of odd parameters and odd files, and without threads of
-    torch's for the small tensors here: on busy processors they make everything ten times slower."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-    torch.set_num_threads(threads)
 
 
 class Pair:

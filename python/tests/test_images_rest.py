@@ -18,10 +18,9 @@ from torchvision.transforms import v2
 import gofast
 from image_data import make_folder
 from picture_chains import KINDS, MEAN, STD, chain, write_pictures
-from test_images_parity import Pair, quietly  # noqa: F401  a fixture
+from test_images_parity import Pair
 
-# torch warns of more workers than this machine has cores.
-pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+pytestmark = pytest.mark.usefixtures("quietly")
 
 TO_NUMBERS = [v1.ToTensor(), v1.Normalize(MEAN, STD)]
 

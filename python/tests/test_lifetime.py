@@ -270,6 +270,7 @@ def interrupt_at(step: int, work: Callable[[], object]) -> bool:
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # some interrupts come in a finalizer
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("kind", ["gofast", "torch", "large"])
 def test_interrupt_at_every_step(kind: str) -> None:
     """Ctrl-C may come between any two steps of Python. Nothing is freed twice or written later, and the
@@ -324,7 +325,8 @@ def test_fresh_workers_leave_nothing() -> None:
         check_epoch(loader)
     gc.collect()
     assert mapped_rings() == 0
-    assert (descriptors(), status("Threads")) == before
+    assert descriptors() <= before[0]  # fewer, when an earlier test's workers are gone
+    assert status("Threads") <= before[1]
     assert not multiprocessing.active_children()
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -292,12 +292,17 @@ def compare(numbers: Numbers, case: str, script: str, options: str) -> None:
     assert log.seen == expected
 
 
-@pytest.mark.parametrize("case", CASES)
+def together(cases: Iterable[str]) -> list[Any]:
+    """Cases whose tests one process runs: it starts torch's workers once for all of them."""
+    return [pytest.param(case, marks=pytest.mark.xdist_group(f"order, {case}")) for case in cases]
+
+
+@pytest.mark.parametrize("case", together(CASES))
 def test_without_workers(numbers: Numbers, case: str) -> None:
     compare(numbers, case, "long", "no workers")
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", together(CASES))
 def test_one_worker(numbers: Numbers, case: str) -> None:
     compare(numbers, case, "short", "one")
 
@@ -305,15 +310,17 @@ def test_one_worker(numbers: Numbers, case: str) -> None:
 @pytest.mark.parametrize("options", list(OPTIONS)[2:])
 @pytest.mark.parametrize(
     "case",
-    [
-        "shuffle",
-        "shuffle, own generator",
-        "shuffle, own generator, even",
-        "shuffle, own generator, one short batch",
-        "random, two rounds and a half",
-        "lazy",
-        "batch sampler",
-    ],
+    together(
+        [
+            "shuffle",
+            "shuffle, own generator",
+            "shuffle, own generator, even",
+            "shuffle, own generator, one short batch",
+            "random, two rounds and a half",
+            "lazy",
+            "batch sampler",
+        ]
+    ),
 )
 def test_more_workers(numbers: Numbers, case: str, options: str) -> None:
     compare(numbers, case, "middle", options)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
-import warnings
 from array import array
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +28,8 @@ from picture_chains import KINDS, MEAN, STD, chain, write_pictures
 from picture_files import saved
 from wires import assert_wire_gives_the_batch, compared, fill, view_of, wire_of
 
+pytestmark = pytest.mark.usefixtures("quietly")
+
 FLOATS = [torch.float32, torch.float16, torch.bfloat16]
 
 
@@ -38,14 +38,6 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("pictures")
     write_pictures(root, 2 * len(KINDS), seed=11, sides=(17, 33, 64, 97, 128))
     return root
-
-
-@pytest.fixture(autouse=True)
-def quietly() -> Iterator[None]:
-    """Without torchvision's and Pillow's warnings of odd parameters and odd files."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 # ------------------------------------------------------------------ pictures

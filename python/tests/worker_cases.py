@@ -1,8 +1,9 @@
 """Cases for torch's DataLoader with worker processes, run by test_workers.py in processes of their own.
 
 `python worker_cases.py METHOD ENGINE [CASE ...]` runs cases with the start method, after bringing the
-engine of this process into a state: unused, loaded, or busy (threads that keep submitting). Every case
-compares with torch's indexing.
+engine of this process into a state: unused, loaded, or busy (threads that keep submitting). In the state
+"first", each case is the first thing that a process does, forked for it by one that has imported everything.
+Every case compares with torch's indexing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -255,15 +256,27 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+class InTurn:
+    """Three batches by each of the functions, by the same workers."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, rows: list[Any]) -> Any:
+        info = get_worker_info()
+        batch = self.calls if info is None else self.calls * info.num_workers + info.id
+        self.calls += 1
+        return COLLATES[batch // 3](rows)
+
+
 def own_collate(s: Setting) -> None:
     """A collate_fn may do anything with what default_collate gives: what it returns arrives."""
-    dataset = table(output="dict")
-    lists = LISTS[:3]
-    for collate in COLLATES:
-        loader = s.loader(dataset, lists=lists, collate_fn=collate)
-        expected = list(DataLoader(Naive(), batch_sampler=lists, collate_fn=collate))
-        batches = list(loader)
-        assert len(batches) == len(expected) and all(map(same, batches, expected)), collate.__name__
+    lists = LISTS[:3] * len(COLLATES)
+    expected = list(DataLoader(Naive(), batch_sampler=lists, collate_fn=InTurn()))
+    batches = list(s.loader(table(output="dict"), lists=lists, collate_fn=InTurn()))
+    assert len(batches) == len(expected)
+    for number, (got, wanted) in enumerate(zip(batches, expected, strict=True)):
+        assert same(got, wanted), COLLATES[number // 3].__name__
 
 
 class Sums(Dataset[Any]):
@@ -411,12 +424,13 @@ def pictures(s: Setting) -> None:
     folder = make_folder(Path(os.environ["WORKER_CASES_FOLDER"], "pictures"), PICTURES)
     lists = [list(range(start, min(start + 4, PICTURES))) for start in range(0, PICTURES, 4)]
 
-    def seen(dataset: Dataset[Any]) -> list[Any]:
+    def seen(s: Setting, dataset: Dataset[Any]) -> list[Any]:
         torch.manual_seed(3)
         loader = s.loader(dataset, lists=lists)
         return [batch for _ in range(2) for batch in loader]
 
-    theirs, ours = seen(datasets.ImageFolder(str(folder), CROPS)), seen(gofast.ImageFolder(folder, CROPS))
+    theirs = seen(replace(s, method="fork"), datasets.ImageFolder(str(folder), CROPS))  # forks start soonest
+    ours = seen(s, gofast.ImageFolder(folder, CROPS))
     assert len(ours) == len(theirs) == 2 * len(lists)
     for got, wanted in zip(ours, theirs, strict=True):
         assert torch.equal(got[0], wanted[0]) and torch.equal(got[1], wanted[1])
@@ -468,7 +482,7 @@ SETTINGS = [(2, True), (1, False), (0, False)]  # workers, persistent
 
 
 @contextmanager
-def engine(state: str) -> Iterator[None]:
+def engine(state: str, pause: float) -> Iterator[None]:
     if state == "unused":
         assert not core.loaded()
         yield
@@ -479,7 +493,7 @@ def engine(state: str) -> Iterator[None]:
 
     def submit() -> None:
         dataset = gofast.ArrayDataset(torch.rand(2000, 64), torch.arange(2000), output="dict")
-        while not stop.is_set():
+        while not stop.wait(pause):
             total(dataset)
 
     threads = [threading.Thread(target=submit) for _ in range(2 if state == "busy" else 0)]
@@ -493,21 +507,36 @@ def engine(state: str) -> Iterator[None]:
             thread.join()
 
 
+def work(method: str, state: str, cases: list[Callable[[Setting], None]]) -> None:
+    faulthandler.dump_traceback_later(80, exit=True)
+    # What keeps the engine busy leaves the processor to workers that import torch, which takes seconds.
+    with engine(state, pause=0 if method == "fork" else 0.02):
+        for number, case in enumerate(cases):
+            # For these workers each case has one setting, and for an engine that is loaded: the first case
+            # loads one that is unused.
+            every = method == "fork" and state != "loaded"
+            for workers, persistent in SETTINGS if every else [SETTINGS[number % 3]]:
+                case(Setting(method, workers, persistent))
+                assert not multiprocessing.active_children(), case.__name__
+
+
 def main(method: str, state: str, *names: str) -> None:
     faulthandler.enable()
-    faulthandler.dump_traceback_later(80, exit=True)
+    gc.freeze()  # what was imported stays: collections are quick
     warnings.simplefilter("ignore", gofast.errors.FallbackWarning)  # some cases are about Python code
     preload = os.environ.get("WORKER_CASES_PRELOAD")
     if method == "forkserver" and preload:
         multiprocessing.set_forkserver_preload(preload.split())
     cases = [case for case in CASES if not names or case.__name__ in names]
-    with engine(state):
-        for number, case in enumerate(cases):
-            # Workers that import torch take seconds to start: there, each case has one setting.
-            chosen = SETTINGS if method == "fork" else [SETTINGS[number % 3]]
-            for workers, persistent in chosen:
-                case(Setting(method, workers, persistent))
-                assert not multiprocessing.active_children(), case.__name__
+    if state == "first":
+        for case in cases:
+            child = multiprocessing.get_context("fork").Process(target=work, args=(method, "unused", [case]))
+            child.start()
+            child.join()
+            assert child.exitcode == 0, case.__name__
+    else:
+        work(method, state, cases)
+    gc.unfreeze()  # or some libraries take it for a leak
     print(f"{len(cases)} cases")
 
 
