@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +18,11 @@ import gofast
 from gofast._late import source
 from gofast._late.picture import LateImage
 from image_data import photograph
+from test_late import chain
 
 AFFINE, PERSPECTIVE = Image.Transform.AFFINE, Image.Transform.PERSPECTIVE
 SHEAR = (1, 0.3, -2.5, 0.1, 0.9, 4)
+PHOTOGRAPHS = os.environ.get("GOFAST_TEST_DATA", "")
 CURVE = [min(255, i * i // 200) for i in range(256)]
 
 
@@ -265,3 +268,20 @@ def test_timms_chains_equal_pillows(path: Path) -> None:
                 image = timms(r)(image)
             made.append(np.asarray(image))
         assert np.array_equal(*made), seed
+
+
+@pytest.mark.skipif(
+    not PHOTOGRAPHS, reason="no photographs: set GOFAST_TEST_DATA to a folder that has imagenet-500"
+)
+def test_chains_over_photographs_equal_pillows() -> None:
+    paths = sorted(path for path in Path(PHOTOGRAPHS, "imagenet-500").rglob("*") if path.is_file())
+    for seed, path in enumerate(paths[:: len(paths) // 60]):
+        made: list[Any] = []
+        for opened in (gofast.open, pillows):
+            r = random.Random(seed)
+            image = opened(path).convert("RGB").resize((130, 110), r.choice([2, 3]), (3.5, 7, 90, 99.25))
+            try:
+                made.append(state(chain(timms(r)(image), r)))
+            except ValueError as error:
+                made.append(str(error))
+        assert made[0] == made[1], path
