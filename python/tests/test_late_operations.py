@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -11,15 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image, ImageOps
+from PIL import Image, ImageEnhance, ImageOps
 
 import gofast
 from gofast._late import source
 from gofast._late.picture import LateImage
 from image_data import photograph
+from test_late import chain
 
 AFFINE, PERSPECTIVE = Image.Transform.AFFINE, Image.Transform.PERSPECTIVE
 SHEAR = (1, 0.3, -2.5, 0.1, 0.9, 4)
+PHOTOGRAPHS = os.environ.get("GOFAST_TEST_DATA", "")
 CURVE = [min(255, i * i // 200) for i in range(256)]
 
 
@@ -174,6 +177,40 @@ def test_what_is_written_into_one_is_seen_in_no_other(path: Path) -> None:
     assert again.tobytes() == want.rotate(20).tobytes()
 
 
+def enhanced(kind: Callable[[Any], Any]) -> Callable[[Image.Image], Image.Image]:
+    return lambda image: kind(image).enhance(1.4)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("kind", [ImageEnhance.Color, ImageEnhance.Contrast])
+def test_grey_and_colour_come_of_one_decoding(path: Path, kind: Any) -> None:
+    late, plain = (
+        opened(path).convert("RGB").resize((40, 30)).rotate(9) for opened in (gofast.open, pillows)
+    )
+    native = source.counts.native
+    assert enhanced(kind)(late).tobytes() == enhanced(kind)(plain).tobytes()
+    assert source.counts.native == native + 1
+    assert late.tobytes() == plain.tobytes()
+
+
+def test_grey_of_a_picture_that_is_written_into(path: Path) -> None:
+    """It stays what it was, in whichever order pixels are made."""
+    for order in range(4):
+        late, plain = (opened(path).convert("RGB").resize((40, 30)) for opened in (gofast.open, pillows))
+        grey, want = late.convert("L"), plain.convert("L")
+        if order == 1:
+            grey.load()
+        late.putpixel((3, 4), (250, 0, 9))
+        if order == 2:
+            late = late.copy()
+        wide = grey.convert("RGB")
+        if order == 3:
+            wide.load()
+        assert (grey.tobytes(), np.asarray(grey).tolist()) == (want.tobytes(), np.asarray(want).tolist())
+        grey.load()
+        assert grey.tobytes() == want.tobytes() and wide.tobytes() == want.convert("RGB").tobytes()
+        assert late.getpixel((3, 4)) == (250, 0, 9)
+
+
 def test_a_damaged_file_raises_where_pillow_decodes(tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     photograph(5, 90, 61).save(path)
@@ -212,6 +249,7 @@ def timms(r: random.Random) -> Callable[[Image.Image], Image.Image]:
             ImageOps.invert,
             ImageOps.equalize,
             ImageOps.autocontrast,
+            *map(enhanced, (ImageEnhance.Color, ImageEnhance.Contrast, ImageEnhance.Sharpness)),
         ]
     )
 
@@ -230,3 +268,20 @@ def test_timms_chains_equal_pillows(path: Path) -> None:
                 image = timms(r)(image)
             made.append(np.asarray(image))
         assert np.array_equal(*made), seed
+
+
+@pytest.mark.skipif(
+    not PHOTOGRAPHS, reason="no photographs: set GOFAST_TEST_DATA to a folder that has imagenet-500"
+)
+def test_chains_over_photographs_equal_pillows() -> None:
+    paths = sorted(path for path in Path(PHOTOGRAPHS, "imagenet-500").rglob("*") if path.is_file())
+    for seed, path in enumerate(paths[:: len(paths) // 60]):
+        made: list[Any] = []
+        for opened in (gofast.open, pillows):
+            r = random.Random(seed)
+            image = opened(path).convert("RGB").resize((130, 110), r.choice([2, 3]), (3.5, 7, 90, 99.25))
+            try:
+                made.append(state(chain(timms(r)(image), r)))
+            except ValueError as error:
+                made.append(str(error))
+        assert made[0] == made[1], path

@@ -6,6 +6,7 @@ import copyreg
 import operator
 import struct
 import sys
+import weakref
 from typing import Any, NamedTuple
 
 from PIL import Image, ImageFile, ImageOps
@@ -13,36 +14,13 @@ from PIL._util import DeferredError
 
 from . import arguments
 from . import chain as chains
-from .source import Source
+from .source import OF_FILES, OF_OPEN_FILES, Source
 
 # Pillow keeps the mode in `_mode` since 10.1.
 _MODE = "_mode" if isinstance(getattr(Image.Image, "mode", None), property) else "mode"
 
 # It loads a picture before it asks for the orientation; what it does then is recorded.
 _ONLY_TURNS = ImageOps.exif_transpose.__code__
-
-# What Pillow's images of files have beside the methods of their classes.
-_OF_FILES = frozenset(
-    [
-        "app",
-        "applist",
-        "bits",
-        "custom_mimetype",
-        "default_image",
-        "huffman_ac",
-        "huffman_dc",
-        "icclist",
-        "is_animated",
-        "layer",
-        "layers",
-        "n_frames",
-        "quantization",
-    ]
-)
-
-
-# And what they have while a file is open; code asks whether it is there.
-_OF_OPEN_FILES: dict[str, Any] = {"fp": None, "tile": [], "decoderconfig": (), "decodermaxblock": 65536}
 
 
 class Making(NamedTuple):
@@ -86,6 +64,8 @@ class LateImage(Image.Image):
     _looked_at = False  # Pillow would have decoded it by now
     _array_given = False
     _late_info: dict[Any, Any] | None = None
+    _colour: weakref.ref[LateImage] | None = None  # of which this is the grey
+    _ready: bytes | None = None  # its pixels, which the grey of it needed first
 
     def __init__(self, source: Source, header: ImageFile.ImageFile, late_info: dict[Any, Any] | None) -> None:
         super().__init__()
@@ -143,14 +123,31 @@ class LateImage(Image.Image):
     def _make(self, making: Making) -> None:
         self._looked_at = True
         self._settle()
-        grey, pixels = making.mode == "L", None
-        if making.draft is None:
-            pixels = making.source.pixels(making.chain, making.size, 1 if grey else 4)
-        if pixels is None:
-            made = making.source.by_pillow(making.chain, making.mode, making.draft)
-        else:
+        grey, pixels, made = making.mode == "L", None, self._grey(making)
+        if made is None and making.draft is None:
+            pixels = self._ready or making.source.pixels(making.chain, making.size, 1 if grey else 4)
+        if pixels is not None:
             made = Image.frombytes(making.mode, making.size, pixels, "raw", "L" if grey else "RGBX")
-        self.im = made.im
+        elif made is None:
+            made = making.source.by_pillow(making.chain, making.mode, making.draft)
+        self.im, self._ready = made.im, None
+
+    def _grey(self, making: Making) -> Image.Image | None:
+        """This picture, where it is the grey of one that somebody still has: both come of one decoding.
+
+        ImageEnhance's Color and Contrast need both. None where the other was made already, or is gone.
+        """
+        colour = None if self._colour is None else self._colour()
+        pending = None if colour is None or colour._im is not None else colour._late
+        if colour is None or pending is None or not pending.chain or pending.source is not making.source:
+            return None
+        if pending.chain + chains.GREY != making.chain:
+            return None
+        pixels = colour._ready = pending.source.pixels(pending.chain, pending.size, 4)
+        if pixels is None:
+            return None
+        made = Image.frombytes("RGB", pending.size, pixels, "raw", "RGBX")
+        return made.convert("L").convert(making.mode)
 
     def at_once(self) -> Image.Image:
         """An ordinary image of Pillow's with these pixels and this info, which are now made."""
@@ -321,7 +318,9 @@ class LateImage(Image.Image):
         if mode not in ("L", "RGB") or (mode == "L" and late.chain):
             # ImageEnhance asks for a grey one and then for this one: of a part, one decoding serves both.
             return super().convert(mode, matrix, dither, palette, colors)
-        return self._then(late, chains.GREY if mode == "L" else b"", self.size, mode)
+        new = self._then(late, chains.GREY if mode == "L" else b"", self.size, mode)
+        new._colour = weakref.ref(self) if mode == "L" else self._colour
+        return new
 
     # -- what files have -------------------------------------------------------------
 
@@ -349,12 +348,12 @@ class LateImage(Image.Image):
 
     def __getattr__(self, name: str) -> Any:
         file = self._file
-        if file is not None and name in _OF_OPEN_FILES:
-            return _OF_OPEN_FILES[name]
+        if file is not None and name in OF_OPEN_FILES:
+            return OF_OPEN_FILES[name]
         if (
             file is not None
             and not name.startswith("__")
-            and (name in _OF_FILES or (hasattr(file.kind, name) and not hasattr(Image.Image, name)))
+            and (name in OF_FILES or (hasattr(file.kind, name) and not hasattr(Image.Image, name)))
         ):
             return getattr(file.reopen(), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

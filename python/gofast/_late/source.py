@@ -21,6 +21,27 @@ _ANY_PIXELS = 1 << 30  # Pillow has looked at the header
 _ORDERS = {"13": 0, "12.2": 1, "horizontal": 2}  # resample.h's GF_ORDER_...
 _MOST_KEPT = 64 << 20  # bytes of pictures that are kept whole, in this process
 
+# What Pillow's images of files have beside the methods of their classes.
+OF_FILES = frozenset(
+    [
+        "app",
+        "applist",
+        "bits",
+        "custom_mimetype",
+        "default_image",
+        "huffman_ac",
+        "huffman_dc",
+        "icclist",
+        "is_animated",
+        "layer",
+        "layers",
+        "n_frames",
+        "quantization",
+    ]
+)
+# And what they have while a file is open; code asks whether it is there.
+OF_OPEN_FILES: dict[str, Any] = {"fp": None, "tile": [], "decoderconfig": (), "decodermaxblock": 65536}
+
 _kept: deque[tuple[weakref.ref[Source], int]] = deque()  # the oldest first
 
 
