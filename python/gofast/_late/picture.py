@@ -315,8 +315,7 @@ class LateImage(Image.Image):
             return super().convert(mode, matrix, dither, palette, colors)
         if not mode or mode == self.mode:
             return self.copy()
-        if mode not in ("L", "RGB") or (mode == "L" and late.chain):
-            # ImageEnhance asks for a grey one and then for this one: of a part, one decoding serves both.
+        if mode not in ("L", "RGB"):
             return super().convert(mode, matrix, dither, palette, colors)
         new = self._then(late, chains.GREY if mode == "L" else b"", self.size, mode)
         new._colour = weakref.ref(self) if mode == "L" else self._colour
