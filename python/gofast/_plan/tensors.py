@@ -128,6 +128,10 @@ def random_erasing(t: Any, family: Family, state: State) -> list[Step]:
     if state.kind == "pil":
         raise NotNative("RandomErasing of a PIL image")
     if t.value is None or isinstance(t.value, str):
+        # torch's normal numbers are Box-Muller's, by a vectorised log and sincos whose products are fused
+        # with sums as torch's compiler liked, and by others without AVX2: no other code has their last
+        # bits. torch could draw them from a state in the record, but only into the finished sample, which
+        # an engine thread, a worker or a GPU finishes.
         raise NotNative('value="random": torch fills the rectangle')
     given = list(t.value) if isinstance(t.value, (list, tuple)) else [t.value]
     if len(given) not in (1, state.channels):
