@@ -177,7 +177,7 @@ def _why_not_handed(state: State) -> str:
         return "makes several pictures of one"
     if state.size is None:
         return "no step before it gives all samples one size"
-    return "torch's order of its tensor's memory hangs on the picture's size"
+    return "torch's order of its tensor's memory hangs on the picture's size or on draws"
 
 
 def _shown(rest: Sequence[object]) -> bool:
@@ -222,11 +222,14 @@ def describe(steps: Sequence[Step]) -> str:
     return "; ".join(_describe(step) for step in steps)
 
 
+_UNSAID = ("op", "version", "log_ratio", "numbers", "tensor")
+
+
 def _describe(step: Step) -> str:
     fields = [
         f"{name} {describe(value) if name == 'steps' else _value(value)}"
         for name, value in step.items()
-        if name not in ("op", "version", "log_ratio", "numbers") and value is not None and value is not False
+        if name not in _UNSAID and value is not None and value is not False
     ]
     op = step["op"].replace("_", " ")
     return f"{op}: {', '.join(fields)}" if fields else op

@@ -79,7 +79,8 @@ def _random_apply(t: Any, family: Family, state: State) -> list[Step]:
         raise NotNative("it normalizes some samples only")
     if _form(inner) != _form(state):
         raise NotNative("it decides what the sample becomes")
-    state.needs_size, state.erased, state.loose = inner.needs_size, inner.erased, inner.loose
+    state.needs_size, state.erased = inner.needs_size, inner.erased
+    state.loose, state.shared = inner.loose, inner.shared
     if inner.size != state.size:
         state.size = None
     return [{"op": "random_apply", "p": p, "steps": steps, "version": family}]
