@@ -324,6 +324,14 @@ def test_threads_of_torchs(folder: Path) -> None:
         assert compile(chain).native is native
         assert compile(v2.Compose([v2.Resize(size), v2.AugMix()])).native is native
     assert compile(v1.Compose([v1.Resize((224, 224)), v1.PILToTensor(), v1.ColorJitter(0, 0.4)])).native
+    for workers in (0, 1):
+        batches = []
+        for module, vision in ((torch.utils.data, torchvision.datasets), (gofast, gofast)):
+            torch.manual_seed(5)
+            loader = module.DataLoader(vision.ImageFolder(folder, chain), batch_size=3, num_workers=workers)
+            batches.append([x.clone() for x, _ in loader])
+        assert all(torch.equal(a, b) for a, b in zip(*batches, strict=True))
+        assert (loader._native_view() is not None) is (workers > 0)
 
 
 def test_another_torch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,7 +153,8 @@ AVX512 static void smooth_row_avx512(const gf_planes *src, const gf_grid *g, int
         ne = _mm512_maskz_mov_ps(in1 & above, ne);
         sw = _mm512_maskz_mov_ps(in & below, sw);
         se = _mm512_maskz_mov_ps(in1 & below, se);
-        __m512 part = _mm512_add_ps(_mm512_add_ps(_mm512_add_ps(nw, ne), sw), se);
+        __m512 part = one;
+        if (g->filled) part = _mm512_add_ps(_mm512_add_ps(_mm512_add_ps(nw, ne), sw), se);
         __mmask16 kept = dst->width - i >= 16 ? (__mmask16)0xffff : (__mmask16)(0xffff >> (16 - (dst->width - i)));
         for (int c = 0; c < src->channels; c++) {
             __m512i a = take(src->plane[c], &upper), b = take(src->plane[c], &lower);
