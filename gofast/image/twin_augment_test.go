@@ -3,10 +3,16 @@ package image
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gofast-org/gofast/gofast/image/pixel"
 	"github.com/gofast-org/gofast/gofast/image/steps"
 )
+
+// tensorTones are mixed's operations from tensorTone on.
+var tensorTones = []string{"random_autocontrast", "", "", "", "", "random_sharpness"}
+
+const tensorTone = 7
 
 // augment is the twin of the steps that transform a picture or change its tones.
 func (t *twin) augment(s Step, words []int32) {
@@ -20,6 +26,11 @@ func (t *twin) augment(s Step, words []int32) {
 	case "random_rotation":
 		t.rotate(s, number(0))
 	case "random_affine":
+		if s.Tensor && s.Center == nil {
+			center = [2]float64{}
+		} else if s.Tensor {
+			center = [2]float64{center[0] - width*0.5, center[1] - height*0.5}
+		}
 		t.affine(s, number(0), number(3), [2]float64{number(4), number(5)}, [2]float64{float64(words[1]), float64(words[2])}, center)
 	case "random_perspective":
 		if words[0] != 0 {
@@ -36,7 +47,12 @@ func (t *twin) augment(s Step, words []int32) {
 	case "augmix":
 		t.augmix(s, words)
 	default:
-		if words[0] != 0 {
+		which := slices.Index(tensorTones, s.Op)
+		switch {
+		case words[0] == 0:
+		case s.Tensor && which >= 0:
+			t.planes = mixed(t.planes, s, tensorTone+which, []float64{s.Factor})
+		default:
 			t.tone(s.Op, s.Bits, float32(s.Factor))
 		}
 	}
@@ -46,11 +62,19 @@ func (t *twin) augment(s Step, words []int32) {
 func (t *twin) one(s Step, which int32, m float64, center [2]float64) {
 	shear, move, none := steps.Slope(m), math.Trunc(m), [2]float64{}
 	s.Center, s.Expand = nil, false
+	corner := none
+	if s.Tensor {
+		corner, center = [2]float64{-0.5 * float64(t.planes.Width), -0.5 * float64(t.planes.Height)}, none
+	}
+	if tone, ok := map[int32]int{6: 9, 7: 10, 8: 11, 9: 12, 12: 7}[which]; ok && s.Tensor {
+		t.planes = mixed(t.planes, s, tone, []float64{1 + m})
+		return
+	}
 	switch which {
 	case 1:
-		t.affine(s, 0, 1, [2]float64{shear, 0}, none, none)
+		t.affine(s, 0, 1, [2]float64{shear, 0}, none, corner)
 	case 2:
-		t.affine(s, 0, 1, [2]float64{0, shear}, none, none)
+		t.affine(s, 0, 1, [2]float64{0, shear}, none, corner)
 	case 3:
 		t.affine(s, 0, 1, none, [2]float64{move, 0}, center)
 	case 4:
@@ -72,6 +96,13 @@ func (t *twin) one(s Step, which int32, m float64, center [2]float64) {
 }
 
 func (t *twin) rotate(s Step, angle float64) {
+	if s.Tensor {
+		quarter := s.Center == nil && (math.Mod(angle, 180) == 0 || math.Mod(angle, 90) == 0 && t.planes.Width == t.planes.Height)
+		if s.Version == "v1" || !quarter {
+			t.rotateTensor(s, angle)
+			return
+		}
+	}
 	s.Degrees = []float64{angle, angle}
 	quarters, numbers, size, err := steps.Rotation(s, angle, steps.Size{Width: int32(t.planes.Width), Height: int32(t.planes.Height)})
 	switch {
@@ -89,8 +120,30 @@ func (t *twin) rotate(s Step, angle float64) {
 	}
 }
 
+func (t *twin) rotateTensor(s Step, angle float64) {
+	none, center := [2]float64{}, [2]float64{}
+	if s.Center != nil {
+		center = [2]float64{s.Center[0] - float64(t.planes.Width)*0.5, s.Center[1] - float64(t.planes.Height)*0.5}
+	}
+	if angle = -angle; s.Version == "v2" {
+		if angle = math.Mod(-angle, 360); angle < 0 {
+			angle += 360
+		}
+		angle = -angle
+	}
+	t.affine(s, angle, 1, none, none, center)
+}
+
 func (t *twin) affine(s Step, angle, scale float64, shear, move, center [2]float64) {
 	numbers := steps.Affine(s.Version, angle, scale, shear, move, center)
+	if s.Tensor {
+		halves := [2]float32{float32(t.planes.Width) / 2, float32(t.planes.Height) / 2}
+		for i, v := range numbers {
+			numbers[i] = float64(float32(v) / halves[i/3])
+		}
+		t.planes = mixed(t.planes, s, 0, numbers[:])
+		return
+	}
 	t.warp(s, numbers[:], t.planes.Width, t.planes.Height)
 }
 
@@ -154,6 +207,11 @@ func randomAugment(r *rand.Rand, s Step) Step {
 	s.Degrees = [][]float64{{-30, 200}, {90, 90}, {270, 270}, {180, 180}, {0, 0}}[r.IntN(5)]
 	if s.Op == "random_affine" && r.IntN(2) == 0 {
 		s.Translate, s.Scale, s.Shear = []float64{0.2, 0.5}, []float64{0.5, 2}, []float64{-20, 20, 0, 40}[:2+2*r.IntN(2)]
+	}
+	if s.Tensor = s.Seen != "bicubic" && r.IntN(2) == 0; s.Tensor {
+		if s.Expand = false; r.IntN(2) == 0 {
+			s.Fill = nil
+		}
 	}
 	if r.IntN(3) == 0 {
 		s.Center = []float64{r.Float64() * 30, float64(r.IntN(30))}

@@ -36,6 +36,12 @@ func mixed(p pixel.Planes, s Step, which int, numbers []float64) pixel.Planes {
 	switch which {
 	case 0, 1, 2, 3, 4:
 		g := pixel.Grid{Bilinear: s.Seen == "bilinear"}
+		if s.Tensor && s.Fill != nil {
+			g.Filled = int(s.Version[1] - '0')
+			for i, v := range s.Fill {
+				g.Fill[i] = float32(v)
+			}
+		}
 		for i, v := range numbers {
 			g.Theta[i] = float32(v)
 		}

@@ -203,10 +203,16 @@ func (t *twin) onPicture(s Step, words []int32) {
 			pixel.VFlipGeneric(p)
 		}
 	case "grayscale":
+		if s.Tensor {
+			t.planes = mixed(p, s, 10, []float64{0})
+			return
+		}
 		pixel.GreyGeneric(p, s.Channels)
 		t.planes.Channels = s.Channels
 	case "random_grayscale":
-		if words[0] != 0 {
+		if words[0] != 0 && s.Tensor {
+			t.planes = mixed(p, s, 10, []float64{0})
+		} else if words[0] != 0 {
 			pixel.GreyGeneric(p, p.Channels)
 		}
 	case "gaussian_blur":
@@ -242,6 +248,15 @@ func (t *twin) onPicture(s Step, words []int32) {
 				continue
 			}
 			factor := math.Float32frombits(uint32(words[4+what]))
+			if s.Tensor && what == 3 {
+				pixel.TensorHueGeneric(p, factor, int(s.Version[1]-'0'))
+				continue
+			}
+			if s.Tensor {
+				p = mixed(p, s, []int{9, 11, 10}[what], []float64{float64(factor)})
+				t.planes = p
+				continue
+			}
 			switch what {
 			case 0:
 				pixel.BrightnessGeneric(p, factor)
@@ -399,6 +414,7 @@ func randomStep(r *rand.Rand, depth int) Step {
 		s = randomBox(r, s)
 	case 6:
 		s.Op = []string{"hflip", "vflip", "random_grayscale", "random_solarize", "grayscale"}[r.IntN(5)]
+		s.Tensor = r.IntN(2) == 0
 		s.Channels, s.Threshold = 3, []int{0, 1, r.IntN(257), 255, 256}[r.IntN(5)]
 	case 7:
 		if r.IntN(4) == 0 {
@@ -407,6 +423,9 @@ func randomStep(r *rand.Rand, depth int) Step {
 		return randomAugment(r, s)
 	case 8:
 		factors.Op = []string{"color_jitter", "photometric_distort", "channel_permutation"}[r.IntN(3)]
+		if factors.Op == "color_jitter" && r.IntN(2) == 0 {
+			factors.Tensor, factors.Version = true, s.Version
+		}
 		return factors
 	case 9:
 		s.Op, s.Scale = "random_zoom_out", []float64{1, 1 + 2*r.Float64()}

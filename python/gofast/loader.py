@@ -27,6 +27,7 @@ from ._batches.own_state import kept_by
 from ._batches.seeding import only_seeds
 from ._core import engine
 from ._core.collation import is_torchs
+from ._core.openmp import as_in_workers
 from ._core.warn import warn
 from ._device.wanted import wanted as wanted_device
 from ._tables.codings import warn_of_codings
@@ -231,7 +232,8 @@ class DataLoader(TorchDataLoader[T]):
             return None
         if self.num_workers > 0 and (kept_by(self.collate_fn) or not only_seeds(self.worker_init_fn)):
             return None
-        return _resolve(self.dataset)
+        with as_in_workers(self.num_workers):
+            return _resolve(self.dataset)
 
     def __iter__(self) -> _BaseDataLoaderIter:
         iterator = super().__iter__()

@@ -290,6 +290,20 @@ def _bytes_step(d: random.Random) -> Any:
     )()
 
 
+def _bytes_colour(d: random.Random) -> Any:
+    """One step of v2 on a uint8 tensor that computes with it."""
+    return d.choice(
+        (
+            lambda: v2.TrivialAugmentWide(interpolation=d.choice(FILTERS[:2])),
+            lambda: v2.RandAugment(),
+            lambda: v2.ColorJitter(0.4, d.choice((0, 0.4)), 0.4, d.choice((0, 0.2))),
+            lambda: v2.RandomGrayscale(_chance(d)),
+            lambda: v2.RandomAffine(20, (0.1, 0.1), fill=d.choice((0, 99))),
+            lambda: v2.RandomApply([v2.RandomAutocontrast(), v2.RandomEqualize(), v2.RandomInvert()]),
+        )
+    )()
+
+
 def moves_tensors(chain: Any) -> bool:
     """Whether its samples become tensors before they are moved: torch's strides then hang on their sizes."""
     return any(isinstance(step, (v2.ToImage, v2.PILToTensor)) for step in chain.transforms[:1])
@@ -306,7 +320,9 @@ def chain(d: random.Random, *, one_size: bool = False, rest: bool = False) -> An
     if not rest and d.random() < 0.2:
         steps = [d.choice((v2.ToImage, v2.PILToTensor))(), *(_bytes_step(d) for _ in range(d.randint(1, 3)))]
         if one_size:
-            steps.append(v2.Resize((d.randint(1, 100), d.randint(1, 100)), d.choice(("bilinear", "bicubic"))))
+            sides = 8 * d.randint(1, 12), 4 * d.randint(1, 24)
+            steps.append(v2.Resize(sides, d.choice(("bilinear", "bicubic"))))
+            steps += [_bytes_colour(d) for _ in range(d.randint(0, 2))]
         steps.append(v2.ToDtype(d.choice(DTYPES), scale=True))
         return v2.Compose([*steps, *(tensor_step(d, v2) for _ in range(d.randint(0, 2)))])
     main = d.choice((v1, v2))

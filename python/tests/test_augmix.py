@@ -151,6 +151,7 @@ FOREIGN = {
     "chains": ([SIZED, v2.AugMix(mixture_width=4)], "unusual mixture_width"),
     "depth": ([SIZED, v1.AugMix(chain_depth=9)], "unusual chain_depth"),
     "filter": ([SIZED, v2.AugMix(interpolation="bicubic")], "unusual interpolation"),
+    "exact": ([SIZED, v2.AugMix(interpolation="nearest-exact")], "unusual interpolation"),
     "grey": ([SIZED, v2.Grayscale(), v2.AugMix(all_ops=False)], "one channel"),
     "large": ([v2.Resize((257, 257)), v1.AugMix()], "order of its sums"),
     "a row": ([v2.Resize((1, 9)), v2.ToImage(), v2.AugMix()], "one row or column"),

@@ -8,7 +8,8 @@
      gf_brightness_##LEVEL, gf_contrast_##LEVEL, gf_saturation_##LEVEL, gf_hue_##LEVEL,                             \
      gf_histogram, gf_look_up_##LEVEL, gf_sharpen_##LEVEL, gf_turn, gf_warp_##LEVEL,                                \
      gf_blur_##LEVEL, gf_blur_room,                                                                               \
-     gf_grid_##LEVEL, gf_tensor_grey_sum_##LEVEL, gf_tensor_saturate_##LEVEL, gf_tensor_sharpen_##LEVEL, gf_mix_##LEVEL},
+     gf_grid_##LEVEL, gf_tensor_grey_sum_##LEVEL, gf_tensor_saturate_##LEVEL, gf_tensor_sharpen_##LEVEL,        \
+     gf_tensor_hue_##LEVEL, gf_mix_##LEVEL},
 
 static const gf_pixel_ops tables[] = {LEVELS(TABLE)};
 

@@ -1,5 +1,5 @@
 // torch's grid_sample of an affine grid, as torchvision calls it for uint8 tensors: float32, each step rounded as torch's
-// vector kernels round it. Pixels outside are 0.
+// vector kernels round it. Pixels outside are 0, or of a colour.
 #include "grid.h"
 
 #include <string.h>
@@ -33,14 +33,34 @@ INLINE float at(const gf_planes *p, int c, int32_t x, int32_t y) {
 
 INLINE void nearest_row(const gf_planes *src, const gf_grid *g, int32_t y, const gf_planes *dst) {
     grid_row r = grid_row_of(src, g, y);
+    float fill[3] = {0};
+    if (g->filled) memcpy(fill, g->fill, sizeof fill);
     for (int32_t i = 0; i < dst->width; i++) {
         float fx, fy;
         locate(g, &r, i, &fx, &fy);
         int32_t px = place(__builtin_nearbyintf(fx)), py = place(__builtin_nearbyintf(fy));
         int inside = px >= 0 && py >= 0 && px < src->width && py < src->height;
         int64_t from = inside ? py * src->stride + px : 0;
-        for (int c = 0; c < src->channels; c++) dst->plane[c][y * dst->stride + i] = inside ? src->plane[c][from] : 0;
+        for (int c = 0; c < src->channels; c++) dst->plane[c][y * dst->stride + i] = inside ? src->plane[c][from] : (uint8_t)fill[c];
     }
+}
+
+// How much of a pixel lies inside: torchvision samples a picture of ones beside it.
+INLINE float covered(const gf_planes *p, int32_t x, int32_t y, float nw, float ne, float sw, float se) {
+    int left = x >= 0 && x < p->width, right = x + 1 >= 0 && x + 1 < p->width, above = y >= 0 && y < p->height, below = y + 1 >= 0 && y + 1 < p->height;
+    float sum = left && above ? nw : 0.0f;
+    sum = sum + (right && above ? ne : 0.0f);
+    sum = sum + (left && below ? sw : 0.0f);
+    return sum + (right && below ? se : 0.0f);
+}
+
+INLINE float filled(float x, float part, float fill, int32_t version) {
+    if (version == 1) {
+        float own = x * part, other = (1.0f - part) * fill;
+        return own + other;
+    }
+    x = (x - fill) * part;
+    return x + fill;
 }
 
 INLINE void smooth_pixels(const gf_planes *src, const gf_grid *g, int32_t y, int32_t from, const gf_planes *dst) {
@@ -51,11 +71,13 @@ INLINE void smooth_pixels(const gf_planes *src, const gf_grid *g, int32_t y, int
         float left = __builtin_floorf(fx), top = __builtin_floorf(fy), w = fx - left, e = 1.0f - w, n = fy - top, s = 1.0f - n;
         float nw = s * e, ne = s * w, sw = n * e, se = n * w;
         int32_t px = place(left), py = place(top);
+        float part = g->filled ? covered(src, px, py, nw, ne, sw, se) : 1.0f;
         for (int c = 0; c < src->channels; c++) {
             float sum = at(src, c, px, py) * nw;
             sum = __builtin_fmaf(at(src, c, px + 1, py), ne, sum);
             sum = __builtin_fmaf(at(src, c, px, py + 1), sw, sum);
             sum = __builtin_fmaf(at(src, c, px + 1, py + 1), se, sum);
+            if (g->filled) sum = filled(sum, part, g->fill[c], g->filled);
             dst->plane[c][y * dst->stride + i] = (uint8_t)(int32_t)__builtin_nearbyintf(sum);
         }
     }
@@ -88,6 +110,12 @@ AVX512 static inline pairs pairs_of(const gf_planes *p, __m512i x, __m512i y, __
 AVX512 static inline __m512i take(const uint8_t *plane, const pairs *p) {
     __m512i v = _mm512_i32gather_epi32(p->from, plane, 1);
     return _mm512_sllv_epi32(_mm512_srlv_epi32(v, p->right), p->left);
+}
+
+AVX512 static inline __m512 filled16(__m512 x, __m512 part, float fill, int32_t version) {
+    __m512 colour = _mm512_set1_ps(fill);
+    if (version == 1) return _mm512_add_ps(_mm512_mul_ps(x, part), _mm512_mul_ps(_mm512_sub_ps(_mm512_set1_ps(1.0f), part), colour));
+    return _mm512_add_ps(_mm512_mul_ps(_mm512_sub_ps(x, colour), part), colour);
 }
 
 AVX512 static void smooth_row_avx512(const gf_planes *src, const gf_grid *g, int32_t y, const gf_planes *dst) {
@@ -125,6 +153,8 @@ AVX512 static void smooth_row_avx512(const gf_planes *src, const gf_grid *g, int
         ne = _mm512_maskz_mov_ps(in1 & above, ne);
         sw = _mm512_maskz_mov_ps(in & below, sw);
         se = _mm512_maskz_mov_ps(in1 & below, se);
+        __m512 part = one;
+        if (g->filled) part = _mm512_add_ps(_mm512_add_ps(_mm512_add_ps(nw, ne), sw), se);
         __mmask16 kept = dst->width - i >= 16 ? (__mmask16)0xffff : (__mmask16)(0xffff >> (16 - (dst->width - i)));
         for (int c = 0; c < src->channels; c++) {
             __m512i a = take(src->plane[c], &upper), b = take(src->plane[c], &lower);
@@ -132,6 +162,7 @@ AVX512 static void smooth_row_avx512(const gf_planes *src, const gf_grid *g, int
             sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32(a, 8), byte)), ne, sum);
             sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_and_si512(b, byte)), sw, sum);
             sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32(b, 8), byte)), se, sum);
+            if (g->filled) sum = filled16(sum, part, g->fill[c], g->filled);
             _mm_mask_storeu_epi8(dst->plane[c] + y * dst->stride + i, kept, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(sum)));
         }
     }

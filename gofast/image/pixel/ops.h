@@ -48,6 +48,7 @@ static inline gf_span gf_span_of(const gf_planes *p) {
     uint64_t gf_tensor_grey_sum_##LEVEL(const gf_planes *, int fused);                   \
     void gf_tensor_saturate_##LEVEL(const gf_planes *, float ratio, float rest, int fused, const gf_planes *); \
     void gf_tensor_sharpen_##LEVEL(const gf_planes *, float ratio, float rest, int fused, const gf_planes *);  \
+    void gf_tensor_hue_##LEVEL(const gf_planes *, float turn, int version);              \
     void gf_mix_##LEVEL(const gf_planes *, const float *weights, int n, const gf_planes *);
 LEVELS(DECLARE)
 #undef DECLARE

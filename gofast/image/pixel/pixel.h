@@ -99,7 +99,9 @@ typedef struct {
 // (t0 x + t1 y + t2, t3 x + t4 y + t5), where -1 and 1 are the picture's edges.
 typedef struct {
     int32_t bilinear; // else nearest
+    int32_t filled;   // 0: black outside; else fill, put there as this version of torchvision does
     float theta[6];   // finite
+    float fill[3];    // 0 to 255
 } gf_grid;
 
 enum { GF_MOST_MIXED = 4 }; // pictures
@@ -149,6 +151,8 @@ typedef struct {
     void (*tensor_saturate)(const gf_planes *src, float ratio, float rest, int fused, const gf_planes *dst);
     // At least 3 x 3 pixels; ratio is not used where it is fused.
     void (*tensor_sharpen)(const gf_planes *src, float ratio, float rest, int fused, const gf_planes *dst);
+    // Three channels, where they are: adjust_hue of this version by -0.5 to 0.5 of a turn.
+    void (*tensor_hue)(const gf_planes *, float turn, int version);
     // The sum of n pictures of one size, 2 to GF_MOST_MIXED, by weights of a sum of about 1. dst may be one of them.
     void (*mix)(const gf_planes *sources, const float *weights, int n, const gf_planes *dst);
 } gf_pixel_ops;

@@ -10,7 +10,9 @@ import "fmt"
 // Grid is pixel.h's gf_grid.
 type Grid struct {
 	Bilinear bool
+	Filled   int // 0, or the version of torchvision that fills
 	Theta    [6]float32
+	Fill     [3]float32
 }
 
 // Blend is how torchvision blends uint8 tensors: by this ratio, and by 1 - ratio as a
@@ -59,6 +61,13 @@ func (l Level) TensorSharpen(src Planes, b Blend, dst Planes) {
 	}
 	if alike(src, dst) {
 		l.tensorSharpen(src, b, dst)
+	}
+}
+
+// TensorHue turns the hue of an RGB tensor as this version's adjust_hue does.
+func (l Level) TensorHue(p Planes, turn float32, version int) {
+	if p.check(3) {
+		l.tensorHue(p, turn, version)
 	}
 }
 

@@ -11,9 +11,9 @@ package pixel
 
 enum { SATURATE, TENSOR_SHARPEN };
 
-static void call_grid(int level, int32_t bilinear, const float *theta, SOURCE, RESULT) {
+static void call_grid(int level, int32_t bilinear, int32_t filled, const float *theta, const float *fill, SOURCE, RESULT) {
 	PLANES;
-	gf_grid g = {bilinear, {theta[0], theta[1], theta[2], theta[3], theta[4], theta[5]}};
+	gf_grid g = {bilinear, filled, {theta[0], theta[1], theta[2], theta[3], theta[4], theta[5]}, {fill[0], fill[1], fill[2]}};
 	gf_pixel_choose(level)->grid(&src, &g, &dst);
 }
 
@@ -28,6 +28,11 @@ static void call_blend(int level, int step, float ratio, float rest, int fused, 
 	else gf_pixel_choose(level)->tensor_sharpen(&src, ratio, rest, fused, &dst);
 }
 
+static void call_hue(int level, float turn, int version, SOURCE) {
+	gf_planes p = {{a, b, c}, stride, width, height, channels};
+	gf_pixel_choose(level)->tensor_hue(&p, turn, version);
+}
+
 static void call_mix(int level, uint8_t *const *planes, const int64_t *strides, const float *weights, int n, SOURCE) {
 	gf_planes sources[GF_MOST_MIXED], dst = {{a, b, c}, stride, width, height, channels};
 	for (int i = 0; i < n; i++) sources[i] = (gf_planes){{planes[3 * i], planes[3 * i + 1], planes[3 * i + 2]}, strides[i], width, height, 3};
@@ -39,7 +44,7 @@ import "C"
 import "runtime"
 
 func (l Level) grid(src Planes, g Grid, dst Planes) {
-	C.call_grid(C.int(l), C.int32_t(flag(g.Bilinear)), (*C.float)(&g.Theta[0]), start(src.Plane[0]), start(src.Plane[1]), start(src.Plane[2]),
+	C.call_grid(C.int(l), C.int32_t(flag(g.Bilinear)), C.int32_t(g.Filled), (*C.float)(&g.Theta[0]), (*C.float)(&g.Fill[0]), start(src.Plane[0]), start(src.Plane[1]), start(src.Plane[2]),
 		C.int64_t(src.Stride), C.int32_t(src.Width), C.int32_t(src.Height), C.int32_t(src.Channels),
 		start(dst.Plane[0]), start(dst.Plane[1]), start(dst.Plane[2]), C.int64_t(dst.Stride))
 }
@@ -61,6 +66,11 @@ func (l Level) tensorSaturate(src Planes, b Blend, dst Planes) {
 
 func (l Level) tensorSharpen(src Planes, b Blend, dst Planes) {
 	l.tensorBlend(C.TENSOR_SHARPEN, src, b, dst)
+}
+
+func (l Level) tensorHue(p Planes, turn float32, version int) {
+	C.call_hue(C.int(l), C.float(turn), C.int(version), start(p.Plane[0]), start(p.Plane[1]), start(p.Plane[2]),
+		C.int64_t(p.Stride), C.int32_t(p.Width), C.int32_t(p.Height), C.int32_t(p.Channels))
 }
 
 func (l Level) mix(sources []Planes, weights []float32, dst Planes) {

@@ -10,6 +10,8 @@ func (l Level) tensorSaturate(src Planes, b Blend, dst Planes) { TensorSaturateG
 
 func (l Level) tensorSharpen(src Planes, b Blend, dst Planes) { TensorSharpenGeneric(src, b, dst) }
 
+func (l Level) tensorHue(p Planes, turn float32, version int) { TensorHueGeneric(p, turn, version) }
+
 func (l Level) mix(sources []Planes, weights []float32, dst Planes) {
 	MixGeneric(sources, weights, dst)
 }

@@ -8,7 +8,10 @@ import (
 
 // randomGrid turns, shears, moves, or is anything.
 func randomGrid(r *rand.Rand, width, height int) Grid {
-	g := Grid{Bilinear: r.IntN(3) > 0}
+	g := Grid{Bilinear: r.IntN(3) > 0, Filled: r.IntN(3)}
+	for i := range g.Fill {
+		g.Fill[i] = float32(r.IntN(256))
+	}
 	x, y := 2/float64(width), 2/float64(height)
 	sine, cosine := math.Sincos([]float64{0, 6 * r.Float64(), 0.2 * r.NormFloat64()}[r.IntN(3)])
 	m := [6]float64{cosine * x, sine * x, x * float64(r.IntN(9)-4) * float64(r.IntN(2)), -sine * y, cosine * y, y * r.NormFloat64() * 3}
@@ -56,6 +59,9 @@ func TestTensorTonesAgreeWithTwins(t *testing.T) {
 			left -= weights[i]
 			sources[i] = noise(width, height, 3, r.IntN(5), r.Uint32())
 		}
+		turn, version := []float32{0, 0.5, -0.5, r.Float32() - 0.5}[turn%4], 1+turn%8/4
+		turned := src.clone()
+		TensorHueGeneric(turned, turn, version)
 		blank := noise(width, height, 3, 3, 7)
 		saturated, sharp, mixed := blank.clone(), blank.clone(), blank.clone()
 		TensorSaturateGeneric(src, b, saturated)
@@ -65,6 +71,9 @@ func TestTensorTonesAgreeWithTwins(t *testing.T) {
 			if got := level.TensorGreySum(src, b.Fused); got != sum {
 				t.Fatalf("level %d: the sum is %d instead of %d", level, got, sum)
 			}
+			hued := src.clone()
+			level.TensorHue(hued, turn, version)
+			checkSame(t, "hue", level, hued, turned)
 			got := blank.clone()
 			level.TensorSaturate(src, b, got)
 			checkSame(t, "saturate", level, got, saturated)

@@ -24,21 +24,26 @@ func GridGeneric(src Planes, g Grid, dst Planes) {
 			gy := float32(t[3]*bx) + float32(t[4]*by) + t[5]
 			sx, sy := Fused(gx+1, halfWidth, -0.5), Fused(gy+1, halfHeight, -0.5)
 			for c := range dst.Channels {
-				dst.Row(c, y)[x] = src.sampled(c, sx, sy, g.Bilinear)
+				dst.Row(c, y)[x] = src.sampled(c, sx, sy, g)
 			}
 		}
 	}
 }
 
-func (p Planes) sampled(c int, x, y float32, bilinear bool) byte {
+func (p Planes) sampled(c int, x, y float32, g Grid) byte {
+	inside := func(x, y float64) bool { return x >= 0 && y >= 0 && x < float64(p.Width) && y < float64(p.Height) }
 	at := func(x, y float64) float32 {
-		if !(x >= 0 && y >= 0 && x < float64(p.Width) && y < float64(p.Height)) {
+		if !inside(x, y) {
 			return 0
 		}
 		return float32(p.Row(c, int(y))[int(x)])
 	}
-	if !bilinear {
-		return byte(at(math.RoundToEven(float64(x)), math.RoundToEven(float64(y))))
+	if !g.Bilinear {
+		column, row := math.RoundToEven(float64(x)), math.RoundToEven(float64(y))
+		if g.Filled > 0 && !inside(column, row) {
+			return byte(g.Fill[c])
+		}
+		return byte(at(column, row))
 	}
 	left, top := math.Floor(float64(x)), math.Floor(float64(y))
 	w, n := x-float32(left), y-float32(top)
@@ -47,6 +52,19 @@ func (p Planes) sampled(c int, x, y float32, bilinear bool) byte {
 	sum = Fused(at(left+1, top), s*w, sum)
 	sum = Fused(at(left, top+1), n*e, sum)
 	sum = Fused(at(left+1, top+1), n*w, sum)
+	if g.Filled > 0 {
+		var part float32 // of a picture of ones
+		for i, weight := range []float32{s * e, s * w, n * e, n * w} {
+			if inside(left+float64(i%2), top+float64(i/2)) {
+				part += weight
+			}
+		}
+		if fill := g.Fill[c]; g.Filled == 1 {
+			sum = float32(sum*part) + float32((1-part)*fill)
+		} else {
+			sum = float32((sum-fill)*part) + fill
+		}
+	}
 	return byte(math.RoundToEven(float64(sum)))
 }
 
@@ -116,4 +134,66 @@ func MixGeneric(sources []Planes, weights []float32, dst Planes) {
 			}
 		}
 	}
+}
+
+// TensorHueGeneric is adjust_hue.
+func TensorHueGeneric(p Planes, turn float32, version int) {
+	for y := range p.Height {
+		for x := range p.Width {
+			var rgb [3]float32
+			for c := range rgb {
+				v := float32(p.Row(c, y)[x])
+				if version == 1 {
+					rgb[c] = v / 255
+				} else {
+					rgb[c] = v * float32(1.0/255)
+				}
+			}
+			h, s, v := hsv(rgb, version)
+			if h = float32(math.Mod(float64(float32(h+turn)), 1)); h < 0 {
+				h++
+			}
+			for c, v := range turned(h, s, v, version) {
+				p.Row(c, y)[x] = byte(min(v, 1) * 255.999)
+			}
+		}
+	}
+}
+
+func hsv(rgb [3]float32, version int) (h, s, v float32) {
+	most, least := max(rgb[0], rgb[1], rgb[2]), min(rgb[0], rgb[1], rgb[2])
+	if most == least {
+		return 0, 0, most
+	}
+	var off [3]float32
+	for c := range off {
+		off[c] = (most - rgb[c]) / (most - least)
+	}
+	switch most {
+	case rgb[0]:
+		h = off[2] - off[1]
+	case rgb[1]:
+		h = 2 + off[0] - off[2]
+	default:
+		h = 4 + off[1] - off[0]
+	}
+	if version == 1 {
+		h = h/6 + 1
+	} else {
+		h = float32(h*float32(1.0/6)) + 1
+	}
+	return float32(math.Mod(float64(h), 1)), (most - least) / most, most
+}
+
+func turned(h, s, v float32, version int) [3]float32 {
+	h *= 6
+	whole := float32(math.Floor(float64(h)))
+	f := h - whole
+	part := float32(s * f)
+	up := part + (1 - s)
+	if version == 1 {
+		up = 1 - float32(s*(1-f))
+	}
+	p, q, t := v*(1-s), v*(1-part), v*up
+	return [6][3]float32{{v, t, p}, {q, v, p}, {p, v, t}, {p, q, v}, {t, p, v}, {v, p, q}}[int(whole)%6]
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "operation.h"
+#include "tensor.h"
 #include "tone.h"
 #include "transform.h"
 
@@ -64,15 +65,24 @@ static int32_t draw_auto(gf_drawing *d, const gf_step *step, int32_t *record) {
 static int32_t shear(gf_canvas *c, const gf_step *step, double along_x, double along_y) {
     const double degrees = 180.0 / 3.141592653589793;
     gf_affine f = {.version = step->version, .scale = 1, .shear = {atan(along_x) * degrees, atan(along_y) * degrees}};
+    if (step->tensor) {
+        f.center[0] = 0 - gf_canvas_width(c) * 0.5;
+        f.center[1] = 0 - gf_canvas_height(c) * 0.5;
+        return gf_tensor_affine(c, &f, step);
+    }
     return gf_canvas_affine(c, &f, step->seen, step->fill);
 }
 
 static int32_t translate(gf_canvas *c, const gf_step *step, double x, double y) {
-    gf_affine f = {.version = step->version, .scale = 1, .move = {trunc(x), trunc(y)}, .center = {gf_canvas_width(c) * 0.5, gf_canvas_height(c) * 0.5}};
+    gf_affine f = {.version = step->version, .scale = 1, .move = {trunc(x), trunc(y)}};
+    if (step->tensor) return gf_tensor_affine(c, &f, step);
+    f.center[0] = gf_canvas_width(c) * 0.5;
+    f.center[1] = gf_canvas_height(c) * 0.5;
     return gf_canvas_affine(c, &f, step->seen, step->fill);
 }
 
 static int32_t rotate(gf_canvas *c, const gf_step *step, double angle) {
+    if (step->tensor) return gf_tensor_rotate(c, angle, step);
     gf_rotation r = {.angle = angle, .filter = step->seen};
     memcpy(r.fill, step->fill, sizeof r.fill);
     return gf_canvas_rotate(c, &r);
@@ -88,13 +98,13 @@ static int32_t apply(gf_canvas *c, const gf_step *step, const int32_t *record) {
     case GF_AUGMENT_TRANSLATE_X: return translate(c, step, m, 0);
     case GF_AUGMENT_TRANSLATE_Y: return translate(c, step, 0, m);
     case GF_AUGMENT_ROTATE: return rotate(c, step, m);
-    case GF_AUGMENT_BRIGHTNESS: return gf_canvas_brightness(c, (float)(1.0 + m));
-    case GF_AUGMENT_COLOR: return gf_canvas_saturation(c, (float)(1.0 + m));
-    case GF_AUGMENT_CONTRAST: return gf_canvas_contrast(c, (float)(1.0 + m));
-    case GF_AUGMENT_SHARPNESS: return gf_canvas_sharpness(c, (float)(1.0 + m));
+    case GF_AUGMENT_BRIGHTNESS: return step->tensor ? gf_tensor_brightness(c, step->version, 1.0 + m) : gf_canvas_brightness(c, (float)(1.0 + m));
+    case GF_AUGMENT_COLOR: return step->tensor ? gf_tensor_saturation(c, step->version, 1.0 + m) : gf_canvas_saturation(c, (float)(1.0 + m));
+    case GF_AUGMENT_CONTRAST: return step->tensor ? gf_tensor_contrast(c, step->version, 1.0 + m) : gf_canvas_contrast(c, (float)(1.0 + m));
+    case GF_AUGMENT_SHARPNESS: return step->tensor ? gf_tensor_sharpness(c, step->version, 1.0 + m) : gf_canvas_sharpness(c, (float)(1.0 + m));
     case GF_AUGMENT_POSTERIZE: return gf_canvas_posterize(c, (int32_t)fmin(fmax(m, 1), 8));
-    case GF_AUGMENT_SOLARIZE: return gf_canvas_solarize(c, (int32_t)ceil(fmin(fmax(m, 0), 256)));
-    case GF_AUGMENT_AUTO_CONTRAST: return gf_canvas_autocontrast(c);
+    case GF_AUGMENT_SOLARIZE: return gf_canvas_solarize(c, (int32_t)ceil(fmin(fmax(step->tensor ? (double)(float)m : m, 0), 256)));
+    case GF_AUGMENT_AUTO_CONTRAST: return step->tensor ? gf_tensor_autocontrast(c, step->version) : gf_canvas_autocontrast(c);
     case GF_AUGMENT_EQUALIZE: return gf_canvas_equalize(c);
     case GF_AUGMENT_INVERT: return gf_canvas_solarize(c, 0);
     default: return GF_FAULT_NONE;

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "operation.h"
+#include "tensor.h"
 #include "tensor_table.h"
 
 static int moves(int32_t which) { return which <= GF_AUGMIX_ROTATE; }
@@ -66,7 +67,7 @@ static void look_up(chain *h, const uint8_t tables[3][256]) {
 static int32_t by_factor(chain *h, int32_t which, double factor) {
     const gf_pixel_ops *pixels = h->canvas->pixels;
     int fused = h->step->version == 2;
-    float ratio = (float)factor, rest = (float)(1.0 - factor), grey = 0;
+    float ratio = (float)factor, rest = (float)(1.0 - factor);
     gf_planes *p = &h->now;
     if (which == GF_AUGMIX_COLOR) {
         pixels->tensor_saturate(p, ratio, rest, fused, &h->spare);
@@ -79,15 +80,13 @@ static int32_t by_factor(chain *h, int32_t which, double factor) {
         take_spare(h);
         return GF_FAULT_NONE;
     }
-    if (which == GF_AUGMIX_CONTRAST) {
-        uint64_t sum = pixels->tensor_grey_sum(p, fused);
-        if (sum > 1 << 24) return gf_fault_set(h->canvas->fault, GF_FAULT_UNSUPPORTED, -1, "torch's mean of %dx%d pixels", p->width, p->height);
-        grey = (float)sum / (float)((int64_t)p->width * p->height);
-    } else {
-        rest = 0;
-    }
     uint8_t tables[3][256];
-    gf_table_blend(ratio, rest, grey, fused, tables);
+    if (which == GF_AUGMIX_CONTRAST) {
+        int32_t code = gf_tensor_contrast_tables(h->canvas, p, h->step->version, factor, tables);
+        if (code) return code;
+    } else {
+        gf_table_blend(ratio, 0, 0, fused, tables);
+    }
     look_up(h, (const uint8_t(*)[256])tables);
     return GF_FAULT_NONE;
 }

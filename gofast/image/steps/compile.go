@@ -194,7 +194,7 @@ func (l *compiler) addStep(s Step) error {
 	if !known {
 		return s.bad("no such operation")
 	}
-	c := step{kind: kind, version: 1, record: word(l.words)}
+	c := step{kind: kind, version: 1, record: word(l.words), tensor: word(flag(s.Tensor))}
 	switch s.Version {
 	case "", "v1": // of what is the same in both, nobody says which
 	case "v2":

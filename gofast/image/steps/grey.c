@@ -1,5 +1,6 @@
 // Grayscale and RandomGrayscale.
 #include "operation.h"
+#include "tensor.h"
 
 static int32_t grey(gf_canvas *c, int channels) {
     int32_t code = gf_canvas_rest(c);
@@ -10,11 +11,11 @@ static int32_t grey(gf_canvas *c, int channels) {
 
 static int32_t always(gf_canvas *c, const gf_step *step, const int32_t *record) {
     (void)record;
-    return grey(c, step->channels);
+    return step->tensor ? gf_tensor_grey(c, step->version, step->channels) : grey(c, step->channels);
 }
 
 static int32_t perhaps(gf_canvas *c, const gf_step *step, const int32_t *record) {
-    (void)step;
+    if (record[0] && step->tensor) return gf_tensor_grey(c, step->version, 3);
     return record[0] ? grey(c, c->resting ? c->planes.channels : 3) : GF_FAULT_NONE;
 }
 

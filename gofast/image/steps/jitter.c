@@ -1,5 +1,6 @@
 // ColorJitter.
 #include "operation.h"
+#include "tensor.h"
 
 #include <math.h>
 
@@ -30,14 +31,26 @@ static void adjust(const gf_pixel_ops *pixels, const gf_planes *planes, int32_t 
     }
 }
 
+static int32_t adjust_tensor(gf_canvas *c, int32_t version, int32_t what, double factor) {
+    switch (what) {
+    case GF_JITTER_BRIGHTNESS: return gf_tensor_brightness(c, version, factor);
+    case GF_JITTER_CONTRAST: return gf_tensor_contrast(c, version, factor);
+    case GF_JITTER_SATURATION: return gf_tensor_saturation(c, version, factor);
+    default: return gf_tensor_hue(c, version, factor);
+    }
+}
+
 static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
-    (void)step;
     int32_t code = gf_canvas_rest(c);
     for (int i = 0; i < 4 && !code; i++) {
         float factor;
         if (record[i] < 0 || record[i] > 3) continue;
         memcpy(&factor, record + 4 + record[i], sizeof factor);
         if (!(fabsf(factor) <= GF_MOST_FACTOR)) return gf_fault_set(c->fault, GF_FAULT_CHANGED, -1, "a colour factor of %g", (double)factor);
+        if (step->tensor) {
+            code = adjust_tensor(c, step->version, record[i], (double)factor);
+            continue;
+        }
         adjust(c->pixels, &c->planes, record[i], factor);
         if (record[i] == GF_JITTER_HUE && c->planes.channels == 1) continue; // nothing was done
         c->info |= record[i] == GF_JITTER_SATURATION ? GF_INFO_GREYED : GF_INFO_LOST;

@@ -1,5 +1,10 @@
 package steps
 
+/*
+#include "step.h"
+*/
+import "C"
+
 import "math"
 
 var colorJitter = operation{
@@ -12,6 +17,9 @@ var colorJitter = operation{
 				return s.bad("a factor is %v", factor)
 			case !ordered(factor[0], factor[1], -maxFactor, maxFactor):
 				return s.bad("factors %v must be a range within %d", factor, maxFactor)
+			}
+			if i == C.GF_JITTER_HUE && s.Tensor && !ordered(factor[0], factor[1], -0.5, 0.5) {
+				return s.bad("hue %v is not within -0.5..0.5", factor)
 			}
 			c.jitter |= 1 << i
 			c.factors[i] = [2]double{double(factor[0]), double(factor[1])}

@@ -19,8 +19,7 @@ static double round15(double x) {
     return copysign(whole / 1e15, x);
 }
 
-// Python's x % 360.0.
-static double modulo360(double x) {
+double gf_modulo360(double x) {
     double rest = fmod(x, 360.0);
     return rest < 0 ? rest + 360.0 : rest;
 }
@@ -44,7 +43,7 @@ static double spread(const double v[4]) {
 static int32_t bounded(double side) { return side < 0x1p31 ? (int32_t)side : INT32_MAX; }
 
 int32_t gf_rotation_transform(const gf_rotation *r, int64_t width, int64_t height, gf_transform *t) {
-    double angle = modulo360(r->angle), *m = t->numbers;
+    double angle = gf_modulo360(r->angle), *m = t->numbers;
     memset(t, 0, sizeof *t);
     t->filter = r->filter;
     memcpy(t->fill, r->fill, sizeof t->fill);

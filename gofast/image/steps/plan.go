@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gofast-org/gofast/gofast/image/pixel"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
@@ -37,7 +38,8 @@ type Step struct {
 	Vertical    bool      `json:"vertical"`  // ten_crop: flips upside down
 	Bits        int       `json:"bits"`      // random_posterize
 	Factor      float64   `json:"factor"`    // random_sharpness
-	Seen        string    `json:"seen"`      // of a transform: "nearest", "bilinear" or "bicubic"
+	Seen        string    `json:"seen"`      // of a transform: "nearest", "bilinear" or "bicubic", which tensors have not
+	Tensor      bool      `json:"tensor"`    // of a uint8 tensor, by torch's arithmetic
 	Degrees     []float64 `json:"degrees"`
 	Translate   []float64 `json:"translate"` // parts of the width and the height
 	Shear       []float64 `json:"shear"`     // degrees from and to, along x and then y
@@ -123,10 +125,14 @@ func (s Step) readFill(c *step) error {
 // readSeen reads how a transform sees its source, and the colour beyond.
 func (s Step) readSeen(c *step) error {
 	seen, ok := Seen[s.Seen]
-	if !ok {
+	if !ok || s.Tensor && seen == pixel.SeenBicubic {
 		return s.bad("seen %q", s.Seen)
 	}
 	c.seen = word(seen)
+	if s.Tensor && s.Fill == nil { // torch does not blend then
+		return nil
+	}
+	c.filled = 1
 	return s.readColour(c)
 }
 

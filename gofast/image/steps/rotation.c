@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "operation.h"
+#include "tensor.h"
 #include "transform.h"
 
 enum { GF_AFFINE_ANGLE, GF_AFFINE_X, GF_AFFINE_Y, GF_AFFINE_SCALE, GF_AFFINE_SHEAR_X, GF_AFFINE_SHEAR_Y, GF_AFFINE_WORDS };
@@ -36,6 +37,7 @@ static int32_t draw_rotation(gf_drawing *d, const gf_step *step, int32_t *record
 }
 
 static int32_t run_rotation(gf_canvas *c, const gf_step *step, const int32_t *record) {
+    if (step->tensor) return gf_tensor_rotate(c, read_float(record), step);
     gf_rotation r = rotation_of(step, read_float(record));
     return gf_canvas_rotate(c, &r);
 }
@@ -71,7 +73,10 @@ static int32_t run_affine(gf_canvas *c, const gf_step *step, const int32_t *reco
         .move = {record[GF_AFFINE_X], record[GF_AFFINE_Y]},
         .center = {centred ? step->center[0] : gf_canvas_width(c) * 0.5, centred ? step->center[1] : gf_canvas_height(c) * 0.5},
     };
-    return gf_canvas_affine(c, &f, step->seen, step->fill);
+    if (!step->tensor) return gf_canvas_affine(c, &f, step->seen, step->fill);
+    f.center[0] = centred ? step->center[0] - gf_canvas_width(c) * 0.5 : 0;
+    f.center[1] = centred ? step->center[1] - gf_canvas_height(c) * 0.5 : 0;
+    return gf_tensor_affine(c, &f, step);
 }
 
 const gf_operation gf_op_random_affine = {GF_AFFINE_WORDS, draw_affine, run_affine};

@@ -40,6 +40,9 @@ func (s Step) readAngles(c *step) error {
 
 var randomRotation = operation{
 	read: func(s Step, c *step) error {
+		if s.Expand && s.Tensor {
+			return s.bad("a tensor that expands")
+		}
 		c.expand = word(flag(s.Expand))
 		return s.readAngles(c)
 	},

@@ -1,5 +1,6 @@
 // RandomSolarize, RandomPosterize, RandomAutocontrast, RandomEqualize and RandomAdjustSharpness.
 #include "operation.h"
+#include "tensor.h"
 #include "tone.h"
 
 static int32_t solarize(gf_canvas *c, const gf_step *step, const int32_t *record) {
@@ -11,8 +12,8 @@ static int32_t posterize(gf_canvas *c, const gf_step *step, const int32_t *recor
 }
 
 static int32_t autocontrast(gf_canvas *c, const gf_step *step, const int32_t *record) {
-    (void)step;
-    return record[0] ? gf_canvas_autocontrast(c) : GF_FAULT_NONE;
+    if (!record[0]) return GF_FAULT_NONE;
+    return step->tensor ? gf_tensor_autocontrast(c, step->version) : gf_canvas_autocontrast(c);
 }
 
 static int32_t equalize(gf_canvas *c, const gf_step *step, const int32_t *record) {
@@ -21,7 +22,8 @@ static int32_t equalize(gf_canvas *c, const gf_step *step, const int32_t *record
 }
 
 static int32_t sharpness(gf_canvas *c, const gf_step *step, const int32_t *record) {
-    return record[0] ? gf_canvas_sharpness(c, (float)step->factor) : GF_FAULT_NONE;
+    if (!record[0]) return GF_FAULT_NONE;
+    return step->tensor ? gf_tensor_sharpness(c, step->version, step->factor) : gf_canvas_sharpness(c, (float)step->factor);
 }
 
 const gf_operation gf_op_random_solarize = {1, gf_draw_whether, solarize};

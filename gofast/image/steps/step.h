@@ -93,6 +93,8 @@ typedef struct {
     int32_t seen;          // of a transform: pixel.h's GF_SEEN_...
     int32_t expand;        // random_rotation
     int32_t given;
+    int32_t tensor;        // 1: of a uint8 tensor, by torch's arithmetic (tensor.h); 0: of a PIL image
+    int32_t filled;        // of a tensor's transform: torchvision was given the fill
     double degrees[2];     // the range of its angle
     double translate[2];   // random_affine: at most these parts of the sides; its factor's range is scale
     double shear[4];       // the ranges of its degrees along x and y

@@ -36,6 +36,9 @@ typedef struct {
 // Makes a picture of the same size.
 int32_t gf_canvas_affine(gf_canvas *, const gf_affine *, int32_t filter, const uint8_t fill[4]);
 
+// Python's x % 360.0.
+double gf_modulo360(double x);
+
 void gf_affine_numbers(const gf_affine *, double numbers[6]);
 
 #endif

@@ -9,6 +9,7 @@ import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, default_collate
 
 from .._core import engine
+from .._core.openmp import as_in_workers
 from ..errors import GofastError
 from . import reasons
 from .destination import Pinned
@@ -127,7 +128,8 @@ def overrides(dataset: Any, base: Any, what: str) -> list[Line]:
 def _loader(loader: Any) -> list[Line]:
     ours = hasattr(type(loader), "_native_view")  # a gofast.DataLoader
     view = loader._native_view() if ours else None
-    lines = _dataset(loader.dataset)
+    with as_in_workers(loader.num_workers):
+        lines = _dataset(loader.dataset)
     lines.append(("order", "Python", _order(loader, view)))
     if loader.collate_fn is not default_collate and loader._auto_collation:
         each = f"{reasons.called(loader.collate_fn)}: your callable, one call a batch"

@@ -30,3 +30,8 @@ def alone() -> Iterator[None]:
         yield
     finally:
         _set_threads(before)
+
+
+def as_in_workers(count: int) -> contextlib.AbstractContextManager[None]:
+    """`alone` if torch had workers: each computes on one thread, and their number may decide a last bit."""
+    return alone() if count > 0 else contextlib.nullcontext()

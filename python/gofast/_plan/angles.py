@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import uint8
 from . import values as read
 from .state import Native, State, Step
 from .transforms import Family
+from .values import NotNative
 
 _WIDEST = 1e6  # degrees, and pixels of a center
 
@@ -24,20 +26,33 @@ def _center(t: Any) -> list[float] | None:
     return [read.number(v, -_WIDEST, _WIDEST, "center") for v in read.listed(t.center, (2,), "center")]
 
 
+def _seen(t: Any, family: Family, state: State, what: str) -> Step:
+    """How pictures are sampled, and by whose arithmetic."""
+    if state.kind == "pil":
+        return read.seen(t, family, state.channels)
+    fields = uint8.transformed(t, family, state, what)
+    if family == "v1" and fields["fill"] is None:
+        raise NotNative("fill=None: torchvision raises")
+    state.strides, state.cut = "chw", False
+    return fields
+
+
 def random_rotation(t: Any, family: Family, state: State) -> list[Step]:
-    state.only_pil("rotates")
     if not isinstance(t.expand, bool):
         raise read.unusual("expand", t.expand)
+    if t.expand:
+        state.only_pil("expands")
     step = {"op": "random_rotation", "degrees": _angles(t.degrees, (2,), "degrees"), "expand": t.expand}
-    step |= {"center": _center(t)} | read.seen(t, family, state.channels)
+    step |= {"center": _center(t)} | _seen(t, family, state, "rotates")
     state.draw(of_size=t.expand)
+    if family == "v2":  # it turns by quarters, or not at all, in another way
+        state.move()
     if t.expand:
         state.size = None
     return [step]
 
 
 def random_affine(t: Any, family: Family, state: State) -> list[Step]:
-    state.only_pil("transforms")
     step: Step = {"op": "random_affine", "version": family, "degrees": _angles(t.degrees, (2,), "degrees")}
     step["translate"] = None
     if t.translate is not None:
@@ -45,7 +60,7 @@ def random_affine(t: Any, family: Family, state: State) -> list[Step]:
         step["translate"] = [read.number(v, 0, 1, "translate") for v in parts]
     step["scale"] = None if t.scale is None else read.span(t.scale, 1 / read.WIDEST, read.WIDEST, "scale")
     step["shear"] = None if t.shear is None else _angles(t.shear, (2, 4), "shear")
-    step |= {"center": _center(t)} | read.seen(t, family, state.channels)
+    step |= {"center": _center(t)} | _seen(t, family, state, "transforms")
     state.draw(of_size=t.translate is not None)
     return [step]
 

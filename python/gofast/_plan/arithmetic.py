@@ -20,16 +20,17 @@ _DIRICHLET = (
 )
 
 
-def obstacle(family: Family, seen: str, size: tuple[int, int]) -> str | None:
+def obstacle(family: Family, size: tuple[int, int], seen: str | None, mean: bool) -> str | None:
     """Why torch computes with pictures of this size otherwise than gofast; None where it does not.
 
     Args:
-        seen: "nearest" or "bilinear".
+        seen: "nearest" or "bilinear" where pixels are sampled elsewhere.
+        mean: the mean of all is taken.
     """
-    key = (family, seen, size, settings())
+    key = (family, size, seen, mean, settings())
     if key not in _found:
         with alone(), torch.no_grad():
-            _found[key] = _look(family, seen, size)
+            _found[key] = _look(family, size, seen, mean)
     return _found[key]
 
 
@@ -45,23 +46,29 @@ def settings() -> tuple[Any, ...]:
     )
 
 
-def _look(family: Family, seen: str, size: tuple[int, int]) -> str | None:
+def _look(family: Family, size: tuple[int, int], seen: str | None, mean: bool) -> str | None:
     generator = torch.Generator(device="cpu").manual_seed(1)
     # Laid out as pil_to_tensor does.
     bytes_ = torch.randint(0, 256, (1, *size, 3), generator=generator, dtype=torch.uint8, device="cpu")
     picture = bytes_.permute(0, 3, 1, 2)
-    if not _draws_dirichlet():
-        return "torch draws Dirichlet numbers in another way"
     for what, is_so in (
-        ("matrices", lambda: _multiplies_plainly(size)),
-        ("samples", lambda: _samples(picture, seen)),
-        ("means", lambda: _means(size)),
+        ("matrices", lambda: seen is None or _multiplies_plainly(size)),
+        ("samples", lambda: seen is None or _samples(picture, seen)),
+        ("means", lambda: not mean or (_means(size) and _blends(picture, family))),
         ("convolutions", lambda: _convolves(picture)),
         ("sums", lambda: _adds(picture, family)),
     ):
         if not is_so():  # type: ignore[no-untyped-call]
             return f"torch's {what} round in another way here"
     return None
+
+
+def draws_dirichlet() -> str | None:
+    """Why torch's Dirichlet numbers are not those that the core draws; None where they are."""
+    key = ("dirichlet",)
+    if key not in _found:
+        _found[key] = None if _draws_dirichlet() else "torch draws Dirichlet numbers in another way"
+    return _found[key]
 
 
 def _draws_dirichlet() -> bool:
@@ -143,6 +150,22 @@ def _means(size: tuple[int, int]) -> bool:
     return bool(mean == np.float32(total) / np.float32(pixels))
 
 
+def _blends(picture: torch.Tensor, family: Family) -> bool:
+    """v2's blend with a mean, in both orders of memory."""
+    for mean, ratio in ((101.37, 1.3), (99.21, 0.73), (140.7, 1.81), (17.77, 0.19)):
+        other = torch.full((1, 1, 1, 1), mean, dtype=torch.float32, device="cpu")
+        for laid_out in (picture, picture.contiguous()):
+            if family == "v2" and not _blends_at_once(laid_out, other, np.float32(mean), ratio):
+                return False
+    return True
+
+
+def _blends_at_once(picture: torch.Tensor, other: torch.Tensor, plain: Any, ratio: float) -> bool:
+    blended = picture.mul(ratio).add_(other, alpha=1.0 - ratio)[0].numpy()
+    product = picture[0].numpy().astype(np.float32) * np.float32(ratio)
+    return bool(np.array_equal(blended, fused(plain, np.float32(1.0 - ratio), product)))
+
+
 def _convolves(picture: torch.Tensor) -> bool:
     """Sharpness's smoothed picture is never within a 26th of a half: float32 rounds it as integers do."""
     if min(picture.shape[-2:]) < 3:
@@ -176,16 +199,8 @@ def _adds_at_once(picture: torch.Tensor, grey: Any) -> bool:
     made = red.mul(0.2989).add_(green, alpha=0.587).add_(blue, alpha=0.114)
     if not np.array_equal(made[0].numpy(), grey):
         return False
-    bytes_ = picture[0].numpy().astype(np.float32)
-    others = [(made[:, None], grey, 1.3)]
-    for mean, ratio in ((101.37, 1.3), (99.21, 0.73), (140.7, 1.81), (17.77, 0.19)):
-        others.append((torch.full((1, 1, 1, 1), mean, dtype=torch.float32), np.float32(mean), ratio))
-    for other, plain, ratio in others:
-        blended = picture.mul(ratio).add_(other, alpha=1.0 - ratio)
-        if not np.array_equal(
-            blended[0].numpy(), fused(plain, np.float32(1.0 - ratio), bytes_ * np.float32(ratio))
-        ):
-            return False
+    if not _blends_at_once(picture, made[:, None], grey, 1.3):
+        return False
     if min(picture.shape[-2:]) < 3:
         return True
     sharp = picture.to(torch.float32, copy=True)

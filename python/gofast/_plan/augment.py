@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from . import uint8
 from . import values as read
 from .state import Native, State, Step
 from .transforms import Family
@@ -64,7 +65,6 @@ def _table(kind: type, family: Family, bins: int, size: tuple[int, int] | None) 
 
 def _magnitudes(t: Any, family: Family, bins: Any, state: State) -> Table:
     """Those of a picture of the state's size."""
-    state.only_pil("augments")
     if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= _MOST_BINS:
         raise read.unusual("num_magnitude_bins", bins)
     size = None
@@ -88,11 +88,20 @@ def _flat(table: Table, at: slice) -> list[float]:
     return [value for name in _SPACE for value in given[name] or [0.0] * count]
 
 
+def _seen(t: Any, family: Family, state: State) -> Step:
+    """How the pictures are sampled, and by whose arithmetic."""
+    if state.kind == "pil":
+        return read.seen(t, family, state.channels)
+    fields = uint8.transformed(t, family, state, "augments", mean=True)
+    state.move(cut=state.cut)  # torch lays out anew what it samples or equalizes, and keeps other orders
+    return fields
+
+
 def trivial_augment(t: Any, family: Family, state: State) -> list[Step]:
     table = _magnitudes(t, family, t.num_magnitude_bins, state)
     step = {"op": "trivial_augment", "numbers": _flat(table, slice(None)), "version": family}
     state.draw()
-    return [step | read.seen(t, family, state.channels)]
+    return [step | _seen(t, family, state)]
 
 
 def rand_augment(t: Any, family: Family, state: State) -> list[Step]:
@@ -104,7 +113,7 @@ def rand_augment(t: Any, family: Family, state: State) -> list[Step]:
         raise read.unusual("magnitude", at)
     step = {"op": "rand_augment", "numbers": _flat(table, slice(at, at + 1)), "version": family}
     state.draw()
-    return [step | read.seen(t, family, state.channels)] * times
+    return [step | _seen(t, family, state)] * times
 
 
 def auto_augment(t: Any, family: Family, state: State) -> list[Step]:
@@ -125,7 +134,7 @@ def auto_augment(t: Any, family: Family, state: State) -> list[Step]:
             numbers += [_NUMBERS[name], read.number(p, 0, 1, "p"), magnitude]
     step = {"op": "auto_augment", "numbers": numbers, "version": family}
     state.draw()
-    return [step | read.seen(t, family, state.channels)]
+    return [step | _seen(t, family, state)]
 
 
 _FILLED = ("interpolation", "fill")

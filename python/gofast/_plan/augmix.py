@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
+from . import uint8
 from . import values as read
-from .arithmetic import obstacle
+from .arithmetic import draws_dirichlet, obstacle
 from .state import Native, State, Step
 from .transforms import Family
 from .values import NotNative
@@ -32,8 +33,6 @@ OPERATIONS = (
 )
 _WITHOUT_ALL = 9
 _MOST_CHAINS, _MOST_DEPTH = 3, 8  # GF_AUGMIX_CHAINS, GF_AUGMIX_DEPTH
-_MOST_GREY = (1 << 24) // 255  # pixels whose sum is exact in a float32, in any order
-_AT_ONCE = 32  # values that torch's kernels take together; those that are left of a picture come one by one
 _UNSIGNED = ("Posterize", "Solarize", "AutoContrast", "Equalize")
 _HOMES = {
     "v1": "torchvision.transforms.functional",
@@ -42,8 +41,7 @@ _HOMES = {
 
 
 def augmix(t: Any, family: Family, state: State) -> list[Step]:
-    if state.kind != "pil" and (state.dtype != "uint8" or state.erased):
-        state.only_pil("mixes")
+    uint8.only(state, "mixes")
     if state.channels != 3:
         raise NotNative("mixes a picture of one channel")
     if state.size is None:
@@ -52,9 +50,7 @@ def augmix(t: Any, family: Family, state: State) -> list[Step]:
         raise NotNative("mixes a tensor of one row or column")
     if t.fill is not None or (family == "v2" and t._fill != {"others": None}):
         raise read.unusual("fill", t.fill)
-    seen = read.resampling(t.interpolation)
-    if seen not in ("nearest", "bilinear"):
-        raise read.unusual("interpolation", t.interpolation)
+    seen = uint8.seen(t, family)
     chains = read.whole(t.mixture_width, 1, "mixture_width")
     if chains > _MOST_CHAINS:
         raise read.unusual("mixture_width", chains)
@@ -66,11 +62,9 @@ def augmix(t: Any, family: Family, state: State) -> list[Step]:
     if severity > 10:
         raise read.unusual("severity", severity)
     alpha = torch.tensor(read.number(t.alpha, 1e-3, 1e6, "alpha"), dtype=torch.float32, device="cpu").item()
-    if t.all_ops and state.size[0] * state.size[1] > _MOST_GREY:
-        raise NotNative(f"torch's mean of more than {_MOST_GREY} pixels hangs on the order of its sums")
-    if family == "v2" and t.all_ops and 3 * state.size[0] * state.size[1] % _AT_ONCE:
-        raise NotNative("torch rounds the contrast of the last few pixels in another way")
-    reason = obstacle(family, seen, state.size)
+    if t.all_ops:
+        uint8.sums_exactly(family, state.size)
+    reason = draws_dirichlet() or obstacle(family, state.size, seen, t.all_ops)
     if reason is not None:
         raise NotNative(reason)
     numbers = _numbers(t, family, severity, state.size)

@@ -182,7 +182,7 @@ def _why_not_handed(state: State) -> str:
         return "makes several pictures of one"
     if state.size is None:
         return "no step before it gives all samples one size"
-    return "torch's order of its tensor's memory hangs on the picture's size"
+    return "torch's order of its tensor's memory hangs on the picture's size or on draws"
 
 
 def _shown(rest: Sequence[object]) -> bool:
@@ -227,11 +227,14 @@ def describe(steps: Sequence[Step]) -> str:
     return "; ".join(_describe(step) for step in steps)
 
 
+_UNSAID = ("op", "version", "log_ratio", "numbers", "tensor")
+
+
 def _describe(step: Step) -> str:
     fields = [
         f"{name} {_told(name, value)}"
         for name, value in step.items()
-        if name not in ("op", "version", "log_ratio", "numbers") and value is not None and value is not False
+        if name not in _UNSAID and value is not None and value is not False
     ]
     op = step["op"].replace("_", " ")
     return f"{op}: {', '.join(fields)}" if fields else op

@@ -59,6 +59,7 @@ def _random_order(translate: Translate, t: Any, family: Family, state: State) ->
             inner,
             size=inner.size if all(end.size == inner.size for end in ends) else None,
             loose=any(end.loose for end in ends),
+            shared=any(end.shared for end in ends),
         )
         if found == inner:
             break
@@ -117,6 +118,7 @@ def _meet(state: State, ends: list[State]) -> None:
     state.needs_size = any(end.needs_size for end in ends)
     state.erased = max(end.erased for end in ends)
     state.loose = any(end.loose for end in ends)
+    state.shared |= any(end.shared for end in ends)
     state.python = any(end.python for end in ends)
 
 

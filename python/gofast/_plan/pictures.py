@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .._core import codecs
+from . import uint8
 from . import values as read
 from .state import Native, State, Step
 from .transforms import Family, resizes_bytes
@@ -154,25 +155,31 @@ def flip(op: str) -> Callable[[Any, Family, State], list[Step]]:
 
 
 def grayscale(t: Any, family: Family, state: State) -> list[Step]:
-    state.only_pil("greys")
     channels = read.whole(t.num_output_channels, 1, "num_output_channels")
     if channels not in (1, 3):
         raise read.unusual("num_output_channels", channels)
+    step = {"op": "grayscale", "channels": channels} | _greyed(family, state)
+    state.strides, state.cut = "chw", False
     state.channels = channels
-    return [{"op": "grayscale", "channels": channels}]
+    return [step]
 
 
 def random_grayscale(t: Any, family: Family, state: State) -> list[Step]:
-    state.only_pil("greys")
     state.draw()
-    return [{"op": "random_grayscale", "p": read.number(t.p, 0, 1, "p")}]
+    return [{"op": "random_grayscale", "p": read.number(t.p, 0, 1, "p")} | _greyed(family, state)]
+
+
+def _greyed(family: Family, state: State) -> Step:
+    if state.kind == "pil":
+        return {}
+    state.move(cut=state.cut)
+    state.shared = True
+    return uint8.computed(state, family, "greys")
 
 
 def random_solarize(t: Any, family: Family, state: State) -> list[Step]:
-    state.only_bytes(family, "solarizes")
+    uint8.only(state, "solarizes")
     tensor = state.kind != "pil"
-    if state.cut:  # torch lays a view out anew where it solarizes it, and leaves it where it does not
-        raise NotNative("solarizes what was cut out of a tensor")
     # 256 is above all bytes: torchvision refuses it of a tensor. Torch compares float32, Pillow doubles.
     threshold = read.number(t.threshold, 0, 255 if tensor else 256, "threshold")
     first = math.ceil(torch.tensor(threshold).item() if tensor else threshold)
@@ -181,38 +188,57 @@ def random_solarize(t: Any, family: Family, state: State) -> list[Step]:
     return [{"op": "random_solarize", "p": p, "threshold": first, "version": family}]
 
 
-def whether(op: str, what: str, **fields: Callable[[Any], Any]) -> Callable[[Any, Family, State], list[Step]]:
-    """What happens to a PIL image or does not.
+def whether(
+    op: str, what: str, computes: bool = False, **fields: Callable[[Any, State], Any]
+) -> Callable[[Any, Family, State], list[Step]]:
+    """What happens to a picture or does not.
 
     Args:
         what: it does.
+        computes: with numbers that are not whole, which Pillow and torch round in their own ways.
         fields: of the step, each read from the transform.
     """
 
     def make(t: Any, family: Family, state: State) -> list[Step]:
-        state.only_pil(what)
-        state.draw()
+        uint8.only(state, what)
         step: Step = {"op": op, "p": read.number(t.p, 0, 1, "p"), "version": family}
-        return [step | {name: value(t) for name, value in fields.items()}]
+        step |= {name: value(t, state) for name, value in fields.items()}
+        if computes and state.kind != "pil":
+            step |= uint8.computed(state, family, what)
+        if op == "random_equalize" and state.strides == "hwc":  # torch lays out anew what it equalizes
+            state.move(cut=state.cut)
+        state.draw()
+        return [step]
 
     return make
 
 
-def _bits(t: Any) -> int:
+def _bits(t: Any, state: State) -> int:
     bits = read.whole(t.bits, 1, "bits")
     if bits > 8:
         raise read.unusual("bits", bits)
     return bits
 
 
-def _sharpness(t: Any) -> float:
-    return read.number(t.sharpness_factor, -read.WIDEST, read.WIDEST, "sharpness_factor")
+def _sharpness(t: Any, state: State) -> float:
+    least = -read.WIDEST if state.kind == "pil" else 0  # less of a tensor: torchvision raises
+    return read.number(t.sharpness_factor, least, read.WIDEST, "sharpness_factor")
 
 
 def color_jitter(t: Any, family: Family, state: State) -> list[Step]:
-    state.only_pil("recolours")
+    uint8.only(state, "recolours")
+    factors = color_factors(t)
+    step: Step = {"op": "color_jitter", **factors}
+    if state.kind != "pil":
+        step |= uint8.computed(state, family, "recolours", mean=factors["contrast"] is not None)
+    if state.kind != "pil" and factors["hue"] is not None:
+        uint8.turns_hues(family)
+        if state.within:  # some samples are as they were
+            state.move(cut=state.cut)
+        else:
+            state.strides, state.cut = "hwc" if family == "v1" else "chw", False
     state.draw()  # the order, even where there is nothing to order
-    return [{"op": "color_jitter", **color_factors(t)}]
+    return [step]
 
 
 def color_factors(t: Any) -> dict[str, list[float] | None]:
@@ -235,16 +261,16 @@ NATIVE = {
     "Grayscale": Native(grayscale, ("num_output_channels",)),
     "Pad": Native(pad, ("padding", "fill", "padding_mode"), ("_fill",)),
     "RandomAdjustSharpness": Native(
-        whether("random_sharpness", "sharpens", factor=_sharpness), ("sharpness_factor", "p")
+        whether("random_sharpness", "sharpens", True, factor=_sharpness), ("sharpness_factor", "p")
     ),
-    "RandomAutocontrast": Native(whether("random_autocontrast", "stretches"), ("p",)),
+    "RandomAutocontrast": Native(whether("random_autocontrast", "stretches", True), ("p",)),
     "RandomCrop": Native(
         random_crop, ("size", "padding", "pad_if_needed", "fill", "padding_mode"), ("_fill",)
     ),
     "RandomEqualize": Native(whether("random_equalize", "equalizes"), ("p",)),
     "RandomGrayscale": Native(random_grayscale, ("p",)),
     "RandomHorizontalFlip": Native(flip("hflip"), ("p",)),
-    "RandomInvert": Native(whether("random_solarize", "inverts", threshold=lambda t: 0), ("p",)),
+    "RandomInvert": Native(whether("random_solarize", "inverts", threshold=lambda t, state: 0), ("p",)),
     "RandomPosterize": Native(whether("random_posterize", "posterizes", bits=_bits), ("bits", "p")),
     "RandomResizedCrop": Native(
         random_resized_crop, ("size", "scale", "ratio", "interpolation", "antialias"), ("_log_ratio",)

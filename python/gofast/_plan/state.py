@@ -26,7 +26,9 @@ class State:
             hang on a picture's size in torchvision, as of a crop as wide as the picture, those
             of the other pictures.
         cut: a view of a larger tensor in torchvision; ours is dense, in the same order.
-        loose: torch's order of a tensor's memory hangs on the picture's size: `strides` may be wrong.
+        loose: torch's order of a tensor's memory hangs on the picture's size or on draws: `strides` may be
+            wrong.
+        shared: in torch its three channels may be one memory.
         normalized: by Normalize.
         erased: so many rectangles may have been erased.
         draws: a step so far draws.
@@ -45,6 +47,7 @@ class State:
     strides: Literal["chw", "hwc"] = "chw"
     cut: bool = False
     loose: bool = False
+    shared: bool = False
     normalized: bool = False
     erased: int = 0
     crops: int = 0

@@ -139,6 +139,8 @@ def random_erasing(t: Any, family: Family, state: State) -> list[Step]:
     value = [_float32(read.number(v, -_LARGEST, _LARGEST, "value")) for v in given]
     if state.dtype == "uint8" and any(v != math.floor(v) or not 0 <= v <= 255 for v in value):
         raise NotNative(f"value={t.value!r} in a uint8 tensor")
+    if t.inplace and state.dtype == "uint8" and state.shared:
+        raise NotNative("erases in place what may be one memory for three channels: torch raises")
     state.erased += 1
     if state.erased > _MOST_ERASURES:
         raise NotNative(f"erases more than {_MOST_ERASURES} times")

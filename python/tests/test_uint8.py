@@ -1,0 +1,345 @@
+"""Augmentations, colours and affine transforms of uint8 tensors: to the last bit as torch makes them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+torchvision = pytest.importorskip("torchvision")
+
+from torchvision import transforms as v1  # noqa: E402
+from torchvision.transforms import AutoAugmentPolicy, InterpolationMode, v2  # noqa: E402
+
+import gofast  # noqa: E402
+from gofast._plan import arithmetic, hues  # noqa: E402
+from gofast._plan.compile import compile  # noqa: E402
+from picture_chains import scene  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("quietly")
+
+BOTH = pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
+SEEN = (InterpolationMode.NEAREST, InterpolationMode.BILINEAR)
+FILES = [(64, 48), (65, 40), (30, 97), (128, 128), (9, 3)]
+# Of height and width: in the first, torch's kernels leave no pixels over.
+EVEN = [(32, 32), (64, 33), (1, 32), (96, 1), (2, 16), (48, 50), (32, 8)]
+ODD = [(1, 1), (2, 2), (3, 3), (1, 9), (7, 1), (31, 17), (50, 67)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pictures of odd sizes; flat ones and noise too."""
+    root = tmp_path_factory.mktemp("pictures")
+    (root / "class").mkdir()
+    pictures = [scene(width, height, seed) for seed, (width, height) in enumerate(FILES)]
+    noise = np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)
+    pictures += [Image.new("RGB", (20, 20), (255, 0, 128)), Image.fromarray(noise)]
+    for i, picture in enumerate(pictures):
+        picture.save(root / "class" / f"{i:02}.png")
+    return root
+
+
+def same(
+    folder: Path, transforms: list[Any], seed: int, native: bool = True, order: bool = False, rounds: int = 1
+) -> None:
+    """Both datasets make the same of a folder's pictures, and leave torch's generator the same."""
+    chain = v1.Compose(transforms)
+    assert compile(chain).native is native, compile(chain).report
+    theirs, ours = torchvision.datasets.ImageFolder(folder, chain), gofast.ImageFolder(folder, chain)
+    indices = list(range(len(theirs))) * rounds
+    torch.manual_seed(seed)
+    want = [theirs[i][0] for i in indices]
+    state = torch.get_rng_state()
+    torch.manual_seed(seed)
+    got = [sample for sample, _ in ours.__getitems__(indices)]
+    assert torch.equal(torch.get_rng_state(), state), f"seed {seed}: {chain}"
+    for number, (a, b) in enumerate(zip(want, got, strict=True)):
+        told = f"seed {seed}, sample {number}: {chain}"
+        assert type(a) is type(b) and a.dtype is b.dtype, told
+        assert a.shape == b.shape and torch.equal(a, b), told
+        assert not order or a.stride() == b.stride() or 1 in a.shape, told
+
+
+def tensor(m: Any) -> Any:
+    return m.PILToTensor() if m is v1 else m.ToImage()
+
+
+def fill(d: random.Random) -> Any:
+    return d.choice((0, d.randint(0, 255), [d.randint(0, 255) for _ in range(3)], (9,), (255, 0.0, 7)))
+
+
+@BOTH
+def test_augmentations(folder: Path, m: Any) -> None:
+    d = random.Random(1)
+    for round, size in enumerate(EVEN):
+        seen, colour = d.choice(SEEN), d.choice((None, fill(d)))
+        policy = list(AutoAugmentPolicy)[round % 3]
+        for augment in (
+            m.TrivialAugmentWide(d.choice((31, 2, 7)), seen, colour),
+            m.RandAugment(d.randint(0, 3), d.randint(0, 30), 31, seen, colour),
+            m.AutoAugment(policy, seen, colour),
+        ):
+            behind = d.choice(([], [m.RandomVerticalFlip()], [m.ConvertImageDtype(torch.float32)]))
+            same(folder, [m.Resize(size), tensor(m), augment, *behind], 1000 * round, rounds=3)
+
+
+@BOTH
+@pytest.mark.parametrize("seen", SEEN)
+@pytest.mark.parametrize("colour", [None, (7, 130, 255)])
+def test_every_operation_at_every_magnitude(
+    folder: Path, m: Any, seen: InterpolationMode, colour: Any
+) -> None:
+    """By policies of one operation at a time, in turn over the pictures."""
+    bins = 10
+    augment = m.AutoAugment(interpolation=seen, fill=colour)
+    space = (
+        m.RandAugment()._augmentation_space(bins, (64, 64)) if m is v1 else m.AutoAugment._AUGMENTATION_SPACE
+    )
+    for name in dict.fromkeys((*space, "Invert")):
+        ranged = name not in ("Identity", "AutoContrast", "Equalize", "Invert")
+        if name == "Identity":
+            continue
+        policies = [((name, 1.0, at), ("Equalize", 0.0, None)) for at in (range(bins) if ranged else (None,))]
+        if m is v1:
+            augment.policies = policies
+        else:
+            augment._policies = policies
+        same(folder, [m.Resize((64, 33)), tensor(m), augment], 77, rounds=4)
+
+
+@BOTH
+def test_turns_of_a_square(folder: Path, m: Any) -> None:
+    """v2 turns by quarters without sampling; TrivialAugmentWide's thirty-one magnitudes have 90 degrees."""
+    augment = m.AutoAugment()
+    magnitudes = m.TrivialAugmentWide()
+    for angle in (90.0, 45.0, 180.0):
+        for size in ((32, 32), (32, 16)):
+            rotation = m.RandomRotation((angle, angle), fill=3)
+            same(folder, [m.Resize(size), tensor(m), rotation], 1)
+            same(folder, [m.Resize(size), tensor(m), m.RandomRotation((-angle, -angle), center=(3, 4))], 1)
+    same(folder, [m.Resize((16, 16)), tensor(m), magnitudes, augment], 5, rounds=40)
+
+
+@BOTH
+def test_tones(folder: Path, m: Any) -> None:
+    d = random.Random(3)
+    for round, size in enumerate([*ODD, *EVEN]):
+        p = d.choice((0.0, 0.5, 1.0, d.random()))
+        tones = [
+            m.RandomAdjustSharpness(d.choice((0, d.uniform(0, 3))), p),
+            m.RandomAutocontrast(p),
+            m.RandomEqualize(p),
+            m.RandomInvert(p),
+            m.RandomPosterize(1 + round % 8, p),
+            m.RandomSolarize(d.choice((0, 255, d.uniform(0, 255))), p),
+            m.RandomGrayscale(p),
+        ]
+        for tone in tones:
+            order = not isinstance(tone, (m.RandomEqualize, m.RandomGrayscale))
+            same(folder, [m.Resize(size), tensor(m), tone], round, order=order)
+        same(folder, [m.Resize(size), tensor(m), *d.sample(tones, 4)], 100 * round)
+
+
+@BOTH
+def test_without_a_known_size(folder: Path, m: Any) -> None:
+    """What is done to whole bytes does not hang on torch's kernels."""
+    chain = [tensor(m), m.RandomInvert(), m.RandomPosterize(3), m.RandomSolarize(99.5), m.RandomEqualize()]
+    same(folder, chain, 1)
+    same(folder, [m.Grayscale(), *chain], 2)
+
+
+@BOTH
+def test_grey(folder: Path, m: Any) -> None:
+    for round, size in enumerate(ODD):
+        to = [m.ConvertImageDtype(torch.float32), m.Normalize([0.4], [0.2])]
+        same(folder, [m.Resize(size), tensor(m), m.Grayscale(1)], round, order=True)
+        same(folder, [m.Resize(size), tensor(m), m.Grayscale(1), *to], round)
+        same(folder, [m.Resize(size), tensor(m), m.Grayscale(3), m.RandomHorizontalFlip(), *to], round)
+
+
+@BOTH
+def test_jitter(folder: Path, m: Any) -> None:
+    d = random.Random(4)
+    for round, size in enumerate([*ODD, *EVEN]):
+        for _ in range(2):
+            contrast = d.choice((0, 0.9, (1.5, 4))) if m is v1 or size in EVEN else 0
+            hue = d.choice((0, 0.1, 0.5, (0.5, 0.5), (-0.5, -0.4)))
+            jitter = m.ColorJitter(
+                d.choice((0, 0.4, 1.0, (2, 3))), contrast, d.choice((0, 0.4, 1.0, (1, 5))), hue
+            )
+            same(folder, [m.Resize(size), tensor(m), jitter], round, order=True, rounds=3)
+
+
+def test_hues_of_all_colours(tmp_path: Path) -> None:
+    """A picture of 2^18 colours, of all ranges."""
+    (tmp_path / "class").mkdir()
+    steps = np.arange(64, dtype=np.uint8) * 4 + np.arange(64, dtype=np.uint8) % 4
+    red, green, blue = np.meshgrid(steps, steps, steps, indexing="ij")
+    Image.fromarray(np.stack([red, green, blue], -1).reshape(512, 512, 3)).save(tmp_path / "class" / "a.png")
+    for m in (v1, v2):
+        for hue in ((0, 0), (-0.5, -0.5), 0.5, 0.1):
+            same(tmp_path, [m.CenterCrop(512), tensor(m), m.ColorJitter(hue=hue)], 1, order=True, rounds=6)
+
+
+@BOTH
+def test_rotations_and_affine_transforms(folder: Path, m: Any) -> None:
+    d = random.Random(2)
+    for round, size in enumerate(2 * [*ODD, *EVEN]):
+        seen, colour = d.choice(SEEN), fill(d)
+        center = d.choice((None, None, (d.randint(-5, 60), d.uniform(0, 40))))
+        degrees = d.choice((30, (-400, 400), (0, 0), (720, 720)))
+        rotation = m.RandomRotation(degrees, seen, False, center, colour)
+        behind = d.choice(([], [m.RandomHorizontalFlip()], [m.ConvertImageDtype(torch.float32)]))
+        same(folder, [m.Resize(size), tensor(m), rotation, *behind], 100 * round)
+        affine = m.RandomAffine(
+            d.choice((0, 30, (-100, 200))),
+            d.choice((None, (0.3, 0.2), (0, 1))),
+            d.choice((None, (0.5, 2))),
+            d.choice((None, 20, (-10, 30), (-40, 40, 0, 50))),
+            seen,
+            colour,
+            center,
+        )
+        same(folder, [m.Resize(size), tensor(m), affine, *behind], 100 * round, order=True)
+    if m is v2:
+        same(folder, [m.Resize((31, 17)), tensor(m), m.RandomRotation(50, SEEN[1], fill=None)], 1)
+        same(folder, [m.Resize((31, 17)), tensor(m), m.RandomAffine(50, interpolation=SEEN[1], fill=None)], 1)
+
+
+def test_recipes(folder: Path) -> None:
+    """torchvision's own with --backend tensor, and a common one for small pictures."""
+    normal = [v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.4], [0.2])]
+    for augment in (
+        v2.TrivialAugmentWide(interpolation=SEEN[1]),
+        v2.RandAugment(interpolation=SEEN[1]),
+        v2.AutoAugment(interpolation=SEEN[1]),
+    ):
+        crop = v2.RandomResizedCrop(64, interpolation=SEEN[1], antialias=True)
+        chain = [v2.PILToTensor(), crop, v2.RandomHorizontalFlip(), augment, *normal, v2.RandomErasing(0.5)]
+        same(folder, [*chain, v2.ToPureTensor()], 3, rounds=4)
+        small = [v2.ToImage(), v2.Resize((32, 32)), v2.RandomCrop(32, padding=4), v2.RandomHorizontalFlip()]
+        same(folder, [*small, augment, *normal], 4, rounds=4)
+        same(folder, [*small, v2.RandomApply([augment], 0.5), v2.Resize((9, 9))], 5, rounds=4)
+
+
+@BOTH
+def test_inside_of_random_apply(folder: Path, m: Any) -> None:
+    for round in range(3):
+        chain = [m.Resize((32, 24)), tensor(m)]
+        chain += [m.RandomApply([m.ColorJitter(0.4, 0.4, 0.4, 0.1), m.RandomGrayscale()], 0.6)]
+        same(folder, [*chain, m.TrivialAugmentWide()], round, rounds=3)
+
+
+@BOTH
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_loaders(folder: Path, m: Any, workers: int) -> None:
+    chain = m.Compose(
+        [
+            m.Resize((32, 40)),
+            tensor(m),
+            m.TrivialAugmentWide(),
+            m.ColorJitter(0.4, 0.4, 0.4),
+            m.RandomAffine(9),
+        ]
+    )
+    batches = []
+    for module, dataset in (
+        (torch.utils.data, torchvision.datasets.ImageFolder),
+        (gofast, gofast.ImageFolder),
+    ):
+        torch.manual_seed(5)
+        loader = module.DataLoader(dataset(folder, chain), batch_size=3, shuffle=True, num_workers=workers)
+        batches.append([x.clone() for x, _ in loader] + [torch.get_rng_state()])
+    assert all(torch.equal(a, b) for a, b in zip(*batches, strict=True))
+
+
+def test_python_goes_on(folder: Path) -> None:
+    """With what has torch's strides: an order that hangs on draws stays with Python."""
+    rest = v2.Lambda(lambda x: torch.tensor(x.stride()))
+    for steps, kept in (
+        ([v2.TrivialAugmentWide()], 2),
+        ([v2.RandomGrayscale()], 2),
+        ([v2.RandomRotation(5)], 2),
+        ([v2.RandomAffine(5)], 3),
+        ([v1.RandomRotation(5, fill=1)], 2),  # of a tv_tensors.Image
+        ([v2.ColorJitter(0.3, 0, 0.3, 0.1)], 3),
+        ([v2.RandomApply([v2.ColorJitter(hue=0.1)])], 2),
+        ([v2.RandomAutocontrast()], 3),
+        ([v2.RandomEqualize()], 2),
+    ):
+        chain = v2.Compose([v2.Resize((32, 32)), v2.ToImage(), *steps, rest])
+        assert len(compile(chain, handed=True).native_part) == kept, steps
+        same(folder, [chain], 1, native=False, rounds=2)
+
+
+SIZED = v2.Resize((32, 32))
+BYTES = [SIZED, v2.ToImage()]
+FOREIGN = {
+    "sizes": ([v2.ToImage(), v2.TrivialAugmentWide()], "sizes differ"),
+    "grey": ([SIZED, v2.Grayscale(), v2.ToImage(), v2.TrivialAugmentWide()], "one channel"),
+    "filter": ([*BYTES, v2.TrivialAugmentWide(interpolation=InterpolationMode.BICUBIC)], "unusual interp"),
+    "exact": ([*BYTES, v2.RandAugment(interpolation=InterpolationMode.NEAREST_EXACT)], "unusual interp"),
+    "fill": ([*BYTES, v2.RandomAffine(5, fill=0.5)], "unusual fill"),
+    "fill of types": ([*BYTES, v2.RandomAffine(5, fill={torch.Tensor: 3, "others": 0})], "unusual fill"),
+    "expand": ([*BYTES, v2.RandomRotation(5, expand=True)], "expands a tensor"),
+    "odd": ([v2.Resize((30, 30)), v2.ToImage(), v2.ColorJitter(contrast=0.4)], "last few pixels"),
+    "large": ([v1.Resize((257, 257)), v1.PILToTensor(), v1.AutoAugment()], "order of its sums"),
+    "floats": ([*BYTES, v2.ToDtype(torch.float32, True), v2.ColorJitter(0.4)], "torch's own arithmetic"),
+    "float tones": ([*BYTES, v2.ToDtype(torch.float32, True), v2.RandomInvert()], "torch's own arithmetic"),
+    "erased": ([*BYTES, v2.RandomErasing(), v2.TrivialAugmentWide()], "torch's own arithmetic"),
+    "factor": ([*BYTES, v2.RandomAdjustSharpness(-0.5)], "unusual sharpness_factor"),
+    "in place": ([*BYTES, v2.RandomGrayscale(), v2.RandomErasing(inplace=True)], "erases in place"),
+}
+
+
+@pytest.mark.parametrize("case", FOREIGN)
+def test_what_stays_in_python(case: str) -> None:
+    transforms, reason = FOREIGN[case]
+    lines = compile(v1.Compose(transforms)).report
+    assert not lines[-1].native and any(reason in line.what for line in lines), lines
+
+
+def test_threads_of_torchs(folder: Path) -> None:
+    """Each thread of torch's takes a run of pixels, whose last ones v2's contrast rounds in another way."""
+    for size, threads, native in (((224, 224), 1, True), ((224, 224), 4, True), ((224, 224), 5, False)):
+        torch.set_num_threads(threads)
+        chain = v2.Compose([v2.Resize(size), v2.ToImage(), v2.ColorJitter(contrast=0.4)])
+        assert compile(chain).native is native
+        assert compile(v2.Compose([v2.Resize(size), v2.AugMix()])).native is native
+    assert compile(v1.Compose([v1.Resize((224, 224)), v1.PILToTensor(), v1.ColorJitter(0, 0.4)])).native
+    for workers in (0, 1):
+        batches = []
+        for module, vision in ((torch.utils.data, torchvision.datasets), (gofast, gofast)):
+            torch.manual_seed(5)
+            loader = module.DataLoader(vision.ImageFolder(folder, chain), batch_size=3, num_workers=workers)
+            batches.append([x.clone() for x, _ in loader])
+        assert all(torch.equal(a, b) for a, b in zip(*batches, strict=True))
+        assert (loader._native_view() is not None) is (workers > 0)
+
+
+def test_another_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where torch rounds otherwise, torchvision's own code makes the samples."""
+    with monkeypatch.context() as patch:
+        patch.setattr(hues, "_found", {})
+        patch.setattr(hues, "_turned", lambda *_: np.zeros(1))
+        assert "hues round" in compile(v1.Compose([*BYTES, v2.ColorJitter(hue=0.1)])).report[-1].what
+    transforms, contrast = v2.TrivialAugmentWide(), v2.ColorJitter(contrast=0.4)
+    for kernel, steps in {
+        "_multiplies_plainly": (transforms, v2.RandomAffine(5), v2.RandomRotation(5)),
+        "_samples": (transforms, v2.RandomAffine(5), v2.RandomRotation(5)),
+        "_means": (transforms, contrast),
+        "_blends": (transforms, contrast),
+        "_convolves": (transforms, v2.RandomAdjustSharpness(2)),
+        "_adds": (transforms, v2.ColorJitter(0.4), v2.Grayscale(3), v2.RandomAutocontrast()),
+    }.items():
+        monkeypatch.setattr(arithmetic, "_found", {})
+        with monkeypatch.context() as patch:
+            patch.setattr(arithmetic, kernel, lambda *_: False)
+            for step in steps:
+                assert "in another way here" in compile(v1.Compose([*BYTES, step])).report[-1].what
