@@ -45,7 +45,7 @@ func (n Numbers) finish(raw []byte, o Output, record []int32) []byte {
 // finished ones, for which the same was drawn.
 func TestRawSamplesFinish(t *testing.T) {
 	made, erased := 0, 0
-	for seed := range uint64(1500) {
+	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		plan, picture := randomPlan(r), noise(r, 1+r.IntN(70), 1+r.IntN(70))
 		if plan.Output.DType != "uint8" {
@@ -96,7 +96,7 @@ func TestRawSamplesFinish(t *testing.T) {
 		erased += len(todo.Erasures)
 	}
 	if made < 400 || erased < 150 {
-		t.Errorf("only %d of 1500 were made, with %d erasures", made, erased)
+		t.Errorf("only %d of 2000 were made, with %d erasures", made, erased)
 	}
 }
 
