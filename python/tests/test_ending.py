@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 import sys
 import types
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 import torchvision
-from PIL import ImageOps
+from PIL import Image, ImageOps
 from torchvision import transforms as v1
 from torchvision.transforms import functional as F
 from torchvision.transforms import v2
@@ -163,9 +164,117 @@ def test_nothing_is_a_result_too(folder: Path) -> None:
     assert len(calls) == 1
 
 
+# -- what a look at the transforms must not miss -------------------------------------
+
+
+class Mine(v1.Compose):
+    """A subclass."""
+
+
+def with_a_name(compose: Any) -> Any:
+    compose.name = "train"
+    return compose
+
+
+def hooked(module: torch.nn.Module) -> torch.nn.Module:
+    module.register_forward_hook(lambda *_: None)
+    return module
+
+
+def opened(path: str) -> Any:
+    return gofast.open(path).convert("RGB")
+
+
+UNOPENED: dict[str, Callable[[], Any]] = {
+    "subclass": lambda: Mine([cut, v1.ToTensor()]),
+    "named": lambda: with_a_name(v1.Compose([cut, v1.ToTensor()])),
+    "hooked": lambda: hooked(v2.Compose([cut, v2.ToImage()])),
+    "tuple": lambda: v1.Compose(dict.fromkeys([cut, v1.ToTensor()])),  # type: ignore[arg-type]
+    "preset": lambda: with_a_name(torchvision.models.ResNet18_Weights.DEFAULT.transforms(crop_size=12)),
+    "inside": lambda: v1.Compose([Mine([cut]), v1.ToTensor()]),
+    "applied": lambda: v1.Compose([v1.RandomApply([Mine([cut])], 0.5), v1.ToTensor()]),
+    "converting": lambda: v1.Compose([Mine([cut, v1.ToTensor()]), v1.Normalize(*NORMALIZE)]),
+}
+
+
+@pytest.mark.parametrize("kind", UNOPENED)
+def test_a_compose_that_cannot_be_opened(folder: Path, kind: str) -> None:
+    transform = UNOPENED[kind]()
+    theirs = torchvision.datasets.ImageFolder(folder, transform)
+    want = outcome(theirs)
+    late = torchvision.datasets.ImageFolder(folder, transform, loader=opened)
+    assert difference(outcome(late), want) == ""
+    assert difference(outcome(gofast.ImageFolder(folder, transform)), want) == ""
+
+
+class Schedule:
+    """Changes a later transform while the chain is called."""
+
+    def __init__(self, change: Callable[[int], object]) -> None:
+        self.calls, self.change = 0, change
+
+    def __call__(self, image: Any) -> Any:
+        self.calls += 1
+        self.change(self.calls)
+        return image
+
+
+def scheduled(kind: str) -> Any:
+    normalize, erasing = v1.Normalize([0.1, 0.2, 0.3], [0.5] * 3), v1.RandomErasing(0.0)
+    array = np.array([0.1, 0.2, 0.3])
+    tensor = torch.tensor([0.1, 0.2, 0.3])
+    if kind in ("array", "tensor"):
+        normalize.mean = array if kind == "array" else tensor
+
+    def change(calls: int) -> None:
+        if kind == "erasing":
+            erasing.p = float(calls % 2)
+        elif kind == "list":
+            normalize.mean[0] = 0.1 * calls
+        elif kind == "new":
+            normalize.mean = [0.1 * calls] * 3
+        else:
+            (array if kind == "array" else tensor.numpy())[:] = 0.1 * calls
+
+    return v1.Compose([Schedule(change), v1.ToTensor(), normalize, erasing])
+
+
+@pytest.mark.parametrize("kind", ["erasing", "list", "new", "array", "tensor"])
+def test_changes_in_the_middle_of_a_call(folder: Path, kind: str) -> None:
+    want = outcome(torchvision.datasets.ImageFolder(folder, scheduled(kind)))
+    assert difference(outcome(gofast.ImageFolder(folder, scheduled(kind))), want) == ""
+    late = torchvision.datasets.ImageFolder(folder, scheduled(kind), loader=opened)
+    assert difference(outcome(late), want) == ""
+
+
+def test_a_module_of_the_users_is_compiled_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gofast._images import ending
+
+    class Doubled(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * 2
+
+    compiled: list[Any] = []
+    own = ending.compile_chain
+    monkeypatch.setattr(ending, "compile_chain", lambda *a, **k: compiled.append(a) or own(*a, **k))
+    transform = v1.Compose([lambda image: image.resize((9, 8)), v1.ToTensor(), Doubled()])
+    want = outcome(torchvision.datasets.ImageFolder(folder, transform))
+    assert difference(outcome(gofast.ImageFolder(folder, transform)), want) == ""
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize("size", [(40_000, 2), (1, 33_000), (0, 0)])
+def test_unusual_sizes(size: tuple[int, int]) -> None:
+    transform = v1.Compose([lambda image: Image.new("RGB", size, (1, 2, 3)), v1.ToTensor()])
+    small = photograph(1, 8, 8)
+    file = io.BytesIO()
+    small.save(file, "png")
+    assert difference(transform(gofast.open(file.getvalue())), transform(small)) == ""
+
+
 def test_report_says_so() -> None:
     report = format_report(compile(v1.Compose([cut, v1.ToTensor(), v1.Normalize(*NORMALIZE)])).report)
-    assert "natively of a PIL image" in report.splitlines()[2]
+    assert "native of a PIL image" in report.splitlines()[2]
 
 
 # -- timm's classes ------------------------------------------------------------------

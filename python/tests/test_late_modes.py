@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image, ImageOps, PngImagePlugin
+from PIL import Image, ImageOps, ImagePalette, PngImagePlugin
 
 import gofast
 from gofast._late import source
@@ -211,3 +211,28 @@ def test_cut_files_raise_where_pillow_decodes(tmp_path: Path) -> None:
     late = gofast.open(path).convert("RGB")
     path.unlink()  # it was read where Pillow reads it
     assert late.tobytes() == pillows(FILES["alpha"]).convert("RGB").tobytes()
+
+
+REPAINTED: dict[str, Callable[[Any], Any]] = {
+    "put": lambda image: image.putpalette([1, 2, 3] * 256),
+    "put alpha": lambda image: image.putpalette([1, 2, 3, 4] * 256, "RGBA"),
+    "another": lambda image: setattr(image, "palette", ImagePalette.raw("RGB", bytes([1, 2, 3] * 256))),
+    "written to": lambda image: (
+        setattr(image.palette, "palette", bytes([9, 8, 7] * 256)),
+        setattr(image.palette, "dirty", 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPAINTED)
+@pytest.mark.parametrize("looked", [False, True])
+def test_a_palette_of_the_users_counts(name: str, looked: bool) -> None:
+    made = []
+    for opened in (gofast.open, pillows):
+        image = opened(FILES["palette"])
+        if looked:
+            image.convert("RGB")
+        REPAINTED[name](image)
+        converted = image.convert("RGB")
+        made.append((state(converted), image.getpalette(), converted.crop((0, 0, 4, 4)).tobytes()))
+    assert made[0] == made[1]

@@ -67,6 +67,7 @@ def test_unusual_batches_are_torchvisions(kind: str, monkeypatch: pytest.MonkeyP
     for unusual in (
         images.to(memory_format=torch.channels_last),
         images[:, :, :10, :10],
+        batch(64, 200)[0][:, :1].contiguous().to(memory_format=torch.channels_last),
         images.double(),
         tv_tensors.Image(images),
         batch(8, 16)[0].repeat(8, 1, 1, 1),

@@ -235,3 +235,21 @@ def test_other_coefficients_are_noticed(m: Any, monkeypatch: pytest.MonkeyPatch)
     assert not line.native and "other coefficients" in line.what
     monkeypatch.delattr(f"{home}._get_perspective_coeffs")
     assert "are made elsewhere" in compile(chain).report[0].what
+
+
+def test_a_file_that_was_too_small_and_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    path = tmp_path / "a" / "0.png"
+    Image.new("RGB", (1, 5)).save(path)
+    transform = v1.Compose([v1.RandomPerspective(0.5, 1.0), v1.Resize((8, 8)), v1.ToTensor()])
+    ours = gofast.ImageFolder(tmp_path, transform)
+    with pytest.raises(torch.linalg.LinAlgError):
+        ours[0]
+    scene(31, 25, 3).save(path)
+    theirs = datasets.ImageFolder(tmp_path, transform)
+    for get in (lambda data: data[0], lambda data: [data[0]] if data is theirs else data.__getitems__([0])):
+        made = []
+        for data in (ours, theirs):
+            torch.manual_seed(4)
+            made.append((get(data), torch.rand(1)))
+        assert difference(made[0], made[1]) == ""

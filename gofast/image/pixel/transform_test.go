@@ -40,7 +40,11 @@ func randomTransform(r *rand.Rand, width, height int) Transform {
 	t := Transform{Filter: Seen(r.IntN(3)), Perspective: r.IntN(4) == 0, Fill: [3]byte{1, 128, 250}}
 	wild := func() float64 { return math.Exp(4*r.NormFloat64()) * float64(1-2*r.IntN(2)) }
 	x, y, sine, cosine := float64(width)/2, float64(height)/2, 0.0, 1.0
-	switch r.IntN(4) {
+	switch r.IntN(5) {
+	case 4: // sums of these are no numbers
+		for i := range 6 {
+			t.Numbers[i] = []float64{1e308, -1e308, 1, 0}[r.IntN(4)]
+		}
 	case 0:
 		sine, cosine = math.Sincos(6 * r.Float64())
 		t.Numbers = [8]float64{cosine, sine, x - cosine*x - sine*y, -sine, cosine, y + sine*x - cosine*y}

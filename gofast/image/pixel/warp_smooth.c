@@ -8,7 +8,7 @@ typedef struct {
     double dx[GF_WARP_RUN], dy[GF_WARP_RUN];
     int32_t x[GF_WARP_RUN], y[GF_WARP_RUN];
     uint8_t inside[GF_WARP_RUN]; // 255, or 0
-    uint8_t out[GF_WARP_RUN];    // what is made of those outside: 255 the colour; 0 black
+    uint8_t out[GF_WARP_RUN];    // 255: outside; what is in neither is no number, and black
 } run;
 
 // Says whether any lies inside.
@@ -23,10 +23,11 @@ INLINE int find(const gf_planes *src, const gf_transform *t, int32_t from, int32
             double depth = n[6] * x + n[7] * y + 1;
             at_x /= depth;
             at_y /= depth;
-            r->out[i] = at_x != at_x && at_y != at_y ? 0 : 255; // to Pillow what is no number is inside, and its colour 0
         }
         int inside = (at_x >= 0) & (at_x < width) & (at_y >= 0) & (at_y < height);
+        int outside = (at_x < 0) | (at_x >= width) | (at_y < 0) | (at_y >= height);
         any |= inside;
+        r->out[i] = (uint8_t)-outside;
         r->inside[i] = (uint8_t)-inside;
         at_x = inside ? at_x - 0.5 : 0;
         at_y = inside ? at_y - 0.5 : 0;
@@ -123,7 +124,6 @@ INLINE void bicubic(const gf_planes *src, int c, int32_t row[4][GF_WARP_RUN], in
 INLINE void smooth(const gf_planes *src, const gf_transform *t, const gf_planes *dst) {
     run r;
     int32_t row[4][GF_WARP_RUN];
-    memset(r.out, 255, sizeof r.out);
     for (int32_t y = 0; y < dst->height; y++) {
         for (int32_t from = 0, count; from < dst->width; from += count) {
             int32_t upper[GF_WARP_RUN], lower[GF_WARP_RUN];

@@ -141,7 +141,7 @@ def _is_usual(batch: Any) -> bool:
         type(batch) is torch.Tensor
         and batch.dtype in (torch.float32, torch.float16)  # what numpy has too
         and batch.device.type == "cpu"
-        and batch.is_contiguous()
+        and batch.stride() == torch.empty(batch.shape, device="meta").stride()  # to the strides of sides of 1
         and not batch.requires_grad
         and batch.nbytes >= _LEAST_BYTES
     )
@@ -156,11 +156,11 @@ class _Memory:
     def tensor(self, like: torch.Tensor) -> torch.Tensor:
         """A tensor of this type and shape, contiguous, with any values."""
         size = like.nbytes
-        while self._free:
+        try:
             whole = self._free.pop()
-            if whole.nbytes == size + 64:
-                break
-        else:
+        except IndexError:  # also where another thread was faster
+            whole = None
+        if whole is None or whole.nbytes != size + 64:
             whole = np.empty(size + 64, np.uint8)
         start = -whole.__array_interface__["data"][0] % 64  # torch's own are aligned so
         kind = np.float32 if like.dtype == torch.float32 else np.float16

@@ -85,13 +85,15 @@ class _Compiled:
 
     Attributes:
         program: what it comes to natively; None where it begins in Python.
-        ending: then: what calls its members.
+        ending: then: what calls its members, where the last of them are native; else None.
     """
 
     def __init__(self, compose: object) -> None:
         self.unchanged = Unchanged(compose)
         self.program: LateProgram | None = None
-        self.ending = Ending(transforms.leaves(compose))
+        members = list(transforms.leaves(compose))
+        opened = all(member is not compose for member in members)
+        self.ending = Ending(members) if opened and any(map(transforms.converts, members)) else None
         self.plan: Plan = compile(compose, handed=True, drawn=draws.rounding() is not None)
         plan, crops = self.plan, len(self.plan.shape or ()) > 3
         if not plan.native_part or plan.hands_over == "pil" or plan.shape is None:
@@ -113,7 +115,7 @@ def _natively(compose: Any, image: LateImage) -> tuple[Any] | None:
         compiled = _compiled[compose] = _Compiled(compose)
     if compiled.program is None:
         _note(compiled.plan)
-        return (compiled.ending(image),)
+        return None if compiled.ending is None else (compiled.ending(image),)
     image._look()
     sample = sample_of(compiled.program, image.size, making)
     if sample is None:

@@ -8,6 +8,8 @@ from typing import Any
 
 from PIL import Image
 
+from .._late.arguments import unusual
+from .._late.chain import MOST_SIDE
 from .._late.picture import LateImage
 from .._plan.compile import Plan, compile_chain
 from .._plan.state import State
@@ -34,7 +36,7 @@ class Ending:
         chain = list(transforms)
         at = next((i for i, transform in enumerate(chain) if converts(transform)), len(chain))
         self._before, self._end = chain[:at], chain[at:]
-        self.unchanged = Unchanged(self._end)
+        self._unchanged = Unchanged(self._end)
         self._made: dict[tuple[int, int], tuple[LateProgram, Plan] | None] = {}  # by the picture's size
 
     def __call__(self, picture: Any) -> Any:
@@ -50,6 +52,9 @@ class Ending:
         """What the end's first transforms make, and the others; None where Python must do it."""
         if type(picture) not in (LateImage, Image.Image) or picture.mode != "RGB":
             return None
+        if not self._unchanged():  # perhaps by one of the first transforms
+            self._unchanged = Unchanged(self._end)
+            self._made.clear()
         size = picture.size
         if size not in self._made:
             if len(self._made) == _MOST_SIZES:
@@ -68,6 +73,8 @@ class Ending:
 
     def _compiled(self, size: tuple[int, int]) -> tuple[LateProgram, Plan] | None:
         width, height = size
+        if unusual(width, height) or max(size) > MOST_SIDE:
+            return None
         start, drawn = State(size=(height, width)), draws.rounding() is not None
         plan = compile_chain(self._end, start, handed=True, drawn=drawn)
         if plan.hands_over == "pil" or plan.shape is None:

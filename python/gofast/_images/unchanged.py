@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
+import numpy as np
 import torch
 
 from .._plan import transforms
 
 # What torch keeps in every module; `tampered` sees hooks.
 _OF_MODULES = transforms.MODULE_ATTRIBUTES - {"_modules"}
+_MOST_NUMBERS = 64  # that are compared; torchvision's means, deviations and chances have fewer
 _CONTAINERS = (list, tuple, dict, OrderedDict)
 
 
@@ -24,21 +26,32 @@ class Unchanged:
     def __init__(self, transform: object) -> None:
         self._surroundings = transforms.environment()
         self._kept: list[tuple[dict[str, Any], int, dict[str, Any]]] = []
-        self._kinds: dict[type, object] = {}  # one of each
+        self._kinds: dict[type, tuple[object, str | None]] = {}  # one of each, and how it was changed before
         self._around: list[int] = []
+        self._tensors: list[tuple[torch.Tensor, int]] = []
+        self._numbers: list[tuple[Any, str]] = []
         self._keep(transform)
-        self._tensors = [(v, v._version) for *_, kept in self._kept for v in kept.values() if _is_tensor(v)]
 
     def _keep(self, value: Any) -> None:
         if type(value) in _CONTAINERS:
             for member in value.values() if isinstance(value, dict) else value:
                 self._keep(member)
+        elif isinstance(value, torch.Tensor):
+            self._tensors.append((value, value._version))
+            if (
+                value.device.type == "cpu"
+                and value.layout == torch.strided
+                and value.numel() <= _MOST_NUMBERS
+            ):
+                self._numbers.append((value, _written(value)))  # numpy's writes leave the version as it is
+        elif isinstance(value, np.ndarray) and value.size <= _MOST_NUMBERS:
+            self._numbers.append((value, _written(value)))
         elif _is_transform(value) and id(value) not in self._around:
             self._around.append(id(value))
             own = vars(value)
             kept = {k: v.copy() if _copies(v) else v for k, v in own.items() if k not in _OF_MODULES}
             self._kept.append((own, len(own), kept))
-            self._kinds[type(value)] = value
+            self._kinds[type(value)] = value, transforms.tampered(value)
             for inner in kept.values():
                 self._keep(inner)
 
@@ -51,8 +64,9 @@ class Unchanged:
                     and not (own.get("_forward_hooks") or own.get("_forward_pre_hooks"))
                     for own, count, kept in self._kept
                 )
-                and all(transforms.tampered(one) is None for one in self._kinds.values())
+                and all(transforms.tampered(one) == how for one, how in self._kinds.values())
                 and all(tensor._version == version for tensor, version in self._tensors)
+                and all(_written(numbers) == kept for numbers, kept in self._numbers)
                 and transforms.environment() == self._surroundings
             )
         except (TypeError, ValueError, RuntimeError):  # values that cannot be compared
@@ -63,8 +77,8 @@ def _copies(value: object) -> bool:
     return type(value) in (list, dict, OrderedDict)
 
 
-def _is_tensor(value: object) -> bool:
-    return isinstance(value, torch.Tensor)
+def _written(numbers: Any) -> str:
+    return repr(numbers.tolist())  # which tells -0 from 0, and has one NaN
 
 
 def _is_transform(value: object) -> bool:

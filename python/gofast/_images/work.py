@@ -7,7 +7,7 @@ import dataclasses
 import os
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,11 +18,13 @@ from .._batches.pulled import MOST_REDRAWN
 from .._plan.compile import Plan, compile
 from . import pillow
 from .core_pictures import CorePictures
-from .draws import rounding
-from .ending import Ending
+from .draws import RAISED, rounding
 from .late_pictures import transformed
 from .seen import HasPictures
 from .view import ImageView
+
+if TYPE_CHECKING:
+    from .ending import Ending
 
 
 class Work:
@@ -59,7 +61,7 @@ class Work:
                 )
             plan = dataclasses.replace(plan, dtype=str(dataset._options.dtype).removeprefix("torch."))
         self.plan = plan
-        self._ending = Ending(plan.rest)
+        self._ending: Ending | None = None
         self._dataset = dataset
         files = dataset._files
         self.max_pixels = pillow.max_pixels()
@@ -91,7 +93,6 @@ class Work:
             and old.steps == plan.steps
             and _same(old.native_part, plan.native_part)
             and _same(old.rest, plan.rest)
-            and self._ending.unchanged()
             and (old.hands_over, old.dtype, old.shown) == (plan.hands_over, plan.dtype, plan.shown)
             and self.layout == _layout(dataset)
             and self.max_pixels == pillow.max_pixels()
@@ -113,7 +114,7 @@ class Work:
                     if read := indices[: indices.index(error.index)]:
                         draws.records(read)
                 raise
-            except (errors.ChangedError, ValueError) as error:
+            except (errors.ChangedError, *RAISED) as error:
                 stale = isinstance(error, errors.ChangedError) or not isinstance(error, errors.GofastError)
                 if not again or not stale:
                     raise
@@ -168,6 +169,10 @@ class Work:
         return made
 
     def _rest(self, picture: Any) -> Any:
+        if self._ending is None:
+            from .ending import Ending  # which needs Pillow
+
+            self._ending = Ending(self.plan.rest)
         return self._dataset._rounded(self._ending(picture))
 
 

@@ -40,7 +40,11 @@ def warp(mode: str, size: Any, method: Any, data: Any, resample: Any, fillcolor:
     try:
         width, height = map(operator.index, size)
         filter = operator.index(resample)
-        if unusual(width, height) or filter not in chains.WARP_FILTERS:
+        if (
+            unusual(width, height)
+            or max(width, height) > chains.MOST_SIDE
+            or filter not in chains.WARP_FILTERS
+        ):
             return b""
         colour: Any = (0, 0, 0)
         if fillcolor is not None:  # Pillow itself says what it makes of one

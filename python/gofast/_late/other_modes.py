@@ -19,6 +19,16 @@ class LateOther(LateImage):
     def __init__(self, source: Source, header: ImageFile.ImageFile, late_info: dict[Any, Any] | None) -> None:
         super().__init__(source, header, late_info)
         self.palette = header.palette
+        self._files_palette = self._palette_now()
+
+    def _palette_now(self) -> tuple[Any, ...]:
+        """By which a palette that somebody has put in or written to is known."""
+        own = self.palette
+        return (own,) if own is None else (own, own.mode, own.rawmode, own.dirty, bytes(own.palette))
+
+    def _has_files_palette(self) -> bool:
+        now = self._palette_now()
+        return now[0] is self._files_palette[0] and now[1:] == self._files_palette[1:]
 
     @property
     def _late(self) -> Making | None:
@@ -28,7 +38,10 @@ class LateOther(LateImage):
         self._looked_at = True
         self._settle()
         made = making.source.by_pillow(b"", making.mode, making.draft)
-        self.im, self.palette = made.im, made.palette
+        own = self._has_files_palette()
+        self.im = made.im
+        if own:
+            self.palette = made.palette
 
     def convert(
         self,
@@ -39,7 +52,8 @@ class LateOther(LateImage):
         colors: int = 256,
     ) -> Image.Image:
         """See Pillow's."""
-        late = super()._late if mode == "RGB" and not matrix and "transparency" not in self.info else None
+        usual = mode == "RGB" and not matrix and "transparency" not in self.info and self._has_files_palette()
+        late = super()._late if usual else None
         if late is not None and not self._looked_at:
             late = self._first_look(late)
         if late is None:

@@ -205,7 +205,7 @@ class LateImage(Image.Image):
         """See Pillow's."""
         late = self._look()
         whole = (0, 0, *self.size)
-        if late is None or box is None or box == whole:
+        if late is None or type(box) not in (tuple, list) or tuple(box) == whole:
             return super().crop(box)
         try:
             x, y, right, lower = map(int, map(round, box))
@@ -221,7 +221,8 @@ class LateImage(Image.Image):
     ) -> Image.Image:
         """See Pillow's."""
         late = self._look()
-        operation = b"" if late is None else self._resized(size, resample, box, reducing_gap)
+        usual = type(size) in (tuple, list) and (box is None or type(box) in (tuple, list))
+        operation = b"" if late is None or not usual else self._resized(size, resample, box, reducing_gap)
         if late is None or not operation:
             return super().resize(size, resample, box, reducing_gap)
         width, height = map(operator.index, size)

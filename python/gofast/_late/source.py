@@ -52,10 +52,11 @@ class Counts:
         native: chains that the core made.
         pillow: pictures that Pillow decoded, because the core does not or because they are damaged.
         again: how many of the next pictures are expected to be used more than once.
+        kept: bytes of pictures that are kept whole, also of those that are gone since.
     """
 
     def __init__(self) -> None:
-        self.native = self.pillow = self.again = 0
+        self.native = self.pillow = self.again = self.kept = 0
 
 
 counts = Counts()
@@ -215,13 +216,13 @@ class Source:
     def _keep(self, whole: bytes) -> None:
         self._whole = whole
         _kept.append((weakref.ref(self), len(whole)))
-        left = sum(size for _, size in list(_kept))
-        while left > _MOST_KEPT and len(_kept) > 1:
+        counts.kept += len(whole)
+        while counts.kept > _MOST_KEPT and len(_kept) > 1:
             try:
                 reference, size = _kept.popleft()
             except IndexError:  # another thread was faster
                 return
-            left -= size
+            counts.kept -= size
             old = reference()
             if old is not None and old is not self:
                 old._whole = None

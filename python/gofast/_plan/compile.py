@@ -207,7 +207,7 @@ def _python_lines(rest: Sequence[object], reason: str, state: State, steps: list
     lines = [Line(names[0], False, reason, cost)]
     for leaf, name in zip(rest[1:], names[1:], strict=True):
         own = "your own code" if transforms.identify(leaf) is None else f"comes after {names[0]}"
-        again = "; with what follows natively of a PIL image" if transforms.converts(leaf) else ""
+        again = "; native of a PIL image" if transforms.converts(leaf) else ""
         lines.append(Line(name, False, own + again))
     return lines
 
