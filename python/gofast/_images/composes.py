@@ -91,15 +91,16 @@ class _Compiled:
     def __init__(self, compose: object) -> None:
         self.unchanged = Unchanged(compose)
         self.program: LateProgram | None = None
-        members = list(transforms.leaves(compose))
-        opened = all(member is not compose for member in members)
-        self.ending = Ending(members) if opened and any(map(transforms.converts, members)) else None
+        self.ending: Ending | None = None
         self.plan: Plan = compile(compose, handed=True, drawn=draws.rounding() is not None)
         plan, crops = self.plan, len(self.plan.shape or ()) > 3
-        if not plan.native_part or plan.hands_over == "pil" or plan.shape is None:
-            return
-        if not crops or (plan.strides == "chw" and plan.hands_over == "tensor"):
+        a_tensor = plan.native_part and plan.hands_over != "pil" and plan.shape is not None
+        if a_tensor and (not crops or (plan.strides == "chw" and plan.hands_over == "tensor")):
             self.program = LateProgram(self.plan)
+        else:
+            members = list(transforms.leaves(compose))
+            opened = all(member is not compose for member in members)
+            self.ending = Ending(members) if opened and any(map(transforms.converts, members)) else None
 
 
 _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()

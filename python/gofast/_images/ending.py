@@ -8,8 +8,7 @@ from typing import Any
 
 from PIL import Image
 
-from .._late.arguments import unusual
-from .._late.chain import MOST_SIDE
+from .._late.arguments import too_large
 from .._late.picture import LateImage
 from .._plan.compile import Plan, compile_chain
 from .._plan.state import State
@@ -73,7 +72,7 @@ class Ending:
 
     def _compiled(self, size: tuple[int, int]) -> tuple[LateProgram, Plan] | None:
         width, height = size
-        if unusual(width, height) or max(size) > MOST_SIDE:
+        if too_large(width, height):
             return None
         start, drawn = State(size=(height, width)), draws.rounding() is not None
         plan = compile_chain(self._end, start, handed=True, drawn=drawn)

@@ -18,6 +18,11 @@ def unusual(width: int, height: int) -> bool:
     return width < 1 or height < 1 or width * height > min(chains.MOST_PIXELS, most or chains.MOST_PIXELS)
 
 
+def too_large(width: int, height: int) -> bool:
+    """Whether that is no size for a step of the core, or an unusual one."""
+    return unusual(width, height) or max(width, height) > chains.MOST_SIDE
+
+
 def has(size: tuple[int, int], box: tuple[float, ...]) -> bool:
     """Whether a box lies in a picture, and the core resizes boxes in this Pillow's order."""
     x, y, right, lower = box
@@ -40,11 +45,7 @@ def warp(mode: str, size: Any, method: Any, data: Any, resample: Any, fillcolor:
     try:
         width, height = map(operator.index, size)
         filter = operator.index(resample)
-        if (
-            unusual(width, height)
-            or max(width, height) > chains.MOST_SIDE
-            or filter not in chains.WARP_FILTERS
-        ):
+        if too_large(width, height) or filter not in chains.WARP_FILTERS:
             return b""
         colour: Any = (0, 0, 0)
         if fillcolor is not None:  # Pillow itself says what it makes of one

@@ -238,11 +238,7 @@ class LateImage(Image.Image):
             part = (0, 0, *self.size) if box is None else tuple(box)
         except (TypeError, ValueError):
             return b""
-        if (
-            arguments.unusual(width, height)
-            or max(width, height) > chains.MOST_SIDE
-            or method not in chains.FILTERS
-        ):
+        if arguments.too_large(width, height) or method not in chains.FILTERS:
             return b""
         try:
             if gap is not None and not (gap >= 1.0 and arguments.reduces_nothing(width, height, gap, part)):
