@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
+import torchvision
 from PIL import Image
 from torchvision import transforms as v1
 from torchvision.transforms import InterpolationMode, v2
+
+import gofast
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
@@ -368,3 +371,30 @@ def _flip(d: random.Random, m: Any) -> Any:
 
 def _grey(d: random.Random, m: Any) -> Any:
     return m.RandomGrayscale(_chance(d))
+
+
+def any_affine(m: Any, d: random.Random, seen: Any, fill: Any, center: Any) -> Any:
+    """A RandomAffine of v1 or v2 with any of the kinds of ranges."""
+    return m.RandomAffine(
+        d.choice((0, 30, (-100, 200))),
+        d.choice((None, (0.3, 0.2), (0, 1))),
+        d.choice((None, (0.5, 2))),
+        d.choice((None, 20, (-10, 30), (-40, 40, 0, 50))),
+        seen,
+        fill,
+        center,
+    )
+
+
+def check_loaders(folder: Path, transform: Any, workers: int) -> None:
+    """An epoch of gofast's loader is that of torch's, to the bit, and leaves torch's generator the same."""
+    batches = []
+    for module, dataset in (
+        (torch.utils.data, torchvision.datasets.ImageFolder),
+        (gofast, gofast.ImageFolder),
+    ):
+        torch.manual_seed(5)
+        data = dataset(folder, transform)
+        loader = module.DataLoader(data, batch_size=3, shuffle=True, num_workers=workers)
+        batches.append([x.clone() for x, _ in loader] + [torch.get_rng_state()])
+    assert all(torch.equal(a, b) for a, b in zip(*batches, strict=True))

@@ -19,7 +19,7 @@ from torchvision.transforms import AutoAugmentPolicy, InterpolationMode, v2  # n
 import gofast  # noqa: E402
 from gofast._plan.compile import compile  # noqa: E402
 from image_data import save_folder  # noqa: E402
-from picture_chains import scene  # noqa: E402
+from picture_chains import any_affine, scene  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
@@ -135,15 +135,7 @@ def test_rotations_and_affine_transforms(folder: Path) -> None:
         rotation = m.RandomRotation(degrees, seen, d.random() < 0.5, center, colour)
         behind = d.choice(([], [m.RandomCrop(5, pad_if_needed=True)], [m.Resize(20)]))
         same(folder, [rotation, *behind, tensor(m)], 100 * round)
-        affine = m.RandomAffine(
-            d.choice((0, 30, (-100, 200))),
-            d.choice((None, (0.3, 0.2), (0, 1))),
-            d.choice((None, (0.5, 2))),
-            d.choice((None, 20, (-10, 30), (-40, 40, 0, 50))),
-            seen,
-            colour,
-            center,
-        )
+        affine = any_affine(m, d, seen, colour, center)
         same(folder, [affine, *behind, tensor(m)], 100 * round)
 
 

@@ -19,7 +19,7 @@ import gofast  # noqa: E402
 from gofast._plan import arithmetic  # noqa: E402
 from gofast._plan.compile import compile  # noqa: E402
 from image_data import save_folder  # noqa: E402
-from picture_chains import scene  # noqa: E402
+from picture_chains import check_loaders, scene  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -132,15 +132,7 @@ def test_a_common_recipe(folder: Path) -> None:
 @pytest.mark.parametrize("workers", [0, 1, 3])
 def test_loaders(folder: Path, workers: int) -> None:
     chain = v2.Compose([v2.RandomResizedCrop(32), v2.AugMix(), v2.ToImage()])
-    batches = []
-    for module, dataset in (
-        (torch.utils.data, torchvision.datasets.ImageFolder),
-        (gofast, gofast.ImageFolder),
-    ):
-        torch.manual_seed(5)
-        loader = module.DataLoader(dataset(folder, chain), batch_size=3, shuffle=True, num_workers=workers)
-        batches.append([x.clone() for x, _ in loader] + [torch.get_rng_state()])
-    assert all(torch.equal(a, b) for a, b in zip(*batches, strict=True))
+    check_loaders(folder, chain, workers)
 
 
 SIZED = v2.Resize((32, 32))

@@ -19,7 +19,7 @@ from torchvision.transforms import AutoAugmentPolicy, InterpolationMode, v2  # n
 import gofast  # noqa: E402
 from gofast._plan import arithmetic, hues  # noqa: E402
 from gofast._plan.compile import compile  # noqa: E402
-from picture_chains import scene  # noqa: E402
+from picture_chains import any_affine, check_loaders, scene  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
@@ -196,15 +196,7 @@ def test_rotations_and_affine_transforms(folder: Path, m: Any) -> None:
         rotation = m.RandomRotation(degrees, seen, False, center, colour)
         behind = d.choice(([], [m.RandomHorizontalFlip()], [m.ConvertImageDtype(torch.float32)]))
         same(folder, [m.Resize(size), tensor(m), rotation, *behind], 100 * round)
-        affine = m.RandomAffine(
-            d.choice((0, 30, (-100, 200))),
-            d.choice((None, (0.3, 0.2), (0, 1))),
-            d.choice((None, (0.5, 2))),
-            d.choice((None, 20, (-10, 30), (-40, 40, 0, 50))),
-            seen,
-            colour,
-            center,
-        )
+        affine = any_affine(m, d, seen, colour, center)
         same(folder, [m.Resize(size), tensor(m), affine, *behind], 100 * round, order=True)
     if m is v2:
         same(folder, [m.Resize((31, 17)), tensor(m), m.RandomRotation(50, SEEN[1], fill=None)], 1)
@@ -248,15 +240,7 @@ def test_loaders(folder: Path, m: Any, workers: int) -> None:
             m.RandomAffine(9),
         ]
     )
-    batches = []
-    for module, dataset in (
-        (torch.utils.data, torchvision.datasets.ImageFolder),
-        (gofast, gofast.ImageFolder),
-    ):
-        torch.manual_seed(5)
-        loader = module.DataLoader(dataset(folder, chain), batch_size=3, shuffle=True, num_workers=workers)
-        batches.append([x.clone() for x, _ in loader] + [torch.get_rng_state()])
-    assert all(torch.equal(a, b) for a, b in zip(*batches, strict=True))
+    check_loaders(folder, chain, workers)
 
 
 def test_python_goes_on(folder: Path) -> None:
