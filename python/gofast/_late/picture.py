@@ -244,9 +244,8 @@ class LateImage(Image.Image):
             if gap is not None and not (gap >= 1.0 and arguments.reduces_nothing(width, height, gap, part)):
                 return b""
             if part != (0, 0, *self.size):
-                return (
-                    chains.resize_part(width, height, method, part) if arguments.has(self.size, part) else b""
-                )
+                inside = arguments.has(self.size, part)
+                return chains.resize_part(width, height, method, part) if inside else b""
         except (TypeError, ValueError, IndexError, OverflowError, struct.error):
             return b""
         if (width, height) == self.size:
@@ -272,12 +271,11 @@ class LateImage(Image.Image):
         fillcolor: Any = None,
     ) -> Image.Image:
         """See Pillow's. Its rotate computes numbers and calls this."""
-        operation = (
-            b"" if self._late is None else arguments.warp(self.mode, size, method, data, resample, fillcolor)
-        )
-        info = (
-            self.info if self._late_info is None else self.info.copy()
-        )  # Pillow copies it, and then decodes
+        operation = b""
+        if self._late is not None:
+            operation = arguments.warp(self.mode, size, method, data, resample, fillcolor)
+        # Pillow copies the info before it decodes, which adds to it.
+        info = self.info if self._late_info is None else self.info.copy()
         late = self._look() if operation else None
         if late is None:
             return super().transform(size, method, data, resample, fill, fillcolor)
