@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 FUZZTIME ?= 30s
 WHEEL_PYTHONS ?= 3.10@2.4.0 3.10 3.11 3.12 3.13
-GO_PACKAGES := ./gofast/... ./pybind/...
+GO_PACKAGES := ./gofast/... ./pybind/... ./benchmarks/...
 GO_TIMEOUT ?= 600s
 PYTEST_JOBS ?= 2
 GO_FILES = $(shell find gofast pybind examples benchmarks -name '*.go' -not -path 'pybind/build/*')
@@ -17,7 +17,9 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test test-go test-race test-pure test-asan test-python test-wheel test-integrations \
-	test-gpu fuzz soak bench bench-tables bench-images bench-gpu lint format wheel demo clean
+	test-gpu fuzz soak bench bench-go bench-tables bench-images bench-recipes bench-gpu bench-system check-readme \
+	lint lint-workflows format wheel demo docs article notebook clean \
+	notices release try-release check-tag apt-aarch64 test-aarch64 wheel-aarch64 test-wheel-aarch64
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,20 +105,39 @@ fuzz: ## every Go fuzz target for FUZZTIME=30s
 
 # ------------------------------------------------------------------ measurements
 
-bench: ## Go benchmarks, ten runs each, for benchstat
+bench: ## tables, pictures and recipes, one after another, an hour on two cores; README's tables with them
+	@echo "1 of 3: tables" >&2; $(MAKE) --no-print-directory bench-tables
+	@echo "2 of 3: images" >&2; $(MAKE) --no-print-directory bench-images
+	@echo "3 of 3: recipes" >&2; $(MAKE) --no-print-directory bench-recipes
+
+bench-go: ## Go benchmarks, ten runs each, for benchstat
 	go test -run '^$$' -bench . -count 10 $(GO_PACKAGES)
 
 bench-tables: build ## tables against pandas, pyarrow, polars, numpy and TensorDataset (ARGS="--quick")
 	$(BIN)/python -m benchmarks.tables $(ARGS)
 
 # The peers stand beside the development environment, not in it: they are large, and none is needed to work on gofast.
-.venv-bench/.stamp: benchmarks/requirements-peers.txt $(VENV)/.stamp
-	$(call beside,.venv-bench)
-	grep -v '^#' $< | while read -r peer; do \
-		.venv-bench/bin/python -m pip install --quiet "$$peer" || echo "$$peer cannot be installed: it will be reported as not measured"; done
-	touch $@
+# One that cannot be installed is named with pip's reason in the result; the others are measured.
+define peers
+	$(call beside,$(1))
+	@rm -f $(1)/not-installed
+	@grep -v '^#' $(2) | while read -r peer; do \
+		$(1)/bin/python -m pip install --quiet $$peer 2> $(1)/pip.log || \
+		echo "$${peer##* }: $$(grep -im1 error $(1)/pip.log || tail -n 1 $(1)/pip.log)" | tee -a $(1)/not-installed; done
+	touch $(1)/.stamp
+endef
 
-bench-images: build .venv-bench/.stamp ## pictures against torchvision, DALI, OpenCV, SPDL and datago, 10 minutes on two cores (ARGS="--quick")
+.venv-bench/.stamp: benchmarks/requirements-peers.txt $(VENV)/.stamp
+	$(call peers,.venv-bench,$<)
+
+# Two whose packages go with nobody else's.
+.venv-bench-%/.stamp: benchmarks/requirements-%.txt $(VENV)/.stamp
+	$(call peers,.venv-bench-$*,$<)
+
+bench-system: ## what FFCV is built from, by apt (without it FFCV is reported as not measured)
+	sudo apt-get install --yes --no-install-recommends libopencv-dev libturbojpeg0-dev pkg-config
+
+bench-images: build .venv-bench/.stamp .venv-bench-ffcv/.stamp .venv-bench-tensorflow/.stamp ## pictures against torchvision, DALI, OpenCV, FFCV, tf.data, SPDL, datago and Grain, 20 minutes on two cores (ARGS="--quick")
 	.venv-bench/bin/python -m benchmarks.images $(ARGS)
 
 bench-recipes: build .venv-bench/.stamp ## what people train with, a recipe a line, 30 minutes on two cores (ROUNDS=3 ARGS="--only simclr,dino")
@@ -129,7 +150,10 @@ bench-gpu: build ## the GPU path's figures, on a machine with a GPU (ARGS="--rou
 
 PYTHON_CFLAGS = -I$(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
 
-lint: setup ## gofmt, vet, staticcheck, ruff, mypy
+check-readme: setup ## README's figures are those of benchmarks/results
+	$(BIN)/python -m benchmarks.publish --check
+
+lint: setup check-readme ## gofmt, vet, staticcheck, ruff, mypy, README's figures
 	@unformatted=$$(gofmt -l $(GO_FILES)); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }
 	go vet ./...
 	go vet -tags purego ./...
@@ -145,10 +169,90 @@ format: setup ## let gofmt and ruff write
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+lint-workflows: ## actionlint for .github/workflows (downloads it the first time)
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+# ------------------------------------------------------------------ a release
+
+.venv-release/.stamp: python/requirements-release.txt $(VENV)/.stamp
+	$(BIN)/python -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+notices: setup ## write THIRD_PARTY_NOTICES.txt; `make release` and test_release.py fail when it is stale
+	$(BIN)/python -m pybind.release.notices
+
+release: .venv-release/.stamp ## make dist/: sdist, manylinux wheel, bill of materials, checksums (MACHINES=aarch64: for that as well)
+	.venv-release/bin/python -m pybind.release $(MACHINES)
+
+check-tag: ## fail unless TAG=v0.1.0 is the version of the sources, with a section in CHANGELOG.md
+	@$(or $(PYTHON),python3) -m pybind.release.version "$(TAG)"
+
+try-release: ## the checksums and this machine's wheel of dist/, with the newest torch, no Go or gcc in sight
+	cd dist && sha256sum --check --strict SHA256SUMS
+	$(PYTHON) python/tests/wheel_matrix.py $$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+# ------------------------------------------------------------------ aarch64 (Grace, Graviton), on an x86-64 machine
+
+# Debian's libraries and Python for that processor, unpacked and not installed, with packages of the index in site/.
+AARCH64 := .venv-aarch64
+CROSS := GOOS=linux GOARCH=arm64 CGO_ENABLED=1 CC=aarch64-linux-gnu-gcc
+EMULATED := qemu-aarch64-static -L $(CURDIR)/$(AARCH64)/root
+
+# Tests that start themselves again, which takes a kernel that knows the emulator.
+STARTERS = $(if $(wildcard /proc/sys/fs/binfmt_misc/qemu-aarch64),,-skip 'TestLoadRefuses|TestNoDriver|TestTwoProcessesKeepKernels|TestKilledBuilder')
+
+apt-aarch64: ## install what the aarch64 targets need: a cross compiler and an emulator (Debian, Ubuntu; as root or with sudo)
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install --yes --no-install-recommends \
+		gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap debian-archive-keyring
+
+$(AARCH64)/.stamp: python/requirements-aarch64.txt $(VENV)/.stamp
+	rm -rf $(AARCH64)
+	mmdebstrap --quiet --variant=extract --arch=arm64 --include=python3,zlib1g,libstdc++6 bookworm $(AARCH64)/root
+	$(BIN)/python -m pip install --quiet --requirement $< --target $(AARCH64)/site --no-deps --only-binary=:all: \
+		--python-version 3.11 --platform manylinux_2_28_aarch64 --platform manylinux_2_27_aarch64 --platform manylinux2014_aarch64
+	printf '#!/bin/sh\nexec %s -L %s %s/usr/bin/python3.11 "$$@"\n' "$$(command -v qemu-aarch64-static)" \
+		$(CURDIR)/$(AARCH64)/root $(CURDIR)/$(AARCH64)/root > $(AARCH64)/python
+	chmod +x $(AARCH64)/python
+	@# Workers that are spawned are this processor's too, which the kernel alone cannot start.
+	printf 'import multiprocessing.spawn\nmultiprocessing.spawn.set_executable("%s")\n' $(CURDIR)/$(AARCH64)/python > $(AARCH64)/site/sitecustomize.py
+	touch $@
+
+test-aarch64: $(AARCH64)/.stamp ## Go tests for aarch64, in the emulator: slow, and no measure of speed (make apt-aarch64 first)
+	$(CROSS) GOFAST_TEST_PILLOW=$(CURDIR)/$(AARCH64)/site/pillow.libs QEMU_LD_PREFIX=$(CURDIR)/$(AARCH64)/root \
+		go test -short -timeout 3600s -exec "$(EMULATED)" $(STARTERS) $(GO_PACKAGES)
+
+wheel-aarch64: setup ## build the wheel for aarch64 with a cross compiler
+	rm -rf dist/*linux*_aarch64.whl
+	$(CROSS) _PYTHON_HOST_PLATFORM=linux-aarch64 $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*linux*_aarch64.whl
+
+test-wheel-aarch64: wheel-aarch64 $(AARCH64)/.stamp ## that wheel with torch, in the emulator
+	rm -rf $(AARCH64)/wheel
+	$(BIN)/python -m zipfile --extract dist/*linux*_aarch64.whl $(AARCH64)/wheel
+	PYTHONPATH=$(CURDIR)/$(AARCH64)/wheel:$(CURDIR)/$(AARCH64)/site PATH= $(CURDIR)/$(AARCH64)/python python/tests/wheel_smoke.py
+
 # ------------------------------------------------------------------ the rest
 
 demo: build ## train small CNNs on real digits and a folder of photographs, before and after
 	$(BIN)/python examples/demo.py
+
+article: build ## from a naive Dataset to gofast, step by step, a minute (ARGS="--table my.parquet --pictures my/photos")
+	$(BIN)/python examples/article.py $(ARGS)
+
+notebook: setup ## examples/article.ipynb, made from examples/article.py
+	$(BIN)/jupytext --quiet --to notebook examples/article.py
+
+# The site is made from Markdown and docstrings; mkdocs says too loudly that its theme has a successor.
+.venv-docs/.stamp: python/requirements-docs.txt $(VENV)/.stamp
+	$(call beside,.venv-docs)
+	.venv-docs/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+docs: build .venv-docs/.stamp ## the documentation site, strictly, into build/site
+	$(BIN)/python docs/generate.py --check
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --strict
+	@echo "build/site/index.html"
 
 clean: ## remove what was built (the environments .venv* stay)
 	rm -rf build dist pybind/build python/gofast/_native.abi3.so python/*.egg-info \

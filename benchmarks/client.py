@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,18 +22,20 @@ class PeerFailed(Exception):
 
 
 class Client:
-    """One measuring process. It has imported torch when the constructor returns."""
+    """One measuring process, of this interpreter or of another. It has imported torch when the constructor
+    returns."""
 
-    def __init__(self, module: str = "benchmarks.child") -> None:
+    def __init__(self, module: str = "benchmarks.child", python: str = sys.executable) -> None:
         # An installed package has its byte code; a checkout gets it at its first import, unless forbidden.
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", module],
+            [python, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
             env=environment,
+            start_new_session=True,
         )
         self.versions = self._answer("start")
 
@@ -46,19 +50,32 @@ class Client:
         assert self.process.stdout is not None
         ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
         if not ready:
-            self.process.kill()
+            self.kill()
         line = self.process.stdout.readline()  # one answer a command: nothing waits in the buffer before it
         if not line:
-            self.process.wait()
+            self.kill()
             raise PeerFailed(f"the measuring process failed at {what}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
     def close(self) -> None:
-        """Ends the process and waits for it."""
+        """Lets the process end. Raises subprocess.TimeoutExpired if it does not in a minute."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        self.process.wait(timeout=60)
+        try:
+            self.process.wait(timeout=60)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """Ends the process and all that it has started: some peers' workers outlive it, and spin."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(BrokenPipeError):
+                if pipe is not None:
+                    pipe.close()
 
     def __enter__(self) -> Client:
         return self
@@ -69,8 +86,7 @@ class Client:
         if kind is None:
             self.close()
         else:
-            self.process.kill()
-            self.process.wait()
+            self.kill()
 
 
 def once(command: str, **arguments: Any) -> dict[str, Any]:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 from pathlib import Path
+from typing import Any
 
-from benchmarks import data, figures, images_data, images_report, process, report
-from benchmarks.client import Client
-from benchmarks.images_figures import FIRST, TWO, cpu
-from benchmarks.peers.images import FRESH, OWN, PEERS, PIL, PLAIN, TENSORS, WORKERS
-from benchmarks.peers.images.contract import KINDS
+from benchmarks import environments, figures, images_data, images_report, process, publish
+from benchmarks.client import Client, PeerFailed
+from benchmarks.images_figures import FIRST, MEMORY, TWO, cpu
+from benchmarks.peers.images import FRESH, OURS, OWN, PEERS, PIL, PLAIN, ROOFS, TENSORS, WORKERS, python
+from benchmarks.peers.images.contract import KINDS, TRAIN
 from benchmarks.run import Run
 
 MODULE = "benchmarks.images_child"
-SECTIONS = (*KINDS, FIRST, "growth")
+SECTIONS = (*KINDS, FIRST, MEMORY, "growth")
 TURN, QUICK_TURN = 2.0, 0.2  # seconds at least
 GROWTH_EPOCHS = 50
 FIRST_BATCHES = 5  # a round: one takes no longer than a blink
@@ -32,6 +33,7 @@ class ImagesRun(Run):
         self.folder, self.turn = folder, turn
         self.differences: dict[str, float] = {}
         self.missing: dict[str, str] = {}
+        self.notes: dict[str, str] = {}
 
     def best_workers(self, kinds: list[str], search: bool) -> dict[str, set[str]]:
         """The kinds that each peer with workers is measured in: the worker count that is best in one turn;
@@ -65,28 +67,74 @@ class ImagesRun(Run):
             clients: dict[str, Client] = {}
             plan: list[tuple[str, str]] = []
             for name in self.asked([name for name in PEERS if name not in candidates or name in workers]):
-                client = stack.enter_context(Client(MODULE))
-                answer = client.ask("open", peer=name, folder=self.folder.path)
+                client = self.opened(name, stack)
+                if client is None:
+                    continue
+                checked = []
                 for kind in sorted(workers.get(name, set(kinds)), key=kinds.index):
-                    if "missing" not in answer:
-                        answer = client.ask("check", kind=kind)
+                    answer = self.ask(client, name, "check", kind=kind)
                     if "missing" in answer:
-                        self.missing[name] = answer["missing"]
-                        self.say(f"{name} is not measured: {answer['missing']}")
-                        plan = [step for step in plan if step[1] != name]
+                        self.is_missing(name, answer["missing"])
                         break
                     if answer["difference"] is not None:
                         self.differences[f"{name}, {kind}"] = answer["difference"]
-                    plan.append((kind, name))
-                    clients[name] = client
+                    if answer["note"]:
+                        self.notes[name] = answer["note"]
+                    checked.append((kind, name))
                     self.say(f"{name}, {kind}: checked, difference {answer['difference']}")
+                else:
+                    plan += checked
+                    clients[name] = client
             plan.sort(key=lambda step: kinds.index(step[0]))
-            for number in range(self.rounds):
-                for kind, name in plan:
-                    answer = clients[name].ask("turn", kind=kind, seconds=self.turn)
-                    self.add(kind, name, answer["seconds"])
-                    self.add(cpu(kind), name, answer["cpu"])
-                self.say(f"round {number + 1}/{self.rounds}")
+            for kind, name in self.in_turn(plan):
+                if name not in clients:
+                    continue
+                answer = self.ask(clients[name], name, "turn", kind=kind, seconds=self.turn)
+                if "missing" in answer:
+                    self.is_missing(name, answer["missing"])
+                    del clients[name]
+                    continue
+                self.add(kind, name, answer["seconds"])
+                self.add(cpu(kind), name, answer["cpu"])
+
+    def opened(self, name: str, stack: contextlib.ExitStack) -> Client | None:
+        """A process in the peer's environment that has opened the folder; None if the peer is not to be had
+        here, and the reason is kept."""
+        try:
+            client = stack.enter_context(Client(MODULE, python(name)))
+            answer = client.ask("open", peer=name, folder=self.folder.path)
+        except (ImportError, PeerFailed) as error:
+            answer = {"missing": str(error)}
+        if "missing" in answer:
+            self.is_missing(name, answer["missing"])
+            return None
+        return client
+
+    @staticmethod
+    def ask(client: Client, name: str, command: str, **arguments: Any) -> dict[str, Any]:
+        """An answer. A foreign peer whose process ends is missing from there on; one of ours ends the run."""
+        try:
+            return client.ask(command, **arguments)
+        except PeerFailed as error:
+            if name in OURS:
+                raise
+            return {"missing": str(error)}
+
+    def is_missing(self, name: str, reason: str) -> None:
+        """Keeps why a peer is not measured."""
+        self.missing[name] = reason
+        self.say(f"{name} is not measured: {reason}")
+
+    def memory(self) -> None:
+        """The peak of memory in an epoch, in a fresh process each, of all that was measured in train."""
+        for name in self.asked([name for name in self.measured.get(TRAIN, {}) if name not in ROOFS]):
+            with Client(MODULE, python(name)) as client:
+                answer = self.ask(client, name, "memory", peer=name, folder=self.folder.path)
+            if "missing" in answer:
+                self.is_missing(f"memory of {name}", answer["missing"])
+                continue
+            self.add(MEMORY, name, answer["bytes"])
+            self.say(f"memory, {name}: {answer['bytes'] / 1e6:.0f} MB")
 
     def first_batch(self) -> None:
         """From iter() to the first batch, in turn."""
@@ -137,9 +185,11 @@ def main() -> None:
     wrong = [*(set(options.only or ()) - set(SECTIONS)), *((options.peers or set()) - set(PEERS))]
     if wrong:
         raise SystemExit(f"unknown: {', '.join(wrong)}; see --list and --help")
-    partial = options.quick or options.only or options.peers
+    if options.only and MEMORY in options.only and TRAIN not in options.only:
+        raise SystemExit(f"{MEMORY} is that of the peers in {TRAIN}: --only {TRAIN},{MEMORY}")
+    partial = bool(options.quick or options.only or options.peers)
     if options.output is None and not partial:
-        report.around_table(report.README, images_report.IMAGES)  # before minutes of measuring
+        publish.blocks(publish.README, images_report.IMAGES.name)  # before minutes of measuring
     folder = images_data.prepare(options.folder, 1 if options.quick else images_data.LINKS)
     rounds, turn = (1, QUICK_TURN) if options.quick else (options.rounds, TURN)
     run = ImagesRun(folder, rounds, turn, options.peers)
@@ -150,18 +200,21 @@ def main() -> None:
         run.epochs(kinds, search=not options.quick)
     if FIRST in wanted:
         run.first_batch()
+    if MEMORY in wanted:
+        run.memory()
     if "growth" in wanted:
         run.growth()
     result = images_report.result(
-        run.measured, run.growths, folder, run.differences, run.missing, rounds, neighbours.share()
+        run.measured,
+        run.growths,
+        folder,
+        run.differences,
+        {**environments.not_installed(), **run.missing},
+        run.notes,
+        rounds,
+        neighbours.share(),
     )
-    standard = report.standard_path(result, "images-")
-    target = options.output or (data.CACHE / "images-partial.json" if partial else standard)
-    report.save(result, target)
-    print(images_report.text(result))
-    if options.output is None and not partial:
-        images_report.publish(result, target)
-    print(f"written to {target}")
+    publish.finish(images_report.IMAGES, result, partial, options.output)
 
 
 if __name__ == "__main__":

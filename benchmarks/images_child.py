@@ -64,7 +64,8 @@ class Child:
         count, there = passed(self.epochs[kind]), sum(1 for _ in Path(self.folder).glob("*/*"))
         if count <= there - BATCH:  # some leave out what makes no whole batch
             raise ValueError(f"{self.name}, {kind}: an epoch of {count} pictures, where {there} are there")
-        return {"difference": difference, "pictures": count}
+        note = getattr(self.epochs[kind], "note", None)
+        return {"difference": difference, "pictures": count, "note": note}
 
     def _compare(self, kind: str) -> float:
         assert self.peer is not None
@@ -110,6 +111,13 @@ class Child:
         for _ in iterator:  # an epoch that is broken off would be another's burden
             pass
         return {"seconds": seconds}
+
+    def memory(self, peer: str, folder: str) -> dict[str, Any]:
+        """The peak of memory above `import torch`, the peer's imports and workers included, in one epoch."""
+        gc.collect()
+        with process.Peak() as peak:
+            passed(images.peer(peer).open(folder, TRAIN))
+        return {"bytes": peak.above}
 
     def growth(self, epochs: int) -> dict[str, Any]:
         """Memory, descriptors and threads after each of many epochs, after as many to warm up."""
@@ -168,5 +176,5 @@ def compare(ours: Pictures, theirs: Pictures, exact: bool, where: str) -> float:
 
 if __name__ == "__main__":
     child = Child()
-    names = ("open", "check", "turn", "first_batch", "growth")
+    names = ("open", "check", "turn", "first_batch", "memory", "growth")
     serve({"torch": torch.__version__}, {name: getattr(child, name) for name in names})

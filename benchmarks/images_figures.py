@@ -8,7 +8,7 @@ from benchmarks.peers.images.contract import TRAIN, VAL
 
 PILS = tuple(f"{PIL}, {n} workers" for n in WORKERS)
 TWO, BARE_TWO = f"{OWN}, 2 threads", f"{BARE}, 2 threads"
-FIRST = "first batch"
+FIRST, MEMORY = "first batch", "memory"
 
 
 def cpu(kind: str) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks import figures, report
-from benchmarks.images_data import Folder
-from benchmarks.images_figures import FIRST, RATIOS, cpu
-from benchmarks.peers.images import LEFT_OUT
-from benchmarks.peers.images.contract import BATCH, KINDS
+from benchmarks.images_figures import FIRST, MEMORY, RATIOS, TWO, cpu
+from benchmarks.peers.images import BARE
+from benchmarks.peers.images.contract import BATCH, KINDS, STD, VAL
+from benchmarks.report import Stored, median
 
-IMAGES = "images"
+if TYPE_CHECKING:
+    from benchmarks.images_data import Folder
+
 PACKAGES = (
     "torch",
     "torchvision",
@@ -20,6 +21,19 @@ PACKAGES = (
     "opencv-python-headless",
     "spdl",
     "datago",
+    "ffcv",
+    "tensorflow-cpu",
+    "grain",
+)
+LEVELS = 255 * sum(STD) / len(STD)  # of a byte, that 1 is after normalising
+PLOT = report.Plot(
+    "milliseconds a picture, of gofast and its peers",
+    {
+        **{f"{kind}, milliseconds a picture": {kind: ""} for kind in KINDS},
+        **{f"{kind}, processor milliseconds a picture": {cpu(kind): ""} for kind in KINDS},
+    },
+    "milliseconds a picture",
+    1e3,
 )
 
 
@@ -29,9 +43,10 @@ def result(
     folder: Folder,
     differences: dict[str, float],
     missing: dict[str, str],
+    notes: dict[str, str],
     rounds: int,
     neighbours: float,
-) -> dict[str, Any]:
+) -> Stored:
     """Everything that the JSON holds."""
     about = {
         "name": folder.name,
@@ -42,80 +57,103 @@ def result(
     }
     return {
         **report.frame(PACKAGES, about, rounds, neighbours),
-        "unit": "seconds a picture; first batch: seconds",
+        "unit": "seconds a picture; first batch: seconds; memory: bytes",
         "sections": report.sections(measured),
         "mean difference from torchvision": differences,
-        "not measured": {**LEFT_OUT, **missing},
+        "not measured": missing,
+        "notes": notes,
         "growth": growths,
         "figures": figures.table(measured, growths, RATIOS, ()),
     }
 
 
 def amount(section: str, value: float) -> str:
-    """Pictures a second, processor milliseconds a picture, or a duration."""
+    """Pictures a second, processor milliseconds a picture, bytes, or a duration."""
     if section in KINDS:
         return f"{1 / value:,.0f} img/s"
+    if section == MEMORY:
+        return f"{value / 1e6:,.0f} MB"
     return f"{value * 1e3:.3f} ms" if section != FIRST else report.duration(value)
 
 
-def text(stored: dict[str, Any]) -> str:
-    """Every median, the figures, and what could not be measured."""
-    lines = [report.text(stored, amount), ""]
-    lines += [f"not measured: {peer}: {reason}" for peer, reason in stored["not measured"].items()]
-    return "\n".join(lines)
+def remarks(stored: Stored) -> list[str]:
+    """What could not be measured."""
+    return [f"not measured: {peer}: {reason}" for peer, reason in stored["not measured"].items()]
 
 
-def readme_table(stored: dict[str, Any], source: str) -> str:
-    """README's table, in Markdown: what each gives, then what was promised."""
-    machine, about = stored["machine"], stored["data"]
-    versions = ", ".join(f"{name} {version.split('+')[0]}" for name, version in stored["versions"].items())
-    size = f"{about['bytes a picture'] / 1e3:.0f} kB on average"
-    lines = [
-        f"{about['pictures']} photographs, {about['name']} ({size}), "
-        f"{about['repeats']} times an epoch, {machine['processor']}, {machine['cores']} cores; batches of "
-        f"{about['batch']}, float32, normalised; medians of {stored['rounds']} interleaved rounds.",
-        "",
-        report.picture(source, "milliseconds a picture, of gofast and its peers"),
-        "",
-        "| images/s (processor time each) | train | val |",
-        "|---|---|---|",
-    ]
-    sections = stored["sections"]
-    train, val = KINDS
-    names = list(dict.fromkeys(name for kind in KINDS for name in sections.get(kind, {})))
-    slowest = sorted(
-        names, key=lambda name: -sections.get(train, sections.get(val, {})).get(name, {"median": 0})["median"]
+def what(stored: Stored) -> str:
+    """The data."""
+    about = stored["data"]
+    return (
+        f"{report.pictures(about)}, {about['repeats']} times an epoch, in batches of {about['batch']}, "
+        "float32, normalised"
     )
-    for name in slowest:
-        cells = []
-        for kind in KINDS:
-            times, used = (sections.get(s, {}).get(name) for s in (kind, cpu(kind)))
-            cells.append(
-                f"{1 / times['median']:,.0f} ({used['median'] * 1e3:.2f} ms)" if times and used else ""
-            )
-        lines.append(f"| {name} | {cells[0]} | {cells[1]} |")
-    lines += ["", "| what | against | times faster | at least | aim |", "|---|---|---|---|---|"]
+
+
+def cells(stored: Stored, name: str) -> list[str]:
+    """A peer's columns: speed and processor time of each kind, memory, and how far its pixels are off."""
+    row = []
+    for kind in KINDS:
+        seconds, used = median(stored, kind, name), median(stored, cpu(kind), name)
+        row.append(f"{1 / seconds:,.0f} ({used * 1e3:.2f} ms)" if seconds and used else "")
+    memory = median(stored, MEMORY, name)
+    off = stored["mean difference from torchvision"].get(f"{name}, {VAL}")
+    row.append(amount(MEMORY, memory) if memory else "")
+    row.append("" if off is None else "0" if off == 0 else f"{off * LEVELS:.2g}")
+    return row
+
+
+def peers(stored: Stored) -> list[str]:
+    """A line a peer, the slowest first, whoever that is."""
+    seconds = {  # of a picture, in the first kind that was measured
+        name: values["median"]
+        for kind in reversed(KINDS)
+        for name, values in stored["sections"].get(kind, {}).items()
+    }
+    slowest = sorted(seconds, key=lambda name: -seconds[name])
+    return [
+        "| images/s (processor time each) | train | val | memory | pixels off |",
+        "|---|---|---|---|---|",
+        *(f"| {' | '.join([name, *cells(stored, name)])} |" for name in slowest),
+    ]
+
+
+def roof(stored: Stored) -> list[str]:
+    """What this machine could do at best, and how near gofast comes."""
+    lines = [
+        "decode alone: the user's libjpeg. The roof is the bare C pipeline: our own kernels, called without "
+        "the engine and torch's loader."
+    ]
+    near = []
+    for kind in KINDS:
+        bare, ours = median(stored, kind, f"{BARE}, 2 threads"), median(stored, kind, TWO)
+        if bare and ours:
+            near.append(f"{bare / ours:.0%} in {kind}")
+    return [*lines, *([f"Of its speed, {TWO}, reaches {' and '.join(near)}."] if near else [])]
+
+
+def table(stored: Stored) -> list[str]:
+    """README's lines: what each gives, what was promised, and what there is to say about it."""
+    lines = [
+        *peers(stored),
+        "",
+        "| what | against | times faster | at least | aim |",
+        "|---|---|---|---|---|",
+    ]
     for row in stored["figures"]:
         if row["section"] != "growth":
             digits = 2 if row["aim"] < 1 else 1
             value = f"{row['value']:.{digits}f}"
             lines.append(f"| {row['what']} | {row['against']} | {value} | {row['least']} | {row['aim']} |")
-    missing = "; ".join(f"{peer} ({reason})" for peer, reason in stored["not measured"].items())
     lines += [
         "",
-        "The bare C pipeline is our own kernels, called without the engine and torch's loader.",
-        f"Not measured: {missing}.",
-        f"Versions: {versions}. Made by `make bench-images` at {stored['commit']} ({stored['date']}), "
-        f"all values in `benchmarks/results/{source}`.",
+        *roof(stored),
+        "memory: anonymous and shared, above `import torch`, at its peak in train, workers included. "
+        "pixels off: how far val's are from torchvision's of PIL pictures, on average, in levels of 255.",
     ]
-    return "\n".join(lines)
+    lines += [f"{peer}: {note}." for peer, note in stored.get("notes", {}).items()]
+    missing = "; ".join(f"{peer} ({reason})" for peer, reason in stored["not measured"].items())
+    return [*lines, *([f"Not measured: {missing}."] if missing else [])]
 
 
-def publish(stored: dict[str, Any], path: Path) -> None:
-    """Writes the plot beside the JSON, and README's table."""
-    from benchmarks import plot
-
-    titles = {f"{kind}, milliseconds a picture": {kind: ""} for kind in KINDS}
-    titles |= {f"{kind}, processor milliseconds a picture": {cpu(kind): ""} for kind in KINDS}
-    plot.write(stored, path.with_suffix(".svg"), titles, "milliseconds a picture", 1e3)
-    report.write_readme(readme_table(stored, path.name), report.README, IMAGES)
+IMAGES = report.Benchmark("images", amount, table, what, remarks, PLOT)

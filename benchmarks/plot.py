@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 
 matplotlib.use("svg")
 from matplotlib import pyplot
 
-# Title of a panel -> the sections whose peers stand in it, each with what is added to a peer's name.
-PANELS = {
-    "CSV file to tensors (gofast: to the first batch)": {"csv": ""},
-    "Parquet file to tensors (gofast: to the first batch)": {"parquet": ""},
-    "epoch, batch 512": {"epoch 512 plain": "", "epoch 512 own loader": " (own loader)"},
-    "epoch, batch 16": {"epoch 16 plain": "", "epoch 16 own loader": " (own loader)"},
-    "epoch, batch 512, two fresh workers": {"epoch 512 2 fresh workers": ""},
-    "epoch, batch 512, two persistent workers": {"epoch 512 2 persistent workers": ""},
-}
+from benchmarks.report import Plot, Stored
+
 OURS, OTHERS = "#00758f", "#b8b8b8"
 
 
-def write(
-    stored: dict[str, Any],
-    path: Path,
-    titles: dict[str, dict[str, str]] = PANELS,
-    unit: str = "seconds",
-    scale: float | None = None,
-) -> None:
-    """Draws the panels whose sections were measured; text stays text, which keeps the file small. With a
-    scale the axis is linear, and values are multiplied by it."""
+def write(stored: Stored, path: Path, plot: Plot) -> None:
+    """Draws the panels whose sections were measured; text stays text, which keeps the file small."""
     pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "gofast", "font.size": 9})
     panels = {
         title: {
@@ -38,7 +23,7 @@ def write(
             for section, addition in sections.items()
             for peer, values in stored["sections"].get(section, {}).items()
         }
-        for title, sections in titles.items()
+        for title, sections in plot.panels.items()
     }
     shown = {title: peers for title, peers in panels.items() if peers}
     rows = (len(shown) + 1) // 2
@@ -49,16 +34,16 @@ def write(
         axis.remove()
     for axis, (title, peers) in zip(axes.flat, shown.items(), strict=False):
         bars = sorted(peers.items(), key=lambda item: -item[1]["median"])
-        times = scale or 1.0
+        times = plot.scale or 1.0
         medians = [times * values["median"] for _, values in bars]
         below = [times * (values["median"] - values["spread"][0]) for _, values in bars]
         above = [times * (values["spread"][1] - values["median"]) for _, values in bars]
         colours = [OURS if peer.startswith("gofast") else OTHERS for peer, _ in bars]
         axis.barh([peer for peer, _ in bars], medians, xerr=[below, above], color=colours)
-        if scale is None:
+        if plot.scale is None:
             axis.set_xscale("log")
         axis.set_title(title)
-        axis.set_xlabel(unit)
+        axis.set_xlabel(plot.unit)
         axis.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")

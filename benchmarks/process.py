@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import threading
 import time
 from pathlib import Path
 
@@ -40,14 +41,72 @@ def threads() -> int:
     return _status("Threads")
 
 
+def descendants() -> list[int]:
+    """This process and those that it, or they, have started and that live."""
+    found, looked = [os.getpid()], 0
+    while looked < len(found):
+        try:
+            for task in Path(f"/proc/{found[looked]}/task").iterdir():
+                found += map(int, (task / "children").read_text(encoding="ascii").split())
+        except OSError:  # it has ended meanwhile
+            pass
+        looked += 1
+    return found
+
+
+def private() -> int:
+    """Bytes of this process and its descendants that no file backs: their heaps, and shared memory. What
+    several of them share counts once, and a mapped file, like one that is read, is the page cache's."""
+    total = 0
+    for pid in descendants():
+        try:
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
+    return 1024 * total
+
+
+class Peak:
+    """The most private memory while its block runs, above what it was before."""
+
+    def __init__(self, interval: float = 0.02) -> None:
+        self.interval, self.before, self.most = interval, private(), 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    @property
+    def above(self) -> int:
+        """The peak in bytes, without what was there before."""
+        return max(0, self.most - self.before)
+
+    def _watch(self) -> None:
+        ended = False
+        while not ended:
+            ended = self._ended.wait(self.interval)
+            self.most = max(self.most, private())
+
+    def __enter__(self) -> Peak:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
 def processor_seconds() -> float:
     """Seconds of processors that this process, its children that ended and those that live have used."""
     own, ended = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     seconds = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
-    for task in Path("/proc/self/task").iterdir():
-        for child in (task / "children").read_text(encoding="ascii").split():
-            fields = Path(f"/proc/{child}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-            seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    for pid in descendants()[1:]:
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        except OSError:
+            continue
+        seconds += sum(map(int, fields[11:15])) / os.sysconf(
+            "SC_CLK_TCK"
+        )  # its own, and of those it waited for
     return seconds
 
 

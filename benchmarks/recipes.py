@@ -11,7 +11,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from benchmarks import data, images_data, process, recipes_report, report
+from benchmarks import images_data, process, publish, recipes_report
 from benchmarks.client import Client, PeerFailed
 from benchmarks.peers.recipes import MODULES
 from benchmarks.run import Run
@@ -60,16 +60,16 @@ class RecipesRun(Run):
                     self.python[f"{name}, {side}"] = answer["python"]
                 clients[side] = client
                 self.say(f"{name}, {side}: checked")
-            for number in range(self.rounds):
-                for side, client in list(clients.items()):
-                    try:
-                        answer = client.ask("turn", seconds=QUICK_TURN if self.quick else TURN)
-                    except PeerFailed as error:
-                        self._is_missing(f"{name}, {side}", str(error))
-                        del clients[side]
-                        continue
-                    self.add(name, side, answer["seconds"])
-                self.say(f"{name}: round {number + 1}/{self.rounds}")
+            for side in self.in_turn(list(clients), name):
+                if side not in clients:
+                    continue
+                try:
+                    answer = clients[side].ask("turn", seconds=QUICK_TURN if self.quick else TURN)
+                except PeerFailed as error:
+                    self._is_missing(f"{name}, {side}", str(error))
+                    del clients[side]
+                    continue
+                self.add(name, side, answer["seconds"])
 
     def _is_missing(self, what: str, reason: str) -> None:
         self.missing[what] = reason
@@ -94,9 +94,9 @@ def main() -> None:
     wrong = set(options.only or ()) - set(MODULES)
     if wrong:
         raise SystemExit(f"unknown: {', '.join(sorted(wrong))}; see --help")
-    partial = options.quick or options.only
+    partial = bool(options.quick or options.only)
     if options.output is None and not partial:
-        report.around_table(report.README, recipes_report.RECIPES)  # before minutes of measuring
+        publish.blocks(publish.README, recipes_report.RECIPES.name)  # before minutes of measuring
     run = RecipesRun(options.folder, 1 if options.quick else options.rounds, options.quick)
     neighbours = process.Neighbours()
     for name in options.only or MODULES:
@@ -104,14 +104,7 @@ def main() -> None:
     result = recipes_report.result(
         run.measured, run.folder(1), run.python, run.missing, run.rounds, neighbours.share()
     )
-    target = options.output or (
-        data.CACHE / "recipes-partial.json" if partial else report.standard_path(result, "recipes-")
-    )
-    report.save(result, target)
-    print(recipes_report.text(result))
-    if options.output is None and not partial:
-        recipes_report.publish(result, target)
-    print(f"written to {target}")
+    publish.finish(recipes_report.RECIPES, result, partial, options.output)
 
 
 if __name__ == "__main__":

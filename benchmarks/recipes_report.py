@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks import figures, report
-from benchmarks.images_data import Folder
 from benchmarks.recipes_figures import RATIOS
+from benchmarks.report import Stored
 
-RECIPES = "recipes"
+if TYPE_CHECKING:
+    from benchmarks.images_data import Folder
+
 PACKAGES = ("torch", "torchvision", "pillow", "timm", "datasets")
 WHAT = {
     "basic": "RandomResizedCrop, flip, ToTensor, Normalize",
@@ -37,12 +38,11 @@ def result(
     missing: dict[str, str],
     rounds: int,
     neighbours: float,
-) -> dict[str, Any]:
+) -> Stored:
     """Everything that the JSON holds."""
     about = {"name": folder.name, "pictures": folder.pictures, "bytes a picture": folder.bytes}
     return {
         **report.frame(PACKAGES, about, rounds, neighbours),
-        "benchmark": RECIPES,
         "unit": "seconds a picture",
         "sections": report.sections(measured),
         "in Python": python,
@@ -56,13 +56,10 @@ def amount(_: str, value: float) -> str:
     return f"{1 / value:,.0f} img/s"
 
 
-def text(stored: dict[str, Any]) -> str:
-    """Every median, the figures, what runs in Python, and what could not be measured."""
-    lines = [report.text(stored, amount), ""]
-    for where, steps in stored["in Python"].items():
-        lines += [f"{where}: {step}" for step in steps]
-    lines += [f"not measured: {what}: {reason}" for what, reason in stored["missing"].items()]
-    return "\n".join(lines)
+def remarks(stored: Stored) -> list[str]:
+    """What runs in Python, and what could not be measured."""
+    steps = [f"{where}: {step}" for where, steps in stored["in Python"].items() for step in steps]
+    return [*steps, *(f"not measured: {what}: {reason}" for what, reason in stored["missing"].items())]
 
 
 def best(sides: dict[str, Any], ours: bool) -> tuple[str, float] | None:
@@ -71,35 +68,32 @@ def best(sides: dict[str, Any], ours: bool) -> tuple[str, float] | None:
     return min(found.items(), key=lambda item: item[1]) if found else None
 
 
-def readme_table(stored: dict[str, Any], source: str) -> str:
-    """README's table, in Markdown: a recipe a line."""
-    machine, about = stored["machine"], stored["data"]
-    versions = ", ".join(f"{name} {version.split('+')[0]}" for name, version in stored["versions"].items())
+def what(stored: Stored) -> str:
+    """The data."""
+    return report.pictures(stored["data"])
+
+
+def table(stored: Stored) -> list[str]:
+    """README's lines: a recipe a line."""
     lines = [
-        f"{about['pictures']} photographs, {about['name']} ({about['bytes a picture'] / 1e3:.0f} kB on "
-        f"average), {machine['processor']}, {machine['cores']} cores; medians of {stored['rounds']} "
-        "interleaved rounds. Both sides' first batches were equal.",
-        "",
         "| recipe | without gofast, at its best | with gofast, at its best | times faster |",
         "|---|---|---|---|",
     ]
-    for recipe, what in WHAT.items():
+    for recipe, about in WHAT.items():
         sides = stored["sections"].get(recipe, {})
         theirs, ours = best(sides, False), best(sides, True)
         if theirs is None or ours is None:
             reason = stored["missing"].get(recipe)
-            lines += [f"| {what} | | not measured: {reason} | |"] if reason else []
+            lines += [f"| {about} | | not measured: {reason} | |"] if reason else []
             continue
         cells = [f"{amount('', seconds)} ({name})" for name, seconds in (theirs, ours)]
-        lines.append(f"| {what} | {cells[0]} | {cells[1]} | {theirs[1] / ours[1]:.1f} |")
-    lines += [
+        lines.append(f"| {about} | {cells[0]} | {cells[1]} | {theirs[1] / ours[1]:.1f} |")
+    return [
+        *lines,
         "",
-        f"Versions: {versions}. Made by `make bench-recipes` at {stored['commit']} ({stored['date']}), "
-        f"all values in `benchmarks/results/{source}`.",
+        "Both sides' first batches were equal. The roof of the first line is the bare C pipeline in the "
+        "pictures' table; the others have none of their own.",
     ]
-    return "\n".join(lines)
 
 
-def publish(stored: dict[str, Any], path: Path) -> None:
-    """Writes README's table."""
-    report.write_readme(readme_table(stored, path.name), report.README, RECIPES)
+RECIPES = report.Benchmark("recipes", amount, table, what, remarks)

@@ -1,7 +1,4 @@
-"""What was measured, for readers: JSON, a plain text, a plot, and README's table between its markers.
-
-`python -m benchmarks.report RESULT.json` writes the plot and README's table again from a stored result.
-"""
+"""What every benchmark's result has for readers: JSON, a plain text, and the parts of README's tables."""
 
 from __future__ import annotations
 
@@ -12,19 +9,57 @@ import os
 import platform
 import re
 import subprocess
-import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import data, figures
+from benchmarks import environments, figures
 
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
 BUSY = 0.05  # the share of the processors in other hands above which times are not to be trusted
-TABLES = "tables"
-PACKAGES = ("torch", "numpy", "pandas", "pyarrow", "polars")
+
+Stored = dict[str, Any]  # what a JSON holds: frame's keys, sections, figures, and a benchmark's own
+Panels = dict[str, dict[str, str]]  # plot.py
+
+
+@dataclass(frozen=True)
+class Plot:
+    """The picture beside a JSON.
+
+    Attributes:
+        about: what it shows, for those who do not see it.
+        panels: title -> the sections whose peers stand there, each with what is added to a peer's name.
+        unit: of the axis.
+        scale: values are multiplied by it, on a linear axis; None: a logarithmic one.
+    """
+
+    about: str
+    panels: Panels
+    unit: str = "seconds"
+    scale: float | None = None
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """How the result of one benchmark is told.
+
+    Attributes:
+        name: of its JSON files, of README's markers, and of `make bench-<name>`.
+        amount: writes a value of a section.
+        table: README's lines between the sentence about the data and the one about versions.
+        what: begins README's first sentence: the data.
+        remarks: what the plain text says at its end.
+        plot: None if there is none.
+    """
+
+    name: str
+    amount: Callable[[str, float], str]
+    table: Callable[[Stored], list[str]]
+    what: Callable[[Stored], str]
+    remarks: Callable[[Stored], list[str]] = lambda _: []
+    plot: Plot | None = None
 
 
 def _git(*words: str) -> str:
@@ -38,28 +73,6 @@ def _processor() -> str:
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.machine()
-
-
-def result(
-    measured: figures.Measured,
-    growths: dict[str, dict[str, Any]],
-    files: data.Files,
-    rounds: int,
-    neighbours: float,
-) -> dict[str, Any]:
-    """Everything that the JSON of the tables holds."""
-    about = {
-        "name": files.name,
-        "rows": files.rows,
-        "csv bytes": files.size("csv"),
-        "parquet bytes": files.size("parquet"),
-    }
-    return {
-        **frame(PACKAGES, about, rounds, neighbours),
-        "sections": sections(measured),
-        "growth": growths,
-        "figures": figures.table(measured, growths),
-    }
 
 
 def frame(packages: tuple[str, ...], about: dict[str, Any], rounds: int, neighbours: float) -> dict[str, Any]:
@@ -83,14 +96,10 @@ def frame(packages: tuple[str, ...], about: dict[str, Any], rounds: int, neighbo
 
 
 def installed(packages: tuple[str, ...]) -> dict[str, str]:
-    """The versions of those packages that are there."""
-    found = {}
-    for package in packages:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
+    """The versions of those packages that are there, in the environments of all peers."""
+    there = importlib.metadata.distributions(path=environments.packages())
+    versions = {re.sub(r"[-_.]+", "-", found.name).lower(): found.version for found in there if found.name}
+    return {package: versions[package] for package in packages if package in versions}
 
 
 def sections(measured: figures.Measured) -> dict[str, dict[str, Any]]:
@@ -102,15 +111,6 @@ def sections(measured: figures.Measured) -> dict[str, dict[str, Any]]:
         }
         for section, by_peer in measured.items()
     }
-
-
-def standard_path(stored: dict[str, Any], prefix: str = "") -> Path:
-    """results/<prefix><machine>-<commit>.json"""
-    processor = re.sub(
-        r"[^a-z0-9]+", "-", re.sub(r"\((?:r|tm)\)|@.*", "", stored["machine"]["processor"].lower())
-    )
-    name = f"{processor.strip('-')}-{stored['machine']['cores']}-cores-{stored['commit']}.json"
-    return RESULTS / (prefix + name)
 
 
 def save(stored: dict[str, Any], path: Path) -> None:
@@ -126,13 +126,30 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-def amount(section: str, value: float) -> str:
-    """A value of a section in its unit."""
-    return f"{value / 1e6:.0f} MB" if section == "memory" else duration(value)
+def standard_path(stored: Stored, benchmark: str) -> Path:
+    """results/<benchmark>-<machine>-<commit>.json"""
+    processor = re.sub(
+        r"[^a-z0-9]+", "-", re.sub(r"\((?:r|tm)\)|@.*", "", stored["machine"]["processor"].lower())
+    )
+    machine = f"{processor.strip('-')}-{stored['machine']['cores']}-cores"
+    return RESULTS / f"{benchmark}-{machine}-{stored['commit']}.json"
 
 
-def text(stored: dict[str, Any], show: Callable[[str, float], str] = amount) -> str:
-    """Every median and spread, then the figures; show writes a value of a section."""
+def pictures(about: dict[str, Any]) -> str:
+    """The photographs that were measured, for README."""
+    size = f"{about['bytes a picture'] / 1e3:.0f} kB on average"
+    return f"{about['pictures']} photographs, {about['name']} ({size})"
+
+
+def median(stored: Stored, section: str, peer: str) -> float | None:
+    """A peer's median in a section, if it was measured."""
+    found = stored["sections"].get(section, {}).get(peer)
+    return found["median"] if found else None
+
+
+def text(stored: Stored, benchmark: Benchmark) -> str:
+    """Every median and spread, then the figures, then the benchmark's remarks."""
+    show = benchmark.amount
     lines = []
     for section, by_peer in stored["sections"].items():
         lines.append(f"\n{section}")
@@ -153,97 +170,23 @@ def text(stored: dict[str, Any], show: Callable[[str, float], str] = amount) -> 
         lines.append(
             f"\nothers used {share:.0%} of the processors meanwhile: measure again on a quiet machine"
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *benchmark.remarks(stored)])
 
 
-def baseline(stored: dict[str, Any], section: str) -> dict[str, Any] | None:
-    """What the classic script takes for the same: pandas; one iloc a row, with torch's plain loader where
-    gofast has its own; for memory the vectorised Dataset."""
-    peers: dict[str, Any] = stored["sections"].get(section.replace("own loader", "plain"), {})
-    name = {"csv": "pandas", "parquet": "pandas", "memory": "vectorised"}.get(section, "naive")
-    return peers.get(name)
-
-
-def readme_table(stored: dict[str, Any], source: str) -> str:
-    """README's table, in Markdown."""
-    machine, table = stored["machine"], stored["data"]
-    versions = ", ".join(f"{name} {version.split('+')[0]}" for name, version in stored["versions"].items())
+def readme_block(stored: Stored, benchmark: Benchmark, source: str) -> str:
+    """What stands in README about a result, in Markdown; source is its JSON's name."""
+    machine = stored["machine"]
     lines = [
-        f"{table['rows']:,} rows of {table['name']} ({table['csv bytes'] / 1e6:.1f} MB CSV, "
-        f"{table['parquet bytes'] / 1e6:.1f} MB Parquet), {machine['processor']}, {machine['cores']} cores; "
+        f"{benchmark.what(stored)}, {machine['processor']}, {machine['cores']} cores; "
         f"medians of {stored['rounds']} interleaved rounds.",
         "",
-        picture(source, "seconds to the first batch and per epoch, of gofast and its peers"),
-        "",
-        "| what | classic | the peer to beat | gofast | times faster |",
-        "|---|---|---|---|---|",
     ]
-    for row in stored["figures"]:
-        section = row["section"]
-        first = baseline(stored, section)
-        before = amount(section, first["median"]) if first else ""
-        if row.get("unit") == "x":
-            beaten = f"{duration(row['other'])} ({row['against']})"
-            lines.append(
-                f"| {row['what']} | {before} | {beaten} | {duration(row['gofast'])} | {row['value']:.1f} |"
-            )
-        elif section != "growth":
-            lines.append(f"| {row['what']} | {before} | | {row['value']:.3g} {row['unit']} | |")
+    if benchmark.plot is not None:
+        lines += [f"![{benchmark.plot.about}](benchmarks/results/{Path(source).with_suffix('.svg')})", ""]
+    versions = ", ".join(f"{name} {version.split('+')[0]}" for name, version in stored["versions"].items())
     lines += [
-        "",
-        "classic: pandas with inferred types; `iloc` a row (every tenth row timed, and scaled); for memory",
-        "the vectorised Dataset.",
-        f"Versions: {versions}. Made by `make bench-tables` at {stored['commit']} ({stored['date']}), "
-        f"all values in `benchmarks/results/{source}`.",
+        *benchmark.table(stored),
+        f"Versions: {versions}. Made by `make bench-{benchmark.name}` at {stored['commit']} "
+        f"({stored['date']}), all values in `benchmarks/results/{source}`.",
     ]
     return "\n".join(lines)
-
-
-def picture(source: str, what: str) -> str:
-    """The plot that publish writes beside a JSON, in Markdown."""
-    return f"![{what}](benchmarks/results/{Path(source).with_suffix('.svg')})"
-
-
-def markers(benchmark: str) -> tuple[str, str]:
-    """The lines of README between which a benchmark's table stands."""
-    return f"<!-- bench:{benchmark} -->", f"<!-- /bench:{benchmark} -->"
-
-
-def around_table(readme: Path, benchmark: str = TABLES) -> tuple[str, str]:
-    """README's text before and after the table; both markers have to be there."""
-    start, end = markers(benchmark)
-    old = readme.read_text(encoding="utf-8")
-    if old.count(start) != 1 or old.count(end) != 1 or old.index(start) > old.index(end):
-        raise SystemExit(f"{readme.name} needs one {start} and after it one {end}")
-    head, rest = old.split(start)
-    return head, rest.split(end)[1]
-
-
-def write_readme(table: str, readme: Path, benchmark: str = TABLES) -> None:
-    """Puts the table between README's markers."""
-    start, end = markers(benchmark)
-    head, tail = around_table(readme, benchmark)
-    readme.write_text(f"{head}{start}\n{table}\n{end}{tail}", encoding="utf-8")
-
-
-def publish(path: Path) -> None:
-    """Writes the plot beside the JSON, and README's table."""
-    from benchmarks import plot
-
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    if stored.get("benchmark") == "recipes":
-        from benchmarks import recipes_report
-
-        recipes_report.publish(stored, path)
-        return
-    if "not measured" in stored:  # only the images' JSON says that of peers
-        from benchmarks import images_report
-
-        images_report.publish(stored, path)
-        return
-    plot.write(stored, path.with_suffix(".svg"))
-    write_readme(readme_table(stored, path.name), README)
-
-
-if __name__ == "__main__":
-    publish(Path(sys.argv[1]))

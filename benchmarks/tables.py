@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import data, figures, peers, process, report
+from benchmarks import data, figures, peers, process, publish, tables_report
 from benchmarks.client import Client, once
 from benchmarks.peers.contract import FRESH, OWN, PERSISTENT, PLAIN
 from benchmarks.run import Run
@@ -79,13 +79,13 @@ class TablesRun(Run):
                 clients[name].ask("check", mode=mode, batch=batch, reference=self.files.reference)
             self.say(f"epochs: {len(plan)} loaders give the reference's batches")
             rounds = 3 * self.rounds  # an epoch is short beside a process that imports torch
-            for number in range(rounds):
-                for batch, mode, name in plan:
-                    if known[name]["scaled"] and number >= min(3, self.rounds):
-                        continue
-                    answer = clients[name].ask("epoch", mode=mode, batch=batch, rows=self.files.rows)
-                    self.add(f"epoch {batch} {mode}", name, answer["seconds"])
-                self.say(f"epochs: round {number + 1}/{rounds}")
+            for batch, mode, name in self.in_turn(plan, "epochs", rounds):
+                section = f"epoch {batch} {mode}"
+                times = self.measured.get(section, {}).get(name, [])
+                if known[name]["scaled"] and len(times) >= min(3, self.rounds):
+                    continue
+                answer = clients[name].ask("epoch", mode=mode, batch=batch, rows=self.files.rows)
+                self.add(section, name, answer["seconds"])
 
     def memory(self) -> None:
         """Peak resident memory from CSV to the end of an epoch, for gofast and for the vectorised Dataset."""
@@ -133,9 +133,9 @@ def main() -> None:
     """Measures, then writes the JSON, the plot and README's table."""
     options = arguments()
     rows, rounds = (10_000, 2) if options.quick else (60_000, options.rounds)
-    partial = options.quick or options.only or options.peers
+    partial = bool(options.quick or options.only or options.peers)
     if options.output is None and not partial:
-        report.around_table(report.README)  # a README without its markers is said before minutes of measuring
+        publish.blocks(publish.README, tables_report.TABLES.name)  # before minutes of measuring
     files = data.prepare(options.csv, options.parquet, rows)
     run = TablesRun(files, rounds, options.peers)
     neighbours = process.Neighbours()
@@ -150,13 +150,8 @@ def main() -> None:
     }
     for section in options.only or SECTIONS:
         steps[section]()
-    result = report.result(run.measured, run.growths, files, rounds, neighbours.share())
-    target = options.output or (data.CACHE / "partial.json" if partial else report.standard_path(result))
-    report.save(result, target)
-    print(report.text(result))
-    if options.output is None and not partial:
-        report.publish(target)
-    print(f"written to {target}")
+    result = tables_report.result(run.measured, run.growths, files, rounds, neighbours.share())
+    publish.finish(tables_report.TABLES, result, partial, options.output)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import figures, report
+from benchmarks import figures, publish
 
 
 def readings(leak: int, descriptors: int = 0) -> list[list[int]]:
@@ -52,7 +52,7 @@ def test_ratios_and_limits() -> None:
 
 def test_readme_without_markers(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
-    start, end = report.markers(report.TABLES)
+    start, end = publish.markers("tables")
     readme.write_text(f"a {end} b {start} c")
     with pytest.raises(SystemExit, match="needs one"):
-        report.around_table(readme)
+        publish.blocks(readme, "tables")

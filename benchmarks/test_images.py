@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,19 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks import figures, images_child, images_data, images_figures, images_report, process, report
+from benchmarks import (
+    client,
+    data,
+    figures,
+    images_child,
+    images_data,
+    images_figures,
+    images_report,
+    process,
+    report,
+)
 from benchmarks.images_child import compare, passed
-from benchmarks.peers.images import BARE, LEFT_OUT, OWN, PEERS, PIL
+from benchmarks.peers.images import BARE, OWN, PEERS, PIL
 from benchmarks.peers.images.region import central
 
 
@@ -90,6 +102,53 @@ def test_processor_seconds_counts_this_process() -> None:
     assert 0.04 < process.processor_seconds() - before < 10
 
 
+ROOT = Path(__file__).parents[1]
+_PEAK = """
+import subprocess
+import sys
+import time
+from benchmarks import process
+
+with process.Peak() as peak:
+    held = bytearray(b"x") * (64 << 20)
+    deadline = time.monotonic() + 10
+    while peak.above < 60e6 and time.monotonic() < deadline:
+        time.sleep(0.01)
+print(peak.above)
+"""
+
+
+def test_a_peak_of_memory_is_seen() -> None:
+    """In a process of its own: here, what earlier tests left may be freed meanwhile."""
+    told = subprocess.run(
+        [sys.executable, "-c", _PEAK], cwd=ROOT, check=True, capture_output=True, text=True, timeout=60
+    )
+    assert 60e6 < int(told.stdout) < 200e6
+
+
+def test_a_client_leaves_no_process_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "leaving.py").write_text(
+        "import subprocess\n"
+        "from benchmarks.serve import serve\n"
+        "child = subprocess.Popen(['sleep', '1000'])\n"
+        "serve({}, {'pid': lambda: {'pid': child.pid}})\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with client.Client("leaving") as one:
+        stat = Path(f"/proc/{one.ask('pid')['pid']}/stat")
+        assert stat.exists()
+    deadline = time.monotonic() + 10
+    while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_the_roofs_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = pytest.importorskip("benchmarks.peers.images.bare", exc_type=ImportError)
+    monkeypatch.setattr(data, "CACHE", tmp_path)
+    assert bare.library.__wrapped__().bare_fill
+
+
 def test_folder_is_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images_data, "CACHE", tmp_path / "cache")
     for name in ("a/x.jpg", "b/y.jpg"):
@@ -109,6 +168,7 @@ def test_readme_table() -> None:
     measured = {
         "train": {two: [0.0005], f"{PIL}, 2 workers": [0.002]},
         "train cpu": {two: [0.001], f"{PIL}, 2 workers": [0.004]},
+        "memory": {two: [1e8]},
     }
     stored = {
         "machine": {"processor": "a processor", "cores": 2},
@@ -117,11 +177,15 @@ def test_readme_table() -> None:
         "rounds": 3,
         "sections": report.sections(measured),
         "figures": figures.table(measured, {}, images_figures.RATIOS, ()),
-        "not measured": LEFT_OUT,
+        "mean difference from torchvision": {f"{PIL}, 2 workers, val": 0.0, "OpenCV, 2 workers, val": 0.02},
+        "not measured": {"ffcv==1.0.2": "no compiler"},
+        "notes": {"FFCV raw": "reads another file"},
         "commit": "abc",
         "date": "2026-11-21",
     }
-    text = images_report.readme_table(stored, "result.json")
-    assert f"| {two} | 2,000 (1.00 ms) |  |" in text
+    text = report.readme_block(stored, images_report.IMAGES, "images-result.json")
+    assert f"| {two} | 2,000 (1.00 ms) |  | 100 MB |  |" in text
+    assert f"| {PIL}, 2 workers | 500 (4.00 ms) |  |  | 0 |" in text
     assert f"| train, gofast.DataLoader, 2 threads | {PIL}, 2 workers | 4.0 | 3 | 3.5 |" in text
-    assert "FFCV" in text and "torch 2.15.0." in text
+    assert "Not measured: ffcv==1.0.2 (no compiler)." in text and "FFCV raw: reads another file." in text
+    assert "torch 2.15.0." in text and "images-result.svg" in text

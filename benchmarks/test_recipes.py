@@ -56,10 +56,9 @@ def test_the_table_says_what_is_missing() -> None:
         "sections": {"basic": {name: {"median": value} for name, value in sides.items()}},
         "missing": {"timm": "No module named 'timm'"},
     }
-    lines = recipes_report.readme_table(stored, "r.json").splitlines()
+    lines = report.readme_block(stored, recipes_report.RECIPES, "r.json").splitlines()
     (basic,) = [line for line in lines if line.startswith("| RandomResizedCrop")]
     assert basic.endswith(
         "500 img/s (torchvision, 2 workers) | 2,000 img/s (gofast.DataLoader, 2 workers) | 4.0 |"
     )
     assert any("not measured: No module named 'timm'" in line for line in lines)
-    assert all(marker in report.README.read_text(encoding="utf-8") for marker in report.markers("recipes"))

@@ -22,6 +22,7 @@ var rooms = map[string][]string{
 	"table":   {"source", "numbers", "engine"},
 	"image":   {"source", "numbers", "engine"},
 	"device":  {"numbers", "engine"},
+	"inspect": {"source", "engine", "table", "image"},
 }
 
 type goPackage struct {
@@ -124,6 +125,8 @@ func TestWrongArrowsAreSeen(t *testing.T) {
 		{"gofast/source", "gofast/table", true},
 		{"gofast/engine", "gofast/image", true},
 		{"gofast/table", "gofast/image/png", true},
+		{"gofast/inspect", "gofast/table/formats", false},
+		{"gofast/table", "gofast/inspect", true},
 		{"gofast/image", "gofast/table/gather", true},
 		{"gofast/numbers", "gofast/table", true},
 		{"gofast/engine", "gofast", true},

@@ -10,12 +10,22 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
-// Engine fills batches on its own threads. Close it when no iteration is running.
-type Engine struct{ *engine.Engine }
+// Engine fills batches on its own threads, and keeps the memory of the last iteration for the
+// next one. Close it when no iteration is running.
+type Engine struct {
+	*engine.Engine
+	rings rings
+}
 
 // NewEngine starts an engine that keeps the given number of threads busy; 0 means
 // as many as there are processors for this process, by affinity and cgroup quota.
-func NewEngine(threads int) *Engine { return &Engine{engine.New(threads)} }
+func NewEngine(threads int) *Engine { return &Engine{Engine: engine.New(threads)} }
+
+// Close finishes the queued work, stops the threads and gives the memory back. It may be called again.
+func (e *Engine) Close() {
+	e.Engine.Close()
+	e.rings.close()
+}
 
 // lookAhead is the number of batches that Batches has under way.
 const lookAhead = 4
@@ -29,19 +39,19 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 			return
 		}
 		rowBytes, labelBytes := d.view.RowBytes(), d.view.LabelBytes()
-		ring, err := engine.NewRing(rowBytes*int64(batchRows), lookAhead)
+		ring, err := e.rings.take(rowBytes * int64(batchRows))
 		if err != nil {
 			yield(Batch{}, err)
 			return
 		}
-		defer ring.Drop()
+		defer e.rings.keep(ring)
 		// Labels have a ring too, with one block for each slot.
-		labels, err := engine.NewRing(max(labelBytes*int64(batchRows), 1), lookAhead)
+		labels, err := e.rings.take(max(labelBytes*int64(batchRows), 1))
 		if err != nil {
 			yield(Batch{}, err)
 			return
 		}
-		defer labels.Drop()
+		defer e.rings.keep(labels)
 
 		var flying []flight
 		defer func() {
@@ -68,12 +78,15 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 				return
 			}
 			if f.slot.Status() == engine.Failed {
-				yield(Batch{}, d.failure(f.slot, f.indices))
-				return
+				if err := d.excuse(f.slot, f.indices); err != nil {
+					yield(Batch{}, err)
+					return
+				}
 			}
 			rows := len(f.indices)
 			b := Batch{Rows: rows, Features: f.slot.Bytes(rowBytes * int64(rows)), Labels: f.labels.Bytes(labelBytes * int64(rows)),
 				features: d.DType, labels: d.LabelDType}
+			e.HandedOut(int64(rows), int64(len(b.Features)))
 			more := yield(b, nil)
 			flying = flying[1:]
 			f.ticket.Release()
@@ -116,7 +129,7 @@ func (e *Engine) launch(d *Dataset, indices []int64, ring, labelRing engine.Ring
 
 // draw makes the records of a batch; nil if nothing is drawn.
 func (d *Dataset) draw(e *Engine, indices []int64) ([]byte, error) {
-	records, err := image.Draw(e.Engine, d.view, indices)
+	records, err := image.Draw(e.Engine, d.view, indices, d.OnError != nil)
 	if bad, ok := err.(*errs.Error); ok && bad.Index != errs.None {
 		return nil, bad.At(d.Path(bad.Index))
 	}

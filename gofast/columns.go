@@ -11,6 +11,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/formats"
 )
 
 // openTable opens every file, checks that they are one table, and chooses the
@@ -61,7 +62,7 @@ func (o *opened) open(ctx context.Context, paths []string, options TableOptions,
 		}
 		o.files = append(o.files, f)
 		progress.total += f.Size()
-		r, err := openReader(f, decodeOptions)
+		r, err := formats.Open(f, decodeOptions)
 		if err != nil {
 			return err
 		}

@@ -22,6 +22,10 @@ type Dataset struct {
 	DType      string   // of its values, as numpy names it
 	LabelDType string   // of its labels; "" without labels
 	Table      *Schema  // of a table's columns; nil for pictures
+	// OnError is asked about every picture that cannot be made, by the goroutine that takes
+	// the batches of Engine.Batches: nil leaves zeroes in its place, and an error ends the
+	// iteration. Without it, the first such picture does.
+	OnError func(err error) error
 
 	view    engine.View
 	program program
@@ -132,16 +136,38 @@ func (d *Dataset) Path(index int64) string {
 	return d.files.Path(sample)
 }
 
+// excuse asks OnError about every picture of a failed batch that could not be made, and
+// zeroes those that it lets pass.
+func (d *Dataset) excuse(slot engine.Slot, indices []int64) error {
+	faults := slot.Faults()
+	if d.OnError == nil || len(faults) == 0 {
+		return d.failure(slot, indices)
+	}
+	size := d.view.RowBytes()
+	batch := slot.Bytes(size * int64(len(indices)))
+	for _, f := range faults {
+		if err := d.OnError(d.fault(f, indices)); err != nil {
+			return err
+		}
+		clear(batch[size*int64(f.Position):][:size])
+	}
+	return nil
+}
+
 // failure is the error of a batch whose slot failed.
 func (d *Dataset) failure(slot engine.Slot, indices []int64) error {
 	if faults := slot.Faults(); len(faults) > 0 {
-		first := faults[0]
-		index := d.view.FromStart(indices[first.Position])
-		return fault.Error(first.Code, "image", first.Offset, first.Text).At(d.Path(index)).AtIndex(index)
+		return d.fault(faults[0], indices)
 	}
 	bad := slot.BadIndex()
 	if _, _, ok := d.view.Find(bad); ok {
 		return errs.New(errs.ErrLabel, "batches", "the label has no place in the one-hot vector").AtIndex(bad)
 	}
 	return errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d samples", d.Len())).AtIndex(bad)
+}
+
+// fault is the error of a picture that could not be made.
+func (d *Dataset) fault(f engine.Fault, indices []int64) error {
+	index := d.view.FromStart(indices[f.Position])
+	return fault.Error(f.Code, "image", f.Offset, f.Text).At(d.Path(index)).AtIndex(index)
 }

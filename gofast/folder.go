@@ -12,9 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FolderOptions are the options of OpenFolder. The zero value means torchvision's
-// extensions, and Pillow 13's arithmetic and limit.
+// FolderOptions are the options of OpenFolder. The zero value means a class for each
+// sub-folder, torchvision's extensions, and Pillow 13's arithmetic and limit.
 type FolderOptions struct {
+	Kind       string   // folder.Classes, or folder.Flat and folder.Tree, which have no labels
 	Extensions []string // lower-case ends of file names
 	Index      string   // file that keeps the list of files; "" for memory
 	Threads    int      // of the scan; 0: Threads()
@@ -51,13 +52,31 @@ func (o *FolderOptions) complete() {
 // seed, the epoch, its index, and how many times that index came before in the
 // batch. Python's rng="stateless" makes the same draws.
 func OpenFolder(ctx context.Context, root string, plan image.Plan, options FolderOptions) (*Dataset, error) {
+	if options.Kind == "" {
+		options.Kind = folder.Classes
+	}
+	return openPictures(ctx, folder.Options{Kind: options.Kind, Root: folder.Name(root)}, plan, options)
+}
+
+// OpenFiles is OpenFolder for files that are named one by one, whatever their names end in.
+// They have no labels.
+func OpenFiles(ctx context.Context, paths []string, plan image.Plan, options FolderOptions) (*Dataset, error) {
+	scan := folder.Options{Kind: folder.List}
+	for _, path := range paths {
+		scan.Paths = append(scan.Paths, folder.Name(path))
+	}
+	return openPictures(ctx, scan, plan, options)
+}
+
+func openPictures(ctx context.Context, scan folder.Options, plan image.Plan, options FolderOptions) (*Dataset, error) {
 	options.complete()
+	root := string(scan.Root)
 	if plan.Output.Height == 0 {
 		return nil, errs.New(errs.ErrConfig, "open", "the plan does not end in a tensor").At(root)
 	}
 	// A missing library is an error only for the files that need it.
 	_ = image.LoadFormats(nil)
-	scan := folder.Options{Kind: folder.Classes, Root: folder.Name(root), Threads: options.Threads, Limits: options.Limits}
+	scan.Threads, scan.Limits = options.Threads, options.Limits
 	for _, extension := range options.Extensions {
 		scan.Extensions = append(scan.Extensions, folder.Name(extension))
 	}
@@ -76,8 +95,12 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 		return nil, errs.New(errs.ErrLimit, "open", "no memory for the sizes of the pictures").At(root).Because(err)
 	}
 	base, epoch := uintptr(unsafe.Pointer(unsafe.SliceData(index))), unsafe.Pointer(unsafe.SliceData(own))
+	targets := uintptr(0)
+	if scan.Kind == folder.Classes {
+		targets = base + uintptr(schema.SampleClassesOffset)
+	}
 	d, err := NewPictures(plan, image.Files{
-		Count: schema.Count, Targets: base + uintptr(schema.SampleClassesOffset),
+		Count: schema.Count, Targets: targets,
 		Config: reader.Config{File: &reader.File{
 			Root: string(schema.Root), Paths: base + uintptr(schema.PathsOffset), Offsets: base + uintptr(schema.PathOffsetsOffset)}},
 		Seed: options.Seed, Epoch: uintptr(epoch), Sizes: uintptr(epoch) + 8,

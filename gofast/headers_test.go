@@ -59,7 +59,7 @@ func TestHeaderOfAnotherPackage(t *testing.T) {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	run("..", "cp", "-r", "--parents", "go.mod", "go.sum", "gofast/engine", "gofast/numbers", "gofast/internal/errs", "gofast/internal/fault", module)
+	run("..", "cp", "-r", "--parents", "go.mod", "go.sum", "gofast/engine", "gofast/numbers", "gofast/internal", module)
 	run(module, "go", "build", "./gofast/engine")
 	stale := func() string { return run(module, "go", "list", "-f", "{{.Stale}}", "./gofast/engine") }
 	if got := stale(); got != "false" {

@@ -27,6 +27,12 @@ LIBRARY = "_native.abi3.so"
 PACKAGE = ROOT / "python" / "gofast"
 GO_VERSION = (1, 26)
 LIMITED_API = "0x030a0000"
+# Nothing here resolves host names or users: Go's own code for that needs no libc.
+TAGS = "-tags=python,netgo,osusergo"
+# Before glibc 2.34 the symbols of old_glibc.h were in these two, which are nearly empty now.
+OLD_GLIBC = (
+    "-Wl,--wrap=fstat -Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--pop-state"
+)
 
 
 class BuildError(Exception):
@@ -182,6 +188,11 @@ def edit_c(text: str) -> str:
     return edit(text, r"^typedef PyAsyncMethods\* cmpfunc;$", "typedef void* cmpfunc;", "cmpfunc")
 
 
+def host(env: dict[str, str]) -> dict[str, str]:
+    """The environment without another machine's names: what is generated is the same for 64 bits."""
+    return {name: value for name, value in env.items() if name not in ("GOOS", "GOARCH", "CC")}
+
+
 def generate(include: str, env: dict[str, str]) -> None:
     """Writes native.go, native.c and the header that joins them to GENERATED."""
     shutil.rmtree(GENERATED, ignore_errors=True)
@@ -231,7 +242,7 @@ def build(out: Path, debug: bool = False, force: bool = False) -> bool:
     """Puts the library into folder out; False when it was there already, up to date."""
     go, compiler, include = check_go(), check_compiler(), check_headers()
     check_pybindgen()
-    settings = (go, compiler, include, LIMITED_API)
+    settings = (go, compiler, run("go", "env", "GOARCH").strip(), include, LIMITED_API)
     stamp = WORK / "stamp.json"
     try:
         stamps = json.loads(stamp.read_text())
@@ -249,15 +260,18 @@ def build(out: Path, debug: bool = False, force: bool = False) -> bool:
     # the flags makes it compile capsule again when one changes.
     headers = digest([path for path in sources() if path.suffix == ".h"])[:16]
     flags = env.get("CGO_CFLAGS", "-O2 -g")
-    env["CGO_CFLAGS"] = f"{flags} -I{include} -DPy_LIMITED_API={LIMITED_API} -DGOFAST_HEADERS=0x{headers}"
+    env["CGO_CFLAGS"] = (
+        f"{flags} -I{include} -DPy_LIMITED_API={LIMITED_API} -DGOFAST_HEADERS=0x{headers}"
+        f" -include {ROOT / 'pybind' / 'old_glibc.h'}"
+    )
     env["CC"] = compiler
     fresh = stamps.get("built") == built and library.is_file() and not force
     if not fresh:
         stamp.unlink(missing_ok=True)
         if stamps.get("generated") != generated or not (GENERATED / "native_go.h").is_file() or force:
-            generate(include, env)
-        strip = [] if debug else ["-ldflags=-s -w"]
-        run("go", "build", "-buildmode=c-shared", "-tags=python", "-trimpath", "-buildvcs=false", *strip,
+            generate(include, host(env))
+        link = f"-ldflags={'' if debug else '-s -w '}'-extldflags={OLD_GLIBC}'"
+        run("go", "build", "-buildmode=c-shared", TAGS, "-trimpath", "-buildvcs=false", link,
             "-o", library, ".", cwd=GENERATED, env=env)  # fmt: skip
         stamp.write_text(json.dumps({"generated": generated, "built": built}))
     if fresh and target.is_file() and target.read_bytes() == library.read_bytes():

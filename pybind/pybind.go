@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/pybind/capsule"
 )
 
@@ -24,9 +25,12 @@ type startConfig struct {
 
 // started is the engine of this process. Both addresses stay valid after it is closed.
 type started struct {
-	Threads int     `json:"threads"`
-	Crew    uintptr `json:"crew"`    // its threads and their queue, which package capsule uses without entering Go
-	Capsule uintptr `json:"capsule"` // the C function that makes the per-batch module
+	Threads   int                `json:"threads"`
+	Crew      uintptr            `json:"crew"`       // its threads and their queue, which package capsule uses without entering Go
+	Capsule   uintptr            `json:"capsule"`    // the C function that makes the per-batch module
+	Layout    engine.TallyLayout `json:"layout"`     // of tallies: Python has some of its own, for its loaders
+	Tally     uintptr            `json:"tally"`      // of what threads of no engine do
+	CrewTally uintptr            `json:"crew_tally"` // of what is done for the engine's tickets
 }
 
 // start starts the engine of this process, once.
@@ -39,7 +43,8 @@ func start(c startConfig) (any, error) {
 		debug.SetGCPercent(25)
 		theEngine = gofast.NewEngine(c.Threads)
 	}
-	return started{theEngine.ThreadCount(), theEngine.Address(), capsule.Address()}, nil
+	process, crew := theEngine.Tallies()
+	return started{theEngine.ThreadCount(), theEngine.Address(), capsule.Address(), engine.LayoutOfTallies(), process, crew}, nil
 }
 
 func running() (*gofast.Engine, error) {

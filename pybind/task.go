@@ -25,12 +25,14 @@ var tasks sync.Map // of *task, by the numbers that Python gave them
 
 // operations are what Begin can start. Python's side of this table is python/gofast/_core/operations.py.
 var operations = map[string]func(ctx context.Context, t *task, config string) (any, error){
-	"open":    working(openTable),
-	"cache":   working(buildCache),
-	"convert": working(convertTable),
-	"verify":  working(verifyCache),
-	"index":   working(scanFolder),
-	"place":   working(findRow),
+	"open":         working(openTable),
+	"cache":        working(buildCache),
+	"convert":      working(convertTable),
+	"verify":       working(verifyCache),
+	"index":        working(scanFolder),
+	"place":        working(findRow),
+	"scan":         working(scanFiles),
+	"verify_files": working(verifyFiles),
 }
 
 // working makes an entry of the table of a function that takes a C.

@@ -2,9 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
 	"time"
 
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/measure"
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
 	"github.com/gofast-org/gofast/gofast"
 	"github.com/gofast-org/gofast/gofast/device"
 )
@@ -33,9 +40,6 @@ func (m *moves) add(before, after device.Stats, waited time.Duration) {
 }
 
 func (m *moves) summarise() {
-	if m == nil {
-		return
-	}
 	if all := m.CopySeconds + m.KernelSeconds; all > 0 {
 		m.Overlap = max(0, 1-m.WaitedSeconds/all)
 	}
@@ -46,6 +50,7 @@ type gpu struct {
 	name    string
 	device  *device.Device
 	loaders []*gofast.DeviceLoader
+	figures []*moves // of each loader
 }
 
 func openGPU(ordinal int) (*gpu, error) {
@@ -71,41 +76,77 @@ func (g *gpu) closeDevice() {
 	}
 }
 
-// epochs is what one epoch of a loader is: a loop over its batches, which on a device waits for each to arrive.
-func (g *gpu) epochs(l gofast.Loader) (func(context.Context, []int64, *run) (int64, error), error) {
-	if g.device == nil {
-		return func(ctx context.Context, order []int64, _ *run) (rows int64, err error) {
-			for b, err := range l.Batches(ctx, order) {
-				if err != nil {
-					return 0, err
-				}
-				rows += int64(b.Rows)
-			}
-			return rows, nil
-		}, nil
-	}
+// batches are a loader's on the device. Each is waited for there.
+func (g *gpu) batches(l gofast.Loader) (measure.Batches, error) {
 	there, err := l.To(g.device)
 	if err != nil {
 		return nil, err
 	}
-	g.loaders = append(g.loaders, there)
-	return func(ctx context.Context, order []int64, r *run) (rows int64, err error) {
+	figures, epochs := &moves{}, 0
+	g.loaders, g.figures = append(g.loaders, there), append(g.figures, figures)
+	return func(ctx context.Context, order []int64, each func(rows int)) error {
 		before, waited := g.device.Stats(), time.Duration(0)
 		for b, err := range there.Batches(ctx, order) {
 			if err != nil {
-				return 0, err
+				return err
 			}
 			since := time.Now()
 			if err := b.Wait(ctx); err != nil {
-				return 0, err
+				return err
 			}
 			waited += time.Since(since)
-			rows += int64(b.Rows)
+			each(b.Rows)
 		}
-		if r.Moves == nil {
-			r.Moves = &moves{}
+		if epochs++; epochs > 1 { // the first warms up
+			figures.add(before, g.device.Stats(), waited)
 		}
-		r.Moves.add(before, g.device.Stats(), waited)
-		return rows, nil
+		return nil
 	}, nil
+}
+
+// addTo puts the figures into the report, whose runs are in the order of the loaders.
+func (g *gpu) addTo(r *report.Report) {
+	for i, m := range g.figures {
+		m.summarise()
+		r.Runs[i].Moves = m
+	}
+}
+
+// writeMoves is the table of what went to a device.
+func writeMoves(w io.Writer, r *report.Report) error {
+	if r.Device == "" {
+		return nil
+	}
+	fmt.Fprintf(w, "\non %s:\n", r.Device)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "threads\tMB to the device\tcopy rate GB/s\tcopies ms\tkernels ms\tnot waited for\t")
+	for _, run := range r.Runs {
+		m, ok := run.Moves.(*moves)
+		if !ok || m.CopySeconds == 0 { // smaller ones are not timed
+			fmt.Fprintf(t, "%d\t-\t-\t-\t-\t-\t\n", run.Threads)
+			continue
+		}
+		fmt.Fprintf(t, "%d\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f %%\t\n", run.Threads, float64(m.Bytes)/1e6, m.Rate/1e9, m.CopySeconds*1e3, m.KernelSeconds*1e3, 100*m.Overlap)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, overlapMeans)
+	return err
+}
+
+// ordinal is the number of a CUDA device; -1 for "", which is none.
+func ordinal(name string) (int, error) {
+	switch name {
+	case "":
+		return -1, nil
+	case "cuda":
+		return 0, nil
+	}
+	number, cuda := strings.CutPrefix(name, "cuda:")
+	n, err := strconv.ParseUint(number, 10, 16)
+	if !cuda || err != nil {
+		return 0, errors.New("give cuda, or cuda:0, cuda:1 and so on")
+	}
+	return int(n), nil
 }

@@ -4,120 +4,180 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/gofast-org/gofast/gofast"
-	"github.com/gofast-org/gofast/gofast/device"
-	"github.com/gofast-org/gofast/gofast/device/devicetest"
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
 )
 
-func TestRunPrintsJSON(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "t.csv")
-	if err := os.WriteFile(path, []byte("label,a,b\n"+strings.Repeat("1,2,3\n", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+// command runs a command line, and wants a status.
+func command(t *testing.T, want int, args ...string) (stdout, stderr string) {
+	t.Helper()
 	var out, log bytes.Buffer
-	args := []string{"run", path, "--batch", "16", "--threads", "1,2", "--epochs", "3", "--shuffle", "--seed", "0", "--json"}
-	if err := command(context.Background(), args, &out, &log); err != nil {
-		t.Fatal(err, log.String())
+	if got := execute(context.Background(), args, &out, &log); got != want {
+		t.Fatalf("%q: status %d, want %d: %s", args, got, want, log.String())
 	}
-	var r report
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+	return out.String(), log.String()
+}
+
+func table(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r.Rows != 100 || r.Width != 2 || len(r.Runs) != 2 || len(r.Runs[1].Seconds) != 3 || r.Runs[0].RowsPerS <= 0 {
+	return path
+}
+
+func pictures(t *testing.T, more ...string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "p")
+	command(t, 0, append([]string{"synth", to, "--kind", "png", "--count", "12", "--classes", "2", "--size", "30x20"}, more...)...)
+	return to
+}
+
+func TestRunOfATable(t *testing.T) {
+	path := table(t, "label,a,b\n"+strings.Repeat("1,2,3\n", 100))
+	args := []string{"run", path, "--batch", "16", "--threads", "1,2", "--epochs", "3", "--shuffle", "--seed", "0"}
+	out, _ := command(t, 0, append(args, "--json")...)
+	var r report.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Work.Samples != 100 || r.Work.Shape[0] != 2 || r.Work.Order != "shuffle" || len(r.Runs) != 2 || len(r.Runs[1].Seconds) != 3 ||
+		r.Runs[0].SamplesPerS <= 0 || r.Runs[0].Interval == nil || r.Machine.Go == "" {
 		t.Errorf("unexpected report: %+v", r)
 	}
-	out.Reset()
-	if err := command(context.Background(), args[:len(args)-1], &out, &log); err != nil || !strings.Contains(out.String(), "100 rows x 2 features") {
-		t.Errorf("text report: %v %q", err, out.String())
+	out, log := command(t, 0, args...)
+	if !strings.Contains(out, "100 rows in 1 file") || !strings.Contains(log, "epoch 3 of 3, threads 2") {
+		t.Errorf("%q, %q", out, log)
+	}
+	if out, _ := command(t, 0, append(args, "--csv")...); strings.Count(out, "\n") != 1+6 {
+		t.Errorf("%q", out)
+	}
+}
+
+func TestRunOfPicturesWritesAReport(t *testing.T) {
+	path, folder := pictures(t), filepath.Join(t.TempDir(), "deep", "report")
+	args := []string{"run", path, "--transform", "randomresizedcrop=8,hflip", "--batch", "5", "--threads", "1,2", "--epochs", "5", "--order", "shuffle", "--out", folder}
+	out, _ := command(t, 0, args...)
+	for _, part := range []string{"12 pictures in 12 files", "randomresizedcrop=8,hflip=0.5 -> float32 [3 8 8]", "numbers", "waiting"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("no %q in %q", part, out)
+		}
+	}
+	for _, name := range []string{"report.json", "report.csv", "throughput.svg", "throughput.png", "latency.svg", "latency.png", "stages.svg", "stages.png", "memory.svg", "memory.png"} {
+		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	written := filepath.Join(folder, "report.json")
+	out, _ = command(t, 0, "compare", written, written)
+	if strings.Count(out, "no difference shown") != 2 {
+		t.Errorf("a run differs from itself: %q", out)
 	}
 }
 
 func TestALabelThatIsNotThere(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "t.csv")
-	if err := os.WriteFile(path, []byte("f1,target\n1,2\n3,4\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := table(t, "f1,target\n1,2\n3,4\n")
 	for _, c := range []struct {
-		args []string
-		said bool
-		bad  error
+		args   []string
+		status int
+		said   bool
 	}{
-		{nil, true, nil}, {[]string{"--label", "target"}, false, nil}, {[]string{"--label", ""}, false, nil},
-		{[]string{"--label", "label"}, false, gofast.ErrSchema}, {[]string{"--header", "false", "--label", ""}, false, gofast.ErrSchema},
+		{nil, 0, true}, {[]string{"--label", "target"}, 0, false}, {[]string{"--label", ""}, 0, false},
+		{[]string{"--label", "label"}, 1, true}, {[]string{"--header", "false", "--label", ""}, 1, true},
 	} {
-		var out, log bytes.Buffer
-		err := command(context.Background(), append([]string{"run", path, "--epochs", "1"}, c.args...), &out, &log)
-		if !errors.Is(err, c.bad) || strings.Contains(log.String(), `"target"`) != c.said {
-			t.Errorf("%q: %v, %q", c.args, err, log.String())
+		_, log := command(t, c.status, append([]string{"run", path, "--epochs", "1"}, c.args...)...)
+		if strings.Contains(log, `"target"`) != c.said && c.status == 0 {
+			t.Errorf("%q: %q", c.args, log)
 		}
 	}
 }
 
 func TestWrongCommandLines(t *testing.T) {
-	for _, args := range [][]string{{}, {"walk"}, {"run"}, {"run", "x", "--threads", "0"}, {"run", "x", "--batch", "0"}, {"run", "x", "--no"}, {"run", "x", "--header", "maybe"}, {"run", "x", "--device", "cpu"}, {"run", "x", "--device", "cuda:-1"}} {
-		var out, log bytes.Buffer
-		if err := command(context.Background(), args, &out, &log); !errors.Is(err, errUsage) || log.Len() == 0 {
-			t.Errorf("%q: %v, %q", args, err, log.String())
+	path := table(t, "label,a\n1,2\n")
+	for _, args := range [][]string{
+		{}, {"walk"}, {"run"}, {"run", ""}, {"run", "x", "--threads", "0"}, {"run", "x", "--threads", "1,1"}, {"run", "x", "--batch", "0"}, {"run", "x", "--epochs", "0"},
+		{"run", "x", "--no"}, {"run", "x", "--header", "maybe"}, {"run", "x", "--device", "cpu"}, {"run", "x", "--device", "cuda:-1"}, {"run", "x", "--order", "random"},
+		{"run", "x", "--as", "audio"}, {"run", "x", "--on-error", "skip"}, {"run", "x", "--transform", "resize"}, {"run", "x", "--seed", "-1"},
+		{"run", path, "--transform", "resize=4x4"}, {"run", path, "--csv", "--json"}, {"compare"}, {"compare", "a"}, {"roof"}, {"roof", "x", "--epochs", "0"},
+		{"synth"}, {"synth", "x", "--size", "5"}, {"synth", "x", "--kind", "gif"},
+	} {
+		if out, log := command(t, 2, args...); out != "" || !strings.Contains(log, "Try 'gofast-bench") {
+			t.Errorf("%q: %q, %q", args, out, log)
 		}
 	}
 }
 
-// The device's figures stand beside the others. A machine without a driver says so.
-func TestRunOnADevice(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "t.csv")
-	if err := os.WriteFile(path, []byte("label,a,b\n"+strings.Repeat("1,2,300000\n", 300_000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"run", path, "--batch", "150000", "--epochs", "2", "--device", "cuda:0"}
-	var out, log bytes.Buffer
-	if none := exec.Command(os.Args[0], "-test.run", "^TestNoGPU$"); os.Getenv("GOFAST_TEST_NO_GPU") == "" {
-		none.Env = append(os.Environ(), "GOFAST_TEST_NO_GPU="+path)
-		if said, err := none.CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, said)
+func TestFailures(t *testing.T) {
+	damaged := pictures(t, "--broken", "2")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"run", t.TempDir()}, "no file in the folder ends in .jpg"},
+		{[]string{"run", damaged, "--epochs", "1"}, filepath.Join(damaged, "class000", "000000.png")},
+		{[]string{"roof", damaged, "--epochs", "1"}, filepath.Join(damaged, "class000", "000000.png")},
+		{[]string{"run", "nowhere.jpg"}, "nowhere.jpg"}, {[]string{"compare", "nowhere", "nowhere"}, "nowhere"}, {[]string{"synth", damaged}, "already"},
+		{[]string{"run", damaged, "--out", os.Args[0] + "/x"}, "--out"},
+	} {
+		if out, log := command(t, 1, c.args...); out != "" || !strings.Contains(log, c.says) {
+			t.Errorf("%q: %q, %q", c.args, out, log)
 		}
 	}
-	driver := devicetest.New(t, devicetest.Random)
-	first, err := device.Open(0, device.Options{Library: driver.Library}) // the driver of this process, from now on
+	out, _ := command(t, 0, "run", damaged, "--epochs", "1", "--on-error", "zero", "--transform", "randomresizedcrop=8", "--json")
+	var r report.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Bad) != 2 || r.Bad[0].Reason == "" {
+		t.Errorf("%v: %+v", err, r.Bad)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, args := range [][]string{{"run", pictures(t)}, {"roof", pictures(t)}, {"synth", filepath.Join(t.TempDir(), "x"), "--count", "5"}} {
+		var out, log bytes.Buffer
+		if status := execute(ctx, args, &out, &log); status != statusInterrupted || out.Len() > 0 {
+			t.Errorf("%q: %d, %s", args, status, log.String())
+		}
+	}
+}
+
+func TestHelpAndCompletion(t *testing.T) {
+	for _, name := range []string{"run", "compare", "roof", "synth"} {
+		out, _ := command(t, 0, name, "--help")
+		if !strings.Contains(out, "Examples:\n  gofast-bench ") || !strings.Contains(out, "--json") {
+			t.Errorf("%q", out)
+		}
+	}
+	if out, _ := command(t, 0, "completion", "bash"); !strings.Contains(out, "gofast-bench") {
+		t.Errorf("%.100q", out)
+	}
+	if out, _ := command(t, 0, "__complete", "run", "x", "--order", ""); !strings.Contains(out, "shuffle") {
+		t.Errorf("%q", out)
+	}
+	if out, _ := command(t, 0, "--version"); !strings.Contains(out, "version") {
+		t.Errorf("%q", out)
+	}
+}
+
+// What this program needs is not linked into the Python extension.
+func TestTheExtensionStaysFree(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "github.com/gofast-org/gofast/pybind").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first.Close()
-	if err := command(context.Background(), args, &out, &log); err != nil {
-		t.Fatal(err, log.String())
+	packages := string(out)
+	if !strings.Contains(packages, "gofast/gofast/image") {
+		t.Fatalf("no dependencies of pybind: %q", packages)
 	}
-	for _, part := range []string{"on cuda:0 (stand-in 0):", "copy rate GB/s", "not waited for: the overlap"} {
-		if !strings.Contains(out.String(), part) {
-			t.Errorf("no %q in %q", part, out.String())
+	for _, foreign := range []string{"cobra", "pflag", "gonum.org", "x/image", "freetype", "gofast-bench"} {
+		if strings.Contains(packages, foreign) {
+			t.Errorf("pybind depends on %s", foreign)
 		}
-	}
-	out.Reset()
-	if err := command(context.Background(), append(args, "--json"), &out, &log); err != nil {
-		t.Fatal(err, log.String())
-	}
-	var r report
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		t.Fatal(err)
-	}
-	if m := r.Runs[0].Moves; m == nil || m.Rate <= 0 || m.CopySeconds <= 0 || m.Bytes < 2*300_000*2*4 || m.Overlap < 0 || m.Overlap > 1 {
-		t.Errorf("%+v", m)
-	}
-}
-
-func TestNoGPU(t *testing.T) {
-	path := os.Getenv("GOFAST_TEST_NO_GPU")
-	if path == "" {
-		t.Skip("TestRunOnADevice runs it")
-	}
-	var out, log bytes.Buffer
-	err := command(context.Background(), []string{"run", path, "--device", "cuda:99"}, &out, &log)
-	if !errors.Is(err, gofast.ErrDevice) {
-		t.Errorf("%v", err)
 	}
 }

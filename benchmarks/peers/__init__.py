@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
-from benchmarks.peers.contract import Epochs, Opener
+if TYPE_CHECKING:  # it imports torch, which reports do without
+    from benchmarks.peers.contract import Epochs, Opener
 
 # Name on the command line and in the tables -> (module of this package, attribute there). Modules are
 # imported in the measuring process only, so that no peer pays for another's imports.
@@ -34,14 +36,12 @@ EPOCHS: dict[str, tuple[str, str]] = {
 def opener(file_format: str, name: str) -> Opener:
     """The opener called name for files of file_format; imports its module."""
     module, attribute = OPENERS[file_format, name]
-    found = getattr(importlib.import_module(f"benchmarks.peers.{module}"), attribute)
-    assert isinstance(found, Opener)
+    found: Opener = getattr(importlib.import_module(f"benchmarks.peers.{module}"), attribute)
     return found
 
 
 def epochs(name: str) -> Epochs:
     """The epoch peer called name; imports its module."""
     module, attribute = EPOCHS[name]
-    found = getattr(importlib.import_module(f"benchmarks.peers.{module}"), attribute)
-    assert isinstance(found, Epochs)
+    found: Epochs = getattr(importlib.import_module(f"benchmarks.peers.{module}"), attribute)
     return found

@@ -15,18 +15,24 @@ static const int64_t JOB_BYTES = 256 << 10;
 // submitter 5 to 20 us, most on virtual machines; a job takes about 15 us.
 static const int64_t SPIN_NANOSECONDS = 200 * 1000;
 
-static int64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
+static int64_t now(void) { return gf_nanoseconds(); }
+
+// Of tickets, of all crews: a trace tells them apart.
+static _Atomic int64_t numbers;
 
 // All crews ever made. The list shows a leak checker that they are meant to stay.
 static _Atomic(gf_crew *) newest;
 
 gf_crew *gf_crew_new(int processors) {
     gf_crew *crew = calloc(1, sizeof *crew);
-    if (!crew) return NULL;
+    gf_tally *tally = crew ? aligned_alloc(64, sizeof *tally) : NULL;
+    if (!tally) {
+        free(crew);
+        return NULL;
+    }
+    memset(tally, 0, sizeof *tally);
+    crew->tally = tally;
+    crew->born = now();
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -55,8 +61,13 @@ static int to_wake(const gf_crew *crew, const gf_ticket *t) {
     return (int)(wanted < crew->sleeping ? wanted : crew->sleeping);
 }
 
+// Tells a trace that a ticket begins or ends.
+static void note(int kind, const gf_ticket *t) {
+    if (t->number && gf_is_tracing()) gf_trace_event(kind, now(), 0, t->number, t->rows);
+}
+
 gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, const int64_t *indices, const uint8_t *records, int64_t rows,
-                     int64_t batch_rows, gf_slot *const *slots, uint8_t *labels, int most) {
+                     int64_t batch_rows, gf_slot *const *slots, uint8_t *labels, int most, gf_tally *tally) {
     int64_t batches = (rows + batch_rows - 1) / batch_rows;
     size_t record_bytes = (size_t)(rows * view->record_bytes);
     gf_ticket *t = malloc(sizeof *t + (size_t)batches * sizeof *slots + (size_t)rows * sizeof *indices + record_bytes);
@@ -67,9 +78,11 @@ gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, const int64_t *indices,
     t->rows = rows;
     t->batch_rows = batch_rows;
     t->labels = labels;
+    t->tally = tally;
     t->most = most > 0 ? most : INT32_MAX;
     t->indices = (int64_t *)(t->slots + batches);
     memcpy(t->slots, slots, (size_t)batches * sizeof *slots);
+    for (int64_t i = 0; i < batches; i++) t->slots[i]->tally = tally;
     memcpy(t->indices, indices, (size_t)rows * sizeof *indices);
     if (record_bytes) {
         t->records = (uint8_t *)(t->indices + rows);
@@ -95,7 +108,11 @@ gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, const int64_t *indices,
     *(crew->last ? &crew->last->next : &crew->first) = t;
     crew->last = t;
     atomic_fetch_add(&crew->pending, 1);
-    if (!view->probes) atomic_fetch_add_explicit(&crew->tickets, 1, memory_order_relaxed);
+    if (!view->probes) {
+        atomic_fetch_add_explicit(&crew->tickets, 1, memory_order_relaxed);
+        t->number = 1 + atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed);
+    }
+    note(GF_EVENT_SUBMIT, t);
     int wake = to_wake(crew, t);
     pthread_mutex_unlock(&crew->lock);
     while (wake-- > 0) pthread_cond_signal(&crew->work);
@@ -116,7 +133,10 @@ typedef struct {
 // Fills rows of the ticket, batch by batch. A bad index fails its own
 // batch; the others are filled.
 static void fill_rows(gf_ticket *t, const job *j) {
-    for (int i = 0; i < j->n_soon; i++) t->view->hint(t->view, j->soon[i]);
+    const gf_view *view = t->view;
+    gf_meter *meter = gf_meter_begin(j->n_soon ? GF_STAGE_READ : view->stage);
+    for (int i = 0; i < j->n_soon; i++) view->hint(view, j->soon[i]);
+    if (j->n_soon) gf_meter_to(meter, view->stage);
     int64_t from = j->from, to = j->to;
     while (from < to) {
         int64_t k = from / t->batch_rows, start = k * t->batch_rows;
@@ -124,15 +144,21 @@ static void fill_rows(gf_ticket *t, const job *j) {
         gf_slot *slot = t->slots[k];
         gf_batch batch = {
             .indices = t->indices + start,
-            .records = t->records + start * t->view->record_bytes,
+            .records = t->records + start * view->record_bytes,
             .x = slot->managed.dl_tensor.data,
-            .y = t->labels + start * t->view->y_bytes,
+            .y = t->labels + start * view->y_bytes,
             .faults = &slot->faults,
         };
-        int64_t bad = t->view->fill(t->view, &batch, from - start, stop - start);
-        // Count first: the owner of the batch may ask for the counters at once.
-        if (bad < 0 && !t->view->probes)
-            atomic_fetch_add_explicit(&t->crew->filled_rows, stop - from, memory_order_relaxed);
+        int64_t bad = view->fill(view, &batch, from - start, stop - start);
+        if (bad < 0 && !view->probes) {
+            meter->counters[GF_COUNT_FILLED] += stop - from;
+            meter->counters[GF_COUNT_FILLED_BYTES] += (stop - from) * view->x_bytes;
+        }
+        // Count first: whoever owns the last batch may look at the counters at once, and free the ticket's tally.
+        if (stop == to) {
+            gf_meter_end(meter, t->number, j->to - j->from);
+            gf_meter_add(meter, t->crew->tally, t->tally);
+        }
         if (bad < 0) gf_slot_filled(slot, stop - from);
         else gf_slot_fail(slot, t->indices[start + bad]);
         from = stop;
@@ -179,6 +205,7 @@ static void finish(gf_crew *crew, gf_ticket *t, int64_t rows) {
     // A batch may be complete before its ticket is. Each waiting thread checks for itself.
     if (crew->waiting) pthread_cond_broadcast(&crew->done);
     if (left == 0) {
+        note(GF_EVENT_FINISH, t);
         unlink_ticket(crew, t);
         gf_release(t);
     }
@@ -199,6 +226,7 @@ static void spin_for_work(gf_crew *crew) {
 void gf_crew_work(gf_crew *crew) {
     job j;
     int spun = 0;
+    gf_trace_role(1 + atomic_fetch_add(&crew->numbered, 1));
     pthread_mutex_lock(&crew->lock);
     for (;;) {
         gf_ticket *t = claim_any(crew, &j);
@@ -240,11 +268,11 @@ static int settled(gf_ticket *t, const gf_slot *slot) {
     return atomic_load_explicit(&t->left, memory_order_acquire) == 0;
 }
 
-int gf_wait(gf_ticket *t, const gf_slot *slot, int64_t milliseconds) {
+// Helps and waits; begun is now.
+static void wait_for(gf_ticket *t, const gf_slot *slot, int64_t begun, int64_t milliseconds) {
     gf_crew *crew = t->crew;
-    int64_t start = now(), until = start + milliseconds * 1000000;
+    int64_t start = begun, until = start + milliseconds * 1000000;
     job j;
-    if (settled(t, slot)) return 1;
     pthread_mutex_lock(&crew->lock);
     while (!settled(t, slot)) {
         if (crew->processors > 1 && claim(crew, t, &j)) { // the waiting thread helps
@@ -268,7 +296,15 @@ int gf_wait(gf_ticket *t, const gf_slot *slot, int64_t milliseconds) {
         if (late) break;
     }
     pthread_mutex_unlock(&crew->lock);
-    return settled(t, slot);
+}
+
+int gf_wait(gf_ticket *t, const gf_slot *slot, int64_t milliseconds) {
+    if (settled(t, slot)) return 1;
+    int64_t begun = now();
+    wait_for(t, slot, begun, milliseconds);
+    int done = settled(t, slot);
+    if (!t->view->probes) gf_meter_waited(begun, done, t->crew->tally, t->tally, t->number);
+    return done;
 }
 
 // Removes the rows that no thread has begun. Under the lock.

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "../internal/meter/meter.h"
 #include "slot.h"
 #include "view.h"
 
@@ -21,6 +22,8 @@ typedef struct gf_ticket {
     const gf_view *view;
     int64_t rows, batch_rows, job_rows;
     uint8_t *labels;           // the caller's memory; it must stay until the ticket is done
+    gf_tally *tally;           // likewise; or NULL
+    int64_t number;            // for a trace
     int64_t given, hinted;     // rows handed out, and rows passed to view->hint; under the crew's lock
     int active, most;          // threads at work, and their maximum; under the lock
     _Atomic int64_t left;      // rows that are not finished
@@ -34,7 +37,7 @@ typedef struct gf_crew gf_crew;
 struct gf_crew {
     // The functions, for code that does not link to them.
     gf_ticket *(*submit)(gf_crew *, const gf_view *, const int64_t *indices, const uint8_t *records, int64_t rows,
-                         int64_t batch_rows, gf_slot *const *slots, uint8_t *labels, int most);
+                         int64_t batch_rows, gf_slot *const *slots, uint8_t *labels, int most, gf_tally *tally);
     int (*wait)(gf_ticket *, const gf_slot *, int64_t milliseconds);
     void (*cancel)(gf_ticket *);
     void (*release)(gf_ticket *);
@@ -44,7 +47,10 @@ struct gf_crew {
     gf_ticket *first, *last;   // unfinished tickets, oldest first
     int processors, spinning, sleeping, waiting, stopping;
     _Atomic int pending;       // tickets with rows to hand out; can be read without the lock
-    _Atomic int64_t tickets, filled_rows; // counters; probes do not count
+    _Atomic int64_t tickets;   // a counter; probes do not count
+    _Atomic int numbered;      // threads that have a number
+    int64_t born;              // by gf_nanoseconds
+    gf_tally *tally;           // counts everything that is done for its tickets
     gf_crew *older; // crews are never freed: a late caller must still find the stopped crew
 };
 
@@ -59,10 +65,11 @@ void gf_crew_work(gf_crew *);
 
 void gf_crew_stop(gf_crew *);
 
-// Adds work to the queue. It copies indices and records. most limits the threads (0: all). Returns NULL if the crew is
-// stopping or memory is short. The caller releases the ticket.
+// Adds work to the queue. It copies indices and records. most limits the threads (0: all). What is done for the ticket
+// is counted in tally too, unless that is NULL. Returns NULL if the crew is stopping or memory is short. The caller
+// releases the ticket.
 gf_ticket *gf_submit(gf_crew *, const gf_view *, const int64_t *indices, const uint8_t *records, int64_t rows,
-                     int64_t batch_rows, gf_slot *const *slots, uint8_t *labels, int most);
+                     int64_t batch_rows, gf_slot *const *slots, uint8_t *labels, int most, gf_tally *tally);
 
 // Helps with the ticket's rows if there is more than one processor. Then it waits until slot (NULL: every slot) is no
 // longer pending, but at most so long. Returns 1 if the slot is no longer pending.

@@ -12,8 +12,6 @@ static int stopping(gf_crew *crew) {
 	pthread_mutex_unlock(&crew->lock);
 	return yes;
 }
-static int64_t tickets(gf_crew *crew) { return atomic_load(&crew->tickets); }
-static int64_t filled_rows(gf_crew *crew) { return atomic_load(&crew->filled_rows); }
 */
 import "C"
 
@@ -96,7 +94,7 @@ func (e *Engine) Submit(r Request) (*Ticket, error) {
 	}
 	c := C.gf_submit(e.crew, (*C.gf_view)(C.as_pointer(C.uintptr_t(r.View.Address()))), (*C.int64_t)(unsafe.SliceData(r.Indices)),
 		(*C.uint8_t)(unsafe.SliceData(r.Records)), C.int64_t(n), C.int64_t(r.BatchRows), (**C.gf_slot)(unsafe.Pointer(unsafe.SliceData(slots))),
-		(*C.uint8_t)(C.as_pointer(C.uintptr_t(r.Labels))), C.int(r.Threads))
+		(*C.uint8_t)(C.as_pointer(C.uintptr_t(r.Labels))), C.int(r.Threads), nil)
 	switch {
 	case c == nil && C.stopping(e.crew) == 0:
 		return nil, errs.New(errs.ErrLimit, "submit", fmt.Sprintf("no memory for a ticket of %d rows", n))
@@ -137,16 +135,4 @@ func (e *Engine) Forget(view View) {
 func (e *Engine) Close() {
 	C.gf_crew_stop(e.crew)
 	e.workers.Wait()
-}
-
-// Stats counts what an engine has done. Probes, which only look at files before samples are made, do not count.
-type Stats struct {
-	Threads int   `json:"threads"`
-	Tickets int64 `json:"tickets"`
-	Rows    int64 `json:"rows"` // filled by its threads, or by callers in Wait
-}
-
-// Stats returns the counters.
-func (e *Engine) Stats() Stats {
-	return Stats{Threads: e.threads, Tickets: int64(C.tickets(e.crew)), Rows: int64(C.filled_rows(e.crew))}
 }

@@ -4,6 +4,7 @@ import (
 	"embed"
 
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
+	_ "github.com/gofast-org/gofast/gofast/internal/meter"
 )
 
 // C code of other packages includes these headers, and this package's C code includes

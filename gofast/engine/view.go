@@ -28,6 +28,7 @@ import (
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/meter"
 	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
@@ -44,6 +45,7 @@ type Sample struct {
 	Fill        unsafe.Pointer // a gf_fill_fn
 	Hint        unsafe.Pointer // view->hint, or nil
 	JobRows     int64          // view->job_rows
+	Stage       meter.Stage    // what a fill counts as, unless it says more itself
 }
 
 // Bytes is the size of the sample's values.
@@ -68,6 +70,7 @@ func NewView(program uintptr, count int64, sample Sample) (View, error) {
 	v.length = C.int64_t(count)
 	v.x_bytes, v.y_bytes, v.record_bytes = C.int64_t(sample.Bytes()), C.int64_t(sample.LabelBytes), C.int64_t(sample.RecordBytes)
 	v.fill, v.hint, v.job_rows = C.gf_fill_fn(sample.Fill), C.gf_hint_fn(sample.Hint), C.int64_t(sample.JobRows)
+	v.stage = C.int32_t(sample.Stage)
 	code, bits := sample.Type.DLPack()
 	v.dtype_code, v.dtype_bits, v.ndim = C.int32_t(code), C.int32_t(bits), C.int32_t(len(sample.Shape))
 	for i, n := range sample.Shape {

@@ -41,6 +41,7 @@ struct gf_view {
     const int64_t *map; // length positions in the parts, or NULL
     int64_t x_bytes, y_bytes, record_bytes;
     int32_t probes;     // not 0: it makes no samples, it only asks about them
+    int32_t stage;      // what a fill counts as, unless it says more itself: meter.h
     int64_t job_rows;   // samples that one thread takes at a time; 0: their size decides
     int32_t dtype_code, dtype_bits; // DLPack's description of an output value
     int32_t ndim;       // of one sample

@@ -3,6 +3,7 @@ package image
 /*
 #include "image.h"
 
+enum { ANY_SIDE = GF_ANY_SIDE };
 static const gf_image_program *program_at(uintptr_t address) { return (const gf_image_program *)address; }
 
 static int32_t draw(uintptr_t at, uintptr_t crew, int most, const int64_t *indices, int64_t n, gf_size *sizes, int32_t *records,
@@ -28,15 +29,29 @@ import (
 // Draw makes the records of a batch, each from a stream of its own: it depends on the
 // program's seed and epoch, on the sample's number there, and on how many times that
 // came before in the batch. The engine's threads read the headers that are needed.
-func Draw(e *engine.Engine, view engine.View, indices []int64) ([]byte, error) {
+// Where one cannot be read, that is an error, unless anyway is set: then something is
+// drawn, and nothing will be made of the picture.
+func Draw(e *engine.Engine, view engine.View, indices []int64, anyway bool) ([]byte, error) {
 	if view.RecordBytes() == 0 {
 		return nil, nil
 	}
 	records, sizes := make([]int32, view.RecordBytes()/4*int64(len(indices))), make([]C.gf_size, len(indices))
 	var result C.gf_draw_result
-	switch code := C.draw(C.uintptr_t(view.Address()), C.uintptr_t(e.Address()), C.int(e.ThreadCount()),
-		(*C.int64_t)(unsafe.SliceData(indices)), C.int64_t(len(indices)), unsafe.SliceData(sizes),
-		(*C.int32_t)(unsafe.SliceData(records)), &result); code {
+	draw := func() C.int32_t {
+		return C.draw(C.uintptr_t(view.Address()), C.uintptr_t(e.Address()), C.int(e.ThreadCount()),
+			(*C.int64_t)(unsafe.SliceData(indices)), C.int64_t(len(indices)), unsafe.SliceData(sizes),
+			(*C.int32_t)(unsafe.SliceData(records)), &result)
+	}
+	code := draw()
+	if code == C.GF_DRAW_UNKNOWN_SIZES && anyway {
+		for i := range sizes {
+			if sizes[i].width < 0 {
+				sizes[i] = C.gf_size{C.ANY_SIDE, C.ANY_SIDE}
+			}
+		}
+		code = draw()
+	}
+	switch code {
 	case C.GF_DRAW_OK:
 		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(records))), 4*len(records)), nil
 	case C.GF_DRAW_NO_INDEX:

@@ -12,7 +12,11 @@ static int same(gf_size a, gf_size b) { return a.width == b.width && a.height ==
 static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sample, const int32_t *record, uint8_t *x, gf_fault *fault) {
     gf_opened source;
     gf_sample_bytes bytes;
+    gf_meter *meter = gf_meter_here();
     int32_t code = p->reader->read(p->reader, sample, INT64_MAX, &w->file, &bytes, fault);
+    gf_meter_to(meter, GF_STAGE_PICTURE);
+    if (!code) meter->counters[GF_COUNT_FILE_BYTES] += (int64_t)bytes.size;
+    gf_meter_picture(meter);
     if (!code) code = gf_formats_open(&source, &w->decoders, &bytes, p->max_pixels, fault);
     if (code) return code;
     gf_size size = {source.picture.width, source.picture.height}, before = gf_remembered_size(p, sample);
@@ -44,10 +48,12 @@ void gf_image_hint(const gf_view *view, int64_t index) {
 
 int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
     gf_image_worker *worker = gf_image_worker_here();
+    gf_meter *meter = gf_meter_here();
     for (int64_t i = from; i < to; i++) {
         int64_t sample;
         const gf_image_program *p = gf_image_find(view, batch->indices[i], &sample);
         if (!p) return i;
+        gf_meter_to(meter, GF_STAGE_READ);
         gf_image_look_ahead(view, batch, from, i, to);
         uint8_t *x = batch->x + i * view->x_bytes;
         gf_fault fault;
@@ -58,6 +64,7 @@ int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, 
         }
         const int32_t *record = (const int32_t *)(batch->records + i * view->record_bytes);
         int32_t code = worker ? make(worker, p, sample, record, x, &fault) : gf_fault_set(&fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
+        gf_meter_picture_end(meter);
         if (code && !gf_fault_add(batch->faults, i, &fault)) return i; // no memory to say what is wrong: the batch fails
         if (worker) gf_image_worker_tidy(worker);
     }

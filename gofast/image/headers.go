@@ -5,6 +5,7 @@ import (
 
 	_ "github.com/gofast-org/gofast/gofast/engine"
 	_ "github.com/gofast-org/gofast/gofast/image/picture"
+	_ "github.com/gofast-org/gofast/gofast/internal/meter"
 )
 
 // Other packages' C code includes these headers, and this package's those of the

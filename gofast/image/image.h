@@ -12,6 +12,7 @@
 #include "steps/canvas.h"
 #include "steps/draw.h"
 #include "../engine/view.h"
+#include "../internal/meter/meter.h"
 #include "../source/reader/reader.h"
 
 // What a sample is.

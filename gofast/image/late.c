@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-static int32_t make(const gf_image_program *p, const gf_late *late, const int32_t *record, uint8_t *x, gf_fault *fault) {
+static int32_t make_here(const gf_image_program *p, const gf_late *late, const int32_t *record, uint8_t *x, gf_fault *fault) {
     gf_image_worker *worker = gf_image_worker_here();
     if (!worker) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
     gf_opened source;
@@ -17,6 +17,17 @@ static int32_t make(const gf_image_program *p, const gf_late *late, const int32_
     }
     if (!code) code = gf_image_run(worker, p, &source, late->recorded, late->n, record, x, fault);
     gf_image_worker_tidy(worker);
+    return code;
+}
+
+static int32_t make(const gf_image_program *p, const gf_late *late, const int32_t *record, uint8_t *x, gf_fault *fault) {
+    gf_meter *meter = gf_meter_begin(GF_STAGE_PICTURE);
+    gf_meter_picture(meter);
+    int32_t code = make_here(p, late, record, x, fault);
+    gf_meter_picture_end(meter);
+    if (!code) meter->counters[GF_COUNT_FILLED]++;
+    gf_meter_end(meter, 0, 1);
+    gf_meter_add(meter, &gf_process_tally, NULL);
     return code;
 }
 

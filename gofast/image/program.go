@@ -20,6 +20,7 @@ import (
 	_ "github.com/gofast-org/gofast/gofast/image/resample" // for its C functions
 	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/meter"
 	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source/reader"
 )
@@ -131,7 +132,7 @@ func (p Program) RecordWords() int { return p.steps().Words() }
 // Sample is what the program makes of a file.
 func (p Program) Sample() engine.Sample {
 	made := engine.Sample{Type: numbers.Uint8, Shape: []int{C.sizeof_gf_made_picture}, RecordBytes: 4 * int64(p.RecordWords()),
-		Fill: unsafe.Pointer(C.gf_image_fill), Hint: unsafe.Pointer(C.gf_image_hint), JobRows: 1}
+		Fill: unsafe.Pointer(C.gf_image_fill), Hint: unsafe.Pointer(C.gf_image_hint), JobRows: 1, Stage: meter.Read}
 	if p.c.targets != nil {
 		made.LabelBytes = 8
 	}

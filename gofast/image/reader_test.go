@@ -42,7 +42,7 @@ func TestMemoryReader(t *testing.T) {
 	}
 	defer view.Free()
 	for i := range samples {
-		_, err := Draw(oneEngine(), view, []int64{int64(i)})
+		_, err := Draw(oneEngine(), view, []int64{int64(i)}, false)
 		if (err == nil) != (i == 0) || err != nil && !errors.Is(err, errs.ErrUnsupported) {
 			t.Errorf("the size of sample %d: %v", i, err)
 		}

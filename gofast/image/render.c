@@ -41,7 +41,20 @@ static void mirror(const uint8_t *row, int32_t width, uint8_t *out) {
 
 static inline int32_t sink_row(const gf_geometry *g, int32_t y) { return g->vflip ? g->window.height - 1 - y : y; }
 
+// The part of a picture's time that a sink takes.
+static inline int part_of(const gf_sink *sink) { return sink->normalise ? GF_PART_NUMBERS : GF_PART_STEPS; }
+
+// The source's next rows: whatever is done behind them counts as a part of its own.
+static const uint8_t *next_rows(gf_meter *meter, gf_opened *source, int32_t rows, int64_t *stride, int part, gf_fault *fault) {
+    gf_meter_part(meter, meter->decoding);
+    const uint8_t *at = gf_opened_rows(source, rows, stride, fault);
+    gf_meter_part(meter, part);
+    return at;
+}
+
 static int32_t copy_rows(gf_renderer *r, gf_opened *source, const gf_geometry *g, const gf_sink *sink, gf_fault *fault) {
+    gf_meter *meter = gf_meter_here();
+    gf_meter_part(meter, meter->decoding);
     int32_t code = gf_opened_start(source, g->box, fault);
     if (code) return code;
     if (g->hflip && !gf_bytes_reserve(&r->row, 4 * (size_t)g->box.width))
@@ -49,7 +62,7 @@ static int32_t copy_rows(gf_renderer *r, gf_opened *source, const gf_geometry *g
     for (int32_t y = 0; y < g->box.height;) {
         int32_t rows = g->box.height - y < GF_FORMAT_ROWS ? g->box.height - y : GF_FORMAT_ROWS;
         int64_t stride;
-        const uint8_t *at = gf_opened_rows(source, rows, &stride, fault);
+        const uint8_t *at = next_rows(meter, source, rows, &stride, part_of(sink), fault);
         if (!at) return fault->code;
         for (int32_t k = 0; k < rows; k++, y++, at += stride) {
             const uint8_t *row = at;
@@ -63,39 +76,60 @@ static int32_t copy_rows(gf_renderer *r, gf_opened *source, const gf_geometry *g
     return GF_FAULT_NONE;
 }
 
-static int32_t resize_rows(gf_renderer *r, gf_opened *source, const gf_geometry *g, int32_t pass_order, const gf_sink *sink, gf_fault *fault) {
-    gf_resize *resize = &r->resize;
+gf_resize_plan gf_render_plan(const gf_geometry *g, int32_t pass_order) {
     gf_resize_plan plan = {
         .in_width = g->box.width, .in_height = g->box.height, .out_width = g->width, .out_height = g->height,
         .window = g->window, .filter = g->filter, .order = pass_order, .flip = g->hflip,
     };
     memcpy(plan.part, g->part, sizeof plan.part);
+    return plan;
+}
+
+gf_box gf_render_region(const gf_geometry *g, const gf_resize *begun) {
+    return (gf_box){g->box.x + begun->x.lo, g->box.y + begun->y.lo, begun->x.hi - begun->x.lo, begun->y.hi - begun->y.lo};
+}
+
+static int32_t resize_rows(gf_renderer *r, gf_opened *source, const gf_geometry *g, int32_t pass_order, const gf_sink *sink, gf_fault *fault) {
+    gf_resize *resize = &r->resize;
+    gf_meter *meter = gf_meter_here();
+    gf_meter_part(meter, GF_PART_RESIZE);
+    gf_resize_plan plan = gf_render_plan(g, pass_order);
     int32_t code = gf_resize_begin(resize, &plan);
     if (code) return gf_fault_set(fault, code, -1, "resize of %dx%d to %dx%d", g->box.width, g->box.height, g->width, g->height);
-    gf_box region = {g->box.x + resize->x.lo, g->box.y + resize->y.lo, resize->x.hi - resize->x.lo, resize->y.hi - resize->y.lo};
+    gf_box region = gf_render_region(g, resize);
+    gf_meter_part(meter, meter->decoding);
     if ((code = gf_opened_start(source, region, fault))) return code;
     const uint8_t *planes[3];
     for (int32_t y = 0, done = 0; y < region.height;) {
         int32_t rows = region.height - y < GF_FORMAT_ROWS ? region.height - y : GF_FORMAT_ROWS;
         int64_t stride;
-        const uint8_t *at = gf_opened_rows(source, rows, &stride, fault);
+        const uint8_t *at = next_rows(meter, source, rows, &stride, GF_PART_RESIZE, fault);
         if (!at) return fault->code;
         for (int32_t k = 0; k < rows; k++, y++, at += stride) {
             gf_resize_push(resize, at);
-            while (gf_resize_pull(resize, planes)) put_planar(sink, sink_row(g, done++), planes, g->window.width);
+            while (gf_resize_pull(resize, planes)) {
+                gf_meter_part(meter, part_of(sink));
+                put_planar(sink, sink_row(g, done++), planes, g->window.width);
+                gf_meter_part(meter, GF_PART_RESIZE);
+            }
         }
     }
     return GF_FAULT_NONE;
 }
 
 int32_t gf_render(gf_renderer *r, gf_opened *source, const gf_geometry *g, int32_t pass_order, const gf_sink *sink, gf_fault *fault) {
-    return g->resized ? resize_rows(r, source, g, pass_order, sink, fault) : copy_rows(r, source, g, sink, fault);
+    int32_t code = g->resized ? resize_rows(r, source, g, pass_order, sink, fault) : copy_rows(r, source, g, sink, fault);
+    gf_meter_part(gf_meter_here(), GF_PART_STEPS);
+    return code;
 }
 
 void gf_render_planes(const gf_planes *p, const gf_sink *sink) {
+    gf_meter *meter = gf_meter_here();
+    gf_meter_part(meter, part_of(sink));
     int second = p->channels == 3, third = p->channels == 3 ? 2 : 0; // grey is all three
     for (int32_t y = 0; y < p->height; y++) {
         const uint8_t *const rows[3] = {p->plane[0] + y * p->stride, p->plane[second] + y * p->stride, p->plane[third] + y * p->stride};
         put_planar(sink, y, rows, p->width);
     }
+    gf_meter_part(meter, GF_PART_STEPS);
 }

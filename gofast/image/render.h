@@ -27,6 +27,10 @@ typedef struct {
 // 0, or a fault's code. The rows of the sink are those of the geometry's window.
 int32_t gf_render(gf_renderer *, gf_opened *, const gf_geometry *, int32_t pass_order, const gf_sink *, gf_fault *);
 
+// The resize of a geometry, and the part of the source that it needs once it has begun.
+gf_resize_plan gf_render_plan(const gf_geometry *, int32_t pass_order);
+gf_box gf_render_region(const gf_geometry *, const gf_resize *begun);
+
 // All of planes.
 void gf_render_planes(const gf_planes *, const gf_sink *);
 

@@ -25,7 +25,12 @@ static int32_t lay_out(gf_canvas *c, int buffer, int32_t width, int32_t height, 
 
 static int32_t render(run *r, const gf_sink *sink) {
     int32_t code = gf_render(&r->worker->renderer, r->source, &r->canvas.geometry, r->program->pass_order, sink, r->canvas.fault);
-    return code ? code : gf_opened_end(r->source, r->canvas.fault);
+    if (code) return code;
+    gf_meter *meter = gf_meter_here();
+    gf_meter_part(meter, meter->decoding); // of a file that may be damaged, the rest is decoded too
+    code = gf_opened_end(r->source, r->canvas.fault);
+    gf_meter_part(meter, GF_PART_STEPS);
+    return code;
 }
 
 static int32_t render_planes(gf_canvas *c, const gf_planes *planes) {
@@ -141,6 +146,7 @@ static int32_t do_step(void *context, const gf_step *step) {
 
 int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, const gf_recorded *recorded, int64_t n, const int32_t *record,
                      uint8_t *x, gf_fault *fault) {
+    gf_meter_part(gf_meter_here(), GF_PART_STEPS);
     run r = {.worker = worker, .program = p, .source = source, .record = record};
     r.canvas = (gf_canvas){.lay_out = lay_out, .render = render_planes, .reopen = reopen, .room = room, .pixels = p->pixels,
                            .geometry = gf_geometry_of(source->picture.width, source->picture.height), .fault = fault};

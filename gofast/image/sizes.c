@@ -81,6 +81,7 @@ gf_view *gf_image_sizes_view(const gf_view *view) {
     made->x_bytes = sizeof(gf_size);
     made->y_bytes = made->record_bytes = 0;
     made->probes = 1;
+    made->stage = GF_STAGE_HEADER;
     made->job_rows = 4; // a header takes some 20 us
     made->fill = probe_all;
     made->hint = probe_hint;
@@ -107,7 +108,7 @@ int64_t gf_image_known_sizes(const gf_view *view, gf_image_draws *d) {
 // The crew's threads and this one; 0 when stopped() said so, -1 when the crew takes no work.
 static int probe_together(const gf_view *view, gf_crew *crew, int most, const gf_batch *batch, int64_t n, int (*stopped)(void)) {
     gf_slot slot = {.managed.dl_tensor.data = batch->x, .rows_left = n}, *const slots[] = {&slot};
-    gf_ticket *ticket = crew->submit(crew, view, batch->indices, NULL, n, n, slots, NULL, most);
+    gf_ticket *ticket = crew->submit(crew, view, batch->indices, NULL, n, n, slots, NULL, most, NULL);
     if (!ticket) return -1;
     int stop = 0;
     while (!stop && !crew->wait(ticket, NULL, ASK_MS)) stop = stopped && stopped();

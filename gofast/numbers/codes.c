@@ -85,6 +85,21 @@ __attribute__((target("arch=x86-64-v4,avx512vbmi"))) static void look_up_vbmi(co
         }
     }
 }
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+
+// x / 255, see GF_UNIT_HI.
+static void unit_neon(const gf_codes *codes, const uint8_t *s, int64_t n, void *out) {
+    float *d = out;
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint16x8_t v = vmovl_u8(vld1_u8(s + i));
+        float32x4_t low = vcvtq_f32_u32(vmovl_u16(vget_low_u16(v))), high = vcvtq_f32_u32(vmovl_u16(vget_high_u16(v)));
+        vst1q_f32(d + i, vfmaq_n_f32(vmulq_n_f32(low, GF_UNIT_LO), low, GF_UNIT_HI));
+        vst1q_f32(d + i + 4, vfmaq_n_f32(vmulq_n_f32(high, GF_UNIT_LO), high, GF_UNIT_HI));
+    }
+    for (; i < n; i++) d[i] = codes->float32[s[i]];
+}
 #endif
 
 gf_codes_fn gf_codes_choose(const gf_numbers *n, int portable) {
@@ -99,6 +114,8 @@ gf_codes_fn gf_codes_choose(const gf_numbers *n, int portable) {
     if (unit && v4) return unit_v4;
     if (unit && v3) return unit_v3;
     if (v4 && __builtin_cpu_supports("avx512vbmi")) return look_up_vbmi;
+#elif defined(__aarch64__)
+    if (!portable && n->scale == GF_SCALE_DIVIDE && !n->normalise) return unit_neon;
 #else
     (void)portable;
 #endif

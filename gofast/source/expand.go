@@ -86,6 +86,9 @@ var (
 	packedEndings = []string{".gz", ".zst", ".bz2", ".xz"}
 )
 
+// TableEnding is the ending of a table's file name, such as ".csv.gz", in lower case; "" of other names.
+func TableEnding(path string) string { return ending(filepath.Base(path)) }
+
 // ending is the ending of a table's file name, including that of its compression, or "".
 func ending(name string) string {
 	name = strings.ToLower(name)

@@ -154,6 +154,9 @@ type Options struct {
 	Header *bool
 	// Coded says that some column is known to hold text, or dates.
 	Coded bool
+	// Uncounted spares the pass that counts the rows of a packed text file: Rows says no
+	// useful bound then, and Decode is not called.
+	Uncounted bool
 	// Progress is called with the bytes of the source that were just finished;
 	// from any goroutine; may be nil.
 	Progress func(bytes int64)

@@ -101,14 +101,16 @@ static PyObject *reserve(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 // Below this much output the fill is shorter than two hand-overs of the lock.
 static const int64_t RELEASE_LOCK_BYTES = 64 << 10;
 
-// fill(view, indices, records, from, to, slot, labels): makes rows from..to-1 of the batch
-// on this thread. Returns -1, or the position of the first index that is out of
-// range; the slot is Failed then, and Ready once all its rows are made.
+// fill(view, indices, records, from, to, slot, labels, tally): makes rows from..to-1 of the batch
+// on this thread. Where tally is not 0, it is a loader's, which waits for them meanwhile.
+// Returns -1, or the position of the first index that is out of range; the slot is
+// Failed then, and Ready once all its rows are made.
 static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[7];
-    if (!gf_integers(args, n, 7, a)) return NULL;
+    long long a[8];
+    if (!gf_integers(args, n, 8, a)) return NULL;
     const gf_view *view = POINTER(const gf_view, a[0]);
+    gf_tally *tally = POINTER(gf_tally, a[7]);
     int64_t from = a[3], to = a[4];
     gf_slot *slot = POINTER(gf_slot, a[5]);
     gf_batch batch = {
@@ -118,6 +120,8 @@ static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         .y = POINTER(uint8_t, a[6]),
         .faults = &slot->faults,
     };
+    slot->tally = tally;
+    gf_meter *meter = gf_meter_begin(view->stage);
     int64_t bad;
     if (!view->job_rows && (to - from) * view->x_bytes < RELEASE_LOCK_BYTES) {
         bad = view->fill(view, &batch, from, to);
@@ -126,19 +130,29 @@ static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         bad = view->fill(view, &batch, from, to);
         PyEval_RestoreThread(state);
     }
+    if (bad < 0) {
+        meter->counters[GF_COUNT_FILLED] += to - from;
+        meter->counters[GF_COUNT_FILLED_BYTES] += (to - from) * view->x_bytes;
+    }
+    int64_t ns = gf_meter_end(meter, 0, to - from);
+    if (tally) {
+        meter->counters[GF_COUNT_WAITS] += from == 0; // the engine makes the rows before
+        meter->counters[GF_COUNT_WAIT_NS] += ns;
+    }
+    gf_meter_put(meter, &gf_process_tally, tally);
     if (bad < 0) gf_slot_filled(slot, to - from);
     else gf_slot_fail(slot, batch.indices[bad]);
     return PyLong_FromLongLong(bad);
 }
 
-// submit(crew, view, indices, records, rows, batch_rows, slots, labels, threads, cell):
+// submit(crew, view, indices, records, rows, batch_rows, slots, labels, threads, cell, tally):
 // starts the work of a ticket, whose address it leaves in the cell: a signal may
 // raise in Python as soon as this returns. False when the engine is closed, None
 // when a slot is gone: another thread, or a signal handler, gave the ticket up.
 static PyObject *submit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[10];
-    if (!gf_integers(args, n, 10, a)) return NULL;
+    long long a[11];
+    if (!gf_integers(args, n, 11, a)) return NULL;
     if (a[4] < 0 || a[5] < 1) {
         PyErr_SetString(PyExc_ValueError, "no rows");
         return NULL;
@@ -148,7 +162,7 @@ static PyObject *submit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     gf_crew *crew = POINTER(gf_crew, a[0]);
     gf_ticket *ticket = crew->submit(crew, POINTER(const gf_view, a[1]), POINTER(const int64_t, a[2]),
                                      POINTER(const uint8_t, a[3]), a[4], a[5], POINTER(gf_slot *const, a[6]),
-                                     POINTER(uint8_t, a[7]), (int)a[8]);
+                                     POINTER(uint8_t, a[7]), (int)a[8], POINTER(gf_tally, a[10]));
     if (!ticket && !crew->stopping) return PyErr_NoMemory();
     *POINTER(uint64_t, a[9]) = (uintptr_t)ticket;
     return PyBool_FromLong(ticket != NULL);
@@ -192,6 +206,17 @@ static PyObject *cancel(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     Py_RETURN_NONE;
 }
 
+// Counts a batch that somebody gets. Only one thread at a time has Python's lock, and with it the first stripe.
+static void hand_out(const gf_slot *slot) {
+    const DLTensor *t = &slot->managed.dl_tensor;
+    int64_t bytes = t->dtype.bits / 8;
+    for (int32_t i = 0; i < t->ndim; i++) bytes *= t->shape[i];
+    gf_tally *const both[] = {&gf_process_tally, slot->tally};
+    const int64_t n[] = {[GF_COUNT_BATCHES] = 1, [GF_COUNT_SAMPLES] = t->shape[0], [GF_COUNT_BYTES] = bytes};
+    for (int k = 0; k < 2; k++)
+        for (int i = GF_COUNT_BATCHES; i <= GF_COUNT_BYTES; i++) gf_tally_put(both[k], i, n[i]);
+}
+
 // take(place, mended): the batch of the slot whose address lies at place, as a
 // capsule; None while it is being filled, or when there is no slot; False when it
 // failed, unless what could not be made was mended. The capsule owns the slot:
@@ -208,6 +233,7 @@ static PyObject *take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     if (status == GF_SLOT_PENDING) Py_RETURN_NONE;
     if (status == GF_SLOT_FAILED && !a[1]) Py_RETURN_FALSE;
     *place = 0;
+    hand_out(slot);
     return wrap(slot);
 }
 
@@ -312,7 +338,7 @@ static PyMethodDef functions[] = {
     FUNCTION(cancel),    FUNCTION(take),     FUNCTION(move),         FUNCTION(hand_over),     FUNCTION(adopt),
     FUNCTION(picks),     ELSEWHERE(draw),    ELSEWHERE(faults),      ELSEWHERE(make_sample), ELSEWHERE(free_picture),
     ELSEWHERE(pin),      ELSEWHERE(send),    ELSEWHERE(receive),     ELSEWHERE(launch),      ELSEWHERE(sent),
-    ELSEWHERE(make_pixels),
+    ELSEWHERE(make_pixels), ELSEWHERE(mixup), ELSEWHERE(cutmix),
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};

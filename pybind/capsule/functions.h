@@ -1,4 +1,4 @@
-// The functions of images.c, late.c and moves.c, for the module's table, and what they share with capsule.c.
+// The functions of images.c, late.c, mixing.c and moves.c, for the module's table, and what they share with capsule.c.
 #ifndef GOFAST_CAPSULE_FUNCTIONS_H
 #define GOFAST_CAPSULE_FUNCTIONS_H
 
@@ -27,5 +27,8 @@ PyObject *gf_py_free_picture(PyObject *self, PyObject *const *args, Py_ssize_t n
 
 PyObject *gf_py_make_sample(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_make_pixels(PyObject *self, PyObject *const *args, Py_ssize_t n);
+
+PyObject *gf_py_mixup(PyObject *self, PyObject *const *args, Py_ssize_t n);
+PyObject *gf_py_cutmix(PyObject *self, PyObject *const *args, Py_ssize_t n);
 
 #endif

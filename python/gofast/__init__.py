@@ -29,6 +29,7 @@ from ._about import __version__ as __version__
 from ._about import engine_stats, version
 from .arrays import ArrayDataset
 from .convert import convert
+from .doctor import doctor
 from .loader import DataLoader
 from .prefetch import prefetch
 from .table import Limits, TableDataset
@@ -37,6 +38,7 @@ from .verify import verify
 if TYPE_CHECKING:
     from . import integrations as integrations
     from ._batches.explain import explain
+    from ._doctor.report import DoctorReport
     from .decoder import Decoder
     from .images import ImageFiles, ImageFolder
     from .installed import install, uninstall
@@ -46,11 +48,13 @@ __all__ = [
     "ArrayDataset",
     "DataLoader",
     "Decoder",
+    "DoctorReport",
     "ImageFiles",
     "ImageFolder",
     "Limits",
     "TableDataset",
     "convert",
+    "doctor",
     "engine_stats",
     "errors",
     "explain",
@@ -66,6 +70,7 @@ __all__ = [
 # Imported on first access: few scripts need them, and every import of gofast would take longer.
 _LATE = {
     "Decoder": "decoder",
+    "DoctorReport": "_doctor.report",
     "ImageFiles": "images",
     "ImageFolder": "images",
     "explain": "_batches.explain",

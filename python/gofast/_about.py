@@ -34,25 +34,53 @@ def version() -> dict[str, str]:
 
 
 def engine_stats() -> dict[str, Any]:
-    """Counters of this process's engine; empty while it is not loaded.
+    """Counters of this process; empty while it has no engine, and has made nothing by its parent's.
+
+    A forked worker process begins at zero, and may ask for its own; see `DataLoader.stats` for a loader's.
 
     Returns:
-        A dict. ``threads``: the engine's threads. ``tickets``: pieces of work submitted to them, each of one
-        or several batches. ``rows``: rows filled for tickets. Rows made on the spot do not count: single
-        samples, small batches for torch's loader, and everything in worker processes. ``pillow``: pictures
-        that were left to Pillow. ``devices``: of each GPU that was used, by its name in torch, a dict:
-        ``batches`` and ``bytes`` that were copied there; of the bytes, ``staged_bytes`` that went through the
-        small pinned block, and ``pageable_bytes`` that the driver took from ordinary memory;
-        ``pinned_bytes`` of batch memory that are pinned now; ``resident_bytes`` of tables that live there;
-        ``kernels`` that were started; ``rate``, bytes a second of copies of 1 MiB and more, which
-        took ``copy_seconds``, and the kernels behind them ``kernel_seconds``; ``waited``, the seconds for
-        which loops waited for a batch to be made; ``free`` and ``total`` bytes of its memory.
+        A dict. ``seconds``: since the engine was started. ``batches``, ``samples``, ``bytes``, ``made``,
+        ``file_bytes``, ``waits``, ``wait_seconds``, ``draw_seconds``, ``busy_seconds``, ``occupancy``,
+        ``stages``, ``fallbacks``, ``errors``: as in `DataLoader.stats`, of everything in this process: all
+        loaders, torch's with datasets of gofast's, single samples, late pictures. ``threads``: the engine's
+        threads. ``tickets``: pieces of work submitted to them, each of one or several batches. ``rows``: rows
+        filled for tickets. Rows made on the spot do not count there: single samples, small batches for
+        torch's loader, and everything in worker processes. ``pillow``: pictures that were left to Pillow.
+        ``devices``: of each GPU that was used, by its name in torch, a dict: ``batches`` and ``bytes`` that
+        were copied there; of the bytes, ``staged_bytes`` that went through the small pinned block, and
+        ``pageable_bytes`` that the driver took from ordinary memory; ``pinned_bytes`` of batch memory that
+        are pinned now; ``resident_bytes`` of tables that live there; ``kernels`` that were started; ``rate``,
+        bytes a second of copies of 1 MiB and more, which took ``copy_seconds``, and the kernels behind them
+        ``kernel_seconds``; ``waited``, the seconds for which loops waited for a batch to be made; ``free``
+        and ``total`` bytes of its memory.
+
+    Example:
+        >>> for batch in gofast.DataLoader(gofast.ArrayDataset(torch.zeros(10_000, 64)), 100):
+        ...     loss = batch[0].sum()
+        >>> gofast.engine_stats()["threads"] >= 1
+        True
     """
-    if not engine.loaded():
+    if not engine.tallies():
         return {}
+    from ._batches import counts
+    from ._core.tally import read
     from ._images import pillow
 
-    return {**operations.stats({}), "pillow": pillow.opened, "devices": _devices()}
+    own = operations.stats({}) if engine.loaded() else None
+    threads, seconds = (own["threads"], own["age"] / 1e9) if own else (0, 0.0)
+    counted = counts.process.with_tally(read(engine.layout(), engine.tallies()))
+    return {
+        "threads": threads,
+        "tickets": own["tickets"] if own else 0,
+        "rows": own["rows"] if own else 0,
+        "seconds": seconds,
+        **counts.amounts(counted),
+        "occupancy": counts.occupancy(counted, seconds, threads),
+        "fallbacks": dict(counts.process.fallbacks.read()),
+        "errors": dict(counts.process.errors.read()),
+        "pillow": pillow.opened,
+        "devices": _devices(),
+    }
 
 
 def _devices() -> dict[str, Any]:

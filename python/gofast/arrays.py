@@ -42,8 +42,14 @@ class ArrayDataset(RowDataset):
         keys: names of the arrays in a ``"dict"`` sample, one for each array.
         target_transform: for the second array.
         one_hot: number of classes in the second array: its integers become float32 [classes].
-        shape, scale, mean, std, output, transform, batch_transform: for the features; see
-            :class:`gofast.TableDataset`.
+        shape: of one sample's features; default their own. See :class:`gofast.TableDataset` for this and
+            the following.
+        scale: ``"unit"`` gives float32(x) / 255; ``None`` leaves the features as they are.
+        mean: with ``std``, (x - mean) / std in float32; numbers or ``"auto"``.
+        std: see ``mean``.
+        output: ``"tuple"`` or ``"dict"`` samples.
+        transform: called with each sample's features, in Python.
+        batch_transform: called with each batch's features [n, *shape], in Python.
 
     Raises:
         gofast.errors.GofastError: for arrays that do not fit together, or that torch

@@ -41,8 +41,18 @@ def convert(
         dst: a name that ends in ``.npy`` (rows of the features, with numeric labels
             as the first columns), ``.npz`` (``features`` and one array for each label)
             or ``.parquet`` (the labels, then one column for each feature).
-        label, label_type, header, columns, exclude, fill_value, categories, dates, delimiter, skiprows,
-        threads, limits: see :class:`gofast.TableDataset`.
+        label: as for :class:`gofast.TableDataset`, which says more of all the following.
+        label_type: ``"int"``, ``"float"``, ``"text"`` or ``"auto"``.
+        header: whether the first line of a text file names the columns.
+        columns: names or positions of the feature columns; default all but the label.
+        exclude: names or positions of columns to leave out.
+        fill_value: replaces missing cells, which are otherwise an error.
+        categories: numbers of the words in columns of text.
+        dates: units of columns of dates.
+        delimiter: the character between the cells of a text file.
+        skiprows: lines of a text file before its header.
+        threads: threads for decoding; default all that the process may use.
+        limits: :class:`gofast.Limits`, or a dict of its fields.
 
     Raises:
         OptionError: dst ends in something else, or cannot hold the table.

@@ -72,12 +72,12 @@ class ImageFiles(VisionDataset):
         gofast.errors.OptionError: labels do not match the pictures, or another option makes no sense
             (a ValueError).
         gofast.errors.UnknownLabelError: a label is not one of the classes (a ValueError).
-        At indexing, the same errors as :class:`gofast.ImageFolder`.
+        gofast.errors.GofastError: at indexing, as in :class:`gofast.ImageFolder`.
 
     Example:
         >>> from torchvision import transforms as T
         >>> resize = T.Compose([T.Resize((256, 256)), T.ToTensor()])
-        >>> gofast.ImageFiles("photos", transform=resize)[0].shape
+        >>> gofast.ImageFiles("photos/train/coast", transform=resize)[0].shape
         torch.Size([3, 256, 256])
         >>> faces = gofast.ImageFiles(["a.jpg", "b.jpg"], [0.5, 2.0], resize)
         >>> faces[1][1]
@@ -189,9 +189,11 @@ class ImageFiles(VisionDataset):
                 errors all name the line.
 
         Example:
-            >>> columns = {"path": "id", "label": "breed", "suffix": ".jpg"}
-            >>> train = gofast.ImageFiles.from_csv("train.csv", "train", **columns)
-            >>> val = gofast.ImageFiles.from_csv("val.csv", "val", **columns, classes=train)
+            >>> columns = {"path": "filename", "label": "place"}
+            >>> train = gofast.ImageFiles.from_csv("labels.csv", "photos/train", **columns)
+            >>> train.classes
+            ['coast', 'forest', 'town']
+            >>> val = gofast.ImageFiles.from_csv("labels.csv", "photos/val", **columns, classes=train)
         """
         if label_type not in ("auto", "int", "float", "text"):
             raise errors.OptionError(f'label_type={label_type!r} is not "auto", "int", "float" or "text"')
@@ -231,7 +233,8 @@ class ImageFiles(VisionDataset):
 
         Example:
             >>> table = pandas.read_parquet("pictures.parquet")
-            >>> train = gofast.ImageFiles.from_bytes(table["image"], table["label"], transform)
+            >>> train = gofast.ImageFiles.from_bytes(table["image"], table["label"], T.ToTensor())
+            >>> image, label = train[0]
         """
         if options.get("return_path") or "loader" in options:
             raise errors.OptionError("pictures in memory have no path, for loader= and return_path=")

@@ -89,10 +89,10 @@ class ImageFolder(FolderDataset):
 
     Example:
         >>> from torchvision import transforms as T
-        >>> train = gofast.ImageFolder("train", T.Compose([T.RandomResizedCrop(224), T.ToTensor()]))
+        >>> train = gofast.ImageFolder("photos/train", T.Compose([T.RandomResizedCrop(224), T.ToTensor()]))
         >>> image, label = train[0]
         >>> image.shape, image.dtype, train.classes[label]
-        (torch.Size([3, 224, 224]), torch.float32, 'cat')
+        (torch.Size([3, 224, 224]), torch.float32, 'coast')
         >>> loader = torch.utils.data.DataLoader(train, batch_size=64, shuffle=True)
     """
 

@@ -47,7 +47,9 @@ def install() -> Installed:
 
     Example:
         >>> with gofast.install():
-        ...     train = torchvision.datasets.ImageFolder("train", transform)
+        ...     train = torchvision.datasets.ImageFolder("photos/train", T.ToTensor())
+        >>> isinstance(train, gofast.ImageFolder)
+        True
     """
     global _depth
     with _lock:
@@ -60,7 +62,11 @@ def install() -> Installed:
 def uninstall() -> None:
     """Takes the last `install` back. With the first, everything is put back where it was.
 
-    What was made meanwhile goes on as it is.
+    What was made meanwhile goes on as it is. Without an `install`, nothing happens.
+
+    Example:
+        >>> installed = gofast.install()
+        >>> gofast.uninstall()
     """
     global _filter, _depth
     with _lock:

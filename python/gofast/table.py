@@ -98,12 +98,12 @@ class TableDataset(RowDataset):
         scale: ``"auto"`` gives float32(x) / 255 for pictures, whose values must be whole
             numbers from 0 to 255; it leaves all other numbers, and integer types, as they
             are. ``"unit"`` always divides, ``None`` never does.
-        mean, std: after ``scale``, (x - mean) / std in float32, as torchvision's Normalize. Give
+        mean: after ``scale``, (x - mean) / std in float32, as torchvision's Normalize. Give
             a number, one per channel (first dimension of shape) or one per feature. ``"auto"``
             computes them on this file, after ``scale``: per channel of pictures, else per
-            feature. NaN does not count, std is numpy's (divided by n), and a column of one value
-            is an error. Another file would get other numbers: give it
+            feature. NaN does not count. Another file would get other numbers: give it
             ``mean=train.mean, std=train.std``.
+        std: likewise. ``"auto"`` is numpy's (divided by n); a column of one value is then an error.
         dtype: type of the samples: float32, float16, bfloat16 or float64, rounded once as
             numpy's astype does. If the features are integers, and without scale, mean and std,
             also uint8, int16, int32 or int64. A value that does not fit float16 or an
@@ -127,8 +127,8 @@ class TableDataset(RowDataset):
             timestamps. In text files: ``2024-01-31``, ``2024-01-31 12:34:56.789`` and
             ``2024-01-31T12:34Z``. float32 keeps 24 bits of a number: for seconds give
             ``dtype=torch.float64`` or ``torch.int64``, or a coarser unit.
-        transform, target_transform: called with each sample's tensor (of the final
-            dtype and shape) and label, in Python.
+        transform: called with each sample's tensor (of the final dtype and shape), in Python.
+        target_transform: called with each sample's label, in Python.
         batch_transform: called with each batch's samples [n, *shape], in Python.
         delimiter: the character between the cells of a text file. The default is found from the
             first rows: one of ``, ; |`` and tab. ``" "`` is possible too, but never guessed.
@@ -141,13 +141,15 @@ class TableDataset(RowDataset):
         limits: :class:`Limits`, or a dict of its fields.
 
     Attributes:
-        classes, class_to_idx: as given; or those of a text label, sorted; else ``None``. If
-            numbers were given, ``classes`` are the names in the order of their numbers.
+        classes: as given; or those of a text label, sorted; else ``None``. If numbers were given, the
+            names in the order of their numbers.
+        class_to_idx: the number of each class, or ``None``.
         targets: labels of all rows, [n] or [n, columns].
         columns: names of the feature columns.
         categories: as given: names in order, or the number of each name, for each column.
         dates: as given: the unit of each column of dates.
-        mean, std: the numbers in use, float32, or ``None``.
+        mean: the numbers in use, float32, or ``None``.
+        std: likewise.
 
     Raises:
         gofast.errors.GofastError: one class per kind of failure. It names the file, the line or
@@ -164,9 +166,11 @@ class TableDataset(RowDataset):
         >>> train[0]["image"].shape, train[0]["label"].dtype
         (torch.Size([1, 28, 28]), torch.int64)
         >>> loader = torch.utils.data.DataLoader(train, batch_size=512, shuffle=True)
-        >>> colours = {"colour": ["red", "green", "blue"]}
-        >>> train = gofast.TableDataset("train.csv", categories=colours, dates={"when": "D"})
-        >>> test = gofast.TableDataset("test.csv", categories=train, dates={"when": "D"})
+        >>> rules = {"dates": {"seen": "D"}, "label": "species", "exclude": "name", "fill_value": 0}
+        >>> train = gofast.TableDataset("flowers.csv", categories={"colour": ["red", "blue"]}, **rules)
+        >>> train[0]
+        {'features': tensor([0.0000e+00, 1.9753e+04, 1.5000e+00]), 'label': tensor(1)}
+        >>> test = gofast.TableDataset("flowers.csv", categories=train, classes=train, **rules)
     """
 
     def __init__(

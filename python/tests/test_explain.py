@@ -304,6 +304,6 @@ def test_every_row_is_counted_once(folder: Path, transform: Any, make: Any) -> N
     for _ in range(3):
         list(make(ours, 6))
     after = gofast.engine_stats()
-    assert set(after) == {"threads", "tickets", "rows", "pillow", "devices"}
+    assert {"threads", "tickets", "rows", "pillow", "devices"} < set(after)
     threads = make is gofast.DataLoader or after["threads"] > 1  # else torch's loader's are made on the spot
     assert after["rows"] - before["rows"] == (3 * len(ours) if threads else 0)

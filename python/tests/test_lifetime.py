@@ -75,7 +75,7 @@ class Slots:
             labels = self.view.new_labels(4)
             assert labels is not None
             self.capsule.fill(
-                self.view.core.address, rows.buffer_info()[0], 0, 0, 4, place[0], labels.data_ptr()
+                self.view.core.address, rows.buffer_info()[0], 0, 0, 4, place[0], labels.data_ptr(), 0
             )
         return place
 

@@ -49,6 +49,36 @@ def test_same_as_torchvision(kind: str, count: int, side: int, dtype: torch.dtyp
     assert torch.equal(images, before)
 
 
+def test_cutmix_of_bytes() -> None:
+    images = torch.randint(0, 256, (64, 3, 81, 79), dtype=torch.uint8)
+    ours, theirs = both(KINDS["cutmix"](), images, torch.arange(64) % 7)
+    assert difference(ours, theirs) == ""
+
+
+@pytest.mark.parametrize(
+    "kind, params",
+    [
+        ("mixup", {"lam": torch.tensor(0.25)}),
+        ("mixup", {"lam": 1}),
+        ("cutmix", {"box": (-9, 3, 70, 20), "lam_adjusted": 0.5}),
+        ("cutmix", {"box": (9, 3, 7, 20), "lam_adjusted": 0.5}),
+        ("cutmix", {"box": torch.tensor([1, 2, 9, 10]), "lam_adjusted": 0.5}),
+    ],
+)
+def test_parameters_of_a_subclass(kind: str, params: dict[str, Any]) -> None:
+    images, labels = batch(64, 48)
+    base = v2.MixUp if kind == "mixup" else v2.CutMix
+
+    class Own(base):  # type: ignore[misc,valid-type]
+        def make_params(self, flat_inputs: Any) -> dict[str, Any]:
+            return {"labels": labels, "batch_size": 64, **params}
+
+        _get_params = make_params  # torchvision 0.20
+
+    ours, theirs = both(Own(num_classes=7), images, labels)
+    assert difference(ours, theirs) == ""
+
+
 def test_it_is_ours_that_mixes(monkeypatch: pytest.MonkeyPatch) -> None:
     images, labels = batch(64, 48)
     used: list[Any] = []

@@ -23,6 +23,8 @@ ARROWS: dict[str, set[str]] = {
     "_late": {"errors", "_core"},
     "_images": {"errors", "_core", "_batches", "_plan", "_late"},
     "_device": {"errors", "_core", "_batches"},
+    "_doctor": {"errors", "_core", "_batches", ""},  # it tries the public classes in the place of the user's
+    "_command": {"", "errors", "_core", "_tables", "_images"},  # "" is the public modules
 }
 
 Graph = Mapping[str, set[str]]

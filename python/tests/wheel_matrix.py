@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -35,8 +36,8 @@ def find_python(version: str) -> Path | None:
 
 
 def find_wheel() -> Path:
-    """The one wheel in dist/."""
-    wheels = sorted((ROOT / "dist").glob("gofast_torch-*.whl"))
+    """The one wheel in dist/ for this processor."""
+    wheels = sorted((ROOT / "dist").glob(f"gofast_torch-*_{platform.machine()}.whl"))
     if len(wheels) != 1:
         raise SystemExit(f"expected one wheel in dist/, found {[w.name for w in wheels]}: run `make wheel`")
     return wheels[0]

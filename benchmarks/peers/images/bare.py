@@ -35,12 +35,13 @@ def library() -> ctypes.CDLL:
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None:
         raise ImportError("a C compiler is needed for the bare pipeline: set CC")
-    sources = [*(ROOT / "benchmarks/bare").glob("*.c"), *(ROOT / "gofast/image/jpeg").glob("*.c")]
-    sources.append(ROOT / "gofast/image/picture/source.c")
+    folders = ("benchmarks/bare", "gofast/image/jpeg", "gofast/image/picture", "gofast/internal/meter")
+    sources = [source for folder in folders for source in (ROOT / folder).glob("*.c")]
     made = data.CACHE / "bare.so"
     made.parent.mkdir(parents=True, exist_ok=True)
     part = made.with_name(f"bare-{os.getpid()}.so")
     options = ["-O3", "-std=gnu11", "-Wall", "-Wextra", "-ffp-contract=off", "-shared", "-fPIC", "-pthread"]
+    options.append("-Wl,--no-undefined")
     subprocess.run([compiler, *options, "-o", str(part), *map(str, sources), "-ldl"], check=True)
     part.replace(made)
     bare = ctypes.CDLL(str(made))

@@ -16,7 +16,8 @@ class Epochs(Protocol):
     """A folder opened by a peer. Iterating gives an epoch's batches; it is done again and again.
 
     A batch is (pictures, labels): float32 [n, 3, 224, 224], normalised. Peers without labels give None there,
-    and a peer that makes no batches (the roofs) yields how many pictures it went through.
+    and a peer that makes no batches (the roofs) yields how many pictures it went through. An attribute `note`
+    says what readers of the table have to know about it.
     """
 
     def __iter__(self) -> Any:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from torch.utils.data import DataLoader
-
 BATCH = 64
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 THEIR_WORKERS = (0, 2, 4)
@@ -79,6 +77,7 @@ def sides(
         drop_in: gofast.DataLoader is measured; else only torch's, where something inside is swapped.
         options: of the loaders.
     """
+    from torch.utils.data import DataLoader  # not above: reports read the names here, in a second
 
     def plain(made: Callable[[str], Any], count: int) -> Open:
         return lambda folder: loader(DataLoader, made(folder), count, **options)

@@ -7,11 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../internal/meter/meter.h"
 #include "../picture/opened.h"
 #include "state.h"
 
 int exchange_look(gf_jpeg *j) {
-    return huffman_read(&j->huffman, &j->d, j->source.next, j->source.next + j->source.left) == 0xd9;
+    gf_meter *meter = gf_meter_here();
+    gf_meter_part(meter, GF_PART_ENTROPY);
+    int marker = huffman_read(&j->huffman, &j->d, j->source.next, j->source.next + j->source.left);
+    gf_meter_part(meter, GF_PART_DECODE);
+    return marker == 0xd9;
 }
 
 static int decode_mcu(lj_decompress *d, int16_t (*const *blocks)[64]) {
@@ -22,6 +27,15 @@ static int decode_mcu(lj_decompress *d, int16_t (*const *blocks)[64]) {
     return 1;
 }
 
+// The same, in a picture whose parts are measured.
+static int decode_measured(lj_decompress *d, int16_t (*const *blocks)[64]) {
+    gf_meter *meter = gf_meter_here();
+    gf_meter_part(meter, GF_PART_ENTROPY);
+    int done = decode_mcu(d, blocks);
+    gf_meter_part(meter, GF_PART_INVERSE);
+    return done;
+}
+
 void exchange_start(gf_jpeg *j) {
     lj_decompress *d = &j->d;
     if (j->by_library || j->not_ours || !j->clean || !j->library->decode_mcu || d->entropy->decode_mcu != j->library->decode_mcu) return;
@@ -30,7 +44,10 @@ void exchange_start(gf_jpeg *j) {
     j->mcu = 0;
     j->first_mcu = (unsigned)j->first / width;
     j->end_mcu = (end + width - 1) / width;
-    d->entropy->decode_mcu = decode_mcu;
+    gf_meter *meter = gf_meter_here();
+    d->entropy->decode_mcu = meter->fine ? decode_measured : decode_mcu;
+    meter->decoding = GF_PART_INVERSE;
+    gf_meter_part(meter, GF_PART_INVERSE);
     j->exchanged++;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../internal/meter/meter.h"
 #include "header.h"
 #include "state.h"
 
@@ -170,6 +171,7 @@ static int begin_again(gf_jpeg *j, gf_fault *fault) {
     left.y += j->taken;
     left.height -= j->taken;
     j->not_ours = 1;
+    gf_meter_here()->decoding = GF_PART_DECODE;
     int code = read_header(j, fault);
     return code ? code : start(j, left, fault);
 }

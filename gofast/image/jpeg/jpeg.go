@@ -19,6 +19,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/image/picture"
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
+	_ "github.com/gofast-org/gofast/gofast/internal/meter"
 )
 
 // Format is gf_jpeg_format.

@@ -14,6 +14,18 @@ static int32_t size(const gf_picture_format *f, const uint8_t *data, size_t n, s
 }
 static void *make(const gf_picture_format *f) { return f->make(); }
 static void drop(const gf_picture_format *f, void *state) { f->free(state); }
+
+// Decodes all of an open picture, and keeps nothing of it.
+static int32_t check(gf_opened *s, gf_fault *fault) {
+	gf_box whole = {0, 0, s->picture.width, s->picture.height};
+	int32_t code = gf_opened_start(s, whole, fault);
+	int64_t stride;
+	for (int32_t y = 0; y < whole.height && !code; y += GF_FORMAT_ROWS) {
+		int32_t rows = whole.height - y < GF_FORMAT_ROWS ? whole.height - y : GF_FORMAT_ROWS;
+		if (!gf_opened_rows(s, rows, &stride, fault)) return fault->code;
+	}
+	return code ? code : gf_opened_end(s, fault);
+}
 */
 import "C"
 
@@ -129,24 +141,48 @@ func (d *Decoder) Close() {
 	}
 }
 
+// begin opens a file, which pins keeps where it is until the picture has ended.
+func (d *Decoder) begin(file []byte, source *C.gf_opened, c *C.gf_fault, pins *runtime.Pinner) error {
+	if d.State == nil {
+		return errs.New(errs.ErrClosed, d.format.Name(), "the decoder was closed, or memory was short when it was made")
+	}
+	if len(file) > 0 {
+		pins.Pin(unsafe.SliceData(file)) // the state keeps a pointer to the file from one call to the next
+	}
+	if C.gf_picture_open(source, d.format.c, d.State, start(file), C.size_t(len(file)), C.int64_t(min(d.MaxPixels, math.MaxInt32)), c) != 0 {
+		return d.format.failure(c)
+	}
+	return nil
+}
+
+// Check decodes all of a file and keeps no pixel: it returns the error that Decode would.
+func (d *Decoder) Check(file []byte) error {
+	defer runtime.KeepAlive(d)
+	var source C.gf_opened
+	var c C.gf_fault
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	if err := d.begin(file, &source, &c, &pins); err != nil {
+		return err
+	}
+	if C.check(&source, &c) != 0 {
+		return d.format.failure(&c)
+	}
+	return nil
+}
+
 // Decode decodes a region of a file, or all of it where region is empty. The
 // pixels are those of the whole picture, and so is the verdict: an error is
 // returned for damage outside of the region too. The picture's bounds are the
 // region, and every pixel is opaque.
 func (d *Decoder) Decode(file []byte, region image.Rectangle) (*image.RGBA, error) {
-	if d.State == nil {
-		return nil, errs.New(errs.ErrClosed, d.format.Name(), "the decoder was closed, or memory was short when it was made")
-	}
 	defer runtime.KeepAlive(d)
-	var pins runtime.Pinner // the state keeps a pointer to the file from one call to the next
-	defer pins.Unpin()
-	if len(file) > 0 {
-		pins.Pin(unsafe.SliceData(file))
-	}
 	var source C.gf_opened
 	var c C.gf_fault
-	if C.gf_picture_open(&source, d.format.c, d.State, start(file), C.size_t(len(file)), C.int64_t(min(d.MaxPixels, math.MaxInt32)), &c) != 0 {
-		return nil, d.format.failure(&c)
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	if err := d.begin(file, &source, &c, &pins); err != nil {
+		return nil, err
 	}
 	whole := image.Rect(0, 0, int(source.picture.width), int(source.picture.height))
 	if region.Empty() {

@@ -14,6 +14,7 @@
 static const gf_pixel_ops tables[] = {LEVELS(TABLE)};
 
 const gf_pixel_ops *gf_pixel_choose(int level) {
-    int best = gf_pixel_level();
+    int best = gf_pixel_level(), most = (int)(sizeof tables / sizeof tables[0]) - 1;
+    if (best > most) best = most;
     return &tables[level < best ? level : best];
 }

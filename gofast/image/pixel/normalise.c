@@ -106,6 +106,31 @@ int gf_pixel_level(void) {
     return GF_PIXEL_AVX512;
 }
 
+static const gf_rows *fast_rows(const gf_numbers *n, int level) {
+    if (level == GF_PIXEL_AVX512) return &gf_rows_avx512[n->type][n->last];
+    if (level == GF_PIXEL_AVX2 && n->type != GF_UINT8) return &gf_rows_avx2[n->type][n->last];
+    return NULL;
+}
+#elif defined(__aarch64__)
+// Every such processor has NEON. Its stores go through the caches, so there is nothing to put in order.
+static void finish_stream(void) {}
+
+int gf_pixel_level(void) { return GF_PIXEL_NEON; }
+
+static const gf_rows *fast_rows(const gf_numbers *n, int level) {
+    return level == GF_PIXEL_NEON && n->type != GF_UINT8 ? &gf_rows_neon[n->type][n->last] : NULL;
+}
+#else
+static void finish_stream(void) {}
+
+int gf_pixel_level(void) { return GF_PIXEL_PLAIN; }
+
+static const gf_rows *fast_rows(const gf_numbers *n, int level) {
+    (void)n, (void)level;
+    return NULL;
+}
+#endif
+
 // Whether rows give the table's bits for every byte in every channel.
 static int same_as_table(const gf_normalise *n, const gf_rows *rows) {
     enum { WIDTH = 256 };
@@ -134,15 +159,6 @@ static int same_as_table(const gf_normalise *n, const gf_rows *rows) {
     return 1;
 }
 
-static const gf_rows *fast_rows(const gf_numbers *n, int level) {
-    if (level == GF_PIXEL_AVX512) return &gf_rows_avx512[n->type][n->last];
-    if (level == GF_PIXEL_AVX2 && n->type != GF_UINT8) return &gf_rows_avx2[n->type][n->last];
-    return NULL;
-}
-#else
-int gf_pixel_level(void) { return GF_PIXEL_PLAIN; }
-#endif
-
 void gf_normalise_prepare(gf_normalise *n, const float *mean, const float *std, int level) {
     n->numbers.last = n->numbers.last && n->numbers.channels == 3;
     n->unit = n->numbers.scale == GF_SCALE_CAST ? 1.0f : GF_UNIT_HI;
@@ -150,11 +166,12 @@ void gf_normalise_prepare(gf_normalise *n, const float *mean, const float *std, 
     n->look_up = gf_codes_choose(&n->numbers, 1);
     n->tabled = 1;
     n->finish = finish_nothing;
-#if defined(__x86_64__)
     int best = gf_pixel_level();
     if (level > best) level = best;
     make_lanes(n, mean, std, level == GF_PIXEL_AVX512 && n->numbers.scale == GF_SCALE_DIVIDE ? GF_TWO_32 : 1.0f);
+#if defined(__x86_64__)
     if (level == GF_PIXEL_AVX512) gf_rows_avx512_index(n);
+#endif
     const gf_rows *fast = fast_rows(&n->numbers, level);
     if (fast && same_as_table(n, fast)) {
         rows = fast;
@@ -163,9 +180,6 @@ void gf_normalise_prepare(gf_normalise *n, const float *mean, const float *std, 
     } else {
         n->look_up = gf_codes_choose(&n->numbers, level != GF_PIXEL_AVX512);
     }
-#else
-    (void)mean, (void)std, (void)level;
-#endif
     if (n->tabled) n->stream = 0;
     n->planar = rows->planar;
     n->rgbx = rows->rgbx;

@@ -18,8 +18,8 @@
 #include "../../numbers/numbers.h"
 #include "../picture/picture.h"
 
-// Instruction sets: gf_pixel_level says which is the best here.
-enum { GF_PIXEL_PLAIN, GF_PIXEL_AVX2, GF_PIXEL_AVX512 };
+// Instruction sets: gf_pixel_level says which is the best here. NEON, of another processor, has rows of numbers only.
+enum { GF_PIXEL_PLAIN, GF_PIXEL_AVX2, GF_PIXEL_AVX512, GF_PIXEL_NEON = GF_PIXEL_AVX2 };
 
 int gf_pixel_level(void);
 

@@ -22,8 +22,11 @@ extern const gf_rows gf_rows_avx2[GF_BFLOAT16 + 1][2];
 extern const gf_rows gf_rows_avx512[GF_BFLOAT16 + 1][2];
 void gf_rows_avx512_index(gf_normalise *);
 
+#elif defined(__aarch64__)
+extern const gf_rows gf_rows_neon[GF_BFLOAT16 + 1][2]; // as AVX2's
+#endif
+
 // AVX-512 computes with x / 255 times 2^32.
 #define GF_TWO_32 4294967296.0f
-#endif
 
 #endif

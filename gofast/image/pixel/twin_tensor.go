@@ -5,6 +5,9 @@ import "math"
 // The plain twins of what is done to uint8 tensors.
 
 // addProduct is y + x * factor, of which each step rounds, or the whole once.
+// Where it is inlined, Go 1.26 loses the conversion on arm64, and fuses both.
+//
+//go:noinline
 func addProduct(y, x, factor float32, once bool) float32 {
 	if once {
 		return Fused(x, factor, y)
@@ -186,7 +189,7 @@ func hsv(rgb [3]float32, version int) (h, s, v float32) {
 }
 
 func turned(h, s, v float32, version int) [3]float32 {
-	h *= 6
+	h = float32(h * 6) // rounded before it is subtracted from: arm64 would fuse both
 	whole := float32(math.Floor(float64(h)))
 	f := h - whole
 	part := float32(s * f)

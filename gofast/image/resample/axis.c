@@ -303,11 +303,10 @@ int gf_axis_build(gf_axis *axis, const gf_axis_spec *spec) {
     }
     lay_out(axis, outputs, axis->memory);
     axis->largest = 0;
-    int32_t variant = spec->variant;
     if (spec->filter == GF_FILTER_NEAREST) nearest_taps(axis);
 #if defined(__x86_64__)
-    else if (variant == GF_RESIZE_AVX512) filter_taps_avx512(axis);
-    else if (variant == GF_RESIZE_AVX2) filter_taps_avx2(axis);
+    else if (spec->variant == GF_RESIZE_AVX512) filter_taps_avx512(axis);
+    else if (spec->variant == GF_RESIZE_AVX2) filter_taps_avx2(axis);
 #endif
     else filter_taps_plain(axis);
     survey(axis);
@@ -316,8 +315,8 @@ int gf_axis_build(gf_axis *axis, const gf_axis_spec *spec) {
     }
     pad(axis);
 #if defined(__x86_64__)
-    if (variant != GF_RESIZE_PLAIN && axis->largest <= GF_TAP_FITS) {
-        if (variant == GF_RESIZE_AVX512) gf_pack_avx512(axis);
+    if (spec->variant != GF_RESIZE_PLAIN && axis->largest <= GF_TAP_FITS) {
+        if (spec->variant == GF_RESIZE_AVX512) gf_pack_avx512(axis);
         else gf_pack_avx2(axis);
     }
 #endif

@@ -34,6 +34,9 @@ void gf_vertical_avx512(const gf_axis *axis, int32_t i, const uint8_t *const *ro
 // pack.c: makes axis->packed (and places) of its taps.
 void gf_pack_avx2(gf_axis *axis);
 void gf_pack_avx512(gf_axis *axis);
+#elif defined(__aarch64__)
+void gf_horizontal_neon(const gf_axis *axis, const uint8_t *rgbx, uint8_t *planes, int64_t plane_bytes);
+void gf_vertical_neon(const gf_axis *axis, int32_t i, const uint8_t *const *rows, uint8_t *out, int64_t bytes);
 #endif
 
 #endif

@@ -37,7 +37,7 @@ enum {
 
 // Kernels. GF_RESIZE_BEST is the best for the processor. The others are for tests, and fall back to simpler ones if the
 // processor lacks the instructions.
-enum { GF_RESIZE_BEST, GF_RESIZE_PLAIN, GF_RESIZE_AVX2, GF_RESIZE_AVX512 };
+enum { GF_RESIZE_BEST, GF_RESIZE_PLAIN, GF_RESIZE_AVX2, GF_RESIZE_AVX512, GF_RESIZE_NEON = GF_RESIZE_AVX2 };
 
 enum { GF_RESIZE_SLACK = 64 };
 

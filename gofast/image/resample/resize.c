@@ -17,6 +17,8 @@ static const struct {
 #if defined(__x86_64__)
     [GF_RESIZE_AVX2] = {gf_horizontal_avx2, gf_vertical_avx2},
     [GF_RESIZE_AVX512] = {gf_horizontal_avx512, gf_vertical_avx512},
+#elif defined(__aarch64__)
+    [GF_RESIZE_NEON] = {gf_horizontal_neon, gf_vertical_neon},
 #endif
 };
 
@@ -27,6 +29,8 @@ int gf_resize_best(void) {
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni"))
         return GF_RESIZE_AVX512;
     if (__builtin_cpu_supports("avx2")) return GF_RESIZE_AVX2;
+#elif defined(__aarch64__)
+    return GF_RESIZE_NEON; // every such processor has it
 #endif
     return GF_RESIZE_PLAIN;
 }

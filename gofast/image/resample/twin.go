@@ -97,7 +97,7 @@ func nearest(s AxisSpec, at float64) (int, []int32) {
 // weights returns the first input of output i, and its weights.
 func weights(s AxisSpec, i int, scale float64) (int, []float64) {
 	stretch := max(scale, 1)
-	support, step := supports[s.Filter]*stretch, 1/stretch
+	support, step := float64(supports[s.Filter]*stretch), 1/stretch
 	centre := float64(s.In0) + float64((float64(i)+0.5)*scale)
 	first := max(int(centre-support+0.5), 0)
 	weights := make([]float64, min(int(centre+support+0.5), s.InSize)-first)

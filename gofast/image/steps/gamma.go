@@ -40,7 +40,7 @@ func (s *stream) gamma(alpha float64) float64 {
 			x = s.normal()
 			y = 1 + float64(c*x)
 		}
-		v, u, xx := float64(y*y)*y, 1-s.double(), x*x
+		v, u, xx := float64(float64(y*y)*y), 1-s.double(), x*x
 		if u < 1-float64(float64(float64(float32(0.0331))*xx)*xx) ||
 			float64(C.log(C.double(u))) < float64(0.5*xx)+float64(d*(1-v+float64(C.log(C.double(v))))) {
 			return float64(scale*d) * v

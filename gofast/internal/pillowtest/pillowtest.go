@@ -10,10 +10,14 @@ import (
 // Library makes a decoder load the library of the Pillow in this checkout's .venv, found
 // by a glob such as "libjpeg-*.so*", or else the system's. If there is neither, the test
 // is skipped. In CI it fails instead, since nobody would see the skip.
+// GOFAST_TEST_PILLOW names another wheel's folder pillow.libs, such as that of another processor.
 func Library(t testing.TB, glob string, load func(path string) error) {
 	t.Helper()
-	path := ""
-	if found, err := filepath.Glob(filepath.Join(checkout(t), ".venv/lib/python*/site-packages/pillow.libs", glob)); err != nil {
+	path, folder := "", os.Getenv("GOFAST_TEST_PILLOW")
+	if folder == "" {
+		folder = filepath.Join(checkout(t), ".venv/lib/python*/site-packages/pillow.libs")
+	}
+	if found, err := filepath.Glob(filepath.Join(folder, glob)); err != nil {
 		t.Fatal(err)
 	} else if len(found) > 0 {
 		path = found[0]

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -86,31 +87,25 @@ const (
 	maxHeader                      = 1 << 30
 )
 
+// Is reports whether a file ends as a cache does, so that Verify is to be asked about it.
+func Is(f *source.File) bool {
+	_, _, err := findHeader(f)
+	return err == nil
+}
+
 // readHeader finds, checks and parses the header. Any failure except one of the
 // operating system is ErrDamaged, and the caller builds the cache again.
 func readHeader(f *source.File) (h *header, text []byte, err error) {
 	bad := func(what string) (*header, []byte, error) {
 		return nil, nil, fail(errs.ErrDamaged, f.Path(), "not a complete cache of this version of gofast (%s): delete it, or let it be built again", what)
 	}
-	if f.Size() < zipTail+int64(tailLength) {
-		return bad("too short")
-	}
-	var end [zipTail]byte
-	if err := f.ReadFull(end[:], f.Size()-zipTail); err != nil {
+	directory, length, err := findHeader(f)
+	var why missing
+	switch {
+	case errors.As(err, &why):
+		return bad(string(why))
+	case err != nil:
 		return nil, nil, err
-	}
-	directory := int64(le.Uint64(end[48:]))
-	if string(end[:4]) != "PK\x06\x06" || directory < int64(tailLength) || directory > f.Size()-zipTail {
-		return bad("no zip directory")
-	}
-	tail := make([]byte, tailLength)
-	if err := f.ReadFull(tail, directory-int64(tailLength)); err != nil {
-		return nil, nil, err
-	}
-	var size, length int64
-	if n, _ := fmt.Sscanf(string(tail), sealFormat, &size, &length); n != 2 || size != f.Size() ||
-		length < int64(tailLength) || length > min(directory, maxHeader) {
-		return bad("no header")
 	}
 	text = make([]byte, length)
 	if err := f.ReadFull(text, directory-length); err != nil {
@@ -121,7 +116,7 @@ func readHeader(f *source.File) (h *header, text []byte, err error) {
 	if string(text[len(text)-sumLength-2:]) != hex.EncodeToString(sum[:])+`"}` {
 		return bad("the header's checksum differs")
 	}
-	h = &header{Size: size}
+	h = &header{Size: f.Size()}
 	if err := json.Unmarshal(text, h); err != nil || h.Format != Format || h.ByteOrder != byteOrder() {
 		return bad("another version or byte order")
 	}
@@ -168,4 +163,34 @@ func (h *header) consistent() bool {
 		}
 	}
 	return true
+}
+
+// missing says why a file is no cache.
+type missing string
+
+func (m missing) Error() string { return string(m) }
+
+// findHeader finds the header's end, which is where the zip directory begins, and its length.
+func findHeader(f *source.File) (directory, length int64, err error) {
+	if f.Size() < zipTail+int64(tailLength) {
+		return 0, 0, missing("too short")
+	}
+	var end [zipTail]byte
+	if err := f.ReadFull(end[:], f.Size()-zipTail); err != nil {
+		return 0, 0, err
+	}
+	directory = int64(le.Uint64(end[48:]))
+	if string(end[:4]) != "PK\x06\x06" || directory < int64(tailLength) || directory > f.Size()-zipTail {
+		return 0, 0, missing("no zip directory")
+	}
+	tail := make([]byte, tailLength)
+	if err := f.ReadFull(tail, directory-int64(tailLength)); err != nil {
+		return 0, 0, err
+	}
+	var size int64
+	if n, _ := fmt.Sscanf(string(tail), sealFormat, &size, &length); n != 2 || size != f.Size() ||
+		length < int64(tailLength) || length > min(directory, maxHeader) {
+		return 0, 0, missing("no header")
+	}
+	return directory, length, nil
 }

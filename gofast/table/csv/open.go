@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
@@ -68,7 +69,12 @@ func open(f *source.File, opts table.Options) (r *reader, err error) {
 		r.locate(context.Background(), &err)
 		return nil, err
 	}
-	if r.compression != source.Plain {
+	switch {
+	case r.compression == source.Plain:
+	case r.opts.Uncounted:
+		r.rows = math.MaxInt64
+		return r, nil
+	default:
 		return r, r.Count(context.Background())
 	}
 	// Every cell but the last needs its delimiter and every line its newline; the

@@ -172,5 +172,5 @@ func (p Program) Address() uintptr { return uintptr(unsafe.Pointer(p.c)) }
 
 // Sample is what the program makes of a row: values of this shape.
 func (p Program) Sample(shape []int) engine.Sample {
-	return engine.Sample{Type: numbers.Type(p.c.numbers._type), Shape: shape, LabelBytes: int64(p.c.y_bytes), Fill: fill}
+	return engine.Sample{Type: numbers.Type(p.c.numbers._type), Shape: shape, LabelBytes: int64(p.c.y_bytes), Fill: fill, Stage: stage}
 }

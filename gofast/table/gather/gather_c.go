@@ -7,10 +7,16 @@ package gather
 */
 import "C"
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/internal/meter"
+)
 
 // fill is what the engine's threads call: the C kernel.
 var fill = unsafe.Pointer(C.gf_fill)
+
+const stage = meter.Gather
 
 func remember(uintptr, Spec) {}
 func forget(uintptr)         {}

@@ -14,10 +14,13 @@ import (
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/internal/meter"
 )
 
 // fill is what the engine's threads call: the Go twin.
 var fill = unsafe.Pointer(C.gofastFillGeneric)
+
+const stage = meter.Other // a twin is not what one wants to know
 
 // specs holds what the C programs were made from, by their address.
 var specs sync.Map

@@ -4,4 +4,5 @@ package gather
 // says what the imports are for.
 import (
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
+	_ "github.com/gofast-org/gofast/gofast/internal/meter"
 )

@@ -86,27 +86,34 @@ func (p *pages) header() (pageHeader, error) {
 	}
 }
 
+// page reads the next page as it is stored.
+func (p *pages) page() (h pageHeader, body []byte, err error) {
+	p.start = p.at
+	if p.at >= p.end {
+		return h, nil, damaged("the chunk ends %d values early", p.left)
+	}
+	if h, err = p.header(); err != nil {
+		return h, nil, err
+	}
+	if err := h.check(p.c, p.end-p.at, p.left, p.w.r.opts.Limits.Page); err != nil {
+		return h, nil, err
+	}
+	if body, err = p.need(int(h.compressed)); err != nil {
+		return h, nil, err
+	}
+	p.advance(len(body))
+	if h.hasCRC && crc32.ChecksumIEEE(body) != h.crc {
+		return h, nil, damaged("the page's checksum does not match")
+	}
+	return h, body, nil
+}
+
 // next moves to the next data page; false when all values were seen.
 func (p *pages) next(v *values) (bool, error) {
 	for p.left > 0 {
-		p.start = p.at
-		if p.at >= p.end {
-			return false, damaged("the chunk ends %d values early", p.left)
-		}
-		h, err := p.header()
+		h, body, err := p.page()
 		if err != nil {
 			return false, err
-		}
-		if err := h.check(p.c, p.end-p.at, p.left, p.w.r.opts.Limits.Page); err != nil {
-			return false, err
-		}
-		body, err := p.need(int(h.compressed))
-		if err != nil {
-			return false, err
-		}
-		p.advance(len(body))
-		if h.hasCRC && crc32.ChecksumIEEE(body) != h.crc {
-			return false, damaged("the page's checksum does not match")
 		}
 		switch h.kind {
 		case indexPage:

@@ -37,43 +37,54 @@ var (
 // tail is the length of the footer's size and the magic behind it.
 const tail = 8
 
-// readFooter checks the file's ends and decodes the footer. It returns the bytes
-// of memory that the result holds, reserved in r.opts.Budget.
+// readFooter checks the file's ends and decodes the footer. The memory that the
+// result holds is reserved in r.opts.Budget.
 func (r *Reader) readFooter(f *source.File) (*metadata, error) {
+	footer, end, err := r.footer(f)
+	if err != nil {
+		return nil, err
+	}
+	defer r.release(int64(len(footer)))
+	return r.parseFooter(footer, end)
+}
+
+// footer checks the file's ends and reads the footer, whose memory the caller
+// releases. end is the offset where the pages end.
+func (r *Reader) footer(f *source.File) (footer []byte, end int64, err error) {
 	size := f.Size()
 	if size < int64(len(magic))+tail {
-		return nil, r.fault(errs.ErrDamaged, fmt.Sprintf("%d bytes are too few for a Parquet file", size))
+		return nil, 0, r.fault(errs.ErrDamaged, fmt.Sprintf("%d bytes are too few for a Parquet file", size))
 	}
-	var head, end [tail]byte
+	var head, foot [tail]byte
 	if err := f.ReadFull(head[:4], 0); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if err := f.ReadFull(end[:], size-tail); err != nil {
-		return nil, err
+	if err := f.ReadFull(foot[:], size-tail); err != nil {
+		return nil, 0, err
 	}
-	if string(head[:4]) == string(magicEncrypted) || string(end[4:]) == string(magicEncrypted) {
-		return nil, r.fault(errs.ErrUnsupported, "the file is encrypted: write it again without encryption")
+	if string(head[:4]) == string(magicEncrypted) || string(foot[4:]) == string(magicEncrypted) {
+		return nil, 0, r.fault(errs.ErrUnsupported, "the file is encrypted: write it again without encryption")
 	}
-	if string(head[:4]) != string(magic) || string(end[4:]) != string(magic) {
-		return nil, r.fault(errs.ErrDamaged, "no PAR1 at both ends: the file was cut or is not Parquet")
+	if string(head[:4]) != string(magic) || string(foot[4:]) != string(magic) {
+		return nil, 0, r.fault(errs.ErrDamaged, "no PAR1 at both ends: the file was cut or is not Parquet")
 	}
-	length := int64(binary.LittleEndian.Uint32(end[:4]))
+	length := int64(binary.LittleEndian.Uint32(foot[:4]))
 	if length > size-int64(len(magic))-tail {
-		return nil, r.fault(errs.ErrDamaged, fmt.Sprintf("a footer of %d bytes in a file of %d", length, size))
+		return nil, 0, r.fault(errs.ErrDamaged, fmt.Sprintf("a footer of %d bytes in a file of %d", length, size))
 	}
 	if length > r.opts.Limits.Metadata {
-		return nil, r.fault(errs.ErrLimit, fmt.Sprintf(
+		return nil, 0, r.fault(errs.ErrLimit, fmt.Sprintf(
 			"the footer has %d bytes, the limit is %d: write fewer row groups, or raise limits={\"metadata\": ...}", length, r.opts.Limits.Metadata))
 	}
 	if err := r.reserve(length, "the Parquet footer"); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	defer r.release(length)
-	footer := make([]byte, length)
+	footer = make([]byte, length)
 	if err := f.ReadFull(footer, size-tail-length); err != nil {
-		return nil, err
+		r.release(length)
+		return nil, 0, err
 	}
-	return r.parseFooter(footer, size-tail-length)
+	return footer, size - tail - length, nil
 }
 
 // parseFooter decodes the metadata; end is the offset where the pages end.

@@ -13,6 +13,7 @@ from .own_state import as_in_worker
 if TYPE_CHECKING:
     from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
+    from .counts import Counts
     from .workers import Workers
 
 # So many batches in a row were collated without a draw from torch's generator: then later ones are drawn for
@@ -35,14 +36,15 @@ class Collation:
     Args:
         fetcher: torch's, which has the function.
         workers: None where torch would call the function in this process too.
+        counts: of the loader.
 
     Attributes:
         finished: batches of this epoch that are handed over, or have failed.
         overtaken: samples of later batches were drawn from a generator that the last call has changed.
     """
 
-    def __init__(self, fetcher: _MapDatasetFetcher, workers: Workers | None) -> None:
-        self._fetcher, self._workers = fetcher, workers
+    def __init__(self, fetcher: _MapDatasetFetcher, workers: Workers | None, counts: Counts) -> None:
+        self._fetcher, self._workers, self._counts = fetcher, workers, counts
         if workers is not None:
             fetcher.collate_fn = as_in_worker(fetcher.collate_fn)
         self._function: Any = fetcher.collate_fn
@@ -88,7 +90,7 @@ class Collation:
     def _made(self, rows: Any) -> Any:
         with recycled():
             if isinstance(rows, Unmade):
-                return self._fetcher.fetch(rows.index)  # type: ignore[no-untyped-call]
+                return self._counts.fetched(lambda: self._fetcher.fetch(rows.index), len(rows.index))  # type: ignore[no-untyped-call]
             return self._function(rows)
 
     def state(self, batch: int) -> torch.Tensor:

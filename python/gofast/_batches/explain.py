@@ -69,7 +69,10 @@ def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
         TypeError: it is neither a dataset nor a loader.
 
     Example:
-        >>> print(gofast.explain(train))
+        >>> print(gofast.explain(gofast.ArrayDataset(torch.zeros(3, 2))))
+        step               runs in  what
+        array 0            C        3 rows of float32 [2]
+        ...
     """
     if isinstance(what, DataLoader):
         return Explanation(_loader(what))

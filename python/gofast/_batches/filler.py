@@ -13,6 +13,7 @@ from .. import errors
 from .._core import engine
 from .batch import Batch
 from .core_dataset import CoreDataset
+from .counts import Counts, counted_by, here
 from .pinning import Memory, is_asked_for
 from .shared import WorkerRings, can_share, in_worker, shared_batch
 from .stream import RING, Rings
@@ -41,17 +42,22 @@ class Filler:
     Args:
         threads: most that work on one batch; None: all of the engine's.
         hands_over: a worker process sends the batches on to its parent.
+        counts: of the loader that waits for the batches.
     """
 
-    def __init__(self, view: View, threads: int | None = None, hands_over: bool = True) -> None:
+    def __init__(
+        self, view: View, threads: int | None = None, hands_over: bool = True, counts: Counts | None = None
+    ) -> None:
         self.pid = os.getpid()
         self.view = view
         self._capsule = engine.capsule()
+        self._counts = counts
         self._worker = hands_over and in_worker() and can_share()
         most = threads_here()
         self._threads = min(most, threads or most)
         self._rings: Rings | None = None
         self._worker_rings: WorkerRings | None = None
+        self._tally = 0 if counts is None else counts.address
 
     def fill(self, indices: array[int], records: array[int] | None = None) -> Batch:
         """The batch of these samples.
@@ -113,10 +119,11 @@ class Filler:
             if self._threads > 1 and together:
                 self._fill_together(core.address, address, drawn, n, slots, label_address)
             else:
-                capsule.fill(core.address, address, drawn, 0, n, slot, label_address)
+                capsule.fill(core.address, address, drawn, 0, n, slot, label_address, self._tally)
             made = capsule.take(place, 0)
             if made is False:
-                replaced = view.mend(slot, rows[start : start + n], drawn, label_address)
+                with counted_by(self._counts or here()):
+                    replaced = view.mend(slot, rows[start : start + n], drawn, label_address)
                 made = capsule.take(place, 1)
         except BaseException:  # Ctrl-C comes here too
             view.discard(slot, n)
@@ -137,10 +144,11 @@ class Filler:
         cell, place = ticket.buffer_info()[0], slots.buffer_info()[0]
         most = self._threads if view.heavy else self._threads - 1
         try:
-            if not capsule.submit(engine.crew(), core, address, drawn, theirs, n, place, labels, most, cell):
+            crew, tally = engine.crew(), self._tally
+            if not capsule.submit(crew, core, address, drawn, theirs, n, place, labels, most, cell, tally):
                 raise errors.ClosedError("the engine is closed")
             if theirs < n:
-                capsule.fill(core, address, drawn, theirs, n, slots[0], labels)
+                capsule.fill(core, address, drawn, theirs, n, slots[0], labels, self._tally)
             while not capsule.wait(cell, 0, 100):
                 pass
         finally:  # gives the ticket up; after Ctrl-C the labels' memory may go now

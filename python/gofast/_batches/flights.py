@@ -218,7 +218,10 @@ class DrawnFlights:
             if not first:
                 stream = self._lane.open(order.batch_size)
                 self._submit, self._take = stream.submit, stream.take
-            drawn = None if self._draw is None else self._draw(array("q", indices.tolist()))
+            drawn = None
+            if self._draw is not None:
+                with self._lane.counts.drawing():
+                    drawn = self._draw(array("q", indices.tolist()))
             self._flights.append((self._submit(indices, order.batch_size, drawn), stop - first))
             self._submitted = first = stop
             self._size = min(self._size * 2, self._largest)

@@ -52,6 +52,7 @@ class NativeIterator(_BaseDataLoaderIter):
         self._collation: Collation | None = None
         self._init_error: Exception | None = None
         self._flights: DrawnFlights | PulledFlights | None = None
+        self._epoch = lane.counts.begin()
         self._pull_ahead = loader.num_workers * (loader.prefetch_factor or 0)
         if loader.num_workers > 0 and not self._pull_ahead:
             raise AssertionError("prefetch_factor must be greater than 0 with num_workers > 0")
@@ -64,7 +65,7 @@ class NativeIterator(_BaseDataLoaderIter):
         if lane.view.draws:
             self._draw = lane.view.new_draws(workers)
         if lane.rows:
-            self._collation = Collation(self._dataset_fetcher, workers)
+            self._collation = Collation(self._dataset_fetcher, workers, self._lane.counts)
         _alive.add(self)
         if self._pull_ahead:
             self._reset(loader, first_iter=True)  # calls iter(sampler) again, as torch does
@@ -120,6 +121,7 @@ class NativeIterator(_BaseDataLoaderIter):
         self._give_up()
 
     def _give_up(self) -> None:
+        self._epoch.end()
         self._lane.close()
         self._flights = DrawnFlights(self._lane, NO_ORDER, 0)
 
@@ -140,6 +142,9 @@ class NativeIterator(_BaseDataLoaderIter):
                     self._collation.next_epoch()
                 self._lane.cancel()
                 self._flights = None
+                if not first_iter:
+                    self._epoch.end()
+                    self._epoch = self._lane.counts.begin()
                 super()._reset(loader, first_iter)
                 if self._draw is not None:
                     self._draw.next_epoch()
@@ -157,8 +162,12 @@ class NativeIterator(_BaseDataLoaderIter):
         try:
             batch = self._flights.take()
         except StopIteration:
+            self._epoch.end()
             if not self._persistent_workers:
                 self._lane.close()
+            raise
+        except Exception as error:
+            self._lane.counts.error(error)
             raise
         self._num_yielded += 1
         if self._pin_memory and not self._on_device:
@@ -176,7 +185,8 @@ class NativeIterator(_BaseDataLoaderIter):
         def fetch(index: Any) -> Any:
             if collation is not None:
                 return Unmade(index)
-            return lane.moved(fetcher.fetch(index))  # type: ignore[no-untyped-call]
+            lane.counts.fallback("batches whose indices only torch's own code can read")
+            return lane.moved(lane.counts.fetched(lambda: fetcher.fetch(index), len(index)))  # type: ignore[no-untyped-call]
 
         def pull(lists: Iterator[Any], ahead: int) -> PulledFlights:  # holds no self: no reference circle
             return PulledFlights(lane, lists, fetch, ahead, draw, collation)

@@ -8,6 +8,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from .collation import Unmade
+from .counts import Counts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,6 +59,7 @@ class Lane:
             copies of the dataset, made together with the iterator.
         destination: where batches arrive, if that is not ordinary memory.
         rows: batches are handed out as lists of rows.
+        counts: of the loader; None: nobody asks.
     """
 
     def __init__(
@@ -68,8 +70,10 @@ class Lane:
         follower: Follower | None = None,
         destination: Destination | None = None,
         rows: bool = False,
+        counts: Counts | None = None,
     ) -> None:
         self.rows = rows
+        self.counts = Counts() if counts is None else counts
         self._destination = destination
         self._look_at(view)
         self._follower = follower
@@ -90,6 +94,7 @@ class Lane:
         if self._stream is None:
             idle = self._idle.take(self.view, self._threads)
             self._stream = idle if idle is not None and self._fits(idle) else self._new_stream(batch_size)
+            self._stream.counts = self.counts
         return self._stream
 
     def _fits(self, stream: Stream) -> bool:
@@ -145,7 +150,7 @@ class Lane:
         if self._filler is None:
             from .filler import Filler
 
-            self._filler = Filler(self.view, self._threads, hands_over=False)
+            self._filler = Filler(self.view, self._threads, hands_over=False, counts=self.counts)
         return self._filler.collated(rows, start, stop)
 
     def check(self) -> None:

@@ -178,7 +178,8 @@ class PulledFlights:
             self._draw.skip()
         else:
             try:
-                drawn = self._draw(indices)
+                with self._lane.counts.drawing():
+                    drawn = self._draw(indices)
             except Exception as error:  # torch's workers send the error in the place of the batch
                 drawn = error
         after = self._collation.state(self._drawn) if self._waits and self._collation is not None else None

@@ -15,6 +15,7 @@ from .._core import engine
 from .._core.native import Ring
 from .batch import Batch
 from .core_dataset import CoreDataset
+from .counts import Counts, counted_by
 from .pinning import Memory
 from .view import View
 
@@ -127,6 +128,8 @@ class Stream:
         rows: batches are lists of rows, for a collate function of the user's.
     """
 
+    counts: Counts | None = None  # of the loader whose batches these are
+
     # Takes samples of a mended batch that slots have no place for.
     _apart: dict[int, torch.Tensor] | None = None
 
@@ -213,6 +216,7 @@ class Stream:
                 label_address,
                 self._threads,
                 cell,
+                0 if self.counts is None else self.counts.address,
             )
             if started is None:
                 raise given_up()
@@ -315,7 +319,8 @@ class Stream:
             labels = ticket._labels[k].data_ptr()
         if ticket._records is not None:
             records = ticket._records.buffer_info()[0] + 4 * self._view.record_words * start
-        ticket._replaced = self._view.mend(slot, ticket._indices[start:], records, labels, self._apart)
+        with counted_by(self.counts):
+            ticket._replaced = self._view.mend(slot, ticket._indices[start:], records, labels, self._apart)
 
     def cancel(self, ticket: Ticket) -> None:
         """Drops a ticket: returns when nothing writes into its memory any more."""

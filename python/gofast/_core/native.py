@@ -42,9 +42,19 @@ class Capsule(Protocol):
         in other memory, whose addresses lie there."""
 
     def fill(
-        self, view: int, indices: int, records: int, from_: int, to: int, slot: int, labels: int, /
+        self,
+        view: int,
+        indices: int,
+        records: int,
+        from_: int,
+        to: int,
+        slot: int,
+        labels: int,
+        tally: int,
+        /,
     ) -> int:
-        """Makes rows of a batch on this thread: -1, or the position of a bad index."""
+        """Makes rows of a batch on this thread: -1, or the position of a bad index. A loader's tally, if that
+        is not 0, counts them, and the time as a wait."""
 
     def submit(
         self,
@@ -58,9 +68,11 @@ class Capsule(Protocol):
         labels: int,
         threads: int,
         cell: int,
+        tally: int,
         /,
     ) -> bool | None:
-        """Starts a ticket, left in the cell: False when the engine is closed, None when a slot is gone."""
+        """Starts a ticket, left in the cell: False when the engine is closed, None when a slot is gone. What
+        is done for it is counted in a loader's tally too, if that is not 0."""
 
     def wait(self, cell: int, slot: int, milliseconds: int, /) -> bool:
         """Helps, and waits for the slot, or for all where that is 0; whether it is settled."""
@@ -154,3 +166,22 @@ class Capsule(Protocol):
 
     def free_picture(self, place: int, /) -> None:
         """Frees the picture that was made there, if there is one."""
+
+    def mixup(self, batch: int, mixed: int, samples: int, values: int, part: float, rest: float, /) -> None:
+        """Mixes every sample, of so many float32 values, with the one before it."""
+
+    def cutmix(
+        self,
+        batch: int,
+        mixed: int,
+        samples: int,
+        planes: int,
+        height: int,
+        row_bytes: int,
+        left: int,
+        top: int,
+        right: int,
+        bottom: int,
+        /,
+    ) -> None:
+        """Copies a batch, with a box of every sample from the one before it; left and right are bytes."""

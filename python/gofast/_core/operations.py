@@ -18,11 +18,41 @@ class About(TypedDict):
 
 
 class Stats(TypedDict):
-    """The engine's counters."""
+    """The engine's counters, as far as Python does not read them in memory; see engine.Stats."""
 
     threads: int
+    age: int  # nanoseconds
     tickets: int
     rows: int
+
+
+class TraceWanted(TypedDict):
+    """Where a trace is written, and how many events of a thread are kept."""
+
+    path: str
+    events: int
+
+
+class Span(TypedDict):
+    """What a thread did elsewhere, by CLOCK_MONOTONIC, in nanoseconds."""
+
+    thread: int
+    name: str
+    start: int
+    ns: int
+
+
+class Spans(TypedDict):
+    """What a trace has beside what the core's threads did."""
+
+    spans: list[Span]
+
+
+class TraceSize(TypedDict):
+    """How many events a trace has, and how many there was no room for."""
+
+    events: int
+    dropped: int
 
 
 class Codecs(TypedDict):
@@ -327,6 +357,51 @@ class IndexMade(IndexSchema):
     fd: int
 
 
+class Inspection(TypedDict):
+    """Files, folders and globs to look at; see inspect.Options."""
+
+    paths: list[str]
+    threads: int
+
+
+class _Pictured(TypedDict, total=False):
+    picture: bool
+
+
+class Problem(_Pictured):
+    """A file with which something is wrong; see inspect.Problem."""
+
+    path: str
+    kind: str
+    reason: str
+
+
+class _Rest(TypedDict, total=False):
+    missing_libraries: dict[str, str]
+    unreadable_folders: list[str]
+
+
+class Verification(_Rest):
+    """What was found by reading everything; see inspect.Verification."""
+
+    files: int
+    bytes: int
+    seconds: float
+    pictures: int
+    tables: int
+    others: int
+    damaged: list[Problem]
+    unchecked: list[Problem]
+
+
+class Here(TypedDict):
+    """Go's version, the kernels in use by what they work on, and the memory that a table may take."""
+
+    go: str
+    kernels: dict[str, str]
+    memory: int
+
+
 class DeviceWanted(TypedDict):
     """A GPU, and where what it needs is found; see device.Options."""
 
@@ -372,6 +447,8 @@ class Kernel(Object):
 
 about: Call[Nothing, About] = Call("about")
 stats: Call[Nothing, Stats] = Call("stats")
+start_trace: Call[TraceWanted, Nothing] = Call("start_trace")
+stop_trace: Call[Spans, TraceSize] = Call("stop_trace")
 codecs: Call[Codecs, CodecsFound] = Call("codecs")
 is_fused: Call[Value, int] = Call("is_fused")
 rows: Call[Rows, Dataset] = Call("rows")
@@ -386,9 +463,15 @@ close_device: Call[Object, None] = Call("close_device")
 device_stats: Call[Object, DeviceStats] = Call("device_stats")
 kernel: Call[Kernel, int] = Call("kernel")
 
+scan_text: Call[dict[str, Any], str] = Call("scan_text")
+verify_text: Call[Verification, str] = Call("verify_text")
+here: Call[Nothing, Here] = Call("here")
+
 open_table: Task[Sources, Table] = Task("open")
 build_cache: Task[Cache, None] = Task("cache")
 convert: Task[Conversion, None] = Task("convert")
 verify: Task[CacheFile, None] = Task("verify")
 index: Task[Index, IndexMade] = Task("index")
 place: Task[Row, RowPlace] = Task("place")
+scan: Task[Inspection, dict[str, Any]] = Task("scan")  # see inspect.Report
+verify_files: Task[Inspection, Verification] = Task("verify_files")

@@ -20,6 +20,7 @@ from .finish import looked_up, making_of
 
 if TYPE_CHECKING:
     from .._batches.core_dataset import IntArray
+    from .._batches.counts import Counts
     from .._batches.stored_table import StoredTable
     from .._batches.view import View
     from .device import Device, Upload
@@ -145,6 +146,7 @@ class ResidentStream:
         self._plain = view.output == "dict" and view.label_dtype is not None
 
     usable = True  # it reads nothing of the core's
+    counts: Counts | None = None
 
     def submit(
         self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
@@ -183,6 +185,8 @@ class ResidentStream:
             ticket.next += 1
             raise
         ticket.next += 1
+        if self.counts is not None:
+            self.counts.add(batches=1, samples=count, bytes=count * self._view.row_bytes)
         return batch
 
     def _made(self, ticket: ResidentTicket, start: int, count: int) -> Any:

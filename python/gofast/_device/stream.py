@@ -79,6 +79,9 @@ class DeviceStream(Stream):
         except Exception:
             self._over(ticket, arriving)
             raise
+        if self.counts is not None:
+            rows = min(ticket._each, ticket._rows - ticket._next * ticket._each)
+            self.counts.add(batches=1, samples=rows, bytes=rows * self._view.row_bytes)
         self._over(ticket, arriving)
         return batch
 

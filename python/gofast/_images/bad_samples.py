@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .. import errors
+from .._batches import counts
 from .._core.warn import warn
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class BadSamples:
         Raises:
             LimitError: there are too many now.
         """
+        counts.here().error(error)
         first = not (files.bad.any() if self._kept else self._reasons)
         files.bad[sample] += 1
         self._reasons[sample] = str(error)

@@ -216,12 +216,17 @@ def _listed_again(
     return Files.listed(os.fsdecode(zlib.decompress(names)).split("\0")[:-1], labels, root, contents)
 
 
-def _own_index(options: Scan) -> str | None:
-    """Where the index of such a scan is kept, or None where nothing can be kept."""
+def user_cache() -> str:
+    """The folder in the user's cache in which gofast keeps what it can make again."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):  # as its specification says
         cache = os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(cache, "gofast", "folders")
+    return os.path.join(cache, "gofast")
+
+
+def _own_index(options: Scan) -> str | None:
+    """Where the index of such a scan is kept, or None where nothing can be kept."""
+    folder = os.path.join(user_cache(), "folders")
     name = hashlib.blake2b(json.dumps(options, sort_keys=True).encode(), digest_size=16).hexdigest()
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)

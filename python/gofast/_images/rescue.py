@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .. import errors
+from .._batches import counts
 from .._batches.wire import Wire
 from .._core import generators
 from .._core.faults import Code
@@ -228,6 +229,7 @@ def _open_sample(files: PictureFiles, sample: int, fault: Fault) -> Image.Image:
     image = open_picture(files, sample, fault)
     files.count_fallback()
     pillow.opened += 1
+    counts.here().fallback(f"picture: {fault.text}")
     return image
 
 

@@ -1,8 +1,8 @@
-package gofast
+// Package formats is the list of all formats of tables: it tells a file's by its content and opens it.
+package formats
 
 import (
 	"bytes"
-	"sync/atomic"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/foreign"
@@ -17,16 +17,30 @@ import (
 // matches none of them, and none of the formats that package foreign names, is taken
 // for CSV text. The CSV reader checks that it is text.
 var formats = []struct {
-	magic string
-	open  func(*source.File, table.Options) (table.Reader, error)
+	name, magic string
+	open        func(*source.File, table.Options) (table.Reader, error)
 }{
-	{magic: "PAR1", open: parquet.Open},
-	{magic: "\x93NUMPY", open: npy.Open},
-	{magic: "PK\x03\x04", open: npy.OpenNPZ},
-	{magic: "PK\x05\x06", open: npy.OpenNPZ}, // an empty archive
+	{name: "parquet", magic: "PAR1", open: parquet.Open},
+	{name: "npy", magic: "\x93NUMPY", open: npy.Open},
+	{name: "npz", magic: "PK\x03\x04", open: npy.OpenNPZ},
+	{name: "npz", magic: "PK\x05\x06", open: npy.OpenNPZ}, // an empty archive
 }
 
-func openReader(f *source.File, options table.Options) (table.Reader, error) {
+// Text is the name of the format of text files.
+const Text = "csv"
+
+// Of is the name of the format of a file that begins with head; "" for text, and for all that is no table.
+func Of(head []byte) string {
+	for _, format := range formats {
+		if bytes.HasPrefix(head, []byte(format.magic)) {
+			return format.name
+		}
+	}
+	return ""
+}
+
+// Open opens a file of a table. The reader owns f when there is no error.
+func Open(f *source.File, options table.Options) (table.Reader, error) {
 	head := make([]byte, min(foreign.Head, f.Size()))
 	if err := f.ReadFull(head, 0); err != nil {
 		return nil, err
@@ -40,19 +54,4 @@ func openReader(f *source.File, options table.Options) (table.Reader, error) {
 		return nil, errs.New(errs.ErrFormat, "open", advice).At(f.Path())
 	}
 	return csv.Open(f, options)
-}
-
-// progress adds up the bytes read from all sources.
-type progress struct {
-	done   atomic.Int64
-	total  int64 // must be set before decoding starts
-	report func(done, total int64)
-}
-
-func newProgress(report func(done, total int64)) *progress { return &progress{report: report} }
-
-func (p *progress) add(n int64) {
-	if done := p.done.Add(n); p.report != nil {
-		p.report(done, p.total)
-	}
 }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
+	"github.com/gofast-org/gofast/gofast/device"
+	"github.com/gofast-org/gofast/gofast/device/devicetest"
+)
+
+// The device's figures stand beside the others. A machine without a driver says so.
+func TestRunOnADevice(t *testing.T) {
+	path := table(t, "label,a,b\n"+strings.Repeat("1,2,300000\n", 300_000))
+	args := []string{"run", path, "--batch", "150000", "--epochs", "2", "--threads", "1", "--device", "cuda:0"}
+	if os.Getenv("GOFAST_TEST_NO_GPU") == "" {
+		none := exec.Command(os.Args[0], "-test.run", "^TestNoGPU$")
+		none.Env = append(os.Environ(), "GOFAST_TEST_NO_GPU="+path)
+		if said, err := none.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, said)
+		}
+	}
+	driver := devicetest.New(t, devicetest.Random)
+	first, err := device.Open(0, device.Options{Library: driver.Library}) // the driver of this process, from now on
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	out, _ := command(t, 0, args...)
+	for _, part := range []string{"on cuda:0 (stand-in 0):", "copy rate GB/s", "not waited for: the overlap"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("no %q in %q", part, out)
+		}
+	}
+	out, _ = command(t, 0, append(args, "--json")...)
+	var r report.Report
+	m := moves{}
+	r.Runs = []report.Run{{Moves: &m}}
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if m.Rate <= 0 || m.CopySeconds <= 0 || m.Bytes < 2*300_000*2*4 || m.Overlap < 0 || m.Overlap > 1 {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestNoGPU(t *testing.T) {
+	path := os.Getenv("GOFAST_TEST_NO_GPU")
+	if path == "" {
+		t.Skip("TestRunOnADevice runs it")
+	}
+	if _, log := command(t, 1, "run", path, "--device", "cuda:99"); !strings.Contains(log, "driver") && !strings.Contains(log, "device") {
+		t.Errorf("%q", log)
+	}
+}

@@ -1,0 +1,156 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/synth"
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/transform"
+	"github.com/gofast-org/gofast/gofast"
+)
+
+// pictures are a folder of PNG files, which need no library that may be missing.
+func pictures(t *testing.T, broken int) string {
+	t.Helper()
+	to := t.TempDir()
+	if _, err := synth.Make(context.Background(), to, synth.Options{Kind: synth.PNG, Count: 9, Classes: 3, Width: 20, Height: 16, Broken: broken}); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func open(t *testing.T, o Options) (*Source, error) {
+	t.Helper()
+	plan, _, err := transform.Parse("resize=8x8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Plan = plan
+	if o.As == "" {
+		o.As = Auto
+	}
+	s, err := Open(context.Background(), o)
+	if err == nil {
+		t.Cleanup(s.Close)
+	}
+	return s, err
+}
+
+func TestWhatPathsNamePictures(t *testing.T) {
+	root := pictures(t, 0)
+	class := filepath.Join(root, "class001")
+	list := filepath.Join(root, "list.txt")
+	if err := os.WriteFile(list, []byte("class000/000000.png\n\n"+filepath.Join(class, "000001.png")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "labels.csv"), []byte("name,label\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		paths  []string
+		count  int64
+		labels string
+	}{
+		{[]string{root}, 9, "int64"}, {[]string{class}, 3, ""}, {[]string{root, class}, 12, ""},
+		{[]string{filepath.Join(root, "class00[12]", "*.png")}, 6, ""}, {[]string{filepath.Join(class, "000001.png")}, 1, ""}, {[]string{"@" + list}, 2, ""},
+	} {
+		s, err := open(t, Options{Paths: c.paths, Threads: 2})
+		if err != nil {
+			t.Errorf("%v: %v", c.paths, err)
+			continue
+		}
+		if s.Kind != Pictures || s.Len() != c.count || s.LabelDType != c.labels {
+			t.Errorf("%v: %s, %d, %q", c.paths, s.Kind, s.Len(), s.LabelDType)
+		}
+	}
+}
+
+func TestWhatCannotBeOpened(t *testing.T) {
+	root, empty, other := pictures(t, 0), t.TempDir(), t.TempDir()
+	table := filepath.Join(other, "t.csv")
+	if err := os.WriteFile(table, []byte("a,b\n1,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	emptyList := filepath.Join(other, "empty.list")
+	if err := os.WriteFile(emptyList, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		o    Options
+		kind error
+		says string
+	}{
+		{Options{Paths: []string{empty}}, gofast.ErrNotFound, empty},
+		{Options{Paths: []string{empty}, As: Pictures}, gofast.ErrNotFound, empty},
+		{Options{Paths: []string{"nowhere/*.jpg"}}, gofast.ErrNotFound, "nowhere"},
+		{Options{Paths: []string{root, table}}, gofast.ErrConfig, "one after the other"},
+		{Options{Paths: []string{"@nowhere"}}, gofast.ErrNotFound, "nowhere"},
+		{Options{Paths: []string{"@" + emptyList}}, gofast.ErrNotFound, "nothing to measure"},
+		{Options{Paths: []string{root}, As: Table}, gofast.ErrNotFound, root},
+	} {
+		if _, err := open(t, c.o); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v", c.o.Paths, err)
+		}
+	}
+}
+
+func TestDamagedFilesAreNamedOrCounted(t *testing.T) {
+	root := pictures(t, 5)
+	epoch := func(s *Source) (rows int, err error) {
+		engine := gofast.NewEngine(2)
+		defer engine.Close()
+		for b, err := range engine.Batches(context.Background(), s.Dataset, gofast.Sequential(s.Len()), 4) {
+			if err != nil {
+				return rows, err
+			}
+			rows += b.Rows
+		}
+		return rows, nil
+	}
+	s, err := open(t, Options{Paths: []string{root}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := epoch(s); err == nil || !strings.Contains(err.Error(), filepath.Join(root, "class000", "000000.png")) {
+		t.Errorf("%v", err)
+	}
+	if s, err = open(t, Options{Paths: []string{root}, Zeros: true}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // each is counted once
+		if rows, err := epoch(s); err != nil || rows != 9 {
+			t.Errorf("%d, %v", rows, err)
+		}
+	}
+	if reasons := s.Bad.Reasons(); len(reasons) != 5 || reasons[filepath.Join(root, "class000", "000000.png")] == "" {
+		t.Errorf("%v", reasons)
+	}
+}
+
+func TestADigestStandsForTheFiles(t *testing.T) {
+	digest := func(root string) string {
+		s, err := open(t, Options{Paths: []string{root}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, bytes, err := s.Digest(context.Background())
+		if err != nil || bytes == 0 {
+			t.Fatal(bytes, err)
+		}
+		return sum
+	}
+	first, copied := pictures(t, 0), pictures(t, 0)
+	if digest(first) != digest(copied) {
+		t.Error("a copy has another digest")
+	}
+	if err := os.WriteFile(filepath.Join(copied, "class000", "000000.png"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if digest(first) == digest(copied) {
+		t.Error("another file has the same digest")
+	}
+}

@@ -1,0 +1,143 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/data"
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/synth"
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/transform"
+	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/engine"
+)
+
+func source(t *testing.T) *data.Source {
+	t.Helper()
+	to := t.TempDir()
+	if _, err := synth.Make(context.Background(), to, synth.Options{Kind: synth.PNG, Count: 20, Classes: 2, Width: 40, Height: 30, Spread: 0.2}); err != nil {
+		t.Fatal(err)
+	}
+	plan, _, err := transform.Parse("randomresizedcrop=16,hflip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := data.Open(context.Background(), data.Options{Paths: []string{to}, As: data.Auto, Plan: plan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestEpochsTakeTurns(t *testing.T) {
+	s := source(t)
+	var turns []int
+	c := Config{Batch: 8, Threads: []int{1, 3}, Epochs: 2, Shuffle: true, DropCache: true,
+		Live: func(_ *report.Report, _, threads int) { turns = append(turns, threads) }}
+	r, err := Begin(context.Background(), s, report.Work{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Epochs(context.Background(), s, c, r); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{1, 3, 1, 3, 1, 3}; len(turns) != 6 || turns[1] != want[1] || turns[4] != want[4] {
+		t.Errorf("%v", turns)
+	}
+	for _, run := range r.Runs {
+		sum := 0.0
+		for _, stage := range run.Stages {
+			sum += stage.Share
+		}
+		if len(run.Stages) < 4 || sum < 0.99 {
+			t.Errorf("%+v", run.Stages)
+		}
+		if len(run.Seconds) != 2 || run.Warmup <= 0 || run.FirstBatch <= 0 || len(run.Latency) != 101 || run.Interval != nil {
+			t.Errorf("%+v", run)
+		}
+		if want := 20 / run.Median; math.Abs(run.SamplesPerS-want) > 1e-9*want {
+			t.Errorf("%g a second, and not %g", run.SamplesPerS, want)
+		}
+	}
+	if len(r.Memory) == 0 || r.PeakBytes == 0 || r.Dropped == nil || !r.Cache.Known || r.Work.Samples != 20 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestStagesAreSharesOfThreadsTimesTime(t *testing.T) {
+	epochs := []Epoch{{Stages: map[string]time.Duration{"read": time.Second, "numbers": 2 * time.Second}}, {Stages: map[string]time.Duration{"read": 3 * time.Second, "gather": 0}}}
+	stages := stagesOf(epochs, 10, 100)
+	want := []report.Stage{{Name: "reading", Seconds: 0.02, Share: 0.4}, {Name: "numbers", Seconds: 0.01, Share: 0.2}, {Name: report.Waiting, Seconds: 0.02, Share: 0.4}}
+	if !slices.Equal(stages, want) {
+		t.Errorf("%+v", stages)
+	}
+}
+
+// Every stage that an engine knows has its words.
+func TestNoStageIsForgotten(t *testing.T) {
+	e := engine.New(1)
+	defer e.Close()
+	for key := range e.Stats().Stages {
+		if !slices.ContainsFunc(stageNames, func(s struct{ key, says string }) bool { return s.key == key }) {
+			t.Errorf("%s has no name", key)
+		}
+	}
+}
+
+// An epoch ends in its middle, whichever batch is under way.
+func TestCtrlCInAnEpoch(t *testing.T) {
+	s := source(t)
+	for _, after := range []int{0, 1, 2} {
+		ctx, cancel := context.WithCancel(context.Background())
+		seen := 0
+		c := Config{Batch: 2, Threads: []int{2}, Epochs: 1000, Batches: func(l gofast.Loader) (Batches, error) {
+			return func(ctx context.Context, order []int64, each func(int)) error {
+				return Host(l)(ctx, order, func(rows int) {
+					if seen++; seen > after {
+						cancel()
+					}
+					each(rows)
+				})
+			}, nil
+		}}
+		if err := Epochs(ctx, s, c, &report.Report{}); !errors.Is(err, context.Canceled) || seen > after+5 {
+			t.Errorf("%v after %d batches", err, seen)
+		}
+		if _, err := Roofs(ctx, s, 1, c, nil); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		cancel()
+	}
+}
+
+func TestTheLowestNeededRoofBinds(t *testing.T) {
+	parts := []part{{name: "copy", needed: true, bytes: 1000}, {name: "read", needed: true}, {name: "whole"}, {name: "needed", needed: true}, {name: "run"}}
+	l := limitsOf(2, parts, [][]float64{{1}, {2}, {9}, {4, 4, 100}, {5}}, 100)
+	if l.Binds != "needed" || l.Run.SamplesPerS != 20 || l.Roofs[0].BytesPerS != 1000 || l.Roofs[3].SamplesPerS != 25 || l.Says != `run reaches 80 % of the lowest limit, "needed"` {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestRoofsOfPictures(t *testing.T) {
+	s := source(t)
+	progress := 0
+	limits, err := Roofs(context.Background(), s, 1000, Config{Batch: 8, Threads: []int{1, 2}, Epochs: 1}, func(int, int) { progress++ })
+	if err != nil || len(limits) != 2 || progress != 2 {
+		t.Fatalf("%v, %v", limits, err)
+	}
+	for _, l := range limits {
+		for _, roof := range append(l.Roofs, l.Run) {
+			if !(roof.SamplesPerS > 0) || roof.Name == "" {
+				t.Errorf("%+v", roof)
+			}
+		}
+		if len(l.Roofs) != 4 || l.Binds == "" {
+			t.Errorf("%+v", l)
+		}
+	}
+}

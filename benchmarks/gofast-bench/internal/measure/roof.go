@@ -1,0 +1,178 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/data"
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/machine"
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/statistics"
+	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/image"
+)
+
+// Roof is how fast a part of the work goes by itself.
+type Roof struct {
+	Name        string  `json:"name"`
+	SamplesPerS float64 `json:"samples_per_second"`
+	BytesPerS   float64 `json:"bytes_per_second"`        // of finished samples, or of files
+	Needed      bool    `json:"needed"`                  // the work cannot do without it
+	Seconds     float64 `json:"median_seconds_an_epoch"` // of all samples
+}
+
+// Limits are the roofs of a number of threads.
+type Limits struct {
+	Threads int    `json:"threads"`
+	Roofs   []Roof `json:"roofs"`
+	Run     Roof   `json:"run"`
+	Binds   string `json:"binds"` // the lowest of the needed roofs
+	Says    string `json:"says"`
+}
+
+// part is a piece of work over all samples, and whether the work needs it.
+type part struct {
+	name   string
+	needed bool
+	bytes  int64 // that it moves in an epoch
+	work   *gofast.Dataset
+}
+
+// Roofs measures the limits. Parts, thread counts and rounds take turns. progress is
+// called after every round, the first of which warms up.
+func Roofs(ctx context.Context, s *data.Source, fileBytes int64, c Config, progress func(done, of int)) ([]Limits, error) {
+	parts, err := partsOf(s, fileBytes)
+	defer func() {
+		for _, p := range parts {
+			if p.work != nil && p.work != s.Dataset {
+				p.work.Close()
+			}
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	engines := make([]*gofast.Engine, len(c.Threads))
+	for i, n := range c.Threads {
+		engines[i] = gofast.NewEngine(n)
+		defer engines[i].Close()
+	}
+	seconds := make([][][]float64, len(c.Threads))
+	for i := range seconds {
+		seconds[i] = make([][]float64, len(parts))
+	}
+	files, path := s.Files()
+	for round := range c.Epochs + 1 {
+		for i := range c.Threads {
+			for k, p := range parts {
+				if c.DropCache {
+					if err := machine.DropCache(ctx, files, path); err != nil {
+						return nil, err
+					}
+				}
+				took, err := p.time(ctx, engines[i], s, c, round)
+				if err != nil {
+					return nil, err
+				}
+				if round > 0 {
+					seconds[i][k] = append(seconds[i][k], took)
+				}
+			}
+		}
+		if progress != nil {
+			progress(round, c.Epochs)
+		}
+	}
+	limits := make([]Limits, len(c.Threads))
+	for i, n := range c.Threads {
+		limits[i] = limitsOf(n, parts, seconds[i], s.Len())
+	}
+	return limits, nil
+}
+
+// partsOf are the parts of the work; the last is all of it.
+func partsOf(s *data.Source, fileBytes int64) (parts []part, err error) {
+	samples := s.Len() * s.View().RowBytes()
+	parts = append(parts, part{name: "copy finished samples", needed: true, bytes: samples})
+	if s.Kind == data.Pictures {
+		for _, stage := range []struct {
+			name   string
+			until  image.Stage
+			needed bool
+		}{{"read the files", image.Read, true}, {"decode whole pictures", image.DecodeWhole, false}, {"decode what is needed", image.DecodeNeeded, true}} {
+			work, err := s.UpTo(stage.until)
+			if err != nil {
+				return parts, err
+			}
+			parts = append(parts, part{stage.name, stage.needed, fileBytes, work})
+		}
+	}
+	return append(parts, part{"run", false, samples, s.Dataset}), nil
+}
+
+// time is one epoch of a part, in seconds.
+func (p part) time(ctx context.Context, e *gofast.Engine, s *data.Source, c Config, round int) (float64, error) {
+	if p.work == nil {
+		return copying(ctx, e.ThreadCount(), p.bytes)
+	}
+	p.work.SetEpoch(uint64(round))
+	order := order(s.Len(), c, round)()
+	start := time.Now()
+	err := Host(gofast.Loader{Engine: e, Dataset: p.work, BatchRows: c.Batch})(ctx, order, func(int) {})
+	return time.Since(start).Seconds(), err
+}
+
+// copyBlock is what a thread copies at a time, from memory that no cache holds to such memory.
+const (
+	copyBlock = 1 << 20
+	copyRoom  = 64 << 20
+)
+
+// copying is how long the threads take to copy so many bytes.
+func copying(ctx context.Context, threads int, bytes int64) (float64, error) {
+	most := max(bytes, 1<<28) // a short copy says nothing
+	blocks := most / copyBlock / int64(threads)
+	from, to := make([]byte, copyRoom), make([]byte, int64(threads)*copyRoom)
+	for i := 0; i < len(to); i += 4096 { // is there before the clock runs
+		to[i], from[i%len(from)] = 1, 1
+	}
+	var done sync.WaitGroup
+	start := time.Now()
+	for n := range threads {
+		done.Go(func() {
+			mine := to[n*copyRoom:][:copyRoom]
+			for k := range blocks {
+				if ctx.Err() != nil {
+					return
+				}
+				at := k * copyBlock % copyRoom
+				copy(mine[at:at+copyBlock], from[at:])
+			}
+		})
+	}
+	done.Wait()
+	took := time.Since(start).Seconds()
+	return took * float64(bytes) / float64(blocks*copyBlock*int64(threads)), ctx.Err()
+}
+
+// limitsOf puts the medians together.
+func limitsOf(threads int, parts []part, seconds [][]float64, samples int64) Limits {
+	l := Limits{Threads: threads}
+	lowest := Roof{}
+	for k, p := range parts {
+		median := statistics.Median(seconds[k])
+		roof := Roof{Name: p.name, SamplesPerS: float64(samples) / median, BytesPerS: float64(p.bytes) / median, Needed: p.needed, Seconds: median}
+		if k == len(parts)-1 {
+			l.Run = roof
+			break
+		}
+		l.Roofs = append(l.Roofs, roof)
+		if p.needed && (lowest.Name == "" || roof.SamplesPerS < lowest.SamplesPerS) {
+			lowest = roof
+		}
+	}
+	l.Binds = lowest.Name
+	l.Says = fmt.Sprintf("run reaches %.0f %% of the lowest limit, %q", 100*l.Run.SamplesPerS/lowest.SamplesPerS, lowest.Name)
+	return l
+}

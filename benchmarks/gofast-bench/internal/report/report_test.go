@@ -1,0 +1,114 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/machine"
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/statistics"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func sample() *Report {
+	quantiles := make([]float64, 101)
+	for i := range quantiles {
+		quantiles[i] = 0.02 + float64(i)/1e4
+	}
+	return &Report{
+		Format:  Format,
+		Machine: machine.Facts{CPU: "A Processor", CPUs: 64, Usable: 8, Quota: 8, Memory: 64e9, MemoryLimit: 16e9, Governor: "performance", Kernel: "Linux 6.1", Load: 7, Go: "go1.26", Gofast: "0.1.0"},
+		Work: Work{Kind: "pictures", Samples: 1500, Files: 1500, Bytes: 165e6, Transform: "centercrop=224", Shape: []int{3, 224, 224}, DType: "float32",
+			Batch: 64, Epochs: 5, Order: "shuffle", Seed: 7},
+		Cache: machine.Cache{Known: true, Resident: 0.25, Looked: 1500}, OpenS: 0.0123,
+		Runs: []Run{
+			{Threads: 1, Seconds: []float64{1, 1.1, 0.9}, Warmup: 1.5, Median: 1, Interval: &statistics.Interval{Low: 0.9, High: 1.1}, SamplesPerS: 1500,
+				PerSInterval: &statistics.Interval{Low: 1363.6, High: 1666.7}, ProcessorS: 0.0006, Busy: 0.9, FirstBatch: 0.04, Latency: quantiles,
+				Stages: []Stage{{"reading", 0.0001, 0.15}, {"entropy decoding", 0.0005, 0.75}, {Waiting, 0.00007, 0.1}}},
+			{Threads: 8, Seconds: []float64{0.2}, Warmup: 0.3, Median: 0.2, SamplesPerS: 7500, ProcessorS: 0.0007, Busy: 0.6, FirstBatch: 0.05,
+				Stages: []Stage{{"reading", 0.0001, 0.1}, {Waiting, 0.0009, 0.9}}},
+		},
+		PeakBytes: 25e7,
+		Bad:       []BadSample{{"a/b.jpg", "image file is truncated"}},
+	}
+}
+
+func TestText(t *testing.T) {
+	var text bytes.Buffer
+	if err := sample().WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "report.txt")
+	if *update {
+		if err := os.WriteFile(golden, text.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text.String() != string(want) {
+		t.Errorf("go test -update writes it anew:\n%s", text.String())
+	}
+}
+
+func TestCSVIsARowAnEpoch(t *testing.T) {
+	var text bytes.Buffer
+	if err := sample().WriteCSV(&text); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&text).ReadAll()
+	if err != nil || len(rows) != 1+3+1 {
+		t.Fatalf("%v, %v", rows, err)
+	}
+	if got := strings.Join(rows[2][:5], " "); got != "1 2 1.1 1500 1363.63636" {
+		t.Errorf("%q", got)
+	}
+	if rows[4][9] != "" {
+		t.Errorf("one epoch has no interval: %q", rows[4])
+	}
+}
+
+func TestReadRefusesWhatIsNoReport(t *testing.T) {
+	good, err := json.Marshal(sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, says := range map[string]string{
+		string(good): "", "": "no report", "[1]": "no report", `{"format":1}`: "format 1", `{"format":2}`: "no runs",
+		`{"format":2,"runs":[{"threads":1,"seconds":[0]}]}`:                               "no time",
+		`{"format":2,"runs":[{"threads":1,"seconds":[1]},{"threads":1,"seconds":[1]}]}`:   "twice",
+		`{"format":2,"runs":[{"threads":-1,"seconds":[1]}]}`:                              "wrong",
+		`{"format":2,"runs":[{"threads":1,"seconds":[]}]}`:                                "without epochs",
+		string(bytes.Replace(good, []byte(`"seconds":[1,`), []byte(`"seconds":[-1,`), 1)): "no time",
+	} {
+		path := filepath.Join(t.TempDir(), "r.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Read(path)
+		if (err == nil) != (says == "") || err != nil && (!strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), path)) {
+			t.Errorf("%.60q: %v, want %q", text, err, says)
+		}
+	}
+}
+
+func TestNumbersForPeople(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 999: "999", 1000: "1,000", -1234567.6: "-1,234,568", 0.2: "0"} {
+		if got := Grouped(v); got != want {
+			t.Errorf("%g: %q", v, got)
+		}
+	}
+	for v, want := range map[float64]string{2: "2.00 s", 0.0015: "1.50 ms", 2.5e-6: "2.5 us", 3e-8: "30 ns"} {
+		if got := Duration(v); got != want {
+			t.Errorf("%g: %q", v, got)
+		}
+	}
+}

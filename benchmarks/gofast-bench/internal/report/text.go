@@ -1,0 +1,208 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/machine"
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/statistics"
+)
+
+// Grouped is a whole number with commas.
+func Grouped(v float64) string {
+	if v-v != 0 {
+		return "-"
+	}
+	text := strconv.FormatFloat(math.Abs(math.Round(v)), 'f', 0, 64)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	if v < 0 && text != "0" {
+		text = "-" + text
+	}
+	return text
+}
+
+// Duration is seconds in a unit that people read.
+func Duration(seconds float64) string {
+	switch {
+	case seconds >= 1:
+		return fmt.Sprintf("%.2f s", seconds)
+	case seconds >= 1e-3:
+		return fmt.Sprintf("%.2f ms", seconds*1e3)
+	case seconds >= 1e-6:
+		return fmt.Sprintf("%.1f us", seconds*1e6)
+	}
+	return fmt.Sprintf("%.0f ns", seconds*1e9)
+}
+
+func bytesText(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+}
+
+// WriteHead says what was measured, and where.
+func (r *Report) WriteHead(w io.Writer) {
+	m, k := &r.Machine, &r.Work
+	fmt.Fprintf(w, "%s %s in %s (%s), opened in %s\n", Grouped(float64(k.Samples)), k.Unit(), countOf(k.Files, "file"), bytesText(k.Bytes), Duration(r.OpenS))
+	if k.Transform != "" {
+		fmt.Fprintf(w, "transform   %s -> %s %v\n", k.Transform, k.DType, k.Shape)
+	} else {
+		fmt.Fprintf(w, "features    %v stored as %s -> %s\n", k.Shape, k.Stored, k.DType)
+	}
+	fmt.Fprintf(w, "batches     of %d, %s, seed %d; %s timed, and one before to warm up\n", k.Batch, k.Order, k.Seed, countOf(int64(k.Epochs), "epoch"))
+	fmt.Fprintf(w, "page cache  %s\n", r.cacheText())
+	fmt.Fprintf(w, "machine     %s\n", machineText(m))
+	if m.Load > 0.5*float64(m.Usable) {
+		fmt.Fprintf(w, "note        the machine was busy before: load %.1f on %d CPUs\n", m.Load, m.Usable)
+	}
+}
+
+func countOf(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Grouped(float64(n)) + " " + what + "s"
+}
+
+// Threads is a number of them.
+func Threads(n int) string { return countOf(int64(n), "thread") }
+
+func machineText(m *machine.Facts) string {
+	parts := []string{m.CPU, fmt.Sprintf("%d of %d CPUs", m.Usable, m.CPUs), bytesText(m.Memory)}
+	if m.Quota > 0 {
+		parts = append(parts, fmt.Sprintf("cgroup quota %.3g CPUs", m.Quota))
+	}
+	if m.MemoryLimit > 0 {
+		parts = append(parts, "cgroup limit "+bytesText(m.MemoryLimit))
+	}
+	if m.Governor != "" {
+		parts = append(parts, "governor "+m.Governor)
+	}
+	return strings.Join(append(parts, m.Kernel, m.Go, "gofast "+m.Gofast), ", ")
+}
+
+func (r *Report) cacheText() string {
+	said := func(c machine.Cache) string {
+		if !c.Known {
+			return "not known (the kernel tells it to a file's owner only)"
+		}
+		return fmt.Sprintf("%.0f %% of the bytes in memory", 100*c.Resident)
+	}
+	if r.Dropped != nil {
+		return "dropped before each epoch; left in it then: " + said(*r.Dropped)
+	}
+	return "before the run: " + said(r.Cache)
+}
+
+// WriteRuns is the table of the runs.
+func (r *Report) WriteRuns(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "threads\t%s/s\t95 %% interval\tepoch\twarm-up\tfirst batch\tbatch p50\tp95\tp99\tCPU each\tbusy\t\n", r.Work.Unit())
+	for _, run := range r.Runs {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f %%\t\n", run.Threads, Grouped(run.SamplesPerS), intervalText(run.PerSInterval),
+			Duration(run.Median), Duration(run.Warmup), Duration(run.FirstBatch), run.quantile(50), run.quantile(95), run.quantile(99),
+			Duration(run.ProcessorS), 100*run.Busy)
+	}
+	return t.Flush()
+}
+
+// WriteLive is what is known of the runs so far, in lines that fit a terminal.
+func (r *Report) WriteLive(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "threads\t%s/s\t95 %% interval\tepoch\tepochs\t\n", r.Work.Unit())
+	for _, run := range r.Runs {
+		if len(run.Seconds) == 0 {
+			fmt.Fprintf(t, "%d\twarming up\t\t\t\t\n", run.Threads)
+			continue
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t\n", run.Threads, Grouped(run.SamplesPerS), intervalText(run.PerSInterval), Duration(run.Median), len(run.Seconds))
+	}
+	return t.Flush()
+}
+
+func intervalText(i *statistics.Interval) string {
+	if i == nil {
+		return "-"
+	}
+	return Grouped(i.Low) + " to " + Grouped(i.High)
+}
+
+func (r *Run) quantile(percent int) string {
+	if len(r.Latency) != 101 {
+		return "-"
+	}
+	return Duration(r.Latency[percent])
+}
+
+// mostListed bounds the bad pictures that a text names.
+const mostListed = 20
+
+// WriteText is all of it.
+func (r *Report) WriteText(w io.Writer) error {
+	r.WriteHead(w)
+	fmt.Fprintln(w)
+	if err := r.WriteRuns(w); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nmemory at most %s, that of all numbers of threads together\n\n", bytesText(r.PeakBytes))
+	if err := r.writeStages(w); err != nil {
+		return err
+	}
+	if len(r.Bad) > 0 {
+		fmt.Fprintf(w, "\n%s could not be made, and zeroes are in their place:\n", countOf(int64(len(r.Bad)), "picture"))
+		for _, b := range r.Bad[:min(len(r.Bad), mostListed)] {
+			fmt.Fprintf(w, "  %s: %s\n", b.Path, b.Reason)
+		}
+		if more := len(r.Bad) - mostListed; more > 0 {
+			fmt.Fprintf(w, "  and %d more, which --json lists\n", more)
+		}
+	}
+	return nil
+}
+
+// StageNames are those of all runs, in the order of the work.
+func (r *Report) StageNames() (names []string) {
+	longest := slices.MaxFunc(r.Runs, func(a, b Run) int { return len(a.Stages) - len(b.Stages) })
+	for _, s := range longest.Stages {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// Stage is a stage of the run; zero if it has none of the name.
+func (r *Run) Stage(name string) Stage {
+	for _, s := range r.Stages {
+		if s.Name == name {
+			return s
+		}
+	}
+	return Stage{Name: name}
+}
+
+func (r *Report) writeStages(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "threads x time\t")
+	for _, run := range r.Runs {
+		fmt.Fprintf(t, "%s\t", Threads(run.Threads))
+	}
+	for _, name := range r.StageNames() {
+		fmt.Fprintf(t, "\n%s\t", name)
+		for _, run := range r.Runs {
+			s := run.Stage(name)
+			fmt.Fprintf(t, "%.1f %% (%s)\t", 100*s.Share, Duration(s.Seconds))
+		}
+	}
+	fmt.Fprintln(t)
+	return t.Flush()
+}

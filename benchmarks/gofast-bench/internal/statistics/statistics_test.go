@@ -1,0 +1,94 @@
+package statistics
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func TestMediansAndQuantiles(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		median float64
+	}{{[]float64{3}, 3}, {[]float64{4, 1}, 2.5}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 3, 2, 1}, 2.5}} {
+		before := append([]float64{}, c.values...)
+		if got := Median(c.values); got != c.median {
+			t.Errorf("the median of %v is %v", c.values, got)
+		}
+		for i := range before {
+			if before[i] != c.values[i] {
+				t.Fatalf("%v was changed", before)
+			}
+		}
+	}
+	if !math.IsNaN(Median(nil)) || !math.IsNaN(Quantile(0.5, nil)) {
+		t.Error("nothing has a median")
+	}
+	values := []float64{5, 1, 4, 2, 3}
+	if Quantile(0, values) != 1 || Quantile(1, values) != 5 {
+		t.Error("the ends are the extremes")
+	}
+}
+
+func exponential(r *rand.Rand, n int, scale float64) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = scale * (1 + 0.1*r.ExpFloat64()) // times have a tail to one side
+	}
+	return values
+}
+
+// The true median lies in 95 % intervals about as often as they promise.
+func TestIntervalsHoldTheMedian(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	truth, inside := 1+0.1*math.Ln2, 0
+	const trials = 300
+	for range trials {
+		interval := MedianInterval(exponential(r, 15, 1), r.Uint64())
+		if interval.Low <= truth && truth <= interval.High {
+			inside++
+		}
+	}
+	if share := float64(inside) / trials; share < 0.9 {
+		t.Errorf("%.3f of the intervals hold the median", share)
+	}
+	if MedianInterval([]float64{1, 2}, 0) != nil {
+		t.Error("two values have no interval")
+	}
+	values := exponential(r, 7, 1)
+	if a, b := MedianInterval(values, 3), MedianInterval(values, 3); *a != *b {
+		t.Error("a seed gives one interval")
+	}
+}
+
+// Equal work is seldom called different; planted differences are found, with the right sign.
+func TestVerdictsOnPlantedTimes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	const trials = 300
+	for _, n := range []int{FewestForVerdict, 9} {
+		wrong := 0
+		for range trials {
+			if Compare(exponential(r, n, 1), exponential(r, n, 1), r.Uint64()).Verdict != NotShown {
+				wrong++
+			}
+		}
+		if share := float64(wrong) / trials; share > 0.08 {
+			t.Errorf("%d epochs: %.3f of equal pairs are called different", n, share)
+		}
+	}
+	for _, c := range []struct {
+		second float64
+		want   Verdict
+		says   string
+	}{{0.5, Faster, "x faster ("}, {2, Slower, "x slower"}} {
+		made := Compare(exponential(r, 7, 1), exponential(r, 7, c.second), 1)
+		if made.Verdict != c.want || !strings.Contains(made.String(), c.says) || math.Abs(made.Ratio*c.second-1) > 0.3 {
+			t.Errorf("%g: %+v, %s", c.second, made, made)
+		}
+	}
+	few := Compare([]float64{1, 1, 1, 1}, []float64{5, 5, 5, 5, 5}, 0)
+	if few.Verdict != TooFew || few.Interval != nil || !strings.Contains(few.String(), "no verdict") {
+		t.Errorf("%+v", few)
+	}
+}

@@ -1,0 +1,105 @@
+"""The tables' JSON and README table; report.py has what all benchmarks share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import figures, report
+from benchmarks.report import Stored, duration, median
+
+if TYPE_CHECKING:
+    from benchmarks.data import Files
+
+PACKAGES = ("torch", "numpy", "pandas", "pyarrow", "polars")
+PLOT = report.Plot(
+    "seconds to the first batch and per epoch, of gofast and its peers",
+    {
+        "CSV file to tensors (gofast: to the first batch)": {"csv": ""},
+        "Parquet file to tensors (gofast: to the first batch)": {"parquet": ""},
+        "epoch, batch 512": {"epoch 512 plain": "", "epoch 512 own loader": " (own loader)"},
+        "epoch, batch 16": {"epoch 16 plain": "", "epoch 16 own loader": " (own loader)"},
+        "epoch, batch 512, two fresh workers": {"epoch 512 2 fresh workers": ""},
+        "epoch, batch 512, two persistent workers": {"epoch 512 2 persistent workers": ""},
+    },
+)
+
+
+def result(
+    measured: figures.Measured,
+    growths: dict[str, dict[str, Any]],
+    files: Files,
+    rounds: int,
+    neighbours: float,
+) -> Stored:
+    """Everything that the JSON holds."""
+    about = {
+        "name": files.name,
+        "rows": files.rows,
+        "csv bytes": files.size("csv"),
+        "parquet bytes": files.size("parquet"),
+    }
+    return {
+        **report.frame(PACKAGES, about, rounds, neighbours),
+        "sections": report.sections(measured),
+        "growth": growths,
+        "figures": figures.table(measured, growths),
+    }
+
+
+def amount(section: str, value: float) -> str:
+    """A value of a section in its unit."""
+    return f"{value / 1e6:.0f} MB" if section == "memory" else duration(value)
+
+
+def baseline(stored: Stored, section: str) -> float | None:
+    """What the classic script takes for the same: pandas; one iloc a row, with torch's plain loader where
+    gofast has its own; for memory the vectorised Dataset."""
+    name = {"csv": "pandas", "parquet": "pandas", "memory": "vectorised"}.get(section, "naive")
+    return median(stored, section.replace("own loader", "plain"), name)
+
+
+def what(stored: Stored) -> str:
+    """The data."""
+    table = stored["data"]
+    return (
+        f"{table['rows']:,} rows of {table['name']} ({table['csv bytes'] / 1e6:.1f} MB CSV, "
+        f"{table['parquet bytes'] / 1e6:.1f} MB Parquet)"
+    )
+
+
+def roof(stored: Stored) -> list[str]:
+    """How near an epoch comes to copying its bytes."""
+    section = "epoch 512 own loader"
+    copied, ours = median(stored, section, "memcpy"), median(stored, section, "gofast")
+    if copied is None or ours is None:
+        return []
+    return [
+        f"The roof of an epoch: memcpy of its float32 rows, in order, into one buffer takes "
+        f"{duration(copied)}; gofast.DataLoader, shuffled, batch 512, {duration(ours)}."
+    ]
+
+
+def table(stored: Stored) -> list[str]:
+    """README's lines: what was promised, then the roof."""
+    lines = ["| what | classic | the peer to beat | gofast | times faster |", "|---|---|---|---|---|"]
+    for row in stored["figures"]:
+        section = row["section"]
+        first = baseline(stored, section)
+        before = amount(section, first) if first is not None else ""
+        if row.get("unit") == "x":
+            beaten = f"{duration(row['other'])} ({row['against']})"
+            lines.append(
+                f"| {row['what']} | {before} | {beaten} | {duration(row['gofast'])} | {row['value']:.1f} |"
+            )
+        elif section != "growth":
+            lines.append(f"| {row['what']} | {before} | | {row['value']:.3g} {row['unit']} | |")
+    return [
+        *lines,
+        "",
+        "classic: pandas with inferred types; `iloc` a row (every tenth row timed, and scaled); for memory",
+        "the vectorised Dataset.",
+        *roof(stored),
+    ]
+
+
+TABLES = report.Benchmark("tables", amount, table, what, plot=PLOT)

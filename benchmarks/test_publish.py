@@ -1,0 +1,63 @@
+"""README's figures are those of the results in the repository, and a difference is noticed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import environments, publish, report
+
+
+def test_readme_says_what_the_results_give() -> None:
+    assert publish.stale() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("tables", "| classic |", "| slow |"),
+        ("images", "photographs", "pictures"),
+        ("recipes", "recipes-", "recipe-"),
+        ("recipes", "times faster", "times"),
+    ],
+)
+def test_a_changed_readme_is_stale(tmp_path: Path, name: str, old: str, new: str) -> None:
+    readme = tmp_path / "README.md"
+    start, end = publish.markers(name)
+    head, block, tail = publish.blocks(publish.README, name)
+    assert old in block
+    readme.write_text(f"{head}{start}\n{block.replace(old, new)}\n{end}{tail}")
+    (only,) = publish.stale(readme)
+    assert only.startswith(f"{name}: ") and "benchmarks.publish" in only
+
+
+def test_publishing_again_mends_a_readme(tmp_path: Path) -> None:
+    _, block, _ = publish.blocks(publish.README, "recipes")
+    readme = tmp_path / "README.md"
+    readme.write_text(publish.README.read_text(encoding="utf-8").replace(block, "another table"))
+    assert len(publish.stale(readme)) == 1
+    publish.publish(report.RESULTS / (publish.named(block, "recipes") or ""), readme)
+    assert readme.read_text(encoding="utf-8") == publish.README.read_text(encoding="utf-8")
+
+
+def test_the_plots_are_those_of_the_results(tmp_path: Path) -> None:
+    plot = pytest.importorskip("benchmarks.plot")
+    for name, benchmark in publish.BENCHMARKS.items():
+        if benchmark.plot is None:
+            continue
+        result = report.RESULTS / (publish.named(publish.blocks(publish.README, name)[1], name) or "")
+        plot.write(json.loads(result.read_text(encoding="utf-8")), tmp_path / "plot.svg", benchmark.plot)
+        assert (tmp_path / "plot.svg").read_text() == result.with_suffix(".svg").read_text(), result.name
+
+
+def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
+    home = tmp_path / ".venv-bench-ffcv"
+    with pytest.raises(ImportError, match=r"make \.venv-bench-ffcv/\.stamp"):
+        environments.python("ffcv_", tmp_path)
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "python").touch()
+    (home / environments.REASONS).write_text("ffcv==1.0.2: error: no opencv: see make bench-system\n")
+    assert environments.python("ffcv_", tmp_path) == str(home / "bin" / "python")
+    assert environments.not_installed(tmp_path) == {"ffcv==1.0.2": "error: no opencv: see make bench-system"}

@@ -1,0 +1,48 @@
+// Package inspect says what lies in files before anybody trains on them. Scan reads
+// headers: counts, formats, sizes, broken files, duplicates, the columns of tables. Verify
+// reads everything, as training would, and lists what is damaged.
+//
+// Both take files, folders with all that lies below them, and globs, and read files in
+// parallel. Memory is bounded: 50 bytes a file and its path, and what the largest
+// pictures take that are in work. What a file is, its content says; the end of its name
+// only says that a picture or a table was to be expected.
+package inspect
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
+)
+
+// Options are those of Scan and Verify. The zero value will do.
+type Options struct {
+	Threads int           `json:"threads"` // 0: all that the process may use
+	Limits  limits.Limits `json:"limits"`
+	// Progress is called from any goroutine; may be nil. Scan counts files, Verify bytes. The total may grow.
+	Progress func(done, total int64) `json:"-"`
+}
+
+func (o *Options) complete() error {
+	if o.Threads <= 0 {
+		o.Threads = engine.Threads()
+	}
+	if o.Progress == nil {
+		o.Progress = func(int64, int64) {}
+	}
+	return o.Limits.Validate()
+}
+
+// canceled makes an ErrCanceled of the end of a context.
+func canceled(err error, op string) error {
+	var known *errs.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return errs.New(errs.ErrCanceled, op, "canceled").Because(err)
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/binary"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/image/picture"
+	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/table/formats"
+)
+
+// kind is what a file is taken for.
+type kind uint8
+
+const (
+	otherKind kind = iota
+	pictureKind
+	tableKind
+)
+
+// format is a format of pictures.
+type format struct {
+	name   string
+	magics []string                                // ? is any byte
+	sure   func(head []byte) bool                  // where the magic is short; nil: it is enough
+	header func(head []byte, length int64) details // reads the beginning of a file; nil: nothing more is told
+}
+
+// pictures are the formats of pictures. Those whose name is one of image.Formats are decoded here, the others by Pillow.
+var pictures = []format{
+	{name: "jpeg", magics: []string{"\xff\xd8\xff"}, header: jpegHeader},
+	{name: "png", magics: []string{"\x89PNG\r\n\x1a\n"}, header: pngHeader},
+	{name: "webp", magics: []string{"RIFF????WEBP"}, header: webpHeader},
+	{name: "pnm", magics: []string{"P5", "P6"}, sure: isNetpbm, header: pnmHeader},
+	{name: "gif", magics: []string{"GIF87a", "GIF89a"}, header: gifHeader},
+	{name: "bmp", magics: []string{"BM"}, sure: isBitmap, header: bmpHeader},
+	{name: "tiff", magics: []string{"II*\x00", "MM\x00*", "II+\x00", "MM\x00+"}, header: tiffHeader},
+	{name: "avif", magics: []string{"????ftypavif", "????ftypavis"}},
+	{name: "heif", magics: []string{"????ftyphei", "????ftyphev", "????ftypmif1", "????ftypmsf1"}},
+	{name: "jpeg 2000", magics: []string{"\x00\x00\x00\x0cjP  ", "\xff\x4f\xff\x51"}},
+	{name: "pnm, other kinds", magics: []string{"P1", "P2", "P3", "P4", "P7"}, sure: isNetpbm},
+	{name: "qoi", magics: []string{"qoif"}},
+	{name: "psd", magics: []string{"8BPS"}},
+}
+
+// native are the core's decoders by their names.
+var native = func() map[string]picture.Format {
+	found := map[string]picture.Format{}
+	for _, f := range image.Formats() {
+		found[f.Name()] = f
+	}
+	return found
+}()
+
+// pictureOf is the format of a file that begins with head; nil for none.
+func pictureOf(head []byte) *format {
+	for i := range pictures {
+		f := &pictures[i]
+		if slices.ContainsFunc(f.magics, func(magic string) bool { return begins(head, magic) }) && (f.sure == nil || f.sure(head)) {
+			return f
+		}
+	}
+	return nil
+}
+
+func begins(head []byte, magic string) bool {
+	if len(head) < len(magic) {
+		return false
+	}
+	for i := range len(magic) {
+		if magic[i] != '?' && magic[i] != head[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// isNetpbm: a table may begin with a column called P5, but no number behind it can be a word.
+func isNetpbm(head []byte) bool {
+	rest := head[2:]
+	end := bytes.IndexFunc(rest, func(r rune) bool { return !strings.ContainsRune(" \t\r\n", r) })
+	return end > 0 && (rest[end] == '#' || rest[end] >= '0' && rest[end] <= '9' || head[1] == '7')
+}
+
+// isBitmap: the two bytes in front of the offset of the pixels are 0, and then comes the size of a header.
+func isBitmap(head []byte) bool {
+	return len(head) >= 18 && binary.LittleEndian.Uint32(head[6:]) == 0 &&
+		slices.Contains([]uint32{12, 16, 40, 52, 56, 64, 108, 124}, binary.LittleEndian.Uint32(head[14:]))
+}
+
+// pictureEndings are torchvision's, and GIF's.
+var pictureEndings = []string{".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp", ".gif"}
+
+// kindOf tells what a file is by its beginning, and by its name where that says nothing. A picture whose format
+// is nil is none, although its name says so.
+func kindOf(path string, head []byte) (kind, *format) {
+	tableName := source.TableEnding(path)
+	f := pictureOf(head)
+	switch {
+	case f != nil && (f.sure == nil || tableName == ""):
+		return pictureKind, f
+	case tableName != "", formats.Of(head) != "" && !isOtherZip(head):
+		return tableKind, nil
+	case slices.Contains(pictureEndings, strings.ToLower(filepath.Ext(path))):
+		return pictureKind, nil
+	default:
+		return otherKind, nil
+	}
+}
+
+// isOtherZip: a zip file whose first member is no array.
+func isOtherZip(head []byte) bool {
+	const name = 30
+	if !bytes.HasPrefix(head, []byte("PK")) {
+		return false
+	}
+	if len(head) < name {
+		return true
+	}
+	length := int(binary.LittleEndian.Uint16(head[26:]))
+	return !bytes.HasSuffix(head[name:min(len(head), name+length)], []byte(".npy"))
+}

@@ -1,0 +1,119 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/source/folder"
+	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/cache"
+	"github.com/gofast-org/gofast/gofast/table/formats"
+)
+
+const (
+	// countable is the largest text file whose rows a scan counts, and packed the largest compressed one: 0.1 s each.
+	countable, countablePacked = 64 << 20, 16 << 20
+	// sampled is what the number of rows of a larger one is estimated from.
+	sampled = 1 << 20
+	// mostColumns are described; 10,000 shards of 1,000 columns would take 1 GB.
+	mostColumns = 100_000
+)
+
+// isCache tells a cache of gofast's own, which is an npz file.
+func isCache(f *source.File, head []byte) bool { return formats.Of(head) == "npz" && cache.Is(f) }
+
+// lookAtTable describes a table by its metadata, or by its first rows.
+func (l *looker) lookAtTable(ctx context.Context, i int, f *source.File) error {
+	t := tableAt{Table: Table{Path: folder.Name(f.Path()), Bytes: f.Size()}, file: i}
+	err := l.describeTable(ctx, f, &t.Table)
+	switch {
+	case err == nil:
+	case errors.Is(err, errs.ErrCanceled) || ctx.Err() != nil:
+		return err
+	case !isDamage(err):
+		t.Unusable = problemOf(i, "", err).Reason
+	default:
+		l.broken = append(l.broken, problemOf(i, f.Path(), err))
+		return nil
+	}
+	l.tables = append(l.tables, t)
+	return nil
+}
+
+func (l *looker) describeTable(ctx context.Context, f *source.File, t *Table) error {
+	head := make([]byte, min(64, f.Size()))
+	if err := f.ReadFull(head, 0); err != nil {
+		return err
+	}
+	if t.Format = formats.Of(head); t.Format == "" {
+		t.Format = formats.Text
+	}
+	if isCache(f, head) {
+		t.Format = "cache"
+		rows, facts, err := cache.Describe(f)
+		t.Rows, t.Facts, t.Width = &rows, facts, len(facts.Columns)
+		return err
+	}
+	// The reader closes its file, and this one is still needed.
+	own, err := source.Open(f.Path())
+	if err != nil {
+		return err
+	}
+	r, err := formats.Open(own, table.Options{Threads: 1, Limits: l.options.Limits, Budget: l.budget, Uncounted: true})
+	if err != nil {
+		own.Close()
+		return err
+	}
+	defer r.Close()
+	t.Width = len(r.Columns())
+	if err := l.countRows(ctx, f, r, t); err != nil {
+		return err
+	}
+	if l.columns.Add(int64(t.Width)) > mostColumns {
+		t.Omitted = true
+		return nil
+	}
+	if d, ok := r.(table.Describer); ok {
+		t.Facts, err = d.Describe()
+	}
+	return err
+}
+
+// countRows counts the rows of a text file as long as that is cheap; other formats know.
+func (l *looker) countRows(ctx context.Context, f *source.File, r table.Reader, t *Table) error {
+	rows, exact := r.Rows()
+	counter, text := r.(table.Counter)
+	packed := rows == math.MaxInt64
+	switch {
+	case exact:
+	case text && (packed && f.Size() <= countablePacked || !packed && f.Size() <= countable):
+		if err := counter.Count(ctx); err != nil {
+			return err
+		}
+		rows, _ = r.Rows()
+	case packed:
+		return nil
+	default:
+		sample := make([]byte, sampled)
+		if err := f.ReadFull(sample, 0); err != nil {
+			return err
+		}
+		rows, t.About = int64(float64(f.Size())*float64(bytes.Count(sample, []byte("\n")))/sampled), true
+	}
+	t.Rows = &rows
+	return nil
+}
+
+// isDamage tells a file that is broken from one that is whole, and not for gofast.
+func isDamage(err error) bool {
+	for _, kind := range []error{errs.ErrUnsupported, errs.ErrSchema, errs.ErrLimit, errs.ErrMissing} {
+		if errors.Is(err, kind) {
+			return false
+		}
+	}
+	return true
+}

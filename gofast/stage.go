@@ -1,0 +1,23 @@
+package gofast
+
+import (
+	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// UpTo is the same pictures, with work that stops after a stage: its batches hold nothing,
+// and the time that they take is that of the stages so far. Close it before d, whose files
+// and plan it uses. ErrConfig for a dataset of another kind.
+func (d *Dataset) UpTo(until image.Stage) (*Dataset, error) {
+	program, pictures := d.program.(image.Program)
+	if !pictures {
+		return nil, errs.New(errs.ErrConfig, "stage", "only pictures that were opened from files have stages")
+	}
+	sample := program.Probe(until)
+	view, err := engine.NewView(program.Address(), d.Len(), sample)
+	if err != nil {
+		return nil, err
+	}
+	return &Dataset{Shape: sample.Shape, DType: sample.Type.String(), OnError: d.OnError, view: view, files: d.files}, nil
+}

@@ -1,0 +1,46 @@
+package csv
+
+import (
+	"context"
+	"math"
+
+	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/table"
+)
+
+// Verify implements table.Verifier: every row must have the table's cells, and every
+// cell of a column that begins with numbers must be a number or missing.
+func (r *reader) Verify(ctx context.Context) error {
+	nan := math.NaN()
+	sel := table.Selection{Fill: &nan}
+	for i, c := range r.Columns() {
+		if !c.Text {
+			sel.Features = append(sel.Features, i)
+		}
+	}
+	_, err := r.Range(ctx, sel)
+	return err
+}
+
+// Describe implements table.Describer: what the first rows hold.
+func (r *reader) Describe() (table.Facts, error) {
+	facts := table.Facts{Columns: make([]table.ColumnFacts, len(r.visible))}
+	for i, c := range r.Columns() {
+		f := table.ColumnFacts{Name: c.Name, Type: "real"}
+		switch {
+		case c.Unseen:
+			f.Type = "unknown"
+		case c.Text:
+			f.Type = "text"
+		case c.Bool:
+			f.Type = "boolean"
+		case c.Hint == table.Uint8:
+			f.Type = "integer"
+		}
+		if r.compression != source.Plain {
+			f.Codec = r.compression.String()
+		}
+		facts.Columns[i] = f
+	}
+	return facts, nil
+}

@@ -1,0 +1,85 @@
+"""torch's own iterators, for loaders that run on torch's machinery: they count what they hand out."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from torch.utils.data import DataLoader as TorchDataLoader
+from torch.utils.data import IterableDataset
+from torch.utils.data.dataloader import (
+    _BaseDataLoaderIter,
+    _MultiProcessingDataLoaderIter,
+    _SingleProcessDataLoaderIter,
+)
+
+from .._core import engine
+from .counts import Epoch, counted_by, rows_of
+
+if TYPE_CHECKING:
+    from .counts import Counts
+
+_READY_NS = 1_000_000  # a batch that comes sooner was there already: torch's queue does not say
+
+
+class _Counting(_BaseDataLoaderIter):
+    """What both kinds do beside handing batches out: 2 us a batch, of 50 and more."""
+
+    _counts: Counts
+    _epoch: Epoch
+    _lengths: deque[int]
+
+    def _begin(self, counts: Counts) -> None:
+        self._counts, self._epoch, self._lengths = counts, counts.begin(), deque()
+
+    def _next_index(self) -> Any:
+        index = super()._next_index()  # type: ignore[no-untyped-call]
+        self._lengths.append(len(index) if self._auto_collation and hasattr(index, "__len__") else 1)
+        return index
+
+    def __next__(self) -> Any:
+        began, before = time.perf_counter_ns(), engine.handed_out()
+        try:
+            with counted_by(self._counts):
+                batch = super().__next__()
+        except StopIteration:
+            self._epoch.end()
+            raise
+        except Exception as error:
+            self._counts.error(error)
+            if self._lengths:
+                self._lengths.popleft()
+            raise
+        ns = time.perf_counter_ns() - began
+        self._counts.span("wait", began, ns)
+        late = ns > _READY_NS or isinstance(self, _SingleProcessDataLoaderIter)
+        samples = self._lengths.popleft() if self._lengths else 0
+        if samples > 1 and isinstance(self._dataset, IterableDataset):
+            # Its last batch may have fewer than were asked for.
+            samples = min(samples, rows_of(batch, samples))
+        self._counts.add(waits=int(late), wait_ns=ns)
+        self._counts.handed_over(batch, samples, before)
+        return batch
+
+    def _reset(self, loader: TorchDataLoader[Any], first_iter: bool = False) -> None:
+        if not first_iter:
+            self._epoch.end()
+            self._begin(self._counts)
+        super()._reset(loader, first_iter)
+
+
+class CountedHere(_Counting, _SingleProcessDataLoaderIter):
+    """Batches are made in this process."""
+
+    def __init__(self, loader: TorchDataLoader[Any], counts: Counts) -> None:
+        self._begin(counts)
+        super().__init__(loader)
+
+
+class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):
+    """Batches are made in worker processes, whose own counts stay there."""
+
+    def __init__(self, loader: TorchDataLoader[Any], counts: Counts) -> None:
+        self._begin(counts)
+        super().__init__(loader)

@@ -1,0 +1,280 @@
+"""What a loader, or this process, has done so far: for `DataLoader.stats` and `engine_stats`.
+
+What happens for every batch is counted by the core (`_core/tally`). Here is what happens once an epoch, when
+a batch goes another way, or where torch's machinery takes its time anyway.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import torch
+
+from .. import errors
+from .._core import engine
+from .._core.tally import Tally, busy, stages
+
+_MOST_REASONS = 100  # texts may name what is different in every file
+
+
+class Numbers:
+    """Numbers by name, which threads add to: each to its own, since a lock could be left locked by Ctrl-C."""
+
+    def __init__(self) -> None:
+        self._by_thread: dict[int, Counter[str]] = {}
+
+    def add(self, name: str, n: int) -> None:
+        """Adds to one of them."""
+        self._by_thread.setdefault(threading.get_ident(), Counter())[name] += n
+
+    def read(self) -> Counter[str]:
+        """All of them."""
+        total: Counter[str] = Counter()
+        for mine in list(self._by_thread.values()):
+            total.update(mine.copy())
+        return total
+
+
+class Epoch:
+    """One run of an iterator. It ends once: when that says so, or is dropped."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+        self.began = time.perf_counter_ns()
+        self.over = False
+
+    def end(self) -> None:
+        """The epoch is over. May be called again."""
+        if not self.over:
+            self.over = True
+            self._counts.numbers.add("ns", time.perf_counter_ns() - self.began)
+
+    def __del__(self) -> None:
+        self.end()
+
+
+class Counts:
+    """Counts of one loader, or of this process. Threads may share it.
+
+    Attributes:
+        spans: of a trace: (thread, what, start, nanoseconds) of what this process's threads did elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self._tally: dict[str, Tally] = {}
+        self.spans: deque[tuple[int, str, int, int]] | None = None
+        self.numbers = Numbers()  # beside those of the tally, by the same names
+        self.fallbacks, self.errors = Numbers(), Numbers()
+        self._running: weakref.WeakSet[Epoch] = weakref.WeakSet()
+        self._before: dict[str, Counter[str]] = {}  # all of this when the last epoch began
+
+    @property
+    def tally(self) -> Tally | None:
+        """What the core counts for a loader; None before its first batch by the engine."""
+        return self._tally.get("")
+
+    @property
+    def address(self) -> int:
+        """That of the tally, made now if there is none."""
+        if self.tally is None:
+            # In one step: the core may write to a tally as long as this lives, so none is ever replaced.
+            self._tally.setdefault("", Tally(engine.layout()))
+        return self._tally[""].address
+
+    def begin(self) -> Epoch:
+        """An epoch begins."""
+        self._before = self._read()
+        self.numbers.add("epochs", 1)
+        epoch = Epoch(self)
+        self._running.add(epoch)
+        return epoch
+
+    def add(self, *, everywhere: bool = True, **numbers: int) -> None:
+        """Adds to counters, ``batches=1``: to those of the process too, unless everywhere is False."""
+        for counts in {self, process} if everywhere else {self}:
+            for name, n in numbers.items():
+                counts.numbers.add(name, n)
+
+    def fetched(self, fetch: Callable[[], Any], samples: int) -> Any:
+        """The batch that torch's own code fetches, counted: for the process once, whoever makes its rows."""
+        before = engine.handed_out()
+        with counted_by(self):
+            batch = fetch()
+        self.handed_over(batch, samples, before)
+        return batch
+
+    def handed_over(self, batch: Any, samples: int, before: int) -> None:
+        """Counts a batch of torch's own code.
+
+        Args:
+            before: `engine.handed_out` before it was made. If that has grown, datasets of gofast's have
+                counted the batch for the process.
+        """
+        own = engine.handed_out() == before
+        self.add(everywhere=own, batches=1, samples=samples, bytes=bytes_of(batch))
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Counts the time of random draws, with the headers that are read for them."""
+        began = time.perf_counter_ns()
+        try:
+            yield
+        finally:
+            ns = time.perf_counter_ns() - began
+            self.add(draw_ns=ns)
+            self.span("draw", began, ns)
+
+    def span(self, what: str, start: int, ns: int) -> None:
+        """Something that this thread did, for a trace that may be under way."""
+        if self.spans is not None:
+            self.spans.append((threading.get_native_id(), what, start, ns))
+
+    def fallback(self, reason: str) -> None:
+        """Something was left to Python or torch."""
+        for counts in {self, process}:
+            _note(counts.fallbacks, re.sub(r"\d+", "N", reason))
+
+    def error(self, error: BaseException) -> None:
+        """Something could not be read or made. An error is counted once, however often it passes."""
+        if not getattr(error, "_gofast_counted", False):
+            with suppress(Exception):  # some are frozen
+                error._gofast_counted = True  # type: ignore[attr-defined]
+            for counts in {self, process}:
+                _note(counts.errors, kind_of(error))
+
+    def _read(self) -> dict[str, Counter[str]]:
+        counted = self.with_tally({} if self.tally is None else self.tally.read())
+        now = time.perf_counter_ns()
+        counted["ns"] += sum(now - epoch.began for epoch in list(self._running) if not epoch.over)
+        return {"counted": counted, "fallbacks": self.fallbacks.read(), "errors": self.errors.read()}
+
+    def with_tally(self, tally: Mapping[str, int]) -> Counter[str]:
+        """Numbers that a tally has counted, and those beside it."""
+        return self.numbers.read() + Counter(tally)
+
+    def told(self, threads: int) -> dict[str, Any]:
+        """All of it, and of the last epoch.
+
+        Args:
+            threads: those that work for the loader.
+        """
+        now, before = self._read(), self._before
+        epoch = {name: _less(now[name], before[name]) for name in now} if before else now
+        return {**_told(now, threads), "epoch": _told(epoch, threads)}
+
+
+def _note(noted: Numbers, what: str) -> None:
+    known = noted.read()
+    noted.add(what if what in known or len(known) < _MOST_REASONS else "others", 1)
+
+
+def _less(now: Counter[str], before: Counter[str]) -> Counter[str]:
+    return Counter({name: n - before[name] for name, n in now.items()})
+
+
+def _told(read: Mapping[str, Counter[str]], threads: int) -> dict[str, Any]:
+    counted, seconds = read["counted"], read["counted"]["ns"] / 1e9
+    return {
+        "epochs": counted["epochs"],
+        "seconds": seconds,
+        **amounts(counted),
+        "threads": threads,
+        "occupancy": occupancy(counted, seconds, threads),
+        "fallbacks": {reason: n for reason, n in read["fallbacks"].items() if n},
+        "errors": {kind: n for kind, n in read["errors"].items() if n},
+    }
+
+
+def amounts(counted: Mapping[str, int]) -> dict[str, Any]:
+    """What was counted, by the names that users see."""
+    n = Counter(counted)
+    return {
+        "batches": n["batches"],
+        "samples": n["samples"],
+        "bytes": n["bytes"],
+        "made": n["filled"],
+        "file_bytes": n["file_bytes"],
+        "waits": n["waits"],
+        "wait_seconds": n["wait_ns"] / 1e9,
+        "draw_seconds": n["draw_ns"] / 1e9,
+        "busy_seconds": busy(counted),
+        "stages": stages(counted),
+    }
+
+
+def occupancy(counted: Mapping[str, int], seconds: float, threads: int) -> float:
+    """The part of their time that threads were busy, from 0 to 1."""
+    return min(1.0, busy(counted) / (seconds * threads)) if seconds > 0 and threads > 0 else 0.0
+
+
+def kind_of(error: BaseException) -> str:
+    """The name of an error's class, or of gofast's own class below it."""
+    ours = [kind.__name__ for kind in type(error).__mro__ if kind.__name__ in errors.__all__]
+    return ours[0] if ours else type(error).__name__
+
+
+process = Counts()  # what no tally has counted, of all loaders of this process
+_here = threading.local()
+
+
+@contextmanager
+def counted_by(counts: Counts | None) -> Iterator[None]:
+    """What this thread notes meanwhile is noted for a loader too."""
+    before = getattr(_here, "counts", None)
+    _here.counts = counts
+    try:
+        yield
+    finally:
+        _here.counts = before
+
+
+def here() -> Counts:
+    """Who counts what this thread does: a loader, or only the process."""
+    return getattr(_here, "counts", None) or process
+
+
+_MOST_LOOKED_AT = 8  # values of a list: it may have all tokens of a text
+
+
+def bytes_of(batch: Any, depth: int = 4) -> int:
+    """Bytes of the tensors in a batch that somebody else has made, as far as dicts, lists and tuples go."""
+    if isinstance(batch, torch.Tensor):
+        return batch.nbytes if batch.layout is torch.strided else 0
+    if depth and isinstance(batch, dict):
+        return sum(bytes_of(value, depth - 1) for value in list(batch.values()))
+    if depth and isinstance(batch, (list, tuple)):
+        held = (
+            batch
+            if batch and isinstance(batch[0], (torch.Tensor, dict, list, tuple))
+            else batch[:_MOST_LOOKED_AT]
+        )
+        return sum(bytes_of(value, depth - 1) for value in held)
+    return 0
+
+
+def rows_of(batch: Any, unknown: int) -> int:
+    """The length of the first tensor or list of a batch that somebody else has made."""
+    if isinstance(batch, torch.Tensor):
+        return len(batch) if batch.dim() else unknown
+    if isinstance(batch, dict):
+        return rows_of(next(iter(batch.values()), None), unknown)
+    if not isinstance(batch, (list, tuple)) or not batch:
+        return unknown
+    nested = isinstance(batch[0], (dict, list, tuple, torch.Tensor))
+    return rows_of(batch[0], unknown) if nested else len(batch)
+
+
+def _after_fork_in_child() -> None:
+    global process
+    process = Counts()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,82 @@
+"""A trace of what threads do, for a time."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from .._core import operations
+from ..errors import ClosedError, GofastError, OptionError
+
+if TYPE_CHECKING:
+    from .counts import Counts
+
+
+class Trace:
+    """What `DataLoader.trace` returns: begins at ``with`` or `start`, ends behind it or at `stop`.
+
+    Attributes:
+        path: the file, which is there when the trace has ended.
+        events: in the file; 0 before.
+        dropped: older events, for which threads had no room.
+    """
+
+    def __init__(self, counts: Counts, path: str | os.PathLike[str], events: int) -> None:
+        if not isinstance(events, int) or isinstance(events, bool) or events < 1:
+            raise OptionError(f"events={events!r}: give how many events of a thread are kept, at least 1")
+        self.path = os.path.abspath(os.fsdecode(path))
+        self.events = self.dropped = 0
+        self._counts, self._most = counts, events
+        self._pid: int | None = None  # of the process whose trace is under way
+
+    def start(self) -> Trace:
+        """Begins.
+
+        Raises:
+            OptionError: there is a trace in this process already.
+            ReadError: the file cannot be written.
+        """
+        if self._pid == os.getpid():
+            raise OptionError("this trace has been started already: stop it first")
+        operations.start_trace({"path": self.path, "events": self._most})
+        self._pid, self._counts.spans = os.getpid(), deque(maxlen=self._most)
+        return self
+
+    def stop(self) -> None:
+        """Ends, and writes the file. Does nothing where no trace was begun, or in a forked child.
+
+        Raises:
+            ReadError: the file cannot be written.
+        """
+        pid, spans = self._pid, self._counts.spans or ()
+        if pid == os.getpid():
+            told: list[operations.Span] = [
+                {"thread": thread, "name": name, "start": start, "ns": ns}
+                for thread, name, start, ns in spans
+            ]
+            try:
+                size = operations.stop_trace({"spans": told})
+                self.events, self.dropped = size["events"], size["dropped"]
+            except ClosedError:
+                pass  # it has ended, and Ctrl-C came before the last line below
+            except GofastError:
+                self._pid = self._counts.spans = None
+                raise
+        self._pid = self._counts.spans = None  # last: whoever pressed Ctrl-C may stop it again
+
+    def __enter__(self) -> Trace:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        state = "under way" if self._pid == os.getpid() else f"{self.events} events, {self.dropped} dropped"
+        return f"Trace({self.path!r}: {state})"

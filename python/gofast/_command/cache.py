@@ -1,0 +1,137 @@
+"""gofast cache: what gofast keeps on disk, and clearing it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .. import errors
+from .._images.files import user_cache
+from .._tables.cache import open_cache
+from . import output
+
+_DESCRIPTION = """Lists or clears what gofast keeps on disk: lists of large picture folders and compiled GPU
+kernels, in the user's cache folder, and caches of tables in the folders that are given. All of it is made
+again when it is needed. Caches of tables are known by their content, and only whole ones; no other file is
+touched."""
+
+_KINDS = {"folders": "list of a picture folder", "kernels": "compiled GPU kernel"}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A file that gofast keeps."""
+
+    path: str
+    kind: str
+    bytes: int
+
+
+def add(parsers: output.Parsers) -> None:
+    """Adds the sub-command."""
+    parser = output.add(
+        parsers,
+        "cache",
+        run,
+        "list or clear what gofast keeps on disk",
+        _DESCRIPTION,
+        """gofast cache list
+gofast cache list data/ experiments/
+gofast cache clear
+gofast cache clear data/ --yes""",
+    )
+    parser.add_argument("action", choices=("list", "clear"))
+    parser.add_argument(
+        "folders", metavar="FOLDER", nargs="*", help="where to look for caches of tables, with all below"
+    )
+    parser.add_argument("--yes", action="store_true", help="clear without asking")
+    output.add_json(parser)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Runs it."""
+    for folder in given.folders:
+        if not os.path.isdir(folder):
+            raise errors.OptionError(f"{folder} is not a folder")
+    kept = [*_own(), *(found for folder in given.folders for found in _tables(folder))]
+    failed = False
+    if given.action == "clear":
+        if kept and not given.yes and not _agreed(kept):
+            return output.FAILED
+        kept, failed = _clear(kept)
+    total = sum(one.bytes for one in kept)
+    if given.json:
+        files = [asdict(one) for one in kept]
+        output.print_json({"action": given.action, "files": files, "bytes": total})
+    else:
+        for one in kept:
+            output.print_text(f"{output.size(one.bytes):>9}  {one.kind:<24}  {one.path}\n")
+        what = "removed" if given.action == "clear" else "kept"
+        print(f"{what}: {len(kept)} files, {output.size(total)}")
+    return output.FAILED if failed else output.DONE
+
+
+def home() -> Path:
+    """The folder in the user's cache."""
+    return Path(user_cache())
+
+
+def _own() -> Iterator[Kept]:
+    for folder, kind in _KINDS.items():
+        for path in sorted((home() / folder).glob("*")):
+            if path.is_file() and not path.is_symlink():
+                yield Kept(str(path), kind, path.stat().st_size)
+
+
+def _tables(folder: str) -> Iterator[Kept]:
+    for place, _, names in sorted(os.walk(folder)):
+        for name in sorted(names):
+            path = Path(place, name)
+            if _is_table(path):
+                yield Kept(str(path), "cache of a table", path.stat().st_size)
+
+
+def _is_table(path: Path) -> bool:
+    """Whether it is a whole cache: a user's array that has the name of ours must not be taken for one."""
+    try:
+        if path.is_symlink() or not path.is_file():
+            return False
+        with path.open("rb") as file:
+            if file.read(4) != b"PK\x03\x04":
+                return False
+        found = open_cache(str(path), None)
+    except (OSError, errors.ReadError):
+        return False
+    if found is None:
+        return False
+    os.close(found.fd)
+    return True
+
+
+def _agreed(kept: list[Kept]) -> bool:
+    for one in kept:
+        output.note(f"{one.path} ({output.size(one.bytes)})")
+    try:
+        answer = input(f"remove these {len(kept)} files? [y/N] ")
+    except EOFError:
+        answer = ""
+    if answer.strip().lower() not in ("y", "yes"):
+        output.note("nothing was removed: say --yes to remove them")
+        return False
+    return True
+
+
+def _clear(kept: list[Kept]) -> tuple[list[Kept], bool]:
+    """Removes files. Returns those that are gone, and whether one could not be removed."""
+    gone, failed = [], False
+    for one in kept:
+        try:
+            os.unlink(one.path)
+            gone.append(one)
+        except OSError as error:
+            output.note(f"{one.path}: {error.strerror}")
+            failed = True
+    return gone, failed

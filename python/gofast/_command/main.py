@@ -1,0 +1,63 @@
+"""gofast: what is in files, what is damaged, what is slow; conversions, caches, and facts for bug reports."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from .. import errors
+from .._about import __version__
+from . import cache, completion, convert, demo, doctor, info, output, run, scan, verify
+
+_DESCRIPTION = "PyTorch input pipelines, the same batches many times faster."
+_EPILOG = """examples:
+  gofast scan photos/                    what is there: formats, sizes, classes, broken files, duplicates
+  gofast verify photos/ train.parquet    decodes everything, lists what is damaged
+  gofast doctor photos/                  why loading these pictures is slow, and what helps
+  gofast doctor train.py --epochs 1      the same of the loaders of a script
+  gofast convert train.csv train.parquet
+  gofast run train.py --epochs 90        an unmodified script with gofast inside
+  gofast info                            what a bug report needs
+
+exit status: 0 done, 1 failed or something is damaged, 2 wrong command line, 130 interrupted"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        prog="gofast",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--version", action="version", version=f"gofast {__version__}")
+    parsers = made.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (scan, verify, doctor, convert, run, cache, info, demo, completion):
+        command.add(parsers)
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command line. Returns its exit status; argparse exits with 2 where it is wrong."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if words[:1] == ["run"] and words[1:] and words[1] not in ("-h", "--help"):
+            run.execute(words[1:])
+        given = parser().parse_args(words)
+        status: int = given.run(given)
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        output.note("interrupted")
+        return output.INTERRUPTED
+    except errors.OptionError as error:
+        output.note(str(error))
+        return output.USAGE
+    except BrokenPipeError:  # who reads has seen enough; nothing may be flushed at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return output.FAILED
+    except (errors.GofastError, OSError, ImportError) as error:
+        output.note(str(error))
+        return output.FAILED

@@ -1,0 +1,36 @@
+"""gofast run: python -m gofast under another name."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from . import output
+
+
+def add(parsers: output.Parsers) -> None:
+    """Adds the sub-command."""
+    output.add(
+        parsers,
+        "run",
+        run,
+        "run an unmodified script with gofast inside, as python -m gofast does",
+        "Runs a script that knows nothing of gofast. At the end, three lines on stderr say what ran "
+        "natively, what did not, and why.",
+        """gofast run train.py --epochs 90
+gofast run -m package.train --epochs 90""",
+    )
+
+
+def run(given: argparse.Namespace) -> int:
+    """Says how it is used: `main` calls `execute` where there is a script."""
+    output.note("run: give a script, or -m and a module")
+    return output.USAGE
+
+
+def execute(arguments: Sequence[str]) -> NoReturn:
+    """Becomes the Python that runs the script. argparse would take the script's options for its own."""
+    os.execv(sys.executable, [sys.executable, "-m", "gofast", *arguments])

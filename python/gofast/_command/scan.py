@@ -1,0 +1,43 @@
+"""gofast scan: what lies in files, by their headers."""
+
+from __future__ import annotations
+
+import argparse
+
+from .._core import engine, operations
+from . import output
+
+_DESCRIPTION = """Reads the headers of pictures and tables, and decodes nothing.
+
+Of pictures: formats, colours, widths and heights, chroma subsampling, progressive files, those that Exif
+data turns, classes. Of tables: columns, types, rows, row groups, codecs; ranges and missing values where the
+file's metadata says so. Of all: files that are broken, or probably cut, with the reason, and duplicates by
+content. Exit status 1 if a file is broken."""
+
+
+def add(parsers: output.Parsers) -> None:
+    """Adds the sub-command."""
+    parser = output.add(
+        parsers,
+        "scan",
+        run,
+        "say what lies in files: formats, sizes, classes, columns, broken files, duplicates",
+        _DESCRIPTION,
+        """gofast scan photos/
+gofast scan train.parquet 'shards/*.csv.gz'
+gofast scan photos/ --json | jq -r '.broken[]?.path'""",
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder or a pattern")
+    parser.add_argument("--threads", type=output.positive, help="threads that read (default: all allowed)")
+    output.add_json(parser)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Runs it."""
+    config: operations.Inspection = {"paths": given.paths, "threads": engine.threads(given.threads)}
+    report = operations.scan(config, "scanning")
+    if given.json:
+        output.print_json(report)
+    else:
+        output.print_text(operations.scan_text(report))
+    return output.FAILED if report.get("broken") or report.get("unreadable_folders") else output.DONE

@@ -1,0 +1,250 @@
+"""Takes a loader apart: flat out with the clock in its workers, then its sampler and its transport alone."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch.utils.data import DataLoader, Dataset
+
+from . import hooks
+from .apart import Outcome, Send, apart
+from .clock import Clock
+from .consume import Run, consume, nothing
+from .hot import Hot
+from .loaders import is_native, like, samples_of, workers
+from .processes import Seen
+from .records import Batch, Records
+
+_GROUPS = ("read", "decode", "transform", "own", "collate")
+
+
+@dataclass
+class Part:
+    """Seconds a batch of one stage, without the time in which it waited for a processor.
+
+    Attributes:
+        busy: in all.
+        blocked: of these, neither on a processor nor waiting for one: asleep, or waiting for data.
+    """
+
+    busy: float = 0.0
+    blocked: float = 0.0
+
+
+@dataclass
+class Anatomy:
+    """What a loader consists of.
+
+    Attributes:
+        workers: processes of the user's loader; threads if it is native.
+        native: gofast's engine makes the batches; stages of samples are not known then.
+        run: flat out, without a step.
+        batches: what the workers reported.
+        sampler: seconds of the sampler, a batch.
+        transfer: seconds of bringing a batch from one worker to the loop, and of that the loop's own part.
+        hot: the user's line of code that was found most often.
+        notes: what could not be measured, and why.
+        processes: the workers, as the kernel saw them; main is the process that has the loader.
+    """
+
+    workers: int
+    native: bool
+    run: Run = field(default_factory=Run)
+    batches: list[Batch] = field(default_factory=list)
+    sampler: float = 0.0
+    transfer: tuple[float, float] = (0.0, 0.0)
+    hot: str = ""
+    notes: list[str] = field(default_factory=list)
+    processes: list[Seen] = field(default_factory=list)
+    main: Seen | None = None
+
+    @property
+    def interval(self) -> float:
+        """Seconds a batch, flat out."""
+        return self.run.wait
+
+    @property
+    def detailed(self) -> list[Batch]:
+        """The batches of which the stages are known."""
+        return [batch for batch in self.batches if batch.stages]
+
+    def parts(self) -> dict[str, Part]:
+        """Seconds a batch of each group of stages."""
+        known = self.detailed
+        found = {group: Part() for group in _GROUPS}
+        for batch in known:
+            for name, (wall, cpu, delay) in batch.stages.items():
+                part = found[name.partition(":")[0]]
+                part.busy += max(wall - delay, cpu) / len(known)
+                part.blocked += max(wall - cpu - delay, 0.0) / len(known)
+        return found
+
+    def steps(self) -> dict[str, float]:
+        """Seconds a batch of each step of the transform, the longest first."""
+        known, found = self.detailed, dict[str, float]()
+        for batch in known:
+            for name, (wall, cpu, delay) in batch.stages.items():
+                if name.startswith("transform:"):
+                    step = name.partition(":")[2]
+                    found[step] = found.get(step, 0.0) + max(wall - delay, cpu) / len(known)
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def stragglers(self) -> tuple[float, float, float]:
+        """How uneven samples are: the share of time in those that take 10 times the median or more, the
+        share of samples that they are, and how many times the median the slowest takes."""
+        known = [batch for batch in self.detailed if batch.slowest]
+        if not known:
+            return 0.0, 0.0, 1.0
+        usual = statistics.median(batch.median for batch in known)
+        slow = [seconds for batch in known for seconds in batch.slowest if seconds > 10 * usual]
+        total, count = sum(batch.fetch for batch in known), sum(batch.samples for batch in known)
+        most = max((batch.slowest[0] for batch in known), default=usual)
+        if total <= 0 or usual <= 0:
+            return 0.0, 0.0, 1.0
+        return sum(slow) / total, len(slow) / max(count, 1), most / usual
+
+
+def take_apart(loader: Any, seconds: float) -> tuple[Anatomy, Outcome]:
+    """Measures in forked children. What they had found before an error or the time limit is kept."""
+    found = Anatomy(workers(loader), is_native(loader))
+    first = apart(lambda send: _flat_out(loader, 0.6 * seconds, send), seconds)
+    for message in first.messages:
+        _take(found, message)
+    if first.watcher is not None:
+        found.main, found.processes = first.watcher.main, list(first.watcher.workers.values())
+    if first.error is None and not found.run.empty and isinstance(loader, DataLoader):
+        second = apart(lambda send: _alone(loader, found, 0.4 * seconds, send), seconds)
+        for message in second.messages:
+            _take(found, message)
+        if second.error:
+            found.notes.append(f"the sampler and the transport could not be measured alone: {second.error}")
+    return found, first
+
+
+def _take(found: Anatomy, message: tuple[str, Any]) -> None:
+    name, value = message
+    if name == "note":
+        found.notes.append(value)
+    else:
+        setattr(found, name, value)
+
+
+# -- in the child ------------------------------------------------------------------
+
+
+def _flat_out(loader: Any, seconds: float, send: Send) -> None:
+    records = Records()
+    dataset = getattr(loader, "dataset", None)
+    hooks.put(dataset, records)
+    read = sent = time.perf_counter()
+
+    def each(run: Run) -> None:
+        nonlocal read, sent
+        now = time.perf_counter()
+        if now - read > 0.02:
+            read = now
+            records.collect()
+        if now - sent > 0.5:  # what is known, should this process be stopped
+            sent = now
+            send(("run", run))
+
+    source = loader if isinstance(loader, DataLoader) else _Timed(loader, records)
+    run = consume(like(source), nothing, seconds, each=each, most=4 * seconds + 5)
+    records.collect()
+    send(("run", run))
+    if not records.batches and workers(loader) and not is_native(loader):
+        send(("note", "workers that are not forked tell nothing of themselves: stages are of this process"))
+        consume(like(loader, num_workers=0), nothing, seconds / 2, least=1, each=each)
+    records.collect()
+    send(("batches", records.batches[-2000:]))
+
+
+class _Timed:
+    """Any iterable of batches; each batch is the stage "own", with the stages inside it."""
+
+    def __init__(self, inner: Any, records: Records) -> None:
+        self._inner, self._records = inner, records
+
+    def __iter__(self) -> Iterator[Any]:
+        source = iter(self._inner)
+        while True:
+            begin = time.perf_counter()
+            hooks.clock.start()
+            try:
+                with hooks.clock.stage("own"):
+                    batch = next(source)
+            except StopIteration:
+                return
+            finally:
+                hooks.clock.stop()
+            stages = {name: (s.wall, s.cpu, s.delay) for name, s in hooks.clock.stages.items()}
+            took = time.perf_counter() - begin
+            self._records.put(Batch(samples_of(batch), took, 0.0, stages))
+            yield batch
+
+
+def _alone(loader: DataLoader[Any], found: Anatomy, seconds: float, send: Send) -> None:
+    send(("sampler", _sampler(loader, seconds / 4)))
+    gc.collect()
+    if found.workers and not found.native:
+        send(("transfer", _transfer(loader, seconds / 2)))
+    with Hot() as hot:
+        consume(like(loader, num_workers=0), nothing, seconds / 4, least=1)
+    send(("hot", hot.line))
+
+
+def _sampler(loader: DataLoader[Any], seconds: float) -> float:
+    """Seconds a batch. The first batch often has the draw of a whole epoch in it, which is shared by all."""
+    clock = Clock()
+    clock.start()
+    end = time.perf_counter() + seconds
+    with clock.stage("first"):
+        indices = iter(loader._index_sampler)
+        if next(indices, None) is None:
+            return 0.0
+    count = 0
+    with clock.stage("rest"):
+        for _ in itertools.islice(indices, 5000):
+            count += 1
+            if time.perf_counter() > end:
+                break
+    clock.stop()
+    try:
+        all_of_it = len(loader._index_sampler)
+    except (TypeError, NotImplementedError):
+        all_of_it = count + 1
+    first, rest = (clock.stages[name].wall - clock.stages[name].delay for name in ("first", "rest"))
+    return first / max(all_of_it, 1) + (rest / count if count else 0.0)
+
+
+class _Same(Dataset[Any]):
+    """One batch, again and again."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+
+    def __getitem__(self, index: int) -> Any:
+        return self._batch
+
+    def __len__(self) -> int:
+        return 1 << 20
+
+
+def _itself(batch: Any) -> Any:
+    return batch
+
+
+def _transfer(loader: DataLoader[Any], seconds: float) -> tuple[float, float]:
+    """One worker sends one batch again and again: the cost of the way, and the loop's part of it."""
+    batch = next(iter(like(loader, num_workers=0)))
+    one = DataLoader(_Same(batch), batch_size=None, collate_fn=_itself, num_workers=1)
+    before = time.thread_time()
+    run = consume(one, nothing, seconds, least=6)
+    spent = time.thread_time() - before
+    return run.wait, min(spent / max(run.batches, 1), run.wait)

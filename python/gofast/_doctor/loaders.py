@@ -1,0 +1,119 @@
+"""A loader like the user's: the same dataset, sampler and functions, with something changed."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Subset
+
+
+def like(loader: Any, **changes: Any) -> Any:
+    """A copy of a loader with other attributes. The loader itself stays as it is.
+
+    Anything that is not a torch DataLoader is given back: there is nothing to change about it.
+
+    Args:
+        changes: attributes of torch's DataLoader; batch_size also makes another batch sampler.
+    """
+    if not isinstance(loader, DataLoader):
+        return loader
+    made = copy.copy(loader)
+    inside = made.__dict__
+    inside["_iterator"] = None  # persistent workers of the user's are not ours
+    if "batch_size" in changes:
+        batches = BatchSampler(loader.sampler, changes["batch_size"], bool(loader.drop_last))
+        inside["batch_sampler"] = batches
+    if "num_workers" in changes:
+        some = changes["num_workers"] > 0
+        inside["prefetch_factor"] = (loader.prefetch_factor or 2) if some else None
+        inside["persistent_workers"] = loader.persistent_workers and some
+        if not some:
+            inside["_DataLoader__multiprocessing_context"] = None
+            inside["timeout"] = 0
+    inside.update(changes)
+    return made
+
+
+def ours(loader: DataLoader[Any], dataset: Any, **changes: Any) -> Any:
+    """A gofast.DataLoader with the arguments of a torch DataLoader, over this dataset."""
+    from ..loader import DataLoader as Ours
+
+    arguments: dict[str, Any] = {
+        "num_workers": loader.num_workers,
+        "collate_fn": loader.collate_fn,
+        "pin_memory": loader.pin_memory,
+        "timeout": loader.timeout,
+        "worker_init_fn": loader.worker_init_fn,
+        "multiprocessing_context": loader.multiprocessing_context,
+        "generator": loader.generator,
+        "prefetch_factor": loader.prefetch_factor,
+        "persistent_workers": loader.persistent_workers,
+    }
+    if loader.batch_sampler is not None and type(loader.batch_sampler) is not BatchSampler:
+        arguments["batch_sampler"] = loader.batch_sampler
+    else:
+        arguments["batch_size"] = loader.batch_size
+        arguments["drop_last"] = loader.drop_last
+        if not isinstance(dataset, IterableDataset):
+            arguments["sampler"] = loader.sampler
+    return Ours(dataset, **{**arguments, **changes})
+
+
+def is_iterable(loader: Any) -> bool:
+    """Whether samples come from a generator, one after the other, and not by their index."""
+    return not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset)
+
+
+def workers(loader: Any) -> int:
+    """How many processes or threads a loader asks for."""
+    return int(getattr(loader, "num_workers", 0) or 0)
+
+
+def is_native(loader: Any) -> bool:
+    """Whether gofast's engine makes a loader's batches."""
+    view = getattr(loader, "_native_view", None)
+    return callable(view) and view() is not None
+
+
+def samples_of(batch: Any, loader: Any = None) -> int:
+    """How many samples a batch has: the length of the first tensor, array or list in it, at least 1."""
+    if isinstance(batch, (torch.Tensor, np.ndarray)):
+        return max(int(batch.shape[0]), 1) if batch.ndim else 1
+    if isinstance(batch, Mapping):
+        return samples_of(next(iter(batch.values())), loader) if batch else 1
+    if isinstance(batch, (list, tuple)) and batch:
+        first = batch[0]
+        if isinstance(first, (torch.Tensor, np.ndarray, Mapping, list, tuple)):
+            size = getattr(loader, "batch_size", None)
+            return len(batch) if size is not None and len(batch) == size else samples_of(first, loader)
+        return len(batch)
+    size = getattr(loader, "batch_size", None)
+    return size if isinstance(size, int) else 1
+
+
+def innermost(dataset: Any) -> Any:
+    """The dataset inside Subsets."""
+    while isinstance(dataset, Subset):
+        dataset = dataset.dataset
+    return dataset
+
+
+def bytes_of(batch: Any, depth: int = 4) -> int:
+    """Bytes of the tensors, arrays and texts in a batch. Of a long list, the first hundred are looked at."""
+    if isinstance(batch, torch.Tensor):
+        return batch.numel() * batch.element_size()
+    if isinstance(batch, np.ndarray):
+        return int(batch.nbytes)
+    if isinstance(batch, (bytes, bytearray, str)):
+        return len(batch)
+    if isinstance(batch, Mapping):
+        batch = list(batch.values())
+    if isinstance(batch, Collection) and depth:
+        some = list(itertools.islice(batch, 100))
+        return int(sum(bytes_of(part, depth - 1) for part in some) * max(len(batch) / max(len(some), 1), 1))
+    return 8

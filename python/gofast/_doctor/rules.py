@@ -1,0 +1,232 @@
+"""From figures to a verdict. Each rule is a function of the facts, and says what speaks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .anatomy import Anatomy
+from .facts import Facts
+from .verdicts import Finding, Verdict
+
+BINDING = 0.10  # the share of the loop from which waiting is worth a change
+_IDLE = 10  # a step that is so many times slower than the loader is the limit, whatever the loader does
+_SCARCE = 0.08  # of the memory that may be used, free
+_SMALL = 16  # samples in a batch
+SAMPLE = ("read", "decode", "transform", "own")  # the stages of a single sample
+
+Try = Callable[[str], float | None]  # tries the remedy of that key, and gives the gain
+
+
+def judge(facts: Facts, attempt: Try) -> Finding:
+    """The verdict. Where only a trial can tell, `attempt` makes it."""
+    if facts.run.empty:
+        return Finding(Verdict.EMPTY)
+    # What was measured before a hang or an error is no verdict: the loader does not get to its end.
+    if facts.error or facts.anatomy is None or not facts.run.batches:
+        return Finding(Verdict.FAILED)
+    low = _low_memory(facts)
+    if low is not None:
+        return low
+    if facts.run.share < BINDING:
+        return _fine(facts, facts.anatomy)
+    for rule in (_worker_start, _threads, _too_many_workers, _straggler, _tiny_batches, _stage):
+        found = rule(facts, facts.anatomy, attempt)
+        if found is not None:
+            return found
+    return Finding(Verdict.UNCLEAR)
+
+
+def milliseconds(seconds: float) -> str:
+    """A time with two or three digits that count."""
+    value = seconds * 1e3
+    if value < 1:
+        return f"{value * 1e3:.0f} us"
+    return f"{value:.1f} ms" if value < 10 else f"{value:.0f} ms" if value < 10_000 else f"{seconds:.1f} s"
+
+
+def size(count: float) -> str:
+    """Bytes in words."""
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "bytes" or count >= 10 else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
+def _low_memory(facts: Facts) -> Finding | None:
+    memory = facts.memory
+    if memory is None or memory.free >= _SCARCE * memory.limit:
+        return None
+    return Finding(
+        Verdict.LOW_MEMORY,
+        [f"{size(memory.free)} of {size(memory.limit)} are free (limit of the {memory.source})"],
+    )
+
+
+def _fine(facts: Facts, anatomy: Anatomy) -> Finding:
+    own, step = anatomy.interval, facts.run.step
+    said = [f"flat out, the loader makes a batch in {milliseconds(own)}; a step takes {milliseconds(step)}"]
+    return Finding(Verdict.SLOW_STEP if step > _IDLE * own else Verdict.HEALTHY, said)
+
+
+def _worker_start(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
+    if not anatomy.workers or anatomy.native or facts.run.restarts < 0.4:
+        return None
+    return Finding(
+        Verdict.WORKER_START,
+        [f"{facts.run.restarts:.0%} of the loop is waiting for the first batch of an epoch"],
+    )
+
+
+def _threads(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
+    known = [seen for seen in anatomy.processes if seen.looks > 1]
+    threads = sum(seen.running for seen in known)
+    if not known or threads < 2 * len(known) or threads <= 1.5 * facts.cores:
+        return None
+    gain = attempt("threads")
+    if gain is None or gain < 1.1:
+        return None
+    return Finding(
+        Verdict.OVERSUBSCRIBED_THREADS,
+        [
+            f"on average, {threads:.0f} threads of {len(known)} workers want to compute; there are "
+            f"{facts.cores} processors",
+            f"they waited {_waited(anatomy):.0%} of that time for a processor",
+            f"with one thread in each worker, the loop runs {gain:.2f} times as fast",
+        ],
+    )
+
+
+def _straggler(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
+    share, count, most = anatomy.stragglers()
+    weights = facts.weights()
+    samples = sum(weights.get(name, 0.0) for name in SAMPLE)
+    if share < 0.4 or count > 0.2 or samples < 0.5 * sum(weights.values()):
+        return None
+    return Finding(
+        Verdict.STRAGGLER,
+        [
+            f"{count:.1%} of the samples take {share:.0%} of the time of all",
+            f"the slowest takes {most:.0f} times as long as the middle one",
+        ],
+    )
+
+
+def _tiny_batches(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
+    weights = facts.weights()
+    samples = sum(weights.get(name, 0.0) for name in SAMPLE)
+    if facts.run.size > _SMALL or samples > 0.7 * max(anatomy.interval, 1e-9) or facts.iterable:
+        return None
+    gain = attempt("batch_size")
+    if gain is None or gain < 2:
+        return None
+    return Finding(
+        Verdict.TINY_BATCHES,
+        [
+            f"a batch of {facts.run.size:.0f} takes {milliseconds(anatomy.interval)}, its samples "
+            f"{milliseconds(samples)} of that",
+            f"batches of eight times the size give {gain:.1f} times the samples a second",
+        ],
+    )
+
+
+def _too_many_workers(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
+    if anatomy.native or anatomy.workers <= 2 * facts.cores:
+        return None
+    # By the kernel's own count: a hypervisor that takes the processor away looks like sleep to the clock.
+    known = [seen for seen in anatomy.processes if seen.looks > 1]
+    running = sum(seen.running for seen in known)
+    if running < max(1.5 * facts.cores, 0.4 * len(known)) or _waited(anatomy) < 0.4:
+        return None  # those that sleep most of the time may be many
+    # A trial cannot decide: among other programs, more workers get more of the processors, and look faster.
+    gain = attempt("fewer_workers")
+    own = sum(seen.pss or seen.rss for seen in anatomy.processes)
+    return Finding(
+        Verdict.TOO_MANY_WORKERS,
+        [
+            f"{anatomy.workers} workers share {facts.cores} processors",
+            f"of the time in which they could have computed, they waited {_waited(anatomy):.0%} for one",
+            f"the {anatomy.workers} take {size(own)} of memory",
+            *([] if gain is None else [f"with {facts.cores}, the loop runs {gain:.2f} times as fast"]),
+        ],
+    )
+
+
+def _waited(anatomy: Anatomy) -> float:
+    """Of the time in which workers could have computed, the share in which they had no processor."""
+    waited, ran = sum(s.delay for s in anatomy.processes), sum(s.cpu for s in anatomy.processes)
+    return waited / max(waited + ran, 1e-9)
+
+
+def _stage(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
+    """The stage that takes most of a batch's time."""
+    weights = facts.weights()
+    parts = anatomy.parts()
+    if sum(weights.values()) <= 0:
+        return _native(facts, anatomy)
+    # What decoding waits for is not decoding: Pillow reads while it decodes.
+    waited = {name: parts[name].blocked for name in ("read", "decode")}
+    weights["read"] += waited["decode"] / facts.processes
+    weights["decode"] -= waited["decode"] / facts.processes
+    total = sum(weights.values())
+    name = max(weights, key=lambda name: weights[name])
+    share = weights[name] / total
+    said = [f"{_NAMES[name]} takes {share:.0%} of a batch's {milliseconds(total)}"]
+    if anatomy.hot and name in ("own", "collate", "transform", "sampler"):
+        said.append(f"the line found most often: {anatomy.hot}")
+    code = _CODES[name]
+    if name == "own":
+        fallen = facts.python_steps()
+        if facts.iterable:
+            code = Verdict.GENERATOR_BOUND
+        elif fallen:
+            code = Verdict.SLOW_TRANSFORM
+            said.append(f"gofast runs {fallen[0][0]} in Python: {fallen[0][1]}")
+        blocked = parts["own"].blocked / max(parts["own"].busy, 1e-9)
+        if blocked > 0.5:
+            said.append(f"{blocked:.0%} of it is waiting, not computing: a lock, the network, a sleep")
+    elif name == "transform":
+        step, seconds = next(iter(anatomy.steps().items()))
+        said.insert(1, f"of the transform, {step} takes {seconds / max(parts['transform'].busy, 1e-9):.0%}")
+    elif name == "read":
+        said.insert(
+            1, f"a sample waits {milliseconds(sum(waited.values()) / max(facts.run.size, 1))} for its data"
+        )
+    elif name == "transfer":
+        said.insert(
+            1,
+            f"a batch has {size(facts.run.largest)}; it takes a worker and the loop "
+            f"{milliseconds(anatomy.transfer[0])} to hand it over",
+        )
+    also = [_CODES[other] for other in weights if other != name and weights[other] > 0.25 * total]
+    return Finding(code, said, also)
+
+
+def _native(facts: Facts, anatomy: Anatomy) -> Finding | None:
+    """gofast's engine, or nothing that could be timed."""
+    if not anatomy.native:
+        return None
+    main = anatomy.main
+    used = main.cpu / max(main.last - main.first, 1e-9) if main else 0.0
+    said = [f"gofast makes the batches; {used:.1f} of {facts.cores} processors were busy"]
+    return Finding(Verdict.SLOW_DECODE if facts.pictures else Verdict.SLOW_DATASET, said)
+
+
+_NAMES = {
+    "read": "waiting for data",
+    "decode": "decoding",
+    "transform": "the transform",
+    "own": "the dataset's own code",
+    "collate": "collate",
+    "sampler": "the sampler",
+    "transfer": "the way from worker to loop",
+}
+_CODES = {
+    "read": Verdict.SLOW_STORAGE,
+    "decode": Verdict.SLOW_DECODE,
+    "transform": Verdict.SLOW_TRANSFORM,
+    "own": Verdict.SLOW_DATASET,
+    "collate": Verdict.HEAVY_COLLATE,
+    "sampler": Verdict.SLOW_SAMPLER,
+    "transfer": Verdict.HEAVY_PICKLING,
+}

@@ -1,0 +1,79 @@
+"""Tries changes for real: fresh loaders in forked children, in turns with the loader as it is."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from .apart import Send, apart
+from .consume import LEAST, Step, consume
+from .loaders import like
+from .verdicts import Remedy
+
+Build = Callable[[], Any]
+
+
+def rate_of(build: Build, step: Step, seconds: float) -> tuple[float, str]:
+    """Samples a second of a fresh loader; or 0, and why it could not be measured."""
+
+    def work(send: Send) -> None:
+        loader = build()
+        run = consume(loader, step, seconds, least=LEAST, most=3 * seconds + 2)
+        send(("rate", run.rate))
+
+    outcome = apart(work, seconds)
+    if outcome.error is not None:
+        return 0.0, outcome.error
+    rate = outcome.last[1] if outcome.last else 0.0
+    return (rate, "") if rate > 0 else (0.0, "too few batches came")
+
+
+def compare(
+    loader: Any,
+    tried: Sequence[tuple[Remedy, Build]],
+    step: Step,
+    seconds: float,
+    rounds: int = 3,
+) -> list[Remedy]:
+    """The remedies with their gains.
+
+    Each round measures the loader as it is, and then every change, so that what else the machine does meets
+    all alike.
+
+    Args:
+        tried: each with the function that builds its loader; called in a child.
+        seconds: for all together.
+    """
+    if not tried:
+        return []
+    slot = max(seconds / (rounds * (len(tried) + 1)), 0.15)
+    before: list[float] = []
+    after: list[list[float]] = [[] for _ in tried]
+    failed = ["" for _ in tried]
+    for _ in range(rounds):
+        rate, why = rate_of(lambda: like(loader), step, slot)
+        if not rate:
+            return [replace(remedy, untried=f"the loader as it is failed: {why}") for remedy, _ in tried]
+        before.append(rate)
+        for at, (_, build) in enumerate(tried):
+            if failed[at]:
+                continue
+            rate, failed[at] = rate_of(build, step, slot)
+            after[at].append(rate)
+    return [
+        replace(remedy, untried=why) if why else _with_gain(remedy, before, rates)
+        for (remedy, _), rates, why in zip(tried, after, failed, strict=True)
+    ]
+
+
+def _with_gain(remedy: Remedy, before: Sequence[float], after: Sequence[float]) -> Remedy:
+    ratios = [new / old for new in after for old in before]
+    gain = statistics.median(after) / statistics.median(before)
+    return replace(remedy, gain=gain, low=min(ratios), high=max(ratios), rounds=len(after))
+
+
+def some_workers(loader: Any, count: int) -> Build:
+    """The loader with another number of workers."""
+    return lambda: like(loader, num_workers=count)

@@ -1,0 +1,166 @@
+"""Loaders with one thing changed, each built in a forked child: what it changes in place stays there."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils.data import BatchSampler, Dataset, RandomSampler, default_collate
+
+from .apart import RefusalError
+from .loaders import bytes_of, innermost, like, samples_of
+from .rules import size
+from .swap import equal
+
+
+class CannotTryError(RefusalError):
+    """This change cannot be tried with this loader. The text says why."""
+
+
+def steps_of(loader: Any) -> list[Any] | None:
+    """The steps of a dataset's transform if it is a Compose; None if not."""
+    transform = getattr(innermost(getattr(loader, "dataset", None)), "transform", None)
+    steps = getattr(transform, "transforms", None)
+    return steps if isinstance(steps, list) and type(transform).__name__ == "Compose" else None
+
+
+class OneThread:
+    """A worker_init_fn that calls the user's, and then leaves each worker one thread."""
+
+    def __init__(self, inner: Callable[[int], object] | None) -> None:
+        self._inner = inner
+
+    def __call__(self, worker: int) -> None:
+        if self._inner is not None:
+            self._inner(worker)
+        torch.set_num_threads(1)
+        cv2 = sys.modules.get("cv2")
+        if cv2 is not None:
+            cv2.setNumThreads(0)
+
+
+def one_thread(loader: Any) -> Any:
+    """One thread in each worker."""
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
+    return like(loader, worker_init_fn=OneThread(loader.worker_init_fn))
+
+
+def torchs_sampler(loader: Any) -> Any:
+    """torch's random order in the place of the user's sampler."""
+    samples = loader.batch_size or samples_of(next(iter(like(loader, num_workers=0))), loader)
+    random_order = RandomSampler(loader.dataset)
+    return like(loader, sampler=random_order, batch_sampler=BatchSampler(random_order, samples, False))
+
+
+def default_collated(loader: Any) -> Any:
+    """torch's default_collate in the place of the user's collate_fn."""
+    return like(loader, collate_fn=default_collate)
+
+
+def without_step(loader: Any, name: str) -> Any:
+    """The transform without its steps of this name."""
+    steps = steps_of(loader)
+    if steps is None:
+        raise CannotTryError("the transform is not a Compose")
+    transform = innermost(loader.dataset).transform
+    transform.transforms = [step for step in steps if getattr(step, "__name__", type(step).__name__) != name]
+    innermost(loader.dataset).transform = transform  # gofast's datasets look at it then
+    return like(loader)
+
+
+def as_bytes(loader: Any) -> Any:
+    """uint8 pictures: the steps that make floats of them are left out, as a GPU can do them."""
+    steps = steps_of(loader)
+    names = [type(step).__name__ for step in steps or []]
+    if (
+        steps is None
+        or "ToTensor" not in names
+        or steps[-1].__class__.__name__ not in ("ToTensor", "Normalize")
+    ):
+        raise CannotTryError("the transform does not end with ToTensor, or with Normalize behind it")
+    from torchvision.transforms import PILToTensor
+
+    transform = innermost(loader.dataset).transform
+    transform.transforms = [*steps[: names.index("ToTensor")], PILToTensor()]
+    innermost(loader.dataset).transform = transform
+    return like(loader)
+
+
+class InMemory(Dataset[Any]):
+    """Some samples of a dataset in memory, in the place of all of them."""
+
+    def __init__(self, samples: list[Any], length: int) -> None:
+        self._samples, self._length = samples, length
+
+    def __getitem__(self, index: int) -> Any:
+        return self._samples[index % len(self._samples)]
+
+    def __len__(self) -> int:
+        return self._length
+
+
+def in_memory(loader: Any, seconds: float, room: float) -> Any:
+    """Samples that were made before, kept in memory.
+
+    Args:
+        seconds: for making some.
+        room: bytes that all of them may take.
+    """
+    dataset, samples, end = loader.dataset, list[Any](), time.perf_counter() + seconds
+    length = len(dataset)
+    torch.manual_seed(1)
+    random.seed(1)
+    first = dataset[0]
+    torch.manual_seed(2)
+    random.seed(2)
+    if not equal(first, dataset[0]):
+        raise CannotTryError("samples are random: each epoch needs others")
+    whole = bytes_of(first) * length
+    if whole > room:
+        raise CannotTryError(f"all samples would take {size(whole)}, more than half of the free memory")
+    for index in range(min(length, 256)):
+        samples.append(dataset[index])
+        if time.perf_counter() > end:
+            break
+    return like(loader, dataset=InMemory(samples, length))
+
+
+def smaller_files(loader: Any, folder: str, seconds: float) -> Any:
+    """Pictures that were made smaller before: their shorter side is an eighth longer than what is used."""
+    from PIL import Image
+
+    dataset = innermost(loader.dataset)
+    samples = getattr(dataset, "samples", None)
+    if not isinstance(samples, list) or not samples or not isinstance(samples[0], tuple):
+        raise CannotTryError("the dataset has no list `samples` of files")
+    used = _shorter_side(dataset[0])
+    end, made = time.perf_counter() + seconds, list[Any]()
+    some = samples[:: max(len(samples) // 24, 1)][:24]
+    for path, *rest in some:
+        with Image.open(path) as picture:
+            scale = used * 9 / 8 / min(picture.size)
+            if scale >= 0.8:
+                continue
+            small = picture.convert("RGB")
+        small.thumbnail((round(small.width * scale) + 1, round(small.height * scale) + 1))
+        name = os.path.join(folder, f"{len(made)}.jpg")
+        small.save(name, quality=90)
+        made.append((name, *rest))
+        if time.perf_counter() > end:
+            break
+    if not made or (len(made) < len(some) / 2 and time.perf_counter() < end):
+        raise CannotTryError("most files are hardly larger than what is used of them")
+    dataset.samples = [made[index % len(made)] for index in range(len(samples))]
+    return like(loader)
+
+
+def _shorter_side(sample: Any) -> int:
+    picture = sample[0] if isinstance(sample, (list, tuple)) else sample
+    if not isinstance(picture, torch.Tensor) or picture.ndim != 3:
+        raise CannotTryError("samples are no picture tensors")
+    return int(min(picture.shape[-2:]))

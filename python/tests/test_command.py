@@ -1,0 +1,249 @@
+"""The gofast command, as a user runs it: exit statuses, JSON, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import gofast
+from gofast._command import cache, doctor, main, output, verify, watched
+
+COMMAND = [sys.executable, "-c", "import sys; from gofast._command.main import main; sys.exit(main())"]
+TESTS = Path(__file__).parent
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    """Runs a command line in this process: exit status, stdout, stderr."""
+    try:
+        status = main.main([str(argument) for argument in arguments])
+    except SystemExit as end:
+        status = int(str(end.code))
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Six pictures in two classes, of four formats, all whole."""
+    draw = np.random.default_rng(0)
+    root = tmp_path / "photos"
+    for i, ending in enumerate(("jpg", "png", "webp", "bmp", "gif", "jpg")):
+        place = root / f"class{i % 2}"
+        place.mkdir(parents=True, exist_ok=True)
+        pixels = draw.integers(0, 256, (40, 60, 3), np.uint8)
+        Image.fromarray(pixels).save(place / f"{i}.{ending}")
+    return root
+
+
+def cut(path: Path) -> None:
+    """Leaves two thirds of a file."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
+
+
+def test_scan(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, said, _ = run(capsys, "scan", photos, "--json", "--threads", "2")
+    report = json.loads(said)
+    assert status == 0 and report["files"] == 6
+    assert {kind["name"]: kind["native"] for kind in report["pictures"]["formats"]} == {
+        "jpeg": True, "png": True, "webp": True, "bmp": False, "gif": False,
+    }  # fmt: skip
+    assert [one["pictures"] for one in report["classes"]] == [3, 3]
+    (photos / "class0" / "page.jpg").write_text("<html>no picture</html>")
+    status, said, _ = run(capsys, "scan", photos)
+    assert status == 1 and "page.jpg" in said and "HTML" in said
+
+
+def test_scan_agrees_with_pillow(capsys: pytest.CaptureFixture[str]) -> None:
+    """Sizes, subsampling and progressive files are what Pillow sees."""
+    from PIL import JpegImagePlugin
+
+    names = {0: "4:4:4", 1: "4:2:2", 2: "4:2:0"}
+    for path in sorted((TESTS.parents[1] / "gofast/image/jpeg/testdata").glob("*.jpg")):
+        status, said, _ = run(capsys, "scan", path, "--json")
+        assert status == 0
+        found: dict[str, Any] = json.loads(said)["pictures"]
+        with Image.open(path) as image:
+            assert (found["width"]["max"], found["height"]["max"]) == image.size
+            assert found["progressive"] == bool(image.info.get("progressive"))
+            sampling = JpegImagePlugin.get_sampling(image)
+            if image.mode == "RGB" and sampling in names:
+                assert found["jpeg_subsampling"] == [{"name": names[sampling], "count": 1}]
+
+
+def test_verify_asks_pillow(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, said, _ = run(capsys, "verify", photos, "--json")
+    report = json.loads(said)
+    assert status == 0 and report["by_pillow"] == 2 and report["damaged"] == report["unchecked"] == []
+    for name in ("class0/0.jpg", "class1/1.png", "class1/3.bmp"):
+        cut(photos / name)
+    status, said, _ = run(capsys, "verify", photos)
+    assert status == 1
+    for name in ("0.jpg", "1.png", "3.bmp"):
+        assert name in said
+    assert "2.webp" not in said and "4.gif" not in said
+
+
+def test_verdicts_are_those_of_training(photos: Path) -> None:
+    """What verify calls damaged is what the dataset raises on."""
+    cut(photos / "class0" / "0.jpg")
+    cut(photos / "class1" / "3.bmp")
+    found = verify.operations.verify_files({"paths": [str(photos)], "threads": 2})
+    verify.ask_pillow(found, 2)
+    damaged = {Path(problem["path"]).name for problem in found["damaged"]}
+    dataset = gofast.ImageFiles(sorted(photos.rglob("*.*")))
+    raised = set()
+    for i, path in enumerate(dataset.paths):
+        try:
+            dataset[i].load()
+        except OSError:
+            raised.add(Path(path).name)
+    assert damaged == raised == {"0.jpg", "3.bmp"}
+
+
+def test_verify_of_a_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, kept = tmp_path / "t.csv", tmp_path / "t.npz"
+    table.write_text("label,x\n" + "1,2\n" * 5000)
+    gofast.TableDataset(table, cache=kept)
+    mine = tmp_path / "mine.npz"
+    np.savez(mine, x=np.arange(4))
+    assert run(capsys, "verify", table, kept, mine)[0] == 0
+    status, said, _ = run(capsys, "scan", kept, mine, "--json")
+    found = [(one["format"], one["rows"], one["column_count"]) for one in json.loads(said)["tables"]]
+    assert status == 0 and found == [("cache", 5000, 2), ("npz", 4, 1)]
+    content = bytearray(kept.read_bytes())
+    content[1000] ^= 1
+    kept.write_bytes(content)
+    status, said, _ = run(capsys, "verify", tmp_path)
+    assert status == 1 and "t.npz" in said and "mine.npz" not in said
+
+
+def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = tmp_path / "t.csv", tmp_path / "t.npz"
+    source.write_text("label,x\n1,2\n3,4\n")
+    status, said, _ = run(capsys, "convert", source, target, "--json")
+    assert status == 0 and json.loads(said)["bytes"] == target.stat().st_size
+    with np.load(target) as arrays:
+        assert arrays["features"].tolist() == [[2], [4]] and arrays["label"].tolist() == [1, 3]
+    assert run(capsys, "convert", source, tmp_path / "t.xls")[0] == 2
+    assert run(capsys, "convert", tmp_path / "none.csv", target)[0] == 1
+
+
+def test_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    kernel = cache.home() / "kernels" / "a.cubin"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_bytes(b"code")
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "t.csv").write_text("label,x\n1,2\n")
+    gofast.TableDataset(data / "t.csv", cache=data / "t.npz")
+    np.savez(data / "mine.npz", gofast=np.arange(4))
+    status, said, _ = run(capsys, "cache", "list", data, "--json")
+    assert status == 0 and {Path(one["path"]).name for one in json.loads(said)["files"]} == {
+        "a.cubin",
+        "t.npz",
+    }
+    monkeypatch.setattr("builtins.input", lambda question: "n")
+    assert run(capsys, "cache", "clear", data)[0] == 1 and kernel.exists()
+    assert run(capsys, "cache", "clear", data, "--yes")[0] == 0
+    assert sorted(path.name for path in data.iterdir() if path.suffix != ".lock") == ["mine.npz", "t.csv"]
+    assert not kernel.exists()
+
+
+def test_info(capsys: pytest.CaptureFixture[str]) -> None:
+    status, said, _ = run(capsys, "info", "--json")
+    facts = json.loads(said)
+    assert status == 0 and facts["versions"]["gofast"] == gofast.__version__
+    assert set(facts["processor"]["kernels"].values()) <= {"plain", "avx2", "avx512"}
+    assert facts["pictures"]["huffman"] == ("Huffman" in facts["pictures"]["jpeg"])
+    assert run(capsys, "info")[0] == 0
+
+
+def test_wrong_command_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for line in (
+        [], ["walk"], ["scan"], ["verify", ".", "--threads", "0"], ["cache"],
+        ["cache", "list", tmp_path / "no"], ["completion", "csh"], ["run"], ["convert", "a"],
+    ):  # fmt: skip
+        status, said, error = run(capsys, *line)
+        assert status == 2 and said == "" and error, line
+    for line in (["scan", tmp_path / "no"], ["verify", tmp_path / "no"]):
+        status, said, error = run(capsys, *line)
+        assert status == 1 and said == "" and "no such file" in error
+
+
+def test_every_command_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    status, said, _ = run(capsys, "--help")
+    assert status == 0 and "examples:" in said
+    names = ["scan", "verify", "doctor", "convert", "run", "cache", "info", "demo", "completion"]
+    for name in names:
+        status, help, _ = run(capsys, name, "--help")
+        assert status == 0 and f"gofast {name}" in help.split("examples:")[1] and name in said
+    for shell in ("bash", "zsh", "fish"):
+        status, said, _ = run(capsys, "completion", shell)
+        assert status == 0 and all(name in said for name in names)
+
+
+SCRIPT = """
+import sys, time, torch
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.arange(100.0)), batch_size=4)
+for epoch in range(1000):
+    for (batch,) in loader:
+        time.sleep(0.002)
+raise AssertionError("nobody stopped the script")
+"""
+
+
+def test_a_script_is_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    arguments = sys.argv[:]
+    step, loader = watched.loader_of(str(script), ["--epochs", "3"])
+    assert loader.batch_size == 4 and sys.argv == arguments
+    began = time.perf_counter()
+    step(None)
+    assert time.perf_counter() - began >= 0.002
+    assert len(list(loader)) == 25  # and is watched no more
+    script.write_text("print('no loader')")
+    with pytest.raises(gofast.errors.OptionError, match="without a loop"):
+        watched.loader_of(str(script), [])
+    capsys.readouterr()
+
+
+def test_the_loader_of_a_dataset(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torchvision")
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("label,x\n1,2\n")
+    assert type(doctor.dataset_loader(str(tmp_path / "a.csv"), None, 0).dataset) is gofast.TableDataset
+    loader = doctor.dataset_loader(str(photos), 2, 0)  # GIF is none of torchvision's
+    assert next(iter(loader))[0].shape == (2, 3, 224, 224)
+    assert type(doctor.dataset_loader(str(photos / "class0"), None, 0).dataset) is gofast.ImageFiles
+    assert "5 samples" in capsys.readouterr().err
+
+
+def test_ctrl_c(tmp_path: Path) -> None:
+    """130 at once, and no traceback."""
+    for i in range(400):
+        Image.effect_noise((900, 900), 90).save(
+            tmp_path / f"{i}.png", compress_level=0
+        ) if i == 0 else os.link(tmp_path / "0.png", tmp_path / f"{i}.png")
+    environment = {**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])}
+    program = COMMAND[2].replace("sys.exit", "print('begun', flush=True); sys.exit")
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, "verify", *[str(tmp_path)] , "--threads", "1"],
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert child.stdout is not None and child.stdout.readline() == "begun\n"
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    said, error = child.communicate(timeout=60)
+    assert (child.returncode, said, error) == (output.INTERRUPTED, "", "gofast: interrupted\n")

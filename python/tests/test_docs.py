@@ -1,0 +1,193 @@
+"""The documents are right: their code runs, their commands are there, no public name is missing."""
+
+from __future__ import annotations
+
+import doctest
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import docs_pages
+import gofast
+from docs_pages import ROOT, Block
+from gofast.errors import BadSampleWarning
+
+PAGES = docs_pages.pages()
+RUN = [
+    page for page in PAGES if any(b.language == "python" and not b.not_run for b in docs_pages.blocks(page))
+]
+SHELL = [block for page in PAGES for block in docs_pages.blocks(page) if block.language == "sh"]
+LANGUAGES = {"python", "sh", "go", "text"}
+
+pytestmark = pytest.mark.xdist_group("docs")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs")
+    docs_pages.prepare(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(files: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None) -> Iterator[Path]:
+    """The folder in which a page's code runs."""
+    monkeypatch.chdir(files)
+    kept = torch.get_rng_state()
+    yield files
+    torch.set_rng_state(kept)
+
+
+def _names(page: Path) -> dict[str, Any]:
+    """What a page's code may use: nothing; README shows fragments that follow from its text."""
+    if page.name != "README.md":
+        return {"__name__": "__main__"}
+    from torchvision import transforms as T
+
+    transform = T.Compose([T.RandomResizedCrop(224), T.ToTensor()])
+    path = "photos/train/coast/coast00.jpg"
+    return {"__name__": "__main__", "path": path, "transform": transform, "table": {"image": [path, path]}}
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_of_a_page_runs(page: Path, folder: Path) -> None:
+    names = _names(page)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BadSampleWarning)  # what troubleshooting is about
+        for block in docs_pages.blocks(page):
+            if block.language == "python" and not block.not_run:
+                exec(block.compiled(), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_that_is_not_run_names_what_is_there(page: Path) -> None:
+    for block in docs_pages.blocks(page):
+        assert block.language in LANGUAGES, f"{block.page}:{block.line}: which language?"
+        if block.language == "python":
+            block.compiled()
+            docs_pages.check_names(block)
+
+
+def test_check_of_names_can_fail() -> None:
+    for text in ("gofast.nothing(1)", "gofast.prefetch(loader, far=2)", "gofast.errors.NoError"):
+        with pytest.raises((AttributeError, AssertionError)):
+            docs_pages.check_names(Block("page", 1, "python", text, ""))
+
+
+@pytest.mark.parametrize("block", SHELL, ids=lambda block: f"{block.page}:{block.line}")
+def test_commands_can_be_run(block: Block, folder: Path) -> None:
+    for words in docs_pages.commands(block):
+        if not block.not_run:
+            _check_command(words, folder)
+
+
+@functools.cache
+def _said(words: tuple[str, ...], folder: Path) -> list[str]:
+    """What a Python with these arguments prints."""
+    source = str(Path(gofast.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, *words],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([source, str(folder)])},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def _check_command(words: list[str], folder: Path) -> None:
+    if words[0] == "make":
+        assert set(words[1:]) <= docs_pages.targets(), words
+    elif words[0] == "go":
+        assert shutil.which("go") is None or words[1] in ("doc", "run", "install"), words
+        for path in (word for word in words if word.startswith(("./", "examples/"))):
+            assert (ROOT / path).exists(), words
+    elif words[:2] == ["pip", "install"]:
+        assert all(word in (".", "dist/gofast_torch-*.whl") for word in words[2:]), words
+    elif words[:3] == ["python", "-m", "gofast"]:
+        epochs = tuple("2" if word == "90" else word for word in words[1:])  # README's is a long run
+        said = _said(epochs, folder)
+        assert "train" not in " ".join(words) or said == ["0", "36", "1", "36"], said
+    elif words[0] in ("gofast", "gofast-bench"):
+        assert words[1] in docs_pages.subcommands(words[0]), words
+    else:
+        raise AssertionError(f"nobody checks {words}")
+
+
+def test_generated_pages_are_fresh() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_reference_has_every_public_name() -> None:
+    there = {
+        name
+        for page in (ROOT / "docs" / "api").glob("*.md")
+        for name in re.findall(r"^::: gofast\.(\w+)(?:\.\1)?$", page.read_text(), re.MULTILINE)
+    }
+    assert there == set(gofast.__all__)
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    for page in PAGES[1:]:
+        assert f": {page.relative_to(ROOT / 'docs').as_posix()}\n" in navigation, page
+
+
+# -- docstrings
+
+PUBLIC = [
+    "ArrayDataset",
+    "DataLoader",
+    "Decoder",
+    "ImageFiles",
+    "ImageFiles.from_bytes",
+    "ImageFiles.from_csv",
+    "ImageFolder",
+    "TableDataset",
+    "convert",
+    "engine_stats",
+    "explain",
+    "install",
+    "open",
+    "prefetch",
+    "uninstall",
+    "verify",
+    "version",
+]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_examples_of_docstrings_run(name: str, folder: Path) -> None:
+    import numpy as np
+    import pandas
+    import torchvision
+    from torchvision import transforms as T
+
+    names = {"gofast": gofast, "torch": torch, "np": np, "T": T, "pandas": pandas, "torchvision": torchvision}
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner(optionflags=flags)
+    thing = functools.reduce(getattr, name.split("."), gofast)
+    said: list[str] = []
+    tests = [test for test in finder.find(thing, name, globs=names) if test.examples]
+    assert tests, f"{name} has no example"
+    for test in tests:
+        runner.run(test, out=said.append)
+    assert not runner.failures, "".join(said)

@@ -1,0 +1,101 @@
+"""What stands around a release: the notices, the bill of materials, the version, the flags of the build."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pybind.release import linked, notices, sbom, version
+
+import gofast
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def modules() -> list[linked.Module]:
+    return linked.modules()
+
+
+def test_notices_name_what_is_linked_in(modules: list[linked.Module]) -> None:
+    assert notices.FILE.read_text() == notices.notices(modules), "run `make notices`"
+
+
+def test_a_new_module_makes_the_notices_stale(modules: list[linked.Module]) -> None:
+    another = linked.Module("example.org/new", "v1.0.0", {ROOT / "LICENSE"})
+    assert "example.org/new v1.0.0" in notices.notices([*modules, another]) != notices.FILE.read_text()
+
+
+def test_tools_and_benchmarks_are_not_linked_in(modules: list[linked.Module]) -> None:
+    """The extension has what decodes Parquet; plots, statistics and linters of go.mod are not in it."""
+    names = {module.path for module in modules}
+    assert "github.com/parquet-go/parquet-go" in names
+    assert not [name for name in names if re.search("gonum|honnef|spf13|x/tools", name)]
+
+
+def test_the_bill_names_each_module_with_its_licence(modules: list[linked.Module]) -> None:
+    bill = json.loads(json.dumps(sbom.bill(modules)))
+    parts = {part["bom-ref"]: part for part in bill["components"]}
+    assert len(parts) == len(bill["components"]) and set(bill["dependencies"][0]["dependsOn"]) == parts.keys()
+    assert bill["metadata"]["component"]["version"] == gofast.__version__
+    for module in modules:
+        path = "std" if module.version.startswith("go") else module.path
+        (part,) = (part for part in parts.values() if part["name"] == path)
+        assert part["licenses"], path
+    assert {"pkg:pypi/torch", "pkg:pypi/numpy", "pkg:pypi/pillow"} <= parts.keys()
+
+
+def test_an_unknown_licence_ends_the_bill(tmp_path: Path) -> None:
+    (tmp_path / "LICENSE").write_text("You may look, but not touch.")
+    with pytest.raises(SystemExit, match=r"example.org/odd: what licence is this\?"):
+        sbom.licences(linked.Module("example.org/odd", "v1.0.0", {tmp_path / "LICENSE"}))
+
+
+def test_one_version() -> None:
+    assert version.version() == gofast.__version__
+
+
+def test_a_tag_needs_the_version_and_a_section(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "gofast").mkdir()
+    (tmp_path / "gofast" / "doc.go").write_text('const Version = "1.2.3"\n')
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n")
+    monkeypatch.setattr(version, "ROOT", tmp_path)
+    assert "doc.go says 1.2.3" in str(version.wrong_with("v1.2.4"))
+    assert "no section" in str(version.wrong_with("v1.2.3"))
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.3 - 2026-12-01\n")
+    assert version.wrong_with("v1.2.3") is None
+
+
+def test_the_notices_are_of_the_packages_that_are_built() -> None:
+    builder = (ROOT / "pybind" / "build_native.py").read_text()
+    assert f'"-tags={linked.TAGS}"' in builder
+
+
+def test_the_library_needs_no_new_glibc() -> None:
+    """torch's wheels need 2.28; auditwheel checks the same when a release is made."""
+    library = ROOT / "python" / "gofast" / "_native.abi3.so"
+    done = subprocess.run(["objdump", "-T", str(library)], check=True, capture_output=True, text=True)
+    needed = {tuple(map(int, found)) for found in re.findall(r"\(GLIBC_(\d+)\.(\d+)[.\d]*\)", done.stdout)}
+    assert needed and max(needed) <= (2, 28), f"add what is newer to pybind/old_glibc.h: {max(needed)}"
+
+
+def test_workflows_call_make_and_nothing_else() -> None:
+    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        text = path.read_text()
+        targets = re.findall(r"^\s*- run: (.*)$", text, re.MULTILINE)
+        assert all(re.fullmatch(r"make [a-z0-9-]+( [A-Z_]+=\S.*)?", target) for target in targets), path.name
+        assert re.search(r"^permissions:\n  contents: read$", text, re.MULTILINE), path.name
+        uses = re.findall(r"uses: (\S+)", text)
+        assert all(re.fullmatch(r"[\w./-]+@v\d+\.\d+\.\d+", use) for use in uses), path.name
+
+
+def test_release_says_what_it_cannot_build() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from pybind.release.__main__ import cross; cross('sparc')"],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1 and "gofast is not built for sparc" in done.stderr
