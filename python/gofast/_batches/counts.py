@@ -225,15 +225,22 @@ process = Counts()  # what no tally has counted, of all loaders of this process
 _here = threading.local()
 
 
-@contextmanager
-def counted_by(counts: Counts | None) -> Iterator[None]:
-    """What this thread notes meanwhile is noted for a loader too."""
-    before = getattr(_here, "counts", None)
-    _here.counts = counts
-    try:
-        yield
-    finally:
-        _here.counts = before
+class counted_by:
+    """What this thread notes meanwhile is noted for a loader too.
+
+    A class, since a user's exceptions pass through: contextlib sets their traceback, which fails for a
+    frozen dataclass.
+    """
+
+    def __init__(self, counts: Counts | None) -> None:
+        self._counts = counts
+
+    def __enter__(self) -> None:
+        self._before = getattr(_here, "counts", None)
+        _here.counts = self._counts
+
+    def __exit__(self, *_: object) -> None:
+        _here.counts = self._before
 
 
 def here() -> Counts:
