@@ -15,6 +15,7 @@ from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Subset
 def like(loader: Any, **changes: Any) -> Any:
     """A copy of a loader with other attributes. The loader itself stays as it is.
 
+    In a forked process that cannot use its parent's CUDA, the copy's batches stay in ordinary memory.
     Anything that is not a torch DataLoader is given back: there is nothing to change about it.
 
     Args:
@@ -25,6 +26,8 @@ def like(loader: Any, **changes: Any) -> Any:
     made = copy.copy(loader)
     inside = made.__dict__
     inside["_iterator"] = None  # persistent workers of the user's are not ours
+    if torch.cuda._is_in_bad_fork():
+        inside.update(pin_memory=False, **({"device": None} if "device" in inside else {}))
     if "batch_size" in changes:
         batches = BatchSampler(loader.sampler, changes["batch_size"], bool(loader.drop_last))
         inside["batch_sampler"] = batches
@@ -43,6 +46,7 @@ def ours(loader: DataLoader[Any], dataset: Any, **changes: Any) -> Any:
     """A gofast.DataLoader with the arguments of a torch DataLoader, over this dataset."""
     from ..loader import DataLoader as Ours
 
+    loader = like(loader)
     arguments: dict[str, Any] = {
         "num_workers": loader.num_workers,
         "collate_fn": loader.collate_fn,
@@ -72,6 +76,11 @@ def is_iterable(loader: Any) -> bool:
 def workers(loader: Any) -> int:
     """How many processes or threads a loader asks for."""
     return int(getattr(loader, "num_workers", 0) or 0)
+
+
+def needs_device(loader: Any) -> bool:
+    """Whether a loader pins its batches, or moves them to a GPU."""
+    return bool(getattr(loader, "pin_memory", False) or getattr(loader, "device", None) is not None)
 
 
 def is_native(loader: Any) -> bool:

@@ -13,8 +13,9 @@ _ROW = 26
 def _svg(height: float, inside: Sequence[str], title: str) -> str:
     body = "".join(inside)
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title, quote=True)}">'
-        f"{body}</svg>"
+        f'<div class="plot"><svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
+        f'aria-label="{escape(title, quote=True)}">'
+        f"{body}</svg></div>"
     )
 
 
