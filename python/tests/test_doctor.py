@@ -144,12 +144,19 @@ def test_healthy(name: str, roomy: Machine) -> None:
     assert report.advised == []
 
 
-def test_a_remedy_that_helps_is_advised_with_its_gain(roomy: Machine) -> None:
-    report = diagnose(DataLoader(planted.Numbers(0.02), 2), None, 1.0, roomy, rounds=2)
-    assert report.code == "slow_dataset"
+@pytest.fixture(scope="module")
+def report(roomy: Machine) -> DoctorReport:
+    class Evil(planted.Augmented):
+        pass
+
+    Evil.__name__ = "</script><b>Evil"
+    return diagnose(DataLoader(Evil(), 4, num_workers=2), None, 0.5, roomy, rounds=2)
+
+
+def test_a_remedy_that_helps_is_advised_with_its_gain(report: DoctorReport) -> None:
     (workers,) = [remedy for remedy in report.advised if remedy.key == "num_workers"]
     assert workers.gain is not None
-    assert workers.gain > 2  # sleeping samples: eight workers or so
+    assert workers.gain > 1.5  # samples that sleep: eight workers in the place of two
     assert workers.low <= workers.gain <= workers.high
     assert f"{workers.gain:.2f}x" in str(report)
 
@@ -447,15 +454,6 @@ def test_what_is_refused() -> None:
 
 
 # -- the report --------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def report(roomy: Machine) -> DoctorReport:
-    class Evil(planted.Augmented):
-        pass
-
-    Evil.__name__ = "</script><b>Evil"
-    return diagnose(DataLoader(Evil(), 4, num_workers=2), None, 0.5, roomy, rounds=1)
 
 
 def test_text_dict_and_page(tmp_path: Path, report: DoctorReport) -> None:

@@ -17,7 +17,7 @@ from .apart import HARD, Outcome, Send, apart
 from .clock import Clock
 from .consume import Run, consume, nothing
 from .hot import Hot
-from .loaders import is_native, like, samples_of, workers
+from .loaders import anew, are_pictures, is_native, like, samples_of, workers
 from .processes import Seen
 from .records import Batch, Records
 
@@ -170,6 +170,9 @@ def _flat_out(loader: Any, seconds: float, send: Send, clocked: bool) -> None:
             send(("run", run))
 
     source: Any = like(loader) if isinstance(loader, DataLoader) else _Timed(loader, records)
+    if is_native(source) and are_pictures(source.dataset):
+        # What the parent's engine has laid out tells nothing of its stages to the engine of this process.
+        source = like(source, dataset=anew(source.dataset))
     run = consume(source, nothing, seconds, each=each)
     records.collect()
     send(("run", run))
@@ -186,6 +189,8 @@ def _engine(counted: dict[str, Any], size: float) -> dict[str, float]:
     """Seconds a batch of the engine's stages, its threads side by side; draws are the loop's own."""
     made = max(counted["made"] / size, 1.0)
     stages = {name: spent / max(counted["threads"], 1) / made for name, spent in counted["stages"].items()}
+    if not stages.keys() - {"read", "header"}:
+        return {}  # no picture was measured in detail
     return {**stages, "draw": counted["draw_seconds"] / max(counted["batches"], 1)}
 
 

@@ -148,11 +148,7 @@ def consume(
                 if fresh:
                     run.starts.append(got - started)
                 if not run.batches:
-                    run.largest, size, run.kind = (
-                        bytes_of(batch),
-                        samples_of(batch, loader),
-                        type(batch).__name__,
-                    )
+                    run.largest, size = bytes_of(batch), samples_of(batch, loader)
                 run.batches += 1
                 counted = run.batches > warm
                 before = cpu()

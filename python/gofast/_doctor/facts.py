@@ -8,7 +8,7 @@ from typing import Any
 from .._core.machine import Memory
 from .anatomy import Anatomy, Part
 from .consume import Run
-from .loaders import innermost, is_iterable
+from .loaders import are_pictures, is_iterable
 
 
 @dataclass
@@ -48,10 +48,7 @@ class Facts:
     @property
     def pictures(self) -> bool:
         """Samples are pictures that gofast decodes."""
-        return any(kind.__module__ in ("gofast.images", "gofast.image_files") for kind in self._kinds())
-
-    def _kinds(self) -> list[type]:
-        return list(type(innermost(getattr(self.loader, "dataset", None))).__mro__)
+        return are_pictures(getattr(self.loader, "dataset", None))
 
     def python_steps(self) -> list[tuple[str, str]]:
         """The steps of a gofast dataset's transform that run in Python, with the reasons."""

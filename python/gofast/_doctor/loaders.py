@@ -112,6 +112,20 @@ def innermost(dataset: Any) -> Any:
     return dataset
 
 
+def are_pictures(dataset: Any) -> bool:
+    """Whether gofast decodes a dataset's pictures."""
+    kinds = type(innermost(dataset)).__mro__
+    return any(kind.__module__ in ("gofast.images", "gofast.image_files") for kind in kinds)
+
+
+def anew(dataset: Any) -> Any:
+    """A copy of gofast's dataset of pictures, through Subsets, that has made nothing yet."""
+    made = copy.copy(dataset)
+    if isinstance(dataset, Subset):
+        made.dataset = anew(dataset.dataset)
+    return made
+
+
 def bytes_of(batch: Any, depth: int = 4) -> int:
     """Bytes of the tensors, arrays and texts in a batch. Of a long list, the first hundred are looked at."""
     if isinstance(batch, torch.Tensor):

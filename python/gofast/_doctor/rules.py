@@ -208,7 +208,7 @@ def _native(facts: Facts, anatomy: Anatomy) -> Finding | None:
     if total <= 0:
         return Finding(Verdict.SLOW_DECODE if facts.pictures else Verdict.SLOW_DATASET, said)
     code = max(grouped, key=lambda code: grouped[code])
-    said.append(f"the stages named so take {grouped[code] / total:.0%} of a batch's {duration(total)}")
+    said.append(f"{_MADE[code]} takes {grouped[code] / total:.0%} of a batch's {duration(total)}")
     return Finding(
         code, said, [other for other in grouped if other is not code and grouped[other] > total / 4]
     )
@@ -218,6 +218,12 @@ _ENGINE = {  # the stages of gofast's engine, see DataLoader.stats
     "read": Verdict.SLOW_STORAGE,
     **dict.fromkeys(("header", "entropy", "inverse", "decode"), Verdict.SLOW_DECODE),
     **dict.fromkeys(("resize", "steps", "numbers", "draw"), Verdict.SLOW_TRANSFORM),
+}
+_MADE = {
+    Verdict.SLOW_STORAGE: "reading files",
+    Verdict.SLOW_DECODE: "decoding",
+    Verdict.SLOW_TRANSFORM: "the transform",
+    Verdict.SLOW_DATASET: "copying rows",
 }
 _NAMES = {
     "read": "waiting for data",
