@@ -33,7 +33,7 @@ class Numbers(Dataset[Any]):
 
 class Straggling(Numbers):
     def __getitem__(self, index: int) -> Any:
-        time.sleep(0.4 if index % 64 == 13 else 0.001)
+        time.sleep(0.2 if index % 32 == 13 else 0.001)
         return torch.zeros(self.width)
 
 
@@ -47,7 +47,7 @@ class Photos(Dataset[Any]):
     def __init__(self, folder: Path, wrap: Callable[[str], Any] = _plain) -> None:
         self.path, self.wrap = str(folder / "large.jpg"), wrap
         noise = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
-        Image.fromarray(noise).resize((1600, 1200)).save(self.path, quality=95)
+        Image.fromarray(noise).resize((1200, 900)).save(self.path, quality=95)
 
     def __len__(self) -> int:
         return LONG
@@ -59,14 +59,14 @@ class Photos(Dataset[Any]):
 
 
 class Throttled(io.FileIO):
-    """A file from a storage that answers after 5 ms."""
+    """A file from a storage that answers after 3 ms."""
 
     def readinto(self, buffer: Any) -> Any:
-        time.sleep(0.005)
+        time.sleep(0.003)
         return super().readinto(buffer)
 
     def read(self, size: Any = -1) -> Any:
-        time.sleep(0.005)
+        time.sleep(0.003)
         return super().read(size)
 
 
@@ -109,7 +109,7 @@ class Stream(IterableDataset[Any]):
 
 
 def slow_collate(samples: list[Any]) -> Any:
-    time.sleep(0.1)
+    time.sleep(0.05)
     return torch.stack(samples)
 
 
@@ -190,7 +190,7 @@ PLANTS: dict[str, Plant] = {
         "slow_step",
     ),
     "too many workers": (
-        lambda f: DataLoader(Computing(), 4, num_workers=16),
+        lambda f: DataLoader(Computing(), 2, num_workers=8),
         quick_step,
         "too_many_workers",
     ),
@@ -208,19 +208,24 @@ PLANTS: dict[str, Plant] = {
     "straggler": (lambda f: DataLoader(Straggling(), 16, num_workers=2), quick_step, "straggler"),
     "straggler without workers": (lambda f: DataLoader(Straggling(), 16), quick_step, "straggler"),
     "slow sampler": (
-        lambda f: DataLoader(Numbers(), 16, sampler=SlowOrder(), num_workers=2),
+        lambda f: DataLoader(Numbers(), 8, sampler=SlowOrder(), num_workers=2),
         None,
         "slow_sampler",
     ),
     "slow sampler without workers": (
-        lambda f: DataLoader(Numbers(), 16, sampler=SlowOrder()),
+        lambda f: DataLoader(Numbers(), 8, sampler=SlowOrder()),
         quick_step,
         "slow_sampler",
     ),
-    "generator": (lambda f: DataLoader(Stream(), 16), quick_step, "generator_bound"),
+    "generator": (lambda f: DataLoader(Stream(), 8), quick_step, "generator_bound"),
     "worker start": (
         lambda f: DataLoader(Numbers(length=32), 16, num_workers=2),
         quick_step,
         "worker_start",
+    ),
+    "slow samples of short epochs": (
+        lambda f: DataLoader(Numbers(0.03, length=16), 8, num_workers=2),
+        quick_step,
+        "slow_dataset",
     ),
 }

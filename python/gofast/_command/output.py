@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from .._core.units import size as size
+
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 # Adds a sub-command to the parser; its function gets the arguments and returns the exit status.
@@ -55,12 +57,3 @@ def print_text(text: str) -> None:
 def note(text: str) -> None:
     """Says something beside the result."""
     print(f"gofast: {text}", file=sys.stderr)
-
-
-def size(n: float) -> str:
-    """Bytes for people: "12.3 MB"."""
-    for unit in ("B", "kB", "MB"):
-        if n < 1000:
-            return f"{n:.0f} B" if unit == "B" else f"{n:.1f} {unit}"
-        n /= 1000
-    return f"{n:.1f} GB"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import functools
 import importlib.machinery
 import importlib.util
 import itertools
@@ -23,6 +24,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
 from .. import errors
+from .machine import Machine
 from .native import Capsule, Native
 from .tally import Layout
 
@@ -122,7 +124,7 @@ def threads(requested: int | None = None) -> int:
             raise errors.OptionError(f"threads={requested}: give at least 1, or None for all allowed cores")
         return requested
     count = float(len(os.sched_getaffinity(0)))
-    quota = cgroup_quota()
+    quota = _quota()
     if quota is not None:
         count = min(count, quota)
     try:
@@ -136,13 +138,9 @@ def threads(requested: int | None = None) -> int:
     return max(int(count), 1)
 
 
-def cgroup_quota() -> float | None:
-    """CPUs that the cgroup allows, or None without a quota."""
-    try:
-        quota, period = pathlib.Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        return None if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError):
-        return None
+@functools.cache  # some ten files are read, and threads are asked for with every batch
+def _quota() -> float | None:
+    return Machine().quota()
 
 
 def cross(export: Callable[P, T], *args: P.args, **none: P.kwargs) -> T:

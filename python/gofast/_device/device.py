@@ -6,7 +6,6 @@ import ctypes
 import glob
 import importlib.util
 import os
-import pathlib
 import threading
 import weakref
 from array import array
@@ -19,6 +18,7 @@ import torch
 
 from .. import errors
 from .._core import engine, operations
+from .._core.machine import Machine
 from .._core.memory import address_of
 from .._core.native import Ring
 from .._core.warn import warn
@@ -36,10 +36,7 @@ _ordinal_of: Callable[[torch.device], int] = sides.ordinal_of
 def _memory() -> int:
     """Bytes of memory that the machine has, or that the control group allows."""
     here = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        return min(here, int(pathlib.Path("/sys/fs/cgroup/memory.max").read_text()))
-    except (OSError, ValueError):
-        return here
+    return min(here, Machine().memory_limit() or here)
 
 
 class Device:

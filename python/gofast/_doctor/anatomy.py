@@ -13,14 +13,15 @@ from typing import Any
 from torch.utils.data import DataLoader, Dataset
 
 from . import hooks
-from .apart import Outcome, Send, apart
+from .apart import HARD, Outcome, Send, apart
 from .clock import Clock
 from .consume import Run, consume, nothing
 from .hot import Hot
-from .loaders import is_native, like, samples_of, workers
+from .loaders import anew, are_pictures, is_native, like, samples_of, workers
 from .processes import Seen
 from .records import Batch, Records
 
+_LIFE = 0.05  # seconds of a process, of which something can be said
 _GROUPS = ("read", "decode", "transform", "own", "collate")
 
 
@@ -43,14 +44,16 @@ class Anatomy:
 
     Attributes:
         workers: processes of the user's loader; threads if it is native.
-        native: gofast's engine makes the batches; stages of samples are not known then.
+        native: gofast's engine makes the batches; it tells of its stages itself.
         run: flat out, without a step.
         batches: what the workers reported.
         sampler: seconds of the sampler, a batch.
-        transfer: seconds of bringing a batch from one worker to the loop, and of that the loop's own part.
+        transfer: processor seconds of bringing a batch from one worker to the loop: the worker's, the loop's.
+        engine: seconds a batch of each stage of gofast's engine, with the threads that it has.
         hot: the user's line of code that was found most often.
         notes: what could not be measured, and why.
-        processes: the workers, as the kernel saw them; main is the process that has the loader.
+        processes: the workers, as the kernel saw them, but for those that hardly lived.
+        main: the process that has the loader.
     """
 
     workers: int
@@ -59,6 +62,7 @@ class Anatomy:
     batches: list[Batch] = field(default_factory=list)
     sampler: float = 0.0
     transfer: tuple[float, float] = (0.0, 0.0)
+    engine: dict[str, float] = field(default_factory=dict)
     hot: str = ""
     notes: list[str] = field(default_factory=list)
     processes: list[Seen] = field(default_factory=list)
@@ -73,6 +77,11 @@ class Anatomy:
     def detailed(self) -> list[Batch]:
         """The batches of which the stages are known."""
         return [batch for batch in self.batches if batch.stages]
+
+    @property
+    def made(self) -> float:
+        """Seconds in which a worker makes a batch; 0 if that is not known."""
+        return statistics.fmean([batch.wall for batch in self.detailed] or [0.0])
 
     def parts(self) -> dict[str, Part]:
         """Seconds a batch of each group of stages."""
@@ -113,11 +122,17 @@ class Anatomy:
 def take_apart(loader: Any, seconds: float) -> tuple[Anatomy, Outcome]:
     """Measures in forked children. What they had found before an error or the time limit is kept."""
     found = Anatomy(workers(loader), is_native(loader))
-    first = apart(lambda send: _flat_out(loader, 0.6 * seconds, send), seconds)
+    first = apart(lambda send: _flat_out(loader, 0.6 * seconds, send, clocked=True), seconds)
+    if first.error is not None and first.kind not in HARD:  # it ran before: the clock may be what it minds
+        again = apart(lambda send: _flat_out(loader, 0.6 * seconds, send, clocked=False), seconds)
+        if again.error is None:
+            found.notes.append(f"stages could not be timed: with the clock in its code, {first.error}")
+            first = again
     for message in first.messages:
         _take(found, message)
     if first.watcher is not None:
-        found.main, found.processes = first.watcher.main, list(first.watcher.workers.values())
+        found.main = first.watcher.main
+        found.processes = [seen for seen in first.watcher.workers.values() if seen.life >= _LIFE]
     if first.error is None and not found.run.empty and isinstance(loader, DataLoader):
         second = apart(lambda send: _alone(loader, found, 0.4 * seconds, send), seconds)
         for message in second.messages:
@@ -138,10 +153,10 @@ def _take(found: Anatomy, message: tuple[str, Any]) -> None:
 # -- in the child ------------------------------------------------------------------
 
 
-def _flat_out(loader: Any, seconds: float, send: Send) -> None:
+def _flat_out(loader: Any, seconds: float, send: Send, clocked: bool) -> None:
     records = Records()
-    dataset = getattr(loader, "dataset", None)
-    hooks.put(dataset, records)
+    if clocked:
+        hooks.put(getattr(loader, "dataset", None), records)
     read = sent = time.perf_counter()
 
     def each(run: Run) -> None:
@@ -154,15 +169,29 @@ def _flat_out(loader: Any, seconds: float, send: Send) -> None:
             sent = now
             send(("run", run))
 
-    source = loader if isinstance(loader, DataLoader) else _Timed(loader, records)
-    run = consume(like(source), nothing, seconds, each=each, most=4 * seconds + 5)
+    source: Any = like(loader) if isinstance(loader, DataLoader) else _Timed(loader, records)
+    if is_native(source) and are_pictures(source.dataset):
+        # What the parent's engine has laid out tells nothing of its stages to the engine of this process.
+        source = like(source, dataset=anew(source.dataset))
+    run = consume(source, nothing, seconds, each=each)
     records.collect()
     send(("run", run))
-    if not records.batches and workers(loader) and not is_native(loader):
+    if is_native(loader):
+        send(("engine", _engine(source.stats(), run.size)))
+    elif clocked and not records.batches and workers(loader):
         send(("note", "workers that are not forked tell nothing of themselves: stages are of this process"))
         consume(like(loader, num_workers=0), nothing, seconds / 2, least=1, each=each)
     records.collect()
     send(("batches", records.batches[-2000:]))
+
+
+def _engine(counted: dict[str, Any], size: float) -> dict[str, float]:
+    """Seconds a batch of the engine's stages, its threads side by side; draws are the loop's own."""
+    made = max(counted["made"] / size, 1.0)
+    stages = {name: spent / max(counted["threads"], 1) / made for name, spent in counted["stages"].items()}
+    if not stages.keys() - {"read", "header"}:
+        return {}  # no picture was measured in detail
+    return {**stages, "draw": counted["draw_seconds"] / max(counted["batches"], 1)}
 
 
 class _Timed:
@@ -241,10 +270,18 @@ def _itself(batch: Any) -> Any:
 
 
 def _transfer(loader: DataLoader[Any], seconds: float) -> tuple[float, float]:
-    """One worker sends one batch again and again: the cost of the way, and the loop's part of it."""
+    """One worker sends one batch again and again: processor seconds a batch, the worker's and the loop's.
+
+    Nothing on this way waits for anything but the other end, so time without a processor is not counted.
+    """
     batch = next(iter(like(loader, num_workers=0)))
-    one = DataLoader(_Same(batch), batch_size=None, collate_fn=_itself, num_workers=1)
-    before = time.thread_time()
-    run = consume(one, nothing, seconds, least=6)
-    spent = time.thread_time() - before
-    return run.wait, min(spent / max(run.batches, 1), run.wait)
+    source: Any = iter(DataLoader(_Same(batch), batch_size=None, collate_fn=_itself, num_workers=1))
+    next(source)
+    worker, pid = Seen(), source._workers[0].pid
+    worker.look(pid)
+    theirs, ours, end, count = worker.cpu, time.thread_time(), time.perf_counter() + seconds, 0
+    while count < 8 or time.perf_counter() < end:
+        next(source)
+        count += 1
+    worker.look(pid)
+    return (worker.cpu - theirs) / count, (time.thread_time() - ours) / count

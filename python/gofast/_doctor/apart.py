@@ -20,9 +20,11 @@ import torch
 from .processes import Watcher
 
 Send = Callable[[Any], None]
+HARD = ("timeout", "died")  # kinds of ends of a child that raised nothing
 _PR_SET_PDEATHSIG = 1
+LATE = "it hangs, or takes far longer for a batch than seconds= has room for"
 _PATIENCE = (
-    30.0  # seconds more than planned until a child counts as hung: machines are busy, workers start late
+    30.0  # seconds until a child counts as hung, beyond ten times its plan: busy machines start it late
 )
 
 
@@ -67,11 +69,12 @@ def apart(work: Callable[[Send], None], planned: float) -> Outcome:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # CPython 3.12+: fork of a process with threads
         child.start()
-    theirs.close()
     assert child.pid is not None
     outcome = Outcome(watcher=Watcher(child.pid))
     done = False
     try:
+        theirs.close()
+        _lead(child.pid)
         done = _collect(ours, outcome, limit_of(planned))
     finally:
         _kill(child.pid)  # with its workers; it has sent all that it had to say
@@ -96,7 +99,7 @@ def _collect(ours: multiprocessing.connection.Connection, outcome: Outcome, limi
     while True:
         left = end - time.monotonic()
         if left <= 0:
-            outcome.kind, outcome.error = "timeout", f"nothing came to an end within {limit:.0f} s"
+            outcome.kind, outcome.error = "timeout", f"no end within {limit:.0f} s: {LATE}"
             return False
         try:
             if not ours.poll(min(left, 0.1)):
@@ -116,7 +119,7 @@ def _collect(ours: multiprocessing.connection.Connection, outcome: Outcome, limi
 
 
 def _child(work: Callable[[Send], None], theirs: multiprocessing.connection.Connection, parent: int) -> None:
-    os.setpgid(0, 0)  # Ctrl-C is the parent's to handle, and one signal ends all of this group
+    _lead(0)  # Ctrl-C is the parent's to handle, and one signal ends all of this group
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -138,6 +141,14 @@ def _child(work: Callable[[Send], None], theirs: multiprocessing.connection.Conn
         sys.stdout.flush()
         sys.stderr.flush()
         os.killpg(0, signal.SIGKILL)  # the answer is on its way; workers need no farewell
+
+
+def _lead(pid: int) -> None:
+    """Makes a child the leader of a group. Both sides do: neither may go on before it is one."""
+    try:
+        os.setpgid(pid, pid)
+    except (ProcessLookupError, PermissionError):
+        pass  # it has ended
 
 
 def _kill(group: int) -> None:

@@ -16,7 +16,6 @@ from .loaders import bytes_of, samples_of, workers
 Step = Callable[[Any], object]
 _SIGNAL = signal.SIGRTMAX - 5
 LEAST = 4  # batches, even when they take longer than the time that was planned
-_VERY_LATE = 8  # times the longest time, and even two batches are too many to wait for
 _RATE = 2e9  # bytes of batches a second that the simulated step takes
 _SHORTEST = 1e-3  # seconds that the simulated step takes at least
 
@@ -35,7 +34,6 @@ class Run:
         batches: all that came.
         samples: in the batches that count.
         largest: bytes of the first batch.
-        kind: its class.
         empty: the loader has no batch at all.
         once: it gave its batches once, and has no second epoch.
     """
@@ -49,7 +47,6 @@ class Run:
     batches: int = 0
     samples: int = 0
     largest: int = 0
-    kind: str = ""
     empty: bool = False
     once: bool = False
 
@@ -70,8 +67,8 @@ class Run:
 
     @property
     def restarts(self) -> float:
-        """The share of the loop that goes into the starts of epochs."""
-        return self.restarting / self.seconds if self.seconds > 0 else 0.0
+        """The share of the waiting that goes into the starts of epochs."""
+        return self.restarting / max(sum(self.waits), 1e-9)
 
     @property
     def size(self) -> float:
@@ -120,7 +117,7 @@ def consume(
     seconds: float,
     *,
     least: int = LEAST,
-    most: float = 60.0,
+    most: float | None = None,
     each: Callable[[Run], None] = lambda run: None,
 ) -> Run:
     """Runs the loop for some seconds, over as many epochs as fit.
@@ -130,52 +127,66 @@ def consume(
 
     Args:
         least: batches that are counted even when they take longer,
-        most: but no longer than these seconds, once there are two.
+        most: but no longer than these seconds, once there are two; None: four times as long, and five more.
         each: called with what is known so far, after each batch.
     """
     run, clock, cpu = Run(), time.perf_counter, time.thread_time
+    most = 4 * seconds + 5 if most is None else most
     warm, begin, since, size = max(workers(loader), 1), clock(), 0.0, 1
     started = begin
     while True:
-        source: Iterator[Any] = iter(loader)
         fresh = True
-        while True:
-            asked = clock()
-            try:
-                batch = next(source)
-            except StopIteration:
-                started = asked  # ending workers is a part of starting the next ones
-                break
-            got = clock()
-            if fresh:
-                run.starts.append(got - started)
-            if not run.batches:
-                run.largest, size, run.kind = bytes_of(batch), samples_of(batch, loader), type(batch).__name__
-            run.batches += 1
-            counted = run.batches > warm
-            before = cpu()
-            step(batch)
-            now = clock()
-            if counted:
-                run.waits.append(got - (started if fresh else asked))
-                run.steps.append(now - got)
-                run.busy += cpu() - before
-                run.samples += samples_of(batch, loader) if run.batches % 16 == 0 else size
-                run.restarting += got - started if fresh else 0.0
-                run.seconds = now - since
-            else:
-                since = now
-            fresh = False
-            del batch
-            each(run)
-            # Workers finish at about the same time: batches come in bursts, and only whole ones are fair.
-            enough = len(run.steps) >= least and run.seconds >= seconds and len(run.steps) % warm == 0
-            late = now - begin > most and (len(run.steps) > 1 or now - begin > _VERY_LATE * most)
-            if enough or late:
-                return run
+        with _epoch(loader) as source:
+            while True:
+                asked = clock()
+                try:
+                    batch = next(source)
+                except StopIteration:
+                    started = asked  # ending workers is a part of starting the next ones
+                    break
+                got = clock()
+                if fresh:
+                    run.starts.append(got - started)
+                if not run.batches:
+                    run.largest, size = bytes_of(batch), samples_of(batch, loader)
+                run.batches += 1
+                counted = run.batches > warm
+                before = cpu()
+                step(batch)
+                now = clock()
+                if counted:
+                    run.waits.append(got - (started if fresh else asked))
+                    run.steps.append(now - got)
+                    run.busy += cpu() - before
+                    run.samples += samples_of(batch, loader) if run.batches % 16 == 0 else size
+                    run.restarting += got - started if fresh else 0.0
+                    run.seconds = now - since
+                else:
+                    since = now
+                fresh = False
+                del batch
+                each(run)
+                # Workers finish at about the same time: batches come in bursts, and only whole ones are fair.
+                enough = len(run.steps) >= least and run.seconds >= seconds and len(run.steps) % warm == 0
+                late = now - begin > most and len(run.steps) > 1
+                if enough or late:
+                    return run
         if fresh:  # an epoch without a batch
             run.empty, run.once = not run.batches, bool(run.batches)
             return run
+
+
+@contextmanager
+def _epoch(loader: Any) -> Iterator[Iterator[Any]]:
+    """An iterator whose workers end with it after an error, too, and not when somebody collects garbage."""
+    source = iter(loader)
+    try:
+        yield source
+    except BaseException:
+        end = getattr(source, "_shutdown_workers", None)  # of torch's
+        if end is not None:
+            end()
+        raise
 
 
 class TimeUp(BaseException):
@@ -193,8 +204,11 @@ def limited(seconds: float) -> Iterator[None]:
         yield
         return
 
+    over = False
+
     def stop(*_: object) -> None:
-        raise TimeUp
+        if not over:
+            raise TimeUp
 
     # A signal that nobody uses, sent by a thread: the alarm clock may be somebody else's.
     before = signal.signal(_SIGNAL, stop)
@@ -204,6 +218,7 @@ def limited(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
+        over = True
         timer.cancel()
         timer.join()
         signal.signal(_SIGNAL, before)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import threading
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch.utils.data import DataLoader
 
+from .._core.machine import Machine
 from ..errors import OptionError
 from .anatomy import take_apart
-from .apart import Send, apart, limit_of
+from .apart import LATE, RefusalError, Send, apart, limit_of
 from .consume import Run, Simulated, StandIn, Step, TimeUp, consume, limited, nothing
 from .facts import Facts
-from .loaders import like, workers
-from .machine import Machine
-from .processes import Watcher, Watching
+from .loaders import like, needs_device, workers
 from .randomness import kept
 from .remedies import FITTING, SIZE, Offers
 from .report import DoctorReport
@@ -45,7 +44,7 @@ def diagnose(
     with tempfile.TemporaryDirectory(prefix="gofast-doctor-") as folder, kept(loader):
         try:
             _watch_the_loop(facts, step, _SHARES[0] * seconds)
-            if facts.run.batches and not facts.run.once:
+            if facts.run.batches and not facts.run.once and not facts.error:
                 facts.anatomy, outcome = take_apart(loader, _SHARES[1] * seconds)
                 facts.notes += facts.anatomy.notes
                 if outcome.error is not None:
@@ -53,7 +52,7 @@ def diagnose(
                     if not facts.anatomy.run.waits:
                         facts.anatomy = None
             elif facts.run.once:
-                facts.notes.append("the loader gave its batches once: there was nothing left to take apart")
+                facts.error = "it gave its batches once, and has no second epoch to take apart"
             trials = _Trials(facts, folder, _SHARES[2] * seconds, rounds)
             finding = judge(facts, trials.attempt)
             remedies = trials.all_of(finding.code)
@@ -86,6 +85,10 @@ def _check(loader: Any, step: Any, seconds: Any) -> None:
 def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
     """The loop as it is: with the user's step in this process, which may have a GPU; else in a child."""
     loader = facts.loader
+    if torch.cuda.is_initialized() and needs_device(loader):  # type: ignore[no-untyped-call]
+        facts.notes.append(
+            "CUDA is in use here, and forked processes cannot use it: there, batches stay in ordinary memory"
+        )
     if step is None:
         outcome = apart(lambda send: _simulated(loader, seconds, send), seconds)
         facts.run = outcome.last or Run()
@@ -104,20 +107,32 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
     if workers(loader) and threading.current_thread() is not threading.main_thread():
         loader = like(loader, timeout=limit)  # only the main thread can be stopped from outside
     try:
-        with limited(limit), Watching(Watcher(os.getpid())):
-            consume(like(loader), step, seconds, each=lambda run: setattr(facts, "run", run))
+        with limited(limit):
+            facts.run = consume(
+                like(loader), _named(step), seconds, each=lambda run: setattr(facts, "run", run)
+            )
     except TimeUp:
-        facts.error = f"the loop was stopped after {limit:.0f} s"
+        facts.error = f"the loop was stopped after {limit:.0f} s: {LATE}"
+    except RefusalError as error:
+        facts.error = str(error)
     except Exception as error:
         facts.error = f"{type(error).__name__}: {error}"
 
 
 def _simulated(loader: Any, seconds: float, send: Send) -> None:
-    def each(run: Run) -> None:
-        if run.batches % 50 == 1:
-            send(run)
+    send(consume(like(loader), Simulated(), seconds))
 
-    send(consume(like(loader), Simulated(), seconds, each=each))
+
+def _named(step: Step) -> Step:
+    """The step, whose errors are not taken for the loader's."""
+
+    def call(batch: Any) -> None:
+        try:
+            step(batch)
+        except Exception as error:
+            raise RefusalError(f"the step raised {type(error).__name__}: {error}") from error
+
+    return call
 
 
 class _Trials:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._core.machine import Memory
 from .anatomy import Anatomy, Part
 from .consume import Run
-from .loaders import innermost, is_iterable
-from .machine import Memory
+from .loaders import are_pictures, is_iterable
 
 
 @dataclass
@@ -48,10 +48,7 @@ class Facts:
     @property
     def pictures(self) -> bool:
         """Samples are pictures that gofast decodes."""
-        return any(kind.__module__ in ("gofast.images", "gofast.image_files") for kind in self._kinds())
-
-    def _kinds(self) -> list[type]:
-        return list(type(innermost(getattr(self.loader, "dataset", None))).__mro__)
+        return are_pictures(getattr(self.loader, "dataset", None))
 
     def python_steps(self) -> list[tuple[str, str]]:
         """The steps of a gofast dataset's transform that run in Python, with the reasons."""
@@ -69,16 +66,19 @@ class Facts:
         """Seconds a batch that each stage takes at least, with the workers that there are.
 
         What workers do, they do side by side: computing on as many as there are processors, waiting on all.
-        The sampler and the receiving end of the transport have the loop's own thread alone.
+        The sampler and the receiving end of the transport have the loop's own thread alone. Empty where the
+        stages of samples could not be timed.
         """
-        if self.anatomy is None or self.anatomy.native:  # the engine's stages are not known
+        if self.anatomy is None:
             return {}
+        if self.anatomy.native or not self.anatomy.detailed:
+            return self.anatomy.engine
         count, found = self.processes, dict[str, float]()
         for name, part in self.anatomy.parts().items():
             found[name] = side_by_side(part, count, self.cores)
         found["sampler"] = self.anatomy.sampler
-        whole, loops = self.anatomy.transfer
-        found["transfer"] = max(loops, whole / count)
+        theirs, loops = self.anatomy.transfer
+        found["transfer"] = max(loops, theirs / count)
         return found
 
 

@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from torch.utils.data import ConcatDataset, Subset
@@ -169,7 +170,7 @@ def _files() -> None:
 
     @functools.wraps(plain)
     def open(file: Any, mode: str = "r", buffering: int = -1, *args: Any, **named: Any) -> Any:
-        if not clock.runs or mode != "rb" or args or named:
+        if not clock.runs or mode != "rb" or any(args) or named:
             return plain(file, mode, buffering, *args, **named)
         with clock.stage("read"):
             raw = _TimedFile(file, "rb")
@@ -293,8 +294,6 @@ def _transforms(dataset: Any, seen: set[int]) -> None:
         if type(value).__name__ == "StandardTransform":
             continue
         loads = any(word in name.lower() for word in ("load", "open", "read", "decode"))
-        try:
+        with suppress(Exception):  # a class may refuse it: its own code is one stage then
             setattr(dataset, name, Timed(value, "decode" if loads else f"transform:{name_of(value)}"))
-        except (AttributeError, TypeError):
-            continue
     return None

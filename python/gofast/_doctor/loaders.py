@@ -15,6 +15,7 @@ from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Subset
 def like(loader: Any, **changes: Any) -> Any:
     """A copy of a loader with other attributes. The loader itself stays as it is.
 
+    In a forked process that cannot use its parent's CUDA, the copy's batches stay in ordinary memory.
     Anything that is not a torch DataLoader is given back: there is nothing to change about it.
 
     Args:
@@ -25,6 +26,8 @@ def like(loader: Any, **changes: Any) -> Any:
     made = copy.copy(loader)
     inside = made.__dict__
     inside["_iterator"] = None  # persistent workers of the user's are not ours
+    if torch.cuda._is_in_bad_fork():
+        inside.update(pin_memory=False, **({"device": None} if "device" in inside else {}))
     if "batch_size" in changes:
         batches = BatchSampler(loader.sampler, changes["batch_size"], bool(loader.drop_last))
         inside["batch_sampler"] = batches
@@ -43,6 +46,7 @@ def ours(loader: DataLoader[Any], dataset: Any, **changes: Any) -> Any:
     """A gofast.DataLoader with the arguments of a torch DataLoader, over this dataset."""
     from ..loader import DataLoader as Ours
 
+    loader = like(loader)
     arguments: dict[str, Any] = {
         "num_workers": loader.num_workers,
         "collate_fn": loader.collate_fn,
@@ -74,6 +78,11 @@ def workers(loader: Any) -> int:
     return int(getattr(loader, "num_workers", 0) or 0)
 
 
+def needs_device(loader: Any) -> bool:
+    """Whether a loader pins its batches, or moves them to a GPU."""
+    return bool(getattr(loader, "pin_memory", False) or getattr(loader, "device", None) is not None)
+
+
 def is_native(loader: Any) -> bool:
     """Whether gofast's engine makes a loader's batches."""
     view = getattr(loader, "_native_view", None)
@@ -101,6 +110,20 @@ def innermost(dataset: Any) -> Any:
     while isinstance(dataset, Subset):
         dataset = dataset.dataset
     return dataset
+
+
+def are_pictures(dataset: Any) -> bool:
+    """Whether gofast decodes a dataset's pictures."""
+    kinds = type(innermost(dataset)).__mro__
+    return any(kind.__module__ in ("gofast.images", "gofast.image_files") for kind in kinds)
+
+
+def anew(dataset: Any) -> Any:
+    """A copy of gofast's dataset of pictures, through Subsets, that has made nothing yet."""
+    made = copy.copy(dataset)
+    if isinstance(dataset, Subset):
+        made.dataset = anew(dataset.dataset)
+    return made
 
 
 def bytes_of(batch: Any, depth: int = 4) -> int:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
+from .._core.units import duration
 from . import plots, text
-from .rules import milliseconds
 from .summary import Summary
 from .verdicts import Remedy
 
 _STYLE = """
 :root { --paper: #ffffff; --ink: #1c2127; --faint: #5b6673; --rule: #d9dee4; --card: #f5f7f9;
-  --loading: #c8553d; --step: #2f7d63; --quiet: #8b96a3; --waiting: #a87416; --on: #ffffff; }
+  --loading: #c8553d; --step: #2f7d63; --quiet: #6b7683; --waiting: #94650f; --on: #ffffff; }
 @media (prefers-color-scheme: dark) {
   :root { --paper: #14181c; --ink: #e6eaee; --faint: #9aa7b4; --rule: #323a43; --card: #1d2329;
     --loading: #e0755d; --step: #4fae8d; --quiet: #76828f; --waiting: #dcb25c; --on: #14181c; } }
@@ -23,7 +23,7 @@ body { background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sa
 h1 { font-size: 1.4rem; margin: 0 0 .3rem; } h2 { font-size: 1.05rem; margin: 2rem 0 .5rem; }
 .code { font: 0.85rem ui-monospace, monospace; color: var(--faint); }
 .lead { font-size: 1.1rem; } li { margin: .2rem 0; }
-svg { width: 100%; height: auto; display: block; }
+.plot { overflow-x: auto; } svg { width: 100%; min-width: 36rem; height: auto; display: block; }
 svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
 svg text.on { fill: var(--on); } svg .axis { stroke: var(--faint); stroke-width: 1; }
 .legend span { margin-right: 1.2rem; color: var(--faint); font-size: .9rem; }
@@ -44,9 +44,10 @@ def page(report: Summary) -> str:
     about = f"{kind['class']} of {kind['dataset']}" if kind["dataset"] else kind["class"]
     about += f", batch_size={kind['batch_size']}, num_workers={kind['num_workers']}"
     data = json.dumps(figures).replace("<", "\\u003c")
-    return (
+    return text.printable(
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark">'
         f"<style>{_STYLE}</style></head><body>"
         f'<p class="code">{escape(title)}</p><h1>{escape(report.verdict)}</h1>'
         f"<p>{escape(about)}</p>{''.join(_body(report, figures))}"
@@ -85,7 +86,7 @@ def _loop(loop: dict[str, Any]) -> Iterator[str]:
     yield plots.stacked([("time", [("loading", share), ("step", 1 - share)])], "shares of the loop")
     waits, steps = loop["waits"], loop["steps"]
     most = max(wait + step for wait, step in zip(waits, steps, strict=True))
-    yield plots.timeline(waits, steps, "wait and step of each batch", milliseconds(most))
+    yield plots.timeline(waits, steps, "wait and step of each batch", duration(most))
 
 
 def _inside(figures: dict[str, Any]) -> Iterator[str]:
@@ -93,10 +94,10 @@ def _inside(figures: dict[str, Any]) -> Iterator[str]:
     if stages:
         yield "<h2>Where a batch's time goes</h2>"
         ordered = sorted(stages.items(), key=lambda item: -item[1])
-        yield plots.bars([(name, value, milliseconds(value)) for name, value in ordered], "stages of a batch")
+        yield plots.bars([(name, value, duration(value)) for name, value in ordered], "stages of a batch")
     if len(figures["transform"]) > 1:
         yield "<h2>The transform, step by step (one worker's time)</h2>"
-        steps = [(name, value, milliseconds(value)) for name, value in figures["transform"].items()]
+        steps = [(name, value, duration(value)) for name, value in figures["transform"].items()]
         yield plots.bars(steps[:12], "steps of the transform", "waiting")
     if figures["workers"]:
         yield "<h2>The workers</h2>"

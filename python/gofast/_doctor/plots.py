@@ -13,8 +13,9 @@ _ROW = 26
 def _svg(height: float, inside: Sequence[str], title: str) -> str:
     body = "".join(inside)
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title, quote=True)}">'
-        f"{body}</svg>"
+        f'<div class="plot"><svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
+        f'aria-label="{escape(title, quote=True)}">'
+        f"{body}</svg></div>"
     )
 
 
@@ -96,7 +97,7 @@ def intervals(rows: Sequence[tuple[str, float, float, float, str]], title: str) 
     inside = [f'<line x1="{place(1):.1f}" x2="{place(1):.1f}" y1="0" y2="{end}" class="axis"/>']
     for at, (name, low, gain, high, said) in enumerate(rows):
         y, colour = at * _ROW + 13, "step" if low >= 1.05 else "quiet"
-        inside.append(_text(left - 10, y + 4, _short(name, 32), "end"))
+        inside.append(_text(left - 10, y + 4, _short(name, 30), "end"))
         inside.append(
             f'<line x1="{place(low):.1f}" x2="{place(high):.1f}" y1="{y}" y2="{y}" '
             f'stroke="var(--{colour})" stroke-width="3"/>'

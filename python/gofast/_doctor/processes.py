@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,29 +12,24 @@ _PROC = Path("/proc")
 
 @dataclass
 class Seen:
-    """One process, as it was first and last seen.
+    """One process, from its birth to the last look at it.
 
     Attributes:
-        first, last: when, in seconds of `time.perf_counter`.
-        threads: for each thread, nanoseconds on a processor and of waiting for one, since it was first seen.
+        life: seconds.
+        threads: for each thread, nanoseconds on a processor and of waiting for one.
         rss, pss: bytes, the most that was seen.
-        read: bytes that came from storage since it was first seen.
-        faults: page faults that waited for storage.
-        looks: how often it was looked at.
+        read: bytes that came from storage.
         states: how often its main thread was seen in each state ("R", "S", "D").
+        looks: how often it was looked at.
     """
 
-    first: float
-    last: float = 0.0
+    life: float = 0.0
     threads: dict[int, tuple[int, int]] = field(default_factory=dict)
     rss: int = 0
     pss: int = 0
     read: int = 0
-    faults: int = 0
     states: dict[str, int] = field(default_factory=dict)
     looks: int = 0
-    _before: dict[str, int] = field(default_factory=dict)
-    _starts: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def cpu(self) -> float:
@@ -48,36 +42,29 @@ class Seen:
         return sum(delay for _, delay in self.threads.values()) / 1e9
 
     @property
-    def life(self) -> float:
-        """Seconds between the first look and the last."""
-        return max(self.last - self.first, 1e-9)
-
-    @property
     def running(self) -> float:
         """How many of its threads computed or would have, on average: those that sleep do not count."""
-        return (self.cpu + self.delay) / self.life
+        return (self.cpu + self.delay) / max(self.life, 1e-9)
 
     def look(self, pid: int) -> None:
         """Reads /proc. Raises OSError once the process is gone."""
         folder = _PROC / str(pid)
         stat = (folder / "stat").read_text().rpartition(")")[2].split()
-        self.last = time.perf_counter()
+        born = int(stat[19]) / os.sysconf("SC_CLK_TCK")
+        self.life = max(time.clock_gettime(time.CLOCK_BOOTTIME) - born, 1e-9)
         self.states[stat[0]] = self.states.get(stat[0], 0) + 1
-        self.faults = int(stat[9]) - self._before.setdefault("faults", int(stat[9]))
         self.rss = max(self.rss, int(stat[21]) * os.sysconf("SC_PAGESIZE"))
         for task in os.listdir(folder / "task"):
             try:
                 cpu, delay, _ = map(int, (folder / "task" / task / "schedstat").read_text().split())
             except (OSError, ValueError):
                 continue  # the thread has ended, or this kernel does not tell
-            start = self._starts.setdefault(int(task), (cpu, delay) if not self.looks else (0, 0))
-            self.threads[int(task)] = cpu - start[0], delay - start[1]
+            self.threads[int(task)] = cpu, delay
         self.looks += 1
         try:
             for line in (folder / "io").read_text().splitlines():
                 if line.startswith("read_bytes:"):
-                    read = int(line.split()[1])
-                    self.read = read - self._before.setdefault("read", read)
+                    self.read = int(line.split()[1])
         except OSError:
             pass  # a hardened kernel does not tell
 
@@ -92,7 +79,7 @@ class Seen:
 
 
 class Watcher:
-    """Looks at a process and its children now and then.
+    """Looks at a process that was just started, and at its children, now and then.
 
     Attributes:
         main: the process itself.
@@ -101,9 +88,8 @@ class Watcher:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self.main = Seen(time.perf_counter())
+        self.main = Seen()
         self.workers: dict[int, Seen] = {}
-        self._known = set(descendants(pid))  # they were there before; a loader did not start them
         self._looks = 0
 
     def look(self) -> None:
@@ -112,8 +98,8 @@ class Watcher:
             self.main.look(self._pid)
         except OSError:
             return
-        for pid in descendants(self._pid) - self._known:
-            seen = self.workers.setdefault(pid, Seen(time.perf_counter()))
+        for pid in descendants(self._pid):
+            seen = self.workers.setdefault(pid, Seen())
             try:
                 seen.look(pid)
             except OSError:
@@ -121,26 +107,6 @@ class Watcher:
             if self._looks % 8 == 3:
                 seen.weigh(pid)
         self._looks += 1
-
-
-class Watching:
-    """A thread that looks five times a second, while its `with` statement lasts."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher, self._over = watcher, threading.Event()
-        self._thread = threading.Thread(target=self._run, name="gofast-doctor", daemon=True)
-
-    def __enter__(self) -> Watcher:
-        self._thread.start()
-        return self._watcher
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._over.wait(0.2):
-            self._watcher.look()
 
 
 def descendants(pid: int) -> set[int]:

@@ -118,20 +118,19 @@ def _workers(facts: Facts) -> list[dict[str, float]]:
     """Worker processes, flat out: their shares of computing, waiting for a processor, and the rest."""
     found = []
     for seen in facts.anatomy.processes if facts.anatomy else ():
-        if seen.looks > 1:
-            computing, waiting = seen.cpu / seen.life, seen.delay / seen.life
-            found.append(
-                {
-                    "computing": round(computing, 4),
-                    "waiting_for_processor": round(waiting, 4),
-                    "idle": round(max(1 - computing - waiting, 0.0), 4),
-                    "running_threads": round(seen.running, 2),
-                    "rss": seen.rss,
-                    "pss": seen.pss,
-                    "read_from_storage": seen.read,
-                    "seen_waiting_for_storage": round(seen.states.get("D", 0) / seen.looks, 3),
-                }
-            )
+        computing, waiting = seen.cpu / seen.life, seen.delay / seen.life
+        found.append(
+            {
+                "computing": round(computing, 4),
+                "waiting_for_processor": round(waiting, 4),
+                "idle": round(max(1 - computing - waiting, 0.0), 4),
+                "running_threads": round(seen.running, 2),
+                "rss": seen.rss,
+                "pss": seen.pss,
+                "read_from_storage": seen.read,
+                "seen_waiting_for_storage": round(seen.states.get("D", 0) / seen.looks, 3),
+            }
+        )
     return found
 
 

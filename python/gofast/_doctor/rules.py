@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
 
+from .._core.units import duration, size
 from .anatomy import Anatomy
 from .facts import Facts
 from .verdicts import Finding, Verdict
 
 BINDING = 0.10  # the share of the loop from which waiting is worth a change
 _IDLE = 10  # a step that is so many times slower than the loader is the limit, whatever the loader does
-_SCARCE = 0.08  # of the memory that may be used, free
+_SCARCE = 0.08  # of the memory that may be used, free,
+_ROOM = 8 << 30  # but so many bytes are enough
 _SMALL = 16  # samples in a batch
 SAMPLE = ("read", "decode", "transform", "own")  # the stages of a single sample
 
@@ -24,38 +27,18 @@ def judge(facts: Facts, attempt: Try) -> Finding:
     # What was measured before a hang or an error is no verdict: the loader does not get to its end.
     if facts.error or facts.anatomy is None or not facts.run.batches:
         return Finding(Verdict.FAILED)
-    low = _low_memory(facts)
-    if low is not None:
-        return low
     if facts.run.share < BINDING:
         return _fine(facts, facts.anatomy)
-    for rule in (_worker_start, _threads, _too_many_workers, _straggler, _tiny_batches, _stage):
+    for rule in (_low_memory, _worker_start, _threads, _too_many_workers, _straggler, _tiny_batches, _stage):
         found = rule(facts, facts.anatomy, attempt)
         if found is not None:
             return found
     return Finding(Verdict.UNCLEAR)
 
 
-def milliseconds(seconds: float) -> str:
-    """A time with two or three digits that count."""
-    value = seconds * 1e3
-    if value < 1:
-        return f"{value * 1e3:.0f} us"
-    return f"{value:.1f} ms" if value < 10 else f"{value:.0f} ms" if value < 10_000 else f"{seconds:.1f} s"
-
-
-def size(count: float) -> str:
-    """Bytes in words."""
-    for unit in ("bytes", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "bytes" or count >= 10 else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} GB"
-
-
-def _low_memory(facts: Facts) -> Finding | None:
+def _low_memory(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
     memory = facts.memory
-    if memory is None or memory.free >= _SCARCE * memory.limit:
+    if memory is None or memory.free >= min(_SCARCE * memory.limit, _ROOM):
         return None
     return Finding(
         Verdict.LOW_MEMORY,
@@ -65,21 +48,28 @@ def _low_memory(facts: Facts) -> Finding | None:
 
 def _fine(facts: Facts, anatomy: Anatomy) -> Finding:
     own, step = anatomy.interval, facts.run.step
-    said = [f"flat out, the loader makes a batch in {milliseconds(own)}; a step takes {milliseconds(step)}"]
-    return Finding(Verdict.SLOW_STEP if step > _IDLE * own else Verdict.HEALTHY, said)
+    said = [f"flat out, the loader makes a batch in {duration(own)}; a step takes {duration(step)}"]
+    low = _low_memory(facts, anatomy, lambda key: None)
+    slow = step > _IDLE * own and not facts.simulated
+    said += low.evidence if low else []
+    return Finding(Verdict.SLOW_STEP if slow else Verdict.HEALTHY, said, [Verdict.LOW_MEMORY] if low else [])
 
 
 def _worker_start(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
-    if not anatomy.workers or anatomy.native or facts.run.restarts < 0.4:
+    first = statistics.fmean(facts.run.starts)
+    starting = max(first - anatomy.made, 0.0)  # making that batch takes its time also where workers live on
+    share = facts.run.restarts * starting / max(first, 1e-9)
+    if share < 0.5:
         return None
+    anew = anatomy.workers and not anatomy.native and not getattr(facts.loader, "persistent_workers", False)
     return Finding(
-        Verdict.WORKER_START,
-        [f"{facts.run.restarts:.0%} of the loop is waiting for the first batch of an epoch"],
+        Verdict.WORKER_START if anew else Verdict.UNCLEAR,
+        [f"epochs are short: {share:.0%} of the waiting is their starts, {duration(starting)} each"],
     )
 
 
 def _threads(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
-    known = [seen for seen in anatomy.processes if seen.looks > 1]
+    known = anatomy.processes
     threads = sum(seen.running for seen in known)
     if not known or threads < 2 * len(known) or threads <= 1.5 * facts.cores:
         return None
@@ -123,8 +113,8 @@ def _tiny_batches(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | Non
     return Finding(
         Verdict.TINY_BATCHES,
         [
-            f"a batch of {facts.run.size:.0f} takes {milliseconds(anatomy.interval)}, its samples "
-            f"{milliseconds(samples)} of that",
+            f"a batch of {facts.run.size:.0f} takes {duration(anatomy.interval)}, its samples "
+            f"{duration(samples)} of that",
             f"batches of eight times the size give {gain:.1f} times the samples a second",
         ],
     )
@@ -134,7 +124,7 @@ def _too_many_workers(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding |
     if anatomy.native or anatomy.workers <= 2 * facts.cores:
         return None
     # By the kernel's own count: a hypervisor that takes the processor away looks like sleep to the clock.
-    known = [seen for seen in anatomy.processes if seen.looks > 1]
+    known = anatomy.processes
     running = sum(seen.running for seen in known)
     if running < max(1.5 * facts.cores, 0.4 * len(known)) or _waited(anatomy) < 0.4:
         return None  # those that sleep most of the time may be many
@@ -162,7 +152,7 @@ def _stage(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
     """The stage that takes most of a batch's time."""
     weights = facts.weights()
     parts = anatomy.parts()
-    if sum(weights.values()) <= 0:
+    if anatomy.native or sum(weights.values()) <= 0:
         return _native(facts, anatomy)
     # What decoding waits for is not decoding: Pillow reads while it decodes.
     waited = {name: parts[name].blocked for name in ("read", "decode")}
@@ -171,7 +161,7 @@ def _stage(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
     total = sum(weights.values())
     name = max(weights, key=lambda name: weights[name])
     share = weights[name] / total
-    said = [f"{_NAMES[name]} takes {share:.0%} of a batch's {milliseconds(total)}"]
+    said = [f"{_NAMES[name]} takes {share:.0%} of a batch's {duration(total)}"]
     if anatomy.hot and name in ("own", "collate", "transform", "sampler"):
         said.append(f"the line found most often: {anatomy.hot}")
     code = _CODES[name]
@@ -190,13 +180,13 @@ def _stage(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
         said.insert(1, f"of the transform, {step} takes {seconds / max(parts['transform'].busy, 1e-9):.0%}")
     elif name == "read":
         said.insert(
-            1, f"a sample waits {milliseconds(sum(waited.values()) / max(facts.run.size, 1))} for its data"
+            1, f"a sample waits {duration(sum(waited.values()) / max(facts.run.size, 1))} for its data"
         )
     elif name == "transfer":
         said.insert(
             1,
             f"a batch has {size(facts.run.largest)}; it takes a worker and the loop "
-            f"{milliseconds(anatomy.transfer[0])} to hand it over",
+            f"{duration(sum(anatomy.transfer))} to hand it over",
         )
     also = [_CODES[other] for other in weights if other != name and weights[other] > 0.25 * total]
     return Finding(code, said, also)
@@ -206,12 +196,35 @@ def _native(facts: Facts, anatomy: Anatomy) -> Finding | None:
     """gofast's engine, or nothing that could be timed."""
     if not anatomy.native:
         return None
-    main = anatomy.main
-    used = main.cpu / max(main.last - main.first, 1e-9) if main else 0.0
-    said = [f"gofast makes the batches; {used:.1f} of {facts.cores} processors were busy"]
-    return Finding(Verdict.SLOW_DECODE if facts.pictures else Verdict.SLOW_DATASET, said)
+    said = ["gofast makes the batches"]
+    if anatomy.main is not None:
+        used = anatomy.main.cpu / max(anatomy.main.life, 1e-9)
+        said[0] += f"; {used:.1f} of {facts.cores} processors were busy"
+    grouped: dict[Verdict, float] = {}
+    for name, seconds in anatomy.engine.items():
+        code = _ENGINE.get(name, Verdict.SLOW_DATASET)
+        grouped[code] = grouped.get(code, 0.0) + seconds
+    total = sum(grouped.values())
+    if total <= 0:
+        return Finding(Verdict.SLOW_DECODE if facts.pictures else Verdict.SLOW_DATASET, said)
+    code = max(grouped, key=lambda code: grouped[code])
+    said.append(f"{_MADE[code]} takes {grouped[code] / total:.0%} of a batch's {duration(total)}")
+    return Finding(
+        code, said, [other for other in grouped if other is not code and grouped[other] > total / 4]
+    )
 
 
+_ENGINE = {  # the stages of gofast's engine, see DataLoader.stats
+    "read": Verdict.SLOW_STORAGE,
+    **dict.fromkeys(("header", "entropy", "inverse", "decode"), Verdict.SLOW_DECODE),
+    **dict.fromkeys(("resize", "steps", "numbers", "draw"), Verdict.SLOW_TRANSFORM),
+}
+_MADE = {
+    Verdict.SLOW_STORAGE: "reading files",
+    Verdict.SLOW_DECODE: "decoding",
+    Verdict.SLOW_TRANSFORM: "the transform",
+    Verdict.SLOW_DATASET: "copying rows",
+}
 _NAMES = {
     "read": "waiting for data",
     "decode": "decoding",

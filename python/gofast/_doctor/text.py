@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from .rules import milliseconds, size
+from .._core.units import duration, size
 from .summary import Summary
 from .verdicts import Remedy, Verdict
 
@@ -21,7 +21,12 @@ def text(report: Summary) -> str:
             lines += _remedy(remedy)
     if report.notes:
         lines += ["", *(line for note in report.notes for line in _wrapped(f"Note: {note}."))]
-    return "\n".join(lines)
+    return printable("\n".join(lines))
+
+
+def printable(said: str) -> str:
+    """What every file of UTF-8 takes: names of files may hold bytes that are no text."""
+    return said.encode("utf-8", "backslashreplace").decode()
 
 
 def headline(report: Summary) -> str:
@@ -33,7 +38,7 @@ def headline(report: Summary) -> str:
     wait, step, share = loop["wait"], loop["step"], loop["share_of_waiting"]
     kind = "simulated step" if loop["simulated_step"] else "step"
     waits = (
-        f"The loop waits {milliseconds(wait)} for each batch, and its {kind} takes {milliseconds(step)}: "
+        f"The loop waits {duration(wait)} for each batch, and its {kind} takes {duration(step)}: "
         f"loading is {share:.0%} of the time."
     )
     return f"{report.verdict} {waits}"
@@ -51,10 +56,11 @@ def facts(report: Summary) -> list[str]:
         said.append(f"a batch's time: {shares}")
     if workers:
         count = len(workers)
+        asked = figures["loader"]["num_workers"] or count  # short epochs start them anew, and all were seen
         mean = {key: sum(each[key] for each in workers) / count for key in workers[0]}
         busy = min(mean["computing"], 1.0)
         said.append(
-            f"{count} worker{'s' * (count != 1)}: computing {busy:.0%}, waiting for a processor "
+            f"{asked} worker{'s' * (asked != 1)}: computing {busy:.0%}, waiting for a processor "
             f"{mean['waiting_for_processor']:.0%}, idle {mean['idle']:.0%} of the time; "
             f"{size(mean['pss'] or mean['rss'])} of memory each"
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from .apart import Send, apart
-from .consume import LEAST, Step, consume
+from .consume import Step, consume
 from .loaders import like
 from .verdicts import Remedy
 
@@ -20,7 +21,7 @@ def rate_of(build: Build, step: Step, seconds: float) -> tuple[float, str]:
 
     def work(send: Send) -> None:
         loader = build()
-        run = consume(loader, step, seconds, least=LEAST, most=3 * seconds + 2)
+        run = consume(loader, step, seconds)
         send(("rate", run.rate))
 
     outcome = apart(work, seconds)
@@ -40,7 +41,8 @@ def compare(
     """The remedies with their gains.
 
     Each round measures the loader as it is, and then every change, so that what else the machine does meets
-    all alike.
+    all alike. Where workers start so slowly that one round takes three times as long as all should, it is
+    the last.
 
     Args:
         tried: each with the function that builds its loader; called in a child.
@@ -52,7 +54,10 @@ def compare(
     before: list[float] = []
     after: list[list[float]] = [[] for _ in tried]
     failed = ["" for _ in tried]
+    begin = time.monotonic()
     for _ in range(rounds):
+        if before and time.monotonic() - begin > 3 * seconds + 5:
+            break
         rate, why = rate_of(lambda: like(loader), step, slot)
         if not rate:
             return [replace(remedy, untried=f"the loader as it is failed: {why}") for remedy, _ in tried]
@@ -72,8 +77,3 @@ def _with_gain(remedy: Remedy, before: Sequence[float], after: Sequence[float]) 
     ratios = [new / old for new in after for old in before]
     gain = statistics.median(after) / statistics.median(before)
     return replace(remedy, gain=gain, low=min(ratios), high=max(ratios), rounds=len(after))
-
-
-def some_workers(loader: Any, count: int) -> Build:
-    """The loader with another number of workers."""
-    return lambda: like(loader, num_workers=count)

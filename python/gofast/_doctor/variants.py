@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch.utils.data import BatchSampler, Dataset, RandomSampler, default_collate
 
+from .._core.units import size
 from .apart import RefusalError
 from .loaders import bytes_of, innermost, like, samples_of
-from .rules import size
 from .swap import equal
 
 
