@@ -17,6 +17,7 @@ import (
 // duplicates finds files of the same content. Only those are read whole whose size and beginning are another's too,
 // and that are longer than what was read of them.
 func (s *scanner) duplicates(ctx context.Context) (d Duplicates, err error) {
+	d.Groups = []Group{}
 	order := make([]int, 0, s.count)
 	for i, p := range s.prints {
 		if p.size > 0 {

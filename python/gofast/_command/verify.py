@@ -48,7 +48,7 @@ def run(given: argparse.Namespace) -> int:
         output.print_text(operations.verify_text(found))
         if asked:
             print(f"decoded by Pillow  {asked}")
-    return output.FAILED if found["damaged"] or found.get("unreadable_folders") else output.DONE
+    return output.FAILED if found["damaged"] or found["unreadable_folders"] else output.DONE
 
 
 def ask_pillow(found: operations.Verification, threads: int) -> int:
