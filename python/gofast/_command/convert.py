@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from .._tables.columns import DEFAULT_LABEL
+from .._tables.label import DEFAULT_LABEL
 from ..convert import convert
 from . import output
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 from typing import Any
-
-import torch.utils.data
 
 from .. import errors
 from .._core import engine
 from .._tables.sources import expand
-from . import output, watched
+from ..doctor import doctor
+from . import output
 
 _DESCRIPTION = """Measures a loader, says in plain words what its bottleneck is, and tries what may help.
 
@@ -57,11 +55,9 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Runs it."""
-    try:
-        measure = importlib.import_module("gofast.doctor").doctor
-    except ImportError as error:
-        raise ImportError("this version of gofast has no doctor: install a newer one") from error
     if is_script(given.what):
+        from . import watched
+
         step, loader = watched.loader_of(given.what, given.arguments)
     else:
         behind = argparse.ArgumentParser(prog="gofast doctor")
@@ -71,7 +67,7 @@ def run(given: argparse.Namespace) -> int:
             None,
             dataset_loader(given.what, _option(given, "batch_size"), _option(given, "workers")),
         )
-    report = measure(loader, step, seconds=_option(given, "seconds") or 10.0)
+    report = doctor(loader, step, seconds=getattr(given, "seconds", 10.0))
     if html := _option(given, "html"):
         report.save(html)
         output.note(f"{html} has the plots")
@@ -98,6 +94,8 @@ def dataset_loader(path: str, batch: int | None, workers: int | None) -> Any:
         NotFoundError: there is nothing at the path.
         ImportError: torchvision is needed, and not installed.
     """
+    from torch.utils.data import DataLoader
+
     pictures = os.path.isdir(path) and not _has_tables(path)
     if workers is None:
         workers = min(engine.threads(), 8)
@@ -109,7 +107,7 @@ def dataset_loader(path: str, batch: int | None, workers: int | None) -> Any:
         f"{len(dataset)} samples, {type(dataset).__module__.partition('.')[0]}.{type(dataset).__name__}, "
         f"torch's DataLoader, batches of {size}, {workers} workers"
     )
-    return torch.utils.data.DataLoader(dataset, size, shuffle=True, num_workers=workers)
+    return DataLoader(dataset, size, shuffle=True, num_workers=workers)
 
 
 def _has_tables(folder: str) -> bool:
