@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -153,9 +154,12 @@ def test_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         "a.cubin",
         "t.npz",
     }
-    monkeypatch.setattr("builtins.input", lambda question: "n")
-    assert run(capsys, "cache", "clear", data)[0] == 1 and kernel.exists()
-    assert run(capsys, "cache", "clear", data, "--yes")[0] == 0
+    for answer in ("n\n", ""):  # or the end of stdin
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        status, said, asked = run(capsys, "cache", "clear", data, "--json")
+        assert status == 1 and said == "" and "remove these 2 files?" in asked and kernel.exists()
+    status, said, _ = run(capsys, "cache", "clear", data, data / ".", "--yes", "--json")  # the same folder
+    assert status == 0 and len(json.loads(said)["files"]) == 2
     assert sorted(path.name for path in data.iterdir() if path.suffix != ".lock") == ["mine.npz", "t.csv"]
     assert not kernel.exists()
 
@@ -173,6 +177,7 @@ def test_wrong_command_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     for line in (
         [], ["walk"], ["scan"], ["verify", ".", "--threads", "0"], ["cache"],
         ["cache", "list", tmp_path / "no"], ["completion", "csh"], ["run"], ["convert", "a"],
+        ["scan", ".", "--threads", "99999999999"], ["scan", ".", "--nothing"],
     ):  # fmt: skip
         status, said, error = run(capsys, *line)
         assert status == 2 and said == "" and error, line
@@ -228,6 +233,74 @@ def test_the_loader_of_a_dataset(photos: Path, tmp_path: Path, capsys: pytest.Ca
     assert next(iter(loader))[0].shape == (2, 3, 224, 224)
     assert type(doctor.dataset_loader(str(photos / "class0"), None, 0).dataset) is gofast.ImageFiles
     assert "5 samples" in capsys.readouterr().err
+
+
+def started(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
+    """The command in a process of its own, which says when it has begun on stderr."""
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1]), "PYTHONUNBUFFERED": ""},
+        stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def test_it_starts_without_torch(photos: Path) -> None:
+    """torch takes seconds to import, and only what loads batches needs it."""
+    program = """
+import contextlib, sys
+from gofast._command.main import main
+for line in sys.stdin.read().splitlines():
+    with contextlib.suppress(SystemExit):
+        main(line.split(" "))
+    assert "torch" not in sys.modules, line
+"""
+    lines = ["--version", "--help", "doctor --help", "convert --help", "demo --help", "cache list",
+             f"scan {photos}", f"verify {photos}", "completion bash"]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", program], input="\n".join(lines), text=True, capture_output=True, timeout=100,
+        env={**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_nobody_reads_the_output(photos: Path) -> None:
+    """As after `| head`: no traceback, and the status that a shell shows for SIGPIPE."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    for line in (["scan", photos, "--json"], ["--help"]):
+        child = started(*line, stdout=writer)
+        assert (child.communicate(timeout=60)[1], child.returncode) == ("", output.PIPE_CLOSED)
+    os.close(writer)
+
+
+def test_output_that_cannot_be_written(photos: Path) -> None:
+    with open("/dev/full", "w") as full:
+        for line in (["scan", photos], ["info", "--json"], ["--help"]):
+            child = started(*line, stdout=full)
+            said = child.communicate(timeout=60)[1]
+            assert said == "gofast: cannot write to standard output: No space left on device\n"
+            assert child.returncode == output.FAILED
+    child = started("scan", photos, preexec_fn=lambda: os.close(1))
+    assert "standard output is closed" in child.communicate(timeout=60)[1]
+    assert child.returncode == output.FAILED
+
+
+def test_names_cannot_speak_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    name = os.fsdecode(b"a\x1b[31m\n\xff.npz")
+    (tmp_path / "t.csv").write_text("label,x\n1,2\n")
+    gofast.TableDataset(tmp_path / "t.csv", cache=tmp_path / "t.npz")
+    os.rename(tmp_path / "t.npz", tmp_path / name)
+    for line in (
+        ["cache", "list", tmp_path], ["scan", tmp_path], ["verify", tmp_path],
+        ["scan", tmp_path / f"{name}.none"], ["convert", tmp_path / name, tmp_path / f"{name}.xls"],
+    ):  # fmt: skip
+        _, said, error = run(capsys, *line)
+        assert "\x1b" not in said + error, line
+    status, said, _ = run(capsys, "cache", "list", tmp_path, "--json")
+    assert status == 0 and json.loads(said)["files"][0]["path"] == str(tmp_path / name)
 
 
 def test_ctrl_c(tmp_path: Path) -> None:
