@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -62,6 +65,50 @@ def test_scan(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (photos / "class0" / "page.jpg").write_text("<html>no picture</html>")
     status, said, _ = run(capsys, "scan", photos)
     assert status == 1 and "page.jpg" in said and "HTML" in said
+
+
+def documented(page: str) -> dict[str, tuple[set[str], set[str]]]:
+    """The keys that docs/command.md promises, and those that it says may be left out, by what has them."""
+    rows = {}
+    for name, text in re.findall(r"^\| (?:a table's )?`(\w+)` \| (.*) \|$", page, re.MULTILINE):
+        outer = re.sub(r"\(.*?\)", "", text)  # in brackets stand the keys of a list's members
+        rows[name] = (set(re.findall(r"`(\w+)`", outer)), set(re.findall(r"\[`(\w+)`\]", outer)))
+    return rows
+
+
+def test_json_has_the_keys_of_the_documentation(
+    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    pq.write_table(pa.table({"x": [1, None], "y": ["a", "b"]}), tmp_path / "t.parquet")
+    np.savez(tmp_path / "t.npz", np.zeros((4, 2, 2)))
+    (tmp_path / "notes.txt").write_text("words")
+    (photos / "class0" / "again.jpg").write_bytes((photos / "class0" / "0.jpg").read_bytes())
+    promised = documented((TESTS.parents[1] / "docs" / "command.md").read_text())
+
+    def said(*line: str | Path) -> Any:
+        return json.loads(run(capsys, *line, "--json")[1])
+
+    scan = said("scan", tmp_path)
+    made = {
+        "scan": [scan, said("scan", tmp_path / "notes.txt")],
+        "verify": [said("verify", tmp_path)],
+        "convert": [said("convert", tmp_path / "t.npz", tmp_path / "new.npz", "--label", "")],
+        "cache": [said("cache", "list")],
+        "info": [said("info")],
+        "pictures": [scan["pictures"]],
+        "classes": scan["classes"],
+        "tables": scan["tables"],
+        "columns": [column for table in scan["tables"] for column in table["columns"]],
+        "duplicates": [scan["duplicates"]],
+        "others": [scan["others"]],
+    }
+    assert set(promised) == {*made, "doctor", "demo"}
+    for name, found in made.items():
+        keys, left_out = promised[name]
+        assert found
+        for one in found:
+            assert keys - left_out <= set(one) <= keys, (name, one)
 
 
 def test_scan_agrees_with_pillow(capsys: pytest.CaptureFixture[str]) -> None:

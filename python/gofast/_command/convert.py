@@ -18,7 +18,8 @@ def add(parsers: output.Parsers) -> None:
         run,
         "write a table in another format",
         "Reads a table (CSV, Parquet, npy, npz; several files are one table) and writes it as the ending of "
-        "DST says: .parquet, .npz or .npy.",
+        "DST says: .parquet, .npz or .npy. DST gets its name when it is complete, and then replaces a file "
+        "of that name. Messages name the options of gofast.convert: fill_value= is --fill-value here.",
         """gofast convert train.csv train.parquet
 gofast convert 'shards/*.csv.gz' all.npz --label target
 gofast convert prices.csv prices.npy --label '' --delimiter ';' --fill-value nan""",

@@ -107,7 +107,7 @@ def collect() -> dict[str, dict[str, Any]]:
             "address_space": _limit(resource.RLIMIT_AS),
             "locked_memory": _limit(resource.RLIMIT_MEMLOCK),
             "dev_shm": _free("/dev/shm"),
-            "cache": f"{cache.home()}, {_free(str(Path.home()))}",
+            "cache": f"{cache.home()}, {_free(_existing(cache.home()))}",
         },
         "device": _devices(),
         "environment": {name: value for name, value in sorted(os.environ.items()) if _matters(name)},
@@ -152,6 +152,11 @@ def _cgroup_memory() -> str | None:
 def _limit(which: int) -> str:
     soft, hard = resource.getrlimit(which)
     return " of ".join("no limit" if value == _UNLIMITED else str(value) for value in (soft, hard))
+
+
+def _existing(path: Path) -> str:
+    """The folder, or the nearest one above it that is there."""
+    return str(next(place for place in (path, *path.absolute().parents) if os.path.exists(place)))
 
 
 def _free(path: str) -> str | None:
