@@ -245,6 +245,16 @@ def test_every_command_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
         assert status == 0 and all(name in said for name in names)
 
 
+def test_a_command_that_python_m_gofast_was_asked_for(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gofast", "scan", "photos"],
+        env={**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])},
+        cwd=tmp_path, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == output.USAGE
+    assert done.stderr.endswith("python -m gofast runs scripts; `gofast scan` is a command of its own\n")
+
+
 SCRIPT = """
 import sys, time, torch
 loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.arange(100.0)), batch_size=4)
@@ -367,3 +377,21 @@ def test_ctrl_c(tmp_path: Path) -> None:
     child.send_signal(signal.SIGINT)
     said, error = child.communicate(timeout=60)
     assert (child.returncode, said, error) == (output.INTERRUPTED, "", "gofast: interrupted\n")
+
+
+def test_ctrl_c_while_pillow_decodes(tmp_path: Path) -> None:
+    """Pillow looks for a marker byte by byte, for minutes."""
+    path = tmp_path / "zeros.jpg"
+    path.write_bytes(b"\xff\xd8\xff\xe0")
+    os.truncate(path, 3 << 30)
+    program = COMMAND[2].replace(
+        "import sys;", "import sys, signal, threading; threading.Timer(2, signal.raise_signal, [2]).start();"
+    )
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", program, "verify", str(path)],
+        env={**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])},
+        capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (output.INTERRUPTED, "gofast: interrupted\n")
+    assert time.monotonic() - began < 30
