@@ -8,7 +8,7 @@ import (
 
 const scanExamples = `  gofast-bench scan photos/
   gofast-bench scan train.parquet 'shards/*.csv.gz'
-  gofast-bench scan photos/ --json | jq -r '.broken[]?.path'`
+  gofast-bench scan photos/ --json | jq -r '.broken[].path'`
 
 func newScanCommand() *cobra.Command {
 	c := &cobra.Command{

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -17,6 +18,7 @@ import (
 // duplicates finds files of the same content. Only those are read whole whose size and beginning are another's too,
 // and that are longer than what was read of them.
 func (s *scanner) duplicates(ctx context.Context) (d Duplicates, err error) {
+	d.Groups = []Group{}
 	order := make([]int, 0, s.count)
 	for i, p := range s.prints {
 		if p.size > 0 {
@@ -118,12 +120,18 @@ func (d *Duplicates) add(s *scanner, alike []int, sums []sum) {
 		}
 		if n := int64(to - from); n > 1 {
 			g := Group{Bytes: s.prints[alike[places[from]]].size}
+			seen := map[string]bool{} // a file that was given with its folder, too, is nobody's duplicate
 			for _, p := range places[from:to] {
-				g.Paths = append(g.Paths, folder.Name(s.path(alike[p])))
+				if path := s.path(alike[p]); !seen[filepath.Clean(path)] {
+					seen[filepath.Clean(path)] = true
+					g.Paths = append(g.Paths, folder.Name(path))
+				}
 			}
-			d.Groups = append(d.Groups, g)
-			d.Files += n - 1
-			d.Bytes += (n - 1) * g.Bytes
+			if n = int64(len(g.Paths)); n > 1 {
+				d.Groups = append(d.Groups, g)
+				d.Files += n - 1
+				d.Bytes += (n - 1) * g.Bytes
+			}
 		}
 		from = to
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +35,7 @@ type part struct {
 
 // list finds the files. What is given twice counts twice, except the same path again.
 func list(ctx context.Context, paths []string, o *Options) (*files, error) {
-	f := &files{}
+	f := &files{unreadable: []folder.Name{}}
 	if err := f.add(ctx, paths, o); err != nil {
 		f.close()
 		return nil, err
@@ -50,7 +52,7 @@ func (f *files) add(ctx context.Context, paths []string, o *Options) error {
 		found := []string{path}
 		if _, err := os.Lstat(path); err != nil {
 			if found, _ = filepath.Glob(path); len(found) == 0 { // a bad pattern matches nothing
-				return errs.New(errs.ErrNotFound, "inspect", "no such file or folder, and none matches it as a pattern").At(path)
+				return notThere(path, err)
 			}
 		}
 		for _, path := range found {
@@ -69,6 +71,17 @@ func (f *files) add(ctx context.Context, paths []string, o *Options) error {
 		}
 	}
 	return nil
+}
+
+// notThere is the error of a path that matches nothing: it may be there, behind a folder that cannot be searched.
+func notThere(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errs.New(errs.ErrNotFound, "inspect", "no such file or folder, and none matches it as a pattern").At(path)
+	}
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		err = at.Err
+	}
+	return errs.New(errs.ErrRead, "inspect", "cannot look at it").At(path).Because(err)
 }
 
 func (f *files) addFile(path string) {

@@ -11,6 +11,7 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -187,26 +188,61 @@ func TestDuplicatesAreByContent(t *testing.T) {
 
 func TestTables(t *testing.T) {
 	root := t.TempDir()
-	write(t, filepath.Join(root, "a.csv"), []byte("label,name,x\n1,cat,2.5\n0,dog,-1\n1,,\n"))
+	write(t, filepath.Join(root, "a.csv"), []byte("label,name,x,note\n1,cat,2.5,\n0,dog,-1,\n1,,,NA\n"))
 	write(t, filepath.Join(root, "broken.csv"), []byte("a,b\n1,2\n3\n"))
 	write(t, filepath.Join(root, "no.parquet"), []byte("PAR1 is not enough for a file"))
 	write(t, filepath.Join(root, "page.csv"), []byte("<!doctype html><html></html>"))
 	write(t, filepath.Join(root, "text.csv"), []byte("one line of words\nand another line\n"))
+	write(t, filepath.Join(root, "empty.parquet"), nil)
 	r := scan(t, root)
 	broken := reasons(r.Broken)
-	if len(r.Tables) != 2 || len(broken) != 3 || broken["no.parquet"] == "" || !strings.Contains(broken["page.csv"], "HTML") {
+	if len(r.Tables) != 2 || len(broken) != 4 || broken["empty.parquet"] != "Format: open: the file is empty" || broken["no.parquet"] == "" || !strings.Contains(broken["page.csv"], "HTML") {
 		t.Fatalf("%+v %v", r.Tables, broken)
 	}
 	a := r.Tables[0]
-	if *a.Rows != 3 || a.About || a.Width != 3 || a.Columns[0].Type != "integer" || a.Columns[1].Type != "text" || a.Columns[2].Type != "real" {
+	if *a.Rows != 3 || a.About || a.Width != 4 || a.Columns[0].Type != "integer" || a.Columns[1].Type != "text" || a.Columns[2].Type != "real" || a.Columns[3].Type != "unknown" {
 		t.Errorf("%+v", a)
 	}
 	if r.Tables[1].Unusable == "" {
 		t.Errorf("%+v", r.Tables[1])
 	}
 	v := verify(t, root)
-	if damaged := reasons(v.Damaged); len(damaged) != 3 || !strings.Contains(damaged["broken.csv"], "2") || v.Tables != 5 || len(v.Unchecked) != 1 {
+	if damaged := reasons(v.Damaged); len(damaged) != 4 || !strings.Contains(damaged["broken.csv"], "2") || v.Tables != 6 || len(v.Unchecked) != 1 {
 		t.Errorf("%v %+v", damaged, v)
+	}
+}
+
+// A header may claim more pixels than 63 bits count.
+func TestTheLargestPictureOfAll(t *testing.T) {
+	root := t.TempDir()
+	entry := func(tag byte) string { return string([]byte{tag, 1, 4, 0, 1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}) }
+	path := write(t, filepath.Join(root, "a.tif"), []byte("II*\x00\x08\x00\x00\x00\x02\x00"+entry(0)+entry(1)+"\x00\x00\x00\x00"))
+	r := scan(t, path)
+	var text strings.Builder
+	if err := r.WriteText(&text); err != nil || r.Pictures.Largest.Width != math.MaxUint32 || !strings.Contains(text.String(), "4294967295x4294967295") {
+		t.Errorf("%v %+v %s", err, r.Pictures, text.String())
+	}
+}
+
+// A program that reads the JSON need not ask whether a list is there.
+func TestListsAreNeverNull(t *testing.T) {
+	r, err := json.Marshal(scan(t, t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := json.Marshal(verify(t, t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []string{"classes", "tables", "broken", "suspects", "unreadable_folders", "groups"} {
+		if !strings.Contains(string(r), `"`+list+`":[]`) {
+			t.Errorf("%s: %s", list, r)
+		}
+	}
+	for _, list := range []string{"damaged", "unchecked", "unreadable_folders"} {
+		if !strings.Contains(string(v), `"`+list+`":[]`) {
+			t.Errorf("%s: %s", list, v)
+		}
 	}
 }
 
@@ -239,6 +275,9 @@ func TestOddFiles(t *testing.T) {
 	loop := t.TempDir()
 	if err := os.Symlink(loop, filepath.Join(loop, "again")); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := Scan(t.Context(), []string{filepath.Join(root, "pipe.jpg", "x")}, Options{}); !errors.Is(err, errs.ErrRead) || !strings.Contains(err.Error(), "not a directory") {
+		t.Errorf("%v", err)
 	}
 	for _, paths := range [][]string{{loop}, {filepath.Join(root, "none*")}, {}} {
 		if _, err := Scan(t.Context(), paths, Options{}); err == nil {
@@ -276,7 +315,7 @@ func TestTheSamePathCountsOnceAndPatternsMatch(t *testing.T) {
 	if r := scan(t, filepath.Join(root, "[1-3]*.png")); r.Files != 3 {
 		t.Errorf("%+v", r)
 	}
-	if r := scan(t, file, root); r.Files != 6 || r.Duplicates.Files != 1 {
+	if r := scan(t, file, root); r.Files != 6 || r.Duplicates.Files != 0 {
 		t.Errorf("%+v", r)
 	}
 }

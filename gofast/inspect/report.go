@@ -8,22 +8,22 @@ import (
 	"github.com/gofast-org/gofast/gofast/table"
 )
 
-// Report is what Scan found. Lists are in the order of the files.
+// Report is what Scan found. Lists are in the order of the files, and empty rather than nil: in JSON, [].
 type Report struct {
 	Paths      []folder.Name `json:"paths"` // as they were given
 	Files      int64         `json:"files"`
 	Bytes      int64         `json:"bytes"`
 	Seconds    float64       `json:"seconds"`
 	Pictures   *Pictures     `json:"pictures,omitempty"`
-	Classes    []Class       `json:"classes,omitempty"` // the folders that pictures lie in, by name
-	Tables     []Table       `json:"tables,omitempty"`
+	Classes    []Class       `json:"classes"` // the folders that pictures lie in, by name
+	Tables     []Table       `json:"tables"`
 	Others     *Others       `json:"others,omitempty"` // files that are neither
 	Duplicates Duplicates    `json:"duplicates"`
 	// Broken are files that cannot be used, as far as a header tells: Verify finds the rest.
-	Broken []Problem `json:"broken,omitempty"`
+	Broken []Problem `json:"broken"`
 	// Suspects have no end where one should be: most were cut. Verify tells.
-	Suspects   []Problem     `json:"suspects,omitempty"`
-	Unreadable []folder.Name `json:"unreadable_folders,omitempty"` // at most 100 of each folder given
+	Suspects   []Problem     `json:"suspects"`
+	Unreadable []folder.Name `json:"unreadable_folders"` // at most 100 of each folder given
 }
 
 // Count is a name and how many there are of it.
@@ -110,7 +110,7 @@ type Others struct {
 type Duplicates struct {
 	Files  int64   `json:"files"` // that could be left out
 	Bytes  int64   `json:"bytes"` // of these
-	Groups []Group `json:"groups,omitempty"`
+	Groups []Group `json:"groups"`
 }
 
 // Group is files of one content.

@@ -40,6 +40,9 @@ func (l *looker) lookAtTable(ctx context.Context, i int, f *source.File) error {
 		l.broken = append(l.broken, problemOf(i, f.Path(), err))
 		return nil
 	}
+	if t.Columns == nil { // not told
+		t.Columns = []table.ColumnFacts{}
+	}
 	l.tables = append(l.tables, t)
 	return nil
 }

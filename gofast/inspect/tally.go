@@ -24,12 +24,12 @@ type tally struct {
 	tables                []tableAt
 	others, otherSize     int64
 	endings               map[string]int64
-	broken, suspects      []Problem
+	broken, suspects      []Problem // never nil
 }
 
 // extreme is the picture with the fewest or the most pixels; of equals, the first.
 type extreme struct {
-	pixels        int64 // -1: none yet
+	pixels        uint64 // 0: none yet
 	file          int
 	width, height int
 }
@@ -42,7 +42,8 @@ type tableAt struct {
 func newTally() *tally {
 	return &tally{
 		formats: map[string]*Kind{}, colours: map[string]int64{}, chroma: map[string]int64{}, widths: map[int]int64{}, heights: map[int]int64{},
-		smallest: extreme{pixels: -1}, largest: extreme{pixels: -1}, classes: map[string]*Class{}, endings: map[string]int64{},
+		classes: map[string]*Class{}, endings: map[string]int64{},
+		broken: []Problem{}, suspects: []Problem{},
 	}
 }
 
@@ -87,17 +88,17 @@ func (t *tally) header(file int, f *format, d details, bytes int64) {
 		t.widths[d.width]++
 		t.heights[d.height]++
 		t.pixels += float64(d.width) * float64(d.height)
-		e := extreme{int64(d.width) * int64(d.height), file, d.width, d.height}
+		e := extreme{uint64(d.width) * uint64(d.height), file, d.width, d.height}
 		t.smallest.keep(e, -1)
 		t.largest.keep(e, 1)
 	}
 }
 
 func (e *extreme) keep(o extreme, sign int) {
-	if o.pixels < 0 {
+	if o.pixels == 0 {
 		return
 	}
-	if c := sign * cmp.Compare(o.pixels, e.pixels); e.pixels < 0 || c > 0 || c == 0 && o.file < e.file {
+	if c := sign * cmp.Compare(o.pixels, e.pixels); e.pixels == 0 || c > 0 || c == 0 && o.file < e.file {
 		*e = o
 	}
 }
@@ -150,7 +151,7 @@ const mostEndings = 20
 
 // report writes the sums into a report.
 func (t *tally) report(f *files, r *Report) {
-	r.Bytes = t.bytes
+	r.Bytes, r.Classes, r.Tables = t.bytes, []Class{}, []Table{}
 	if t.pictures > 0 {
 		r.Pictures = &Pictures{
 			Count: t.pictures, Bytes: t.pictureSize, Width: spreadOf(t.widths), Height: spreadOf(t.heights),
@@ -184,7 +185,7 @@ func (t *tally) report(f *files, r *Report) {
 }
 
 func (e extreme) sized(f *files) *Sized {
-	if e.pixels < 0 {
+	if e.pixels == 0 {
 		return nil
 	}
 	return &Sized{Path: folder.Name(f.path(e.file)), Width: e.width, Height: e.height}

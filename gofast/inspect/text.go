@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -212,8 +213,8 @@ func (v *Verification) WriteText(w io.Writer) error {
 	p := newPage(w)
 	p.line("%s in %s read in %s: %s, %s, %d of other kinds", plural(v.Files, "file"), bytesText(v.Bytes), seconds(v.Seconds),
 		plural(v.Pictures, "picture"), plural(v.Tables, "table"), v.Others)
-	for _, why := range v.Missing {
-		p.line("a library is missing\t%s", why)
+	for _, format := range slices.Sorted(maps.Keys(v.Missing)) {
+		p.line("a library is missing\t%s", printable(folder.Name(v.Missing[format])))
 	}
 	writeProblems(p, "not checked", "", v.Unchecked)
 	writeProblems(p, "damaged", "", v.Damaged)

@@ -17,7 +17,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/table/formats"
 )
 
-// Verification is what Verify found. Lists are in the order of the files.
+// Verification is what Verify found. Lists are in the order of the files, and empty rather than nil.
 type Verification struct {
 	Files    int64   `json:"files"`
 	Bytes    int64   `json:"bytes"`
@@ -34,7 +34,7 @@ type Verification struct {
 	// pictures, which are among the unchecked ones.
 	Missing map[string]string `json:"missing_libraries,omitempty"`
 	// Unreadable are folders that could not be listed, at most 100 of each folder given.
-	Unreadable []folder.Name `json:"unreadable_folders,omitempty"`
+	Unreadable []folder.Name `json:"unreadable_folders"`
 }
 
 const (

@@ -5,44 +5,41 @@
     train = gofast.TableDataset("train.parquet", shape=(1, 28, 28))
     loader = gofast.DataLoader(train, batch_size=512, shuffle=True)  # or torch's own
 
-Importing this package loads nothing native: the engine starts at first use.
+Importing this package loads nothing native, and no torch: the engine starts at first use, and torch is
+imported by what needs it. The command `gofast` would else take seconds to say its version.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib import import_module, util
 from typing import TYPE_CHECKING, Any
 
-try:
-    import numpy as _numpy  # noqa: F401
-    import torch as _torch  # noqa: F401
-except ModuleNotFoundError as _error:
-    if _error.name not in ("numpy", "torch"):
-        raise  # numpy or torch is there, but something that it needs is missing
+if _missing := [name for name in ("numpy", "torch") if util.find_spec(name) is None]:
     raise ImportError(
-        f"gofast needs {_error.name}, which is not installed here: pip install {_error.name}",
-        name=_error.name,
-    ) from None
+        f"gofast needs {_missing[0]}, which is not installed here: pip install {_missing[0]}",
+        name=_missing[0],
+    )
 
+# Functions that have their module's name are imported here: later, the module would stand in their place.
 from . import errors
 from ._about import __version__ as __version__
 from ._about import engine_stats, version
-from .arrays import ArrayDataset
 from .convert import convert
 from .doctor import doctor
-from .loader import DataLoader
 from .prefetch import prefetch
-from .table import Limits, TableDataset
 from .verify import verify
 
 if TYPE_CHECKING:
     from . import integrations as integrations
     from ._batches.explain import explain
     from ._doctor.report import DoctorReport
+    from .arrays import ArrayDataset
     from .decoder import Decoder
     from .images import ImageFiles, ImageFolder
     from .installed import install, uninstall
     from .late import open
+    from .loader import DataLoader
+    from .table import Limits, TableDataset
 
 __all__ = [
     "ArrayDataset",
@@ -67,12 +64,16 @@ __all__ = [
     "version",
 ]
 
-# Imported on first access: few scripts need them, and every import of gofast would take longer.
+# Imported on first access, and torch with them.
 _LATE = {
+    "ArrayDataset": "arrays",
+    "DataLoader": "loader",
     "Decoder": "decoder",
     "DoctorReport": "_doctor.report",
     "ImageFiles": "images",
     "ImageFolder": "images",
+    "Limits": "table",
+    "TableDataset": "table",
     "explain": "_batches.explain",
     "integrations": "integrations",
     "install": "installed",

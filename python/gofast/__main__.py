@@ -15,6 +15,7 @@ import types
 from typing import Any
 
 from . import running
+from ._command.completion import COMMANDS
 
 _USAGE = """usage: python -m gofast script.py [arguments]
        python -m gofast -m module [arguments]
@@ -25,7 +26,7 @@ def main() -> None:
     """Runs what the command line says, as python itself would."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(_USAGE, file=sys.stderr)
+        print(_USAGE, file=sys.stdout if arguments else sys.stderr)
         sys.exit(0 if arguments else 2)
     kind = arguments[0] if arguments[0] in ("-m", "-c") else ""
     if kind and len(arguments) < 2:
@@ -46,9 +47,9 @@ def main() -> None:
 
 
 def _run_file(path: str) -> None:
-    path = os.path.abspath(path)
-    running.begin({"path": path})
+    given, path = path, os.path.abspath(path)
     if os.path.isdir(path) or path.endswith((".zip", ".pyz", ".egg")):
+        running.begin({"path": path})
         sys.path.pop(0)
         runpy.run_path(path, run_name="__main__")
         return
@@ -57,7 +58,10 @@ def _run_file(path: str) -> None:
             text = file.read()
     except OSError as error:
         print(f"{sys.executable}: can't open file {path!r}: {error}", file=sys.stderr)
+        if given in COMMANDS.split():
+            print(f"python -m gofast runs scripts; `gofast {given}` is a command of its own", file=sys.stderr)
         sys.exit(2)
+    running.begin({"path": path})
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = os.path.dirname(os.path.realpath(path))
     _execute(compile(text, path, "exec"), _new_main(path))

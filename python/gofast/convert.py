@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from ._batches.classes import LabelType
 from ._core import engine, operations
-from ._tables.codings import Categories, Dates, categorized, counted
-from ._tables.columns import DEFAULT_LABEL, Header, Label, selection
 from ._tables.features import Column, FillValue
+from ._tables.label import DEFAULT_LABEL, Label
 from ._tables.sources import Path, expand
-from .table import Limits
+
+if TYPE_CHECKING:
+    from ._batches.classes import LabelType
+    from ._tables.codings import Categories, Dates
+    from ._tables.columns import Header
+    from .table import Limits
 
 
 def convert(
@@ -61,6 +65,10 @@ def convert(
     Example:
         >>> gofast.convert("train.csv", "train.parquet")
     """
+    from ._tables.codings import categorized, counted
+    from ._tables.columns import selection
+    from .table import Limits
+
     target = os.fspath(dst)
     source = expand(src, target)
     config: operations.Conversion = {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from ._device.wanted import wanted
 from .errors import OptionError
+
+if TYPE_CHECKING:
+    import torch
 
 
 def prefetch(loader: Iterable[Any], device: torch.device | str | int | None, *, ahead: int = 2) -> Any:
@@ -39,5 +39,6 @@ def prefetch(loader: Iterable[Any], device: torch.device | str | int | None, *, 
     if not isinstance(ahead, int) or isinstance(ahead, bool) or ahead < 0:
         raise OptionError(f"ahead={ahead!r}: give the number of batches, from 0 on")
     from ._device.prefetch import Prefetch
+    from ._device.wanted import wanted
 
     return Prefetch(loader, wanted(device), ahead)

@@ -18,8 +18,9 @@ from ._batches.view import Output
 from ._core.memory import Layout, MappedMemory
 from ._tables.cells import Place
 from ._tables.codings import Categories, Dates, Named, Unit, categorized, counted
-from ._tables.columns import DEFAULT_LABEL, Header, Label, warn_of_no_label
+from ._tables.columns import Header, warn_of_no_label
 from ._tables.features import Column, FillValue
+from ._tables.label import DEFAULT_LABEL, Label
 from ._tables.opening import open_table, place
 from ._tables.range import check_range
 from ._tables.rows import RowDataset

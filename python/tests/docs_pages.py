@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import gofast
+from gofast._command import completion
 
 ROOT = Path(__file__).resolve().parents[2]
 PHOTOS = ROOT / "examples" / "data" / "photos"
@@ -145,9 +146,6 @@ def targets() -> set[str]:
 def subcommands(command: str) -> set[str]:
     """The sub-commands of gofast, or of gofast-bench."""
     if command == "gofast":
-        return {path.stem for path in (ROOT / "python" / "gofast" / "_command").glob("*.py")} - {
-            "main",
-            "__init__",
-        }
+        return set(completion.COMMANDS.split())
     sources = (ROOT / "benchmarks" / "gofast-bench").glob("*.go")
     return {name for path in sources for name in re.findall(r'Use: +"([a-z]+)', path.read_text())}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -61,6 +65,50 @@ def test_scan(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (photos / "class0" / "page.jpg").write_text("<html>no picture</html>")
     status, said, _ = run(capsys, "scan", photos)
     assert status == 1 and "page.jpg" in said and "HTML" in said
+
+
+def documented(page: str) -> dict[str, tuple[set[str], set[str]]]:
+    """The keys that docs/command.md promises, and those that it says may be left out, by what has them."""
+    rows = {}
+    for name, text in re.findall(r"^\| (?:a table's )?`(\w+)` \| (.*) \|$", page, re.MULTILINE):
+        outer = re.sub(r"\(.*?\)", "", text)  # in brackets stand the keys of a list's members
+        rows[name] = (set(re.findall(r"`(\w+)`", outer)), set(re.findall(r"\[`(\w+)`\]", outer)))
+    return rows
+
+
+def test_json_has_the_keys_of_the_documentation(
+    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    pq.write_table(pa.table({"x": [1, None], "y": ["a", "b"]}), tmp_path / "t.parquet")
+    np.savez(tmp_path / "t.npz", np.zeros((4, 2, 2)))
+    (tmp_path / "notes.txt").write_text("words")
+    (photos / "class0" / "again.jpg").write_bytes((photos / "class0" / "0.jpg").read_bytes())
+    promised = documented((TESTS.parents[1] / "docs" / "command.md").read_text())
+
+    def said(*line: str | Path) -> Any:
+        return json.loads(run(capsys, *line, "--json")[1])
+
+    scan = said("scan", tmp_path)
+    made = {
+        "scan": [scan, said("scan", tmp_path / "notes.txt")],
+        "verify": [said("verify", tmp_path)],
+        "convert": [said("convert", tmp_path / "t.npz", tmp_path / "new.npz", "--label", "")],
+        "cache": [said("cache", "list")],
+        "info": [said("info")],
+        "pictures": [scan["pictures"]],
+        "classes": scan["classes"],
+        "tables": scan["tables"],
+        "columns": [column for table in scan["tables"] for column in table["columns"]],
+        "duplicates": [scan["duplicates"]],
+        "others": [scan["others"]],
+    }
+    assert set(promised) == {*made, "doctor", "demo"}
+    for name, found in made.items():
+        keys, left_out = promised[name]
+        assert found
+        for one in found:
+            assert keys - left_out <= set(one) <= keys, (name, one)
 
 
 def test_scan_agrees_with_pillow(capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,9 +201,12 @@ def test_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         "a.cubin",
         "t.npz",
     }
-    monkeypatch.setattr("builtins.input", lambda question: "n")
-    assert run(capsys, "cache", "clear", data)[0] == 1 and kernel.exists()
-    assert run(capsys, "cache", "clear", data, "--yes")[0] == 0
+    for answer in ("n\n", ""):  # or the end of stdin
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        status, said, asked = run(capsys, "cache", "clear", data, "--json")
+        assert status == 1 and said == "" and "remove these 2 files?" in asked and kernel.exists()
+    status, said, _ = run(capsys, "cache", "clear", data, data / ".", "--yes", "--json")  # the same folder
+    assert status == 0 and len(json.loads(said)["files"]) == 2
     assert sorted(path.name for path in data.iterdir() if path.suffix != ".lock") == ["mine.npz", "t.csv"]
     assert not kernel.exists()
 
@@ -173,6 +224,7 @@ def test_wrong_command_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     for line in (
         [], ["walk"], ["scan"], ["verify", ".", "--threads", "0"], ["cache"],
         ["cache", "list", tmp_path / "no"], ["completion", "csh"], ["run"], ["convert", "a"],
+        ["scan", ".", "--threads", "99999999999"], ["scan", ".", "--nothing"],
     ):  # fmt: skip
         status, said, error = run(capsys, *line)
         assert status == 2 and said == "" and error, line
@@ -191,6 +243,16 @@ def test_every_command_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     for shell in ("bash", "zsh", "fish"):
         status, said, _ = run(capsys, "completion", shell)
         assert status == 0 and all(name in said for name in names)
+
+
+def test_a_command_that_python_m_gofast_was_asked_for(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gofast", "scan", "photos"],
+        env={**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])},
+        cwd=tmp_path, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == output.USAGE
+    assert done.stderr.endswith("python -m gofast runs scripts; `gofast scan` is a command of its own\n")
 
 
 SCRIPT = """
@@ -230,6 +292,74 @@ def test_the_loader_of_a_dataset(photos: Path, tmp_path: Path, capsys: pytest.Ca
     assert "5 samples" in capsys.readouterr().err
 
 
+def started(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
+    """The command in a process of its own, which says when it has begun on stderr."""
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1]), "PYTHONUNBUFFERED": ""},
+        stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def test_it_starts_without_torch(photos: Path) -> None:
+    """torch takes seconds to import, and only what loads batches needs it."""
+    program = """
+import contextlib, sys
+from gofast._command.main import main
+for line in sys.stdin.read().splitlines():
+    with contextlib.suppress(SystemExit):
+        main(line.split(" "))
+    assert "torch" not in sys.modules, line
+"""
+    lines = ["--version", "--help", "doctor --help", "convert --help", "demo --help", "cache list",
+             f"scan {photos}", f"verify {photos}", "completion bash"]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", program], input="\n".join(lines), text=True, capture_output=True, timeout=100,
+        env={**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_nobody_reads_the_output(photos: Path) -> None:
+    """As after `| head`: no traceback, and the status that a shell shows for SIGPIPE."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    for line in (["scan", photos, "--json"], ["--help"]):
+        child = started(*line, stdout=writer)
+        assert (child.communicate(timeout=60)[1], child.returncode) == ("", output.PIPE_CLOSED)
+    os.close(writer)
+
+
+def test_output_that_cannot_be_written(photos: Path) -> None:
+    with open("/dev/full", "w") as full:
+        for line in (["scan", photos], ["info", "--json"], ["--help"]):
+            child = started(*line, stdout=full)
+            said = child.communicate(timeout=60)[1]
+            assert said == "gofast: cannot write to standard output: No space left on device\n"
+            assert child.returncode == output.FAILED
+    child = started("scan", photos, preexec_fn=lambda: os.close(1))
+    assert "standard output is closed" in child.communicate(timeout=60)[1]
+    assert child.returncode == output.FAILED
+
+
+def test_names_cannot_speak_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    name = os.fsdecode(b"a\x1b[31m\n\xff.npz")
+    (tmp_path / "t.csv").write_text("label,x\n1,2\n")
+    gofast.TableDataset(tmp_path / "t.csv", cache=tmp_path / "t.npz")
+    os.rename(tmp_path / "t.npz", tmp_path / name)
+    for line in (
+        ["cache", "list", tmp_path], ["scan", tmp_path], ["verify", tmp_path],
+        ["scan", tmp_path / f"{name}.none"], ["convert", tmp_path / name, tmp_path / f"{name}.xls"],
+    ):  # fmt: skip
+        _, said, error = run(capsys, *line)
+        assert "\x1b" not in said + error, line
+    status, said, _ = run(capsys, "cache", "list", tmp_path, "--json")
+    assert status == 0 and json.loads(said)["files"][0]["path"] == str(tmp_path / name)
+
+
 def test_ctrl_c(tmp_path: Path) -> None:
     """130 at once, and no traceback."""
     for i in range(400):
@@ -247,3 +377,21 @@ def test_ctrl_c(tmp_path: Path) -> None:
     child.send_signal(signal.SIGINT)
     said, error = child.communicate(timeout=60)
     assert (child.returncode, said, error) == (output.INTERRUPTED, "", "gofast: interrupted\n")
+
+
+def test_ctrl_c_while_pillow_decodes(tmp_path: Path) -> None:
+    """Pillow looks for a marker byte by byte, for minutes."""
+    path = tmp_path / "zeros.jpg"
+    path.write_bytes(b"\xff\xd8\xff\xe0")
+    os.truncate(path, 3 << 30)
+    program = COMMAND[2].replace(
+        "import sys;", "import sys, signal, threading; threading.Timer(2, signal.raise_signal, [2]).start();"
+    )
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", program, "verify", str(path)],
+        env={**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])},
+        capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (output.INTERRUPTED, "gofast: interrupted\n")
+    assert time.monotonic() - began < 30

@@ -27,11 +27,7 @@ SOURCE = str(Path(gofast.__file__).parents[1])
 
 WITHOUT = """
 import sys
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == sys.argv[1]:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Missing())
+sys.modules[sys.argv[1]] = None  # as if it were not installed
 import gofast
 """
 
@@ -78,7 +74,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, shell: Any, tqdm: bool) -> str:
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     if not tqdm:
         monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with progress.Progress("reading train.csv") as bar:
+    with progress.Progress("reading\x1b[31m train.csv") as bar:
         bar.update(0.5)
     return screen.getvalue()
 
@@ -88,7 +84,8 @@ def test_a_notebook_shows_progress(monkeypatch: pytest.MonkeyPatch, tqdm: bool) 
     if tqdm:
         pytest.importorskip("tqdm")
     said = shown(monkeypatch, Kernel(), tqdm)
-    assert "reading train.csv" in said and "50%" in said
+    assert "train.csv" in said and "50%" in said and "\x1b[31m" not in said
+    assert "100%" in said[said.rindex("train.csv") :]  # done is done
 
 
 @pytest.mark.parametrize("shell", [None, object()])

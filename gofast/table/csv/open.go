@@ -26,6 +26,7 @@ type field struct {
 	table.Column
 	hidden bool // an index column that pandas wrote: left out of Columns
 	small  bool // the sample has only integers 0..255 here
+	blank  bool // the sample has only empty cells here
 	first  kind // of the cell in the first row: what a label in this column is
 }
 

@@ -28,7 +28,7 @@ func (r *reader) Describe() (table.Facts, error) {
 	for i, c := range r.Columns() {
 		f := table.ColumnFacts{Name: c.Name, Type: "real"}
 		switch {
-		case c.Unseen:
+		case r.fields[r.visible[i]].blank:
 			f.Type = "unknown"
 		case c.Text:
 			f.Type = "text"

@@ -41,6 +41,9 @@ func Of(head []byte) string {
 
 // Open opens a file of a table. The reader owns f when there is no error.
 func Open(f *source.File, options table.Options) (table.Reader, error) {
+	if f.Size() == 0 {
+		return nil, errs.New(errs.ErrFormat, "open", "the file is empty").At(f.Path())
+	}
 	head := make([]byte, min(foreign.Head, f.Size()))
 	if err := f.ReadFull(head, 0); err != nil {
 		return nil, err

@@ -1,10 +1,12 @@
 package parquet
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -53,7 +55,7 @@ func (r *Reader) Describe() (facts table.Facts, err error) {
 		}
 		if groups := r.meta.groups; len(groups) > 0 {
 			if k := groups[0].chunks[c.leaf].codec; k > codecNone && int(k) < len(codecNames) {
-				f.Codec = codecNames[k]
+				f.Codec = strings.ToLower(codecNames[k])
 			}
 		}
 		plain := c.kind != unusable || c.tick != 0
@@ -184,6 +186,8 @@ func (b bound) text(c *column) string {
 		return strconv.FormatFloat(b.float, 'g', -1, 32)
 	case c.physical == doubles:
 		return strconv.FormatFloat(b.float, 'g', -1, 64)
+	case c.physical == boolean:
+		return strconv.FormatBool(b.bits == 1)
 	case b.unsigned:
 		return strconv.FormatUint(b.bits, 10)
 	case c.tick == 0:
@@ -220,7 +224,7 @@ func (c *column) typeName() string {
 		name = map[kind]string{signedInts: "int", unsignedInts: "uint", booleans: "bool", float16s: "float16", float32s: "float32",
 			float64s: "float64", texts: "text", pixels: "bytes"}[c.kind]
 		if c.kind == signedInts || c.kind == unsignedInts {
-			name += strconv.Itoa(8 * c.physical.size())
+			name += strconv.Itoa(cmp.Or(c.bits, 8*c.physical.size()))
 		}
 	}
 	switch {

@@ -80,6 +80,7 @@ type column struct {
 	physical physical
 	length   int          // bytes of a fixed-length binary
 	digits   int          // of decimals, behind the point
+	bits     int          // that integers are said to have; 0: all of their physical type
 	why      string       // it cannot be used: the feature, for the error
 	tick     table.Unit   // of dates and times; 0 for all others
 	coding   table.Coding // of times, places and reals
@@ -205,6 +206,7 @@ func (c *column) setKind(leaf *element) {
 		if leaf.logical == logicalUnsigned {
 			c.kind = unsignedInts
 		}
+		c.bits = leaf.bits
 	case leaf.Physical == floats:
 		c.kind, c.Hint = float32s, table.Float32
 	case leaf.Physical == doubles:

@@ -76,6 +76,7 @@ type element struct {
 	logical logical
 	tick    table.Unit // of dates and times; 0 for all others
 	clock   bool       // times of a day
+	bits    int        // of integers that are stored in wider ones; 0 where the file does not say
 }
 
 func (s *storedElement) element() element {
@@ -84,6 +85,9 @@ func (s *storedElement) element() element {
 	if n, ok := s.Converted.Get(); ok {
 		e.logical, e.tick = convertedType(n)
 		e.clock = n == 7 || n == 8
+		if n >= 11 && n <= 18 { // UINT_8 to UINT_64, INT_8 to INT_64
+			e.bits = 8 << ((n - 11) % 4)
+		}
 	}
 	switch l := &s.Logical; s.member {
 	case 0, 11: // of null, every value is missing

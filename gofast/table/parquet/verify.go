@@ -4,26 +4,40 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
 )
 
 // Verify implements table.Verifier. One goroutine does one column chunk at a time, so
-// memory holds a page and a dictionary for each of them.
+// memory holds a page and a dictionary for each of them. A value that gofast cannot hold is no
+// damage: all the rest is read, and then the first of them is ErrUnsupported.
 func (r *Reader) Verify(ctx context.Context) error {
 	leaves := make([]*column, r.meta.leaves)
 	for i := range r.columns {
 		leaves[r.columns[i].leaf] = &r.columns[i]
 	}
+	var lock sync.Mutex
+	var unfit *errs.Error
+	first := math.MaxInt
 	crew := r.newCrew()
 	defer crew.close()
-	return crew.each(ctx, len(leaves)*len(r.meta.groups), func(ctx context.Context, w *worker, i int) error {
+	err := crew.each(ctx, len(leaves)*len(r.meta.groups), func(ctx context.Context, w *worker, i int) error {
 		g, leaf := i/len(leaves), i%len(leaves)
 		if r.meta.groups[g].rows == 0 {
 			return nil
 		}
-		if err := w.verify(ctx, leaves[leaf], g, leaf); err != nil {
+		err := w.verify(ctx, leaves[leaf], g, leaf)
+		if value := (*errs.Error)(nil); errors.Is(err, errs.ErrValue) && errors.As(err, &value) {
+			lock.Lock()
+			if i < first {
+				first, unfit = i, value
+			}
+			lock.Unlock()
+			err = w.unpack(ctx, g, leaf)
+		}
+		if err != nil {
 			return err
 		}
 		if r.opts.Progress != nil {
@@ -31,6 +45,12 @@ func (r *Reader) Verify(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err != nil || unfit == nil {
+		return err
+	}
+	whole := *unfit
+	whole.Kind = errs.ErrUnsupported
+	return &whole
 }
 
 // verify reads one chunk: numbers are decoded as those of a feature, the texts of a column as

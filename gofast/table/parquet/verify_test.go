@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	pq "github.com/parquet-go/parquet-go"
@@ -11,6 +12,8 @@ import (
 )
 
 type verified struct {
+	Tiny   int8     `parquet:"tiny"`
+	Odd    bool     `parquet:"odd"`
 	ID     int64    `parquet:"id"`
 	Size   *uint32  `parquet:"size,optional"`
 	Price  float64  `parquet:"price"`
@@ -25,7 +28,7 @@ func verifiedFile(t *testing.T) []byte {
 	rows := make([]verified, 300)
 	for i := range rows {
 		size := uint32(1<<31 + i)
-		rows[i] = verified{ID: int64(i) - 150, Price: float64(i) / 4, Name: string(rune('a' + i%5)), Plain: "word"}
+		rows[i] = verified{ID: int64(i) - 150, Price: float64(i) / 4, Odd: i%2 == 1, Name: string(rune('a' + i%5)), Plain: "word"}
 		rows[i].Inside.A = "words"
 		if i%3 > 0 {
 			rows[i].Size = &size
@@ -40,7 +43,8 @@ func TestDescribe(t *testing.T) {
 	if err != nil || facts.RowGroups != 3 {
 		t.Fatalf("%v %+v", err, facts)
 	}
-	want := map[string][3]string{"id": {"int64", "-150", "149"}, "size": {"uint32", "2147483649", "2147483947"},
+	want := map[string][3]string{"tiny": {"int8", "0", "0"}, "odd": {"bool", "false", "true"},
+		"id": {"int64", "-150", "149"}, "size": {"uint32", "2147483649", "2147483947"},
 		"price": {"float64", "0", "74.75"}, "name": {"text", "", ""}, "inside": {"other", "", ""}}
 	for _, c := range facts.Columns {
 		if w, ok := want[c.Name]; ok && [3]string{c.Type, c.Min, c.Max} != w {
@@ -56,6 +60,24 @@ func TestDescribe(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("missing: %v", want)
+	}
+}
+
+// An integer that gofast cannot hold is no damage, and hides none.
+func TestVerifyOfValuesBeyondInt64(t *testing.T) {
+	type row struct {
+		Hash uint64 `parquet:"hash"`
+		X    int64  `parquet:"x"`
+	}
+	content := structs(t, []row{{1, 1}, {1 << 63, 2}})
+	r := mustOpen(t, content).(*Reader)
+	if err := r.Verify(t.Context()); !errors.Is(err, errs.ErrUnsupported) || !strings.Contains(err.Error(), `"hash"`) {
+		t.Errorf("%v", err)
+	}
+	k := r.meta.groups[0].chunks[1]
+	clear(content[k.offset:][:min(k.compressed, 40)])
+	if err := mustOpen(t, content).(*Reader).Verify(t.Context()); !errors.Is(err, errs.ErrDamaged) {
+		t.Errorf("%v", err)
 	}
 }
 

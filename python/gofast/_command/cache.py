@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .. import errors
+from .._core.progress import printable
+from .._core.units import size
 from .._images.files import user_cache
 from .._tables.cache import open_cache
 from . import output
@@ -56,21 +59,27 @@ def run(given: argparse.Namespace) -> int:
     for folder in given.folders:
         if not os.path.isdir(folder):
             raise errors.OptionError(f"{folder} is not a folder")
-    kept = [*_own(), *(found for folder in given.folders for found in _tables(folder))]
-    failed = False
+    unreadable: list[OSError] = []
+    found = [*_own(), *(one for folder in given.folders for one in _tables(folder, unreadable))]
+    kept = list({os.path.realpath(one.path): one for one in found}.values())  # a folder may lie in another
+    for error in unreadable:
+        output.note(f"{error.filename}: {error.strerror}")
+    failed = bool(unreadable)
     if given.action == "clear":
         if kept and not given.yes and not _agreed(kept):
             return output.FAILED
-        kept, failed = _clear(kept)
+        kept, incomplete = _clear(kept)
+        failed = failed or incomplete
     total = sum(one.bytes for one in kept)
     if given.json:
         files = [asdict(one) for one in kept]
         output.print_json({"action": given.action, "files": files, "bytes": total})
     else:
         for one in kept:
-            output.print_text(f"{output.size(one.bytes):>9}  {one.kind:<24}  {one.path}\n")
+            name = printable(one.path)
+            output.print_text(f"{size(one.bytes):>9}  {one.kind:<24}  {name}\n")
         what = "removed" if given.action == "clear" else "kept"
-        print(f"{what}: {len(kept)} files, {output.size(total)}")
+        print(f"{what}: {len(kept)} files, {size(total)}")
     return output.FAILED if failed else output.DONE
 
 
@@ -86,8 +95,8 @@ def _own() -> Iterator[Kept]:
                 yield Kept(str(path), kind, path.stat().st_size)
 
 
-def _tables(folder: str) -> Iterator[Kept]:
-    for place, _, names in sorted(os.walk(folder)):
+def _tables(folder: str, unreadable: list[OSError]) -> Iterator[Kept]:
+    for place, _, names in sorted(os.walk(folder, onerror=unreadable.append)):
         for name in sorted(names):
             path = Path(place, name)
             if _is_table(path):
@@ -113,11 +122,10 @@ def _is_table(path: Path) -> bool:
 
 def _agreed(kept: list[Kept]) -> bool:
     for one in kept:
-        output.note(f"{one.path} ({output.size(one.bytes)})")
-    try:
-        answer = input(f"remove these {len(kept)} files? [y/N] ")
-    except EOFError:
-        answer = ""
+        output.note(f"{one.path} ({size(one.bytes)})")
+    # Not by input(), which asks on stdout: that may be a pipe that waits for JSON.
+    print(f"remove these {len(kept)} files? [y/N] ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline() if sys.stdin is not None else ""
     if answer.strip().lower() not in ("y", "yes"):
         output.note("nothing was removed: say --yes to remove them")
         return False

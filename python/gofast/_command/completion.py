@@ -6,11 +6,11 @@ import argparse
 
 from . import output
 
-_COMMANDS = "scan verify doctor convert run cache info demo completion"
+COMMANDS = "scan verify doctor convert run cache info demo completion"
 _SHELLS = {
     "bash": f"""_gofast() {{
     if [ "$COMP_CWORD" -eq 1 ]; then
-        COMPREPLY=($(compgen -W "{_COMMANDS} --help --version" -- "${{COMP_WORDS[1]}}"))
+        COMPREPLY=($(compgen -W "{COMMANDS} --help --version" -- "${{COMP_WORDS[1]}}"))
     else
         COMPREPLY=($(compgen -W "--help --json --threads" -- "${{COMP_WORDS[COMP_CWORD]}}"))
     fi
@@ -18,9 +18,9 @@ _SHELLS = {
 complete -o default -F _gofast gofast
 """,
     "zsh": f"""#compdef gofast
-_arguments '1:command:({_COMMANDS})' '*:file:_files' '--json[print JSON]' '--help[help]'
+_arguments '1:command:({COMMANDS})' '*:file:_files' '--json[print JSON]' '--help[help]'
 """,
-    "fish": f"""complete -c gofast -n __fish_use_subcommand -f -a "{_COMMANDS}"
+    "fish": f"""complete -c gofast -n __fish_use_subcommand -f -a "{COMMANDS}"
 complete -c gofast -l json -d "print JSON"
 """,
 }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 
-from .._tables.columns import DEFAULT_LABEL
+from .._core.units import size
+from .._tables.label import DEFAULT_LABEL
 from ..convert import convert
 from . import output
 
@@ -18,7 +19,8 @@ def add(parsers: output.Parsers) -> None:
         run,
         "write a table in another format",
         "Reads a table (CSV, Parquet, npy, npz; several files are one table) and writes it as the ending of "
-        "DST says: .parquet, .npz or .npy.",
+        "DST says: .parquet, .npz or .npy. DST gets its name when it is complete, and then replaces a file "
+        "of that name. Messages name the options of gofast.convert: fill_value= is --fill-value here.",
         """gofast convert train.csv train.parquet
 gofast convert 'shards/*.csv.gz' all.npz --label target
 gofast convert prices.csv prices.npy --label '' --delimiter ';' --fill-value nan""",
@@ -61,5 +63,5 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         output.print_json({"path": given.dst, "bytes": written})
     else:
-        output.note(f"{given.dst}: {output.size(written)}")
+        output.note(f"{given.dst}: {size(written)}")
     return output.DONE

@@ -15,6 +15,7 @@ from typing import Any
 from .. import _about
 from .._core import codecs, engine, operations
 from .._core.machine import Machine
+from .._core.units import size
 from . import cache, output
 
 _PACKAGES = (
@@ -101,14 +102,14 @@ def collect() -> dict[str, dict[str, Any]]:
             "cgroup_quota": Machine().quota(),
         },
         "limits": {
-            "table_memory": output.size(here["memory"]),
-            "memory": output.size(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")),
+            "table_memory": size(here["memory"]),
+            "memory": size(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")),
             "cgroup_memory": _cgroup_memory(),
             "open_files": _limit(resource.RLIMIT_NOFILE),
             "address_space": _limit(resource.RLIMIT_AS),
             "locked_memory": _limit(resource.RLIMIT_MEMLOCK),
             "dev_shm": _free("/dev/shm"),
-            "cache": f"{cache.home()}, {_free(str(Path.home()))}",
+            "cache": f"{cache.home()}, {_free(_existing(cache.home()))}",
         },
         "device": _devices(),
         "environment": {name: value for name, value in sorted(os.environ.items()) if _matters(name)},
@@ -144,7 +145,7 @@ def _features() -> list[str]:
 
 def _cgroup_memory() -> str:
     limit = Machine().memory_limit()
-    return "no limit" if limit is None else output.size(limit)
+    return "no limit" if limit is None else size(limit)
 
 
 def _limit(which: int) -> str:
@@ -152,12 +153,17 @@ def _limit(which: int) -> str:
     return " of ".join("no limit" if value == _UNLIMITED else str(value) for value in (soft, hard))
 
 
+def _existing(path: Path) -> str:
+    """The folder, or the nearest one above it that is there."""
+    return str(next(place for place in (path, *path.absolute().parents) if os.path.exists(place)))
+
+
 def _free(path: str) -> str | None:
     try:
         usage = shutil.disk_usage(path)
     except OSError:
         return None
-    return f"{output.size(usage.free)} free of {output.size(usage.total)}"
+    return f"{size(usage.free)} free of {size(usage.total)}"
 
 
 def _devices() -> dict[str, Any]:
@@ -169,7 +175,7 @@ def _devices() -> dict[str, Any]:
     for ordinal in range(torch.cuda.device_count()):
         about = torch.cuda.get_device_properties(ordinal)
         devices[f"cuda:{ordinal}"] = (
-            f"{about.name}, {output.size(about.total_memory)}, compute {about.major}.{about.minor}"
+            f"{about.name}, {size(about.total_memory)}, compute {about.major}.{about.minor}"
         )
     return devices
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
@@ -21,7 +20,8 @@ _EPILOG = """examples:
   gofast run train.py --epochs 90        an unmodified script with gofast inside
   gofast info                            what a bug report needs
 
-exit status: 0 done, 1 failed or something is damaged, 2 wrong command line, 130 interrupted"""
+exit status: 0 done, 1 failed or something is damaged, 2 wrong command line, 130 interrupted,
+141 when nobody reads the output to its end"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -42,22 +42,26 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line. Returns its exit status; argparse exits with 2 where it is wrong."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:
+        output.note("standard output is closed: give it a file, or /dev/null")
+        return output.FAILED
     try:
-        if words[:1] == ["run"] and words[1:] and words[1] not in ("-h", "--help"):
-            run.execute(words[1:])
-        given = parser().parse_args(words)
-        status: int = given.run(given)
-        sys.stdout.flush()
-        return status
+        try:
+            if words[:1] == ["run"] and words[1:] and words[1] not in ("-h", "--help"):
+                run.execute(words[1:])
+            given = parser().parse_args(words)
+            status: int = given.run(given)
+            return status
+        finally:
+            output.flush()
     except KeyboardInterrupt:
         output.note("interrupted")
         return output.INTERRUPTED
+    except BrokenPipeError:  # who reads has seen enough
+        return output.PIPE_CLOSED
     except errors.OptionError as error:
         output.note(str(error))
         return output.USAGE
-    except BrokenPipeError:  # who reads has seen enough; nothing may be flushed at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return output.FAILED
     except (errors.GofastError, OSError, ImportError) as error:
         output.note(str(error))
         return output.FAILED

@@ -25,7 +25,7 @@ def add(parsers: output.Parsers) -> None:
         _DESCRIPTION,
         """gofast scan photos/
 gofast scan train.parquet 'shards/*.csv.gz'
-gofast scan photos/ --json | jq -r '.broken[]?.path'""",
+gofast scan photos/ --json | jq -r '.broken[].path'""",
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder or a pattern")
     parser.add_argument("--threads", type=output.positive, help="threads that read (default: all allowed)")
@@ -40,4 +40,4 @@ def run(given: argparse.Namespace) -> int:
         output.print_json(report)
     else:
         output.print_text(operations.scan_text(report))
-    return output.FAILED if report.get("broken") or report.get("unreadable_folders") else output.DONE
+    return output.FAILED if report["broken"] or report["unreadable_folders"] else output.DONE

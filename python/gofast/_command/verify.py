@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import concurrent.futures
+import collections
+import contextlib
+import queue
+import threading
 import warnings
-from typing import Any
+from collections.abc import Sequence
 
 from .._core import codecs, engine, operations
 from .._core.progress import Progress
@@ -48,7 +51,7 @@ def run(given: argparse.Namespace) -> int:
         output.print_text(operations.verify_text(found))
         if asked:
             print(f"decoded by Pillow  {asked}")
-    return output.FAILED if found["damaged"] or found.get("unreadable_folders") else output.DONE
+    return output.FAILED if found["damaged"] or found["unreadable_folders"] else output.DONE
 
 
 def ask_pillow(found: operations.Verification, threads: int) -> int:
@@ -60,43 +63,57 @@ def ask_pillow(found: operations.Verification, threads: int) -> int:
     if not pillow.available():
         return 0
     asked = [p for p in (*found["damaged"], *found["unchecked"]) if p.get("picture")]
-    decoded = 0
-    with (
-        warnings.catch_warnings(),
-        concurrent.futures.ThreadPoolExecutor(threads) as pool,
-        Progress("verifying with Pillow") as bar,
-    ):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of large pictures, of odd metadata: training goes on, too
-        found["damaged"] = [p for p in found["damaged"] if not p.get("picture")]
-        found["unchecked"] = [p for p in found["unchecked"] if not p.get("picture")]
-        work = {pool.submit(_verdict, problem["path"]): problem for problem in asked}
-        try:
-            for done, future in enumerate(concurrent.futures.as_completed(work), 1):
-                bar.update(done / len(work))
-                problem, reason = work[future], future.result()
-                if reason is None:
-                    decoded += 1
-                    continue
-                if problem["kind"] in ("Unsupported", "Limit"):
-                    problem["kind"] = "Damaged"
-                    problem["reason"] = f"Pillow: {reason}"
-                found["damaged"].append(problem)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        reasons = _verdicts([problem["path"] for problem in asked], threads)
+    found["damaged"] = [p for p in found["damaged"] if not p.get("picture")]
+    found["unchecked"] = [p for p in found["unchecked"] if not p.get("picture")]
+    for problem, reason in zip(asked, reasons, strict=True):
+        if reason is None:
+            continue
+        if problem["kind"] in ("Unsupported", "Limit"):
+            problem["kind"] = "Damaged"
+            problem["reason"] = f"Pillow: {reason}"
+        found["damaged"].append(problem)
     found["damaged"].sort(key=lambda problem: problem["path"])
     found.pop("missing_libraries", None)  # Pillow has its own
-    return decoded
+    return reasons.count(None)
+
+
+def _verdicts(paths: Sequence[str], threads: int) -> list[str | None]:
+    """What Pillow says against each picture; None if it decodes it.
+
+    In daemon threads: an executor's are waited for at exit, and Pillow can take hours for a hostile file.
+    """
+    verdicts: list[str | None] = [None] * len(paths)
+    left, done = collections.deque(range(len(paths))), queue.SimpleQueue[int]()
+
+    def work() -> None:
+        with contextlib.suppress(IndexError):  # nothing is left
+            while True:
+                number = left.popleft()
+                verdicts[number] = _verdict(paths[number])
+                done.put(number)
+
+    for _ in range(min(threads, len(paths))):
+        threading.Thread(target=work, daemon=True).start()
+    try:
+        with Progress("verifying with Pillow") as bar:
+            finished = 0
+            while finished < len(paths):
+                bar.update(finished / len(paths))
+                with contextlib.suppress(queue.Empty):
+                    done.get(timeout=0.1)  # a signal that another thread gets wakes nobody here
+                    finished += 1
+    finally:
+        left.clear()
+    return verdicts
 
 
 def _verdict(path: str) -> str | None:
     """What Pillow says against a picture; None if it decodes it."""
     try:
         pillow.open_rgb(path)
-    except Exception as error:
-        return _text(error)
+    except BaseException as error:  # a panic of a plugin's in Rust is no Exception
+        return str(error) or type(error).__name__
     return None
-
-
-def _text(error: Any) -> str:
-    return str(error) or type(error).__name__

@@ -378,7 +378,6 @@ class Problem(_Pictured):
 
 class _Rest(TypedDict, total=False):
     missing_libraries: dict[str, str]
-    unreadable_folders: list[str]
 
 
 class Verification(_Rest):
@@ -392,6 +391,7 @@ class Verification(_Rest):
     others: int
     damaged: list[Problem]
     unchecked: list[Problem]
+    unreadable_folders: list[str]
 
 
 class Here(TypedDict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 import warnings
@@ -9,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 _PATIENCE = 1.0  # seconds before anything is shown
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class Progress:
@@ -19,7 +21,7 @@ class Progress:
 
     def __init__(self, label: str | None) -> None:
         seen = sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
-        self._label = label if seen else None
+        self._label = printable(label) if label is not None and seen else None
         self._start = time.monotonic()
         self._bar: Any = None
         self._plain = False
@@ -40,21 +42,32 @@ class Progress:
                 self._bar = tqdm(
                     total=100, desc=self._label, unit="%", bar_format="{l_bar}{bar}| {elapsed}<{remaining}"
                 )
+                self._bar.start_t -= time.monotonic() - self._start  # what is left is reckoned from the start
             except ImportError:
                 self._plain = True
+        self._show(part)
+
+    def _show(self, part: float) -> None:
         if self._bar is not None:
             self._bar.n = round(part * 100, 1)
             self._bar.refresh()
-        else:
+        elif self._plain:
             print(f"\r{self._label}: {part:4.0%}", end="", file=sys.stderr, flush=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None:
+            self._show(1)
         if self._bar is not None:
             self._bar.close()
         elif self._plain:
             print(file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """A name or a message without what a terminal would obey, such as colours and new lines."""
+    return _CONTROLS.sub("\ufffd", text)
 
 
 def _in_notebook() -> bool:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import sys
 import warnings
 from pathlib import Path
 
-import torch
-
 from ..errors import GofastWarning
 
-_OURS = tuple(
-    str(folder) + os.sep
-    for folder in (
-        Path(__file__).parents[1],
-        Path(torch.__file__).parent,
-        Path(multiprocessing.__file__).parent,
-    )
-)
 _said: set[str] = set()  # keys of the warnings that are given once in a process
 
 
@@ -36,7 +27,17 @@ def warn(text: str, category: type[Warning] = GofastWarning, *, once: str | None
         if once in _said:
             return
         _said.add(once)
+    ours = _ours()
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)
+
+
+@functools.cache
+def _ours() -> tuple[str, ...]:
+    """Folders whose lines are not the user's."""
+    import torch
+
+    files = (Path(__file__).parent, Path(torch.__file__), Path(multiprocessing.__file__))
+    return tuple(str(file.parent) + os.sep for file in files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from .. import errors
 from .._batches.classes import LabelType, Name
@@ -13,16 +13,9 @@ from .._core.operations import Selection
 from .._core.warn import warn
 from .codings import Named, Unit, coding_options
 from .features import Column, FillValue, column_list, feature_options
+from .label import DEFAULT_LABEL, DefaultLabel, Label
 
 Header = Literal["auto"] | bool
-Label = str | int | Sequence[str | int] | None
-
-
-class _Default(str):
-    """A default that differs from the same text given by the user."""
-
-
-DEFAULT_LABEL: Final[str] = _Default("label")
 
 _LIKE_LABELS = {"label", "labels", "target", "targets", "y", "y_true", "class", "classes", "class_id"}
 _LIKE_LABELS |= {"category", "outcome", "species", "ground_truth"}
@@ -47,7 +40,7 @@ def selection(
         raise errors.OptionError(f'header={header!r} is not "auto", True or False')
     return {
         "label": column_list("label", label),
-        "label_optional": isinstance(label, _Default),
+        "label_optional": isinstance(label, DefaultLabel),
         "label_type": label_type,
         "classes": None if class_to_idx is None else _classes(class_to_idx),
         **feature_options(columns, exclude, fill_value),
