@@ -79,7 +79,11 @@ func countOf(n int64, what string) string {
 func Threads(n int) string { return countOf(int64(n), "thread") }
 
 func machineText(m *machine.Facts) string {
-	parts := []string{m.CPU, fmt.Sprintf("%d of %d CPUs", m.Usable, m.CPUs), bytesText(m.Memory)}
+	cpus := fmt.Sprintf("%d of %d CPUs", m.Usable, m.CPUs)
+	if m.Cores > 0 && m.Cores != m.CPUs {
+		cpus += fmt.Sprintf(" (%s)", countOf(int64(m.Cores), "core"))
+	}
+	parts := []string{m.CPU, cpus, bytesText(m.Memory)}
 	if m.Quota > 0 {
 		parts = append(parts, fmt.Sprintf("cgroup quota %.3g CPUs", m.Quota))
 	}
@@ -88,6 +92,9 @@ func machineText(m *machine.Facts) string {
 	}
 	if m.Governor != "" {
 		parts = append(parts, "governor "+m.Governor)
+	}
+	if m.JPEG != "" {
+		parts = append(parts, m.JPEG)
 	}
 	return strings.Join(append(parts, m.Kernel, m.Go, "gofast "+m.Gofast), ", ")
 }
@@ -100,7 +107,11 @@ func (r *Report) cacheText() string {
 		return fmt.Sprintf("%.0f %% of the bytes in memory", 100*c.Resident)
 	}
 	if r.Dropped != nil {
-		return "dropped before each epoch; left in it then: " + said(*r.Dropped)
+		text := "dropped before each epoch; left in it then: " + said(*r.Dropped)
+		if r.Dropped.Resident > 0.1 {
+			text += ": these files do not come from a disk (a file system in memory, or another process has them mapped)"
+		}
+		return text
 	}
 	return "before the run: " + said(r.Cache)
 }

@@ -22,13 +22,27 @@ func TestMediansAndQuantiles(t *testing.T) {
 			}
 		}
 	}
-	if !math.IsNaN(Median(nil)) || !math.IsNaN(Quantile(0.5, nil)) {
+	if !math.IsNaN(Median(nil)) || Percentiles(nil) != nil {
 		t.Error("nothing has a median")
 	}
-	values := []float64{5, 1, 4, 2, 3}
-	if Quantile(0, values) != 1 || Quantile(1, values) != 5 {
-		t.Error("the ends are the extremes")
+	for _, c := range []struct{ values, want []float64 }{ // at 0, 50, 95 and 100 %, by numpy.percentile
+		{[]float64{5, 1, 4, 2, 3}, []float64{1, 3, 4.8, 5}}, {[]float64{2, 1}, []float64{1, 1.5, 1.95, 2}}, {[]float64{7}, []float64{7, 7, 7, 7}},
+	} {
+		all := Percentiles(c.values)
+		for i, percent := range []int{0, 50, 95, 100} {
+			if math.Abs(all[percent]-c.want[i]) > 1e-12 {
+				t.Errorf("%d %% of %v is %v", percent, c.values, all[percent])
+			}
+		}
 	}
+}
+
+// trials are fewer under the race detector, which finds nothing in one goroutine.
+func trials() int {
+	if testing.Short() {
+		return 50
+	}
+	return 150
 }
 
 func exponential(r *rand.Rand, n int, scale float64) []float64 {
@@ -39,22 +53,25 @@ func exponential(r *rand.Rand, n int, scale float64) []float64 {
 	return values
 }
 
-// The true median lies in 95 % intervals about as often as they promise.
+// The true median lies in 95 % intervals about as often as they promise, of the fewest epochs too.
 func TestIntervalsHoldTheMedian(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	truth, inside := 1+0.1*math.Ln2, 0
-	const trials = 300
-	for range trials {
-		interval := MedianInterval(exponential(r, 15, 1), r.Uint64())
-		if interval.Low <= truth && truth <= interval.High {
-			inside++
+	truth := 1 + 0.1*math.Ln2
+	trials := trials()
+	for _, n := range []int{FewestForInterval, 6, 15} {
+		inside := 0
+		for range trials {
+			interval := MedianInterval(exponential(r, n, 1), r.Uint64())
+			if interval.Low <= truth && truth <= interval.High {
+				inside++
+			}
+		}
+		if share := float64(inside) / float64(trials); share < 0.88 {
+			t.Errorf("%d epochs: %.3f of the intervals hold the median", n, share)
 		}
 	}
-	if share := float64(inside) / trials; share < 0.9 {
-		t.Errorf("%.3f of the intervals hold the median", share)
-	}
-	if MedianInterval([]float64{1, 2}, 0) != nil {
-		t.Error("two values have no interval")
+	if MedianInterval([]float64{1, 2, 3, 4}, 0) != nil {
+		t.Error("four values have no interval")
 	}
 	values := exponential(r, 7, 1)
 	if a, b := MedianInterval(values, 3), MedianInterval(values, 3); *a != *b {
@@ -65,7 +82,7 @@ func TestIntervalsHoldTheMedian(t *testing.T) {
 // Equal work is seldom called different; planted differences are found, with the right sign.
 func TestVerdictsOnPlantedTimes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	const trials = 300
+	trials := trials()
 	for _, n := range []int{FewestForVerdict, 9} {
 		wrong := 0
 		for range trials {
@@ -73,7 +90,7 @@ func TestVerdictsOnPlantedTimes(t *testing.T) {
 				wrong++
 			}
 		}
-		if share := float64(wrong) / trials; share > 0.08 {
+		if share := float64(wrong) / float64(trials); share > 0.1 {
 			t.Errorf("%d epochs: %.3f of equal pairs are called different", n, share)
 		}
 	}
