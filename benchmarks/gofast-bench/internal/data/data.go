@@ -75,7 +75,7 @@ func Open(ctx context.Context, o Options) (*Source, error) {
 	kind := o.As
 	if kind == Auto {
 		var err error
-		if kind, err = kindOf(o.Paths); err != nil {
+		if kind, err = kindOf(ctx, o.Paths); err != nil {
 			return nil, err
 		}
 	}
