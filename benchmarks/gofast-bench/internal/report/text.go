@@ -170,16 +170,22 @@ func (r *Report) WriteText(w io.Writer) error {
 	if err := r.writeStages(w); err != nil {
 		return err
 	}
-	if len(r.Bad) > 0 {
-		fmt.Fprintf(w, "\n%s could not be made, and zeroes are in their place:\n", countOf(int64(len(r.Bad)), "picture"))
-		for _, b := range r.Bad[:min(len(r.Bad), mostListed)] {
-			fmt.Fprintf(w, "  %s: %s\n", b.Path, b.Reason)
-		}
-		if more := len(r.Bad) - mostListed; more > 0 {
-			fmt.Fprintf(w, "  and %d more, which --json lists\n", more)
-		}
-	}
+	r.WriteBad(w)
 	return nil
+}
+
+// WriteBad lists the pictures that could not be made, if there are any.
+func (r *Report) WriteBad(w io.Writer) {
+	if len(r.Bad) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s could not be made, and zeroes are in their place:\n", countOf(int64(len(r.Bad)), "picture"))
+	for _, b := range r.Bad[:min(len(r.Bad), mostListed)] {
+		fmt.Fprintf(w, "  %s: %s\n", b.Path, b.Reason)
+	}
+	if more := len(r.Bad) - mostListed; more > 0 {
+		fmt.Fprintf(w, "  and %d more, which --json lists\n", more)
+	}
 }
 
 // StageNames are those of all runs, in the order of the work.
