@@ -83,6 +83,7 @@ func (w *workFlags) check() error {
 		}
 		w.threads = append(w.threads, n)
 	}
+	slices.Sort(w.threads)
 	var err error
 	if w.plan, w.spelled, err = transform.Parse(w.transform); err != nil {
 		return usagef("--transform: %w", err)

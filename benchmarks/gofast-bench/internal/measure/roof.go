@@ -125,14 +125,17 @@ func (p part) time(ctx context.Context, e *gofast.Engine, s *data.Source, c Conf
 
 // What is copied lies in memory that no cache holds, and goes to such memory. Each thread has its part of both.
 const (
-	copyRoom  = 256 << 20
+	copyRoom  = 128 << 20
 	mostBytes = 4 << 30 // of an epoch that are copied: its rate is that of more
 )
 
 // copying is how long the threads take to copy so many bytes.
 func copying(ctx context.Context, threads int, bytes int64) (float64, error) {
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
 	part := int64(copyRoom / threads)
-	times := max(1, min(bytes, mostBytes)/copyRoom) // a short copy says nothing
+	times := max(2, min(bytes, mostBytes)/copyRoom) // a short copy says nothing
 	from, to := make([]byte, copyRoom), make([]byte, copyRoom)
 	for i := 0; i < copyRoom; i += 4096 { // is there before the clock runs
 		to[i], from[i] = 1, 1

@@ -2,6 +2,7 @@ package plots
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
@@ -56,6 +57,7 @@ func throughput(r *report.Report) (*figure, error) {
 	f.add("median", line)
 	if r.Runs[0].PerSInterval != nil {
 		f.add("95 % interval", interval{bars})
+		p.Add(bars)
 	}
 	f.add(fmt.Sprintf("ideal: that of %s, each", report.Threads(first.Threads)), ideal)
 	p.X.Min, p.X.Max, p.Y.Min = 0, float64(most)*1.06, 0
@@ -69,8 +71,8 @@ func throughput(r *report.Report) (*figure, error) {
 		p.Add(limit)
 		f.add(fmt.Sprintf("%d CPUs", cpus), limit)
 	}
-	p.Add(ideal, line, bars, dots)
-	p.X.Tick.Marker = threadTicks(r.Runs)
+	p.Add(ideal, line, dots)
+	p.X.Tick.Marker = threadTicks(r.Runs, most)
 	return f, nil
 }
 
@@ -85,11 +87,14 @@ func (b interval) Thumbnail(c *draw.Canvas) {
 	}
 }
 
-// threadTicks are the numbers that were measured.
-func threadTicks(runs []report.Run) plot.ConstantTicks {
-	ticks := plot.ConstantTicks{}
-	for _, run := range runs {
-		ticks = append(ticks, plot.Tick{Value: float64(run.Threads), Label: strconv.Itoa(run.Threads)})
+// threadTicks are the numbers that were measured, from the largest down, so far as their labels have room.
+func threadTicks(runs []report.Run, most int) plot.ConstantTicks {
+	ticks, free := plot.ConstantTicks{}, most
+	for _, run := range slices.Backward(runs) {
+		if run.Threads <= free {
+			ticks = append(ticks, plot.Tick{Value: float64(run.Threads), Label: strconv.Itoa(run.Threads)})
+			free = run.Threads - most/20 // a label of four digits
+		}
 	}
 	return ticks
 }

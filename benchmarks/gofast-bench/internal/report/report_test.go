@@ -59,6 +59,18 @@ func TestText(t *testing.T) {
 	}
 }
 
+// Stages go by the clock on the wall: where the processors were others', the text says so.
+func TestTheTextTellsOfHeldThreads(t *testing.T) {
+	for busy, said := range map[float64]bool{0.9: false, 0.85: false, 0.3: true} {
+		r := sample()
+		r.Runs[0].Busy = busy
+		var text bytes.Buffer
+		if err := r.WriteText(&text); err != nil || strings.Contains(text.String(), "60 % of their time") != said || strings.Contains(text.String(), "note: for") != said {
+			t.Errorf("busy %g: %v, %s", busy, err, text.String())
+		}
+	}
+}
+
 func TestCSVIsARowAnEpoch(t *testing.T) {
 	var text bytes.Buffer
 	if err := sample().WriteCSV(&text); err != nil {

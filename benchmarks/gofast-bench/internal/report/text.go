@@ -170,8 +170,22 @@ func (r *Report) WriteText(w io.Writer) error {
 	if err := r.writeStages(w); err != nil {
 		return err
 	}
+	if held := r.held(); held > 0.1 {
+		fmt.Fprintf(w, "\nnote: for up to %.0f %% of their time, threads stood still in the middle of their work: for a file, or while others had\n"+
+			"the processors. The stages hold that time.\n", 100*held)
+	}
 	r.WriteBad(w)
 	return nil
+}
+
+// held is the largest share of the threads' time in which they had work and no processor.
+func (r *Report) held() (most float64) {
+	for _, run := range r.Runs {
+		if len(run.Stages) > 0 {
+			most = max(most, 1-run.Stage(Waiting).Share-run.Busy)
+		}
+	}
+	return most
 }
 
 // WriteBad lists the pictures that could not be made, if there are any.

@@ -40,9 +40,9 @@ func TestMediansAndQuantiles(t *testing.T) {
 // trials are fewer under the race detector, which finds nothing in one goroutine.
 func trials() int {
 	if testing.Short() {
-		return 50
+		return 40
 	}
-	return 150
+	return 100
 }
 
 func exponential(r *rand.Rand, n int, scale float64) []float64 {
