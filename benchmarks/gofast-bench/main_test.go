@@ -64,6 +64,9 @@ func TestRunOfATable(t *testing.T) {
 }
 
 func TestRunOfPicturesWritesAReport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes drawing ten times slower; TestFailures runs pictures too")
+	}
 	path, folder := pictures(t), filepath.Join(t.TempDir(), "deep", "report")
 	args := []string{"run", path, "--transform", "randomresizedcrop=8,hflip", "--batch", "5", "--threads", "1,2", "--epochs", "5", "--order", "shuffle", "--out", folder}
 	out, _ := command(t, 0, args...)
@@ -191,6 +194,9 @@ func (full) Write([]byte) (int, error) { return 0, unix.ENOSPC }
 
 // What could not be printed is no success.
 func TestOutputThatFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector notes every byte that roof copies")
+	}
 	written := planted(t, 1, nil)
 	for _, args := range [][]string{{"compare", written, written}, {"synth", filepath.Join(t.TempDir(), "t.csv"), "--count", "1", "--columns", "1"},
 		{"roof", table(t, "label,a\n1,2\n"), "--epochs", "1", "--threads", "1"}, {"completion", "bash"}, {"scan", written}} {

@@ -82,6 +82,22 @@ func TestWhatPathsNamePictures(t *testing.T) {
 	}
 }
 
+// Less is measured than the user thinks: that is said.
+func TestFoldersThatCannotBeListedAreNamed(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may list all folders")
+	}
+	root := pictures(t, 0)
+	locked := filepath.Join(root, "class001")
+	if err := os.Chmod(locked, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(locked, 0o700)
+	if s, err := open(t, Options{Paths: []string{root}}); err != nil || !strings.Contains(s.Note, "class001") || s.Len() != 6 {
+		t.Errorf("%v, %+v", err, s)
+	}
+}
+
 func TestWhatCannotBeOpened(t *testing.T) {
 	root, empty, other := pictures(t, 0), t.TempDir(), t.TempDir()
 	table := filepath.Join(other, "t.csv")

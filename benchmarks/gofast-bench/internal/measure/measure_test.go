@@ -123,6 +123,9 @@ func TestTheLowestNeededRoofBinds(t *testing.T) {
 }
 
 func TestRoofsOfPictures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector notes every byte that is copied")
+	}
 	s := source(t)
 	progress := 0
 	limits, err := Roofs(context.Background(), s, 1000, Config{Batch: 8, Threads: []int{1, 2}, Epochs: 1}, func(int, int) { progress++ })

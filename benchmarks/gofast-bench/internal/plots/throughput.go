@@ -38,7 +38,13 @@ func throughput(r *report.Report) (*figure, error) {
 	}
 	f.grid(false, true)
 	first := r.Runs[0]
-	ideal, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 0}, {X: float64(most), Y: first.SamplesPerS / float64(first.Threads) * float64(most)}})
+	// No more than there are processors can work at a time.
+	able := most
+	if cpus := r.Machine.Usable; cpus > 0 {
+		able = min(most, cpus)
+	}
+	best := first.SamplesPerS / float64(first.Threads) * float64(able)
+	ideal, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 0}, {X: float64(able), Y: best}, {X: float64(most), Y: best}})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +67,7 @@ func throughput(r *report.Report) (*figure, error) {
 	}
 	f.add(fmt.Sprintf("ideal: that of %s, each", report.Threads(first.Threads)), ideal)
 	p.X.Min, p.X.Max, p.Y.Min = 0, float64(most)*1.06, 0
-	p.Y.Max = 1.08 * max(highest, ideal.XYs[1].Y)
+	p.Y.Max = 1.08 * max(highest, best)
 	if cpus := r.Machine.Usable; cpus < most {
 		limit, err := plotter.NewLine(plotter.XYs{{X: float64(cpus), Y: 0}, {X: float64(cpus), Y: p.Y.Max}})
 		if err != nil {
