@@ -79,7 +79,24 @@ func MedianInterval(values []float64, seed uint64) *Interval {
 	for i := range medians {
 		medians[i] = r.median()
 	}
-	return between(medians)
+	interval, sorted := between(medians), slices.Sorted(slices.Values(values))
+	k := rank(len(sorted))
+	return &Interval{min(interval.Low, sorted[k]), max(interval.High, sorted[len(sorted)-1-k])}
+}
+
+// rank is how many of n values at each end can be left out, so that those between hold the median in 95 % of all cases,
+// however they are distributed. The bootstrap alone leaves out one of seven at each end, and holds it in 87 %.
+func rank(n int) int {
+	if n > 1000 {
+		return (n - 1) / 2 // the bootstrap of so many is right, and 2^-n soon is 0
+	}
+	k, tail := 0, math.Exp2(-float64(n)) // of cases with at most k values on one side
+	for chance := tail; ; k++ {
+		chance *= float64(n-k) / float64(k+1)
+		if tail += chance; 2*tail > 0.05 || k+1 > (n-1)/2 {
+			return k
+		}
+	}
 }
 
 // between is the middle 95 % of values.
