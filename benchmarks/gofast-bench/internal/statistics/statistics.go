@@ -51,17 +51,23 @@ func medianOf(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
+// many values are resampled by their number: the place of their median is as good as normal.
+const many = 1000
+
 // resampler draws medians of resampled values.
 type resampler struct {
-	values, drawn []float64
+	values, drawn []float64 // sorted
 	random        *rand.Rand
 }
 
 func newResampler(values []float64, random *rand.Rand) *resampler {
-	return &resampler{values, make([]float64, len(values)), random}
+	return &resampler{slices.Sorted(slices.Values(values)), make([]float64, len(values)), random}
 }
 
 func (r *resampler) median() float64 {
+	if n := float64(len(r.values)); n > many { // sorting 4000 times a million values would take an hour
+		return r.values[min(max(int(n/2+r.random.NormFloat64()*math.Sqrt(n)/2), 0), len(r.values)-1)]
+	}
 	for i := range r.drawn {
 		r.drawn[i] = r.values[r.random.IntN(len(r.values))]
 	}
@@ -87,7 +93,7 @@ func MedianInterval(values []float64, seed uint64) *Interval {
 // rank is how many of n values at each end can be left out, so that those between hold the median in 95 % of all cases,
 // however they are distributed. The bootstrap alone leaves out one of seven at each end, and holds it in 87 %.
 func rank(n int) int {
-	if n > 1000 {
+	if n > many {
 		return (n - 1) / 2 // the bootstrap of so many is right, and 2^-n soon is 0
 	}
 	k, tail := 0, math.Exp2(-float64(n)) // of cases with at most k values on one side
