@@ -22,6 +22,7 @@ type Dataset struct {
 	DType      string   // of its values, as numpy names it
 	LabelDType string   // of its labels; "" without labels
 	Table      *Schema  // of a table's columns; nil for pictures
+	Unreadable []string // folders below the one that was opened that could not be listed, 100 of them at most
 	// OnError is asked about every picture that cannot be made, by the goroutine that takes
 	// the batches of Engine.Batches: nil leaves zeroes in its place, and an error ends the
 	// iteration. Without it, the first such picture does.

@@ -113,5 +113,8 @@ func openPictures(ctx context.Context, scan folder.Options, plan image.Plan, opt
 	for _, class := range schema.Classes {
 		d.Classes = append(d.Classes, string(class))
 	}
+	for _, place := range schema.Unreadable {
+		d.Unreadable = append(d.Unreadable, string(place))
+	}
 	return d, nil
 }

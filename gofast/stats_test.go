@@ -109,6 +109,13 @@ func TestStatsOfPictures(t *testing.T) {
 			t.Errorf("PNG files have the stage %s", unknown)
 		}
 	}
+	// What happens between two looks never takes longer than the threads were busy, although other pictures are measured
+	// in detail each time.
+	for range 20 {
+		before := e.Stats()
+		iterate(t, e, folder, 7)
+		checkStages(t, e.Stats().Sub(before))
+	}
 }
 
 // StageNames is here so that a name that is none does not compile away: each must be one of the documented ones.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -91,6 +92,11 @@ func compare(a, b *report.Report, force bool) (*comparison, error) {
 		c := statistics.Compare(perSample(first.Seconds, a.Work.Samples), perSample(second.Seconds, b.Work.Samples), a.Work.Seed)
 		made.Threads = append(made.Threads, verdicts{first.Threads, c.String(), c})
 	}
+	for _, second := range b.Runs {
+		if len(runOf(a, second.Threads).Seconds) == 0 {
+			made.Notes = append(made.Notes, fmt.Sprintf("A did not measure %s", report.Threads(second.Threads)))
+		}
+	}
 	if len(made.Threads) == 0 {
 		return nil, fmt.Errorf("no number of threads was measured in both")
 	}
@@ -141,7 +147,13 @@ func notes(a, b *report.Report) (notes []string) {
 	differ("gofast", m.Gofast+" "+m.Revision, n.Gofast+" "+n.Revision)
 	differ("Go", m.Go, n.Go)
 	differ("libjpeg", m.JPEG, n.JPEG)
+	differ("Huffman decoder of gofast's own", m.OwnHuffman, n.OwnHuffman)
 	differ("kernel", m.Kernel, n.Kernel)
+	differ("governor", m.Governor, n.Governor)
+	differ("quota of CPUs", m.Quota, n.Quota)
+	if math.Abs(a.Cache.Resident-b.Cache.Resident) > 0.1 {
+		notes = append(notes, fmt.Sprintf("page cache before the run differs: %.0f %% of the bytes in memory, and then %.0f %%", 100*a.Cache.Resident, 100*b.Cache.Resident))
+	}
 	for name, r := range map[string]*report.Report{"A": a, "B": b} {
 		if r.Machine.Load > 0.5*float64(r.Machine.Usable) {
 			notes = append(notes, fmt.Sprintf("the machine was busy before %s: load %.1f on %d CPUs", name, r.Machine.Load, r.Machine.Usable))

@@ -77,6 +77,13 @@ func TestOtherWorkIsNotCompared(t *testing.T) {
 	if out, log := command(t, 0, "compare", a, b); strings.Contains(out, "4 threads") || !strings.Contains(log, "B did not measure 4 threads") || !strings.Contains(log, "processor differs") {
 		t.Errorf("%q, %q", out, log)
 	}
+	if _, log := command(t, 0, "compare", b, a); !strings.Contains(log, "A did not measure 4 threads") {
+		t.Errorf("%q", log)
+	}
+	cold := planted(t, 1, func(r *report.Report) { r.Cache.Resident, r.Machine.OwnHuffman = 0.2, true })
+	if _, log := command(t, 0, "compare", a, cold); !strings.Contains(log, "page cache before") || !strings.Contains(log, "Huffman") {
+		t.Errorf("%q", log)
+	}
 	c := planted(t, 1, func(r *report.Report) { r.Runs = r.Runs[:1]; r.Runs[0].Threads = 16 })
 	command(t, 1, "compare", a, c)
 }

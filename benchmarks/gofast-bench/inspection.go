@@ -18,8 +18,8 @@ type finding interface{ WriteText(io.Writer) error }
 
 // inspectOptions are those of the command line. done ends the line of progress.
 func inspectOptions(c *cobra.Command, what string) (o inspect.Options, done func(), err error) {
-	if o.Threads, err = c.Flags().GetInt("threads"); err != nil || o.Threads < 0 {
-		return o, nil, usagef("--threads %d: give 1 or more, or leave it out", o.Threads)
+	if o.Threads, err = c.Flags().GetInt("threads"); err != nil || o.Threads < 1 && c.Flags().Changed("threads") || o.Threads > mostThreads {
+		return o, nil, usagef("--threads %d: give a number from 1 to %d, or leave it out", o.Threads, mostThreads)
 	}
 	if !isTerminal(c.ErrOrStderr()) {
 		return o, func() {}, nil

@@ -31,7 +31,7 @@ func TestScanAndVerify(t *testing.T) {
 		{[]string{"verify", root, "--threads", "3"}, statusFailed, "bad.csv"},
 		{[]string{"scan", none}, statusFailed, ""}, {[]string{"verify", none}, statusFailed, ""},
 		{[]string{"scan"}, statusUsage, ""}, {[]string{"verify"}, statusUsage, ""},
-		{[]string{"scan", root, "--threads", "-1"}, statusUsage, ""}, {[]string{"verify", root, "--no"}, statusUsage, ""},
+		{[]string{"scan", root, "--threads", "-1"}, statusUsage, ""}, {[]string{"scan", root, "--threads", "0"}, statusUsage, ""}, {[]string{"verify", root, "--threads", "1000000"}, statusUsage, ""}, {[]string{"verify", root, "--no"}, statusUsage, ""},
 	} {
 		var out, log bytes.Buffer
 		if status := execute(t.Context(), c.args, &out, &log); status != c.status || !strings.Contains(out.String(), c.out) || (out.Len() == 0) != (c.out == "") {

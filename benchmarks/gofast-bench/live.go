@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,9 +65,35 @@ func (l *live) table(r *report.Report, epoch int) {
 		fmt.Fprintf(&out, "\x1b[%dA", l.lines) // up
 	}
 	out.WriteString("\x1b[J") // and clear what is below
-	l.lines = bytes.Count(text.Bytes(), []byte("\n"))
-	out.Write(text.Bytes())
+	fitting := fit(text.String(), size(l.w))
+	l.lines = strings.Count(fitting, "\n")
+	out.WriteString(fitting)
 	fmt.Fprint(l.w, out.String())
+}
+
+// size is that of a terminal, and a usual one where it says none.
+func size(w io.Writer) (s unix.Winsize) {
+	s = unix.Winsize{Row: 24, Col: 80}
+	if file, ok := w.(*os.File); ok {
+		if told, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && told.Row > 0 && told.Col > 0 {
+			s = *told
+		}
+	}
+	return s
+}
+
+// fit cuts lines that a terminal would wrap, and those that it would scroll away: to go up again, it counts lines. A line
+// is as wide as its bytes here.
+func fit(text string, s unix.Winsize) string {
+	var fitting strings.Builder
+	for i, line := range slices.Collect(strings.Lines(text)) {
+		if i+1 >= int(s.Row) { // the last line has the cursor
+			break
+		}
+		line = strings.TrimSuffix(line, "\n")
+		fitting.WriteString(line[:min(len(line), int(s.Col)-1)] + "\n")
+	}
+	return fitting.String()
 }
 
 // end takes the table away: the final one goes to stdout.

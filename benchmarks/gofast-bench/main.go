@@ -9,12 +9,23 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
+// grace is how long a command may take to end after Ctrl-C. What asks nobody, such as the opening of a pipe that has no
+// writer, is left behind then. Files are complete or not there all the same.
+const grace = 500 * time.Millisecond
+
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	status := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(status)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		s := <-signals
+		signal.Stop(signals) // a second Ctrl-C ends the process at once
+		cancel(interruption{s})
+		time.Sleep(grace)
+		os.Exit(statusOf(ctx))
+	}()
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

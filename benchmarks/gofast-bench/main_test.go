@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
+	"golang.org/x/sys/unix"
 )
 
 // command runs a command line, and wants a status.
@@ -41,26 +44,29 @@ func pictures(t *testing.T, more ...string) string {
 
 func TestRunOfATable(t *testing.T) {
 	path := table(t, "label,a,b\n"+strings.Repeat("1,2,3\n", 100))
-	args := []string{"run", path, "--batch", "16", "--threads", "1,2", "--epochs", "3", "--shuffle", "--seed", "0"}
+	args := []string{"run", path, "--batch", "16", "--threads", "1,2", "--epochs", "5", "--shuffle", "--seed", "0"}
 	out, _ := command(t, 0, append(args, "--json")...)
 	var r report.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Work.Samples != 100 || r.Work.Shape[0] != 2 || r.Work.Order != "shuffle" || len(r.Runs) != 2 || len(r.Runs[1].Seconds) != 3 ||
+	if r.Work.Samples != 100 || r.Work.Shape[0] != 2 || r.Work.Order != "shuffle" || len(r.Runs) != 2 || len(r.Runs[1].Seconds) != 5 ||
 		r.Runs[0].SamplesPerS <= 0 || r.Runs[0].Interval == nil || r.Machine.Go == "" {
 		t.Errorf("unexpected report: %+v", r)
 	}
 	out, log := command(t, 0, args...)
-	if !strings.Contains(out, "100 rows in 1 file") || !strings.Contains(log, "epoch 3 of 3, threads 2") {
+	if !strings.Contains(out, "100 rows in 1 file") || !strings.Contains(log, "epoch 5 of 5, threads 2") {
 		t.Errorf("%q, %q", out, log)
 	}
-	if out, _ := command(t, 0, append(args, "--csv")...); strings.Count(out, "\n") != 1+6 {
+	if out, _ := command(t, 0, append(args, "--csv")...); strings.Count(out, "\n") != 1+10 {
 		t.Errorf("%q", out)
 	}
 }
 
 func TestRunOfPicturesWritesAReport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes drawing ten times slower; TestFailures runs pictures too")
+	}
 	path, folder := pictures(t), filepath.Join(t.TempDir(), "deep", "report")
 	args := []string{"run", path, "--transform", "randomresizedcrop=8,hflip", "--batch", "5", "--threads", "1,2", "--epochs", "5", "--order", "shuffle", "--out", folder}
 	out, _ := command(t, 0, args...)
@@ -104,7 +110,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{}, {"walk"}, {"run"}, {"run", ""}, {"run", "x", "--threads", "0"}, {"run", "x", "--threads", "1,1"}, {"run", "x", "--batch", "0"}, {"run", "x", "--epochs", "0"},
 		{"run", "x", "--no"}, {"run", "x", "--header", "maybe"}, {"run", "x", "--device", "cpu"}, {"run", "x", "--device", "cuda:-1"}, {"run", "x", "--order", "random"},
 		{"run", "x", "--as", "audio"}, {"run", "x", "--on-error", "skip"}, {"run", "x", "--transform", "resize"}, {"run", "x", "--seed", "-1"},
-		{"run", path, "--transform", "resize=4x4"}, {"run", path, "--csv", "--json"}, {"compare"}, {"compare", "a"}, {"roof"}, {"roof", "x", "--epochs", "0"},
+		{"run", path, "--transform", "resize=4x4"}, {"run", path, "--csv", "--json"}, {"compare"}, {"compare", "a"}, {"roof"}, {"roof", "x", "--epochs", "0"}, {"roof", "x", "--epochs", "9223372036854775807"},
 		{"synth"}, {"synth", "x", "--size", "5"}, {"synth", "x", "--kind", "gif"},
 	} {
 		if out, log := command(t, 2, args...); out != "" || !strings.Contains(log, "Try 'gofast-bench") {
@@ -143,6 +149,88 @@ func TestInterrupted(t *testing.T) {
 		var out, log bytes.Buffer
 		if status := execute(ctx, args, &out, &log); status != statusInterrupted || out.Len() > 0 {
 			t.Errorf("%q: %d, %s", args, status, log.String())
+		}
+	}
+}
+
+// TestMain lets the tests start the program itself.
+func TestMain(m *testing.M) {
+	if os.Getenv("GOFAST_BENCH_TEST_MAIN") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// A signal ends what asks no context too: here a report is read from a pipe in which nothing comes.
+func TestSignalsEndAtOnce(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for signal, status := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		program := exec.Command(os.Args[0], "compare", pipe, pipe)
+		program.Env = append(os.Environ(), "GOFAST_BENCH_TEST_MAIN=1")
+		if err := program.Start(); err != nil {
+			t.Fatal(err)
+		}
+		writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits until the program reads
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := program.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		var ended *exec.ExitError
+		if err := program.Wait(); !errors.As(err, &ended) || ended.ExitCode() != status {
+			t.Errorf("%v: %v, want %d", signal, err, status)
+		}
+		writer.Close()
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, unix.ENOSPC }
+
+// What could not be printed is no success.
+func TestOutputThatFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector notes every byte that roof copies")
+	}
+	written := planted(t, 1, nil)
+	for _, args := range [][]string{{"compare", written, written}, {"synth", filepath.Join(t.TempDir(), "t.csv"), "--count", "1", "--columns", "1"},
+		{"roof", table(t, "label,a\n1,2\n"), "--epochs", "1", "--threads", "1"}, {"completion", "bash"}, {"scan", written}} {
+		var log bytes.Buffer
+		if status := execute(context.Background(), args, full{}, &log); status != statusFailed || !strings.Contains(log.String(), "no space left") {
+			t.Errorf("%q: %d, %q", args, status, log.String())
+		}
+	}
+}
+
+func TestAFolderForTheReport(t *testing.T) {
+	path, folder := table(t, "label,a\n1,2\n"), filepath.Join(t.TempDir(), "out")
+	command(t, 2, "run", path, "--out", folder, "--epochs", "0")
+	command(t, 2, "run", path, "--out", folder, "--threads", "x")
+	if _, err := os.Stat(folder); err == nil {
+		t.Error("a wrong command line made a folder")
+	}
+	// What stands in the way of a file is known too late, and the figures are printed all the same.
+	if err := os.MkdirAll(filepath.Join(folder, "report.json"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, log := command(t, 1, "run", path, "--out", folder, "--epochs", "1", "--threads", "1"); !strings.Contains(out, "1 rows in 1 file") || !strings.Contains(log, "report.json") {
+		t.Errorf("%q, %q", out, log)
+	}
+}
+
+// A terminal that is narrow or low gets what fits: the table is rewritten line by line.
+func TestLiveTableFits(t *testing.T) {
+	for _, c := range []struct {
+		columns, rows uint16
+		want          string
+	}{{80, 24, "abcdef\nghi\nj\n"}, {4, 24, "abc\nghi\nj\n"}, {80, 3, "abcdef\nghi\n"}, {1, 2, "\n"}, {1, 1, ""}} {
+		if got := fit("abcdef\nghi\nj\n", unix.Winsize{Col: c.columns, Row: c.rows}); got != c.want {
+			t.Errorf("%d x %d: %q", c.columns, c.rows, got)
 		}
 	}
 }

@@ -35,8 +35,8 @@ The limit that binds is the lowest one. run comes close to it, or something else
 			if err := w.check(); err != nil {
 				return err
 			}
-			if epochs < 1 {
-				return usagef("--epochs %d: give a number from 1 on", epochs)
+			if err := checkEpochs(epochs); err != nil {
+				return err
 			}
 			start := time.Now()
 			s, err := w.open(c.Context(), c, paths)
@@ -56,12 +56,17 @@ The limit that binds is the lowest one. run comes close to it, or something else
 			if err != nil {
 				return err
 			}
+			r.Bad = badOnes(s)
 			if wantsJSON(c) {
 				return writeJSON(c.OutOrStdout(), roofs{r, limits})
 			}
 			r.WriteHead(c.OutOrStdout())
 			fmt.Fprintln(c.OutOrStdout())
-			return writeLimits(c.OutOrStdout(), r, limits)
+			if err := writeLimits(c.OutOrStdout(), r, limits); err != nil {
+				return err
+			}
+			r.WriteBad(c.OutOrStdout())
+			return nil
 		},
 	}
 	w.add(c)

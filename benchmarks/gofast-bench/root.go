@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"syscall"
 
 	"github.com/gofast-org/gofast/gofast"
 	"github.com/spf13/cobra"
@@ -13,11 +15,43 @@ import (
 
 // The exit statuses, as Unix tools have them.
 const (
-	statusDone        = 0
-	statusFailed      = 1
-	statusUsage       = 2
-	statusInterrupted = 130 // what a shell says of a program that SIGINT ended
+	statusDone   = 0
+	statusFailed = 1
+	statusUsage  = 2
+
+	statusSignal      = 128 // and the signal's number: what a shell says of a program that a signal ended
+	statusInterrupted = statusSignal + int(syscall.SIGINT)
 )
+
+// interruption is the signal that ended a context.
+type interruption struct{ os.Signal }
+
+func (i interruption) Error() string { return i.String() }
+
+// statusOf is the exit status for a context that ended.
+func statusOf(ctx context.Context) int {
+	var i interruption
+	if errors.As(context.Cause(ctx), &i) {
+		if number, ok := i.Signal.(syscall.Signal); ok {
+			return statusSignal + int(number)
+		}
+	}
+	return statusInterrupted
+}
+
+// output remembers the first error, so that no command that prints has to.
+type output struct {
+	io.Writer
+	err error
+}
+
+func (o *output) Write(data []byte) (int, error) {
+	n, err := o.Writer.Write(data)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
 
 // usageError is a wrong command line.
 type usageError struct{ error }
@@ -41,7 +75,7 @@ func newRootCommand() *cobra.Command {
 		Long: `gofast-bench measures gofast's engine without Python, on your own data.
 
 Results go to stdout, progress and notes to stderr. Exit status: 0 done, 1 failed,
-2 wrong command line, 130 interrupted.`,
+2 wrong command line, 130 interrupted, 143 terminated.`,
 		Version:       gofast.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -66,18 +100,22 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) (stat
 	}()
 	root := newRootCommand()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	out := &output{Writer: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
 	begun := false // what is wrong before is wrong with the command line
 	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
 	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = out.err
+	}
 	var usage usageError
 	switch {
 	case err == nil:
 		return statusDone
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "gofast-bench: interrupted")
-		return statusInterrupted
+		return statusOf(ctx)
 	case errors.Is(err, silent):
 		return statusFailed
 	case errors.As(err, &usage) || !begun:

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,7 +12,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/data"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/measure"
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/newfile"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/plots"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/transform"
@@ -74,12 +78,16 @@ func runCommand(c *cobra.Command, o *runOptions, paths []string) error {
 	if err != nil {
 		return err
 	}
+	var saving error // the figures are printed all the same
 	if o.out != "" {
-		if err := save(r, o.out); err != nil {
-			return err
+		if saving = save(r, o.out); saving == nil {
+			fmt.Fprintf(c.ErrOrStderr(), "written to %s\n", o.out)
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "written to %s\n", o.out)
 	}
+	return errors.Join(saving, o.print(c, r))
+}
+
+func (o *runOptions) print(c *cobra.Command, r *report.Report) error {
 	switch {
 	case wantsJSON(c):
 		return writeJSON(c.OutOrStdout(), r)
@@ -93,19 +101,45 @@ func runCommand(c *cobra.Command, o *runOptions, paths []string) error {
 }
 
 func (o *runOptions) check() error {
-	if o.epochs < 1 || o.epochs > 1_000_000 {
-		return usagef("--epochs %d: give a number from 1 on", o.epochs)
+	err := checkEpochs(o.epochs)
+	if err != nil {
+		return err
 	}
-	var err error
 	if o.ordinal, err = ordinal(o.device); err != nil {
 		return usagef("--device %q: %w", o.device, err)
 	}
-	if o.out != "" { // before minutes of measuring
-		if err := os.MkdirAll(o.out, 0o777); err != nil {
-			return fmt.Errorf("--out: %w", err)
-		}
+	if err := o.work.check(); err != nil {
+		return err
 	}
-	return o.work.check()
+	if o.out == "" {
+		return nil
+	}
+	if err := tryFolder(o.out); err != nil { // before minutes of measuring
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+// mostEpochs keeps a slip of the finger from running for ever.
+const mostEpochs = 1_000_000
+
+func checkEpochs(n int) error {
+	if n < 1 || n > mostEpochs {
+		return usagef("--epochs %d: give a number from 1 to %d", n, mostEpochs)
+	}
+	return nil
+}
+
+// tryFolder makes a folder, and tries whether files can be written there.
+func tryFolder(path string) error {
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(path, ".gofast-bench-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 func (o *runOptions) measure(ctx context.Context, c *cobra.Command, paths []string) (*report.Report, error) {
@@ -138,28 +172,26 @@ func (o *runOptions) measure(ctx context.Context, c *cobra.Command, paths []stri
 		return nil, err
 	}
 	gpu.addTo(r)
+	r.Bad = badOnes(s)
+	return r, nil
+}
+
+// badOnes are the pictures that could not be made.
+func badOnes(s *data.Source) (bad []report.BadSample) {
 	reasons := s.Bad.Reasons()
 	for _, path := range slices.Sorted(maps.Keys(reasons)) {
-		r.Bad = append(r.Bad, report.BadSample{Path: path, Reason: reasons[path]})
+		bad = append(bad, report.BadSample{Path: path, Reason: reasons[path]})
 	}
-	return r, nil
+	return bad
 }
 
 // save writes the report and its plots into a folder.
 func save(r *report.Report, folder string) error {
-	for name, write := range map[string]func(*os.File) error{
-		"report.json": func(f *os.File) error { return writeJSON(f, r) },
-		"report.csv":  func(f *os.File) error { return r.WriteCSV(f) },
+	for name, write := range map[string]func(io.Writer) error{
+		"report.json": func(w io.Writer) error { return writeJSON(w, r) },
+		"report.csv":  r.WriteCSV,
 	} {
-		file, err := os.Create(filepath.Join(folder, name))
-		if err != nil {
-			return err
-		}
-		err = write(file)
-		if closing := file.Close(); err == nil {
-			err = closing
-		}
-		if err != nil {
+		if err := newfile.Write(filepath.Join(folder, name), true, write); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ Nothing is ever overwritten, unless --force says so.`,
 		Example: `  gofast-bench synth photos/ --count 1000 --classes 10 --size 500x375 --spread 0.3
   gofast-bench synth damaged/ --count 100 --broken 5
   gofast-bench synth mixed/ --kind png --count 200
-  gofast-bench synth train.parquet --kind parquet --count 100000 --columns 784`,
+  gofast-bench synth train.parquet --count 100000 --columns 784`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
 				return usagef("give one DST: a folder for pictures, or the file of a table")
@@ -32,6 +32,9 @@ Nothing is ever overwritten, unless --force says so.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if !c.Flags().Changed("kind") {
+				o.Kind = synth.KindOf(args[0])
+			}
 			var err error
 			if o.Width, o.Height, err = synth.ParseSize(size); err != nil {
 				return usagef("--size %q: %w", size, err)
@@ -54,7 +57,7 @@ Nothing is ever overwritten, unless --force says so.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Kind, "kind", synth.JPEG, "jpeg, png, csv, npy or parquet")
+	f.StringVar(&o.Kind, "kind", "", "jpeg, png, csv, npy or parquet (default: what DST ends in, and else jpeg)")
 	f.Int64Var(&o.Count, "count", 1000, "pictures, or rows")
 	f.IntVar(&o.Classes, "classes", 10, "classes, or values of the label")
 	f.Uint64Var(&o.Seed, "seed", 0, "another seed makes other data")

@@ -50,6 +50,9 @@ func (w *workFlags) add(c *cobra.Command) {
 	w.given = f.Changed
 }
 
+// mostThreads are more than any machine has use for.
+const mostThreads = 1024
+
 func oneOf(flag, value string, values ...string) error {
 	if !slices.Contains(values, value) {
 		return usagef("--%s %q: give %s", flag, value, strings.Join(values, " or "))
@@ -75,11 +78,12 @@ func (w *workFlags) check() error {
 	w.threads = nil
 	for text := range strings.SplitSeq(w.threadList, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
-		if err != nil || n < 1 || n > 1024 || slices.Contains(w.threads, n) {
-			return usagef("--threads %q: give different numbers from 1 to 1024, separated by commas", w.threadList)
+		if err != nil || n < 1 || n > mostThreads || slices.Contains(w.threads, n) {
+			return usagef("--threads %q: give different numbers from 1 to %d, separated by commas", w.threadList, mostThreads)
 		}
 		w.threads = append(w.threads, n)
 	}
+	slices.Sort(w.threads)
 	var err error
 	if w.plan, w.spelled, err = transform.Parse(w.transform); err != nil {
 		return usagef("--transform: %w", err)

@@ -36,6 +36,8 @@ type Stats struct {
 
 	Busy   time.Duration            `json:"busy"`   // of all threads, and of callers while they helped
 	Stages map[string]time.Duration `json:"stages"` // what that went into, by the names in Stage...
+
+	counts meter.Counts // that all but the first three were made of
 }
 
 // The stages. Each is the time of all threads together, by the clock on the wall. What is not known is not in the map:
@@ -66,33 +68,23 @@ func (s Stats) Occupancy() float64 {
 
 // Sub is what was done since before, of the same engine.
 func (s Stats) Sub(before Stats) Stats {
-	s.Age -= before.Age
-	s.Tickets -= before.Tickets
-	s.Rows -= before.Rows
-	s.RowBytes -= before.RowBytes
-	s.FileBytes -= before.FileBytes
-	s.Batches -= before.Batches
-	s.Samples -= before.Samples
-	s.Bytes -= before.Bytes
-	s.Waits -= before.Waits
-	s.Wait -= before.Wait
-	s.Busy -= before.Busy
-	stages := map[string]time.Duration{}
-	for name, t := range s.Stages {
-		stages[name] = max(0, t-before.Stages[name])
-	}
-	s.Stages = stages
-	return s
+	made := statsOf(s.counts.Sub(before.counts))
+	made.Threads, made.Age, made.Tickets = s.Threads, s.Age-before.Age, s.Tickets-before.Tickets
+	return made
 }
 
 // Stats returns the counters. An engine that is closed keeps them.
 func (e *Engine) Stats() Stats {
-	c := e.tally().Read()
+	s := statsOf(e.tally().Read())
+	s.Threads, s.Age, s.Tickets = e.threads, time.Duration(C.age(e.crew)), int64(C.tickets(e.crew))
+	return s
+}
+
+func statsOf(c meter.Counts) Stats {
 	return Stats{
-		Threads: e.threads, Age: time.Duration(C.age(e.crew)), Tickets: int64(C.tickets(e.crew)),
 		Rows: c.Filled, RowBytes: c.FilledBytes, FileBytes: c.FileBytes,
 		Batches: c.Batches, Samples: c.Samples, Bytes: c.Bytes,
-		Waits: c.Waits, Wait: c.Wait, Busy: c.Busy, Stages: c.Stages,
+		Waits: c.Waits, Wait: c.Wait, Busy: c.Busy, Stages: c.Stages, counts: c,
 	}
 }
 

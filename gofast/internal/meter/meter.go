@@ -67,6 +67,9 @@ type Counts struct {
 	Waits                          int64
 	Wait, Busy                     time.Duration
 	Stages                         map[string]time.Duration
+
+	stages [C.GF_STAGES]int64 // nanoseconds
+	parts  [C.GF_PARTS]int64  // ticks
 }
 
 func stageName(i int) string { return Counters[C.GF_COUNT_STAGE_NS+i][len("stage:"):] }
@@ -77,28 +80,55 @@ func (t Tally) Read() Counts {
 	for i := range n {
 		n[i] = int64(C.sum(t.c, C.int(i)))
 	}
-	stages := n[C.GF_COUNT_STAGE_NS:C.GF_COUNT_PART_TICKS]
-	parts := n[C.GF_COUNT_PART_TICKS:]
 	c := Counts{
 		Batches: n[C.GF_COUNT_BATCHES], Samples: n[C.GF_COUNT_SAMPLES], Bytes: n[C.GF_COUNT_BYTES],
 		Filled: n[C.GF_COUNT_FILLED], FilledBytes: n[C.GF_COUNT_FILLED_BYTES], FileBytes: n[C.GF_COUNT_FILE_BYTES],
-		Waits: n[C.GF_COUNT_WAITS], Wait: time.Duration(n[C.GF_COUNT_WAIT_NS]), Stages: map[string]time.Duration{},
+		Waits: n[C.GF_COUNT_WAITS], Wait: time.Duration(n[C.GF_COUNT_WAIT_NS]),
 	}
-	for i, ns := range stages {
+	copy(c.stages[:], n[C.GF_COUNT_STAGE_NS:])
+	copy(c.parts[:], n[C.GF_COUNT_PART_TICKS:])
+	c.divide()
+	return c
+}
+
+// Sub is what was counted since before. The time of pictures is divided by the parts of that time alone: what a
+// subtraction of the stages would leave of other proportions before is wrong by any factor.
+func (c Counts) Sub(before Counts) Counts {
+	c.Batches -= before.Batches
+	c.Samples -= before.Samples
+	c.Bytes -= before.Bytes
+	c.Filled -= before.Filled
+	c.FilledBytes -= before.FilledBytes
+	c.FileBytes -= before.FileBytes
+	c.Waits -= before.Waits
+	c.Wait -= before.Wait
+	for i := range c.stages {
+		c.stages[i] -= before.stages[i]
+	}
+	for i := range c.parts {
+		c.parts[i] -= before.parts[i]
+	}
+	c.divide()
+	return c
+}
+
+// divide says what the time went into.
+func (c *Counts) divide() {
+	c.Busy, c.Stages = 0, map[string]time.Duration{}
+	for i, ns := range c.stages {
 		c.Busy += time.Duration(ns)
 		if ns > 0 && i != C.GF_STAGE_OTHER && i != C.GF_STAGE_PICTURE {
 			c.Stages[stageName(i)] = time.Duration(ns)
 		}
 	}
 	all := int64(0)
-	for _, ticks := range parts {
+	for _, ticks := range c.parts {
 		all += ticks
 	}
-	for i, ticks := range parts {
+	for i, ticks := range c.parts {
 		if ticks > 0 {
-			part := float64(stages[C.GF_STAGE_PICTURE]) * float64(ticks) / float64(all)
+			part := float64(c.stages[C.GF_STAGE_PICTURE]) * float64(ticks) / float64(all)
 			c.Stages[Counters[C.GF_COUNT_PART_TICKS+i][len("part:"):]] = time.Duration(part)
 		}
 	}
-	return c
 }

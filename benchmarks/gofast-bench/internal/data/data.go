@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/gofast-org/gofast/gofast"
@@ -75,7 +76,7 @@ func Open(ctx context.Context, o Options) (*Source, error) {
 	kind := o.As
 	if kind == Auto {
 		var err error
-		if kind, err = kindOf(o.Paths); err != nil {
+		if kind, err = kindOf(ctx, o.Paths); err != nil {
 			return nil, err
 		}
 	}
@@ -116,10 +117,16 @@ func (s *Source) openTable(ctx context.Context, o Options) (err error) {
 
 func (s *Source) openPictures(ctx context.Context, o Options) (err error) {
 	s.Dataset, err = findPictures(ctx, o)
-	if err == nil && o.Zeros {
+	if err != nil {
+		return err
+	}
+	if o.Zeros {
 		s.OnError = s.Bad.add
 	}
-	return err
+	if len(s.Unreadable) > 0 {
+		s.Note = "left out, because they cannot be listed: " + strings.Join(s.Unreadable, ", ")
+	}
+	return nil
 }
 
 // findPictures finds out how the pictures lie: a folder of classes, a folder of pictures, or a list of files.

@@ -11,6 +11,7 @@ import (
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/synth"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/transform"
 	"github.com/gofast-org/gofast/gofast"
+	"golang.org/x/sys/unix"
 )
 
 // pictures are a folder of PNG files, which need no library that may be missing.
@@ -50,11 +51,23 @@ func TestWhatPathsNamePictures(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "labels.csv"), []byte("name,label\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// Data sets often lie elsewhere: a link to them, and a folder of links, are what they lead to. One that leads back is not followed.
+	elsewhere := t.TempDir()
+	link, linked := filepath.Join(elsewhere, "link"), filepath.Join(elsewhere, "linked")
+	for at, to := range map[string]string{link: root, filepath.Join(linked, "a"): class, filepath.Join(linked, "b"): filepath.Join(root, "class002"), filepath.Join(linked, "b2", "again"): linked} {
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, at); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		paths  []string
 		count  int64
 		labels string
 	}{
+		{[]string{link}, 9, "int64"}, {[]string{linked, class}, 9, ""},
 		{[]string{root}, 9, "int64"}, {[]string{class}, 3, ""}, {[]string{root, class}, 12, ""},
 		{[]string{filepath.Join(root, "class00[12]", "*.png")}, 6, ""}, {[]string{filepath.Join(class, "000001.png")}, 1, ""}, {[]string{"@" + list}, 2, ""},
 	} {
@@ -69,6 +82,22 @@ func TestWhatPathsNamePictures(t *testing.T) {
 	}
 }
 
+// Less is measured than the user thinks: that is said.
+func TestFoldersThatCannotBeListedAreNamed(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may list all folders")
+	}
+	root := pictures(t, 0)
+	locked := filepath.Join(root, "class001")
+	if err := os.Chmod(locked, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(locked, 0o700)
+	if s, err := open(t, Options{Paths: []string{root}}); err != nil || !strings.Contains(s.Note, "class001") || s.Len() != 6 {
+		t.Errorf("%v, %+v", err, s)
+	}
+}
+
 func TestWhatCannotBeOpened(t *testing.T) {
 	root, empty, other := pictures(t, 0), t.TempDir(), t.TempDir()
 	table := filepath.Join(other, "t.csv")
@@ -79,11 +108,16 @@ func TestWhatCannotBeOpened(t *testing.T) {
 	if err := os.WriteFile(emptyList, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	pipe := filepath.Join(other, "pipe") // nobody writes into it
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		o    Options
 		kind error
 		says string
 	}{
+		{Options{Paths: []string{pipe}}, gofast.ErrRead, "not a regular file"},
 		{Options{Paths: []string{empty}}, gofast.ErrNotFound, empty},
 		{Options{Paths: []string{empty}, As: Pictures}, gofast.ErrNotFound, empty},
 		{Options{Paths: []string{"nowhere/*.jpg"}}, gofast.ErrNotFound, "nowhere"},

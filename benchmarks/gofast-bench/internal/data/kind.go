@@ -1,7 +1,8 @@
 package data
 
 import (
-	"errors"
+	"context"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -38,10 +39,10 @@ func isTable(name string) bool {
 }
 
 // kindOf says what the paths hold: what their names end in decides, and content where that says nothing.
-func kindOf(paths []string) (string, error) {
+func kindOf(ctx context.Context, paths []string) (string, error) {
 	kind := ""
 	for _, path := range paths {
-		one, err := kindOfOne(path)
+		one, err := kindOfOne(ctx, path)
 		switch {
 		case err != nil:
 			return "", err
@@ -53,7 +54,7 @@ func kindOf(paths []string) (string, error) {
 	return kind, nil
 }
 
-func kindOfOne(path string) (string, error) {
+func kindOfOne(ctx context.Context, path string) (string, error) {
 	if strings.HasPrefix(path, "@") {
 		return Pictures, nil
 	}
@@ -70,7 +71,9 @@ func kindOfOne(path string) (string, error) {
 	}
 	switch {
 	case info.IsDir():
-		return kindOfFolder(path)
+		return kindOfFolder(ctx, path)
+	case !info.Mode().IsRegular(): // to look into a pipe would wait for a writer
+		return "", gofast.NewError(gofast.ErrRead, "open", "not a regular file").At(path)
 	case isPicture(path):
 		return Pictures, nil
 	case isTable(path):
@@ -88,7 +91,7 @@ func looksLikePicture(path string) bool {
 	}
 	defer file.Close()
 	head := make([]byte, 512)
-	n, _ := file.Read(head)
+	n, _ := io.ReadFull(file, head) // of a shorter file, all of it
 	return strings.HasPrefix(http.DetectContentType(head[:n]), "image/")
 }
 
@@ -96,23 +99,21 @@ func looksLikePicture(path string) bool {
 const mostLooked = 100_000
 
 // kindOfFolder says pictures where there is one, at any depth: a table beside them is their labels.
-func kindOfFolder(root string) (string, error) {
+func kindOfFolder(ctx context.Context, root string) (string, error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		return "", gofast.NewError(gofast.ErrRead, "open", "cannot list the folder").At(root).Because(err)
 	}
-	picture, looked := errors.New("a picture"), 0
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if looked++; looked > mostLooked {
-			return fs.SkipAll
-		}
-		if err == nil && !entry.IsDir() && isPicture(path) {
-			return picture
-		}
-		return nil // what cannot be read is the scan's to report
+	picture, looked := false, 0
+	err = walk(ctx, root, func(path string) bool {
+		looked++
+		picture = isPicture(path)
+		return !picture && looked < mostLooked
 	})
 	switch {
-	case errors.Is(err, picture):
+	case err != nil:
+		return "", err
+	case picture:
 		return Pictures, nil
 	case slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isTable(e.Name()) }):
 		return Table, nil

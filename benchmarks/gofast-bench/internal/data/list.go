@@ -45,13 +45,50 @@ func filesOf(ctx context.Context, path string) ([]string, error) {
 }
 
 func below(ctx context.Context, root string) (files []string, err error) {
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && isPicture(path) {
+	err = walk(ctx, root, func(path string) bool {
+		if isPicture(path) {
 			files = append(files, path)
 		}
-		return ctx.Err()
+		return true
 	})
 	return files, err
+}
+
+// walk calls each for every file below a folder, in order, until it says no. It follows links, as the core's scan of a
+// folder does, but not back to a folder that it is in. What cannot be read is that scan's to report.
+func walk(ctx context.Context, root string, each func(path string) (more bool)) error {
+	var inside []fs.FileInfo
+	var visit func(folder string, info fs.FileInfo) bool
+	visit = func(folder string, info fs.FileInfo) bool {
+		if slices.ContainsFunc(inside, func(outer fs.FileInfo) bool { return os.SameFile(outer, info) }) {
+			return true
+		}
+		inside = append(inside, info)
+		defer func() { inside = inside[:len(inside)-1] }()
+		entries, _ := os.ReadDir(folder)
+		for _, e := range entries {
+			if ctx.Err() != nil {
+				return false
+			}
+			path := filepath.Join(folder, e.Name())
+			if e.IsDir() || e.Type()&fs.ModeSymlink != 0 {
+				if info, err := os.Stat(path); err == nil && info.IsDir() {
+					if !visit(path, info) {
+						return false
+					}
+					continue
+				}
+			}
+			if !each(path) {
+				return false
+			}
+		}
+		return true
+	}
+	if info, err := os.Stat(root); err == nil {
+		visit(root, info)
+	}
+	return ctx.Err()
 }
 
 func readList(path string) (files []string, err error) {

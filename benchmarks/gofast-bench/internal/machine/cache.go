@@ -78,7 +78,7 @@ func tells(path string, info fs.FileInfo) bool {
 }
 
 // DropCache asks the kernel to forget n files, whose pages then come from the disk again.
-// Pages that are not written yet, or that another process has mapped, stay.
+// Pages that another process has mapped stay, and so do all of a file system in memory.
 func DropCache(ctx context.Context, n int64, path func(int64) string) error {
 	for i := range n {
 		if err := ctx.Err(); err != nil {
@@ -88,6 +88,7 @@ func DropCache(ctx context.Context, n int64, path func(int64) string) error {
 		if err != nil {
 			continue // the run reports it
 		}
+		_ = unix.Fdatasync(int(file.Fd())) // pages that are not written yet would stay; not every file system knows it
 		err = unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED)
 		file.Close()
 		if err != nil {

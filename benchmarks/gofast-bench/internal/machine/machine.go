@@ -3,6 +3,7 @@ package machine
 
 import (
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -18,8 +19,9 @@ import (
 // found out is empty or 0.
 type Facts struct {
 	CPU         string  `json:"cpu"`
-	CPUs        int     `json:"cpus"`   // of the machine
-	Usable      int     `json:"usable"` // by this process: affinity and cgroup quota
+	CPUs        int     `json:"cpus"`   // of the machine, as the kernel counts: two of a core with two threads
+	Cores       int     `json:"cores"`  // of the machine
+	Usable      int     `json:"usable"` // CPUs for this process: affinity and cgroup quota
 	Quota       float64 `json:"cgroup_cpus"`
 	Memory      int64   `json:"memory_bytes"`
 	MemoryLimit int64   `json:"cgroup_memory_bytes"`
@@ -37,7 +39,7 @@ type Facts struct {
 func Look() Facts {
 	_ = image.LoadFormats(nil) // what is missing is empty below
 	f := Facts{
-		CPU: field(read("/proc/cpuinfo"), "model name"), CPUs: runtime.NumCPU(), Usable: runtime.GOMAXPROCS(0),
+		CPU: processor(read("/proc/cpuinfo")), CPUs: runtime.NumCPU(), Cores: cores("/sys/devices/system/cpu"), Usable: runtime.GOMAXPROCS(0),
 		Memory:   kilobytes(field(read("/proc/meminfo"), "MemTotal")),
 		Governor: strings.TrimSpace(read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
 		Go:       runtime.Version(), Gofast: gofast.Version, Revision: revision(),
@@ -53,7 +55,7 @@ func Look() Facts {
 	if load := strings.Fields(read("/proc/loadavg")); len(load) > 0 {
 		f.Load, _ = strconv.ParseFloat(load[0], 64)
 	}
-	f.Quota, f.MemoryLimit = cgroup()
+	f.Quota, f.MemoryLimit = cgroup("/sys/fs/cgroup", read("/proc/self/cgroup"))
 	return f
 }
 
@@ -101,31 +103,92 @@ func countList(text string) (n int) {
 	return n
 }
 
-// cgroup is the quota of processors and memory of this process's cgroup and those above it.
-func cgroup() (cpus float64, memory int64) {
-	path := ""
-	for line := range strings.Lines(read("/proc/self/cgroup")) {
-		if rest, two := strings.CutPrefix(strings.TrimSpace(line), "0::"); two {
-			path = rest
-		}
+// processor is the model's name; where the kernel gives none, as on arm64, its numbers.
+func processor(info string) string {
+	if name := field(info, "model name"); name != "" {
+		return name
 	}
-	for {
-		root := "/sys/fs/cgroup" + path
-		if quota := strings.Fields(read(root + "/cpu.max")); len(quota) == 2 {
-			most, err := strconv.ParseFloat(quota[0], 64)
-			period, err2 := strconv.ParseFloat(quota[1], 64)
-			if err == nil && err2 == nil && period > 0 && (cpus == 0 || most/period < cpus) {
-				cpus = most / period
+	if maker, part := field(info, "CPU implementer"), field(info, "CPU part"); part != "" {
+		return runtime.GOARCH + " implementer " + maker + " part " + part
+	}
+	return runtime.GOARCH
+}
+
+// cores counts the sets of CPUs that share a core.
+func cores(root string) int {
+	lists, _ := filepath.Glob(root + "/cpu[0-9]*/topology/thread_siblings_list") // no bad pattern
+	known := map[string]bool{}
+	for _, list := range lists {
+		known[strings.TrimSpace(read(list))] = true
+	}
+	return len(known)
+}
+
+// cgroup is the quota of processors and memory of this process's cgroup and those above it, of either version. root is
+// where they are mounted, and own is /proc/self/cgroup.
+func cgroup(root, own string) (cpus float64, memory int64) {
+	for line := range strings.Lines(own) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, path, ok := strings.Cut(rest, ":")
+		if !ok {
+			continue
+		}
+		for {
+			for _, c := range strings.Split(controllers, ",") {
+				folder := filepath.Join(root, c, path)
+				cpus = lower(cpus, quota(c, folder))
+				memory = lower(memory, memoryLimit(c, folder))
 			}
+			if path == "" || path == "/" {
+				break
+			}
+			path = path[:max(0, strings.LastIndexByte(path, '/'))]
 		}
-		if limit, err := strconv.ParseInt(strings.TrimSpace(read(root+"/memory.max")), 10, 64); err == nil && (memory == 0 || limit < memory) {
-			memory = limit
-		}
-		if path == "" || path == "/" {
-			return cpus, memory
-		}
-		path = path[:strings.LastIndex(path, "/")]
 	}
+	return cpus, memory
+}
+
+// lower is the lower limit; 0 is none.
+func lower[T int64 | float64](a, b T) T {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// quota is a cgroup's, in processors. The second version has no names of controllers.
+func quota(controller, folder string) float64 {
+	var words []string
+	switch controller {
+	case "":
+		words = strings.Fields(read(folder + "/cpu.max"))
+	case "cpu":
+		words = strings.Fields(read(folder+"/cpu.cfs_quota_us") + " " + read(folder+"/cpu.cfs_period_us"))
+	}
+	if len(words) != 2 {
+		return 0
+	}
+	most, err := strconv.ParseFloat(words[0], 64)
+	period, err2 := strconv.ParseFloat(words[1], 64)
+	if err != nil || err2 != nil || most <= 0 || period <= 0 {
+		return 0
+	}
+	return most / period
+}
+
+// noLimit is what the first version says of no limit, less what it may round away.
+const noLimit = 1 << 62
+
+func memoryLimit(controller, folder string) int64 {
+	name := map[string]string{"": "/memory.max", "memory": "/memory.limit_in_bytes"}[controller]
+	if name == "" {
+		return 0
+	}
+	limit, err := strconv.ParseInt(strings.TrimSpace(read(folder+name)), 10, 64)
+	if err != nil || limit >= noLimit {
+		return 0
+	}
+	return limit
 }
 
 // revision is the commit that the program was built from, where the go command noted it.

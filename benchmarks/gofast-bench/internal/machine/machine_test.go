@@ -22,9 +22,59 @@ func TestTexts(t *testing.T) {
 	}
 }
 
+func TestProcessors(t *testing.T) {
+	for info, want := range map[string]string{"processor: 0\nmodel name: Xeon\n": "Xeon", "": runtime.GOARCH,
+		"CPU implementer : 0x41\nCPU part : 0xd40\n": runtime.GOARCH + " implementer 0x41 part 0xd40"} {
+		if got := processor(info); got != want {
+			t.Errorf("%q: %q", info, got)
+		}
+	}
+	root := t.TempDir()
+	for cpu, siblings := range map[string]string{"cpu0": "0,2", "cpu1": "1,3", "cpu2": "0,2", "cpu3": "1,3", "cpuidle": "9"} {
+		put(t, filepath.Join(root, cpu, "topology", "thread_siblings_list"), siblings+"\n")
+	}
+	if n := cores(root); n != 2 {
+		t.Errorf("two cores of two threads are %d", n)
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The lowest limit counts, whichever cgroup on the way has it.
+func TestCgroups(t *testing.T) {
+	for _, c := range []struct {
+		own    string
+		files  map[string]string
+		cpus   float64
+		memory int64
+	}{
+		{"0::/a/b\n", map[string]string{"a/cpu.max": "150000 100000\n", "a/b/cpu.max": "max 100000\n", "memory.max": "max\n", "a/b/memory.max": "1000\n"}, 1.5, 1000},
+		{"0::/\n", map[string]string{"cpu.max": "50000 100000\n", "memory.max": "7\n"}, 0.5, 7}, // as a container sees its own
+		{"2:cpu,cpuacct:/a\n1:memory:/a\n0::/\n", map[string]string{"cpu/a/cpu.cfs_quota_us": "200000\n", "cpu/a/cpu.cfs_period_us": "100000\n",
+			"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n", "memory/a/memory.limit_in_bytes": "9223372036854771712\n", "memory/memory.limit_in_bytes": "5000\n"}, 2, 5000},
+		{"", nil, 0, 0}, {"nonsense\n::\n:::\n", nil, 0, 0}, {"0::a\n", nil, 0, 0},
+	} {
+		root := t.TempDir()
+		for name, text := range c.files {
+			put(t, filepath.Join(root, name), text)
+		}
+		if cpus, memory := cgroup(root, c.own); cpus != c.cpus || memory != c.memory {
+			t.Errorf("%q: %g, %d", c.own, cpus, memory)
+		}
+	}
+}
+
 func TestFacts(t *testing.T) {
 	f := Look()
-	if f.Go != runtime.Version() || f.Usable < 1 || f.CPUs < f.Usable || f.Memory == 0 || f.Kernel == "" || f.Gofast == "" {
+	if f.Go != runtime.Version() || f.Usable < 1 || f.CPUs < f.Usable || f.Cores > f.CPUs || f.CPU == "" || f.Memory == 0 || f.Kernel == "" || f.Gofast == "" {
 		t.Errorf("%+v", f)
 	}
 }

@@ -12,9 +12,8 @@ import (
 // Epoch is what one epoch took.
 type Epoch struct {
 	Seconds   float64
-	Processor float64                  // seconds, user and system, of the whole process
-	Batches   []float64                // seconds from asking to having, of each batch
-	Stages    map[string]time.Duration // what the engine's threads did
+	Processor float64   // seconds, user and system, of the whole process
+	Batches   []float64 // seconds from asking to having, of each batch
 }
 
 // Batches goes over one epoch's batches and calls each as soon as one is there.
@@ -40,7 +39,7 @@ func Host(l gofast.Loader) Batches {
 func run(ctx context.Context, l gofast.Loader, epoch uint64, order func() []int64, batches Batches) (Epoch, error) {
 	l.Dataset.SetEpoch(epoch)
 	e, rows := Epoch{}, int64(0)
-	before, stats, start := processorSeconds(), l.Engine.Stats(), time.Now()
+	before, start := processorSeconds(), time.Now()
 	last := start
 	err := batches(ctx, order(), func(n int) {
 		now := time.Now()
@@ -48,7 +47,6 @@ func run(ctx context.Context, l gofast.Loader, epoch uint64, order func() []int6
 		last, rows = now, rows+int64(n)
 	})
 	e.Seconds, e.Processor = time.Since(start).Seconds(), processorSeconds()-before
-	e.Stages = l.Engine.Stats().Sub(stats).Stages
 	if err == nil && rows != l.Dataset.Len() {
 		err = fmt.Errorf("an epoch gave %d samples of %d", rows, l.Dataset.Len())
 	}

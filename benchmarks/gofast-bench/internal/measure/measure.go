@@ -3,7 +3,6 @@ package measure
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/data"
@@ -33,7 +32,7 @@ type Config struct {
 func Epochs(ctx context.Context, s *data.Source, c Config, r *report.Report) error {
 	loaders, makers := make([]gofast.Loader, len(c.Threads)), make([]Batches, len(c.Threads))
 	for i, n := range c.Threads {
-		loader := gofast.Loader{Engine: gofast.NewEngine(n), Dataset: s.Dataset, BatchRows: c.Batch}
+		loader := gofast.Loader{Engine: gofast.NewEngine(n), Dataset: s.Dataset, BatchRows: int(min(int64(c.Batch), s.Len()))}
 		defer loader.Engine.Close()
 		loaders[i] = loader
 		r.Runs = append(r.Runs, report.Run{Threads: n})
@@ -46,8 +45,9 @@ func Epochs(ctx context.Context, s *data.Source, c Config, r *report.Report) err
 			return err
 		}
 	}
-	memory, epochs := watchMemory(), make([][]Epoch, len(c.Threads))
+	memory, epochs, warm := watchMemory(), make([][]Epoch, len(c.Threads)), make([]gofast.Stats, len(c.Threads))
 	defer memory.stop()
+	start, telling := time.Now(), time.Duration(0)
 	files, path := s.Files()
 	for epoch := range c.Epochs + 1 {
 		for i, n := range c.Threads {
@@ -71,10 +71,15 @@ func Epochs(ctx context.Context, s *data.Source, c Config, r *report.Report) err
 			}
 			memory.during(0, false)
 			if epoch == 0 {
-				r.Runs[i].Warmup = e.Seconds
+				r.Runs[i].Warmup, warm[i] = e.Seconds, loaders[i].Engine.Stats()
 			} else {
 				epochs[i] = append(epochs[i], e)
-				summarise(&r.Runs[i], epochs[i], s.Len(), c.Seed)
+				r.Runs[i].Seconds = append(r.Runs[i].Seconds, e.Seconds)
+				// Every figure of a million epochs, behind each of them, would take longer than the epochs.
+				if now := time.Now(); epoch == c.Epochs || 50*telling <= now.Sub(start) {
+					summarise(&r.Runs[i], epochs[i], loaders[i].Engine.Stats().Sub(warm[i]), s.Len(), c.Seed)
+					telling += time.Since(now)
+				}
 			}
 			r.PeakBytes = memory.most()
 			if c.Live != nil {
@@ -95,13 +100,11 @@ func order(n int64, c Config, epoch int) func() []int64 {
 	}
 }
 
-// summarise makes a run's figures of its epochs.
-func summarise(r *report.Run, epochs []Epoch, samples int64, seed uint64) {
+// summarise makes a run's figures of its epochs, and of what its engine did in them.
+func summarise(r *report.Run, epochs []Epoch, did gofast.Stats, samples int64, seed uint64) {
 	var processor, first, others []float64
-	r.Seconds = nil
 	busy := 0.0
 	for _, e := range epochs {
-		r.Seconds = append(r.Seconds, e.Seconds)
 		processor = append(processor, e.Processor/float64(samples))
 		busy += e.Processor
 		first = append(first, e.Batches[0])
@@ -118,13 +121,8 @@ func summarise(r *report.Run, epochs []Epoch, samples int64, seed uint64) {
 		all += s
 	}
 	r.Busy = busy / (all * float64(r.Threads))
-	r.Stages = stagesOf(epochs, all*float64(r.Threads), samples)
-	r.Latency = nil
-	if slices.Sort(others); len(others) > 0 {
-		for percent := range 101 {
-			r.Latency = append(r.Latency, statistics.Quantile(float64(percent)/100, others))
-		}
-	}
+	r.Stages = stagesOf(did.Stages, all*float64(r.Threads), samples*int64(len(epochs)))
+	r.Latency = statistics.Percentiles(others)
 }
 
 // Begin is a report without runs: the work, the machine and the state of the page cache.

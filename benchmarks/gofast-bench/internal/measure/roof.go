@@ -119,41 +119,42 @@ func (p part) time(ctx context.Context, e *gofast.Engine, s *data.Source, c Conf
 	p.work.SetEpoch(uint64(round))
 	order := order(s.Len(), c, round)()
 	start := time.Now()
-	err := Host(gofast.Loader{Engine: e, Dataset: p.work, BatchRows: c.Batch})(ctx, order, func(int) {})
+	err := Host(gofast.Loader{Engine: e, Dataset: p.work, BatchRows: int(min(int64(c.Batch), s.Len()))})(ctx, order, func(int) {})
 	return time.Since(start).Seconds(), err
 }
 
-// copyBlock is what a thread copies at a time, from memory that no cache holds to such memory.
+// What is copied lies in memory that no cache holds, and goes to such memory. Each thread has its part of both.
 const (
-	copyBlock = 1 << 20
-	copyRoom  = 64 << 20
+	copyRoom  = 128 << 20
+	mostBytes = 4 << 30 // of an epoch that are copied: its rate is that of more
 )
 
 // copying is how long the threads take to copy so many bytes.
 func copying(ctx context.Context, threads int, bytes int64) (float64, error) {
-	most := max(bytes, 1<<28) // a short copy says nothing
-	blocks := most / copyBlock / int64(threads)
-	from, to := make([]byte, copyRoom), make([]byte, int64(threads)*copyRoom)
-	for i := 0; i < len(to); i += 4096 { // is there before the clock runs
-		to[i], from[i%len(from)] = 1, 1
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	part := int64(copyRoom / threads)
+	times := max(2, min(bytes, mostBytes)/copyRoom) // a short copy says nothing
+	from, to := make([]byte, copyRoom), make([]byte, copyRoom)
+	for i := 0; i < copyRoom; i += 4096 { // is there before the clock runs
+		to[i], from[i] = 1, 1
 	}
 	var done sync.WaitGroup
 	start := time.Now()
-	for n := range threads {
+	for n := range int64(threads) {
 		done.Go(func() {
-			mine := to[n*copyRoom:][:copyRoom]
-			for k := range blocks {
+			for range times {
 				if ctx.Err() != nil {
 					return
 				}
-				at := k * copyBlock % copyRoom
-				copy(mine[at:at+copyBlock], from[at:])
+				copy(to[n*part:][:part], from[n*part:][:part])
 			}
 		})
 	}
 	done.Wait()
 	took := time.Since(start).Seconds()
-	return took * float64(bytes) / float64(blocks*copyBlock*int64(threads)), ctx.Err()
+	return took * float64(bytes) / float64(times*part*int64(threads)), ctx.Err()
 }
 
 // limitsOf puts the medians together.

@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"time"
+
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
 	"github.com/gofast-org/gofast/gofast/engine"
 )
@@ -12,24 +14,19 @@ var stageNames = []struct{ key, says string }{
 	{engine.StageNumbers, "numbers"}, {engine.StageGather, "gathering rows"},
 }
 
-// stagesOf are the shares of the threads' time, which is all their seconds, and behind them
-// the rest: waiting for files, for work or for a processor.
-func stagesOf(epochs []Epoch, all float64, samples int64) (stages []report.Stage) {
+// stagesOf are the shares of the threads' time, which is all their seconds, and behind them the rest, in which they had
+// nothing to do. The clock of a stage goes on while its thread waits for a file or a processor.
+func stagesOf(took map[string]time.Duration, all float64, samples int64) (stages []report.Stage) {
 	add := func(name string, seconds float64) {
-		stages = append(stages, report.Stage{Name: name, Seconds: seconds / float64(samples) / float64(len(epochs)), Share: seconds / all})
+		stages = append(stages, report.Stage{Name: name, Seconds: seconds / float64(samples), Share: seconds / all})
 	}
 	left := all
 	for _, stage := range stageNames {
-		seconds, known := 0.0, false
-		for _, e := range epochs {
-			took, there := e.Stages[stage.key]
-			seconds, known = seconds+took.Seconds(), known || there
-		}
-		if known && seconds > 0 {
+		if seconds := took[stage.key].Seconds(); seconds > 0 {
 			add(stage.says, seconds)
 			left -= seconds
 		}
 	}
-	add(report.Waiting, max(left, 0))
+	add(report.Waiting, max(left, 0)) // two clocks may differ by microseconds
 	return stages
 }

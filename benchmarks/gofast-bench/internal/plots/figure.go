@@ -4,10 +4,11 @@ package plots
 import (
 	"fmt"
 	"image/color"
-	"os"
+	"io"
 	"path/filepath"
 	"strings"
 
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/newfile"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
 	fonts "golang.org/x/image/font"
 	"gonum.org/v1/plot"
@@ -131,15 +132,10 @@ func (f *figure) save(folder string) error {
 }
 
 func write(path string, c vg.CanvasWriterTo) error {
-	file, err := os.Create(path)
-	if err != nil {
+	return newfile.Write(path, true, func(w io.Writer) error {
+		_, err := c.WriteTo(w)
 		return err
-	}
-	_, err = c.WriteTo(file)
-	if closing := file.Close(); err == nil {
-		err = closing
-	}
-	return err
+	})
 }
 
 // Save draws all figures of a report into a folder, and names them without their endings.

@@ -25,6 +25,9 @@ func run(threads int, rate float64) report.Run {
 }
 
 func TestFiguresOfReports(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine draws: nothing for the race detector, which makes it ten times slower")
+	}
 	whole := &report.Report{Work: report.Work{Kind: "pictures", Samples: 100, Transform: "centercrop=224"}, Runs: []report.Run{run(1, 1000), run(2, 1900), run(64, 30_000)},
 		PeakBytes: 1e8,
 		Memory:    []report.Memory{{Seconds: 0, Bytes: 1e7, Threads: 1, Warmup: true}, {Seconds: 1, Bytes: 9e7, Threads: 1, Warmup: true}, {Seconds: 2, Bytes: 8e7, Threads: 64}, {Seconds: 3, Bytes: 9e7, Threads: 64}}}

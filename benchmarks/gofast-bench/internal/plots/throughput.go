@@ -2,6 +2,7 @@ package plots
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
@@ -37,7 +38,13 @@ func throughput(r *report.Report) (*figure, error) {
 	}
 	f.grid(false, true)
 	first := r.Runs[0]
-	ideal, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 0}, {X: float64(most), Y: first.SamplesPerS / float64(first.Threads) * float64(most)}})
+	// No more than there are processors can work at a time.
+	able := most
+	if cpus := r.Machine.Usable; cpus > 0 {
+		able = min(most, cpus)
+	}
+	best := first.SamplesPerS / float64(first.Threads) * float64(able)
+	ideal, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 0}, {X: float64(able), Y: best}, {X: float64(most), Y: best}})
 	if err != nil {
 		return nil, err
 	}
@@ -56,10 +63,11 @@ func throughput(r *report.Report) (*figure, error) {
 	f.add("median", line)
 	if r.Runs[0].PerSInterval != nil {
 		f.add("95 % interval", interval{bars})
+		p.Add(bars)
 	}
 	f.add(fmt.Sprintf("ideal: that of %s, each", report.Threads(first.Threads)), ideal)
 	p.X.Min, p.X.Max, p.Y.Min = 0, float64(most)*1.06, 0
-	p.Y.Max = 1.08 * max(highest, ideal.XYs[1].Y)
+	p.Y.Max = 1.08 * max(highest, best)
 	if cpus := r.Machine.Usable; cpus < most {
 		limit, err := plotter.NewLine(plotter.XYs{{X: float64(cpus), Y: 0}, {X: float64(cpus), Y: p.Y.Max}})
 		if err != nil {
@@ -69,8 +77,8 @@ func throughput(r *report.Report) (*figure, error) {
 		p.Add(limit)
 		f.add(fmt.Sprintf("%d CPUs", cpus), limit)
 	}
-	p.Add(ideal, line, bars, dots)
-	p.X.Tick.Marker = threadTicks(r.Runs)
+	p.Add(ideal, line, dots)
+	p.X.Tick.Marker = threadTicks(r.Runs, most)
 	return f, nil
 }
 
@@ -85,11 +93,14 @@ func (b interval) Thumbnail(c *draw.Canvas) {
 	}
 }
 
-// threadTicks are the numbers that were measured.
-func threadTicks(runs []report.Run) plot.ConstantTicks {
-	ticks := plot.ConstantTicks{}
-	for _, run := range runs {
-		ticks = append(ticks, plot.Tick{Value: float64(run.Threads), Label: strconv.Itoa(run.Threads)})
+// threadTicks are the numbers that were measured, from the largest down, so far as their labels have room.
+func threadTicks(runs []report.Run, most int) plot.ConstantTicks {
+	ticks, free := plot.ConstantTicks{}, most
+	for _, run := range slices.Backward(runs) {
+		if run.Threads <= free {
+			ticks = append(ticks, plot.Tick{Value: float64(run.Threads), Label: strconv.Itoa(run.Threads)})
+			free = run.Threads - most/20 // a label of four digits
+		}
 	}
 	return ticks
 }

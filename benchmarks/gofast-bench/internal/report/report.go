@@ -111,9 +111,12 @@ func Read(path string) (*Report, error) {
 		return nil, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, mostBytes))
+	data, err := io.ReadAll(io.LimitReader(file, mostBytes+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(data) > mostBytes {
+		return nil, fmt.Errorf("%s: no report of gofast-bench run --json: larger than %d MiB", path, mostBytes>>20)
 	}
 	var r Report
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -143,7 +146,7 @@ func (r *Report) check() error {
 		}
 	}
 	if len(r.Runs) == 0 {
-		return errors.New("damaged: it has no runs")
+		return errors.New("it has no runs: is it of gofast-bench run?")
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func sample() *Report {
 	}
 	return &Report{
 		Format:  Format,
-		Machine: machine.Facts{CPU: "A Processor", CPUs: 64, Usable: 8, Quota: 8, Memory: 64e9, MemoryLimit: 16e9, Governor: "performance", Kernel: "Linux 6.1", Load: 7, Go: "go1.26", Gofast: "0.1.0"},
+		Machine: machine.Facts{CPU: "A Processor", CPUs: 64, Cores: 32, Usable: 8, JPEG: "libjpeg-turbo 3.1", Quota: 8, Memory: 64e9, MemoryLimit: 16e9, Governor: "performance", Kernel: "Linux 6.1", Load: 7, Go: "go1.26", Gofast: "0.1.0"},
 		Work: Work{Kind: "pictures", Samples: 1500, Files: 1500, Bytes: 165e6, Transform: "centercrop=224", Shape: []int{3, 224, 224}, DType: "float32",
 			Batch: 64, Epochs: 5, Order: "shuffle", Seed: 7},
 		Cache: machine.Cache{Known: true, Resident: 0.25, Looked: 1500}, OpenS: 0.0123,
@@ -56,6 +56,18 @@ func TestText(t *testing.T) {
 	}
 	if text.String() != string(want) {
 		t.Errorf("go test -update writes it anew:\n%s", text.String())
+	}
+}
+
+// Stages go by the clock on the wall: where the processors were others', the text says so.
+func TestTheTextTellsOfHeldThreads(t *testing.T) {
+	for busy, said := range map[float64]bool{0.9: false, 0.85: false, 0.3: true} {
+		r := sample()
+		r.Runs[0].Busy = busy
+		var text bytes.Buffer
+		if err := r.WriteText(&text); err != nil || strings.Contains(text.String(), "60 % of their time") != said || strings.Contains(text.String(), "note: for") != said {
+			t.Errorf("busy %g: %v, %s", busy, err, text.String())
+		}
 	}
 }
 

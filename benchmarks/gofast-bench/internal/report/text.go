@@ -79,7 +79,11 @@ func countOf(n int64, what string) string {
 func Threads(n int) string { return countOf(int64(n), "thread") }
 
 func machineText(m *machine.Facts) string {
-	parts := []string{m.CPU, fmt.Sprintf("%d of %d CPUs", m.Usable, m.CPUs), bytesText(m.Memory)}
+	cpus := fmt.Sprintf("%d of %d CPUs", m.Usable, m.CPUs)
+	if m.Cores > 0 && m.Cores != m.CPUs {
+		cpus += fmt.Sprintf(" (%s)", countOf(int64(m.Cores), "core"))
+	}
+	parts := []string{m.CPU, cpus, bytesText(m.Memory)}
 	if m.Quota > 0 {
 		parts = append(parts, fmt.Sprintf("cgroup quota %.3g CPUs", m.Quota))
 	}
@@ -88,6 +92,9 @@ func machineText(m *machine.Facts) string {
 	}
 	if m.Governor != "" {
 		parts = append(parts, "governor "+m.Governor)
+	}
+	if m.JPEG != "" {
+		parts = append(parts, m.JPEG)
 	}
 	return strings.Join(append(parts, m.Kernel, m.Go, "gofast "+m.Gofast), ", ")
 }
@@ -100,7 +107,11 @@ func (r *Report) cacheText() string {
 		return fmt.Sprintf("%.0f %% of the bytes in memory", 100*c.Resident)
 	}
 	if r.Dropped != nil {
-		return "dropped before each epoch; left in it then: " + said(*r.Dropped)
+		text := "dropped before each epoch; left in it then: " + said(*r.Dropped)
+		if r.Dropped.Resident > 0.1 {
+			text += ": these files do not come from a disk (a file system in memory, or another process has them mapped)"
+		}
+		return text
 	}
 	return "before the run: " + said(r.Cache)
 }
@@ -159,16 +170,36 @@ func (r *Report) WriteText(w io.Writer) error {
 	if err := r.writeStages(w); err != nil {
 		return err
 	}
-	if len(r.Bad) > 0 {
-		fmt.Fprintf(w, "\n%s could not be made, and zeroes are in their place:\n", countOf(int64(len(r.Bad)), "picture"))
-		for _, b := range r.Bad[:min(len(r.Bad), mostListed)] {
-			fmt.Fprintf(w, "  %s: %s\n", b.Path, b.Reason)
-		}
-		if more := len(r.Bad) - mostListed; more > 0 {
-			fmt.Fprintf(w, "  and %d more, which --json lists\n", more)
+	if held := r.held(); held > 0.1 {
+		fmt.Fprintf(w, "\nnote: for up to %.0f %% of their time, threads stood still in the middle of their work: for a file, or while others had\n"+
+			"the processors. The stages hold that time.\n", 100*held)
+	}
+	r.WriteBad(w)
+	return nil
+}
+
+// held is the largest share of the threads' time in which they had work and no processor.
+func (r *Report) held() (most float64) {
+	for _, run := range r.Runs {
+		if len(run.Stages) > 0 {
+			most = max(most, 1-run.Stage(Waiting).Share-run.Busy)
 		}
 	}
-	return nil
+	return most
+}
+
+// WriteBad lists the pictures that could not be made, if there are any.
+func (r *Report) WriteBad(w io.Writer) {
+	if len(r.Bad) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s could not be made, and zeroes are in their place:\n", countOf(int64(len(r.Bad)), "picture"))
+	for _, b := range r.Bad[:min(len(r.Bad), mostListed)] {
+		fmt.Fprintf(w, "  %s: %s\n", b.Path, b.Reason)
+	}
+	if more := len(r.Bad) - mostListed; more > 0 {
+		fmt.Fprintf(w, "  and %d more, which --json lists\n", more)
+	}
 }
 
 // StageNames are those of all runs, in the order of the work.

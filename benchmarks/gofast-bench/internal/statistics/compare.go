@@ -16,9 +16,8 @@ const (
 	TooFew   Verdict = "too few epochs"
 )
 
-// FewestForVerdict epochs are needed on both sides. Of four and fewer, the interval of a
-// median is narrower than what chance does: it would call one of ten equal pairs different.
-const FewestForVerdict = 5
+// FewestForVerdict epochs are needed on both sides: of four and fewer, one of ten equal pairs would be called different.
+const FewestForVerdict = FewestForInterval
 
 // Comparison is how many times faster the second series is.
 type Comparison struct {

@@ -2,6 +2,7 @@ package synth
 
 import (
 	"bytes"
+	"context"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -11,12 +12,14 @@ import (
 )
 
 // picture is one picture's file.
-func (o *Options) picture(index int64) ([]byte, error) {
+func (o *Options) picture(ctx context.Context, index int64) ([]byte, error) {
 	r := o.source(index)
 	side := func(n int) int { return max(1, int(math.Round(float64(n)*(1+o.Spread*(2*r.Float64()-1))))) }
-	picture := paint(side(o.Width), side(o.Height), r)
+	picture, err := paint(ctx, side(o.Width), side(o.Height), r)
+	if err != nil {
+		return nil, err
+	}
 	var file bytes.Buffer
-	var err error
 	if o.Kind == PNG {
 		err = png.Encode(&file, picture)
 	} else {
@@ -29,7 +32,7 @@ func (o *Options) picture(index int64) ([]byte, error) {
 const grain = 24
 
 // paint makes waves of three lengths in each channel, with noise.
-func paint(width, height int, r *rand.Rand) *image.RGBA {
+func paint(ctx context.Context, width, height int, r *rand.Rand) (*image.RGBA, error) {
 	picture := image.NewRGBA(image.Rect(0, 0, width, height))
 	type wave struct{ x, y, phase, strength float64 }
 	var waves [3][3]wave
@@ -41,6 +44,9 @@ func paint(width, height int, r *rand.Rand) *image.RGBA {
 		}
 	}
 	for y := range height {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		for x := range width {
 			noise := float64(r.IntN(2*grain+1) - grain)
 			var rgb [3]uint8
@@ -54,7 +60,7 @@ func paint(width, height int, r *rand.Rand) *image.RGBA {
 			picture.SetRGBA(x, y, color.RGBA{rgb[0], rgb[1], rgb[2], 255})
 		}
 	}
-	return picture
+	return picture, nil
 }
 
 // damages are ways in which files are broken.

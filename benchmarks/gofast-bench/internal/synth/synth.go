@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/newfile"
 	"github.com/gofast-org/gofast/gofast"
 )
 
@@ -29,6 +32,14 @@ const (
 
 // Kinds are all of them.
 var Kinds = []string{JPEG, PNG, CSV, NPY, Parquet}
+
+// KindOf is the kind that a path's ending names, and else pictures.
+func KindOf(path string) string {
+	if ending := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."); slices.Contains([]string{CSV, NPY, Parquet}, ending) {
+		return ending
+	}
+	return JPEG
+}
 
 // Options say what to make.
 type Options struct {
@@ -64,6 +75,7 @@ const (
 	mostColumns = 100_000
 	mostClasses = 100_000
 	mostCells   = 10_000_000_000
+	mostPixels  = 100_000_000 // of a picture, which every thread holds as 4 bytes each
 )
 
 // ParseSize reads 500x375.
@@ -98,6 +110,12 @@ func (o *Options) Check() error {
 	if err == nil && !o.pictures() && o.Count*int64(o.Columns) > mostCells {
 		err = fmt.Errorf("%d rows of %d columns are more than %d cells", o.Count, o.Columns, int64(mostCells))
 	}
+	if err == nil && o.Broken > 0 && !o.pictures() {
+		err = errors.New("--broken: only pictures can be broken")
+	}
+	if most := (1 + o.Spread) * (1 + o.Spread) * float64(o.Width) * float64(o.Height); err == nil && o.pictures() && most > mostPixels {
+		err = fmt.Errorf("pictures of %dx%d, %g larger, have more than %d pixels", o.Width, o.Height, o.Spread, mostPixels)
+	}
 	return err
 }
 
@@ -108,23 +126,16 @@ func Make(ctx context.Context, to string, o Options) (*Made, error) {
 	if o.pictures() {
 		return makePictures(ctx, to, o)
 	}
-	if o.Broken > 0 {
-		return nil, gofast.NewError(gofast.ErrConfig, "synth", "only pictures can be broken")
-	}
 	return makeTable(ctx, to, o)
 }
 
-// create opens a new file. One that is there already is an error, unless force is set.
-func create(path string, force bool) (*os.File, error) {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if force {
-		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+// write makes a file. One that is there already is an error, unless force is set.
+func write(path string, force bool, content func(io.Writer) error) error {
+	err := newfile.Write(path, force, content)
+	if errors.Is(err, fs.ErrExist) {
+		return there(path)
 	}
-	file, err := os.OpenFile(path, flags, 0o666)
-	if errors.Is(err, os.ErrExist) {
-		return nil, there(path)
-	}
-	return file, err
+	return err
 }
 
 func there(path string) error {
@@ -156,12 +167,15 @@ func makePictures(ctx context.Context, to string, o Options) (*Made, error) {
 		done.Go(func() {
 			for i := next.Add(1) - 1; i < o.Count && ctx.Err() == nil; i = next.Add(1) - 1 {
 				path := o.path(to, i)
-				file, err := o.picture(i)
+				file, err := o.picture(ctx, i)
 				if damage, broken := how[path]; broken && err == nil {
 					file = damages[damage].do(file)
 				}
 				if err == nil {
-					err = write(path, file, o.Force)
+					err = write(path, o.Force, func(w io.Writer) error {
+						_, err := w.Write(file)
+						return err
+					})
 				}
 				if err != nil {
 					stop(err)
@@ -173,18 +187,6 @@ func makePictures(ctx context.Context, to string, o Options) (*Made, error) {
 	done.Wait()
 	made.Bytes = bytes.Load()
 	return made, context.Cause(ctx)
-}
-
-func write(path string, data []byte, force bool) error {
-	file, err := create(path, force)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if closing := file.Close(); err == nil {
-		err = closing
-	}
-	return err
 }
 
 func className(class int) string { return fmt.Sprintf("class%03d", class) }

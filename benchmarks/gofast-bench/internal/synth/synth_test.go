@@ -145,6 +145,14 @@ func TestTables(t *testing.T) {
 	}
 }
 
+func TestKindsByEnding(t *testing.T) {
+	for path, want := range map[string]string{"a.csv": CSV, "x/b.NPY": NPY, "c.parquet": Parquet, "photos": JPEG, "photos.v2": JPEG, "a.png": JPEG} {
+		if got := KindOf(path); got != want {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}
+
 func TestNothingIsOverwritten(t *testing.T) {
 	folder := t.TempDir()
 	mine := filepath.Join(folder, "mine")
@@ -175,8 +183,8 @@ func TestCanceled(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(folder, "t.csv")); err == nil {
-		t.Error("half a table stayed")
+	for name := range tree(t, folder) {
+		t.Errorf("%s: half of it stayed", name)
 	}
 }
 
@@ -184,6 +192,7 @@ func TestCheck(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"kind": func(o *Options) { o.Kind = "gif" }, "count": func(o *Options) { o.Count = 0 }, "spread": func(o *Options) { o.Spread = 1 },
 		"broken": func(o *Options) { o.Broken = 12 }, "quality": func(o *Options) { o.Quality = 101 }, "columns": func(o *Options) { o.Columns = -1 },
+		"broken tables": func(o *Options) { o.Kind, o.Broken = CSV, 1 }, "pixels": func(o *Options) { o.Width, o.Height = 20_000, 20_000 },
 		"cells": func(o *Options) { o.Kind, o.Count, o.Columns = CSV, mostCount, mostColumns },
 	} {
 		o := options(JPEG)

@@ -1,7 +1,6 @@
 package synth
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -12,28 +11,12 @@ import (
 )
 
 // makeTable makes a file of bytes, as of pictures in grey, with a label.
-func makeTable(ctx context.Context, path string, o Options) (made *Made, err error) {
-	file, err := create(path, o.Force)
-	if err != nil {
+func makeTable(ctx context.Context, path string, o Options) (*Made, error) {
+	content := map[string]func(context.Context, io.Writer, Options) error{CSV: writeCSV, NPY: writeNPY, Parquet: writeParquet}[o.Kind]
+	if err := write(path, o.Force, func(w io.Writer) error { return content(ctx, w, o) }); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if closing := file.Close(); err == nil {
-			err = closing
-		}
-		if err != nil {
-			os.Remove(path) // half a table is none
-		}
-	}()
-	out := bufio.NewWriterSize(file, 1<<20)
-	write := map[string]func(context.Context, io.Writer, Options) error{CSV: writeCSV, NPY: writeNPY, Parquet: writeParquet}[o.Kind]
-	if err := write(ctx, out, o); err != nil {
-		return nil, err
-	}
-	if err := out.Flush(); err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +84,9 @@ func writeNPY(ctx context.Context, w io.Writer, o Options) error {
 	})
 }
 
+// groupCells are those of a row group.
+const groupCells = 1 << 26
+
 func writeParquet(ctx context.Context, w io.Writer, o Options) error {
 	group := parquet.Group{"label": parquet.Int(32)}
 	for i := range o.Columns {
@@ -115,7 +101,8 @@ func writeParquet(ctx context.Context, w io.Writer, o Options) error {
 			place[n+1] = i
 		}
 	}
-	out := parquet.NewWriter(w, schema, parquet.Compression(&parquet.Snappy))
+	// A row group stays in memory until it is complete.
+	out := parquet.NewWriter(w, schema, parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(max(1, groupCells/int64(o.Columns))))
 	values := make(parquet.Row, o.Columns+1)
 	err := o.rows(ctx, func(label int, features []byte) error {
 		values[place[0]] = parquet.Int32Value(int32(label)).Level(0, 0, place[0])
@@ -125,8 +112,8 @@ func writeParquet(ctx context.Context, w io.Writer, o Options) error {
 		_, err := out.WriteRows([]parquet.Row{values})
 		return err
 	})
-	if closing := out.Close(); err == nil {
-		err = closing
+	if err != nil {
+		return err // closing would write all that is in memory
 	}
-	return err
+	return out.Close()
 }
