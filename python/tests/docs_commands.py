@@ -1,7 +1,7 @@
-"""Runs command lines of `python` that pages show: `docs_commands.py` with a list of lists of words on stdin, as JSON.
+"""Runs command lines of `python` that pages show: a list of lists of words on stdin, as JSON.
 
-Each runs in a fork of this process, which has imported torch and torchvision once for all of them: that takes
-longer than everything else. Prints what each printed, by its words.
+Each runs in a fork of this process, which has imported what all need, which is slow.
+Nothing native is loaded by it. Prints the exit status, stdout and stderr of each, in their order.
 """
 
 from __future__ import annotations
@@ -12,9 +12,15 @@ import runpy
 import sys
 import tempfile
 
-import torch  # noqa: F401
-import torchvision.datasets
-import torchvision.transforms  # noqa: F401
+import torch
+import torchvision
+from torchvision.transforms import v2
+
+import gofast
+from gofast import images, installed, loader
+from gofast._batches import explain
+
+IMPORTED = (torch, torchvision, v2, gofast, images, installed, loader, explain)
 
 
 def main() -> None:

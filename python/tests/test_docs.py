@@ -143,12 +143,12 @@ def _check_command(words: list[str]) -> None:
         assert words[:3] == ["python", "-m", "gofast"], f"nobody checks {words}"
 
 
-def test_generated_pages_are_fresh(monkeypatch: pytest.MonkeyPatch, quietly: None) -> None:
+def test_generated_pages_are_fresh(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     import generate
 
     for name, text in generate.pages().items():
-        assert text == (ROOT / "docs" / name).read_text(), f"docs/{name} is stale: run python docs/generate.py"
+        assert text == (ROOT / "docs" / name).read_text(), "run python docs/generate.py"
 
 
 def test_reference_has_every_public_name() -> None:
