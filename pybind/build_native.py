@@ -111,6 +111,7 @@ def sources() -> list[Path]:
             if (
                 path.suffix in (".go", ".c", ".h", ".cu")
                 and not path.name.endswith("_test.go")
+                and "testdata" not in path.parts  # an sdist has none
                 and WORK not in path.parents
             ):
                 files.append(path)
@@ -162,6 +163,7 @@ def edit_go(text: str) -> str:
     gopy adds handles, complex numbers and 17 slice types. They need symbols outside the limited API, and
     its bytes() of an empty slice aborts the process; our border has only numbers and strings.
     """
+    text = edit(text, r"^gopy gen [^\n]*\n", "", "the command line, which has paths")  # cgo names symbols by the text
     text = edit(text, r"^#cgo CFLAGS:.*?^\*/\n", GO_PREAMBLE, "the C preamble")
     text = edit(text, r'^\t"github.com/go-python/gopy/gopyh"[^\n]*$', '\t"unsafe"', "the handle import")
     text = edit(
