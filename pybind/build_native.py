@@ -163,7 +163,8 @@ def edit_go(text: str) -> str:
     gopy adds handles, complex numbers and 17 slice types. They need symbols outside the limited API, and
     its bytes() of an empty slice aborts the process; our border has only numbers and strings.
     """
-    text = edit(text, r"^gopy gen [^\n]*\n", "", "the command line, which has paths")  # cgo names symbols by the text
+    # cgo names symbols by a hash of the text, and this line has paths.
+    text = edit(text, r"^gopy gen [^\n]*\n", "", "gopy's command line")
     text = edit(text, r"^#cgo CFLAGS:.*?^\*/\n", GO_PREAMBLE, "the C preamble")
     text = edit(text, r'^\t"github.com/go-python/gopy/gopyh"[^\n]*$', '\t"unsafe"', "the handle import")
     text = edit(
