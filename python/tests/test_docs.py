@@ -22,6 +22,7 @@ import docs_pages
 import gofast
 from docs_pages import ROOT, Block
 from gofast._command import main as command_line
+from gofast._doctor import diagnosis
 from gofast.errors import BadSampleWarning
 
 PAGES = docs_pages.pages()
@@ -62,8 +63,10 @@ def _names(page: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_of_a_page_runs(page: Path, folder: Path) -> None:
+def test_code_of_a_page_runs(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = _names(page)
+    # One round of trials is enough to see that the page's code runs.
+    monkeypatch.setattr(diagnosis, "diagnose", functools.partial(diagnosis.diagnose, rounds=1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BadSampleWarning)  # what troubleshooting is about
         for block in docs_pages.blocks(page):
