@@ -109,8 +109,9 @@ def sources() -> list[Path]:
     for folder in (ROOT / "gofast", ROOT / "pybind"):
         for path in folder.rglob("*"):
             if (
-                path.suffix in (".go", ".c", ".h")
+                path.suffix in (".go", ".c", ".h", ".cu")
                 and not path.name.endswith("_test.go")
+                and "testdata" not in path.parts  # an sdist has none
                 and WORK not in path.parents
             ):
                 files.append(path)
@@ -162,6 +163,8 @@ def edit_go(text: str) -> str:
     gopy adds handles, complex numbers and 17 slice types. They need symbols outside the limited API, and
     its bytes() of an empty slice aborts the process; our border has only numbers and strings.
     """
+    # cgo names symbols by a hash of the text, and this line has paths.
+    text = edit(text, r"^gopy gen [^\n]*\n", "", "gopy's command line")
     text = edit(text, r"^#cgo CFLAGS:.*?^\*/\n", GO_PREAMBLE, "the C preamble")
     text = edit(text, r'^\t"github.com/go-python/gopy/gopyh"[^\n]*$', '\t"unsafe"', "the handle import")
     text = edit(
@@ -257,13 +260,16 @@ def build(out: Path, debug: bool = False, force: bool = False) -> bool:
 
     env = {**os.environ, "CGO_ENABLED": "1"}
     # Package capsule includes C headers of other packages, which the go command does not watch: their hash in
-    # the flags makes it compile capsule again when one changes.
-    headers = digest([path for path in sources() if path.suffix == ".h"])[:16]
+    # the flags makes it compile capsule again when one changes, or another Python is used.
+    python = Path(include, "patchlevel.h").read_text()
+    headers = digest([path for path in sources() if path.suffix == ".h"], python)[:16]
     flags = env.get("CGO_CFLAGS", "-O2 -g")
     env["CGO_CFLAGS"] = (
-        f"{flags} -I{include} -DPy_LIMITED_API={LIMITED_API} -DGOFAST_HEADERS=0x{headers}"
-        f" -include {ROOT / 'pybind' / 'old_glibc.h'}"
+        f"{flags} -DPy_LIMITED_API={LIMITED_API} -DGOFAST_HEADERS=0x{headers} -include old_glibc.h"
     )
+    # Not as flags: cgo names symbols by a hash of the flags, and each folder would give another library.
+    folders = [str(ROOT / "pybind"), include, *filter(None, [env.get("CPATH")])]
+    env["CPATH"] = os.pathsep.join(folders)
     env["CC"] = compiler
     fresh = stamps.get("built") == built and library.is_file() and not force
     if not fresh:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
@@ -78,7 +79,9 @@ BEFORE: tuple[Callable[[Any], list[Any]], ...] = (
 def markdown() -> str:
     """The table of all transforms."""
     names = sorted(_names(v1) | _names(v2), key=str.lower)
-    return table(TITLE, [[f"`{name}`", *_cells(name)] for name in names])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torchvision's, of what it would drop
+        return table(TITLE, [[_shown(name), *_cells(name)] for name in names])
 
 
 def _names(module: Any) -> set[str]:
@@ -90,6 +93,13 @@ def _names(module: Any) -> set[str]:
     return own - _OTHERS
 
 
+def _shown(name: str) -> str:
+    """Its name, and where it is if that is one of the two families."""
+    if hasattr(v1, name) and hasattr(v2, name):
+        return f"`{name}`"
+    return f"`{name}` ({'v1' if hasattr(v1, name) else 'v2'} only)"
+
+
 def _cells(name: str) -> list[str]:
     families = [(word, module) for word, module in (("v1", v1), ("v2", v2)) if hasattr(module, name)]
     cells = []
@@ -99,8 +109,6 @@ def _cells(name: str) -> list[str]:
             cells.append(next(iter(said.values())))
         else:
             cells.append("; ".join(f"{word}: {what}" for word, what in said.items()))
-    if len(families) == 1:
-        cells[0] += f" ({families[0][0]} only)"
     return cells
 
 

@@ -2,12 +2,14 @@
 
 `python -m pybind.release` is for this machine's processor, `python -m pybind.release aarch64` for that one
 as well. Each file is looked at as an index does, and the program ends with 1 at the first that would be
-refused.
+refused. The same commit, built twice by the same tools, gives the same bytes: see SHA256SUMS.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import json
 import os
 import platform
@@ -38,6 +40,27 @@ def run(*command: str | Path, **env: str) -> None:
         raise SystemExit(f"`{' '.join(str(c) for c in command[:5])} ...` failed: nothing was released")
 
 
+def commit_time() -> int:
+    """When these sources were committed: the time of all files of the release."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    if given is None:
+        command = ["git", "log", "-1", "--format=%ct"]
+        given = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return int(given)
+
+
+def settle(sdist: Path, time: int) -> None:
+    """Writes the sdist again, without what depends on who made it and when."""
+    text = io.BytesIO()
+    with tarfile.open(sdist) as made, tarfile.open(fileobj=text, mode="w", format=tarfile.PAX_FORMAT) as same:
+        for member in sorted(made.getmembers(), key=lambda member: member.name):
+            member.mtime, member.uid, member.gid, member.uname, member.gname = time, 0, 0, "", ""
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            member.pax_headers = {}
+            same.addfile(member, made.extractfile(member) if member.isfile() else None)
+    sdist.write_bytes(gzip.compress(text.getvalue(), mtime=time))
+
+
 def cross(machine: str) -> dict[str, str]:
     """What the environment of a build for this processor has more."""
     if machine == platform.machine():
@@ -51,14 +74,26 @@ def cross(machine: str) -> dict[str, str]:
     return {**settings, "GOOS": "linux", "CGO_ENABLED": "1", "_PYTHON_HOST_PLATFORM": f"linux-{machine}"}
 
 
-def make_wheel(sdist: Path, machine: str) -> Path:
+def make_sdist(time: int) -> Path:
+    """The source distribution; it must have the notices."""
+    run(sys.executable, "-m", "build", "--sdist", "--outdir", DIST)
+    (sdist,) = DIST.glob("*.tar.gz")
+    settle(sdist, time)
+    with tarfile.open(sdist) as archive:
+        if f"gofast_torch-{version()}/{notices.FILE.name}" not in archive.getnames():
+            raise SystemExit(f"{sdist.name} has no {notices.FILE.name}")
+    return sdist
+
+
+def make_wheel(sdist: Path, machine: str, time: int) -> Path:
     """The wheel, built by pip from the sdist alone, in a fresh environment; auditwheel gives it its name."""
+    dated = {"SOURCE_DATE_EPOCH": str(time)}
     with tempfile.TemporaryDirectory() as folder:
         run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, sdist,
-            **cross(machine))  # fmt: skip
+            **dated, **cross(machine))  # fmt: skip
         (plain,) = Path(folder).glob("*.whl")
         run(sys.executable, "-m", "auditwheel", "repair", "--plat", f"{MANYLINUX}_{machine}", "--only-plat",
-            "--wheel-dir", DIST, plain)  # fmt: skip
+            "--wheel-dir", DIST, plain, **dated)  # fmt: skip
     (wheel,) = DIST.glob(f"*{MANYLINUX}_{machine}.whl")
     return wheel
 
@@ -88,14 +123,10 @@ def main(machines: list[str]) -> int:
     if notices.main(["--check"]):
         return 1
     shutil.rmtree(DIST, ignore_errors=True)
-    run(sys.executable, "-m", "build", "--sdist", "--outdir", DIST)
-    (sdist,) = DIST.glob("*.tar.gz")
-    wheels = [make_wheel(sdist, machine) for machine in dict.fromkeys([platform.machine(), *machines])]
+    time = commit_time()
+    sdist = make_sdist(time)
+    wheels = [make_wheel(sdist, machine, time) for machine in dict.fromkeys([platform.machine(), *machines])]
     run(sys.executable, "-m", "twine", "check", "--strict", sdist, *wheels)
-    with tarfile.open(sdist) as archive:
-        top = f"gofast_torch-{version()}"
-        if f"{top}/{notices.FILE.name}" not in archive.getnames():
-            raise SystemExit(f"{sdist.name} has no {notices.FILE.name}")
     write_sums([sdist, *wheels, make_bill()])
     for path in sorted(DIST.iterdir()):
         print(f"{path.stat().st_size:>12,}  dist/{path.name}")

@@ -39,20 +39,30 @@ def engine_stats() -> dict[str, Any]:
     A forked worker process begins at zero, and may ask for its own; see `DataLoader.stats` for a loader's.
 
     Returns:
-        A dict. ``seconds``: since the engine was started. ``batches``, ``samples``, ``bytes``, ``made``,
-        ``file_bytes``, ``waits``, ``wait_seconds``, ``draw_seconds``, ``busy_seconds``, ``occupancy``,
-        ``stages``, ``fallbacks``, ``errors``: as in `DataLoader.stats`, of everything in this process: all
-        loaders, torch's with datasets of gofast's, single samples, late pictures. ``threads``: the engine's
-        threads. ``tickets``: pieces of work submitted to them, each of one or several batches. ``rows``: rows
-        filled for tickets. Rows made on the spot do not count there: single samples, small batches for
-        torch's loader, and everything in worker processes. ``pillow``: pictures that were left to Pillow.
-        ``devices``: of each GPU that was used, by its name in torch, a dict: ``batches`` and ``bytes`` that
-        were copied there; of the bytes, ``staged_bytes`` that went through the small pinned block, and
-        ``pageable_bytes`` that the driver took from ordinary memory; ``pinned_bytes`` of batch memory that
-        are pinned now; ``resident_bytes`` of tables that live there; ``kernels`` that were started; ``rate``,
-        bytes a second of copies of 1 MiB and more, which took ``copy_seconds``, and the kernels behind them
-        ``kernel_seconds``; ``waited``, the seconds for which loops waited for a batch to be made; ``free``
-        and ``total`` bytes of its memory.
+        A dict with these keys.
+
+        - ``seconds``: since the engine was started.
+        - ``batches``, ``samples``, ``bytes``, ``made``, ``file_bytes``, ``waits``, ``wait_seconds``,
+          ``draw_seconds``, ``busy_seconds``, ``occupancy``, ``stages``, ``fallbacks``, ``errors``: as in
+          `DataLoader.stats`, of everything in this process: all loaders, torch's with datasets of gofast's,
+          single samples, late pictures.
+        - ``threads``: the engine's threads.
+        - ``tickets``: pieces of work submitted to them, each of one or several batches.
+        - ``rows``: rows filled for tickets. Rows made on the spot do not count there: single samples, small
+          batches for torch's loader, and everything in worker processes.
+        - ``pillow``: pictures that were left to Pillow.
+        - ``devices``: a dict for each GPU that was used, by its name in torch.
+
+        The dict of a GPU has these keys.
+
+        - ``batches``, ``bytes``: that were copied there. Of the bytes, ``staged_bytes`` went through the
+          small pinned block, and the driver took ``pageable_bytes`` from ordinary memory.
+        - ``pinned_bytes``: of batch memory that are pinned now.
+        - ``resident_bytes``: of tables that live there.
+        - ``rate``: bytes a second of copies of 1 MiB and more, which took ``copy_seconds``.
+        - ``kernels``: that were started; those behind such copies took ``kernel_seconds``.
+        - ``waited``: the seconds for which loops waited for a batch to be made.
+        - ``free``, ``total``: bytes of its memory.
 
     Example:
         >>> for batch in gofast.DataLoader(gofast.ArrayDataset(torch.zeros(10_000, 64)), 100):

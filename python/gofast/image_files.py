@@ -64,8 +64,8 @@ class ImageFiles(VisionDataset):
         samples (list[tuple[str, Any]]): paths and labels (None without). Assigning it, or changing the
             list in place, changes the dataset.
         targets (list): the labels, or None. Changing them changes nothing else.
-        classes (list[str]): names in the order of their numbers; class_to_idx (dict[str, int]): their
-            numbers. None without ``classes=``.
+        classes (list[str]): names in the order of their numbers. None without ``classes=``.
+        class_to_idx (dict[str, int]): their numbers, or None likewise.
 
     Raises:
         gofast.errors.NotFoundError: no such folder, or no picture in it (a FileNotFoundError).

@@ -60,13 +60,14 @@ class ImageFolder(FolderDataset):
         seed: the seed of ``"stateless"`` draws.
 
     Attributes:
-        classes (list[str]): sorted, or as they were given; class_to_idx (dict[str, int]): their numbers.
+        classes (list[str]): sorted, or as they were given.
+        class_to_idx (dict[str, int]): their numbers.
         samples (list[tuple[str, int]]): paths and class numbers; made at the first access. Assigning it, or
             changing the list in place, changes the dataset.
         imgs: the same list.
         targets (list[int]): class numbers. Changing them changes nothing else, as in torchvision.
-        root, extensions, transforms: as in torchvision.
-        transform, target_transform, loader: may be assigned at any time.
+        root (str): as in torchvision; so are ``extensions`` and ``transforms``.
+        transform: may be assigned at any time; so may ``target_transform`` and ``loader``.
 
     Raises:
         FileNotFoundError: no such folder, no class in it, or a class without a picture. The text is

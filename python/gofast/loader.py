@@ -232,27 +232,34 @@ class DataLoader(TorchDataLoader[T]):
         and so does a copy of the loader.
 
         Returns:
-            A dict. ``epochs``: iterators begun. ``seconds``: from the beginning of each to its end, or now.
-            ``batches`` and ``samples``: handed out; ``bytes``: of their features or pictures. ``waits``:
-            batches that were not ready when they were asked for; ``wait_seconds``: until they were.
-            ``draw_seconds``: in which the loop's thread made random draws, and read the headers for them.
-            ``made``: samples that the engine made, those that nobody asked for any more among them.
-            ``file_bytes``: read from files of pictures. ``threads``: of the engine, for this loader.
-            ``busy_seconds``: of these threads, and of the loop's thread while it helped; ``occupancy``: the
-            part of their time, from 0 to 1. ``stages``: the seconds of these, by what they went into, see
-            below. ``fallbacks``: how often something was left to torch or Pillow, by reason. ``errors``: how
-            often something could not be read or made, by the class of the error, also where ``on_error``
-            had an answer. ``epoch``: a dict of the same for the time since the last `iter`.
+            A dict with these keys; on torch's machinery there are no threads, no stages, and nothing is made.
 
-            ``stages`` has those that are known: ``read`` (files, and hints to the system), ``header``
-            (sizes of pictures), ``gather`` (rows of a table, numbers included), and the parts of making a
-            picture: ``entropy`` (Huffman codes), ``inverse`` (inverse transform, interpolation and colour),
-            ``decode`` (opening, and decoding where these two cannot be told apart: PNG, WebP, progressive
-            JPEG), ``resize``, ``steps`` (other transforms) and ``numbers``. One picture in 13 is measured in
-            such detail, and the time of all is divided in its proportions.
+            - ``epochs``: iterators begun.
+            - ``seconds``: from the beginning of each iterator to its end, or now.
+            - ``batches``, ``samples``: handed out; ``bytes``: of their features or pictures.
+            - ``waits``: batches that were not ready when they were asked for (a worker's batch: that took
+              longer than 1 ms); ``wait_seconds``: until they were.
+            - ``draw_seconds``: in which the loop's thread made random draws, and read the headers for them.
+            - ``made``: samples that the engine made, those that nobody asked for any more among them.
+            - ``file_bytes``: read from files of pictures.
+            - ``threads``: of the engine, for this loader.
+            - ``busy_seconds``: of these threads, and of the loop's thread while it helped.
+            - ``occupancy``: the part of their time, from 0 to 1.
+            - ``stages``: the busy seconds by what they went into, those that are known.
+            - ``fallbacks``: how often something was left to torch or Pillow, by reason.
+            - ``errors``: how often something could not be read or made, by the class of the error, also where
+              ``on_error`` had an answer.
+            - ``epoch``: a dict of the same for the time since the last `iter`.
 
-            On torch's machinery there are no ``threads``, no ``stages``, and nothing is ``made``. A worker's
-            batch counts as a wait if it takes longer than 1 ms.
+            The stages of a table are ``gather`` (rows, numbers included). Those of pictures are:
+
+            - ``read``: files, and hints to the system; ``header``: sizes of pictures.
+            - ``entropy``: Huffman codes; ``inverse``: inverse transform, interpolation and colour.
+            - ``decode``: opening, and decoding where these two cannot be told apart (PNG, WebP, progressive
+              JPEG).
+            - ``resize``, ``steps`` (other transforms) and ``numbers``.
+
+            One picture in 13 is measured in such detail, and the time of all is divided in its proportions.
 
         Example:
             >>> for batch in loader: ...

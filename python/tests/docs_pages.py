@@ -143,9 +143,10 @@ def targets() -> set[str]:
     return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
-def subcommands(command: str) -> set[str]:
-    """The sub-commands of gofast, or of gofast-bench."""
-    if command == "gofast":
-        return set(completion.COMMANDS.split())
-    sources = (ROOT / "benchmarks" / "gofast-bench").glob("*.go")
-    return {name for path in sources for name in re.findall(r'Use: +"([a-z]+)', path.read_text())}
+def bench_words() -> set[str]:
+    """The sub-commands and options of gofast-bench, as its sources define them."""
+    sources = "".join(
+        path.read_text() for path in sorted((ROOT / "benchmarks" / "gofast-bench").glob("*.go"))
+    )
+    options = re.findall(r'(?:Bool|Int|Int64|Uint64|Float64|String)(?:Var\(&[\w.]+, |\()"([a-z-]+)"', sources)
+    return {*re.findall(r'Use: +"([a-z]+)', sources), *(f"--{option}" for option in options)}

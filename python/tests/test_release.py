@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
+from pybind.release import __main__ as release
 from pybind.release import linked, notices, sbom, version
 
 import gofast
@@ -68,6 +71,25 @@ def test_a_tag_needs_the_version_and_a_section(monkeypatch: pytest.MonkeyPatch, 
     assert "no section" in str(version.wrong_with("v1.2.3"))
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.3 - 2026-12-01\n")
     assert version.wrong_with("v1.2.3") is None
+
+
+def test_an_sdist_tells_nothing_of_who_made_it_and_when(tmp_path: Path) -> None:
+    made = []
+    for name, names, time, owner in (("a", ["x/1", "x/2"], 1.5, 0), ("b", ["x/2", "x/1"], 2e9, 1000)):
+        path = tmp_path / name / "gofast.tar.gz"
+        path.parent.mkdir()
+        with tarfile.open(path, "w:gz") as archive:
+            for each in names:
+                member = tarfile.TarInfo(each)
+                member.size, member.mtime, member.uid, member.uname = len(each), time, owner, name
+                member.mode = 0o600 + owner % 7
+                archive.addfile(member, io.BytesIO(each.encode()))
+        release.settle(path, 1_000_000_000)
+        made.append(path.read_bytes())
+    assert made[0] == made[1]
+    with tarfile.open(path) as archive:
+        assert archive.getnames() == ["x/1", "x/2"]
+        assert archive.extractfile("x/2").read() == b"x/2"  # type: ignore[union-attr]
 
 
 def test_the_notices_are_of_the_packages_that_are_built() -> None:
