@@ -21,6 +21,7 @@ def verify(path: Path) -> None:
         NotFoundError, ReadError: the file is not there or cannot be read.
 
     Example:
+        >>> table = gofast.TableDataset("train.csv", cache="train.cache.npz")
         >>> gofast.verify("train.cache.npz")
     """
     operations.verify({"path": os.fspath(path)}, f"verifying {os.fspath(path)}")

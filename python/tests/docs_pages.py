@@ -8,11 +8,11 @@ import inspect
 import re
 import shlex
 import shutil
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import gofast
-from gofast._command import completion
 
 ROOT = Path(__file__).resolve().parents[2]
 PHOTOS = ROOT / "examples" / "data" / "photos"
@@ -132,10 +132,13 @@ def _resolve(node: ast.expr) -> Any:
 
 
 def commands(block: Block) -> list[list[str]]:
-    """The words of each line, without comments. Lines with && are two; a backslash at the end joins them."""
+    """The words of each line, without comments, and without whoever reads its output.
+
+    Lines with && are two; a backslash at the end joins them.
+    """
     text = block.text.replace("\\\n", " ")
-    lines = [part for line in text.splitlines() for part in line.split("&&")]
-    return [words for line in lines if (words := shlex.split(line, comments=True))]
+    lines = [shlex.split(part, comments=True) for line in text.splitlines() for part in line.split("&&")]
+    return [list(takewhile(lambda word: word not in ("|", ">"), words)) for words in lines if words]
 
 
 def targets() -> set[str]:

@@ -164,7 +164,7 @@ def test_another_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where torch rounds otherwise, torchvision's own code makes the samples."""
     chain = [v2.Resize((20, 24)), v2.AugMix(), v2.ToImage()]
     kernels = {
-        "_multiplies_plainly": "matrices",
+        "_multiplies": "matrices",
         "_samples": "samples",
         "_convolves": "convolutions",
         "_adds": "sums",
@@ -173,7 +173,7 @@ def test_another_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for kernel, what in kernels.items():
         monkeypatch.setattr(arithmetic, "_found", {})
         with monkeypatch.context() as patch:
-            patch.setattr(arithmetic, kernel, lambda *_: False)
+            patch.setattr(arithmetic, kernel, lambda *_: None)
             assert any(f"torch's {what}" in line.what for line in compile(v1.Compose(chain)).report)
             if kernel == "_samples":
                 same(folder, chain, 1, native=False)
@@ -186,9 +186,29 @@ def test_kernels_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked of torch sees a product that is rounded, and one that is not."""
     bytes_ = torch.randint(0, 256, (1, 40, 40, 3), dtype=torch.uint8).permute(0, 3, 1, 2)
     assert arithmetic._samples(bytes_, "bilinear") and arithmetic._adds(bytes_, "v2")
-    assert arithmetic._multiplies_plainly((40, 40)) and arithmetic._convolves(bytes_)
+    assert arithmetic._multiplies((40, 40)) and arithmetic._convolves(bytes_)
     monkeypatch.setattr(arithmetic, "fused", lambda x, y, z: x * y + z)
     assert not arithmetic._samples(bytes_, "bilinear") and not arithmetic._adds(bytes_, "v2")
     bmm = torch.Tensor.bmm
     monkeypatch.setattr(torch.Tensor, "bmm", lambda a, b: bmm(a.double(), b.double()).float())
-    assert not arithmetic._multiplies_plainly((40, 40))
+    assert arithmetic._multiplies((40, 40)) is None
+
+
+@pytest.mark.parametrize("how", ["plain", "fused"])
+@pytest.mark.parametrize(
+    "step",
+    [v2.AugMix(), v2.RandomAffine(20, (0.2, 0.2)), v2.RandomRotation(20, v2.InterpolationMode.BILINEAR)],
+)
+def test_both_ways_of_matrices(folder: Path, monkeypatch: pytest.MonkeyPatch, how: str, step: Any) -> None:
+    """Processors differ in how they multiply matrices, so here torch is made to do it in both ways."""
+
+    def multiplied(base: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
+        grid, (a, b, c) = base[0].numpy(), theta[0].numpy()
+        x, y = grid[:, :1], grid[:, 1:2]
+        made = arithmetic.fused(y, b, x * a) + c if how == "fused" else x * a + y * b + c
+        return torch.from_numpy(made)[None]
+
+    monkeypatch.setattr(torch.Tensor, "bmm", multiplied)
+    monkeypatch.setattr(arithmetic, "_found", {})
+    assert arithmetic.matrices((32, 40)) == how
+    same(folder, [v2.Resize((32, 40)), v2.PILToTensor(), step], 3, rounds=3)

@@ -7,17 +7,17 @@
 static grid_row grid_row_of(const gf_planes *src, const gf_grid *g, int32_t y) {
     const float *t = g->theta;
     float by = (float)y + (0.5f - 0.5f * (float)src->height); // torch.linspace of half numbers: exact
-    return (grid_row){0.5f - 0.5f * (float)src->width, t[1] * by, t[4] * by, 0.5f * (float)src->width, 0.5f * (float)src->height};
+    return (grid_row){0.5f - 0.5f * (float)src->width, by, t[1] * by, t[4] * by, 0.5f * (float)src->width, 0.5f * (float)src->height};
 }
 
-// Where the middle of pixel i of a row is seen: torch's bmm adds plain products in order, and the compiler of its
-// grid_sample has fused (x + 1) * half - 0.5.
+// Where the middle of pixel i of a row is seen: torch's bmm adds products in order, and the compiler of its grid_sample
+// has fused (x + 1) * half - 0.5.
 INLINE void locate(const gf_grid *g, const grid_row *r, int32_t i, float *x, float *y) {
     const float *t = g->theta;
     float bx = (float)i + r->left, gx = t[0] * bx, gy = t[3] * bx;
-    gx = gx + r->x;
+    gx = g->fused ? __builtin_fmaf(t[1], r->middle, gx) : gx + r->x;
     gx = gx + t[2];
-    gy = gy + r->y;
+    gy = g->fused ? __builtin_fmaf(t[4], r->middle, gy) : gy + r->y;
     gy = gy + t[5];
     *x = __builtin_fmaf(gx + 1.0f, r->half_width, -0.5f);
     *y = __builtin_fmaf(gy + 1.0f, r->half_height, -0.5f);
@@ -133,8 +133,11 @@ AVX512 static void smooth_row_avx512(const gf_planes *src, const gf_grid *g, int
     for (int32_t i = 0; i < dst->width; i += 16) {
         __m512 bx = _mm512_add_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(lanes, _mm512_set1_epi32(i))), _mm512_set1_ps(r.left));
         __m512 gx = _mm512_mul_ps(_mm512_set1_ps(t[0]), bx), gy = _mm512_mul_ps(_mm512_set1_ps(t[3]), bx);
-        gx = _mm512_add_ps(_mm512_add_ps(gx, _mm512_set1_ps(r.x)), _mm512_set1_ps(t[2]));
-        gy = _mm512_add_ps(_mm512_add_ps(gy, _mm512_set1_ps(r.y)), _mm512_set1_ps(t[5]));
+        __m512 middle = _mm512_set1_ps(r.middle);
+        gx = g->fused ? _mm512_fmadd_ps(_mm512_set1_ps(t[1]), middle, gx) : _mm512_add_ps(gx, _mm512_set1_ps(r.x));
+        gx = _mm512_add_ps(gx, _mm512_set1_ps(t[2]));
+        gy = g->fused ? _mm512_fmadd_ps(_mm512_set1_ps(t[4]), middle, gy) : _mm512_add_ps(gy, _mm512_set1_ps(r.y));
+        gy = _mm512_add_ps(gy, _mm512_set1_ps(t[5]));
         __m512 fx = _mm512_fmadd_ps(_mm512_add_ps(gx, one), _mm512_set1_ps(r.half_width), half);
         __m512 fy = _mm512_fmadd_ps(_mm512_add_ps(gy, one), _mm512_set1_ps(r.half_height), half);
         __m512 left = _mm512_floor_ps(fx), top = _mm512_floor_ps(fy);

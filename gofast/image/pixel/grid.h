@@ -5,7 +5,8 @@
 #include "ops.h"
 
 typedef struct {
-    float left, x, y; // of the first pixel's middle; what the row adds to where its pixels are seen
+    float left, middle; // of the first pixel, and of the row: their middles
+    float x, y;         // what the row adds to where its pixels are seen
     float half_width, half_height;
 } grid_row;
 

@@ -100,6 +100,7 @@ typedef struct {
 typedef struct {
     int32_t bilinear; // else nearest
     int32_t filled;   // 0: black outside; else fill, put there as this version of torchvision does
+    int32_t fused;    // t0 x + t1 y rounds t0 x and the sum, as MKL's products of matrices do on Intel; else all three
     float theta[6];   // finite
     float fill[3];    // 0 to 255
 } gf_grid;

@@ -10,7 +10,8 @@ import "fmt"
 // Grid is pixel.h's gf_grid.
 type Grid struct {
 	Bilinear bool
-	Filled   int // 0, or the version of torchvision that fills
+	Filled   int  // 0, or the version of torchvision that fills
+	Fused    bool // how this processor multiplies matrices
 	Theta    [6]float32
 	Fill     [3]float32
 }

@@ -11,9 +11,9 @@ package pixel
 
 enum { SATURATE, TENSOR_SHARPEN };
 
-static void call_grid(int level, int32_t bilinear, int32_t filled, const float *theta, const float *fill, SOURCE, RESULT) {
+static void call_grid(int level, int32_t bilinear, int32_t filled, int32_t fused, const float *theta, const float *fill, SOURCE, RESULT) {
 	PLANES;
-	gf_grid g = {bilinear, filled, {theta[0], theta[1], theta[2], theta[3], theta[4], theta[5]}, {fill[0], fill[1], fill[2]}};
+	gf_grid g = {bilinear, filled, fused, {theta[0], theta[1], theta[2], theta[3], theta[4], theta[5]}, {fill[0], fill[1], fill[2]}};
 	gf_pixel_choose(level)->grid(&src, &g, &dst);
 }
 
@@ -44,7 +44,7 @@ import "C"
 import "runtime"
 
 func (l Level) grid(src Planes, g Grid, dst Planes) {
-	C.call_grid(C.int(l), C.int32_t(flag(g.Bilinear)), C.int32_t(g.Filled), (*C.float)(&g.Theta[0]), (*C.float)(&g.Fill[0]), start(src.Plane[0]), start(src.Plane[1]), start(src.Plane[2]),
+	C.call_grid(C.int(l), C.int32_t(flag(g.Bilinear)), C.int32_t(g.Filled), C.int32_t(flag(g.Fused)), (*C.float)(&g.Theta[0]), (*C.float)(&g.Fill[0]), start(src.Plane[0]), start(src.Plane[1]), start(src.Plane[2]),
 		C.int64_t(src.Stride), C.int32_t(src.Width), C.int32_t(src.Height), C.int32_t(src.Channels),
 		start(dst.Plane[0]), start(dst.Plane[1]), start(dst.Plane[2]), C.int64_t(dst.Stride))
 }

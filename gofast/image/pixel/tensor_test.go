@@ -8,7 +8,7 @@ import (
 
 // randomGrid turns, shears, moves, or is anything.
 func randomGrid(r *rand.Rand, width, height int) Grid {
-	g := Grid{Bilinear: r.IntN(3) > 0, Filled: r.IntN(3)}
+	g := Grid{Bilinear: r.IntN(3) > 0, Filled: r.IntN(3), Fused: r.IntN(2) > 0}
 	for i := range g.Fill {
 		g.Fill[i] = float32(r.IntN(256))
 	}

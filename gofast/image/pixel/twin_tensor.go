@@ -23,8 +23,8 @@ func GridGeneric(src Planes, g Grid, dst Planes) {
 	for y := range dst.Height {
 		for x := range dst.Width {
 			bx, by := float32(x)+0.5-halfWidth, float32(y)+0.5-halfHeight
-			gx := float32(t[0]*bx) + float32(t[1]*by) + t[2]
-			gy := float32(t[3]*bx) + float32(t[4]*by) + t[5]
+			gx := addProduct(float32(t[0]*bx), t[1], by, g.Fused) + t[2]
+			gy := addProduct(float32(t[3]*bx), t[4], by, g.Fused) + t[5]
 			sx, sy := Fused(gx+1, halfWidth, -0.5), Fused(gy+1, halfHeight, -0.5)
 			for c := range dst.Channels {
 				dst.Row(c, y)[x] = src.sampled(c, sx, sy, g)

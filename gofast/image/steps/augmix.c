@@ -95,7 +95,7 @@ static int32_t apply(chain *h, int32_t which, const double *numbers) {
     const gf_pixel_ops *pixels = h->canvas->pixels;
     uint8_t tables[3][256];
     if (moves(which)) {
-        gf_grid grid = {.bilinear = h->step->seen == GF_SEEN_BILINEAR};
+        gf_grid grid = {.bilinear = h->step->seen == GF_SEEN_BILINEAR, .fused = h->step->fused};
         for (int i = 0; i < 6; i++) grid.theta[i] = (float)numbers[i];
         pixels->grid(&h->now, &grid, &h->spare);
         take_spare(h);

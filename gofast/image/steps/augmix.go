@@ -42,7 +42,8 @@ var augMix = operation{
 		if !ok || s.Seen == "bicubic" {
 			return s.bad("seen %q", s.Seen)
 		}
-		c.seen, c.chains, c.depth, c.alpha = word(seen), word(s.Chains), word(s.Depth), float(s.Alpha)
+		c.seen, c.fused = word(seen), word(flag(s.Fused))
+		c.chains, c.depth, c.alpha = word(s.Chains), word(s.Depth), float(s.Alpha)
 		c.operations, c.count = word(s.Operations), word(count)
 		return nil
 	},

@@ -40,6 +40,7 @@ type Step struct {
 	Factor      float64   `json:"factor"`    // random_sharpness
 	Seen        string    `json:"seen"`      // of a transform: "nearest", "bilinear" or "bicubic", which tensors have not
 	Tensor      bool      `json:"tensor"`    // of a uint8 tensor, by torch's arithmetic
+	Fused       bool      `json:"fused"`     // of a transform of a tensor: pixel.Grid
 	Degrees     []float64 `json:"degrees"`
 	Translate   []float64 `json:"translate"` // parts of the width and the height
 	Shear       []float64 `json:"shear"`     // degrees from and to, along x and then y
@@ -128,7 +129,7 @@ func (s Step) readSeen(c *step) error {
 	if !ok || s.Tensor && seen == pixel.SeenBicubic {
 		return s.bad("seen %q", s.Seen)
 	}
-	c.seen = word(seen)
+	c.seen, c.fused = word(seen), word(flag(s.Fused))
 	if s.Tensor && s.Fill == nil { // torch does not blend then
 		return nil
 	}

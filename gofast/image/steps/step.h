@@ -91,6 +91,7 @@ typedef struct {
     int32_t bits;          // random_posterize
     double factor;         // random_sharpness
     int32_t seen;          // of a transform: pixel.h's GF_SEEN_...
+    int32_t fused;         // of a transform of a tensor: pixel.h's gf_grid
     int32_t expand;        // random_rotation
     int32_t given;
     int32_t tensor;        // 1: of a uint8 tensor, by torch's arithmetic (tensor.h); 0: of a PIL image

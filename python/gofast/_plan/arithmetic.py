@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from .transforms import Family
 
 # What was found, under torch's settings.
 _found: dict[tuple[Any, ...], str | None] = {}
+
+_ANGLES = (0.0857, -0.31, 0.52, 1.23, 2.9, -1.71, 0.777, -2.2)
 
 # What torch._sample_dirichlet makes of these parameters from seed 7.
 _DIRICHLET = (
@@ -34,6 +37,19 @@ def obstacle(family: Family, size: tuple[int, int], seen: str | None, mean: bool
     return _found[key]
 
 
+def matrices(size: tuple[int, int]) -> str | None:
+    """How torch multiplies the grid of a picture of this size by a matrix; None where that is not known.
+
+    "plain": every product and sum rounds. "fused": y is multiplied and added at once, as MKL does on Intel's
+    processors for all but small grids (MKL 2024.2, AVX-512, 2026-11).
+    """
+    key = ("matrices", size, settings())
+    if key not in _found:
+        with alone(), torch.no_grad():
+            _found[key] = _multiplies(size)
+    return _found[key]
+
+
 def settings() -> tuple[Any, ...]:
     """What torch may be told about how exactly it computes."""
     mkldnn: Any = torch.backends.mkldnn
@@ -52,7 +68,7 @@ def _look(family: Family, size: tuple[int, int], seen: str | None, mean: bool) -
     bytes_ = torch.randint(0, 256, (1, *size, 3), generator=generator, dtype=torch.uint8, device="cpu")
     picture = bytes_.permute(0, 3, 1, 2)
     for what, is_so in (
-        ("matrices", lambda: seen is None or _multiplies_plainly(size)),
+        ("matrices", lambda: seen is None or matrices(size) is not None),
         ("samples", lambda: seen is None or _samples(picture, seen)),
         ("means", lambda: not mean or (_means(size) and _blends(picture, family))),
         ("convolutions", lambda: _convolves(picture)),
@@ -93,22 +109,32 @@ def _base(size: tuple[int, int]) -> torch.Tensor:
     return base
 
 
-def _turned(size: tuple[int, int]) -> torch.Tensor:
+def _turned(size: tuple[int, int], angle: float = 0.0857) -> torch.Tensor:
     """A matrix that turns and moves."""
-    theta = torch.tensor(
-        [[0.9963, -0.0856], [0.0856, 0.9963], [3.7, -2.3]], dtype=torch.float32, device="cpu"
-    )
+    sine, cosine = math.sin(angle), math.cos(angle)
+    theta = torch.tensor([[cosine, -sine], [sine, cosine], [3.7, -2.3]], dtype=torch.float32, device="cpu")
     return theta[None] / torch.tensor([0.5 * size[1], 0.5 * size[0]], dtype=torch.float32, device="cpu")
 
 
-def _multiplies_plainly(size: tuple[int, int]) -> bool:
-    base, theta = _base(size), _turned(size)
+def _multiplies(size: tuple[int, int]) -> str | None:
+    """Several are tried: of one, all sums of a small grid may happen to be the same."""
+    base = _base(size)
     height, width = size
     x = np.arange(width, dtype=np.float32) + np.float32(0.5 - 0.5 * width)
     y = np.arange(height, dtype=np.float32)[:, None] + np.float32(0.5 - 0.5 * height)
-    made = base.view(1, -1, 3).bmm(theta).view(height, width, 2).numpy()
-    of = theta[0].numpy()
-    return all(np.array_equal(made[..., i], x * of[0, i] + y * of[1, i] + of[2, i]) for i in range(2))
+    y, left = y[..., None], ["plain", "fused"]
+    for angle in _ANGLES:
+        theta = _turned(size, angle)
+        made = base.view(1, -1, 3).bmm(theta).view(height, width, 2).numpy()
+        a, b, c = theta[0].numpy()
+        product = x[:, None] * a
+        if not np.array_equal(made, product + y * b + c):
+            left.remove("plain")
+        if not np.array_equal(made, fused(y, b, product) + c):
+            left.remove("fused")
+        if len(left) < 2:
+            break
+    return left[0] if left else None
 
 
 def _samples(picture: torch.Tensor, seen: str) -> bool:

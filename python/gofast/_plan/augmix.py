@@ -10,7 +10,7 @@ import torch
 
 from . import uint8
 from . import values as read
-from .arithmetic import draws_dirichlet, obstacle
+from .arithmetic import draws_dirichlet, matrices, obstacle
 from .state import Native, State, Step
 from .transforms import Family
 from .values import NotNative
@@ -79,6 +79,7 @@ def augmix(t: Any, family: Family, state: State) -> list[Step]:
             "operations": len(OPERATIONS) if t.all_ops else _WITHOUT_ALL,
             "numbers": numbers,
             "seen": seen,
+            "fused": matrices(state.size) == "fused",
             "version": family,
         }
     ]

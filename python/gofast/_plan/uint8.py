@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from . import values as read
-from .arithmetic import obstacle
+from .arithmetic import matrices, obstacle
 from .hues import turns_otherwise
 from .state import State, Step
 from .transforms import Family
@@ -94,4 +94,6 @@ def fill(t: Any, family: Family) -> list[int] | None:
 def transformed(t: Any, family: Family, state: State, what: str, mean: bool = False) -> Step:
     """The fields of a step that samples a uint8 tensor elsewhere."""
     filter = seen(t, family)
-    return computed(state, family, what, filter, mean) | {"seen": filter, "fill": fill(t, family)}
+    fields = computed(state, family, what, filter, mean)
+    assert state.size is not None
+    return fields | {"seen": filter, "fused": matrices(state.size) == "fused", "fill": fill(t, family)}
