@@ -97,7 +97,7 @@ class TablesRun(Run):
                 self.say(f"memory: {name} {answer['bytes'] / 1e6:.0f} MB at the peak")
 
     def imports(self) -> None:
-        """`import gofast` after `import torch`, with byte code there, as pip leaves it."""
+        """`import gofast` and its classes after `import torch`, with byte code there, as pip leaves it."""
         if not self.asked(["gofast"]):
             return
         once("imports")

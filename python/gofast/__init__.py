@@ -11,7 +11,9 @@ imported by what needs it. The command `gofast` would else take seconds to say i
 
 from __future__ import annotations
 
+import os
 from importlib import import_module, util
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 if _missing := [name for name in ("numpy", "torch") if util.find_spec(name) is None]:
@@ -82,10 +84,19 @@ _LATE = {
 }
 
 
+# Nobody forks while another thread is in the middle of such an import: Python's locks of these modules would
+# stay locked in the child, which would wait for them for ever.
+_importing = RLock()
+os.register_at_fork(
+    before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release
+)
+
+
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f".{_LATE[name]}", __name__)
+    with _importing:
+        module = import_module(f".{_LATE[name]}", __name__)
     return module if name == _LATE[name] else getattr(module, name)
 
 

@@ -119,8 +119,9 @@ def test_without_a_gpu_an_error_says_what_is_missing() -> None:
 
 def test_importing_gofast_loads_nothing_of_cuda() -> None:
     code = """
-import {}
+{}
 mapped = (line.split()[-1] for line in open('/proc/self/maps'))
 print(sorted(set(path for path in mapped if 'libcuda.so' in path or 'nvrtc' in path)))
 """
-    assert run(code.format("gofast")).stdout == run(code.format("torch")).stdout != ""
+    ours = "import gofast; gofast.DataLoader, gofast.TableDataset"  # they bring torch
+    assert run(code.format(ours)).stdout == run(code.format("import torch")).stdout != ""

@@ -58,3 +58,37 @@ def test_joined_datasets_of_the_parent(tmp_path: Path) -> None:
 def test_fault_in_a_child_ends_it(tmp_path: Path) -> None:
     said = run(tmp_path, "crash", 3)
     assert "fault" in said.lower()  # torch's handler or Python's says so
+
+
+_IMPORTING = """
+import os, signal, sys, threading, time
+import torch
+import gofast
+
+begun = threading.Event()
+
+class Slow:
+    def find_spec(self, name, *_):
+        if name == "gofast.loader":  # its lock is held now
+            begun.set()
+            time.sleep(0.5)
+
+sys.meta_path.insert(0, Slow())
+thread = threading.Thread(target=lambda: gofast.DataLoader)
+thread.start()
+begun.wait(20)
+pid = os.fork()
+if not pid:
+    signal.alarm(20)
+    assert gofast.DataLoader
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+thread.join()
+"""
+
+
+def test_fork_while_another_thread_imports() -> None:
+    """gofast's classes are imported late: a child must not wait for a thread that it does not have."""
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", _IMPORTING]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout) == (0, "7\n"), done.stdout + done.stderr

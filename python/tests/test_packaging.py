@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
 import re
 import shutil
 import subprocess
@@ -207,6 +208,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stdout + done.stderr
     (made,) = folder.glob("*.whl")
     return made
+
+
+def test_groups_of_tests_stay_together(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist does it by their names, which not every pytest lets it change: two wheels were built."""
+    if os.environ.get("PYTEST_XDIST_WORKER") and request.config.getoption("loadgroup", False):
+        assert request.node.nodeid.endswith("@wheel")
 
 
 def test_wheel_name(wheel: Path) -> None:
