@@ -58,8 +58,8 @@ func TestNumbers(t *testing.T) {
 		for _, encoding := range c.encodings {
 			for codec := range codecs {
 				for variant := range 4 {
-					// parquet-go writes the files: ten times slower under the race detector.
-					if testing.Short() && variant != rng.IntN(4) {
+					// parquet-go writes the files: ten times slower under the race detector, 88 s for a quarter of them.
+					if testing.Short() && rng.IntN(16) > 0 {
 						continue
 					}
 					optional, version := variant&1 == 1, 1+variant>>1
