@@ -9,6 +9,7 @@ WHEEL_PYTHONS ?= 3.10@2.4.0 3.10 3.11 3.12 3.13
 GO_PACKAGES := ./gofast/... ./pybind/... ./benchmarks/...
 GO_TIMEOUT ?= 600s
 PYTEST_JOBS ?= 2
+SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 GO_FILES = $(shell find gofast pybind examples benchmarks -name '*.go' -not -path 'pybind/build/*')
 
 # The first Python that really runs and is new enough: version managers leave names on PATH that do not.
@@ -135,7 +136,7 @@ endef
 	$(call peers,.venv-bench-$*,$<)
 
 bench-system: ## what FFCV is built from, by apt (without it FFCV is reported as not measured)
-	sudo apt-get install --yes --no-install-recommends libopencv-dev libturbojpeg0-dev pkg-config
+	$(SUDO) apt-get install --yes --no-install-recommends libopencv-dev libturbojpeg0-dev pkg-config
 
 bench-images: build .venv-bench/.stamp .venv-bench-ffcv/.stamp .venv-bench-tensorflow/.stamp ## pictures against torchvision, DALI, OpenCV, FFCV, tf.data, SPDL, datago and Grain, 20 minutes on two cores (ARGS="--quick")
 	.venv-bench/bin/python -m benchmarks.images $(ARGS)
@@ -203,7 +204,7 @@ EMULATED := qemu-aarch64-static -L $(CURDIR)/$(AARCH64)/root
 STARTERS = $(if $(wildcard /proc/sys/fs/binfmt_misc/qemu-aarch64),,-skip 'TestLoadRefuses|TestNoDriver|TestTwoProcessesKeepKernels|TestKilledBuilder')
 
 apt-aarch64: ## install what the aarch64 targets need: a cross compiler and an emulator (Debian, Ubuntu; as root or with sudo)
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install --yes --no-install-recommends \
+	$(SUDO) apt-get install --yes --no-install-recommends \
 		gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap debian-archive-keyring
 
 $(AARCH64)/.stamp: python/requirements-aarch64.txt $(VENV)/.stamp
