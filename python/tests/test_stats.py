@@ -403,3 +403,35 @@ def test_a_batch_is_counted_once(workers: int, dataset: Any, function: Any) -> N
     now, own = gofast.engine_stats(), loader.stats()
     assert (own["batches"], own["samples"]) == (10, 1000)
     assert [now[name] - before[name] for name in ("batches", "samples", "bytes")] == [10, 1000, own["bytes"]]
+
+
+def test_threads_begin_epochs_while_others_read() -> None:
+    counts, stop, wrong = Counts(), threading.Event(), []
+
+    def begin() -> None:
+        while not stop.is_set():
+            held = [counts.begin() for _ in range(50)]
+            for epoch in held:
+                epoch.end()
+
+    def read() -> None:
+        try:
+            while not stop.is_set():
+                counts.told(1)
+        except RuntimeError as error:
+            wrong.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=each) for each in (begin, begin, read, read)]
+        for thread in threads:
+            thread.start()
+        stop.wait(0.5)
+        stop.set()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert wrong == []
+    assert counts.told(1)["seconds"] == counts.told(1)["seconds"]  # nothing is running any more

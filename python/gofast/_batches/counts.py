@@ -55,7 +55,7 @@ class Epoch:
         """The epoch is over. May be called again."""
         if not self.over:
             self.over = True
-            self._counts.numbers.add("ns", time.perf_counter_ns() - self.began)
+            self._counts.ended(self)
 
     def __del__(self) -> None:
         self.end()
@@ -73,7 +73,8 @@ class Counts:
         self.spans: deque[tuple[int, str, int, int]] | None = None
         self.numbers = Numbers()  # beside those of the tally, by the same names
         self.fallbacks, self.errors = Numbers(), Numbers()
-        self._running: weakref.WeakSet[Epoch] = weakref.WeakSet()
+        # By their ids. No WeakSet: another thread may begin an epoch while this one looks at all of them.
+        self._running: dict[int, weakref.ref[Epoch]] = {}
         self._before: dict[str, Counter[str]] = {}  # all of this when the last epoch began
 
     @property
@@ -94,8 +95,13 @@ class Counts:
         self._before = self._read()
         self.numbers.add("epochs", 1)
         epoch = Epoch(self)
-        self._running.add(epoch)
+        self._running[id(epoch)] = weakref.ref(epoch)
         return epoch
+
+    def ended(self, epoch: Epoch) -> None:
+        """An epoch is over."""
+        self.numbers.add("ns", time.perf_counter_ns() - epoch.began)
+        self._running.pop(id(epoch), None)
 
     def add(self, *, everywhere: bool = True, **numbers: int) -> None:
         """Adds to counters, ``batches=1``: to those of the process too, unless everywhere is False."""
@@ -153,7 +159,8 @@ class Counts:
     def _read(self) -> dict[str, Counter[str]]:
         counted = self.with_tally({} if self.tally is None else self.tally.read())
         now = time.perf_counter_ns()
-        counted["ns"] += sum(now - epoch.began for epoch in list(self._running) if not epoch.over)
+        running = [epoch for known in list(self._running.values()) if (epoch := known())]
+        counted["ns"] += sum(now - epoch.began for epoch in running if not epoch.over)
         return {"counted": counted, "fallbacks": self.fallbacks.read(), "errors": self.errors.read()}
 
     def with_tally(self, tally: Mapping[str, int]) -> Counter[str]:
