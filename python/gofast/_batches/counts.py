@@ -49,13 +49,10 @@ class Epoch:
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
         self.began = time.perf_counter_ns()
-        self.over = False
 
     def end(self) -> None:
         """The epoch is over. May be called again."""
-        if not self.over:
-            self.over = True
-            self._counts.ended(self)
+        self._counts.ended(self)
 
     def __del__(self) -> None:
         self.end()
@@ -99,9 +96,9 @@ class Counts:
         return epoch
 
     def ended(self, epoch: Epoch) -> None:
-        """An epoch is over."""
-        self.numbers.add("ns", time.perf_counter_ns() - epoch.began)
-        self._running.pop(id(epoch), None)
+        """An epoch is over. The first to say so counts its time."""
+        if self._running.pop(id(epoch), None) is not None:
+            self.numbers.add("ns", time.perf_counter_ns() - epoch.began)
 
     def add(self, *, everywhere: bool = True, **numbers: int) -> None:
         """Adds to counters, ``batches=1``: to those of the process too, unless everywhere is False."""
@@ -160,7 +157,7 @@ class Counts:
         counted = self.with_tally({} if self.tally is None else self.tally.read())
         now = time.perf_counter_ns()
         running = [epoch for known in list(self._running.values()) if (epoch := known())]
-        counted["ns"] += sum(now - epoch.began for epoch in running if not epoch.over)
+        counted["ns"] += sum(now - epoch.began for epoch in running)
         return {"counted": counted, "fallbacks": self.fallbacks.read(), "errors": self.errors.read()}
 
     def with_tally(self, tally: Mapping[str, int]) -> Counter[str]:
