@@ -135,8 +135,8 @@ endef
 .venv-bench-%/.stamp: benchmarks/requirements-%.txt $(VENV)/.stamp
 	$(call peers,.venv-bench-$*,$<)
 
-bench-system: ## what FFCV is built from, by apt (without it FFCV is reported as not measured)
-	$(SUDO) apt-get install --yes --no-install-recommends libopencv-dev libturbojpeg0-dev pkg-config
+bench-system: ## what FFCV is built from and SPDL runs with, by apt (without it they are reported as not measured)
+	$(SUDO) apt-get install --yes --no-install-recommends libopencv-dev libturbojpeg0-dev pkg-config ffmpeg
 
 bench-images: build .venv-bench/.stamp .venv-bench-ffcv/.stamp .venv-bench-tensorflow/.stamp ## pictures against torchvision, DALI, OpenCV, FFCV, tf.data, SPDL, datago and Grain, 20 minutes on two cores (ARGS="--quick")
 	.venv-bench/bin/python -m benchmarks.images $(ARGS)
