@@ -208,7 +208,7 @@ apt-aarch64: ## install what the aarch64 targets need: a cross compiler and an e
 		gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap debian-archive-keyring
 
 $(AARCH64)/.stamp: python/requirements-aarch64.txt $(VENV)/.stamp
-	rm -rf $(AARCH64)
+	rm -rf $(AARCH64) && mkdir $(AARCH64)
 	mmdebstrap --quiet --variant=extract --arch=arm64 --include=python3,zlib1g,libstdc++6 bookworm $(AARCH64)/root
 	$(BIN)/python -m pip install --quiet --requirement $< --target $(AARCH64)/site --no-deps --only-binary=:all: \
 		--python-version 3.11 --platform manylinux_2_28_aarch64 --platform manylinux_2_27_aarch64 --platform manylinux2014_aarch64
