@@ -80,6 +80,8 @@ class Child:
     def _compare(self, kind: str) -> float:
         assert self.peer is not None
         exact = self.peer.exact
+        if self.peer is torchvision_.PIL.get(self.peer.workers):  # the others are compared with this very one
+            return 0.0
         if self.peer.batches:
             torch.manual_seed(SEED)
             theirs = first(torchvision_.pil(self.peer.workers)(self.folder, kind))
