@@ -14,18 +14,21 @@ from types import TracebackType
 from typing import Any
 
 PATIENCE = 300  # seconds; whoever takes longer for an answer hangs
+GOODBYE = 20  # seconds for an idle process to end by itself, so that what its workers used is counted as ours
 ROOT = Path(__file__).resolve().parent.parent
 
 
 class PeerFailed(Exception):
-    """A measuring process ended instead of answering; its traceback is on standard error."""
+    """A measuring process ended instead of answering (its traceback is on standard error), or hung."""
 
 
 class Client:
     """One measuring process, of this interpreter or of another. It has imported torch when the constructor
-    returns."""
+    returns; with waits=False, when its first command is begun, so that several import at the same time."""
 
-    def __init__(self, module: str = "benchmarks.child", python: str = sys.executable) -> None:
+    def __init__(
+        self, module: str = "benchmarks.child", python: str = sys.executable, waits: bool = True
+    ) -> None:
         # An installed package has its byte code; a checkout gets it at its first import, unless forbidden.
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         self.process = subprocess.Popen(
@@ -37,35 +40,59 @@ class Client:
             env=environment,
             start_new_session=True,
         )
-        self.versions = self._answer("start")
+        self.versions: dict[str, Any] | None = None
+        if waits:
+            self.start()
+
+    def start(self) -> None:
+        """Waits until it has imported what it needs."""
+        if self.versions is None:
+            self.versions = self._answer("start")
 
     def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
         """Sends one command and waits for its answer."""
+        self.start()
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"do": command, **arguments}) + "\n")
-        self.process.stdin.flush()
-        return self._answer(f"{command} {arguments}")
+        what = " ".join([command, *(str(arguments[key]) for key in ("kind",) if key in arguments)])
+        try:
+            self.process.stdin.write(json.dumps({"do": command, **arguments}) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:  # it ended between two commands: some peers' threads crash when they are idle
+            raise self._failed(f"before {what}") from None
+        return self._answer(what)
 
     def _answer(self, what: str) -> dict[str, Any]:
         assert self.process.stdout is not None
         ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
         if not ready:
             self.kill()
+            raise PeerFailed(f"the measuring process hung: no answer to {what} in {PATIENCE} s")
         line = self.process.stdout.readline()  # one answer a command: nothing waits in the buffer before it
         if not line:
-            self.kill()
-            raise PeerFailed(f"the measuring process failed at {what}")
+            raise self._failed(f"at {what}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
+    def _failed(self, when: str) -> PeerFailed:
+        """What to raise for a process that has ended, or is about to."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=5)
+        code = self.process.poll()
+        self.kill()
+        if code is None:
+            how = "closed its output"
+        else:
+            how = f"ended with {signal.Signals(-code).name if code < 0 else code}"
+        return PeerFailed(f"the measuring process {how} {when}")
+
     def close(self) -> None:
-        """Lets the process end. Raises subprocess.TimeoutExpired if it does not in a minute."""
+        """Lets the process end, and ends it if it does not: what it had to say was said."""
         assert self.process.stdin is not None
-        self.process.stdin.close()
-        try:
-            self.process.wait(timeout=60)
-        finally:
-            self.kill()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=GOODBYE)
+        self.kill()
 
     def kill(self) -> None:
         """Ends the process and all that it has started: some peers' workers outlive it, and spin."""

@@ -66,18 +66,22 @@ class ImagesRun(Run):
         with contextlib.ExitStack() as stack:
             clients: dict[str, Client] = {}
             plan: list[tuple[str, str]] = []
-            for name in self.asked([name for name in PEERS if name not in candidates or name in workers]):
-                client = self.opened(name, stack)
-                if client is None:
+            names = self.asked([name for name in PEERS if name not in candidates or name in workers])
+            started = {name: self.started_client(name, stack) for name in names}  # all import meanwhile
+            for name, client in started.items():
+                if client is None or not self.opened(name, client):
                     continue
                 checked = []
                 for kind in sorted(workers.get(name, set(kinds)), key=kinds.index):
                     answer = self.ask(client, name, "check", kind=kind)
                     if "missing" in answer:
                         self.is_missing(name, answer["missing"])
+                        client.kill()  # whatever it has running is in the others' way
                         break
                     if answer["difference"] is not None:
                         self.differences[f"{name}, {kind}"] = answer["difference"]
+                    if kind == TRAIN and name not in ROOFS:
+                        self.add(MEMORY, name, answer["bytes"])
                     if answer["note"]:
                         self.notes[name] = answer["note"]
                     checked.append((kind, name))
@@ -97,18 +101,21 @@ class ImagesRun(Run):
                 self.add(kind, name, answer["seconds"])
                 self.add(cpu(kind), name, answer["cpu"])
 
-    def opened(self, name: str, stack: contextlib.ExitStack) -> Client | None:
-        """A process in the peer's environment that has opened the folder; None if the peer is not to be had
-        here, and the reason is kept."""
+    def started_client(self, name: str, stack: contextlib.ExitStack) -> Client | None:
+        """A process in the peer's environment; None if that is not to be had here, and the reason is kept."""
         try:
-            client = stack.enter_context(Client(MODULE, python(name)))
-            answer = client.ask("open", peer=name, folder=self.folder.path)
-        except (ImportError, PeerFailed) as error:
-            answer = {"missing": str(error)}
+            return stack.enter_context(Client(MODULE, python(name), waits=False))
+        except ImportError as error:
+            self.is_missing(name, str(error))
+            return None
+
+    def opened(self, name: str, client: Client) -> bool:
+        """The peer has opened the folder; if not, the reason is kept."""
+        answer = self.ask(client, name, "open", peer=name, folder=self.folder.path)
         if "missing" in answer:
             self.is_missing(name, answer["missing"])
-            return None
-        return client
+            client.kill()
+        return "missing" not in answer
 
     @staticmethod
     def ask(client: Client, name: str, command: str, **arguments: Any) -> dict[str, Any]:
@@ -124,17 +131,6 @@ class ImagesRun(Run):
         """Keeps why a peer is not measured."""
         self.missing[name] = reason
         self.say(f"{name} is not measured: {reason}")
-
-    def memory(self) -> None:
-        """The peak of memory in an epoch, in a fresh process each, of all that was measured in train."""
-        for name in self.asked([name for name in self.measured.get(TRAIN, {}) if name not in ROOFS]):
-            with Client(MODULE, python(name)) as client:
-                answer = self.ask(client, name, "memory", peer=name, folder=self.folder.path)
-            if "missing" in answer:
-                self.is_missing(f"memory of {name}", answer["missing"])
-                continue
-            self.add(MEMORY, name, answer["bytes"])
-            self.say(f"memory, {name}: {answer['bytes'] / 1e6:.0f} MB")
 
     def first_batch(self) -> None:
         """From iter() to the first batch, in turn."""
@@ -200,8 +196,8 @@ def main() -> None:
         run.epochs(kinds, search=not options.quick)
     if FIRST in wanted:
         run.first_batch()
-    if MEMORY in wanted:
-        run.memory()
+    if MEMORY not in wanted:
+        run.measured.pop(MEMORY, None)
     if "growth" in wanted:
         run.growth()
     result = images_report.result(

@@ -6,7 +6,7 @@ import collections
 import gc
 import itertools
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,13 @@ class Child:
     def __init__(self) -> None:
         self.peer: Peer | None = None
         self.name, self.folder = "", ""
+        self.before = 0  # bytes, before the peer's imports
         self.epochs: dict[str, Iterable[Any]] = {}
 
     def open(self, peer: str, folder: str) -> dict[str, Any]:
         """Chooses a peer, or says why it is not to be had here."""
+        gc.collect()
+        self.before = process.private()
         try:
             self.peer = images.peer(peer)
         except ImportError as error:
@@ -44,7 +47,9 @@ class Child:
         return {}
 
     def check(self, kind: str, compared: bool = True) -> dict[str, Any]:
-        """Opens the folder, compares the first batches with torchvision's, and runs one epoch to warm up."""
+        """Opens the folder, runs one epoch to warm up, in which every batch is looked at, and compares the
+        first batches with torchvision's. The first answer has the peak of memory above `import torch` until
+        the epoch's end, the peer's imports and workers included."""
         assert self.peer is not None
         if self.peer.exact:
             return self._check(kind, compared)
@@ -55,21 +60,28 @@ class Child:
 
     def _check(self, kind: str, compared: bool) -> dict[str, Any]:
         assert self.peer is not None
-        self.epochs[kind] = self.peer.open(self.folder, kind)
-        difference: float | None = None
-        if compared and (self.peer.exact or (kind == VAL and self.peer.ordered and self.peer.batches)):
-            difference = self._compare(kind)
-        elif self.peer.batches:
-            self._plausible(kind)
-        count, there = passed(self.epochs[kind]), sum(1 for _ in Path(self.folder).glob("*/*"))
-        if count <= there - BATCH:  # some leave out what makes no whole batch
+        first_kind = not self.epochs
+        with process.Peak(self.before) as peak:
+            self.epochs[kind] = self.peer.open(self.folder, kind)
+            count, last = warmed(self.epochs[kind], self.name)
+        there = sum(1 for _ in Path(self.folder).glob("*/*"))
+        if not there - BATCH < count < there + BATCH:  # the last batch: left out, or filled up
             raise ValueError(f"{self.name}, {kind}: an epoch of {count} pictures, where {there} are there")
+        difference: float | None = None
+        if self.peer.batches and not 0.5 < (spread := float(last.std())) < 2:
+            raise ValueError(f"{self.name}, {kind}: a batch's standard deviation is {spread:.3g}")
+        if compared and (self.peer.exact or (kind == VAL and self.peer.ordered and self.peer.batches)):
+            del last
+            difference = self._compare(kind)
         note = getattr(self.epochs[kind], "note", None)
-        return {"difference": difference, "pictures": count, "note": note}
+        answer = {"difference": difference, "pictures": count, "note": note}
+        return {**answer, "bytes": peak.above} if first_kind else answer
 
     def _compare(self, kind: str) -> float:
         assert self.peer is not None
         exact = self.peer.exact
+        if self.peer is torchvision_.PIL.get(self.peer.workers):  # the others are compared with this very one
+            return 0.0
         if self.peer.batches:
             torch.manual_seed(SEED)
             theirs = first(torchvision_.pil(self.peer.workers)(self.folder, kind))
@@ -85,11 +97,6 @@ class Child:
             torch.manual_seed(SEED)
             theirs, ours = in_turn(self.folder, kind, len(x)), (x, None)
         return compare(ours, theirs, exact, f"{self.name}, {kind}")
-
-    def _plausible(self, kind: str) -> None:
-        for x, _ in itertools.islice(self.epochs[kind], 1):
-            if x.shape[1:] != (3, SIZE, SIZE) or x.dtype != torch.float32 or not 0.5 < float(x.std()) < 2:
-                raise ValueError(f"{self.name}: batches are {x.dtype} {tuple(x.shape)}, std {float(x.std())}")
 
     def turn(self, kind: str, seconds: float) -> dict[str, Any]:
         """Whole epochs until that time has passed: wall and processor seconds for a picture."""
@@ -112,13 +119,6 @@ class Child:
             pass
         return {"seconds": seconds}
 
-    def memory(self, peer: str, folder: str) -> dict[str, Any]:
-        """The peak of memory above `import torch`, the peer's imports and workers included, in one epoch."""
-        gc.collect()
-        with process.Peak() as peak:
-            passed(images.peer(peer).open(folder, TRAIN))
-        return {"bytes": peak.above}
-
     def growth(self, epochs: int) -> dict[str, Any]:
         """Memory, descriptors and threads after each of many epochs, after as many to warm up."""
         assert self.peer is not None
@@ -140,6 +140,24 @@ def passed(epochs: Iterable[Any]) -> int:
         count += batch if isinstance(batch, int) else len(batch[0])
         held.append(batch)
     return count
+
+
+def warmed(epochs: Iterable[Any], name: str) -> tuple[int, torch.Tensor]:
+    """One epoch whose batches must have the right type and shape; how many pictures it had, and the last
+    ones. No more batches are held than by passed: its memory is measured."""
+
+    last = torch.empty(0)
+
+    def looked() -> Iterator[Any]:
+        nonlocal last
+        for batch in epochs:
+            if not isinstance(batch, int):
+                last = batch[0]
+                if last.shape[1:] != (3, SIZE, SIZE) or last.dtype != torch.float32:
+                    raise ValueError(f"{name}: batches are {last.dtype} {tuple(last.shape)}")
+            yield batch
+
+    return passed(looked()), last
 
 
 Pictures = tuple[torch.Tensor, torch.Tensor | None]
@@ -176,5 +194,5 @@ def compare(ours: Pictures, theirs: Pictures, exact: bool, where: str) -> float:
 
 if __name__ == "__main__":
     child = Child()
-    names = ("open", "check", "turn", "first_batch", "memory", "growth")
+    names = ("open", "check", "turn", "first_batch", "growth")
     serve({"torch": torch.__version__}, {name: getattr(child, name) for name in names})

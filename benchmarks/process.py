@@ -68,10 +68,10 @@ def private() -> int:
 
 
 class Peak:
-    """The most private memory while its block runs, above what it was before."""
+    """The most private memory while its block runs, above what it was before: now, or as given."""
 
-    def __init__(self, interval: float = 0.02) -> None:
-        self.interval, self.before, self.most = interval, private(), 0
+    def __init__(self, before: int | None = None, interval: float = 0.02) -> None:
+        self.interval, self.before, self.most = interval, private() if before is None else before, 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 

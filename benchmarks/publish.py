@@ -75,6 +75,13 @@ def stale(readme: Path = README, results: Path = report.RESULTS) -> list[str]:
             found.append(f"{benchmark.name}: the table is not what {path.name} gives: {again}")
         if benchmark.plot is not None and not path.with_suffix(".svg").exists():
             found.append(f"{benchmark.name}: the plot of {path.name} is missing: {again}")
+        others = sorted(
+            other.name for other in results.glob(f"{benchmark.name}-*.*") if other.stem != path.stem
+        )
+        if others:  # README shows one; who reads the folder cannot know which
+            found.append(
+                f"{benchmark.name}: results that no table is made from: {', '.join(others)}: remove them"
+            )
     return found
 
 

@@ -40,14 +40,14 @@ class RecipesRun(Run):
         """All sides of a recipe, one process each, in turn."""
         with contextlib.ExitStack() as stack:
             clients: dict[str, Client] = {}
-            with Client(MODULE) as first:
-                known = first.ask("sides", recipe=name)
+            asked = stack.enter_context(Client(MODULE))
+            known = asked.ask("sides", recipe=name)
             if "missing" in known:
                 self._is_missing(name, known["missing"])
                 return
             folder = self.folder(known["pictures"])
-            for side in known["sides"]:
-                client = stack.enter_context(Client(MODULE))
+            others = [stack.enter_context(Client(MODULE, waits=False)) for _ in known["sides"][1:]]
+            for side, client in zip(known["sides"], [asked, *others], strict=True):  # all import meanwhile
                 try:
                     answer = client.ask("open", recipe=name, side=side, folder=folder.path)
                 except PeerFailed as error:  # its traceback is on standard error; the other recipes go on
@@ -55,6 +55,7 @@ class RecipesRun(Run):
                 if "missing" in answer:
                     self._is_missing(f"{name}, {side}", answer["missing"])
                     self.missing.setdefault(name, answer["missing"])
+                    client.kill()
                     continue
                 if answer["python"]:
                     self.python[f"{name}, {side}"] = answer["python"]

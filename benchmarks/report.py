@@ -175,10 +175,10 @@ def text(stored: Stored, benchmark: Benchmark) -> str:
 
 def readme_block(stored: Stored, benchmark: Benchmark, source: str) -> str:
     """What stands in README about a result, in Markdown; source is its JSON's name."""
-    machine = stored["machine"]
+    machine, count = stored["machine"], stored["rounds"]
+    rounds = f"medians of {count} interleaved rounds" if count > 1 else "one round, so expect noise"
     lines = [
-        f"{benchmark.what(stored)}, {machine['processor']}, {machine['cores']} cores; "
-        f"medians of {stored['rounds']} interleaved rounds.",
+        f"{benchmark.what(stored)}, {machine['processor']}, {machine['cores']} cores; {rounds}.",
         "",
     ]
     if benchmark.plot is not None:

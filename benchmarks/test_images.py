@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from benchmarks import (
     client,
     data,
     figures,
+    images,
     images_child,
     images_data,
     images_figures,
@@ -22,7 +24,7 @@ from benchmarks import (
     process,
     report,
 )
-from benchmarks.images_child import compare, passed
+from benchmarks.images_child import compare, passed, warmed
 from benchmarks.peers.images import BARE, OWN, PEERS, PIL
 from benchmarks.peers.images.region import central
 
@@ -141,6 +143,101 @@ def test_a_client_leaves_no_process_behind(tmp_path: Path, monkeypatch: pytest.M
     while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+_FAKES = """
+import ctypes, os, sys, threading, time
+from benchmarks.serve import serve
+
+def hang(**_):
+    time.sleep(1000)
+
+def crash(**_):
+    ctypes.string_at(0)
+
+def idle(**_):
+    threading.Timer(0.2, os._exit, [3]).start()
+    return {}
+
+serve({}, {"open": lambda peer, folder: {}, "check": hang, "turn": crash, "idle": idle})
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [("check", "hung: no answer to check train in 0.5 s"), ("turn", "ended with SIGSEGV at turn train")],
+)
+def test_a_peer_that_hangs_or_crashes_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, reason: str
+) -> None:
+    (tmp_path / "fakes.py").write_text(_FAKES)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with client.Client("fakes") as one:
+        monkeypatch.setattr(client, "PATIENCE", 0.5)
+        with pytest.raises(client.PeerFailed, match=reason):
+            one.ask(command, kind="train")
+
+
+def test_a_peer_that_ends_while_others_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fakes.py").write_text(_FAKES)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with client.Client("fakes") as one:
+        one.ask("idle")
+        one.process.wait(timeout=10)
+        with pytest.raises(client.PeerFailed, match="ended with 3 before turn"):
+            one.ask("turn", kind="train")
+
+
+def test_a_peer_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "staying.py").write_text(
+        "import threading, time\n"
+        "from benchmarks.serve import serve\n"
+        "threading.Thread(target=time.sleep, args=[1000]).start()\n"
+        "serve({}, {})\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(client, "GOODBYE", 0.2)
+    with client.Client("staying") as one:
+        pass
+    assert one.process.returncode == -9
+
+
+class _Fake(client.Client):
+    """A process that answers as a peer would, except for two that fail."""
+
+    def __init__(self, module: str, python: str = sys.executable, waits: bool = True) -> None:
+        super().__init__("fakes", python, waits)
+
+    def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
+        self.name = arguments.get("peer", getattr(self, "name", ""))
+        if self.name == "datago" or (command == "turn" and self.name.startswith("Grain")):
+            return super().ask("check" if self.name == "datago" else command, kind=arguments.get("kind"))
+        checked = {"difference": 0.0, "pictures": 1, "note": None, "bytes": 5}
+        answers: dict[str, dict[str, Any]] = {"check": checked, "turn": {"seconds": 1.0, "cpu": 1.0}}
+        return answers.get(command, {})
+
+
+def test_the_others_go_on_without_one_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fakes.py").write_text(_FAKES)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(images, "Client", _Fake)
+    monkeypatch.setattr(client, "PATIENCE", 5)
+    wanted = {"datago", "Grain, 2 threads", "OpenCV, 2 workers"}
+    folder = images_data.Folder("photos", "", "", 1, 1, 1)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    run = images.ImagesRun(folder, 2, 0.1, wanted)
+    run.epochs(["train", "val"], search=False)
+    assert run.measured["train"] == {"OpenCV, 2 workers": [1.0, 1.0]} == run.measured["val"]
+    assert run.measured["memory"] == {"OpenCV, 2 workers": [5], "Grain, 2 threads": [5]}
+    assert "hung" in run.missing["datago"] and "SIGSEGV" in run.missing["Grain, 2 threads"]
+
+
+def test_every_batch_of_the_first_epoch_is_looked_at() -> None:
+    good, bad = (torch.zeros(2, 3, 224, 224), None), (torch.zeros(2, 224, 224, 3), None)
+    count, last = warmed([good, good], "peer")
+    assert count == 4 and last is good[0]
+    with pytest.raises(ValueError, match="peer: batches are"):
+        warmed([good, bad], "peer")
 
 
 def test_the_roofs_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,24 @@ def test_a_changed_readme_is_stale(tmp_path: Path, name: str, old: str, new: str
     readme.write_text(f"{head}{start}\n{block.replace(old, new)}\n{end}{tail}")
     (only,) = publish.stale(readme)
     assert only.startswith(f"{name}: ") and "benchmarks.publish" in only
+
+
+def test_a_result_that_is_missing_or_one_too_many_is_stale(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    shutil.copytree(report.RESULTS, results)
+    assert publish.stale(results=results) == []
+    (result,) = results.glob("images-*.json")
+    plot, other = result.with_suffix(".svg"), results / "images-another-machine-abc.json"
+    shutil.copy(result, other)
+    (only,) = publish.stale(results=results)
+    assert only.startswith("images: ") and other.name in only
+    other.unlink()
+    plot.unlink()
+    (only,) = publish.stale(results=results)
+    assert "the plot of" in only
+    result.unlink()
+    (only,) = publish.stale(results=results)
+    assert "names no result" in only
 
 
 def test_publishing_again_mends_a_readme(tmp_path: Path) -> None:

@@ -29,9 +29,7 @@ class Pictures(Dataset[tuple[torch.Tensor, int]]):
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         path, label = self.files[index]
-        picture: Any = cv2.cvtColor(
-            cv2.imread(path, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION), cv2.COLOR_BGR2RGB
-        )
+        picture: Any = cv2.imread(path, cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION)
         height, width = picture.shape[:2]
         if self.train:
             shape = torch.empty(3, height, width, device="meta")  # its size is all that is looked at
@@ -44,8 +42,16 @@ class Pictures(Dataset[tuple[torch.Tensor, int]]):
             picture = resized(picture, int(SHORT_SIDE * width / short), int(SHORT_SIDE * height / short))
             top, left = (round((side - SIZE) / 2) for side in picture.shape[:2])
             picture = picture[top : top + SIZE, left : left + SIZE]
-        numbers = picture.astype(np.float32) * SCALE - OFFSET
-        return torch.from_numpy(np.ascontiguousarray(numbers.transpose(2, 0, 1))), label
+        return torch.from_numpy(normalised(picture)), label
+
+
+def normalised(picture: Any) -> Any:
+    """Channels first, in one pass and one in place: less than half of what whole arrays in turn take."""
+    numbers = np.empty((3, SIZE, SIZE), np.float32)
+    for channel, plane in enumerate(numbers):
+        np.multiply(picture[:, :, channel], SCALE[channel], out=plane)
+        plane -= OFFSET[channel]
+    return numbers
 
 
 def resized(picture: Any, width: int, height: int) -> Any:
