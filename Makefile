@@ -201,7 +201,7 @@ CROSS := GOOS=linux GOARCH=arm64 CGO_ENABLED=1 CC=aarch64-linux-gnu-gcc
 EMULATED := qemu-aarch64-static -L $(CURDIR)/$(AARCH64)/root
 
 # Tests that start themselves again, which takes a kernel that knows the emulator.
-STARTERS = $(if $(wildcard /proc/sys/fs/binfmt_misc/qemu-aarch64),,-skip 'TestLoadRefuses|TestNoDriver|TestTwoProcessesKeepKernels|TestKilledBuilder')
+STARTERS = $(if $(wildcard /proc/sys/fs/binfmt_misc/qemu-aarch64),,-skip 'TestLoadRefuses|TestNoDriver|TestTwoProcessesKeepKernels|TestKilledBuilder|TestRunOnADevice|TestSignalsEndAtOnce')
 
 apt-aarch64: ## install what the aarch64 targets need: a cross compiler and an emulator (Debian, Ubuntu; as root or with sudo)
 	$(SUDO) apt-get install --yes --no-install-recommends \

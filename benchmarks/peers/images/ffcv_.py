@@ -58,8 +58,8 @@ def written(samples: list[tuple[Path, int]], folder: str, mode: str) -> Path:
 
 
 class Epochs:
-    """FFCV's loader. Its batches lie in buffers that are used again, so each is copied out; they stay
-    channels last, as FFCV makes them, which is the least work."""
+    """FFCV's loader. Its batches are as it makes them, which is the least work: channels last, in buffers of
+    its own that are used again once the loop asks for another batch."""
 
     def __init__(self, folder: str, kind: str, mode: str) -> None:
         single()
@@ -72,7 +72,7 @@ class Epochs:
             f"reads a file of its own, written before: {file.stat().st_size / size:.1f} times the bytes of "
             "the folder"
             + (", compressed a second time" if mode == "jpg" else ", not compressed")
-            + "; batches are channels last"
+            + "; batches are channels last, in memory that is valid until the next one"
         )
         train = kind == TRAIN
         picture: list[Any] = (
@@ -96,8 +96,7 @@ class Epochs:
         )
 
     def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        for pictures, labels in self.loader:
-            yield pictures.clone(), labels.clone()
+        yield from self.loader
 
 
 def opened(mode: str) -> Callable[[str, str], Epochs]:
