@@ -94,7 +94,7 @@ func isFormat(name string) bool {
 }
 
 func TestImportsPointLeft(t *testing.T) {
-	for _, tags := range []string{"", "purego"} {
+	for _, tags := range []string{"", "twins"} {
 		packages := listPackages(t, tags, "./...")
 		if len(packages) < len(rooms) {
 			t.Fatalf("go list found only %d packages", len(packages))

@@ -19,7 +19,7 @@ import (
 // import what is internal here; build_native.py, which alone builds it, gives the
 // compiler a hash of all headers.
 func TestHeadersRebuildTheirUsers(t *testing.T) {
-	for _, tags := range []string{"", "purego"} {
+	for _, tags := range []string{"", "twins"} {
 		packages := map[string]goPackage{} // by folder
 		for _, p := range listPackages(t, tags, "./...") {
 			packages[p.Dir] = p

@@ -1,4 +1,4 @@
-//go:build !race && !purego
+//go:build !race && !twins
 
 // gcc takes 3 s for the stand-in of a driver, and what differs under these tags is tested beside package device.
 

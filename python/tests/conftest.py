@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import pathlib
 import shutil
 import types
@@ -39,6 +40,10 @@ REPEATED: dict[str, tuple[Any, ...]] = {
     "test_table": ("auto", False),
     "test_threads": ("auto",),
 }
+
+
+# Each worker of a fork server would import them itself, which takes seconds, and gofast it still does.
+multiprocessing.set_forkserver_preload(["torch", "torchvision"])
 
 
 @pytest.fixture

@@ -14,13 +14,14 @@ import pytest
 import worker_cases
 
 SCRIPT = Path(worker_cases.__file__)
-ALL = [case.__name__ for case in worker_cases.CASES]
+ALL = len(worker_cases.CASES)
 
 
-def run(tmp_path: Path, method: str, engine: str, names: list[str], preload: str = "") -> None:
-    environment = {**os.environ, "WORKER_CASES_FOLDER": str(tmp_path), "WORKER_CASES_PRELOAD": preload}
+def run(tmp_path: Path, method: str, engines: list[str], **more: str) -> None:
+    """Runs cases with the engine in one state after another, in one process that imports torch once."""
+    environment = {**os.environ, "WORKER_CASES_FOLDER": str(tmp_path), **more}
     ignore = "ignore:This process:DeprecationWarning"  # of CPython 3.12 at every fork beside threads
-    command = [sys.executable, "-W", ignore, str(SCRIPT), method, engine, *names]
+    command = [sys.executable, "-W", ignore, str(SCRIPT), method, *engines]
     process = subprocess.Popen(
         command,
         env=environment,
@@ -30,14 +31,16 @@ def run(tmp_path: Path, method: str, engine: str, names: list[str], preload: str
         start_new_session=True,
     )
     try:
-        out, err = process.communicate(timeout=90)
+        out, err = process.communicate(timeout=90 * len(engines))
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
         pytest.fail(f"hangs: {out}{err}")
     assert process.returncode == 0, out + err
     assert err == ""
-    assert out == f"{len(names)} cases\n"
+    states = [engine.partition(":") for engine in engines]
+    ran = [f"{state}: {len(names.split(',')) if names else ALL} cases\n" for state, _, names in states]
+    assert out == "".join(ran)
     assert is_gone(process.pid), "a process is left"
 
 
@@ -52,35 +55,32 @@ def is_gone(group: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("engine", ["unused", "loaded", "busy"])
-def test_fork(tmp_path: Path, engine: str) -> None:
-    run(tmp_path, "fork", engine, ALL)
+@pytest.mark.timeout(400)
+def test_fork(tmp_path: Path) -> None:
+    # Later cases find the engine loaded: tickets of workers are received with its help.
+    alone = ["from_a_thread", "opened_in_worker", "forked_in_worker", "table_is_handed_over", "pictures"]
+    run(tmp_path, "fork", ["first:" + ",".join(alone), "unused", "loaded", "busy"])
 
 
-@pytest.mark.parametrize("engine", ["unused", "busy"])
-def test_forkserver(tmp_path: Path, engine: str) -> None:
+@pytest.mark.soak
+def test_fork_with_all_numbers_of_workers(tmp_path: Path) -> None:
+    """`make test` runs each case once beside a busy engine."""
+    run(tmp_path, "fork", ["busy"], WORKER_CASES_SOAK="1")
+
+
+@pytest.mark.timeout(200)
+def test_forkserver(tmp_path: Path) -> None:
     """With the cases' imports in the fork server: that changes only how long a worker takes to start."""
-    run(tmp_path, "forkserver", engine, ALL, preload="torch torchvision")
+    run(tmp_path, "forkserver", ["unused", "busy"], WORKER_CASES_PRELOAD="torch torchvision")
 
 
 def test_forkserver_with_us_in_it(tmp_path: Path) -> None:
-    names = ["epochs", "own_collate", "opened_in_worker", "forked_in_worker", "pictures"]
-    run(tmp_path, "forkserver", "loaded", names, preload="torchvision gofast worker_cases_preload")
+    names = "epochs,own_collate,opened_in_worker,forked_in_worker,pictures"
+    preload = "torchvision gofast worker_cases_preload"
+    run(tmp_path, "forkserver", [f"loaded:{names}"], WORKER_CASES_PRELOAD=preload)
 
 
-@pytest.mark.parametrize(
-    "engine, names",
-    [
-        ("unused", ["break_and_again"]),
-        ("loaded", ["opened_in_worker", "pictures"]),
-        ("busy", ["table_is_handed_over"]),
-    ],
-)
-def test_spawn(tmp_path: Path, engine: str, names: list[str]) -> None:
-    run(tmp_path, "spawn", engine, names)
-
-
-def test_first_thing_that_a_process_does(tmp_path: Path) -> None:
-    """Later cases find the engine loaded: tickets of workers are received with its help."""
-    names = ["from_a_thread", "opened_in_worker", "forked_in_worker", "table_is_handed_over", "pictures"]
-    run(tmp_path, "fork", "first", names)
+@pytest.mark.timeout(300)
+def test_spawn(tmp_path: Path) -> None:
+    states = ["unused:break_and_again", "loaded:opened_in_worker,pictures", "busy:table_is_handed_over"]
+    run(tmp_path, "spawn", states)

@@ -1,9 +1,12 @@
 """Cases for torch's DataLoader with worker processes, run by test_workers.py in processes of their own.
 
-`python worker_cases.py METHOD ENGINE [CASE ...]` runs cases with the start method, after bringing the
-engine of this process into a state: unused, loaded, or busy (threads that keep submitting). In the state
-"first", each case is the first thing that a process does, forked for it by one that has imported everything.
-Every case compares with torch's indexing.
+`python worker_cases.py METHOD ENGINE[:CASE,CASE] ...` runs cases, or all, with the start method, after
+bringing the engine of this process into one state after another: unused, loaded, busy (threads that keep
+submitting). In the state "first", each case is the first thing that a process does, forked for it by one
+that has imported everything. Every case compares with torch's indexing.
+
+torchvision takes as long to import as torch, and a spawned worker imports this module: only what needs
+torchvision imports it.
 """
 
 from __future__ import annotations
@@ -23,7 +26,6 @@ from typing import Any
 
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, default_collate, get_worker_info
-from torchvision import datasets, transforms
 
 import gofast
 from gofast._core import engine as core
@@ -409,18 +411,20 @@ def bad_index(s: Setting) -> None:
 # ---------------------------------------------------------------- pictures
 
 PICTURES = 21
-CROPS = transforms.Compose(
-    [
-        transforms.RandomResizedCrop(24),
-        transforms.RandomHorizontalFlip(),
-        transforms.ToTensor(),
-        transforms.Normalize((0.5, 0.4, 0.3), (0.2, 0.3, 0.4)),
-    ]
-)
 
 
 def pictures(s: Setting) -> None:
     """Samples that draw: in each worker what torchvision draws there."""
+    from torchvision import datasets, transforms
+
+    crops = transforms.Compose(
+        [
+            transforms.RandomResizedCrop(24),
+            transforms.RandomHorizontalFlip(),
+            transforms.ToTensor(),
+            transforms.Normalize((0.5, 0.4, 0.3), (0.2, 0.3, 0.4)),
+        ]
+    )
     folder = make_folder(Path(os.environ["WORKER_CASES_FOLDER"], "pictures"), PICTURES)
     lists = [list(range(start, min(start + 4, PICTURES))) for start in range(0, PICTURES, 4)]
 
@@ -429,8 +433,8 @@ def pictures(s: Setting) -> None:
         loader = s.loader(dataset, lists=lists)
         return [batch for _ in range(2) for batch in loader]
 
-    theirs = seen(replace(s, method="fork"), datasets.ImageFolder(str(folder), CROPS))  # forks start soonest
-    ours = seen(s, gofast.ImageFolder(folder, CROPS))
+    theirs = seen(replace(s, method="fork"), datasets.ImageFolder(str(folder), crops))  # forks start soonest
+    ours = seen(s, gofast.ImageFolder(folder, crops))
     assert len(ours) == len(theirs) == 2 * len(lists)
     for got, wanted in zip(ours, theirs, strict=True):
         assert torch.equal(got[0], wanted[0]) and torch.equal(got[1], wanted[1])
@@ -447,11 +451,15 @@ class OpensFolder(Dataset[Any]):
         return PICTURES
 
     def __getitem__(self, index: int) -> Any:
+        from torchvision import transforms
+
         self.inner = self.inner or gofast.ImageFolder(self.folder, transforms.ToTensor())
         return self.inner[index][0].double().sum()
 
 
 def pictures_opened_in_worker(s: Setting) -> None:
+    from torchvision import datasets, transforms
+
     folder = make_folder(Path(os.environ["WORKER_CASES_FOLDER"], "pictures"), PICTURES)
     expected = [image.double().sum() for image, _ in datasets.ImageFolder(str(folder), transforms.ToTensor())]
     sums = torch.cat(list(s.loader(OpensFolder(str(folder)), lists=[[i] for i in range(PICTURES)])))
@@ -477,6 +485,18 @@ CASES: tuple[Callable[[Setting], None], ...] = (
 )
 
 SETTINGS = [(2, True), (1, False), (0, False)]  # workers, persistent
+
+
+def settings(method: str, state: str, number: int) -> list[tuple[int, bool]]:
+    """With how many workers a case is run."""
+    if method == "spawn":
+        return [(1 if number else 2, True)]  # each imports torch
+    if method == "forkserver" or state == "loaded":
+        return [SETTINGS[number % 3]]
+    if state == "busy" and "WORKER_CASES_SOAK" not in os.environ:
+        return [SETTINGS[number % 2]]  # with workers
+    return SETTINGS
+
 
 # ---------------------------------------------------------------- the process
 
@@ -512,32 +532,35 @@ def work(method: str, state: str, cases: list[Callable[[Setting], None]]) -> Non
     # What keeps the engine busy leaves the processor to workers that import torch, which takes seconds.
     with engine(state, pause=0 if method == "fork" else 0.02):
         for number, case in enumerate(cases):
-            # For these workers each case has one setting, and for an engine that is loaded: the first case
-            # loads one that is unused.
-            every = method == "fork" and state != "loaded"
-            for workers, persistent in SETTINGS if every else [SETTINGS[number % 3]]:
+            for workers, persistent in settings(method, state, number):
                 case(Setting(method, workers, persistent))
                 assert not multiprocessing.active_children(), case.__name__
 
 
-def main(method: str, state: str, *names: str) -> None:
+def main(method: str, *states: str) -> None:
     faulthandler.enable()
+    if method == "fork":
+        import torchvision  # noqa: F401 (once, for all that are forked)
     gc.freeze()  # what was imported stays: collections are quick
     warnings.simplefilter("ignore", gofast.errors.FallbackWarning)  # some cases are about Python code
     preload = os.environ.get("WORKER_CASES_PRELOAD")
     if method == "forkserver" and preload:
         multiprocessing.set_forkserver_preload(preload.split())
-    cases = [case for case in CASES if not names or case.__name__ in names]
-    if state == "first":
-        for case in cases:
-            child = multiprocessing.get_context("fork").Process(target=work, args=(method, "unused", [case]))
-            child.start()
-            child.join()
-            assert child.exitcode == 0, case.__name__
-    else:
-        work(method, state, cases)
+    for given in states:
+        state, _, names = given.partition(":")
+        cases = [case for case in CASES if not names or case.__name__ in names.split(",")]
+        if state == "first":
+            for case in cases:
+                child = multiprocessing.get_context("fork").Process(
+                    target=work, args=(method, "unused", [case])
+                )
+                child.start()
+                child.join()
+                assert child.exitcode == 0, case.__name__
+        else:
+            work(method, state, cases)
+        print(f"{state}: {len(cases)} cases", flush=True)
     gc.unfreeze()  # or some libraries take it for a leak
-    print(f"{len(cases)} cases")
 
 
 if __name__ == "__main__":

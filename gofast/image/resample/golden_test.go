@@ -55,7 +55,7 @@ func checksum(t *testing.T, rgbx []byte) uint32 {
 	return crc32.ChecksumIEEE(rgb)
 }
 
-// resize is the C kernels, or the twin with purego; so this holds for both.
+// resize is the C kernels, or the twin with the tag twins; so this holds for both.
 func TestGoldenPictures(t *testing.T) {
 	for _, g := range golden {
 		pic := goldenPicture(g.inWidth, g.inHeight)

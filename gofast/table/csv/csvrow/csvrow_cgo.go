@@ -1,4 +1,4 @@
-//go:build cgo && amd64 && !purego
+//go:build cgo && amd64 && !twins
 
 package csvrow
 

@@ -1,4 +1,4 @@
-//go:build cgo && !purego
+//go:build cgo && !twins
 
 // Package page holds the hot loops of Parquet pages: runs of dictionary indexes
 // and levels, narrowing of plain integers, and columns to rows. The C side is

@@ -1,4 +1,4 @@
-//go:build cgo && !purego
+//go:build cgo && !twins
 
 // Runs: the hybrid of repeated values and bit-packed groups of eight that
 // Parquet uses for dictionary indexes and levels. Every header is checked

@@ -1,4 +1,4 @@
-//go:build !cgo || purego
+//go:build !cgo || twins
 
 // Package page holds the hot loops of Parquet pages, here in plain Go.
 package page
