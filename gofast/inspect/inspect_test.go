@@ -279,7 +279,14 @@ func TestOddFiles(t *testing.T) {
 	if _, err := Scan(t.Context(), []string{filepath.Join(root, "pipe.jpg", "x")}, Options{}); !errors.Is(err, errs.ErrRead) || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("%v", err)
 	}
-	for _, paths := range [][]string{{loop}, {filepath.Join(root, "none*")}, {}} {
+	write(t, filepath.Join(loop, "a.txt"), []byte("text"))
+	broken, damaged := scan(t, loop), verify(t, loop)
+	for _, problems := range [][]Problem{broken.Broken, damaged.Damaged} {
+		if broken.Files != 1 || damaged.Files != 1 || len(problems) != 1 || string(problems[0].Path) != filepath.Join(loop, "again") || !strings.Contains(problems[0].Reason, "leads back") {
+			t.Errorf("%+v", problems)
+		}
+	}
+	for _, paths := range [][]string{{filepath.Join(root, "none*")}, {}} {
 		if _, err := Scan(t.Context(), paths, Options{}); err == nil {
 			t.Errorf("%q: no error", paths)
 		}
