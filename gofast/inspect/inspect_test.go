@@ -206,8 +206,12 @@ func TestTables(t *testing.T) {
 	if r.Tables[1].Unusable == "" {
 		t.Errorf("%+v", r.Tables[1])
 	}
+	write(t, filepath.Join(root, "hashes.csv"), []byte("hash\n1\n18446744073709551615\n")) // whole: pandas reads it as uint64
 	v := verify(t, root)
-	if damaged := reasons(v.Damaged); len(damaged) != 4 || !strings.Contains(damaged["broken.csv"], "2") || v.Tables != 6 || len(v.Unchecked) != 1 {
+	if unchecked := reasons(v.Unchecked); !strings.Contains(unchecked["hashes.csv"], "Unsupported") || !strings.Contains(unchecked["hashes.csv"], "beyond int64") {
+		t.Errorf("%v", unchecked)
+	}
+	if damaged := reasons(v.Damaged); len(damaged) != 4 || !strings.Contains(damaged["broken.csv"], "2") || v.Tables != 7 || len(v.Unchecked) != 2 {
 		t.Errorf("%v %+v", damaged, v)
 	}
 }
