@@ -48,7 +48,7 @@ def test_fork_while_another_thread_loads_the_engine(tmp_path: Path) -> None:
 
 
 def test_statistics_of_a_child(tmp_path: Path) -> None:
-    assert run(tmp_path, "counted", 2) == ""
+    assert run(tmp_path, "counted", 1) == ""
 
 
 def test_iterators_of_the_parent(tmp_path: Path) -> None:
