@@ -63,7 +63,7 @@ static int to_wake(const gf_crew *crew, const gf_ticket *t) {
 
 // Tells a trace that a ticket begins or ends.
 static void note(int kind, const gf_ticket *t) {
-    if (t->number && gf_is_tracing()) gf_trace_event(kind, now(), 0, t->number, t->rows);
+    if (t->number && gf_is_tracing(&gf_tracer_here)) gf_trace_event(kind, now(), 0, t->number, t->rows);
 }
 
 gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, const int64_t *indices, const uint8_t *records, int64_t rows,
@@ -134,7 +134,8 @@ typedef struct {
 // batch; the others are filled.
 static void fill_rows(gf_ticket *t, const job *j) {
     const gf_view *view = t->view;
-    gf_meter *meter = gf_meter_begin(j->n_soon ? GF_STAGE_READ : view->stage);
+    gf_meter *meter = view->meter();
+    gf_meter_begin(meter, j->n_soon ? GF_STAGE_READ : view->stage);
     for (int i = 0; i < j->n_soon; i++) view->hint(view, j->soon[i]);
     if (j->n_soon) gf_meter_to(meter, view->stage);
     int64_t from = j->from, to = j->to;

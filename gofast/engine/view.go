@@ -3,6 +3,7 @@ package engine
 /*
 #include <stdlib.h>
 #include <string.h>
+#include "../internal/meter/meter.h"
 #include "view.h"
 
 static int64_t call_fill(const gf_view *v, const int64_t *i, int64_t from, int64_t to, uint8_t *x, uint8_t *y) {
@@ -19,6 +20,7 @@ static _Bool alike(const gf_view *a, const gf_view *b) {
 }
 static void *as_pointer(uintptr_t address) { return (void *)address; }
 static gf_part *part_at(gf_view *view, int i) { return &view->parts[i]; }
+static void set_meter(gf_view *view) { view->meter = gf_meter_of_fill; }
 static size_t view_size(int parts) { return sizeof(gf_view) + (size_t)parts * sizeof(gf_part); }
 */
 import "C"
@@ -71,6 +73,7 @@ func NewView(program uintptr, count int64, sample Sample) (View, error) {
 	v.x_bytes, v.y_bytes, v.record_bytes = C.int64_t(sample.Bytes()), C.int64_t(sample.LabelBytes), C.int64_t(sample.RecordBytes)
 	v.fill, v.hint, v.job_rows = C.gf_fill_fn(sample.Fill), C.gf_hint_fn(sample.Hint), C.int64_t(sample.JobRows)
 	v.stage = C.int32_t(sample.Stage)
+	C.set_meter(v)
 	code, bits := sample.Type.DLPack()
 	v.dtype_code, v.dtype_bits, v.ndim = C.int32_t(code), C.int32_t(bits), C.int32_t(len(sample.Shape))
 	for i, n := range sample.Shape {

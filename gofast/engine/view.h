@@ -47,6 +47,7 @@ struct gf_view {
     int32_t ndim;       // of one sample
     int64_t shape[8];
     gf_fill_fn fill;    // so that users of this header need not link to it
+    struct gf_meter *(*meter)(void); // the calling thread's, which fill counts with: gf_meter_of_fill, of the same library
     gf_hint_fn hint;    // NULL if that does not help
     int32_t n_parts;
     gf_part parts[];    // ascending start

@@ -21,7 +21,8 @@ static int32_t make_here(const gf_image_program *p, const gf_late *late, const i
 }
 
 static int32_t make(const gf_image_program *p, const gf_late *late, const int32_t *record, uint8_t *x, gf_fault *fault) {
-    gf_meter *meter = gf_meter_begin(GF_STAGE_PICTURE);
+    gf_meter *meter = gf_meter_of_fill();
+    gf_meter_begin(meter, GF_STAGE_PICTURE);
     gf_meter_picture(meter);
     int32_t code = make_here(p, late, record, x, fault);
     gf_meter_picture_end(meter);

@@ -84,6 +84,7 @@ gf_view *gf_image_sizes_view(const gf_view *view) {
     made->stage = GF_STAGE_HEADER;
     made->job_rows = 4; // a header takes some 20 us
     made->fill = probe_all;
+    made->meter = gf_meter_of_fill;
     made->hint = probe_hint;
     return made;
 }

@@ -22,6 +22,7 @@ type files struct {
 	parts      []part
 	count      int
 	unreadable []folder.Name // folders that could not be listed
+	circles    []Problem     // links that lead back to a folder that they lie in
 }
 
 // part is files that were named, or those of a folder.
@@ -95,7 +96,7 @@ func (f *files) addFile(path string) {
 }
 
 func (f *files) addFolder(ctx context.Context, path string, o *Options) error {
-	fd, schema, err := folder.Build(ctx, folder.Options{Kind: folder.Tree, Root: folder.Name(path), Threads: o.Threads, Limits: o.Limits}, "")
+	fd, schema, err := folder.Build(ctx, folder.Options{Kind: folder.Tree, Root: folder.Name(path), Threads: o.Threads, Limits: o.Limits, LeaveCircles: true}, "")
 	if err != nil {
 		return err
 	}
@@ -109,8 +110,14 @@ func (f *files) addFolder(ctx context.Context, path string, o *Options) error {
 	for _, name := range schema.Unreadable {
 		f.unreadable = append(f.unreadable, schema.Root+name)
 	}
+	for _, name := range schema.Circles {
+		f.circles = append(f.circles, problemOf(f.count, string(schema.Root+name), errCircle))
+	}
 	return nil
 }
+
+var errCircle = errs.New(errs.ErrUnsupported, "inspect",
+	"a link of this path leads back to a folder that it lies in: torchvision's ImageFolder lists the same files again and again, 40 links deep. Remove the link")
 
 func (f *files) close() {
 	for _, p := range f.parts {

@@ -206,8 +206,12 @@ func TestTables(t *testing.T) {
 	if r.Tables[1].Unusable == "" {
 		t.Errorf("%+v", r.Tables[1])
 	}
+	write(t, filepath.Join(root, "hashes.csv"), []byte("hash\n1\n18446744073709551615\n")) // whole: pandas reads it as uint64
 	v := verify(t, root)
-	if damaged := reasons(v.Damaged); len(damaged) != 4 || !strings.Contains(damaged["broken.csv"], "2") || v.Tables != 6 || len(v.Unchecked) != 1 {
+	if unchecked := reasons(v.Unchecked); !strings.Contains(unchecked["hashes.csv"], "Unsupported") || !strings.Contains(unchecked["hashes.csv"], "beyond int64") {
+		t.Errorf("%v", unchecked)
+	}
+	if damaged := reasons(v.Damaged); len(damaged) != 4 || !strings.Contains(damaged["broken.csv"], "2") || v.Tables != 7 || len(v.Unchecked) != 2 {
 		t.Errorf("%v %+v", damaged, v)
 	}
 }
@@ -279,7 +283,14 @@ func TestOddFiles(t *testing.T) {
 	if _, err := Scan(t.Context(), []string{filepath.Join(root, "pipe.jpg", "x")}, Options{}); !errors.Is(err, errs.ErrRead) || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("%v", err)
 	}
-	for _, paths := range [][]string{{loop}, {filepath.Join(root, "none*")}, {}} {
+	write(t, filepath.Join(loop, "a.txt"), []byte("text"))
+	broken, damaged := scan(t, loop), verify(t, loop)
+	for _, problems := range [][]Problem{broken.Broken, damaged.Damaged} {
+		if broken.Files != 1 || damaged.Files != 1 || len(problems) != 1 || string(problems[0].Path) != filepath.Join(loop, "again") || !strings.Contains(problems[0].Reason, "leads back") {
+			t.Errorf("%+v", problems)
+		}
+	}
+	for _, paths := range [][]string{{filepath.Join(root, "none*")}, {}} {
 		if _, err := Scan(t.Context(), paths, Options{}); err == nil {
 			t.Errorf("%q: no error", paths)
 		}

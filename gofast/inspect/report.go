@@ -19,7 +19,8 @@ type Report struct {
 	Tables     []Table       `json:"tables"`
 	Others     *Others       `json:"others,omitempty"` // files that are neither
 	Duplicates Duplicates    `json:"duplicates"`
-	// Broken are files that cannot be used, as far as a header tells: Verify finds the rest.
+	// Broken are files that cannot be used, as far as a header tells: Verify finds the rest. Links that lead back to a
+	// folder that they lie in are here too, at most 100 of each folder given.
 	Broken []Problem `json:"broken"`
 	// Suspects have no end where one should be: most were cut. Verify tells.
 	Suspects   []Problem     `json:"suspects"`

@@ -57,6 +57,7 @@ func Scan(ctx context.Context, paths []string, o Options) (report *Report, err e
 	if err != nil {
 		return nil, canceled(err, op)
 	}
+	total.broken = append(total.broken, all.circles...)
 	total.report(all, report)
 	if report.Duplicates, err = s.duplicates(ctx); err != nil {
 		return nil, canceled(err, op)

@@ -25,7 +25,8 @@ type Verification struct {
 	Pictures int64   `json:"pictures"` // all of them, also damaged ones and those that were not checked
 	Tables   int64   `json:"tables"`
 	Others   int64   `json:"others"` // files that are neither: they were not read
-	// Damaged are files that training would fail on.
+	// Damaged are files that training would fail on, and links that lead back to a folder that they lie in, at most 100
+	// of each folder given.
 	Damaged []Problem `json:"damaged"`
 	// Unchecked are files that gofast does not decode: Pillow's pictures, tables that it cannot use, and whatever is
 	// beyond a limit.
@@ -69,7 +70,8 @@ func Verify(ctx context.Context, paths []string, o Options) (report *Verificatio
 	if err := v.run(ctx); err != nil {
 		return nil, canceled(err, opVerify)
 	}
-	v.report.Damaged, v.report.Unchecked = inOrder(v.report.Damaged), inOrder(v.report.Unchecked)
+	v.report.Damaged = inOrder(append(v.report.Damaged, all.circles...))
+	v.report.Unchecked = inOrder(v.report.Unchecked)
 	v.report.Seconds = time.Since(start).Seconds()
 	return v.report, nil
 }

@@ -121,7 +121,8 @@ static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         .faults = &slot->faults,
     };
     slot->tally = tally;
-    gf_meter *meter = gf_meter_begin(view->stage);
+    gf_meter *meter = view->meter();
+    gf_meter_begin(meter, view->stage);
     int64_t bad;
     if (!view->job_rows && (to - from) * view->x_bytes < RELEASE_LOCK_BYTES) {
         bad = view->fill(view, &batch, from, to);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import gc
+import json
 import os
 import random
 import signal
@@ -17,9 +18,11 @@ from typing import Any
 
 import torch
 from torch.utils.data import ConcatDataset, Subset
+from torchvision import transforms as T
 
 import gofast
 from gofast._core import engine
+from image_data import make_folder
 
 ROWS, WIDTH = 3000, 40
 X = torch.arange(ROWS * WIDTH, dtype=torch.float32).reshape(ROWS, WIDTH) / 3
@@ -181,6 +184,43 @@ def joined(folder: str, count: int) -> None:
 
     for _ in range(count):
         assert torch.equal(torch.cat([a for a, _ in gofast.DataLoader(tree, batch_size=5)]), wanted)
+        assert in_child(work) == 0
+
+
+def counted(folder: str, count: int) -> None:
+    """Statistics of a child: what its engine makes by the parent's code, and the parent's copy by its own."""
+    root = make_folder(Path(folder), count=20)
+    transform = T.Compose([T.RandomResizedCrop(32), T.ToTensor()])
+    dataset = gofast.ImageFolder(root, transform)
+    assert dataset.__getitems__([0])
+
+    def check(stats: dict[str, Any], made: int) -> None:
+        assert stats["made"] == made and stats["file_bytes"] > 0, stats
+        for part in ("decode", "resize", "numbers"):
+            assert 0 < stats["stages"].get(part, 0) < stats["busy_seconds"], stats
+
+    def work() -> None:
+        n = len(dataset)
+        for inherited in (dataset, Subset(dataset, range(n))):
+            loader = gofast.DataLoader(inherited, batch_size=4)
+            path = Path(folder, "trace.json")
+            with loader.trace(path):
+                list(loader)
+            check(loader.stats(), n)
+            names = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
+            assert names.count("picture") == n and names.count("read") >= n, set(names)
+        own = gofast.ImageFolder(root, transform)
+        before = gofast.engine_stats()
+        for start in range(n):  # on this thread, by the functions that came along
+            assert own.__getitems__([start])
+        after = gofast.engine_stats()
+        assert after["file_bytes"] - before["file_bytes"] > 0
+        # Proportions of one picture in 13: only their sum must grow.
+        spent = [sum(s for k, s in told["stages"].items() if k != "read") for told in (before, after)]
+        assert spent[1] > spent[0], (before, after)
+        check(after, 3 * n)
+
+    for _ in range(count):
         assert in_child(work) == 0
 
 

@@ -47,6 +47,10 @@ def test_fork_while_another_thread_loads_the_engine(tmp_path: Path) -> None:
     assert run(tmp_path, "while_loading", 25) == ""
 
 
+def test_statistics_of_a_child(tmp_path: Path) -> None:
+    assert run(tmp_path, "counted", 1) == ""
+
+
 def test_iterators_of_the_parent(tmp_path: Path) -> None:
     assert run(tmp_path, "iterators", 3) == ""
 

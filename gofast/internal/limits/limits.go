@@ -5,9 +5,6 @@ package limits
 
 import (
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -57,47 +54,6 @@ func (l Limits) Validate() error {
 		}
 	}
 	return nil
-}
-
-// Available is the memory this process may still use: MemAvailable, or what the
-// cgroup leaves if that is less.
-func Available() int64 {
-	available := int64(4 << 30) // used if /proc is hidden
-	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
-		for line := range strings.Lines(string(data)) {
-			var kb int64
-			if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kb); n == 1 {
-				available = kb << 10
-			}
-		}
-	}
-	if left, ok := cgroupLeft(); ok && left < available {
-		available = left
-	}
-	return available
-}
-
-func cgroupLeft() (int64, bool) {
-	for _, p := range [][2]string{
-		{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-		{"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"},
-	} {
-		limit, ok1 := readInt(p[0])
-		used, ok2 := readInt(p[1])
-		if ok1 && ok2 && limit < 1<<60 {
-			return max(limit-used, 0), true
-		}
-	}
-	return 0, false
-}
-
-func readInt(path string) (int64, bool) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0, false
-	}
-	v, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
-	return v, err == nil
 }
 
 // Budget counts bytes against Limits.Memory. Safe for concurrent use.

@@ -26,19 +26,23 @@ int gf_meter_stripe(gf_meter *m) {
     return m->stripe;
 }
 
-gf_meter *gf_meter_begin(int stage) {
+gf_meter *gf_meter_of_fill(void) {
     gf_meter *m = gf_meter_here();
     gf_meter_stripe(m);
+    return m;
+}
+
+void gf_meter_begin(gf_meter *m, int stage) {
+    m->tracer = &gf_tracer_here;
     m->stage = stage;
     m->begun = m->since = gf_nanoseconds();
-    return m;
 }
 
 // Counts the time of the stage that ends now.
 static void stop(gf_meter *m) {
     int64_t now = gf_nanoseconds();
     m->counters[GF_COUNT_STAGE_NS + m->stage] += now - m->since;
-    if (m->stage != GF_STAGE_OTHER && gf_is_tracing()) gf_trace_event(m->stage, m->since, now - m->since, 0, 0);
+    if (m->stage != GF_STAGE_OTHER && gf_is_tracing(m->tracer)) m->tracer->event(m->stage, m->since, now - m->since, 0, 0);
     m->since = now;
 }
 
@@ -50,7 +54,7 @@ void gf_meter_to(gf_meter *m, int stage) {
 
 int64_t gf_meter_end(gf_meter *m, int64_t ticket, int64_t rows) {
     stop(m);
-    if (gf_is_tracing()) gf_trace_event(GF_EVENT_JOB, m->begun, m->since - m->begun, ticket, rows);
+    if (gf_is_tracing(m->tracer)) m->tracer->event(GF_EVENT_JOB, m->begun, m->since - m->begun, ticket, rows);
     int64_t ns = m->since - m->begun;
     m->since = 0;
     return ns;
@@ -104,5 +108,5 @@ void gf_meter_waited(int64_t since, int done, gf_tally *one, gf_tally *two, int6
         gf_tally_add(both[i], stripe, GF_COUNT_WAIT_NS, ns);
         if (done) gf_tally_add(both[i], stripe, GF_COUNT_WAITS, 1);
     }
-    if (gf_is_tracing()) gf_trace_event(GF_EVENT_WAIT, since, ns, ticket, 0);
+    if (gf_is_tracing(&gf_tracer_here)) gf_trace_event(GF_EVENT_WAIT, since, ns, ticket, 0);
 }

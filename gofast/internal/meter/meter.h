@@ -73,10 +73,11 @@ static inline void gf_tally_put(gf_tally *tally, int counter, int64_t n) {
     atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
-typedef struct {
+typedef struct gf_meter {
     int32_t stripe; // 0 until the thread's first use
     int32_t stage;
     int64_t begun, since; // 0 while nothing is measured
+    const gf_tracer *tracer; // whose trace has the events
     int64_t counters[GF_COUNTERS];
     uint32_t pictures;
     int32_t fine, part;     // whether the parts of this picture are measured
@@ -88,6 +89,10 @@ extern __thread gf_meter gf_meter_of_thread;
 
 // This thread's.
 static inline gf_meter *gf_meter_here(void) { return &gf_meter_of_thread; }
+
+// The same for a view (engine/view.h). A forked child may have two copies of this library, and every thread then has a meter
+// of each: what a fill does is measured by that of the copy whose code the fill is, whoever begins and ends it.
+gf_meter *gf_meter_of_fill(void);
 
 // This thread's stripe.
 int gf_meter_stripe(gf_meter *);
@@ -110,8 +115,8 @@ static inline uint64_t gf_ticks(void) {
 #endif
 }
 
-// Begins to measure, with a stage.
-gf_meter *gf_meter_begin(int stage);
+// Begins to measure, with a stage. Events are for the trace of whoever calls this.
+void gf_meter_begin(gf_meter *, int stage);
 
 // Goes on with another stage. Does nothing where nobody has begun.
 void gf_meter_to(gf_meter *, int stage);

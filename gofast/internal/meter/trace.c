@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <sys/syscall.h>
 
-_Atomic int gf_tracing;
+gf_tracer gf_tracer_here = {.event = gf_trace_event};
 
 static _Atomic(gf_trace_ring *) rings;
 static _Atomic int number;
@@ -21,7 +21,7 @@ static void let_go(void *ring) { atomic_store_explicit(&((gf_trace_ring *)ring)-
 
 // The other threads are the parent's, and so is the trace.
 static void after_fork(void) {
-    atomic_store(&gf_tracing, 0);
+    atomic_store(&gf_tracer_here.tracing, 0);
     atomic_store(&rings, NULL);
     here = NULL;
 }
@@ -37,15 +37,15 @@ void gf_trace_role(int of_engine) { role = of_engine; }
 int gf_trace_start(int64_t events) {
     pthread_once(&once, prepare);
     int none = 0;
-    if (!atomic_compare_exchange_strong(&gf_tracing, &none, -1)) return 0; // -1: nobody writes yet
+    if (!atomic_compare_exchange_strong(&gf_tracer_here.tracing, &none, -1)) return 0; // -1: nobody writes yet
     atomic_store(&most_events, events);
     atomic_fetch_add(&number, 1);
-    atomic_store(&gf_tracing, 1);
+    atomic_store(&gf_tracer_here.tracing, 1);
     return 1;
 }
 
 int gf_trace_stop(void) {
-    atomic_store(&gf_tracing, 0);
+    atomic_store(&gf_tracer_here.tracing, 0);
     return atomic_load(&number);
 }
 

@@ -20,10 +20,16 @@ typedef struct {
     _Atomic int64_t what;      // kind << 32 | rows
 } gf_event;
 
-extern _Atomic int gf_tracing;
+// A copy of this library, as one that writes events to its trace.
+typedef struct {
+    _Atomic int tracing;
+    void (*event)(int kind, int64_t start, int64_t ns, int64_t ticket, int64_t rows); // gf_trace_event
+} gf_tracer;
+
+extern gf_tracer gf_tracer_here;
 
 // Whether a trace is made.
-static inline int gf_is_tracing(void) { return atomic_load_explicit(&gf_tracing, memory_order_relaxed) > 0; }
+static inline int gf_is_tracing(const gf_tracer *tracer) { return atomic_load_explicit(&tracer->tracing, memory_order_relaxed) > 0; }
 
 typedef struct gf_trace_ring gf_trace_ring;
 struct gf_trace_ring {

@@ -20,6 +20,7 @@ type Schema struct {
 	Root         Name   `json:"root"`          // comes before every path
 	// Unreadable are the directories that could not be read, at most 100 of them.
 	Unreadable []Name `json:"unreadable"`
+	Circles    []Name `json:"-"`      // what Options.LeaveCircles left out, at most 100 of them
 	Reused     bool   `json:"reused"` // the index file existed and is valid
 
 	Size                int64 `json:"size"`
@@ -29,7 +30,8 @@ type Schema struct {
 	PathsSize           int64 `json:"paths_size"`
 }
 
-const mostUnreadable = 100
+// mostNamed are the directories that a list of a Schema names.
+const mostNamed = 100
 
 // Schema describes the index.
 func (x *Index) Schema() Schema {
@@ -44,9 +46,12 @@ func (x *Index) Schema() Schema {
 			s.EmptyClasses = append(s.EmptyClasses, Name(class))
 		}
 	}
-	for i := 0; i < int(h.PlaceCount) && len(s.Unreadable) < mostUnreadable; i++ {
-		if record, path := x.place(i); record.Kind == unreadable {
+	for i := 0; i < int(h.PlaceCount); i++ {
+		switch record, path := x.place(i); {
+		case record.Kind == unreadable && len(s.Unreadable) < mostNamed:
 			s.Unreadable = append(s.Unreadable, Name(path))
+		case record.Kind == circle && len(s.Circles) < mostNamed:
+			s.Circles = append(s.Circles, Name(path))
 		}
 	}
 	return s

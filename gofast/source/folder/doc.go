@@ -8,7 +8,7 @@
 // x.jpg is not a sample, but a broken link of that name is one. Directories that
 // cannot be read are left out (Schema.Unreadable names them). One thing differs: if
 // links lead in a circle, torchvision lists the files again and again, 40 links
-// deep; here that is an error.
+// deep; here that is an error, or the link is left out (Options.LeaveCircles).
 //
 // Names are bytes. Their order is that of Python's strings for them, on a system
 // with UTF-8 file names: by code point, and a byte that is not UTF-8 counts as

@@ -37,6 +37,9 @@ type Options struct {
 	// Paths and Labels belong to a List. Labels may be absent.
 	Paths  []Name  `json:"paths,omitempty"`
 	Labels []int32 `json:"labels,omitempty"`
+	// LeaveCircles leaves out directories that links lead back to from below, and
+	// names them in Schema.Circles: else they are an error.
+	LeaveCircles bool `json:"-"`
 
 	Threads int           `json:"threads"`
 	Limits  limits.Limits `json:"limits"`
@@ -118,7 +121,9 @@ func (o *Options) sum() ([sha256.Size]byte, error) {
 		Extensions []Name
 		Classes    []Name
 		ClassIDs   []int32
-	}{o.Kind, o.Root, o.Extensions, o.Classes, o.ClassIDs})
+		// Not in the sums of indexes that were kept before there was this option.
+		LeaveCircles bool `json:",omitempty"`
+	}{o.Kind, o.Root, o.Extensions, o.Classes, o.ClassIDs, o.LeaveCircles})
 	return sha256.Sum256(text), err
 }
 

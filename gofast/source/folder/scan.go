@@ -22,6 +22,7 @@ const (
 	listed      place = iota // a directory whose entries were read
 	unreadable               // a directory that could not be read
 	noDirectory              // a link that leads nowhere, or a class that does not exist
+	circle                   // one of its own parents, reached by a link
 )
 
 // directory is one path that the result depends on.
@@ -193,7 +194,7 @@ func (s *scanner) read(ctx context.Context, d *directory) error {
 	defer s.buffers.Put(buffer)
 	var names []byte
 	count := 0
-	err := list(full, *buffer, func(i identity) error { return d.enter(i, full) }, func(batch [][]byte, types []byte) error {
+	err := list(full, *buffer, func(i identity) error { return s.enter(d, i, full) }, func(batch [][]byte, types []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -215,6 +216,9 @@ func (s *scanner) read(ctx context.Context, d *directory) error {
 		return s.reserve(int64(len(names)+count*nameCost) - held)
 	})
 	switch system, ok := err.(unix.Errno); {
+	case err == errCircle:
+		d.place = circle
+		return nil
 	case ok && d.path == "":
 		return cannot(system, full)
 	case ok:
@@ -238,11 +242,17 @@ func (s *scanner) read(ctx context.Context, d *directory) error {
 	return nil
 }
 
+// errCircle says that a directory is left out.
+var errCircle = errors.New("a link leads back")
+
 // enter refuses a directory that is one of its own parents.
-func (d *directory) enter(now identity, full string) error {
+func (s *scanner) enter(d *directory, now identity, full string) error {
 	d.identity = now
 	for p := d.parent; p != nil; p = p.parent {
 		if p.identity.Device == now.Device && p.identity.Inode == now.Inode {
+			if s.options.LeaveCircles {
+				return errCircle
+			}
 			return fail(errs.ErrUnsupported, full, "a link leads back to a directory that it lies in, so the folder has no end: remove the link").
 				WithCell(p.path)
 		}

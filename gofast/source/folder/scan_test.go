@@ -101,6 +101,7 @@ func TestLinksAndOddFiles(t *testing.T) {
 }
 
 func TestCircles(t *testing.T) {
+	circlesOf := map[string][]Name{"self": {"c/x/loop"}, "parent": {"c/loop/in"}, "class": {"c/x/y/loop"}, "two": {"c/d/c", "e/c/d"}, "from outside": {"c/out/back"}}
 	for name, entries := range map[string][]string{
 		"self": {"in/c/x/loop -> ."}, "parent": {"in/c/loop -> ../.."}, "class": {"in/c/x/y/loop -> ../../../c"},
 		"two": {"in/c/d -> ../e", "in/e/c -> ../c"}, "from outside": {"in/c/out -> ../../out", "out/back -> ../in"},
@@ -111,6 +112,14 @@ func TestCircles(t *testing.T) {
 			_, err := Scan(context.Background(), Options{Kind: kind, Root: Name(root + "/in"), Extensions: jpg})
 			if !errors.Is(err, errs.ErrUnsupported) {
 				t.Errorf("%s, %s: %v, want ErrUnsupported", name, kind, err)
+			}
+			all := mustScan(t, Options{Kind: kind, Root: Name(root + "/in"), Extensions: jpg, LeaveCircles: true})
+			circles := all.Schema().Circles
+			if want := circlesOf[name]; !slices.Equal(circles, want) {
+				t.Errorf("%s, %s: circles %q, want %q", name, kind, circles, want)
+			}
+			if !slices.ContainsFunc(samples(all), func(sample string) bool { return strings.HasPrefix(sample, "c/a.jpg ") }) {
+				t.Errorf("%s, %s: %q", name, kind, samples(all))
 			}
 		}
 		x := mustScan(t, Options{Kind: Flat, Root: Name(root + "/in/c"), Extensions: jpg})

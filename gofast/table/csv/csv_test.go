@@ -309,7 +309,7 @@ func TestErrors(t *testing.T) {
 		{name: "two numbers", text: "a,b\n1,2\n1 2,1\n", kind: errs.ErrValue, row: 1, column: "a", cell: "1 2"},
 		{name: "truth in numbers", text: "a,b\n1,2\nTrue,1\n", kind: errs.ErrValue, row: 1, column: "a", cell: "True"},
 		{name: "number in truth", text: "a,b\n1,True\n2,False\n3,1\n", kind: errs.ErrValue, row: 0, column: "b", cell: "True"},
-		{name: "too large", text: "a\n1\n9223372036854775808\n", kind: errs.ErrValue, row: 1, column: "a", cell: "9223372036854775808", says: "64 bits"},
+		{name: "too large", text: "a\n1\n9223372036854775808\n", kind: errs.ErrValue, row: 1, column: "a", cell: "9223372036854775808", says: "beyond int64"},
 		{name: "too large a label", text: "a,y\n1,99999999999999999999\n", kind: errs.ErrValue, row: 0, column: "y", setup: labelled},
 		{name: "text among integer labels", text: "a,y\n1,2\n2,oops\n", kind: errs.ErrValue, row: 1, column: "y", cell: "oops", setup: labelled, says: "line 3"},
 		{name: "text among float labels", text: "a,y\n1,2.5\n2,oops\n", kind: errs.ErrValue, row: 1, column: "y", cell: "oops", setup: labelled, says: "label_type"},

@@ -193,7 +193,13 @@ func (p *parser) finish(row int64) error {
 			}
 			p.kinds[f.k], p.bits[f.k] = f.fillKind, f.fillBits
 		case hugeCell:
-			return p.bad(errs.ErrValue, huge, f, row)
+			if !p.verifies {
+				return p.bad(errs.ErrValue, huge, f, row)
+			}
+			if p.beyond == nil { // a worker's rows ascend
+				p.beyond = p.bad(errs.ErrUnsupported, huge, f, row)
+			}
+			p.kinds[f.k], p.bits[f.k] = intCell, 0
 		case textCell:
 			text := "the cell is not a number: leave the column out with columns=, or correct the cell" + cause(p.texts[f.k])
 			if p.truth[f.k] {
@@ -205,9 +211,9 @@ func (p *parser) finish(row int64) error {
 	return nil
 }
 
-const huge = "the integer does not fit 64 bits"
+const huge = "the integer is beyond int64: no storage type holds it"
 
 // bad is the error of a cell whose text was kept.
-func (p *parser) bad(kind error, why string, at place, row int64) error {
+func (p *parser) bad(kind error, why string, at place, row int64) *errs.Error {
 	return p.r.fail(kind, why).AtRow(row, p.r.fields[at.column].Name).WithCell(string(p.texts[at.k]))
 }

@@ -11,21 +11,7 @@ import (
 
 // Range implements table.Reader.
 func (r *reader) Range(ctx context.Context, sel table.Selection) (features table.Range, err error) {
-	defer r.locate(ctx, &err)
-	defer pool.Recover(&err, op, r.file.Path())
-	plan, err := r.plan(table.Selection{Features: sel.Features, Fill: sel.Fill, Fills: sel.Fills, Codings: sel.Codings})
-	if err != nil {
-		return features, err
-	}
-	var rangers []*ranger
-	var mu sync.Mutex
-	_, err = r.run(ctx, func() visitor {
-		mu.Lock()
-		defer mu.Unlock()
-		g := &ranger{parser: plan.parser(r)}
-		rangers = append(rangers, g)
-		return g
-	})
+	rangers, err := r.ranges(ctx, sel, false)
 	if err != nil {
 		return features, err
 	}
@@ -33,6 +19,26 @@ func (r *reader) Range(ctx context.Context, sel table.Selection) (features table
 		features.Merge(g.features)
 	}
 	return features, nil
+}
+
+// ranges reads all rows.
+func (r *reader) ranges(ctx context.Context, sel table.Selection, verifies bool) (rangers []*ranger, err error) {
+	defer r.locate(ctx, &err)
+	defer pool.Recover(&err, op, r.file.Path())
+	plan, err := r.plan(table.Selection{Features: sel.Features, Fill: sel.Fill, Fills: sel.Fills, Codings: sel.Codings})
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	_, err = r.run(ctx, func() visitor {
+		mu.Lock()
+		defer mu.Unlock()
+		g := &ranger{parser: plan.parser(r)}
+		g.parser.verifies = verifies
+		rangers = append(rangers, g)
+		return g
+	})
+	return rangers, err
 }
 
 // ranger notes the values of the chunks of one worker.

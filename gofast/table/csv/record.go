@@ -3,6 +3,8 @@ package csv
 import (
 	"math"
 	"slices"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
 // parser turns one record at a time into values: only the wanted columns are read
@@ -11,9 +13,11 @@ type parser struct {
 	tokens
 	r        *reader
 	plan     *plan
-	wanted   []int32 // columns, ascending, each once
-	verbatim []bool  // per wanted column: its text is needed, or its cells are True and False; set before the first record
-	truth    []bool  // per wanted column: its cells are True and False
+	wanted   []int32     // columns, ascending, each once
+	verbatim []bool      // per wanted column: its text is needed, or its cells are True and False; set before the first record
+	truth    []bool      // per wanted column: its cells are True and False
+	verifies bool        // an integer beyond int64 does not end the work
+	beyond   *errs.Error // the first of them then
 
 	// The values of the last record, one per wanted column.
 	bits  []uint64

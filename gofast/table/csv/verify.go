@@ -4,13 +4,16 @@ import (
 	"context"
 	"math"
 
+	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
 )
 
 // Verify implements table.Verifier: every row must have the table's cells, and every
-// cell of a column that begins with numbers must be a number or missing.
-func (r *reader) Verify(ctx context.Context) error {
+// cell of a column that begins with numbers must be a number or missing. An integer that
+// gofast cannot hold is no damage: all the rest is read, and then the first of them is ErrUnsupported.
+func (r *reader) Verify(ctx context.Context) (err error) {
+	defer r.locate(ctx, &err)
 	nan := math.NaN()
 	sel := table.Selection{Fill: &nan}
 	for i, c := range r.Columns() {
@@ -18,8 +21,20 @@ func (r *reader) Verify(ctx context.Context) error {
 			sel.Features = append(sel.Features, i)
 		}
 	}
-	_, err := r.Range(ctx, sel)
-	return err
+	rangers, err := r.ranges(ctx, sel, true)
+	if err != nil {
+		return err
+	}
+	var first *errs.Error
+	for _, g := range rangers {
+		if at := g.parser.beyond; at != nil && (first == nil || at.Row < first.Row) {
+			first = at
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return first
 }
 
 // Describe implements table.Describer: what the first rows hold.

@@ -66,7 +66,7 @@ class Counts:
     """
 
     def __init__(self) -> None:
-        self._tally: dict[str, Tally] = {}
+        self._tallies: list[Tally] = []  # the first counts: threads that come at once may add one each
         self.spans: deque[tuple[int, str, int, int]] | None = None
         self.numbers = Numbers()  # beside those of the tally, by the same names
         self.fallbacks, self.errors = Numbers(), Numbers()
@@ -77,15 +77,16 @@ class Counts:
     @property
     def tally(self) -> Tally | None:
         """What the core counts for a loader; None before its first batch by the engine."""
-        return self._tally.get("")
+        return self._tallies[0] if self._tallies else None
 
     @property
     def address(self) -> int:
         """That of the tally, made now if there is none."""
-        if self.tally is None:
-            # In one step: the core may write to a tally as long as this lives, so none is ever replaced.
-            self._tally.setdefault("", Tally(engine.layout()))
-        return self._tally[""].address
+        # No lock: Ctrl-C or a fork could leave it locked. No tally is ever replaced, since the core may write
+        # to it as long as this lives.
+        if not self._tallies:
+            self._tallies.append(Tally(engine.layout()))
+        return self._tallies[0].address
 
     def begin(self) -> Epoch:
         """An epoch begins."""
