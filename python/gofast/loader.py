@@ -237,7 +237,7 @@ class DataLoader(TorchDataLoader[T]):
             - ``epochs``: iterators begun.
             - ``seconds``: from the beginning of each iterator to its end, or now.
             - ``next_seconds``: of these, inside `next`: with the waits, random draws, the sampler,
-              ``collate_fn`` and pictures for Pillow, where the loop's thread runs them. The rest is the loop's.
+              ``collate_fn`` and pictures for Pillow, where the loop's thread runs them. The rest is its step.
             - ``batches``, ``samples``: handed out; ``bytes``: of their features or pictures; on torch's
               machinery, of all their tensors.
             - ``waits``: batches that were not ready when they were asked for (a worker's batch: that took
