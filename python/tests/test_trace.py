@@ -122,6 +122,8 @@ def test_one_at_a_time(tmp_path: Path) -> None:
             gofast.DataLoader(rows(), 10).trace(tmp_path / "b.json").start()
         with pytest.raises(errors.GofastError):
             loader.trace(tmp_path / "a.json").start()
+        loader.trace(tmp_path / "b.json").stop()  # was never begun: takes nothing from the one under way
+        assert loader._counts.spans is not None
         list(loader)
     read(tmp_path / "a.json")
     assert os.listdir(tmp_path) == ["a.json"]

@@ -50,6 +50,8 @@ class Trace:
         Raises:
             ReadError: the file cannot be written.
         """
+        if self._pid is None:
+            return  # the loader's spans may be those of another trace
         pid, spans = self._pid, self._counts.spans or ()
         if pid == os.getpid():
             told: list[operations.Span] = [
