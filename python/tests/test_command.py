@@ -269,16 +269,46 @@ def test_a_script_is_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     arguments = sys.argv[:]
-    step, loader = watched.loader_of(str(script), ["--epochs", "3"])
+    found = watched.loader_of(str(script), ["--epochs", "3"])
+    loader = found.loader
     assert loader.batch_size == 4 and sys.argv == arguments
+    with found.as_main():  # where workers that are not forked find the classes of their dataset
+        assert sys.modules["__main__"].__file__ == str(script)
+    assert sys.modules["__main__"].__file__ != str(script)
     began = time.perf_counter()
-    step(None)
+    found.step(None)
     assert time.perf_counter() - began >= 0.002
     assert len(list(loader)) == 25  # and is watched no more
     script.write_text("print('no loader')")
     with pytest.raises(gofast.errors.OptionError, match="without a loop"):
         watched.loader_of(str(script), [])
-    capsys.readouterr()
+    script.write_text("raise SystemExit(3)")
+    with pytest.raises(SystemExit):
+        watched.loader_of(str(script), [])
+    assert "ended with status 3, without a loop" in capsys.readouterr().err
+
+
+SPAWNED = """
+import torch
+class Mine(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1 << 12
+    def __getitem__(self, index):
+        return torch.zeros(2)
+if __name__ == "__main__":
+    loader = torch.utils.data.DataLoader(Mine(), 4, num_workers=1, multiprocessing_context="spawn")
+    for batch in loader:
+        pass
+"""
+
+
+def test_a_script_whose_workers_are_spawned(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SPAWNED)
+    child = started("doctor", "--seconds", "0.5", script, stdout=subprocess.PIPE)
+    said, noted = child.communicate(timeout=300)
+    assert child.returncode == output.DONE, said + noted
+    assert "of Mine" in noted
 
 
 def test_the_loader_of_a_dataset(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

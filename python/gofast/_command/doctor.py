@@ -65,14 +65,16 @@ def run(given: argparse.Namespace) -> int:
     html = _option(given, "html")
     if html and not os.path.isdir(os.path.dirname(html) or "."):
         raise errors.OptionError(f"--html {html}: there is no such folder")  # said before all is measured
+    seconds = getattr(given, "seconds", 10.0)
     if script:
         from . import watched
 
-        step, loader = watched.loader_of(given.what, given.arguments)
+        found = watched.loader_of(given.what, given.arguments)
+        with found.as_main():
+            report = doctor(found.loader, found.step, seconds=seconds)
     else:
-        step = None
         loader = dataset_loader(given.what, _option(given, "batch_size"), _option(given, "workers"))
-    report = doctor(loader, step, seconds=getattr(given, "seconds", 10.0))
+        report = doctor(loader, seconds=seconds)
     if _option(given, "json"):
         output.print_json(report.to_dict())
     else:

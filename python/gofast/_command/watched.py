@@ -9,11 +9,15 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from torch.utils.data import DataLoader
 
 from .. import errors
+from .._core.units import duration
 from ..loader import DataLoader as OwnLoader
 from . import output
 
@@ -31,6 +35,7 @@ class _Watch:
     def __init__(self) -> None:
         self.loaders: dict[int, Any] = {}  # by id, in the order of their first loops
         self.steps: dict[int, list[float]] = {}  # the seconds between a batch and the question for the next
+        self.main = sys.modules["__main__"]  # the script, as soon as it iterates over a loader
 
     def watch(self, iterate: Callable[[Any], Iterator[Any]]) -> Callable[[Any], Iterator[Any]]:
         """The same method, watched."""
@@ -42,6 +47,7 @@ class _Watch:
 
     def _loop(self, loader: Any, batches: Iterator[Any]) -> Iterator[Any]:
         self.loaders.setdefault(id(loader), loader)
+        self.main = sys.modules["__main__"]
         steps = self.steps.setdefault(id(loader), [])
         for batch in batches:
             given = time.perf_counter()
@@ -51,11 +57,33 @@ class _Watch:
                 raise _Enough
 
 
-def loader_of(script: str, arguments: Sequence[str]) -> tuple[Callable[[Any], object], Any]:
-    """Runs a script with its arguments until a loop over a DataLoader has had some batches.
+@dataclass
+class Found:
+    """What a script has.
 
-    Returns:
-        A step that takes as long as the script's own took, and the loader with the most batches.
+    Attributes:
+        step: takes as long as the script's own took.
+        loader: the one with the most batches.
+        main: the script as a module, in which its classes are.
+    """
+
+    step: Callable[[Any], object]
+    loader: Any
+    main: ModuleType
+
+    @contextmanager
+    def as_main(self) -> Iterator[None]:
+        """The script is __main__: workers that are not forked look there for the classes of their dataset."""
+        before = sys.modules["__main__"]
+        sys.modules["__main__"] = self.main
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = before
+
+
+def loader_of(script: str, arguments: Sequence[str]) -> Found:
+    """Runs a script with its arguments until a loop over a DataLoader has had some batches.
 
     Raises:
         NotFoundError: there is no such script.
@@ -78,6 +106,8 @@ def loader_of(script: str, arguments: Sequence[str]) -> tuple[Callable[[Any], ob
         pass
     except SystemExit as end:
         if end.code not in (None, 0) and not seen.loaders:
+            if isinstance(end.code, int):  # a text is printed in any case
+                output.note(f"{script} ended with status {end.code}, without a loop over a DataLoader")
             raise
     finally:
         for kind, iterate in originals:
@@ -89,5 +119,10 @@ def loader_of(script: str, arguments: Sequence[str]) -> tuple[Callable[[Any], ob
     most = max(seen.loaders, key=lambda which: len(seen.steps[which]))
     steps = seen.steps[most][_WARM:] or seen.steps[most]
     seconds = statistics.median(steps) if steps else 0.0
-    output.note(f"{script}: a step takes {seconds * 1e3:.1f} ms; measuring its loader with steps as long")
-    return lambda batch: time.sleep(seconds), seen.loaders[most]
+    loader = seen.loaders[most]
+    one = "its loader" if len(seen.loaders) == 1 else f"one of its {len(seen.loaders)} loaders"
+    output.note(
+        f"{script}: measuring {one}, of {type(getattr(loader, 'dataset', None)).__name__}; a step takes "
+        f"{duration(seconds)}, and is simulated by a wait as long"
+    )
+    return Found(lambda batch: time.sleep(seconds), loader, seen.main)

@@ -17,7 +17,7 @@ from .apart import HARD, Outcome, Send, apart
 from .clock import Clock
 from .consume import Run, consume, nothing
 from .hot import Hot
-from .loaders import anew, are_pictures, is_native, like, samples_of, workers
+from .loaders import anew, are_pictures, is_native, like, samples_of, starting, workers
 from .processes import Seen
 from .records import Batch, Records
 
@@ -48,12 +48,15 @@ class Anatomy:
         run: flat out, without a step.
         batches: what the workers reported.
         sampler: seconds of the sampler, a batch.
+        order: seconds until the sampler gives an epoch's first batch.
         transfer: processor seconds of bringing a batch from one worker to the loop: the worker's, the loop's.
         engine: seconds a batch of each stage of gofast's engine, with the threads that it has.
         hot: the user's line of code that was found most often.
+        reading: the share of time in which the user's own code was reading, by the names of its functions.
         notes: what could not be measured, and why.
         processes: the workers, as the kernel saw them, but for those that hardly lived.
         main: the process that has the loader.
+        others: processors that other programs kept busy meanwhile.
     """
 
     workers: int
@@ -61,12 +64,15 @@ class Anatomy:
     run: Run = field(default_factory=Run)
     batches: list[Batch] = field(default_factory=list)
     sampler: float = 0.0
+    order: float = 0.0
     transfer: tuple[float, float] = (0.0, 0.0)
     engine: dict[str, float] = field(default_factory=dict)
     hot: str = ""
+    reading: float = 0.0
     notes: list[str] = field(default_factory=list)
     processes: list[Seen] = field(default_factory=list)
     main: Seen | None = None
+    others: float = 0.0
 
     @property
     def interval(self) -> float:
@@ -94,6 +100,11 @@ class Anatomy:
                 part.blocked += max(wall - cpu - delay, 0.0) / len(known)
         return found
 
+    def blocked(self, stage: str) -> float:
+        """Seconds a batch in which one stage, and not its whole group, neither computed nor could have."""
+        times = [batch.stages[stage] for batch in self.detailed if stage in batch.stages]
+        return sum(max(wall - cpu - delay, 0.0) for wall, cpu, delay in times) / max(len(self.detailed), 1)
+
     def steps(self) -> dict[str, float]:
         """Seconds a batch of each step of the transform, the longest first."""
         known, found = self.detailed, dict[str, float]()
@@ -104,27 +115,29 @@ class Anatomy:
                     found[step] = found.get(step, 0.0) + max(wall - delay, cpu) / len(known)
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
-    def stragglers(self) -> tuple[float, float, float]:
+    def stragglers(self) -> tuple[float, float, float, float]:
         """How uneven samples are: the share of time in those that take 10 times the median or more, the
-        share of samples that they are, and how many times the median the slowest takes."""
-        known = [batch for batch in self.detailed if batch.slowest]
+        share of samples that they are, how many times the median the slowest takes, and what slow ones add
+        to the time of a sample, on average."""
+        known = [batch for batch in self.batches if batch.median]
         if not known:
-            return 0.0, 0.0, 1.0
+            return 0.0, 0.0, 1.0, 0.0
         usual = statistics.median(batch.median for batch in known)
         slow = [seconds for batch in known for seconds in batch.slowest if seconds > 10 * usual]
         total, count = sum(batch.fetch for batch in known), sum(batch.samples for batch in known)
-        most = max((batch.slowest[0] for batch in known), default=usual)
+        most = max(max(batch.slowest, default=usual) for batch in known)
         if total <= 0 or usual <= 0:
-            return 0.0, 0.0, 1.0
-        return sum(slow) / total, len(slow) / max(count, 1), most / usual
+            return 0.0, 0.0, 1.0, 0.0
+        return sum(slow) / total, len(slow) / max(count, 1), most / usual, sum(slow) / max(count, 1)
 
 
 def take_apart(loader: Any, seconds: float) -> tuple[Anatomy, Outcome]:
     """Measures in forked children. What they had found before an error or the time limit is kept."""
     found = Anatomy(workers(loader), is_native(loader))
-    first = apart(lambda send: _flat_out(loader, 0.6 * seconds, send, clocked=True), seconds)
+    planned = seconds + starting(loader)
+    first = apart(lambda send: _flat_out(loader, 0.6 * seconds, send, clocked=True), planned)
     if first.error is not None and first.kind not in HARD:  # it ran before: the clock may be what it minds
-        again = apart(lambda send: _flat_out(loader, 0.6 * seconds, send, clocked=False), seconds)
+        again = apart(lambda send: _flat_out(loader, 0.6 * seconds, send, clocked=False), planned)
         if again.error is None:
             found.notes.append(f"stages could not be timed: with the clock in its code, {first.error}")
             first = again
@@ -132,6 +145,7 @@ def take_apart(loader: Any, seconds: float) -> tuple[Anatomy, Outcome]:
         _take(found, message)
     if first.watcher is not None:
         found.main = first.watcher.main
+        found.others = first.others
         found.processes = [seen for seen in first.watcher.workers.values() if seen.life >= _LIFE]
     if first.error is None and not found.run.empty and isinstance(loader, DataLoader):
         second = apart(lambda send: _alone(loader, found, 0.4 * seconds, send), seconds)
@@ -219,24 +233,30 @@ class _Timed:
 
 
 def _alone(loader: DataLoader[Any], found: Anatomy, seconds: float, send: Send) -> None:
-    send(("sampler", _sampler(loader, seconds / 4)))
+    order, sampler = _sampler(loader, seconds / 4)
+    send(("order", order))
+    send(("sampler", sampler))
     gc.collect()
     if found.workers and not found.native:
         send(("transfer", _transfer(loader, seconds / 2)))
     with Hot() as hot:
         consume(like(loader, num_workers=0), nothing, seconds / 4, least=1)
     send(("hot", hot.line))
+    send(("reading", hot.reading))
 
 
-def _sampler(loader: DataLoader[Any], seconds: float) -> float:
-    """Seconds a batch. The first batch often has the draw of a whole epoch in it, which is shared by all."""
+def _sampler(loader: DataLoader[Any], seconds: float) -> tuple[float, float]:
+    """Seconds until the first batch, and seconds a batch.
+
+    The first batch often has the draw of a whole epoch in it, which is shared by all.
+    """
     clock = Clock()
     clock.start()
     end = time.perf_counter() + seconds
     with clock.stage("first"):
         indices = iter(loader._index_sampler)
         if next(indices, None) is None:
-            return 0.0
+            return 0.0, 0.0
     count = 0
     with clock.stage("rest"):
         for _ in itertools.islice(indices, 5000):
@@ -249,7 +269,7 @@ def _sampler(loader: DataLoader[Any], seconds: float) -> float:
     except (TypeError, NotImplementedError):
         all_of_it = count + 1
     first, rest = (clock.stages[name].wall - clock.stages[name].delay for name in ("first", "rest"))
-    return first / max(all_of_it, 1) + (rest / count if count else 0.0)
+    return first, first / max(all_of_it, 1) + (rest / count if count else 0.0)
 
 
 class _Same(Dataset[Any]):

@@ -41,12 +41,14 @@ class Outcome:
         error: why it did not end well, in words; None if it did.
         kind: the class of the exception that it raised, "timeout" or "died"; "" if it ended well.
         watcher: what the kernel said of it and its workers.
+        others: processors that other programs kept busy meanwhile.
     """
 
     messages: list[Any] = field(default_factory=list)
     error: str | None = None
     kind: str = ""
     watcher: Watcher | None = None
+    others: float = 0.0
 
     @property
     def last(self) -> Any:
@@ -70,12 +72,14 @@ def apart(work: Callable[[Send], None], planned: float) -> Outcome:
         warnings.simplefilter("ignore", DeprecationWarning)  # CPython 3.12+: fork of a process with threads
         child.start()
     assert child.pid is not None
-    outcome = Outcome(watcher=Watcher(child.pid))
+    watcher = Watcher(child.pid)
+    outcome = Outcome(watcher=watcher)
     done = False
     try:
         theirs.close()
         _lead(child.pid)
         done = _collect(ours, outcome, limit_of(planned))
+        outcome.others = watcher.others()
     finally:
         _kill(child.pid)  # with its workers; it has sent all that it had to say
         child.join()
@@ -127,6 +131,7 @@ def _child(work: Callable[[Send], None], theirs: multiprocessing.connection.Conn
     warnings.simplefilter("ignore")  # the loader warned its user when it was made
     # OpenMP's threads do not survive a fork: a child that asks for several waits for ever.
     torch.set_num_threads(1)
+    _forget_fork_server()
     try:
         work(lambda message: theirs.send(("message", message)))
         theirs.send(("end", None))
@@ -141,6 +146,14 @@ def _child(work: Callable[[Send], None], theirs: multiprocessing.connection.Conn
         sys.stdout.flush()
         sys.stderr.flush()
         os.killpg(0, signal.SIGKILL)  # the answer is on its way; workers need no farewell
+
+
+def _forget_fork_server() -> None:
+    """The fork server of workers is its starter's child, and serves no other process: this gets its own."""
+    module: Any = sys.modules.get("multiprocessing.forkserver")
+    if module is not None:
+        server = module._forkserver
+        server._forkserver_pid = server._forkserver_address = server._forkserver_alive_fd = None
 
 
 def _lead(pid: int) -> None:

@@ -92,15 +92,15 @@ class Clock:
 
         Without that, on a busy machine, time slices went to the wrong stage (2 cores, load 30, 2026-11).
         """
-        delay = self._delay()
+        delay = self.waited()
         for _ in range(4):
             now, cpu = time.perf_counter(), time.thread_time()
-            before, delay = delay, self._delay()
+            before, delay = delay, self.waited()
             if before == delay:
                 break
         return now, cpu, delay
 
-    def _delay(self) -> float:
+    def waited(self) -> float:
         """Seconds that this thread has waited for a processor; 0 where the kernel does not tell."""
         if self._file < 0:
             return 0.0

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from .loaders import bytes_of, samples_of, workers
+from .loaders import estimated_bytes, samples_of, workers
 
 Step = Callable[[Any], object]
 _SIGNAL = signal.SIGRTMAX - 5
@@ -85,7 +85,7 @@ class Simulated:
     """A step that waits as long as a fast GPU would take for a batch of this size."""
 
     def __call__(self, batch: Any) -> None:
-        time.sleep(max(_SHORTEST, bytes_of(batch) / _RATE))
+        time.sleep(max(_SHORTEST, estimated_bytes(batch) / _RATE))
 
 
 class StandIn:
@@ -127,13 +127,14 @@ def consume(
 
     Args:
         least: batches that are counted even when they take longer,
-        most: but no longer than these seconds, once there are two; None: four times as long, and five more.
+        most: but no longer than these seconds from the first batch on, once there are two; None: four times
+            as long, and five more. Spawned workers may take many seconds until then.
         each: called with what is known so far, after each batch.
     """
     run, clock, cpu = Run(), time.perf_counter, time.thread_time
     most = 4 * seconds + 5 if most is None else most
-    warm, begin, since, size = max(workers(loader), 1), clock(), 0.0, 1
-    started = begin
+    warm, since, size = max(workers(loader), 1), 0.0, 1
+    started = begin = clock()
     while True:
         fresh = True
         with _epoch(loader) as source:
@@ -148,7 +149,8 @@ def consume(
                 if fresh:
                     run.starts.append(got - started)
                 if not run.batches:
-                    run.largest, size = bytes_of(batch), samples_of(batch, loader)
+                    begin = got
+                    run.largest, size = estimated_bytes(batch), samples_of(batch, loader)
                 run.batches += 1
                 counted = run.batches > warm
                 before = cpu()

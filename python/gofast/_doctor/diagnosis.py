@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +13,13 @@ import torch
 from torch.utils.data import DataLoader
 
 from .._core.machine import Machine
+from .._core.units import duration
 from ..errors import OptionError
 from .anatomy import take_apart
 from .apart import LATE, RefusalError, Send, apart, limit_of
 from .consume import Run, Simulated, StandIn, Step, TimeUp, consume, limited, nothing
 from .facts import Facts
-from .loaders import like, needs_device, workers
+from .loaders import like, needs_device, starting, workers
 from .randomness import kept
 from .remedies import FITTING, SIZE, Offers
 from .report import DoctorReport
@@ -24,6 +27,7 @@ from .rules import judge
 from .trials import Build, compare
 from .verdicts import Finding, Remedy, Verdict
 
+_BUSY = 0.25  # of all processors that other programs keep busy, from which it is said
 _SHARES = 0.25, 0.3, 0.45  # of the time: the loop, taking apart, trials
 
 
@@ -41,12 +45,14 @@ def diagnose(
     facts = Facts(loader, machine.cores(), machine.memory(), step is None, Run())
     finding, remedies = Finding(Verdict.FAILED), list[Remedy]()
     trials: _Trials | None = None
+    begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="gofast-doctor-") as folder, kept(loader):
         try:
             _watch_the_loop(facts, step, _SHARES[0] * seconds)
             if facts.run.batches and not facts.run.once and not facts.error:
                 facts.anatomy, outcome = take_apart(loader, _SHARES[1] * seconds)
                 facts.notes += facts.anatomy.notes
+                _say_how_busy(facts, facts.anatomy.others)
                 if outcome.error is not None:
                     facts.error = facts.error or outcome.error
                     if not facts.anatomy.run.waits:
@@ -63,7 +69,26 @@ def diagnose(
             if finding.code is Verdict.FAILED:
                 finding = judge(facts, lambda key: None)
             remedies = list(trials.known.values()) if trials else []
+    _say_how_long(facts, seconds, time.monotonic() - begin)
     return DoctorReport.of(facts, finding, remedies)
+
+
+def _say_how_busy(facts: Facts, others: float) -> None:
+    there = os.cpu_count() or 1
+    if others > _BUSY * there:
+        facts.notes.append(
+            f"the machine is busy: other programs kept {others:.1f} of {there} processors. Waits, and steps "
+            "that compute, take longer than they would alone: measure again when it is quiet"
+        )
+
+
+def _say_how_long(facts: Facts, seconds: float, took: float) -> None:
+    if took > 2 * seconds + 5 and facts.run.starts:
+        facts.notes.append(
+            f"this took {took:.0f} s in the place of {seconds:g}. The first batch came "
+            f"{duration(facts.run.starts[0])} after the start, which is no part of the rates, and each of "
+            "several measurements starts anew"
+        )
 
 
 def _check(loader: Any, step: Any, seconds: Any) -> None:
@@ -90,7 +115,7 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
             "CUDA is in use here, and forked processes cannot use it: there, batches stay in ordinary memory"
         )
     if step is None:
-        outcome = apart(lambda send: _simulated(loader, seconds, send), seconds)
+        outcome = apart(lambda send: _simulated(loader, seconds, send), seconds + starting(loader))
         facts.run = outcome.last or Run()
         facts.error = outcome.error or ""
         facts.notes.append(
@@ -103,7 +128,7 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
             "with step= and without workers, samples were made in this process: a dataset that "
             "keeps something from sample to sample has seen some more"
         )
-    limit = limit_of(seconds)
+    limit = limit_of(seconds + starting(loader))
     if workers(loader) and threading.current_thread() is not threading.main_thread():
         loader = like(loader, timeout=limit)  # only the main thread can be stopped from outside
     try:

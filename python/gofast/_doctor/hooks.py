@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 import io
 import math
 import os
@@ -20,6 +21,8 @@ from typing import Any
 from torch.utils.data import ConcatDataset, Subset
 from torch.utils.data._utils import fetch
 
+from . import taken
+from .between import Between
 from .clock import Clock
 from .records import Batch, Records
 
@@ -28,7 +31,8 @@ _SWITCH = 8e-6  # seconds that a switch of the clock takes, with the hook around
 _RECORD = 2e-4  # seconds of writing and reading a record
 _COST = 0.01  # of a batch's time, at most
 _SLOWEST = 16  # samples of a batch that are reported one by one
-_TRANSFORMS = ("transform", "transforms", "target_transform", "augment", "preprocess", "tfm", "tfms")
+_TRANSFORMS = {"transform", "transforms", "augment", "augmentation", "aug", "preprocess", "tfm", "tfms"}
+_DECODES = {"decode", "decompress"}
 
 
 def put(dataset: Any, records: Records) -> None:
@@ -38,6 +42,7 @@ def put(dataset: Any, records: Records) -> None:
     _files()
     _composes()
     _transforms(dataset, set())
+    taken.everywhere(_swapped)
 
 
 def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,6 +58,15 @@ def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+_swapped: dict[int, taken.Swap] = {}  # by the id of the function that was there before
+
+
+def _swap(module: Any, name: str, made: Callable[..., Any]) -> None:
+    plain = getattr(module, name)
+    setattr(module, name, made)
+    _swapped[id(plain)] = plain, made
+
+
 # -- batches -----------------------------------------------------------------------
 
 
@@ -64,14 +78,19 @@ def _fetching(records: Records) -> None:
 def _of(detailed: Callable[..., Any], plain: Callable[..., Any], records: Records) -> Callable[..., Any]:
     """A fetcher's `fetch` that times so many batches that this costs 1 % at most."""
     left = 0
+    between = Between(clock.waited)
 
     def run(self: Any, index: Any) -> Any:
         nonlocal left
-        if left > 0:
-            left -= 1
-            return plain(self, index)
         begin = time.perf_counter()
         size = len(index) if isinstance(index, list) else 1
+        if left > 0:
+            left -= 1
+            made = plain(self, index)
+            between.add(size, time.perf_counter() - begin)
+            if between.slow and between.seconds > _RECORD / _COST:  # there may be no later time to tell it
+                records.put(between.take())
+            return made
         clock.start()
         each: list[float] = []
         try:
@@ -80,8 +99,12 @@ def _of(detailed: Callable[..., Any], plain: Callable[..., Any], records: Record
             clock.stop()
         took = time.perf_counter() - begin
         delay = sum(stage.delay for stage in clock.stages.values())
-        records.put(_record(each, size, took, delay))
-        spent = ((clock.switches + len(each)) * _SWITCH + _RECORD) / _COST
+        record = _record(each, size, took, delay)
+        if between.samples:
+            records.put(between.take())
+        records.put(record)
+        between.learn(record)
+        spent = ((clock.switches + len(each)) * _SWITCH + 2 * _RECORD) / _COST
         left = min(math.ceil(spent / max(took, 1e-9)) - 1, 1000)
         return made
 
@@ -178,10 +201,10 @@ def _files() -> None:
             return raw
         return io.BufferedReader(raw, buffering if buffering > 1 else io.DEFAULT_BUFFER_SIZE)
 
+    _swap(io, "open", open)
     builtins.open = open
-    io.open = open
     for name in ("read", "pread", "readv", "preadv"):
-        setattr(os, name, timed("read", getattr(os, name)))
+        _swap(os, name, timed("read", getattr(os, name)))
     if "socket" in sys.modules:
         import socket
 
@@ -201,7 +224,7 @@ def _pictures() -> None:
     import PIL.Image
     import PIL.ImageFile
 
-    PIL.Image.open = timed("decode", PIL.Image.open)
+    _swap(PIL.Image, "open", timed("decode", PIL.Image.open))
     PIL.ImageFile.ImageFile.load = timed("decode", PIL.ImageFile.ImageFile.load)  # type: ignore[method-assign]
     for name, stage, functions in (
         ("torchvision.io", "decode", ("decode_image", "decode_jpeg", "decode_png", "read_image")),
@@ -212,7 +235,7 @@ def _pictures() -> None:
         module = sys.modules.get(name)
         for function in functions:
             if hasattr(module, function):
-                setattr(module, function, timed(stage, getattr(module, function)))
+                _swap(module, function, timed(stage, getattr(module, function)))
 
 
 # -- transforms --------------------------------------------------------------------
@@ -283,8 +306,9 @@ def _transforms(dataset: Any, seen: set[int]) -> None:
         return None
     if type(dataset).__module__.split(".")[0] == "gofast":
         return None  # it would compile its transform anew; gofast.explain tells of its steps
+    _methods(type(dataset))
     for name, value in list(vars(dataset).items()):
-        known = name.strip("_") in _TRANSFORMS or type(value).__name__ in ("function", "partial")
+        known = _words(name) & _TRANSFORMS or type(value).__name__ in ("function", "partial")
         if not known or not callable(value) or isinstance(value, type) or type(value).__name__ == "Compose":
             continue
         for inner in ("transform", "target_transform"):  # torchvision's StandardTransform
@@ -297,3 +321,25 @@ def _transforms(dataset: Any, seen: set[int]) -> None:
         with suppress(Exception):  # a class may refuse it: its own code is one stage then
             setattr(dataset, name, Timed(value, "decode" if loads else f"transform:{name_of(value)}"))
     return None
+
+
+def _words(name: str) -> set[str]:
+    return set(name.lower().split("_"))
+
+
+def _methods(kind: type) -> None:
+    """The user's own methods whose names say what stage they are."""
+    for owner in kind.__mro__:
+        if owner.__module__.split(".")[0] in ("builtins", "typing", "torch", "torchvision", "gofast"):
+            continue
+        for name, value in list(vars(owner).items()):
+            function = value.__func__ if isinstance(value, staticmethod) else value
+            if not inspect.isfunction(function) or inspect.isgeneratorfunction(function):
+                continue
+            if _words(name) & _DECODES:
+                made = timed(f"decode:{name}", function)
+            elif _words(name) & _TRANSFORMS:
+                made = timed(f"transform:{name}", function)
+            else:
+                continue
+            setattr(owner, name, staticmethod(made) if function is not value else made)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import multiprocessing
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -78,6 +79,12 @@ def workers(loader: Any) -> int:
     return int(getattr(loader, "num_workers", 0) or 0)
 
 
+def starting(loader: Any) -> float:
+    """Seconds that starting the workers should take: those that are not forked import everything anew."""
+    context = getattr(loader, "multiprocessing_context", None) or multiprocessing
+    return float(workers(loader)) if context.get_start_method() != "fork" else 0.0
+
+
 def needs_device(loader: Any) -> bool:
     """Whether a loader pins its batches, or moves them to a GPU."""
     return bool(getattr(loader, "pin_memory", False) or getattr(loader, "device", None) is not None)
@@ -126,8 +133,11 @@ def anew(dataset: Any) -> Any:
     return made
 
 
-def bytes_of(batch: Any, depth: int = 4) -> int:
-    """Bytes of the tensors, arrays and texts in a batch. Of a long list, the first hundred are looked at."""
+def estimated_bytes(batch: Any, depth: int = 4) -> int:
+    """About how many bytes a batch has in tensors, arrays and texts. Of a long list, a hundred are looked at.
+
+    The counts of `stats` are exact, and of tensors alone: `_batches.counts.bytes_of`.
+    """
     if isinstance(batch, torch.Tensor):
         return batch.numel() * batch.element_size()
     if isinstance(batch, np.ndarray):
@@ -138,5 +148,7 @@ def bytes_of(batch: Any, depth: int = 4) -> int:
         batch = list(batch.values())
     if isinstance(batch, Collection) and depth:
         some = list(itertools.islice(batch, 100))
-        return int(sum(bytes_of(part, depth - 1) for part in some) * max(len(batch) / max(len(some), 1), 1))
+        return int(
+            sum(estimated_bytes(part, depth - 1) for part in some) * max(len(batch) / max(len(some), 1), 1)
+        )
     return 8

@@ -18,6 +18,7 @@ class Seen:
         life: seconds.
         threads: for each thread, nanoseconds on a processor and of waiting for one.
         rss, pss: bytes, the most that was seen.
+        ended: processor seconds of its children that have ended.
         read: bytes that came from storage.
         states: how often its main thread was seen in each state ("R", "S", "D").
         looks: how often it was looked at.
@@ -27,6 +28,7 @@ class Seen:
     threads: dict[int, tuple[int, int]] = field(default_factory=dict)
     rss: int = 0
     pss: int = 0
+    ended: float = 0.0
     read: int = 0
     states: dict[str, int] = field(default_factory=dict)
     looks: int = 0
@@ -52,6 +54,7 @@ class Seen:
         stat = (folder / "stat").read_text().rpartition(")")[2].split()
         born = int(stat[19]) / os.sysconf("SC_CLK_TCK")
         self.life = max(time.clock_gettime(time.CLOCK_BOOTTIME) - born, 1e-9)
+        self.ended = (int(stat[13]) + int(stat[14])) / os.sysconf("SC_CLK_TCK")
         self.states[stat[0]] = self.states.get(stat[0], 0) + 1
         self.rss = max(self.rss, int(stat[21]) * os.sysconf("SC_PAGESIZE"))
         for task in os.listdir(folder / "task"):
@@ -91,6 +94,14 @@ class Watcher:
         self.main = Seen()
         self.workers: dict[int, Seen] = {}
         self._looks = 0
+        self._begin = time.monotonic(), machine_busy()
+
+    def others(self) -> float:
+        """How many processors other programs kept busy since then, on average."""
+        seconds, busy = time.monotonic() - self._begin[0], machine_busy() - self._begin[1]
+        # Workers of short epochs may never have been seen: they are in what the main process has waited for.
+        own = self.main.cpu + max(sum(worker.cpu for worker in self.workers.values()), self.main.ended)
+        return max(busy - own, 0.0) / max(seconds, 1e-9)
 
     def look(self) -> None:
         """Looks once. 0.1 ms for each process."""
@@ -107,6 +118,19 @@ class Watcher:
             if self._looks % 8 == 3:
                 seen.weigh(pid)
         self._looks += 1
+
+
+def machine_busy() -> float:
+    """Seconds that this machine's processors have been busy, all programs together; 0 if unknown.
+
+    What a hypervisor took away counts too: nobody here could use it.
+    """
+    try:
+        fields = (_PROC / "stat").read_text().split("\n", 1)[0].split()[1:]
+        ticks = [int(field) for field in fields]
+    except (OSError, ValueError):
+        return 0.0
+    return (sum(ticks[:3]) + sum(ticks[5:8])) / os.sysconf("SC_CLK_TCK")
 
 
 def descendants(pid: int) -> set[int]:

@@ -152,15 +152,17 @@ class Offers:
         return remedy, lambda: like(loader, in_order=False)
 
     def batch_size(self) -> Offer | None:
-        size = self.loader.batch_size
-        if size is None or self.facts.iterable:
+        size, loader = self.loader.batch_size, self.loader
+        if size is not None:
+            remedy = Remedy(SIZE, f"batch_size={8 * size}", f"DataLoader(..., batch_size={8 * size})")
+        elif loader.batch_sampler is not None:
+            remedy = Remedy(SIZE, "a batch_sampler with batches of eight times the size")
+        else:
             return None
-        count, loader = 8 * size, self.loader
-        remedy = Remedy(SIZE, f"batch_size={count}", f"DataLoader(..., batch_size={count})")
         remedy.caution = (
             "tried without a step. Larger batches change the training: its learning rate, for one"
         )
-        return remedy, lambda: like(loader, batch_size=count)
+        return remedy, lambda: variants.larger_batches(loader)
 
     def threads(self) -> Offer | None:
         if not self.workers:

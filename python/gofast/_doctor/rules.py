@@ -57,9 +57,11 @@ def _fine(facts: Facts, anatomy: Anatomy) -> Finding:
 
 def _worker_start(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
     first = statistics.fmean(facts.run.starts)
-    starting = max(first - anatomy.made, 0.0)  # making that batch takes its time also where workers live on
+    # Drawing the order and making that batch take their time also where workers live on.
+    starting = max(first - anatomy.order - anatomy.made, 0.0)
     share = facts.run.restarts * starting / max(first, 1e-9)
-    if share < 0.5:
+    # The drawing was timed without waits for a processor, and the start with them: a fifth is enough.
+    if share < 0.5 or anatomy.order > 0.2 * first:
         return None
     anew = anatomy.workers and not anatomy.native and not getattr(facts.loader, "persistent_workers", False)
     return Finding(
@@ -88,10 +90,12 @@ def _threads(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
 
 
 def _straggler(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
-    share, count, most = anatomy.stragglers()
+    share, count, most, slow = anatomy.stragglers()
     weights = facts.weights()
     samples = sum(weights.get(name, 0.0) for name in SAMPLE)
-    if share < 0.4 or count > 0.2 or samples < 0.5 * sum(weights.values()):
+    others = sum(weights.values()) - samples
+    # The batches whose stages are known may have no slow sample in them.
+    if share < 0.4 or count > 0.2 or max(samples, slow * facts.run.size / facts.processes) < others:
         return None
     return Finding(
         Verdict.STRAGGLER,
@@ -105,7 +109,9 @@ def _straggler(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
 def _tiny_batches(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
     weights = facts.weights()
     samples = sum(weights.get(name, 0.0) for name in SAMPLE)
-    if facts.run.size > _SMALL or samples > 0.7 * max(anatomy.interval, 1e-9) or facts.iterable:
+    # On a busy machine the interval has waits for a processor in it, and the stages have not.
+    whole = min(anatomy.interval, sum(weights.values()))
+    if facts.run.size > _SMALL or samples > 0.7 * max(whole, 1e-9):
         return None
     gain = attempt("batch_size")
     if gain is None or gain < 2:
@@ -154,8 +160,8 @@ def _stage(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
     parts = anatomy.parts()
     if anatomy.native or sum(weights.values()) <= 0:
         return _native(facts, anatomy)
-    # What decoding waits for is not decoding: Pillow reads while it decodes.
-    waited = {name: parts[name].blocked for name in ("read", "decode")}
+    # What a library's decoding waits for is not decoding: Pillow reads while it decodes.
+    waited = {"read": parts["read"].blocked, "decode": anatomy.blocked("decode")}
     weights["read"] += waited["decode"] / facts.processes
     weights["decode"] -= waited["decode"] / facts.processes
     total = sum(weights.values())
@@ -167,14 +173,19 @@ def _stage(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
     code = _CODES[name]
     if name == "own":
         fallen = facts.python_steps()
-        if facts.iterable:
+        blocked = parts["own"].blocked / max(parts["own"].busy, 1e-9)
+        if blocked > 0.5 and anatomy.reading > 0.5 * share:
+            code = Verdict.SLOW_STORAGE
+            said.append(
+                f"{blocked:.0%} of it is waiting, and it was found reading {anatomy.reading:.0%} of the time"
+            )
+        elif blocked > 0.5:
+            said.append(f"{blocked:.0%} of it is waiting, not computing: a lock, the network, a sleep")
+        if facts.iterable and code is Verdict.SLOW_DATASET:
             code = Verdict.GENERATOR_BOUND
         elif fallen:
             code = Verdict.SLOW_TRANSFORM
             said.append(f"gofast runs {fallen[0][0]} in Python: {fallen[0][1]}")
-        blocked = parts["own"].blocked / max(parts["own"].busy, 1e-9)
-        if blocked > 0.5:
-            said.append(f"{blocked:.0%} of it is waiting, not computing: a lock, the network, a sleep")
     elif name == "transform":
         step, seconds = next(iter(anatomy.steps().items()))
         said.insert(1, f"of the transform, {step} takes {seconds / max(parts['transform'].busy, 1e-9):.0%}")
