@@ -43,7 +43,8 @@ class Epochs:
         self.mean = 255 * torch.tensor(MEAN).view(1, 3, 1, 1)
         self.scale = 1 / (255 * torch.tensor(STD).view(1, 3, 1, 1))
         single()
-        spdl.io.demux_image(self.files[0][0])  # names the library of FFmpeg's that is missing; a pipeline does not
+        # This names the library of FFmpeg's that is missing; a pipeline does not.
+        spdl.io.demux_image(self.files[0][0])
 
     def _decode(self, sample: tuple[str, int]) -> tuple[Any, int]:
         packets = spdl.io.demux_image(sample[0])
