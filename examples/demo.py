@@ -5,6 +5,12 @@
 
 from __future__ import annotations
 
+import os
+
+# Read when torch is imported, and the same for all pipelines: torch's threads would wait for each other with
+# the processor in use, which the data's threads and workers need.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import demo_images
 import demo_tables
 import torch

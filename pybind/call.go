@@ -7,7 +7,7 @@ import (
 )
 
 // calls are what Call can do. Python's side of this table, with the type of
-// every argument and result, is python/gofast/_core/operations.py.
+// every argument and result, is python/gofast/_core/*_operations.py.
 var calls = map[string]func(config string) (any, error){
 	"about":        with(about),
 	"start":        with(start),

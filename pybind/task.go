@@ -23,7 +23,7 @@ type task struct {
 
 var tasks sync.Map // of *task, by the numbers that Python gave them
 
-// operations are what Begin can start. Python's side of this table is python/gofast/_core/operations.py.
+// operations are what Begin can start. Python's side of this table is python/gofast/_core/*_operations.py.
 var operations = map[string]func(ctx context.Context, t *task, config string) (any, error){
 	"open":         working(openTable),
 	"cache":        working(buildCache),

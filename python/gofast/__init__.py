@@ -11,6 +11,9 @@ imported by what needs it. The command `gofast` would else take seconds to say i
 
 from __future__ import annotations
 
+from . import _interrupts as _interrupts  # before the imports that Ctrl-C may interrupt
+
+# isort: split
 import os
 from importlib import import_module, util
 from threading import RLock

@@ -14,8 +14,9 @@ import sys
 import types
 from typing import Any
 
-from . import running
+from . import _interrupts, running
 from ._command.completion import COMMANDS
+from ._command.output import INTERRUPTED
 
 _USAGE = """usage: python -m gofast script.py [arguments]
        python -m gofast -m module [arguments]
@@ -24,6 +25,7 @@ _USAGE = """usage: python -m gofast script.py [arguments]
 
 def main() -> None:
     """Runs what the command line says, as python itself would."""
+    _interrupts.raised()
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_USAGE, file=sys.stdout if arguments else sys.stderr)
@@ -36,20 +38,28 @@ def main() -> None:
     sys.argv = [kind, *arguments[2:]] if kind else arguments
     sys.excepthook = _without_our_frames
     if kind == "-m":
-        running.begin({"module": what})
+        _begin({"module": what})
         runpy.run_module(what, run_name="__main__", alter_sys=True)
     elif kind == "-c":
-        running.begin({})
+        _begin({})
         sys.path[0] = ""
         _execute(compile(what, "<string>", "exec"), _new_main(None))
     else:
         _run_file(what)
 
 
+def _begin(runs: dict[str, str]) -> None:
+    """Until the script runs, Ctrl-C shows no lines of ours."""
+    try:
+        running.begin(runs)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
 def _run_file(path: str) -> None:
     given, path = path, os.path.abspath(path)
     if os.path.isdir(path) or path.endswith((".zip", ".pyz", ".egg")):
-        running.begin({"path": path})
+        _begin({"path": path})
         sys.path.pop(0)
         runpy.run_path(path, run_name="__main__")
         return
@@ -61,7 +71,7 @@ def _run_file(path: str) -> None:
         if given in COMMANDS.split():
             print(f"python -m gofast runs scripts; `gofast {given}` is a command of its own", file=sys.stderr)
         sys.exit(2)
-    running.begin({"path": path})
+    _begin({"path": path})
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = os.path.dirname(os.path.realpath(path))
     _execute(compile(text, path, "exec"), _new_main(path))

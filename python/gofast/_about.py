@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ._core import engine, operations
+from ._core import engine, process_operations
 
 __version__ = "0.1.0"
 
@@ -27,7 +27,7 @@ def version() -> dict[str, str]:
 
     about = {"gofast": __version__, "torch": str(torch.__version__)}
     if engine.loaded():
-        about["engine"] = operations.about({})["version"]
+        about["engine"] = process_operations.about({})["version"]
         if (found := codecs.found()) is not None:
             about["jpeg"] = found["jpeg"]
     return about
@@ -76,7 +76,7 @@ def engine_stats() -> dict[str, Any]:
     from ._core.tally import read
     from ._images import pillow
 
-    own = operations.stats({}) if engine.loaded() else None
+    own = process_operations.stats({}) if engine.loaded() else None
     threads, seconds = (own["threads"], own["age"] / 1e9) if own else (0, 0.0)
     counted = counts.process.with_tally(read(engine.layout(), engine.tallies()))
     return {

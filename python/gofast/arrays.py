@@ -14,7 +14,7 @@ from . import errors
 from ._batches.batch import Batch, Rows
 from ._batches.core_dataset import CoreDataset, IntArray
 from ._batches.view import Line, Output, View
-from ._core import operations
+from ._core import table_operations
 from ._core.numbers import OPAQUE
 from ._tables.array_view import ArrayView, SourceBatch
 from ._tables.fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
@@ -314,7 +314,7 @@ class ArrayDataset(RowDataset):
         places = self._memory.places()
         if self._compiled is None or places != self._compiled_at:
             self._memory.check()
-            self._compiled = CoreDataset(operations.rows(self._core_config()), keep=self._kept())
+            self._compiled = CoreDataset(table_operations.rows(self._core_config()), keep=self._kept())
             self._compiled_at = places
         return self._compiled
 
@@ -322,7 +322,7 @@ class ArrayDataset(RowDataset):
         # The tensors as they are now: the user may give his own tensors other memory.
         return [field.tensor.detach() for field in self._memory.fields[:2]]
 
-    def _core_config(self) -> operations.Rows:
+    def _core_config(self) -> table_operations.Rows:
         fields = self._memory.fields
         config = super()._core_config()
         config["row_stride"] = fields[0].stride

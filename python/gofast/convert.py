@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ._core import engine, operations
+from ._core import engine, table_operations
 from ._tables.features import Column, FillValue
 from ._tables.label import DEFAULT_LABEL, Label
 from ._tables.sources import Path, expand
@@ -71,7 +71,7 @@ def convert(
 
     target = os.fspath(dst)
     source = expand(src, target)
-    config: operations.Conversion = {
+    config: table_operations.Conversion = {
         "paths": source,
         "destination": target,
         "threads": engine.threads(threads),
@@ -89,4 +89,4 @@ def convert(
             skiprows=skiprows,
         ),
     }
-    operations.convert(config, f"converting {source[0]} to {target}")
+    table_operations.convert(config, f"converting {source[0]} to {target}")

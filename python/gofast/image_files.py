@@ -13,7 +13,7 @@ import torch
 from . import errors
 from ._batches.classes import Classes, LabelType, in_order, numbered
 from ._batches.view import Output
-from ._core.operations import Scan
+from ._core.picture_operations import Scan
 from ._images.bad_samples import OnError
 from ._images.face import VisionDataset
 from ._images.files import Files

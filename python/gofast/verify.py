@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ._core import operations
+from ._core import table_operations
 from ._tables.sources import Path
 
 
@@ -24,4 +24,4 @@ def verify(path: Path) -> None:
         >>> table = gofast.TableDataset("train.csv", cache="train.cache.npz")
         >>> gofast.verify("train.cache.npz")
     """
-    operations.verify({"path": os.fspath(path)}, f"verifying {os.fspath(path)}")
+    table_operations.verify({"path": os.fspath(path)}, f"verifying {os.fspath(path)}")

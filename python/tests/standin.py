@@ -20,7 +20,7 @@ import torch
 
 from gofast import DataLoader, errors
 from gofast._batches.iterator import NativeIterator
-from gofast._core import engine, operations, warn
+from gofast._core import device_operations, engine, warn
 from gofast._device import device as devices
 from gofast._device.prefetch import Moving
 
@@ -230,7 +230,7 @@ def close_all(standin: StandIn) -> None:
     for device in devices.all_opened():
         device.tables.clear()
         device._kept.clear()
-        operations.close_device({"address": device.address})
+        device_operations.close_device({"address": device.address})
     devices._devices.clear()
     standin.c.standin_advance_all()
     if standin.leaks():

@@ -145,7 +145,7 @@ def test_verdicts_are_those_of_training(photos: Path) -> None:
     """What verify calls damaged is what the dataset raises on."""
     cut(photos / "class0" / "0.jpg")
     cut(photos / "class1" / "3.bmp")
-    found = verify.operations.verify_files({"paths": [str(photos)], "threads": 2})
+    found = verify.command_operations.verify_files({"paths": [str(photos)], "threads": 2})
     verify.ask_pillow(found, 2)
     damaged = {Path(problem["path"]).name for problem in found["damaged"]}
     dataset = gofast.ImageFiles(sorted(photos.rglob("*.*")))

@@ -1,13 +1,19 @@
-"""`make demo` in short: its photographs, and its pipelines' promise of equal batches."""
+"""`make demo` in short: its photographs, and its pipelines' promise of equal batches; and `gofast demo`."""
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
+import torch
+
+from gofast._command import before_after, main
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -41,3 +47,38 @@ def test_batches_that_differ_stop_the_demo(demo: ModuleType) -> None:
     ways = demo.pipelines(str(demo.PHOTOS))
     with pytest.raises(SystemExit, match="batch 0 differs"):
         demo.same_batches(ways[0], ways[1])
+
+
+def test_both_sides_of_the_command_have_one_thread_of_torchs() -> None:
+    threads = torch.get_num_threads()
+    seen = []
+
+    def epoch() -> Iterator[list[torch.Tensor]]:
+        seen.append(torch.get_num_threads())
+        yield [torch.zeros(1)]
+
+    class Loader:
+        def __iter__(self) -> Iterator[list[torch.Tensor]]:
+            return epoch()
+
+    torch.set_num_threads(3)
+    try:
+        before_after._compared("", ("", Loader), ("", Loader))
+        assert seen == [1] * 6 and torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(np, "savetxt", full)
+    assert main.main(["demo"]) == 1
+    said = capsys.readouterr()
+    assert f"{tmp_path} is full" in said.err and "TMPDIR" in said.err
+    assert list(tmp_path.iterdir()) == []

@@ -14,7 +14,7 @@ import torch
 import gofast
 from device_cases import BATCH, OUT_OF_MEMORY, ROWS, WAYS, all_same, make, opened, same, wanted
 from gofast import errors
-from gofast._core import operations
+from gofast._core import device_operations
 from gofast._device import device as devices
 from standin import ON_SIGHT, SOURCES, StandIn
 
@@ -127,7 +127,7 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     def kernel(_: Any) -> int:
         raise errors.UnsupportedError("no kernel can be compiled")
 
-    monkeypatch.setattr(operations, "kernel", kernel)
+    monkeypatch.setattr(device_operations, "kernel", kernel)
 
 
 @pytest.mark.usefixtures("no_compiler")

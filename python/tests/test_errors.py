@@ -26,7 +26,7 @@ from torch.utils.data import DataLoader
 
 import gofast
 from gofast import ArrayDataset, TableDataset, errors
-from gofast._core import engine, operations
+from gofast._core import engine, process_operations
 from reference import DIGITS
 
 CLASSES = [
@@ -40,7 +40,7 @@ CLASSES = [
 
 
 def test_go_and_python_have_the_same_catalogue() -> None:
-    assert operations.about({})["errors"] == list(errors.KINDS)
+    assert process_operations.about({})["errors"] == list(errors.KINDS)
     assert {*errors.KINDS.values(), errors.EngineError, errors.BadImageError} == set(CLASSES)
 
 

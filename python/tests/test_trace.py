@@ -18,7 +18,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast import errors
-from gofast._core import operations
+from gofast._core import process_operations
 from image_data import make_folder
 
 VAL = T.Compose([T.Resize(40), T.CenterCrop(32), T.ToTensor()])
@@ -177,15 +177,15 @@ def test_ctrl_c_in_stop_may_stop_again(tmp_path: Path, monkeypatch: pytest.Monke
     loader = gofast.DataLoader(gofast.ArrayDataset(torch.zeros(100, 8)), 10)
     trace = loader.trace(tmp_path / "trace.json").start()
     list(loader)
-    own = operations.stop_trace
+    own = process_operations.stop_trace
 
     def interrupted(config: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(operations, "stop_trace", interrupted)
+    monkeypatch.setattr(process_operations, "stop_trace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         trace.stop()
-    monkeypatch.setattr(operations, "stop_trace", own)
+    monkeypatch.setattr(process_operations, "stop_trace", own)
     trace.stop()
     assert trace.events > 0 and json.loads((tmp_path / "trace.json").read_text())
     with loader.trace(tmp_path / "next.json"):

@@ -20,7 +20,7 @@ from torchvision.transforms import v2
 
 from gofast import errors
 from gofast._batches.view import resolve
-from gofast._core import operations
+from gofast._core import dataset_operations
 from gofast._core.numbers import NAMES
 from gofast.images import ImageFolder
 from image_data import make_folder, photograph
@@ -159,8 +159,10 @@ def test_what_python_finishes_has_no_wire(pictures: Path) -> None:
 
 def test_a_wire_is_made_once_and_freed(pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     freed: list[int] = []
-    free = operations.free
-    monkeypatch.setattr(operations, "free", lambda config: (freed.append(config["address"]), free(config)))
+    free = dataset_operations.free
+    monkeypatch.setattr(
+        dataset_operations, "free", lambda config: (freed.append(config["address"]), free(config))
+    )
     dataset = ImageFolder(pictures, v1.Compose(CHAINS["v1"]))
     view = view_of(dataset)
     wire, own = wire_of(dataset), view.core.address

@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import ConcatDataset, Subset
 
 from gofast import ArrayDataset, TableDataset, errors
-from gofast._core import operations
+from gofast._core import dataset_operations
 from gofast._core.numbers import NAMES
 from wires import compared, view_of, wire_of
 
@@ -136,5 +136,5 @@ def test_codes_that_do_not_fit_are_refused(wrong: dict[str, Any]) -> None:
         "last": False,
     }
     with pytest.raises(errors.GofastError):
-        operations.codes({**config, "address": memory.ctypes.data, **wrong})
+        dataset_operations.codes({**config, "address": memory.ctypes.data, **wrong})
     assert not memory.any()

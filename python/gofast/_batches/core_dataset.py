@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._core import engine, operations
+from .._core import dataset_operations, engine
 from .._core.memory import address_of
 
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -33,7 +33,7 @@ class CoreDataset:
             both at once.
     """
 
-    def __init__(self, made: operations.Dataset, keep: object) -> None:
+    def __init__(self, made: dataset_operations.Dataset, keep: object) -> None:
         self.address, self.length, self.record_words = made["address"], made["length"], made["record_words"]
         self.sample_shape, self.sample_type = tuple(made["shape"]), made["type"]
         self._freeing = weakref.finalize(self, _free, self.address, os.getpid(), keep)
@@ -48,14 +48,14 @@ class CoreDataset:
 
 def _free(address: int, pid: int, _keep: object) -> None:
     if pid == os.getpid() and engine.loaded():
-        operations.free({"address": address})
+        dataset_operations.free({"address": address})
 
 
 def joined(datasets: Sequence[CoreDataset], index_map: IntArray | None) -> CoreDataset:
     """Datasets end to end, seen through a map; all make samples alike."""
     if index_map is None and len(datasets) == 1:
         return datasets[0]
-    made = operations.join(
+    made = dataset_operations.join(
         {
             "datasets": [dataset.address for dataset in datasets],
             "map": 0 if index_map is None else address_of(index_map),

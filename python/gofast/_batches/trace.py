@@ -7,7 +7,7 @@ from collections import deque
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from .._core import operations
+from .._core import process_operations
 from ..errors import ClosedError, GofastError, OptionError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Trace:
         """
         if self._pid == os.getpid():
             raise OptionError("this trace has been started already: stop it first")
-        operations.start_trace({"path": self.path, "events": self._most})
+        process_operations.start_trace({"path": self.path, "events": self._most})
         self._pid, self._counts.spans = os.getpid(), deque(maxlen=self._most)
         return self
 
@@ -54,12 +54,12 @@ class Trace:
             return  # the loader's spans may be those of another trace
         pid, spans = self._pid, self._counts.spans or ()
         if pid == os.getpid():
-            told: list[operations.Span] = [
+            told: list[process_operations.Span] = [
                 {"thread": thread, "name": name, "start": start, "ns": ns}
                 for thread, name, start, ns in spans
             ]
             try:
-                size = operations.stop_trace({"spans": told})
+                size = process_operations.stop_trace({"spans": told})
                 self.events, self.dropped = size["events"], size["dropped"]
             except ClosedError:
                 pass  # it has ended, and Ctrl-C came before the last line below

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from .._core import operations
+from .._core import dataset_operations
 from .._core.memory import address_of
 from .._core.numbers import Vector, itemsize
 from .core_dataset import CoreDataset
@@ -61,7 +61,7 @@ class Wire:
         if self.stored != "uint8":
             raise ValueError(f"a table of all results is for bytes, not for {self.stored}")
         results = np.empty((self.channels, 256 * itemsize(self.made)), np.uint8)
-        operations.codes(
+        dataset_operations.codes(
             {
                 "scale": self.scale,
                 "mean": None if self.mean is None else self.mean.tolist(),

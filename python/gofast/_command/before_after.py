@@ -87,10 +87,19 @@ Way = tuple[str, Callable[[], Iterable[Any]]]
 
 
 def _compared(what: str, before: Way, after: Way) -> dict[str, Any]:
-    """Times both ways, a warm epoch each, after comparing their first epochs."""
-    loaders = [make() for _, make in (before, after)]
-    batches = _equal(loaders)
-    seconds = [min(_epoch(loader) for _ in range(2)) for loader in loaders]
+    """Times both ways, a warm epoch each, after comparing their first epochs.
+
+    Both have one thread of torch's, as in torch's workers. On a busy machine, torch's threads wait for each
+    other with the processor in use: two of them made torchvision's epochs ten times as long.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        loaders = [make() for _, make in (before, after)]
+        batches = _equal(loaders)
+        seconds = [min(_epoch(loader) for _ in range(2)) for loader in loaders]
+    finally:
+        torch.set_num_threads(threads)
     return {
         "what": what,
         "before": seconds[0],

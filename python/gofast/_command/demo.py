@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import tempfile
+from typing import Any
 
 from . import output
 
@@ -24,16 +27,14 @@ def add(parsers: output.Parsers) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Runs it."""
-    from . import before_after
-
     with tempfile.TemporaryDirectory(prefix="gofast-demo-") as folder:
-        results = [before_after.table(folder)]
         try:
-            import torchvision  # noqa: F401
-        except ImportError:
-            output.note("without torchvision there is no demo of pictures: pip install torchvision")
-        else:
-            results.append(before_after.pictures(folder))
+            results = _results(folder)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            full = os.path.dirname(folder)
+            raise OSError(f"{full} is full: the demo needs 20 MB there, or where TMPDIR says") from error
     if given.json:
         output.print_json(results)
         return output.DONE
@@ -44,3 +45,16 @@ def run(given: argparse.Namespace) -> int:
             f"  {result['before'] / result['after']:.1f} times faster, {result['batches']} equal batches"
         )
     return output.DONE
+
+
+def _results(folder: str) -> list[dict[str, Any]]:
+    from . import before_after
+
+    results = [before_after.table(folder)]
+    try:
+        import torchvision  # noqa: F401
+    except ImportError:
+        output.note("without torchvision there is no demo of pictures: pip install torchvision")
+    else:
+        results.append(before_after.pictures(folder))
+    return results

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _about
-from .._core import codecs, engine, operations
+from .._core import codecs, command_operations, engine
 from .._core.machine import Machine
 from .._core.units import size
 from . import cache, output
@@ -74,7 +74,7 @@ def _said(value: Any) -> str:
 
 def collect() -> dict[str, dict[str, Any]]:
     """All facts, by their parts."""
-    here = operations.here({})
+    here = command_operations.here({})
     found = codecs.load()
     return {
         "versions": {

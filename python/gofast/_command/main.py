@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from .. import errors
+from .. import _interrupts, errors
 from .._about import __version__
 from . import cache, completion, convert, demo, doctor, info, output, run, scan, verify
 
@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return output.FAILED
     try:
         try:
+            _interrupts.raised()
             if words[:1] == ["run"] and words[1:] and words[1] not in ("-h", "--help"):
                 run.execute(words[1:])
             given = parser().parse_args(words)

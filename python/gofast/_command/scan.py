@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .._core import engine, operations
+from .._core import command_operations, engine
 from . import output
 
 _DESCRIPTION = """Reads the headers of pictures and tables, and decodes nothing.
@@ -34,10 +34,10 @@ gofast scan photos/ --json | jq -r '.broken[].path'""",
 
 def run(given: argparse.Namespace) -> int:
     """Runs it."""
-    config: operations.Inspection = {"paths": given.paths, "threads": engine.threads(given.threads)}
-    report = operations.scan(config, "scanning")
+    config: command_operations.Inspection = {"paths": given.paths, "threads": engine.threads(given.threads)}
+    report = command_operations.scan(config, "scanning")
     if given.json:
         output.print_json(report)
     else:
-        output.print_text(operations.scan_text(report))
+        output.print_text(command_operations.scan_text(report))
     return output.FAILED if report["broken"] or report["unreadable_folders"] else output.DONE

@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Sequence
 
-from .._core import codecs, engine, operations
+from .._core import codecs, command_operations, engine
 from .._core.progress import Progress
 from .._images import pillow
 from . import output
@@ -43,18 +43,18 @@ def run(given: argparse.Namespace) -> int:
     """Runs it."""
     codecs.load()  # Pillow's libraries, as in training
     threads = engine.threads(given.threads)
-    found = operations.verify_files({"paths": given.paths, "threads": threads}, "verifying")
+    found = command_operations.verify_files({"paths": given.paths, "threads": threads}, "verifying")
     asked = ask_pillow(found, threads)
     if given.json:
         output.print_json({**found, "by_pillow": asked})
     else:
-        output.print_text(operations.verify_text(found))
+        output.print_text(command_operations.verify_text(found))
         if asked:
             print(f"decoded by Pillow  {asked}")
     return output.FAILED if found["damaged"] or found["unreadable_folders"] else output.DONE
 
 
-def ask_pillow(found: operations.Verification, threads: int) -> int:
+def ask_pillow(found: command_operations.Verification, threads: int) -> int:
     """Lets Pillow decode what the core leaves to it or finds damaged; its verdict replaces the core's.
 
     Returns:

@@ -7,20 +7,20 @@ import importlib.metadata
 import importlib.util
 import pathlib
 
-from . import engine, operations
+from . import engine, process_operations
 from .native import Capsule, Native
 
 # The engine that has them. A private copy in a forked child starts without.
 _engine_with: Native | None = None
-_found: operations.CodecsFound = {"native": [], "jpeg": "", "missing": {}}
+_found: process_operations.CodecsFound = {"native": [], "jpeg": "", "missing": {}}
 _capsule: Capsule | None = None  # of the library that has them, which outlives a fork
 
 
-def load() -> operations.CodecsFound:
+def load() -> process_operations.CodecsFound:
     """Finds the libraries, once: what the core decodes, the JPEG decoder's name, why others are Pillow's."""
     global _engine_with, _found, _capsule
     if _engine_with is not engine.native():
-        _found = operations.codecs({"folders": folders()})
+        _found = process_operations.codecs({"folders": folders()})
         _capsule = engine.latest_capsule()
         _engine_with = engine.native()
     return _found
@@ -34,7 +34,7 @@ def capsule() -> Capsule:
     return _capsule
 
 
-def found() -> operations.CodecsFound | None:
+def found() -> process_operations.CodecsFound | None:
     """The result of `load` in this process; None before its call."""
     return None if _engine_with is None else _found
 

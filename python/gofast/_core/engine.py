@@ -152,12 +152,12 @@ def cross(export: Callable[P, T], *args: P.args, **none: P.kwargs) -> T:
 
 
 def call(operation: str, config: Any) -> Any:
-    """Does control work; `operations` has the names and the types."""
+    """Does control work; modules `*_operations` have the names and the types."""
     return json.loads(cross(native().pybind_Call, operation, json.dumps(config)))
 
 
 def run(operation: str, config: Any, label: str | None = None) -> Any:
-    """Does long work, so that Ctrl-C stops it within 0.1 s; `operations` has the names and the types.
+    """Does long work, so that Ctrl-C stops it within 0.1 s; modules `*_operations` have names and types.
 
     Args:
         label: shows a progress bar of this name once it takes more than a second.

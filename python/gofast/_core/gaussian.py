@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from .operations import TorchWords
+from .picture_operations import TorchWords
 
 MOST_KERNEL = 63  # pixel.h's GF_MOST_KERNEL
 

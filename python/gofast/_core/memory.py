@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .operations import Table
+    from .table_operations import Table
 
 
 class Layout(NamedTuple):

@@ -16,7 +16,7 @@ class Native(Protocol):
     """Package pybind, as gopy makes it: strings are JSON. Its errors are for `errors.from_native`."""
 
     def pybind_Call(self, operation: str, config: str, /) -> str:
-        """Does control work; `operations` has the names."""
+        """Does control work; modules `*_operations` have the names."""
 
     def pybind_Begin(self, id: int, operation: str, config: str, /) -> int:
         """Starts long work under a new number."""

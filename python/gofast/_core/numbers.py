@@ -14,7 +14,7 @@ import torch
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from . import operations
+    from . import dataset_operations
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -79,7 +79,7 @@ class Spec:
                 return torch.from_numpy(x.astype(np.float32)).to(torch.bfloat16)
             return torch.from_numpy(x.astype(self.type))
 
-    def config(self) -> operations.Numbers:
+    def config(self) -> dataset_operations.Numbers:
         """The same for the core."""
         return {
             "scale": "unit" if self.unit else "none",

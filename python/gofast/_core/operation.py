@@ -1,4 +1,8 @@
-"""How an operation of Go's is called; `operations` has all of them."""
+"""How an operation of Go's is called.
+
+Modules `*_operations` have all of them, each with the types of what it takes and gives. The tables of the
+other side are `calls` in pybind/call.go and `operations` in pybind/task.go.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .operations import TorchWords
+from .picture_operations import TorchWords
 
 _CORNERS, _COEFFICIENTS, _WORDS = 2, 10, 18  # where they begin in the step's words: perspective.c
 

@@ -9,7 +9,7 @@ import torch
 
 from . import gaussian, perspective
 from .openmp import alone
-from .operations import TorchWords
+from .picture_operations import TorchWords
 
 _WRITE = {"gaussian_blur": gaussian.write, "random_perspective": perspective.write}
 

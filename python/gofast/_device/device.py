@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from .. import errors
-from .._core import engine, operations
+from .._core import device_operations, engine
 from .._core.machine import Machine
 from .._core.memory import address_of
 from .._core.native import Ring
@@ -51,7 +51,7 @@ class Device:
     """
 
     def __init__(self, ordinal: int) -> None:
-        made = operations.device(
+        made = device_operations.device(
             {"ordinal": ordinal, "library": _library, "compilers": compilers(), "cache": _cache}
         )
         if made["making_bytes"] != ctypes.sizeof(Making):
@@ -72,7 +72,7 @@ class Device:
         """The function that makes numbers of a type of stored ones, for `launch`; None without a compiler."""
         if (stored, made) not in self._kernels and not self.without_kernels:
             try:
-                kernel = operations.kernel({"address": self.address, "stored": stored, "made": made})
+                kernel = device_operations.kernel({"address": self.address, "stored": stored, "made": made})
             except errors.UnsupportedError as error:
                 self.without_kernels = str(error)
                 warn(
@@ -163,11 +163,11 @@ class Device:
         """Bytes of the tables that live there."""
         return sum(table.bytes for kinds in list(self.tables.values()) for table in kinds.values())
 
-    def stats(self) -> operations.DeviceStats:
+    def stats(self) -> device_operations.DeviceStats:
         """The device's counters and its memory."""
         self.keep(0, [])
         self.sent(0)  # gives back what done moves held
-        return operations.device_stats({"address": self.address})
+        return device_operations.device_stats({"address": self.address})
 
     def __str__(self) -> str:
         return f"cuda:{self.ordinal} ({self.name})"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._core import operations
+from .._core import picture_operations
 from .._core.memory import address_of
 from .picture_files import PictureFiles
 
@@ -73,7 +73,7 @@ class BatchFiles(PictureFiles):
         """See PictureFiles."""
         return self._paths[sample] if self.contents is None else f"bytes[{sample}]"
 
-    def _reader(self) -> tuple[operations.FileReader | None, operations.MemoryReader | None]:
+    def _reader(self) -> tuple[picture_operations.FileReader | None, picture_operations.MemoryReader | None]:
         if self.contents is not None:
             return None, {"starts": address_of(self._starts), "lengths": address_of(self._lengths)}
         paths, offsets = address_of(self._named), address_of(self._offsets)

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import errors
 from .._batches.classes import Classes, in_order, numbered, unknown
-from .._core.operations import Scan
+from .._core.picture_operations import Scan
 from . import vision
 from .face import VisionDataset
 from .files import Files

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._batches.core_dataset import CoreDataset
-from .._core import codecs, operations
+from .._core import codecs, picture_operations
 from .._plan.compile import Plan
 from .picture_files import PictureFiles
 
@@ -40,7 +40,7 @@ class CorePictures(CoreDataset):
         raw: bool = False,
     ) -> None:
         codecs.load()
-        output: operations.Output = {}
+        output: picture_operations.Output = {}
         if shape is not None:
             channels, height, width = shape[-3:]
             output = {
@@ -53,9 +53,9 @@ class CorePictures(CoreDataset):
                 "raw": raw,
             }
         self._max_pixels, self._labels, self._seed = max_pixels, labels, seed
-        self._plan: operations.Plan = {"steps": plan.steps, "output": output}
+        self._plan: picture_operations.Plan = {"steps": plan.steps, "output": output}
         self.files, self.plan, self.shape, self.channels_last = files, plan, shape, channels_last
-        made = operations.pictures(
+        made = picture_operations.pictures(
             {
                 "plan": self._plan,
                 "files": files.addresses(seed, labels),
@@ -65,17 +65,17 @@ class CorePictures(CoreDataset):
             }
         )
         super().__init__(made, files)
-        self.torch_words: Sequence[operations.TorchWords] = []
+        self.torch_words: Sequence[picture_operations.TorchWords] = []
         if plan.draws:
-            self.torch_words = operations.torch_words(self._plan)
+            self.torch_words = picture_operations.torch_words(self._plan)
 
     def makes_as(self, other: CorePictures) -> bool:
         """Whether both make the same of a picture."""
         return self._plan == other._plan
 
-    def rest(self) -> operations.Rest | None:
+    def rest(self) -> picture_operations.Rest | None:
         """What is left to do to raw samples; None where there are none, or more is left than can be said."""
-        return operations.numbers(self._plan)
+        return picture_operations.numbers(self._plan)
 
     def raw(self) -> CorePictures:
         """The same files as raw samples."""

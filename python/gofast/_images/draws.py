@@ -19,7 +19,7 @@ from .. import errors
 from .._batches.core_dataset import CoreDataset
 from .._batches.view import row_index_error
 from .._batches.workers import Workers
-from .._core import engine, generators, operations, torch_words
+from .._core import engine, generators, picture_operations, process_operations, torch_words
 from .options import Rng
 
 _OK, _ASK, _RAISES, _, _UNKNOWN_SIZES, _NO_INDEX = range(6)  # GF_DRAW_...: image.h, steps/draw.h
@@ -36,7 +36,7 @@ class Drawn(Protocol):
     rng: Rng
     needs_size: bool
     draws_python: bool
-    torch_words: Sequence[operations.TorchWords]
+    torch_words: Sequence[picture_operations.TorchWords]
 
     def __len__(self) -> int: ...
 
@@ -154,7 +154,7 @@ def _rounding() -> int | None:
     if len(torch.get_rng_state()) != _STATE_BYTES:
         return None
     drawn = torch.empty(1, device="cpu").uniform_(0.08, 1.0, generator=torch.Generator().manual_seed(1))
-    fused = operations.is_fused({"value": drawn.item()})
+    fused = process_operations.is_fused({"value": drawn.item()})
     return None if fused < 0 else fused
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._core import engine, operations
+from .._core import engine, picture_operations
 from .._core.memory import address_of
-from .._core.operations import IndexSchema, Scan
+from .._core.picture_operations import IndexSchema, Scan
 from .picture_files import PictureFiles
 
 Scanned = tuple[Scan, "str | None"]  # the arguments of Files.scan
@@ -102,8 +102,8 @@ class Files(PictureFiles):
 
     @classmethod
     def _scan(cls, options: Scan, index: str, scanned: Scanned) -> Files:
-        config: operations.Index = {"threads": engine.threads(), "index": index, **options}
-        made = operations.index(config, f"scanning {options['root']}")
+        config: picture_operations.Index = {"threads": engine.threads(), "index": index, **options}
+        made = picture_operations.index(config, f"scanning {options['root']}")
         return cls(made["fd"], made, None, scanned)
 
     @classmethod
@@ -127,7 +127,7 @@ class Files(PictureFiles):
             if 0 < from_here < len(paths):
                 paths, from_here = [os.path.join(here, path) for path in paths], 0
             root = here if from_here else ""
-        config: operations.Index = {
+        config: picture_operations.Index = {
             "kind": "list",
             "index": "",
             "root": root,
@@ -135,7 +135,7 @@ class Files(PictureFiles):
             "labels": None if targets is None else list(targets),
             "threads": engine.threads(),
         }
-        made = operations.index(config, f"listing {len(paths)} files")
+        made = picture_operations.index(config, f"listing {len(paths)} files")
         return cls(made["fd"], made, contents=contents)
 
     def name(self, sample: int) -> str:
@@ -151,7 +151,7 @@ class Files(PictureFiles):
         """The whole path of a sample's file."""
         return self.root + self.name(sample)
 
-    def _reader(self) -> tuple[operations.FileReader | None, operations.MemoryReader | None]:
+    def _reader(self) -> tuple[picture_operations.FileReader | None, picture_operations.MemoryReader | None]:
         if self.contents is not None:
             return None, {"starts": address_of(self._starts), "lengths": address_of(self._lengths)}
         base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]

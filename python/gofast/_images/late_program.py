@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from .. import errors
-from .._core import codecs, generators, operations
+from .._core import codecs, generators, picture_operations
 from .._late.picture import Making
 from .._late.source import State
 from .._plan.compile import Plan
@@ -47,7 +47,7 @@ class LateProgram:
         self._wraps, self.needs_size = plan.hands_over == "tv_image", plan.needs_size
         self.draws_python = plan.draws_python
         self.record_words = self.core.record_words
-        self.torch_words: Sequence[operations.TorchWords] = self.core.torch_words
+        self.torch_words: Sequence[picture_operations.TorchWords] = self.core.torch_words
 
     def __len__(self) -> int:
         return 1

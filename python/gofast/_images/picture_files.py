@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .._core import operations
+from .._core import picture_operations
 from .._core.memory import address_of
 
 _PROCESSES = 64  # whose counters do not meet: a loader's workers have consecutive numbers
@@ -66,7 +66,7 @@ class PictureFiles:
         """Notes that Pillow decoded a picture in this process."""
         self.fallbacks[os.getpid() % _PROCESSES] += 1
 
-    def addresses(self, seed: int, labels: bool) -> operations.Files:
+    def addresses(self, seed: int, labels: bool) -> picture_operations.Files:
         """Where the arrays lie, for the core.
 
         Args:
@@ -84,6 +84,6 @@ class PictureFiles:
             "sizes": address_of(self.sizes),
         }
 
-    def _reader(self) -> tuple[operations.FileReader | None, operations.MemoryReader | None]:
+    def _reader(self) -> tuple[picture_operations.FileReader | None, picture_operations.MemoryReader | None]:
         """What the core reads the files with: one of the two."""
         raise NotImplementedError

@@ -18,7 +18,7 @@ from .._batches.view import View, row_index_error
 from .._batches.wire import Wire, alike
 from .._batches.workers import Workers
 from .._core import engine
-from .._core.operations import TorchWords
+from .._core.picture_operations import TorchWords
 from . import draws, pillow, rescue
 from .core_pictures import CorePictures
 from .seen import HasPictures

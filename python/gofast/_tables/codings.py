@@ -12,7 +12,7 @@ from torch.utils.data import ConcatDataset, Subset
 from .. import errors
 from .._batches.classes import conflict, leaves, listed, named_twice, shortened, text
 from .._batches.view import is_native
-from .._core.operations import Codings
+from .._core.table_operations import Codings
 from .._core.warn import warn
 
 Unit = Literal["D", "h", "m", "s", "ms", "us", "ns"]

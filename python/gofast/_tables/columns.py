@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from .. import errors
 from .._batches.classes import LabelType, Name
-from .._core.operations import Selection
+from .._core.table_operations import Selection
 from .._core.warn import warn
 from .codings import Named, Unit, coding_options
 from .features import Column, FillValue, column_list, feature_options

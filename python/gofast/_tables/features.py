@@ -7,7 +7,7 @@ import operator
 from collections.abc import Mapping, Sequence
 
 from .. import errors
-from .._core.operations import Features
+from .._core.table_operations import Features
 
 Column = str | int
 FillValue = float | Mapping[Column, float] | None

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import errors
-from .._core import engine, operations
+from .._core import engine, table_operations
 from .._core.memory import Layout, MappedMemory
-from .._core.operations import Selection, Sources
+from .._core.table_operations import Selection, Sources
 from .cache import CacheTable, fingerprint, open_cache
 from .cells import Place
 from .columns import selection
@@ -38,7 +38,7 @@ def place(source: dict[str, Any], row: int) -> Place:
     """The file and line of a row. No table keeps them, so the files are opened once more."""
     paths, _, running = _request(source)
     try:
-        found = operations.place({"row": row, **running})
+        found = table_operations.place({"row": row, **running})
     except errors.GofastError:  # the caller reports what is wrong with the row; that matters more
         return Place(paths[0] if len(paths) == 1 else None, row)
     return Place(found["path"], found["row"], found["line"] if found["line"] > 0 else None)
@@ -52,7 +52,7 @@ def open_table(source: dict[str, Any]) -> MappedMemory:
         return _open_cached(os.fspath(cache), paths, config, running)
     if len(paths) == 1 and (table := open_cache(paths[0], None)) is not None:
         return _cached_alone(paths[0], table, config)
-    schema = operations.open_table(running, f"reading {paths[0]}")
+    schema = table_operations.open_table(running, f"reading {paths[0]}")
     return MappedMemory(schema["fd"], Layout.from_schema(schema))
 
 
@@ -65,13 +65,13 @@ def _open_cached(cache: str, paths: list[str], config: Selection, running: Sourc
             return MappedMemory(table.fd, table.layout)
         # The second time the core must build in any case: it may take a cache for
         # sound that this check refuses.
-        request: operations.Cache = {
+        request: table_operations.Cache = {
             "cache": cache,
             "fingerprint": current,
             "force": build > 0,
             **running,
         }
-        operations.build_cache(request, f"building {cache}")
+        table_operations.build_cache(request, f"building {cache}")
     table = open_cache(cache, current)
     if table is None:
         error = errors.ChangedError(

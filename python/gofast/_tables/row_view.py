@@ -16,7 +16,7 @@ from .._batches.stored_table import StoredTable
 from .._batches.stream import RING, Rings
 from .._batches.view import Output, View
 from .._batches.wire import Wire, alike
-from .._core import engine, operations
+from .._core import engine, table_operations
 from .._core.memory import Memory, address_of
 from .._core.numbers import Spec, itemsize
 
@@ -42,7 +42,7 @@ class HasRows(Protocol):
     def _core(self) -> CoreDataset:
         """The rows and their transform, for the core."""
 
-    def _core_config(self) -> operations.Rows:
+    def _core_config(self) -> table_operations.Rows:
         """The same, as the core reads it."""
 
     def _kept(self) -> object:
@@ -102,7 +102,7 @@ def _all_labels(dataset: HasRows) -> torch.Tensor | None:
     config["row_stride"] = config["width"] * itemsize(stored)
     config["width"] = 1  # the core makes labels together with features: as few as there can be
     config["transform"] = {**config["transform"], **Spec(False, None, None, stored).config(), "shape": [1]}
-    core = CoreDataset(operations.rows(config), dataset._kept())
+    core = CoreDataset(table_operations.rows(config), dataset._kept())
     labels = torch.empty((rows, *dataset._label_shape), dtype=dataset._label_dtype, device="cpu")
     if rows:
         rings, indices = Rings(rows * itemsize(stored), 1), np.arange(rows)
@@ -129,7 +129,7 @@ def stored_rows(datasets: Sequence[HasRows], index_map: IntArray | None) -> Wire
     cores = []
     for dataset, config in zip(datasets, configs, strict=True):
         config["transform"] = {**config["transform"], **plain}
-        cores.append(CoreDataset(operations.rows(config), dataset._kept()))
+        cores.append(CoreDataset(table_operations.rows(config), dataset._kept()))
     return wire_of(datasets[0], stored, joined(cores, index_map))
 
 

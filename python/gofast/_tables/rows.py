@@ -19,7 +19,7 @@ from .._batches.core_dataset import CoreDataset, IntArray
 from .._batches.filler import Filler
 from .._batches.getitems import getitems
 from .._batches.view import Line, NativeDataset, Output, View, row_index_error
-from .._core import engine, operations
+from .._core import engine, table_operations
 from .._core.indices import listed, positions, whole
 from .._core.memory import Memory
 from .._core.numbers import NAMES, Spec
@@ -348,14 +348,14 @@ class RowDataset(NativeDataset):
 
     def _core(self) -> CoreDataset:
         if self._compiled is None:
-            self._compiled = CoreDataset(operations.rows(self._core_config()), keep=self._kept())
+            self._compiled = CoreDataset(table_operations.rows(self._core_config()), keep=self._kept())
         return self._compiled
 
     def _kept(self) -> object:
         """The memory that the core reads."""
         return self._memory
 
-    def _core_config(self) -> operations.Rows:
+    def _core_config(self) -> table_operations.Rows:
         layout, memory = self._memory.layout, self._memory
         return {
             "features": memory.features_address,
@@ -367,7 +367,7 @@ class RowDataset(NativeDataset):
             "transform": self._transform_config(),
         }
 
-    def _transform_config(self) -> operations.Transform:
+    def _transform_config(self) -> table_operations.Transform:
         return {
             **self._numbers.config(),
             "shape": list(self.shape),

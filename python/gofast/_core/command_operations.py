@@ -1,0 +1,59 @@
+"""What Go does for the command `gofast`: it looks at files, and says what it found."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from .operation import Call, Nothing, Task
+
+
+class Inspection(TypedDict):
+    """Files, folders and globs to look at; see inspect.Options."""
+
+    paths: list[str]
+    threads: int
+
+
+class _Pictured(TypedDict, total=False):
+    picture: bool
+
+
+class Problem(_Pictured):
+    """A file with which something is wrong; see inspect.Problem."""
+
+    path: str
+    kind: str
+    reason: str
+
+
+class _Rest(TypedDict, total=False):
+    missing_libraries: dict[str, str]
+
+
+class Verification(_Rest):
+    """What was found by reading everything; see inspect.Verification."""
+
+    files: int
+    bytes: int
+    seconds: float
+    pictures: int
+    tables: int
+    others: int
+    damaged: list[Problem]
+    unchecked: list[Problem]
+    unreadable_folders: list[str]
+
+
+class Here(TypedDict):
+    """Go's version, the kernels in use by what they work on, and the memory that a table may take."""
+
+    go: str
+    kernels: dict[str, str]
+    memory: int
+
+
+scan_text: Call[dict[str, Any], str] = Call("scan_text")
+verify_text: Call[Verification, str] = Call("verify_text")
+here: Call[Nothing, Here] = Call("here")
+scan: Task[Inspection, dict[str, Any]] = Task("scan")  # see inspect.Report
+verify_files: Task[Inspection, Verification] = Task("verify_files")

@@ -1,0 +1,136 @@
+"""What Go does for pictures: it finds files, reads plans, and makes datasets of both."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from .dataset_operations import Dataset, Made
+from .operation import Call, Task
+
+
+class Output(TypedDict, total=False):
+    """A tensor; empty for pictures."""
+
+    channels: int
+    crops: int
+    height: int
+    width: int
+    dtype: str
+    channels_last: bool
+    raw: bool
+
+
+class Plan(TypedDict):
+    """A transform's native steps."""
+
+    steps: list[dict[str, Any]]
+    output: Output
+
+
+class Erasure(TypedDict):
+    """A box of a finished sample that is erased; see steps.Erasure."""
+
+    word: int
+    value: list[float]
+
+
+class TorchWords(TypedDict):
+    """Words of a record that only torch can compute; see steps.TorchWords."""
+
+    op: str
+    word: int
+    kernel: list[int]
+    version: str
+
+
+class Rest(Made):
+    """What is left to do to the raw samples of a plan; see image.Numbers."""
+
+    erasures: list[Erasure]
+
+
+class FileReader(TypedDict):
+    """Where the paths of files lie; see reader.File."""
+
+    root: str
+    paths: int
+    offsets: int
+
+
+class MemoryReader(TypedDict):
+    """Where samples lie in memory; see reader.Memory."""
+
+    starts: int
+    lengths: int
+
+
+class Files(TypedDict):
+    """How pictures are read, and where what is known of them lies. One of the two readers is None."""
+
+    count: int
+    file: FileReader | None
+    memory: MemoryReader | None
+    seed: int
+    epoch: int
+    targets: int
+    sizes: int
+
+
+class Pictures(TypedDict):
+    """A plan and its files."""
+
+    plan: Plan
+    files: Files
+    pass_order: str
+    max_pixels: int
+    max_file_bytes: int
+
+
+class _Kinds(TypedDict, total=False):
+    extensions: list[str] | None
+    classes: list[str]
+    class_ids: list[int]
+    paths: list[str]
+    labels: list[int] | None
+
+
+class Scan(_Kinds):
+    """What to look for in folders, or a list of files; see folder.Options."""
+
+    kind: str
+    root: str
+
+
+class Index(Scan):
+    """The same, and where the index is kept: "" for memory."""
+
+    threads: int
+    index: str
+
+
+class IndexSchema(TypedDict):
+    """An index of files; see folder.Schema."""
+
+    count: int
+    classes: list[str] | None
+    empty_classes: list[str] | None
+    root: str
+    unreadable: list[str] | None
+    reused: bool
+    size: int
+    path_offsets_offset: int
+    sample_classes_offset: int
+    paths_offset: int
+    paths_size: int
+
+
+class IndexMade(IndexSchema):
+    """Whoever gets it owns the descriptor."""
+
+    fd: int
+
+
+pictures: Call[Pictures, Dataset] = Call("pictures")
+numbers: Call[Plan, Rest | None] = Call("numbers")
+torch_words: Call[Plan, list[TorchWords]] = Call("torch_words")
+index: Task[Index, IndexMade] = Task("index")

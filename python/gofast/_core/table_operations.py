@@ -1,0 +1,132 @@
+"""What Go does for tables: it opens, converts and caches them, and makes datasets of their rows."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from .dataset_operations import Dataset, Numbers
+from .operation import Call, Task
+
+
+class Transform(Numbers):
+    """What becomes of a table's rows; see gather.Transform."""
+
+    shape: list[int]
+    label: str
+    missing_label: int
+    classes: int
+
+
+class _Strides(TypedDict, total=False):
+    row_stride: int
+    label_stride: int
+    label_size: int
+
+
+class Rows(_Strides):
+    """A table in memory, and its transform."""
+
+    features: int
+    labels: int
+    rows: int
+    width: int
+    type: str
+    label_float: list[bool]
+    transform: Transform
+
+
+class Features(TypedDict):
+    """Which columns are features, and what stands for empty cells."""
+
+    columns: list[str | int] | None
+    exclude: list[str | int]
+    fill_value: float | str | None
+    fill_values: list[dict[str, Any]]
+
+
+class Codings(TypedDict):
+    """Columns of texts and dates that become numbers."""
+
+    categories: list[dict[str, Any]]
+    dates: list[dict[str, Any]]
+
+
+class Selection(Features, Codings):
+    """What shapes a decoded table; see gofast.TableOptions."""
+
+    label: list[str | int]
+    label_optional: bool
+    label_type: str
+    classes: dict[str, Any] | None
+    header: bool | None
+    delimiter: str
+    skiprows: int
+
+
+class Sources(Selection):
+    """Files of a table, and how to decode them."""
+
+    paths: list[str]
+    threads: int
+    limits: dict[str, int]
+
+
+class Row(Sources):
+    """One row of the table."""
+
+    row: int
+
+
+class RowPlace(TypedDict):
+    """Where that stands."""
+
+    path: str
+    row: int
+    line: int
+
+
+class Cache(Sources):
+    """The cache to build."""
+
+    cache: str
+    fingerprint: str
+    force: bool
+
+
+class Conversion(Sources):
+    """The file to write."""
+
+    destination: str
+
+
+class CacheFile(TypedDict):
+    """A cache."""
+
+    path: str
+
+
+class Table(TypedDict):
+    """A decoded table; see gofast.Schema. Whoever gets it owns the descriptor."""
+
+    fd: int
+    rows: int
+    width: int
+    type: str
+    bool: bool
+    shape: list[int] | None
+    features: list[str] | None
+    dropped: list[str] | None
+    labels: list[str] | None
+    label_kinds: list[str] | None
+    classes: list[str] | None
+    features_offset: int
+    labels_offset: int
+    size: int
+
+
+rows: Call[Rows, Dataset] = Call("rows")
+open_table: Task[Sources, Table] = Task("open")
+build_cache: Task[Cache, None] = Task("cache")
+convert: Task[Conversion, None] = Task("convert")
+verify: Task[CacheFile, None] = Task("verify")
+place: Task[Row, RowPlace] = Task("place")
