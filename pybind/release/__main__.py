@@ -123,6 +123,7 @@ def main(machines: list[str]) -> int:
     if notices.main(["--check"]):
         return 1
     shutil.rmtree(DIST, ignore_errors=True)
+    os.umask(0o022)  # a wheel has the modes of the files that pip unpacks and the compiler writes
     time = commit_time()
     sdist = make_sdist(time)
     wheels = [make_wheel(sdist, machine, time) for machine in dict.fromkeys([platform.machine(), *machines])]

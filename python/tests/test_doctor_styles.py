@@ -17,17 +17,19 @@ import numpy as np
 import pytest
 import torch
 from PIL.Image import open as open_image
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, TensorDataset
 
 import planted
 from gofast._core.machine import Machine
 from gofast._doctor import apart, diagnosis, trials
+from gofast._doctor.anatomy import Anatomy
 from gofast._doctor.between import Between
 from gofast._doctor.consume import Run, consume, nothing
 from gofast._doctor.diagnosis import diagnose
 from gofast._doctor.facts import Facts
 from gofast._doctor.loaders import starting
 from gofast._doctor.records import Batch
+from gofast._doctor.rules import judge
 from gofast._doctor.variants import larger_batches
 from gofast._doctor.verdicts import Remedy
 
@@ -186,6 +188,10 @@ PLANTS: dict[str, tuple[Callable[[Path], Any], str]] = {
         "tiny_batches",
     ),
     "tiny batches of a stream": (lambda f: DataLoader(Ones(), 1, num_workers=2), "tiny_batches"),
+    "tiny batches without workers": (
+        lambda f: DataLoader(TensorDataset(torch.rand(1 << 14, 16), torch.arange(1 << 14)), 1),
+        "tiny_batches",
+    ),
 }
 
 
@@ -198,6 +204,14 @@ def test_planted(name: str, tmp_path: Path) -> None:
         if report.code == code:
             break
     assert report.code == code, str(report)
+
+
+@pytest.mark.parametrize(("interval", "keeps_up"), [(5e-5, True), (5e-4, False)])
+def test_a_loader_that_could_make_ten_batches_a_step(interval: float, keeps_up: bool) -> None:
+    run = Run([1.4e-4] * 100, [1.1e-3] * 100, [1e-3], batches=100, samples=100)
+    flat_out = Run([interval] * 100, [0.0] * 100, seconds=100 * interval, batches=100, samples=100)
+    facts = Facts(None, 2, None, True, run, Anatomy(0, True, flat_out, engine={"gather": interval}))
+    assert (judge(facts, lambda key: None).code == "healthy") == keeps_up
 
 
 def test_eight_batches_are_joined() -> None:

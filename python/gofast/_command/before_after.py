@@ -90,7 +90,7 @@ def _compared(what: str, before: Way, after: Way) -> dict[str, Any]:
     """Times both ways, a warm epoch each, after comparing their first epochs.
 
     Both have one thread of torch's, as in torch's workers. On a busy machine, torch's threads wait for each
-    other with the processor in use: two of them made torchvision's epochs ten times as long.
+    other with the processor in use: two of them made torchvision's epochs many times as long.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
