@@ -112,20 +112,27 @@ class SlowSampler(torch.utils.data.Sampler[int]):
         time.sleep(0.01)
 
 
+SLOW = {"collate_fn": slow_collation, "sampler": SlowSampler()}
+
+
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("how", [{"collate_fn": slow_collation}, {"sampler": SlowSampler()}], ids=str)
+@pytest.mark.parametrize("slow", SLOW)
 @pytest.mark.parametrize("ours", [True, False], ids=["engine", "torch"])
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
-def test_the_time_in_next(how: dict[str, Any], workers: int, ours: bool) -> None:
+def test_the_time_in_next(slow: str, workers: int, ours: bool) -> None:
     """Whoever works in the loop's thread: its time is not the step's. The last `next` has some too."""
     data: Any = rows() if ours else TensorDataset(torch.zeros(1000, 8))
-    loader: Any = gofast.DataLoader(data, 250, num_workers=workers, **how)
-    inside, iterator = 0.0, iter(loader)
-    for _ in range(5):
-        began = time.perf_counter()
-        next(iterator, None)
-        inside += time.perf_counter() - began
-    told = loader.stats()
+    for _ in range(3):  # another process may come between the two clocks
+        how: dict[str, Any] = {slow: SLOW[slow]}
+        loader: Any = gofast.DataLoader(data, 250, num_workers=workers, **how)
+        inside, iterator = 0.0, iter(loader)
+        for _ in range(5):
+            began = time.perf_counter()
+            next(iterator, None)
+            inside += time.perf_counter() - began
+        told = loader.stats()
+        if inside - 0.009 < told["next_seconds"]:
+            break
     assert inside - 0.009 < told["next_seconds"] <= min(inside, told["seconds"])
     assert told["epoch"]["next_seconds"] == told["next_seconds"]
     time.sleep(0.01)
