@@ -128,9 +128,10 @@ def test_killed_worker_is_torchs_own_error() -> None:
     kill_a_worker()  # torch's own descriptors are made here
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
-    kill_a_worker()
+    for _ in range(3):
+        kill_a_worker()
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) < before + 3  # a leak adds one each time, at least
 
 
 def test_held_batches_are_never_overwritten() -> None:
