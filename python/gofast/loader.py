@@ -236,12 +236,10 @@ class DataLoader(TorchDataLoader[T]):
 
             - ``epochs``: iterators begun.
             - ``seconds``: from the beginning of each iterator to its end, or now.
-            - ``next_seconds``: of these, inside `next`: with the waits, random draws, the sampler,
-              ``collate_fn`` and pictures for Pillow, where the loop's thread runs them. The rest is its step.
-            - ``batches``, ``samples``: handed out; ``bytes``: of their features or pictures; on torch's
-              machinery, of all their tensors.
+            - ``batches``, ``samples``: handed out; ``bytes``: of their features or pictures.
             - ``waits``: batches that were not ready when they were asked for (a worker's batch: that took
-              longer than 1 ms); ``wait_seconds``: until the engine, or torch's machinery, had made them.
+              longer than 1 ms); ``wait_seconds``: until they were. What the loop's own thread does is
+              no wait for the engine: a sampler, a ``collate_fn``, random draws, Pillow.
             - ``draw_seconds``: in which the loop's thread made random draws, and read the headers for them.
             - ``made``: samples that the engine made, those that nobody asked for any more among them.
             - ``file_bytes``: read from files of pictures.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -96,47 +95,6 @@ def test_an_epoch_that_is_given_up() -> None:
     assert (told["batches"], told["samples"]) == (3, 30)
     assert told["made"] >= 30  # more were on their way
     assert told["seconds"] == loader.stats()["seconds"]  # nobody runs any more
-
-
-def slow_collation(rows: Any) -> Any:
-    time.sleep(0.01)
-    return torch.utils.data.default_collate(rows)
-
-
-class SlowSampler(torch.utils.data.Sampler[int]):
-    def __iter__(self) -> Any:
-        for i in range(1000):
-            if i % 250 == 0:
-                time.sleep(0.01)
-            yield i
-        time.sleep(0.01)
-
-
-SLOW = {"collate_fn": slow_collation, "sampler": SlowSampler()}
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("slow", SLOW)
-@pytest.mark.parametrize("ours", [True, False], ids=["engine", "torch"])
-@pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
-def test_the_time_in_next(slow: str, workers: int, ours: bool) -> None:
-    """Whoever works in the loop's thread: its time is not the step's. The last `next` has some too."""
-    data: Any = rows() if ours else TensorDataset(torch.zeros(1000, 8))
-    for _ in range(3):  # another process may come between the two clocks
-        how: dict[str, Any] = {slow: SLOW[slow]}
-        loader: Any = gofast.DataLoader(data, 250, num_workers=workers, **how)
-        inside, iterator = 0.0, iter(loader)
-        for _ in range(5):
-            began = time.perf_counter()
-            next(iterator, None)
-            inside += time.perf_counter() - began
-        told = loader.stats()
-        if inside - 0.009 < told["next_seconds"]:
-            break
-    assert inside - 0.009 < told["next_seconds"] <= min(inside, told["seconds"])
-    assert told["epoch"]["next_seconds"] == told["next_seconds"]
-    time.sleep(0.01)
-    assert loader.stats()["next_seconds"] == told["next_seconds"]
 
 
 def test_rows_that_anybody_may_write_to() -> None:

@@ -39,9 +39,7 @@ class _Counting(_BaseDataLoaderIter):
         return index
 
     def __next__(self) -> Any:
-        epoch = self._epoch
         began, before = time.perf_counter_ns(), engine.handed_out()
-        epoch.entered = began
         try:
             with counted_by(self._counts):
                 batch = super().__next__()
@@ -53,8 +51,6 @@ class _Counting(_BaseDataLoaderIter):
             if self._lengths:
                 self._lengths.popleft()
             raise
-        finally:
-            epoch.entered, epoch.next_ns = 0, epoch.next_ns + time.perf_counter_ns() - began
         ns = time.perf_counter_ns() - began
         self._counts.span("wait", began, ns)
         late = ns > _READY_NS or isinstance(self, _SingleProcessDataLoaderIter)

@@ -44,16 +44,10 @@ class Numbers:
 
 
 class Epoch:
-    """One run of an iterator. It ends once: when that says so, or is dropped.
-
-    Attributes:
-        entered: when a thread entered the iterator's `next`; 0 while none is inside.
-        next_ns: that threads have spent there. Only the one inside writes to both, and needs no lock.
-    """
+    """One run of an iterator. It ends once: when that says so, or is dropped."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
-        self.entered = self.next_ns = 0
         self.began = time.perf_counter_ns()
 
     def end(self) -> None:
@@ -105,10 +99,7 @@ class Counts:
     def ended(self, epoch: Epoch) -> None:
         """An epoch is over. The first to say so counts its time."""
         if self._running.pop(id(epoch), None) is not None:
-            now = time.perf_counter_ns()
-            inside = now - epoch.entered if epoch.entered else 0  # most epochs end inside their last `next`
-            self.numbers.add("ns", now - epoch.began)
-            self.numbers.add("next_ns", epoch.next_ns + inside)
+            self.numbers.add("ns", time.perf_counter_ns() - epoch.began)
 
     def add(self, *, everywhere: bool = True, **numbers: int) -> None:
         """Adds to counters, ``batches=1``: to those of the process too, unless everywhere is False."""
@@ -168,7 +159,6 @@ class Counts:
         now = time.perf_counter_ns()
         running = [epoch for known in list(self._running.values()) if (epoch := known())]
         counted["ns"] += sum(now - epoch.began for epoch in running)
-        counted["next_ns"] += sum(epoch.next_ns for epoch in running)
         return {"counted": counted, "fallbacks": self.fallbacks.read(), "errors": self.errors.read()}
 
     def with_tally(self, tally: Mapping[str, int]) -> Counter[str]:
@@ -200,7 +190,6 @@ def _told(read: Mapping[str, Counter[str]], threads: int) -> dict[str, Any]:
     return {
         "epochs": counted["epochs"],
         "seconds": seconds,
-        "next_seconds": counted["next_ns"] / 1e9,
         **amounts(counted),
         "threads": threads,
         "occupancy": occupancy(counted, seconds, threads),

@@ -6,7 +6,6 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -86,16 +85,12 @@ class NativeIterator(_BaseDataLoaderIter):
             if self._busy or self._closed:
                 self._look_who_calls()
             self._busy = True
-            epoch = self._epoch
-            epoch.entered = perf_counter_ns()
             try:
                 if _profiling():
                     with record_function(self._profile_name):
                         return self._next_data()
                 return self._next_data()
             finally:
-                epoch.next_ns += perf_counter_ns() - epoch.entered
-                epoch.entered = 0
                 self._busy = False
 
     def close(self) -> None:
