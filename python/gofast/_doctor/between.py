@@ -37,17 +37,19 @@ class Between:
 
     def add(self, samples: int, took: float) -> None:
         """A batch that was not taken apart."""
-        usual, sample = self._batch, self._sample
-        over = took - usual
-        if over > max(_SLOW * sample, 0.5 * usual):
+        if self._over(took) > 0:
             waited = self._waited()
             lost, self._before = waited - self._before, waited  # no more of it was in this batch
-            took = max(took - lost, usual)
-            over = took - usual
-            if over > max(_SLOW * sample, 0.5 * usual):
-                self.slow.append(over + sample)
+            took = max(took - lost, self._batch)
+            if (over := self._over(took)) > 0:
+                self.slow.append(over + self._sample)
         self.samples += samples
         self.seconds += took
+
+    def _over(self, took: float) -> float:
+        """Seconds beyond a usual batch, if they are so many that one sample must be slow; else 0."""
+        over = took - self._batch
+        return over if over > max(_SLOW * self._sample, 0.5 * self._batch) else 0.0
 
     def take(self) -> Batch:
         """All of them as one record, without its stages."""
