@@ -98,11 +98,11 @@ test-wheel: wheel ## the wheel on four Pythons, no Go or gcc in sight (WHEEL_PYT
 	touch $@
 
 test-integrations: build .venv-integrations/.stamp ## gofast.integrations with the real Accelerate and transformers (200 MB)
-	GOFAST_INTEGRATIONS=1 .venv-integrations/bin/python -m pytest python/tests/test_integrations.py $(ARGS)
+	GOFAST_INTEGRATIONS=1 .venv-integrations/bin/python -m pytest python/tests/loader/test_integrations.py $(ARGS)
 
 test-gpu: build ## the GPU path on a real GPU
 	@$(BIN)/python -c 'import sys, torch; torch.cuda.is_available() or sys.exit("there is no GPU here: make test-python runs the GPU path on a stand-in for the driver")'
-	$(BIN)/python -m pytest python/tests/test_gpu.py $(ARGS)
+	$(BIN)/python -m pytest python/tests/device/test_gpu.py $(ARGS)
 
 soak: build ## the long ones: many forks, many epochs, growth of memory, every byte of files changed in every way
 	GOFAST_SOAK=1 go test -timeout 1800s -run 'FlippedBytes|TestNumbers' $(GO_PACKAGES)

@@ -36,8 +36,8 @@ from .verify import verify
 
 if TYPE_CHECKING:
     from . import integrations as integrations
-    from ._batches.explain import explain
     from ._doctor.report import DoctorReport
+    from ._loader.explain import explain
     from .arrays import ArrayDataset
     from .decoder import Decoder
     from .images import ImageFiles, ImageFolder
@@ -79,7 +79,7 @@ _LATE = {
     "ImageFolder": "images",
     "Limits": "table",
     "TableDataset": "table",
-    "explain": "_batches.explain",
+    "explain": "_loader.explain",
     "integrations": "integrations",
     "install": "installed",
     "open": "late",

@@ -72,9 +72,9 @@ def engine_stats() -> dict[str, Any]:
     """
     if not engine.tallies():
         return {}
-    from ._batches import counts
     from ._core.tally import read
     from ._images import pillow
+    from ._loader import counts
 
     own = process_operations.stats({}) if engine.loaded() else None
     threads, seconds = (own["threads"], own["age"] / 1e9) if own else (0, 0.0)

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from . import errors
-from ._batches.batch import Batch, Rows
-from ._batches.core_dataset import CoreDataset, IntArray
-from ._batches.view import Line, Output, View
 from ._core import table_operations
 from ._core.numbers import OPAQUE
+from ._loader.batch import Batch, Rows
+from ._loader.core_dataset import CoreDataset, IntArray
+from ._loader.view import Line, Output, View
 from ._tables.array_view import ArrayView, SourceBatch
 from ._tables.fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
 from ._tables.rows import RowDataset

@@ -12,7 +12,7 @@ from ._tables.label import DEFAULT_LABEL, Label
 from ._tables.sources import Path, expand
 
 if TYPE_CHECKING:
-    from ._batches.classes import LabelType
+    from ._loader.classes import LabelType
     from ._tables.codings import Categories, Dates
     from ._tables.columns import Header
     from .table import Limits

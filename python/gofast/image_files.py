@@ -11,8 +11,6 @@ import numpy as np
 import torch
 
 from . import errors
-from ._batches.classes import Classes, LabelType, in_order, numbered
-from ._batches.view import Output
 from ._core.picture_operations import Scan
 from ._images.bad_samples import OnError
 from ._images.face import VisionDataset
@@ -23,6 +21,8 @@ from ._images.listing import Listing
 from ._images.options import Rng
 from ._images.paths import Pictures, held, is_pattern, listed, matching
 from ._images.vision import IMG_EXTENSIONS, default_loader
+from ._loader.classes import Classes, LabelType, in_order, numbered
+from ._loader.view import Output
 
 Self = TypeVar("Self", bound="ImageFiles")
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from ._batches.classes import Classes
-from ._batches.view import Output
 from ._images.bad_samples import OnError
 from ._images.class_folders import FolderDataset
 from ._images.options import Rng
 from ._images.vision import IMG_EXTENSIONS, default_loader
+from ._loader.classes import Classes
+from ._loader.view import Output
 from .image_files import ImageFiles
 
 __all__ = ["IMG_EXTENSIONS", "ImageFiles", "ImageFolder", "default_loader"]

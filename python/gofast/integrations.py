@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import default_collate
 
-from ._batches.view import View, resolve
+from ._loader.view import View, resolve
 from .errors import OptionError
 from .loader import DataLoader
 

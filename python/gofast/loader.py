@@ -1,8 +1,8 @@
 """gofast.DataLoader: torch's DataLoader, with the engine's threads in the place of worker processes.
 
 The batches, their order and the state of every generator equal torch's after any number of batches, for
-the same `num_workers`, `prefetch_factor` and `persistent_workers`. `_batches/schedule` decides what is drawn
-when, `_batches/flights` what runs ahead.
+the same `num_workers`, `prefetch_factor` and `persistent_workers`. `_loader/schedule` decides what is drawn
+when, `_loader/flights` what runs ahead.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import Dataset, Sampler, default_collate
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from ._batches.classes import warn_of_conflicts
-from ._batches.counted import CountedHere, CountedWorkers
-from ._batches.counts import Counts
-from ._batches.follow import Follower
-from ._batches.iterator import NativeIterator
-from ._batches.lane import Idle, Lane
-from ._batches.own_state import kept_by
-from ._batches.seeding import only_seeds
-from ._batches.trace import Trace
 from ._core import engine
 from ._core.collation import is_torchs
 from ._core.openmp import as_in_workers
 from ._core.warn import warn
 from ._device.wanted import wanted as wanted_device
+from ._loader.classes import warn_of_conflicts
+from ._loader.counted import CountedHere, CountedWorkers
+from ._loader.counts import Counts
+from ._loader.follow import Follower
+from ._loader.iterator import NativeIterator
+from ._loader.lane import Idle, Lane
+from ._loader.own_state import kept_by
+from ._loader.seeding import only_seeds
+from ._loader.trace import Trace
 from ._tables.codings import warn_of_codings
 from .errors import OptionError
 
 if TYPE_CHECKING:
-    from ._batches.destination import Destination
-    from ._batches.view import View
+    from ._loader.destination import Destination
+    from ._loader.view import View
 
 T = TypeVar("T", covariant=True)
 
@@ -46,7 +46,7 @@ _TORCH_HAS_IN_ORDER = "in_order" in inspect.signature(TorchDataLoader.__init__).
 
 
 def _resolve(dataset: Any) -> View | None:
-    from ._batches.view import resolve
+    from ._loader.view import resolve
 
     return resolve(dataset)
 
@@ -312,7 +312,7 @@ class DataLoader(TorchDataLoader[T]):
         self.close()
 
     def __repr__(self) -> str:
-        from ._batches.explain import describe
+        from ._loader.explain import describe
 
         return describe(self)
 
@@ -352,7 +352,7 @@ class DataLoader(TorchDataLoader[T]):
         if wanted is None and not (self.pin_memory and torch.cuda.is_available()):
             return None
         if wanted is None:
-            from ._batches.destination import Pinned
+            from ._loader.destination import Pinned
 
             return Pinned(self.collate_fn is not default_collate)
         from ._device.destination import OnDevice
@@ -368,7 +368,7 @@ class DataLoader(TorchDataLoader[T]):
             raise OptionError(OWN_COLLATE if rows else NOT_A_TABLE)
         if view is None:
             if self._auto_collation:  # without it, the user asked for single samples
-                from ._batches import fallback, reasons
+                from ._loader import fallback, reasons
 
                 why = reasons.of_loader(self)
                 fallback.warn_of_loader(why)

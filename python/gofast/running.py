@@ -137,7 +137,7 @@ def _said(total: Counter[str]) -> list[str]:
 
 
 def _explained(one: Any) -> list[tuple[str, str, str]]:
-    from ._batches import explain
+    from ._loader import explain
 
     try:
         return explain._loader(one) if hasattr(one, "batch_size") else explain._dataset(one)

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from . import errors
-from ._batches.classes import Classes, LabelType, numbered
-from ._batches.view import Output
 from ._core.memory import Layout, MappedMemory
+from ._loader.classes import Classes, LabelType, numbered
+from ._loader.view import Output
 from ._tables.cells import Place
 from ._tables.codings import Categories, Dates, Named, Unit, categorized, counted
 from ._tables.columns import Header, warn_of_no_label

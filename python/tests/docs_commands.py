@@ -22,7 +22,7 @@ from torchvision.transforms import v2
 
 import gofast
 from gofast import images, installed, loader
-from gofast._batches import explain
+from gofast._loader import explain
 
 IMPORTED = (torch, torchvision, v2, gofast, images, installed, loader, explain)
 

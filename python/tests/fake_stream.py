@@ -120,8 +120,8 @@ class FakeStream:
 def install(monkeypatch: Any) -> Log:
     """Make gofast's loader work on `Numbers` through fake streams."""
     from gofast import loader
-    from gofast._batches import lane
     from gofast._core import engine
+    from gofast._loader import lane
 
     log = Log()
 

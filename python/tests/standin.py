@@ -19,10 +19,10 @@ from typing import Any
 import torch
 
 from gofast import DataLoader, errors
-from gofast._batches.iterator import NativeIterator
 from gofast._core import device_operations, engine, warn
 from gofast._device import device as devices
 from gofast._device.prefetch import Moving
+from gofast._loader.iterator import NativeIterator
 
 SOURCES = pathlib.Path(__file__).parents[2] / "gofast/device/testdata/standin"
 MANUAL, LATE, ON_SIGHT, RANDOM = range(4)

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch.utils.dlpack import from_dlpack
 
-from gofast._batches.core_dataset import CoreDataset
-from gofast._batches.stream import RING
-from gofast._batches.view import View, resolve
-from gofast._batches.wire import Wire
 from gofast._core import engine
 from gofast._core.numbers import Spec
+from gofast._loader.core_dataset import CoreDataset
+from gofast._loader.stream import RING
+from gofast._loader.view import View, resolve
+from gofast._loader.wire import Wire
 
 Batch = tuple[torch.Tensor, torch.Tensor | None, dict[int, int]]  # samples as they lie, labels, stand-ins
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What writers of the formats write is tested in python/tests/test_formats.py.
+// What writers of the formats write is tested in python/tests/tables/test_formats.py.
 
 func TestAdvice(t *testing.T) {
 	for head, says := range map[string]string{

@@ -59,7 +59,7 @@ func fill(b []byte) {
 	}
 }
 
-// TestExport writes a cache for python/tests/test_cache.py.
+// TestExport writes a cache for python/tests/tables/test_cache.py.
 func TestExport(t *testing.T) {
 	folder := os.Getenv("GOFAST_TEST_CACHE_OUT")
 	if folder == "" {

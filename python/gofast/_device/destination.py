@@ -14,7 +14,7 @@ from .resident import ROW_BYTES, Resident, ResidentStream, Table, is_resident, t
 from .stream import AHEAD, DeviceStream
 
 if TYPE_CHECKING:
-    from .._batches.view import View
+    from .._loader.view import View
 
 
 class OnDevice:

@@ -21,9 +21,9 @@ MOST_TABLES = 16  # of 256 results: a mean for each of 150,528 values would make
 _INTEGERS = ("uint8", "int16", "int32", "int64")
 
 if TYPE_CHECKING:
-    from .._batches.core_dataset import CoreDataset
-    from .._batches.view import View
-    from .._batches.wire import Wire
+    from .._loader.core_dataset import CoreDataset
+    from .._loader.view import View
+    from .._loader.wire import Wire
     from .device import Device, Upload
 
 

@@ -14,15 +14,15 @@ import numpy as np
 import torch
 
 from .. import errors
-from .._batches.stream import given_up
-from .._batches.view import row_index_error
+from .._loader.stream import given_up
+from .._loader.view import row_index_error
 from .finish import looked_up, making_of
 
 if TYPE_CHECKING:
-    from .._batches.core_dataset import IntArray
-    from .._batches.counts import Counts
-    from .._batches.stored_table import StoredTable
-    from .._batches.view import View
+    from .._loader.core_dataset import IntArray
+    from .._loader.counts import Counts
+    from .._loader.stored_table import StoredTable
+    from .._loader.view import View
     from .device import Device, Upload
 
 Resident = Literal["auto"] | bool

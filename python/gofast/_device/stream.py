@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from .._batches.stream import Rings, Stream, Ticket, forked, given_up
 from .._core import engine
+from .._loader.stream import Rings, Stream, Ticket, forked, given_up
 from .finish import Arriving, finish_of
 from .mover import move
 
 if TYPE_CHECKING:
-    from .._batches.core_dataset import CoreDataset
-    from .._batches.view import View
+    from .._loader.core_dataset import CoreDataset
+    from .._loader.view import View
     from .device import Device
 
 AHEAD = 3  # batches that are on the device, or on their way, beside the one that is handed over

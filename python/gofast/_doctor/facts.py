@@ -54,7 +54,7 @@ class Facts:
         """The steps of a gofast dataset's transform that run in Python, with the reasons."""
         if not self.pictures:
             return []
-        from .._batches.explain import explain
+        from .._loader.explain import explain
 
         lines = explain(self.loader.dataset).lines
         skipped = ("source", "decode", "on_error", "gofast.DataLoader")

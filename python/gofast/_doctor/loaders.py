@@ -136,7 +136,7 @@ def anew(dataset: Any) -> Any:
 def estimated_bytes(batch: Any, depth: int = 4) -> int:
     """About how many bytes a batch has in tensors, arrays and texts. Of a long list, a hundred are looked at.
 
-    The counts of `stats` are exact, and of tensors alone: `_batches.counts.bytes_of`.
+    The counts of `stats` are exact, and of tensors alone: `_loader.counts.bytes_of`.
     """
     if isinstance(batch, torch.Tensor):
         return batch.numel() * batch.element_size()

@@ -100,7 +100,7 @@ def _innermost(dataset: Any) -> Any:
 
 
 def _is_ours(dataset: Any) -> bool:
-    from .._batches.view import NativeDataset
+    from .._loader.view import NativeDataset
 
     return isinstance(dataset, NativeDataset)
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .. import errors
-from .._batches import counts
 from .._core.warn import warn
+from .._loader import counts
 
 if TYPE_CHECKING:
     from .picture_files import PictureFiles

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import errors
-from .._batches.classes import Classes, in_order, numbered, unknown
 from .._core.picture_operations import Scan
+from .._loader.classes import Classes, in_order, numbered, unknown
 from . import vision
 from .face import VisionDataset
 from .files import Files

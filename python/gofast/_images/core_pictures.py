@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._batches.core_dataset import CoreDataset
 from .._core import codecs, picture_operations
+from .._loader.core_dataset import CoreDataset
 from .._plan.compile import Plan
 from .picture_files import PictureFiles
 

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 
 from .. import errors
-from .._batches.changes import changes
-from .._batches.core_dataset import IntArray
-from .._batches.getitems import getitems
-from .._batches.view import Line, NativeDataset, Output, row_index_error
 from .._core.indices import listed
+from .._loader.changes import changes
+from .._loader.core_dataset import IntArray
+from .._loader.getitems import getitems
+from .._loader.view import Line, NativeDataset, Output, row_index_error
 from .._plan.compile import Plan, compile
 from . import rescue, vision
 from .bad_samples import BadSample, BadSamples
@@ -65,7 +65,7 @@ class ImageDataset(NativeDataset):
 
     @getitems
     def __getitems__(self, indices: Iterable[int]) -> Sequence[Any]:
-        """The samples of a whole batch; torch's fetcher calls this. See `_batches/batch`."""
+        """The samples of a whole batch; torch's fetcher calls this. See `_loader/batch`."""
         indices = listed(indices)
         if type(self).__getitem__ is not ImageDataset.__getitem__ or len(indices) == 0:
             return [self[i] for i in indices]

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .._batches.view import Output
+from .._loader.view import Output
 from .._plan.compile import compile
 from . import draws, pillow
 from .bad_samples import BadSamples

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 import torch
 
 from .. import errors
-from .._batches.core_dataset import CoreDataset
-from .._batches.view import row_index_error
-from .._batches.workers import Workers
 from .._core import engine, generators, picture_operations, process_operations, torch_words
+from .._loader.core_dataset import CoreDataset
+from .._loader.view import row_index_error
+from .._loader.workers import Workers
 from .options import Rng
 
 _OK, _ASK, _RAISES, _, _UNKNOWN_SIZES, _NO_INDEX = range(6)  # GF_DRAW_...: image.h, steps/draw.h
@@ -159,7 +159,7 @@ def _rounding() -> int | None:
 
 
 class Draws:
-    """Draws for the batches of a loader's iterator, in torch's order. Base class; see `_batches/draws.py`."""
+    """Draws for the batches of a loader's iterator, in torch's order. Base class; see `_loader/draws.py`."""
 
     early = False
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._batches import reasons
-from .._batches.explain import overrides
-from .._batches.view import Line
 from .._core import codecs
+from .._loader import reasons
+from .._loader.explain import overrides
+from .._loader.view import Line
 
 
 def steps(dataset: Any, base: Any) -> list[Line]:

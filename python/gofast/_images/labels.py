@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._batches.classes import unknown
 from .._core.warn import warn
+from .._loader.classes import unknown
 from .paths import Pictures, column_names, in_order, is_series, is_table
 
 

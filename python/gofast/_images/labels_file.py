@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .. import errors
-from .._batches.classes import LabelType, unknown
+from .._loader.classes import LabelType, unknown
 from .vision import IMG_EXTENSIONS
 
 _DELIMITERS = (",", "\t", ";", "|", " ")

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 
 from .. import errors
-from .._batches.view import Output
+from .._loader.view import Output
 
 Rng = Literal["torch", "stateless"]
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .. import errors
-from .._batches import counts
-from .._batches.wire import Wire
 from .._core import generators
 from .._core.faults import Code
+from .._loader import counts
+from .._loader.wire import Wire
 from . import bad_image, pillow
 from .bad_samples import excusable, stand_ins
 from .core_pictures import CorePictures

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from .._batches.view import Output
+from .._loader.view import Output
 from .bad_samples import BadSamples
 from .listing import Listing
 from .options import PictureOptions

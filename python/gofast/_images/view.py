@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from .._batches.core_dataset import IntArray, joined
-from .._batches.filler import threads_here
-from .._batches.view import View, row_index_error
-from .._batches.wire import Wire, alike
-from .._batches.workers import Workers
 from .._core import engine
 from .._core.picture_operations import TorchWords
+from .._loader.core_dataset import IntArray, joined
+from .._loader.filler import threads_here
+from .._loader.view import View, row_index_error
+from .._loader.wire import Wire, alike
+from .._loader.workers import Workers
 from . import draws, pillow, rescue
 from .core_pictures import CorePictures
 from .seen import HasPictures

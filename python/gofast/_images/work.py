@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .. import errors
-from .._batches import fallback
-from .._batches.filler import Filler
-from .._batches.pulled import MOST_REDRAWN
+from .._loader import fallback
+from .._loader.filler import Filler
+from .._loader.pulled import MOST_REDRAWN
 from .._plan.compile import Plan, compile
 from . import pillow
 from .core_pictures import CorePictures

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from .._batches.batch import Batch, Rows
-from .._batches.core_dataset import CoreDataset, IntArray
-from .._batches.view import View
-from .._batches.wire import Wire
+from .._loader.batch import Batch, Rows
+from .._loader.core_dataset import CoreDataset, IntArray
+from .._loader.view import View
+from .._loader.wire import Wire
 from .fields import ArrayMemory
 from .row_view import HasRows, stored_rows
 

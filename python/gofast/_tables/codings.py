@@ -10,10 +10,10 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from torch.utils.data import ConcatDataset, Subset
 
 from .. import errors
-from .._batches.classes import conflict, leaves, listed, named_twice, shortened, text
-from .._batches.view import is_native
 from .._core.table_operations import Codings
 from .._core.warn import warn
+from .._loader.classes import conflict, leaves, listed, named_twice, shortened, text
+from .._loader.view import is_native
 
 Unit = Literal["D", "h", "m", "s", "ms", "us", "ns"]
 Dates = Mapping[str, Unit]

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from .. import errors
-from .._batches.classes import LabelType, Name
 from .._core.table_operations import Selection
 from .._core.warn import warn
+from .._loader.classes import LabelType, Name
 from .codings import Named, Unit, coding_options
 from .features import Column, FillValue, column_list, feature_options
 from .label import DEFAULT_LABEL, DefaultLabel, Label

@@ -11,14 +11,14 @@ import numpy as np
 import torch
 
 from .. import errors
-from .._batches.core_dataset import CoreDataset, IntArray, joined
-from .._batches.stored_table import StoredTable
-from .._batches.stream import RING, Rings
-from .._batches.view import Output, View
-from .._batches.wire import Wire, alike
 from .._core import engine, table_operations
 from .._core.memory import Memory, address_of
 from .._core.numbers import Spec, itemsize
+from .._loader.core_dataset import CoreDataset, IntArray, joined
+from .._loader.stored_table import StoredTable
+from .._loader.stream import RING, Rings
+from .._loader.view import Output, View
+from .._loader.wire import Wire, alike
 
 
 class HasRows(Protocol):

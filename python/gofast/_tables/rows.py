@@ -13,16 +13,16 @@ import numpy as np
 import torch
 
 from .. import errors
-from .._batches.batch import Batch, Rows
-from .._batches.classes import in_order
-from .._batches.core_dataset import CoreDataset, IntArray
-from .._batches.filler import Filler
-from .._batches.getitems import getitems
-from .._batches.view import Line, NativeDataset, Output, View, row_index_error
 from .._core import engine, table_operations
 from .._core.indices import listed, positions, whole
 from .._core.memory import Memory
 from .._core.numbers import NAMES, Spec
+from .._loader.batch import Batch, Rows
+from .._loader.classes import in_order
+from .._loader.core_dataset import CoreDataset, IntArray
+from .._loader.filler import Filler
+from .._loader.getitems import getitems
+from .._loader.view import Line, NativeDataset, Output, View, row_index_error
 from .cells import Place
 from .row_view import RowView
 from .scale import Scale, default_keys, is_picture, is_unit, whole_shape
@@ -223,7 +223,7 @@ class RowDataset(NativeDataset):
 
     @getitems
     def __getitems__(self, indices: Iterable[int]) -> Sequence[Any]:
-        """The rows of a whole batch; torch's fetcher calls this. See `_batches/batch`."""
+        """The rows of a whole batch; torch's fetcher calls this. See `_loader/batch`."""
         indices = listed(indices)
         if type(self).__getitem__ is not RowDataset.__getitem__ or len(indices) == 0:
             return [self[i] for i in indices]

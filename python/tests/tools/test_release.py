@@ -18,7 +18,7 @@ from pybind.release import linked, notices, sbom, version
 
 import gofast
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")

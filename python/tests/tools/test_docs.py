@@ -107,7 +107,7 @@ def said(files: Path) -> dict[tuple[str, ...], tuple[int, str, str]]:
     unlike = list(dict.fromkeys(map(_arguments, asked)))
     source = str(Path(gofast.__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("docs_commands.py"))],
+        [sys.executable, str(Path(__file__).parents[1] / "docs_commands.py")],
         input=json.dumps(unlike),
         capture_output=True,
         text=True,

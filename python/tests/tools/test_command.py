@@ -23,7 +23,7 @@ import gofast
 from gofast._command import cache, doctor, main, output, verify, watched
 
 COMMAND = [sys.executable, "-c", "import sys; from gofast._command.main import main; sys.exit(main())"]
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:

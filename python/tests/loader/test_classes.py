@@ -12,7 +12,7 @@ from PIL import Image
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from gofast import DataLoader, ImageFolder, TableDataset, errors
-from gofast._batches import classes as class_names
+from gofast._loader import classes as class_names
 
 
 class Numbered(Dataset[Any]):

@@ -17,13 +17,13 @@ PACKAGE = Path(gofast.__file__).parent
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "_core": {"errors"},
-    "_batches": {"errors", "_core"},
-    "_tables": {"errors", "_core", "_batches"},
-    "_plan": {"errors", "_core", "_batches"},
+    "_loader": {"errors", "_core"},
+    "_tables": {"errors", "_core", "_loader"},
+    "_plan": {"errors", "_core", "_loader"},
     "_late": {"errors", "_core"},
-    "_images": {"errors", "_core", "_batches", "_plan", "_late"},
-    "_device": {"errors", "_core", "_batches"},
-    "_doctor": {"errors", "_core", "_batches", ""},  # it tries the public classes in the place of the user's
+    "_images": {"errors", "_core", "_loader", "_plan", "_late"},
+    "_device": {"errors", "_core", "_loader"},
+    "_doctor": {"errors", "_core", "_loader", ""},  # it tries the public classes in the place of the user's
     "_command": {"", "errors", "_core", "_tables", "_images"},  # "" is the public modules
 }
 

@@ -28,10 +28,10 @@ from torch.utils.data import (
 
 from fake_stream import ROW_BYTES, FakeStream, Log, Numbers, install
 from gofast import errors
-from gofast._batches import flights, lane
-from gofast._batches import iterator as native_iterator
-from gofast._batches.stream import Stream
 from gofast._core import engine, warn
+from gofast._loader import flights, lane
+from gofast._loader import iterator as native_iterator
+from gofast._loader.stream import Stream
 from gofast.loader import DataLoader, NativeIterator
 
 BOTH = pytest.mark.parametrize("workers", [0, 2])

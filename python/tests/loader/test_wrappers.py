@@ -16,7 +16,7 @@ from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torchvision import transforms
 
 import gofast
-from gofast._batches import getitems
+from gofast._loader import getitems
 from image_data import make_folder
 
 X = torch.arange(120, dtype=torch.float32).reshape(40, 3)

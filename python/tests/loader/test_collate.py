@@ -23,9 +23,9 @@ from torchvision.transforms import v2
 import gofast
 import image_data
 import same
-from gofast._batches.iterator import NativeIterator
-from gofast._batches.own_state import kept_by
-from gofast._batches.seeding import only_seeds
+from gofast._loader.iterator import NativeIterator
+from gofast._loader.own_state import kept_by
+from gofast._loader.seeding import only_seeds
 
 TRAIN = T.Compose([T.RandomResizedCrop(12), T.RandomHorizontalFlip(), T.ToTensor()])
 MIX = v2.RandomChoice([v2.MixUp(num_classes=3), v2.CutMix(num_classes=3)])

@@ -23,7 +23,7 @@ from gofast._plan import (
     values,
 )
 
-STEPS = Path(__file__).resolve().parents[2] / "gofast" / "image" / "steps"
+STEPS = Path(__file__).resolve().parents[3] / "gofast" / "image" / "steps"
 
 
 def constant(header: str, name: str) -> int:

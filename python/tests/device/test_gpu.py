@@ -15,7 +15,7 @@ from torchvision.transforms import v2
 
 import gofast
 from gofast import errors
-from gofast._batches import pinning
+from gofast._loader import pinning
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 

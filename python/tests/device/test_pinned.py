@@ -14,7 +14,7 @@ from torch.utils.data._utils import pin_memory as torchs
 from torchvision import transforms
 
 import gofast
-from gofast._batches import destination, iterator, pinning
+from gofast._loader import destination, iterator, pinning
 
 
 @pytest.fixture

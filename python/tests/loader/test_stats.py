@@ -17,7 +17,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast import errors
-from gofast._batches.counts import Counts, bytes_of, kind_of
+from gofast._loader.counts import Counts, bytes_of, kind_of
 from image_data import make_folder
 
 pytestmark = pytest.mark.filterwarnings(

@@ -24,9 +24,9 @@ from wheel_matrix import find_python, without_tools
 # One wheel is built for all of these: 200 s where nothing was compiled before, more on a busy machine.
 pytestmark = [pytest.mark.xdist_group("wheel"), pytest.mark.timeout(900)]
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BUILDER = ROOT / "pybind" / "build_native.py"
-SMOKE = Path(__file__).with_name("wheel_smoke.py")
+SMOKE = Path(__file__).parents[1] / "wheel_smoke.py"
 
 
 def load_builder() -> ModuleType:

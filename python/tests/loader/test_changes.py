@@ -26,7 +26,7 @@ from torchvision import datasets
 from torchvision import transforms as T
 
 import gofast
-from gofast._batches.follow import Follower
+from gofast._loader.follow import Follower
 from image_data import make_folder
 from same import difference
 

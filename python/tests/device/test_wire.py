@@ -19,9 +19,9 @@ from torchvision import transforms as v1
 from torchvision.transforms import v2
 
 from gofast import errors
-from gofast._batches.view import resolve
 from gofast._core import dataset_operations
 from gofast._core.numbers import NAMES
+from gofast._loader.view import resolve
 from gofast.images import ImageFolder
 from image_data import make_folder, photograph
 from picture_chains import KINDS, MEAN, STD, chain, write_pictures

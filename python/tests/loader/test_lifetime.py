@@ -23,8 +23,8 @@ from torch.utils.data import ConcatDataset, DataLoader
 from torch.utils.dlpack import from_dlpack
 
 import gofast
-from gofast._batches import shared as shared_batches
 from gofast._core import engine
+from gofast._loader import shared as shared_batches
 from killing import kill_worker
 
 ROWS, WIDTH = 512, 16

@@ -15,7 +15,7 @@ import torch
 
 from gofast._command import before_after, main
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 import gofast
-from gofast._batches import mixing
+from gofast._loader import mixing
 from same import difference
 
 KINDS: dict[str, Callable[[], Any]] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gofast._core.faults import Code
 
-FAULT = Path(__file__).resolve().parents[2] / "gofast" / "internal" / "fault"
+FAULT = Path(__file__).resolve().parents[3] / "gofast" / "internal" / "fault"
 
 
 def listed(file: str, block: str, name: str) -> list[str]:

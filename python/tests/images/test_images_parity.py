@@ -352,7 +352,7 @@ def test_without_vector_instructions(pictures: Path) -> None:
     )
 
 
-SOURCES = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+SOURCES = [str(folder) for folder in Path(__file__).parents[:3]]
 
 
 @pytest.mark.parametrize("change", ["dtype", "device"])

@@ -18,7 +18,7 @@ from torch.utils.data._utils.collate import collate, collate_float_fn, default_c
 from torchvision import datasets, transforms, tv_tensors
 
 import gofast
-from gofast._batches.batch import _LOOKS
+from gofast._loader.batch import _LOOKS
 from image_data import make_folder
 from same import difference
 

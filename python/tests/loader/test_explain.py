@@ -26,9 +26,9 @@ from torch.utils.data import (
 from torchvision import transforms as T
 
 import gofast
-from gofast._batches import reasons
-from gofast._batches.view import resolve
 from gofast._core import warn
+from gofast._loader import reasons
+from gofast._loader.view import resolve
 from image_data import make_folder
 
 # torch warns of more workers than this machine has cores.

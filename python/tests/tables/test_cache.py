@@ -18,7 +18,7 @@ from gofast import TableDataset, errors
 from gofast._core.memory import MappedMemory
 from gofast._tables import cache as cache_files
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

@@ -167,7 +167,7 @@ print("end")
 
 
 def test_the_end_with_copies_under_way(standin: StandIn, tmp_path: Path) -> None:
-    folder = str(Path(__file__).parent)
+    folder = str(Path(__file__).parents[1])
     code = END.format(
         folder=folder, library=str(standin.library), cache=str(tmp_path), table=str(write(tmp_path))
     )

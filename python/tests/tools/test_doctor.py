@@ -37,7 +37,7 @@ from gofast.errors import OptionError
 pytestmark = pytest.mark.filterwarnings(
     "ignore:This DataLoader will create"  # too many workers are what a test is about
 )
-PATHS = {**os.environ, "PYTHONPATH": f"{Path(__file__).parent}:{Path(gofast.__file__).parents[1]}"}
+PATHS = {**os.environ, "PYTHONPATH": f"{Path(__file__).parents[1]}:{Path(gofast.__file__).parents[1]}"}
 TRIED = {"tiny batches": 1}  # verdicts that hang on a trial
 
 
