@@ -14,6 +14,7 @@ import torch
 from torch.utils.data._utils.worker import _generate_state
 
 _BYTES = 2500  # of numpy's generator: 624 words, and the place of the next one
+_OWN = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
 _taken = threading.RLock()
 
 
@@ -26,12 +27,12 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def taken() -> threading.RLock:
-    """The lock of whoever takes a generator's state and puts another there."""
+    """The lock for code that takes a generator's state and puts another there."""
     return _taken
 
 
-class States:
-    """The states of all three.
+class Generators:
+    """The states of all three, as one value. It does not change; whoever draws makes another.
 
     Attributes:
         torch: of the CPU's default generator.
@@ -45,7 +46,12 @@ class States:
         self.torch, self.python, self.numpy = torchs, python, numpys
 
     @classmethod
-    def of_worker(cls, base_seed: int, worker: int) -> States:
+    def now(cls) -> Generators:
+        """Those of this process."""
+        return cls(torch.get_rng_state(), random.getstate(), NumpyState.now())
+
+    @classmethod
+    def of_worker(cls, base_seed: int, worker: int) -> Generators:
         """Those of one of torch's worker processes, when it starts."""
         seeds: Any = _generate_state(base_seed, worker)  # type: ignore[no-untyped-call]
         numpys = np.random.RandomState(seeds).get_state(legacy=False)
@@ -53,21 +59,29 @@ class States:
         return cls(worker_state(seed), random.Random(seed).getstate(), NumpyState(numpys))
 
     @classmethod
-    def now(cls, known: NumpyState | None = None) -> States:
-        """Those of this process.
+    def of(cls, plain: dict[str, Any]) -> Generators:
+        """Those of which `plain` told."""
+        return cls(plain["torch"], plain["python"], NumpyState(plain["numpy"]))
 
-        Args:
-            known: a state that numpy's generator may have; this saves time.
-        """
-        return cls(torch.get_rng_state(), random.getstate(), NumpyState.now(known))
+    def plain(self) -> dict[str, Any]:
+        """The same as data that any process can read."""
+        return {"torch": self.torch, "python": self.python, "numpy": self.numpy.told()}
 
-    def put(self, there: NumpyState) -> None:
-        """Makes them those of this process.
+    def copy(self, torchs: torch.Tensor | None = None, python: Any = None) -> Generators:
+        """The same, but for the states that are given. Its state of torch's may be drawn from in place."""
+        return Generators(self.torch.clone() if torchs is None else torchs, python or self.python, self.numpy)
 
-        Args:
-            there: what numpy's generator has now.
-        """
-        self.numpy.put(there)
+    def same(self, other: Generators) -> bool:
+        """Whether the next draws are the same."""
+        return (
+            torch.equal(self.torch, other.torch)
+            and self.python == other.python
+            and self.numpy.same(other.numpy)
+        )
+
+    def put(self) -> None:
+        """Makes them those of this process."""
+        self.numpy.put()
         random.setstate(self.python)
         torch.set_rng_state(self.torch)
 
@@ -127,29 +141,41 @@ class NumpyState:
         self.whole = whole if whole["has_gauss"] or not _address() else None
 
     @classmethod
-    def now(cls, known: NumpyState | None) -> NumpyState:
-        """What the generator has now. See `States.now`."""
-        if known is not None and known.whole is None and known.words == _words():
-            return known  # no second number can have come without a change of the bytes
-        return cls(np.random.get_state(legacy=False))
+    def now(cls) -> NumpyState:
+        """What the generator has now."""
+        global _last
+        if _last is None or _last.whole is not None or _last.words != _words():
+            _last = cls(np.random.get_state(legacy=False))
+        return _last  # no second number can have come without a change of the bytes
 
-    def put(self, there: NumpyState) -> None:
-        """Gives the generator this state. See `States.put`."""
+    def put(self) -> None:
+        """Gives the generator this state."""
+        global _last
+        there = NumpyState.now()
         if self is there:
             return
         address = _address()
         if self.whole is None and there.whole is None and address:
             with np.random.mtrand._rand._bit_generator.lock:
                 ctypes.memmove(address, self.words, len(self.words))
-            return
-        whole = self.whole
-        if whole is None:
-            key, pos = np.frombuffer(self.words[:-4], np.uint32), int.from_bytes(self.words[-4:], "little")
-            inner = {"key": key, "pos": pos}
-            whole = {"bit_generator": "MT19937", "state": inner, "has_gauss": 0, "gauss": 0.0}
-        np.random.set_state(whole)
+        else:
+            np.random.set_state(self.told())
+        _last = self
+
+    def told(self) -> Any:
+        """As numpy gives it."""
+        if self.whole is not None:
+            return self.whole
+        key, pos = np.frombuffer(self.words[:-4], np.uint32), int.from_bytes(self.words[-4:], "little")
+        inner = {"key": key, "pos": pos}
+        return {"bit_generator": "MT19937", "state": inner, "has_gauss": 0, "gauss": 0.0}
+
+    def same(self, other: NumpyState) -> bool:
+        """Whether the next draws are the same."""
+        return self.words == other.words and repr(self.told()) == repr(other.told())
 
 
+_last: NumpyState | None = None  # what the generator had when it was looked at; mostly it still has it
 _known: tuple[Any, int] = None, 0  # the bit generator that was looked at, and where its state lies
 
 
@@ -179,3 +205,33 @@ def _words() -> bytes | None:
         return None
     with np.random.mtrand._rand._bit_generator.lock:
         return ctypes.string_at(address, _BYTES)
+
+
+def owned(owner: Any, depth: int = 3) -> list[Any]:
+    """The generators that are attributes of a loader, of its samplers or of its dataset, each once."""
+    found: dict[int, Any] = {}
+    own = vars(owner) if hasattr(owner, "__dict__") else {}
+    for value in own.values():
+        if isinstance(value, _OWN):
+            found[id(value)] = value
+    for name in ("sampler", "batch_sampler", "dataset") if depth else ():
+        if own.get(name) is not None:
+            found |= {id(one): one for one in owned(own[name], depth - 1)}
+    return [*found.values()]
+
+
+def state_of(generator: Any) -> Any:
+    """The state of a generator of torch's, numpy's or Python's kind."""
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state
+    return generator.getstate() if isinstance(generator, random.Random) else generator.get_state()
+
+
+def put_state(generator: Any, state: Any) -> None:
+    """Gives a generator a state that `state_of` told."""
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = state
+    elif isinstance(generator, random.Random):
+        generator.setstate(state)
+    else:
+        generator.set_state(state)

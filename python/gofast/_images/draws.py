@@ -203,8 +203,8 @@ class Draws:
     def skip(self) -> None:
         """A batch is torch's to make, or to refuse: nothing is drawn for it here."""
 
-    def next_epoch(self) -> None:
-        """An epoch is over."""
+    def begin(self, batch: int = 0) -> None:
+        """An epoch begins, with the draws for this batch."""
 
 
 class TorchDraws(Draws):
@@ -249,43 +249,40 @@ class WorkerDraws(Draws):
 
     def __init__(self, view: Drawn, workers: Workers) -> None:
         super().__init__(view)
-        self._workers, self._states, self._pythons = workers, workers.torch, workers.python
+        self._workers = workers
         self._batch = 0
 
     def records(self, indices: array[int]) -> array[int]:
         """See Draws."""
         sizes = find_sizes(self._view, indices)  # first: Ctrl-C must not come in the worker's turn
-        worker = self._batch % len(self._states)
+        worker = self._batch % self._workers.count
         self._batch += 1
-        state = self._states[worker] = self._states[worker].clone()  # the old one may be rewound to
-        if not self.python:
-            return draw(self._view, indices, sizes, state.data_ptr())
-        python = generators.PythonWords(self._workers.python_of(worker))
+        now = self._workers[worker].copy()
+        python = generators.PythonWords(now.python) if self.python else None
         try:
-            return draw(self._view, indices, sizes, state.data_ptr(), python)
+            return draw(self._view, indices, sizes, now.torch.data_ptr(), python)
         finally:
-            self._pythons[worker] = python.state
+            self._workers[worker] = now if python is None else now.copy(now.torch, python.state)
 
-    def state(self) -> tuple[int, torch.Tensor, Any]:
+    def state(self) -> tuple[int, generators.Generators]:
         """See Draws."""
-        worker = self._batch % len(self._states)
-        return self._batch, self._states[worker], self._pythons[worker]
+        return self._batch, self._workers[self._batch % self._workers.count]
 
-    def rewind(self, state: tuple[int, torch.Tensor, Any], indices: array[int]) -> None:
-        """See Draws."""
-        self._batch, worker = state[0], state[0] % len(self._states)
-        self._states[worker] = state[1]
-        if self.python:
-            self._pythons[worker] = state[2]
+    def rewind(self, state: tuple[int, generators.Generators], indices: array[int]) -> None:
+        """See Draws. What a collate function has drawn meanwhile from other generators stays drawn."""
+        self._batch, before = state
+        worker = self._batch % self._workers.count
+        python = before.python if self.python else None
+        self._workers[worker] = self._workers[worker].copy(before.torch, python)
         super().rewind(state, indices)
 
     def skip(self) -> None:
         """It is the next worker's turn."""
         self._batch += 1
 
-    def next_epoch(self) -> None:
-        """Persistent workers keep their generators and begin with the first one again."""
-        self._batch = 0
+    def begin(self, batch: int = 0) -> None:
+        """See Draws. Persistent workers keep their generators, and the first one begins again."""
+        self._batch = batch
 
 
 class StatelessDraws(Draws):

@@ -28,17 +28,6 @@ def late_picture(source: str | io.BytesIO) -> Any | None:
         return None
 
 
-_numpys: generators.NumpyState | None = None  # what numpy's generator had last: mostly it still has it
-
-
-def _states() -> generators.States:
-    """The generators that transforms draw from, as they are now."""
-    global _numpys
-    now = generators.States.now(_numpys)
-    _numpys = now.numpy
-    return now
-
-
 def transformed(
     files: PictureFiles,
     sample: int,
@@ -58,7 +47,7 @@ def transformed(
     if image is None:
         picture, used = otherwise()
         return transform(picture), used
-    source, before = image._making.source, _states()
+    source, before = image._making.source, generators.Generators.now()
     try:
         made = transform(image)
         if source.state is State.UNUSED:
@@ -68,7 +57,7 @@ def transformed(
     except Exception:
         if source.state is not State.FAILED:
             raise
-        before.put(generators.NumpyState.now(before.numpy))
+        before.put()
         picture, used = otherwise()
         return transform(picture), used
     if source.state is State.PILLOW:

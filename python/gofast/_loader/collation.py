@@ -13,6 +13,7 @@ from .own_state import as_in_worker
 if TYPE_CHECKING:
     from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
+    from .._core.generators import Generators
     from .counts import Counts
     from .workers import Workers
 
@@ -62,29 +63,32 @@ class Collation:
         """The number of workers."""
         return self._workers.count if self._workers is not None else 0
 
-    def __call__(self, rows: Any, state: torch.Tensor | None = None) -> Any:
+    def __call__(self, rows: Any, drawn: Generators | None = None) -> Any:
         """The batch.
 
         Args:
             rows: a list, or Unmade.
-            state: of the worker's torch generator, if samples are drawn from it: when these were drawn.
+            drawn: what the worker's generators had when samples of this batch were drawn, if they are.
         """
         self.overtaken = False
         if self._workers is None:
             return _with_lists(self._made(rows), rows)
         workers, worker = self._workers, self.finished % self._workers.count
-        latest = workers.torch[worker]
-        start = latest if state is None else state
+        latest = workers[worker]
+        start = latest if drawn is None else latest.copy(drawn.torch)
         try:
             with workers.turn(worker, start):
                 made = self._made(rows)
         finally:
             self.finished += 1
             self._unchanged += 1
-            if not torch.equal(workers.left, start):
+            left = workers.left
+            if torch.equal(left.torch, start.torch):
+                workers[worker] = left.copy(latest.torch)
+            else:
                 self._unchanged = -(1 << 62)
-                self.overtaken = start is not latest
-                workers.torch[worker] = workers.left
+                self.overtaken = start.torch is not latest.torch
+                workers[worker] = left
         return _with_lists(made, rows)
 
     def _made(self, rows: Any) -> Any:
@@ -93,23 +97,23 @@ class Collation:
                 return self._counts.fetched(lambda: self._fetcher.fetch(rows.index), len(rows.index))  # type: ignore[no-untyped-call]
             return self._function(rows)
 
-    def state(self, batch: int) -> torch.Tensor:
-        """The latest state of the torch generator of the worker that makes a batch."""
+    def state(self, batch: int) -> Generators:
+        """What the generators of the worker that makes a batch have now."""
         assert self._workers is not None
-        return self._workers.torch[batch % self._workers.count]
+        return self._workers[batch % self._workers.count]
 
     def overtake(self) -> None:
         """The worker of the last call goes on with what this call left."""
         assert self._workers is not None
-        self._workers.torch[(self.finished - 1) % self._workers.count] = self._workers.left
+        self._workers[(self.finished - 1) % self._workers.count] = self._workers.left
 
     def failed(self) -> None:
         """There are no rows of the next batch: there was an error."""
         self.finished += 1
 
-    def next_epoch(self) -> None:
-        """Persistent workers keep their generators and begin with the first one again."""
-        self.finished = 0
+    def begin(self, batch: int = 0) -> None:
+        """An epoch begins, with this batch: persistent workers keep their generators."""
+        self.finished = batch
 
 
 def _with_lists(made: Any, rows: Any, depth: int = 3) -> Any:

@@ -36,5 +36,5 @@ class Draws(Protocol):
     def skip(self) -> None:
         """Passes over the next batch without a draw."""
 
-    def next_epoch(self) -> None:
-        """Begins again with the first worker."""
+    def begin(self, batch: int = 0) -> None:
+        """An epoch begins, with the draws for this batch."""

@@ -139,7 +139,7 @@ class NativeIterator(_BaseDataLoaderIter):
                 self._closed = False
                 if self._collation is not None and self._flights is not None:
                     self._flights.drain()
-                    self._collation.next_epoch()
+                    self._collation.begin()
                 self._lane.cancel()
                 self._flights = None
                 if not first_iter:
@@ -147,7 +147,7 @@ class NativeIterator(_BaseDataLoaderIter):
                     self._epoch = self._lane.counts.begin()
                 super()._reset(loader, first_iter)
                 if self._draw is not None:
-                    self._draw.next_epoch()
+                    self._draw.begin()
                 self._flights = self._pull_first()
             finally:
                 self._busy = False

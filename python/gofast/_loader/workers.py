@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch.utils.data._utils import worker as torchs
 
-from .._core import generators
+from .._core.generators import Generators, taken
 from .._core.openmp import alone
 
 
 class Workers:
     """Stands for the workers of one iterator: batch k of an epoch is worker k % count's.
+
+    ``workers[i]`` is what worker i's generators have now. They are made when they are first asked for.
 
     Args:
         base_seed: what the loader drew for its workers; worker i starts from base_seed + i.
@@ -23,55 +23,52 @@ class Workers:
 
     Attributes:
         count: their number.
-        torch: the state of torch's generator in each. Never changed in place.
-        python: of Python's random in each; None where nobody has asked for it.
-        left: the state that the last turn left.
+        left: what the last turn left.
     """
 
+    left: Generators
+
     def __init__(self, base_seed: int, count: int, dataset: Any = None) -> None:
-        self.count = count
-        self._base_seed, self._dataset = base_seed, dataset
-        self._rest: list[generators.States | None] = [None] * count  # but these two of torch and Python
-        self.torch = [generators.worker_state(base_seed + worker) for worker in range(count)]
-        self.python: list[Any] = [None] * count
-        self.left = self.torch[0]
-        self._caller: generators.NumpyState | None = None  # as the last turn left it
+        self.base_seed, self.count, self._dataset = base_seed, count, dataset
+        self._now: list[Generators | None] = [None] * count
+
+    def __getitem__(self, worker: int) -> Generators:
+        now = self._now[worker]
+        if now is None:
+            now = self._now[worker] = Generators.of_worker(self.base_seed, worker)
+        return now
+
+    def __setitem__(self, worker: int, now: Generators) -> None:
+        self._now[worker] = now
 
     def begin(self, init: Callable[[int], object]) -> None:
         """Calls a worker_init_fn in each."""
         for worker in range(self.count):
-            with self.turn(worker, self.torch[worker]):
+            with self.turn(worker, self[worker]):
                 init(worker)
-            self.torch[worker] = self.left
-
-    def python_of(self, worker: int) -> Any:
-        """The state of Python's random in a worker."""
-        return self.python[worker] or random.Random(self._base_seed + worker).getstate()
+            self[worker] = self.left
 
     @contextmanager
-    def turn(self, worker: int, state: torch.Tensor) -> Iterator[None]:
+    def turn(self, worker: int, start: Generators) -> Iterator[None]:
         """Within this context, this process draws as the worker would, and on one thread as it would.
 
         Args:
-            state: of torch's generator. What becomes of it is `left` behind.
+            start: what the worker's generators have first. What becomes of it is `left` behind.
         """
-        rest = self._rest[worker] or generators.States.of_worker(self._base_seed, worker)
-        rest.torch, rest.python = state, self.python[worker] or rest.python
+        self.left = start
         info = torchs.WorkerInfo(
-            id=worker, num_workers=self.count, seed=self._base_seed + worker, dataset=self._dataset
+            id=worker, num_workers=self.count, seed=self.base_seed + worker, dataset=self._dataset
         )
-        with generators.taken():
-            caller = generators.States.now(self._caller)
+        with taken():
+            caller = Generators.now()
             before, torchs._worker_info = torchs._worker_info, info
             try:
-                rest.put(caller.numpy)
+                start.put()
                 with alone():
                     yield
             finally:
                 torchs._worker_info = before
                 try:
-                    rest = generators.States.now(rest.numpy)
+                    self.left = Generators.now()
                 finally:
-                    caller.put(rest.numpy)
-                self._caller, self._rest[worker], self.left = caller.numpy, rest, rest.torch
-                self.python[worker] = rest.python
+                    caller.put()
