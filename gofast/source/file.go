@@ -17,17 +17,9 @@ import (
 // File is one regular file. It is safe for concurrent ReadAt and owns its
 // descriptor until Close.
 type File struct {
-	path string
-	f    *os.File
-	stat Stat
-}
-
-// Stat identifies one state of a file: any rewrite changes at least one field.
-type Stat struct {
-	Size    int64  `json:"size"`
-	MtimeNs int64  `json:"mtime_ns"`
-	CtimeNs int64  `json:"ctime_ns"`
-	Inode   uint64 `json:"inode"`
+	path  string
+	f     *os.File
+	stamp Stamp
 }
 
 // Open opens a regular file. Pipes, devices and folders are refused: their size
@@ -42,24 +34,16 @@ func Open(path string) (*File, error) {
 		}
 		return nil, errs.New(kind, "open", "cannot open the file").At(path).Because(cause(err))
 	}
-	info, err := f.Stat()
+	stamp, regular, err := stampOf(f)
 	if err != nil {
 		f.Close()
 		return nil, errs.New(errs.ErrRead, "open", "cannot stat the file").At(path).Because(cause(err))
 	}
-	if !info.Mode().IsRegular() {
+	if !regular {
 		f.Close()
 		return nil, errs.New(errs.ErrRead, "open", "not a regular file").At(path)
 	}
-	return &File{path: path, f: f, stat: statOf(info)}, nil
-}
-
-func statOf(info fs.FileInfo) Stat {
-	s := Stat{Size: info.Size(), MtimeNs: info.ModTime().UnixNano()}
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.CtimeNs, s.Inode = sys.Ctim.Nano(), sys.Ino
-	}
-	return s
+	return &File{path: path, f: f, stamp: stamp}, nil
 }
 
 // cause drops the path that os errors repeat.
@@ -76,20 +60,20 @@ func (f *File) Path() string { return f.path }
 
 // Size is the size at opening. If the file has become shorter, reading past its end
 // is ErrChanged.
-func (f *File) Size() int64 { return f.stat.Size }
+func (f *File) Size() int64 { return f.stamp.Size }
 
-// Stat is the state of the file at opening.
-func (f *File) Stat() Stat { return f.stat }
+// Stamp is that of the file at opening.
+func (f *File) Stamp() Stamp { return f.stamp }
 
 // Fd is the descriptor, for a mapping; File still owns it.
 func (f *File) Fd() int { return int(f.f.Fd()) }
 
 // ReadAt implements io.ReaderAt within the size at opening.
 func (f *File) ReadAt(p []byte, offset int64) (int, error) {
-	if offset < 0 || offset > f.stat.Size {
+	if offset < 0 || offset > f.stamp.Size {
 		return 0, errs.New(errs.ErrDamaged, "read", "offset outside the file").At(f.path).AtOffset(offset)
 	}
-	want := min(int64(len(p)), f.stat.Size-offset)
+	want := min(int64(len(p)), f.stamp.Size-offset)
 	n, err := f.f.ReadAt(p[:want], offset)
 	switch {
 	case int64(n) == want:
@@ -106,7 +90,7 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 
 func (f *File) shrunk(at int64) error {
 	return errs.New(errs.ErrChanged, "read", fmt.Sprintf(
-		"the file was cut to %d bytes while it was read (it had %d)", at, f.stat.Size)).At(f.path).AtOffset(at)
+		"the file was cut to %d bytes while it was read (it had %d)", at, f.stamp.Size)).At(f.path).AtOffset(at)
 }
 
 // ReadFull fills p from offset or returns an error. An early end of the file is
@@ -125,13 +109,13 @@ func (f *File) ReadFull(p []byte, offset int64) error {
 
 // CheckUnchanged compares the file with its state at opening.
 func (f *File) CheckUnchanged() error {
-	info, err := f.f.Stat()
+	now, _, err := stampOf(f.f)
 	if err != nil {
 		return errs.New(errs.ErrRead, "stat", "cannot stat the file").At(f.path).Because(cause(err))
 	}
-	if now := statOf(info); now != f.stat {
+	if now != f.stamp {
 		return errs.New(errs.ErrChanged, "read", fmt.Sprintf(
-			"the file changed while it was read (%d bytes before, %d now)", f.stat.Size, now.Size)).At(f.path)
+			"the file changed while it was read (%d bytes before, %d now)", f.stamp.Size, now.Size)).At(f.path)
 	}
 	return nil
 }

@@ -6,18 +6,19 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gofast-org/gofast/gofast/source"
 )
 
 // identity is one state of a directory. A change of its entries, or of its
 // permissions, changes the times.
 type identity struct {
-	Device, Inode    uint64
-	MtimeNs, CtimeNs int64
-	Size             int64
+	Device uint64 // with the inode, it tells a directory that is reached twice
+	source.Stamp
 }
 
 func identityOf(s *unix.Stat_t) identity {
-	return identity{Device: uint64(s.Dev), Inode: s.Ino, MtimeNs: s.Mtim.Nano(), CtimeNs: s.Ctim.Nano(), Size: s.Size}
+	return identity{Device: uint64(s.Dev), Stamp: source.StampOf(s)}
 }
 
 // stat follows links, as os.stat does.

@@ -249,7 +249,7 @@ var errCircle = errors.New("a link leads back")
 func (s *scanner) enter(d *directory, now identity, full string) error {
 	d.identity = now
 	for p := d.parent; p != nil; p = p.parent {
-		if p.identity.Device == now.Device && p.identity.Inode == now.Inode {
+		if p.identity.Device == now.Device && p.identity.ID == now.ID {
 			if s.options.LeaveCircles {
 				return errCircle
 			}

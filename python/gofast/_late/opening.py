@@ -9,9 +9,10 @@ from typing import IO, Any
 
 from PIL import Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
+from .._core.stamp import Stamp
 from .other_modes import OTHERS, LateOther
 from .picture import LateImage
-from .source import MAX_FILE_BYTES, Source, Stamp
+from .source import MAX_FILE_BYTES, Source
 
 by_pillow = Image.open  # as it was before anybody put something in its place
 
@@ -45,7 +46,7 @@ def of_pillows(image: Image.Image, path: Any, file: Any) -> LateImage | None:
         data = _all_of(file)
         return None if data is None else kind(Source(image, data, None), image, added)
     try:
-        stamp = Stamp.of(stream.fileno())
+        stamp = Stamp.of(os.fstat(stream.fileno()))
     except (AttributeError, OSError):
         return None
     if not 0 < stamp.size <= MAX_FILE_BYTES:

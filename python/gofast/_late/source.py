@@ -7,10 +7,11 @@ import io
 import os
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .. import errors
 from .._core import codecs
+from .._core.stamp import Stamp
 from . import chain as chains
 
 if TYPE_CHECKING:
@@ -60,21 +61,6 @@ class Counts:
 
 
 counts = Counts()
-
-
-class Stamp(NamedTuple):
-    """By which a file that was replaced or cut is known."""
-
-    size: int
-    modified: int
-    inode: int
-    device: int
-
-    @classmethod
-    def of(cls, fd: int) -> Stamp:
-        """The stamp of an open file."""
-        stat = os.fstat(fd)
-        return cls(stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev)
 
 
 class State(enum.Enum):
@@ -132,7 +118,7 @@ class Source:
         except OSError as error:
             raise self._changed(f"cannot be opened any more: {error.strerror}") from error
         try:
-            if Stamp.of(fd) != self._stamp:
+            if Stamp.of(os.fstat(fd)) != self._stamp:
                 raise self._changed("is another file by now")
             assert self._stamp is not None
             data = os.read(fd, self._stamp.size)
@@ -141,7 +127,7 @@ class Source:
                 if not more:
                     raise self._changed(f"ends after {len(data)} bytes")
                 data += more
-            if Stamp.of(fd) != self._stamp:
+            if Stamp.of(os.fstat(fd)) != self._stamp:
                 raise self._changed("was written to while it was read")
             return data
         finally:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from .. import errors
 from .._core.memory import Layout
+from .._core.stamp import Stamp
 
 FORMAT = 1  # version of the file format; gofast/table/cache/header.go has the same
 READER_VERSION = 3  # raised whenever the same files would be decoded to other values
@@ -211,7 +212,7 @@ def _source(path: str) -> list[int | str]:
         failed = errors.ReadError(f"open {path}: cannot read the file: {error.strerror}")
         failed.path = path
         raise failed from None
-    return [info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, ends.hexdigest()]
+    return [*Stamp.of(info), ends.hexdigest()]
 
 
 def _open_regular(path: str, flags: int) -> int:

@@ -1,0 +1,20 @@
+"""Whether a file is still the same: gofast/source/stamp.go has the same in Go."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+
+class Stamp(NamedTuple):
+    """What any rewrite of a file changes. It says nothing on another machine, or of a copy."""
+
+    size: int
+    modified: int
+    changed: int
+    inode: int
+
+    @classmethod
+    def of(cls, info: os.stat_result) -> Stamp:
+        """The stamp of a file's state."""
+        return cls(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
