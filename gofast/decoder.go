@@ -9,6 +9,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/reader"
 )
 
@@ -118,7 +119,7 @@ func (d *Decoder) decode(ctx context.Context, pins *runtime.Pinner, config reade
 	d.calls++
 	d.lock.Unlock()
 	pictures, err := NewPictures(d.plan, image.Files{Count: int64(n), Config: config, Seed: d.options.Seed,
-		Epoch: pinned(pins, epoch), Sizes: pinned(pins, make([]uint64, n))}, d.options.Options)
+		Epoch: pinned(pins, epoch), Facts: pinned(pins, make([]source.Facts, n))}, d.options.Options)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/source/reader"
 	"golang.org/x/sys/unix"
@@ -89,10 +90,10 @@ func openPictures(ctx context.Context, scan folder.Options, plan image.Plan, opt
 	if err != nil {
 		return nil, errs.New(errs.ErrRead, "open", "cannot map the list of files").At(root).Because(err)
 	}
-	own, err := unix.Mmap(-1, 0, int(8*(schema.Count+1)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	own, err := unix.Mmap(-1, 0, 8+int(schema.Count)*int(unsafe.Sizeof(source.Facts{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		_ = unix.Munmap(index)
-		return nil, errs.New(errs.ErrLimit, "open", "no memory for the sizes of the pictures").At(root).Because(err)
+		return nil, errs.New(errs.ErrLimit, "open", "no memory for what is found out about the pictures").At(root).Because(err)
 	}
 	base, epoch := uintptr(unsafe.Pointer(unsafe.SliceData(index))), unsafe.Pointer(unsafe.SliceData(own))
 	targets := uintptr(0)
@@ -103,7 +104,7 @@ func openPictures(ctx context.Context, scan folder.Options, plan image.Plan, opt
 		Count: schema.Count, Targets: targets,
 		Config: reader.Config{File: &reader.File{
 			Root: string(schema.Root), Paths: base + uintptr(schema.PathsOffset), Offsets: base + uintptr(schema.PathOffsetsOffset)}},
-		Seed: options.Seed, Epoch: uintptr(epoch), Sizes: uintptr(epoch) + 8,
+		Seed: options.Seed, Epoch: uintptr(epoch), Facts: uintptr(epoch) + 8,
 	}, options.Options)
 	if err != nil {
 		_, _ = unix.Munmap(index), unix.Munmap(own)

@@ -13,7 +13,8 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
     gf_opened source;
     gf_sample_bytes bytes;
     gf_meter *meter = gf_meter_here();
-    int32_t code = p->reader->read(p->reader, sample, INT64_MAX, &w->file, &bytes, fault);
+    gf_extent extent = gf_image_extent(p, sample);
+    int32_t code = p->reader->read(p->reader, &extent, INT64_MAX, &w->file, &bytes, fault);
     gf_meter_to(meter, GF_STAGE_PICTURE);
     if (!code) meter->counters[GF_COUNT_FILE_BYTES] += (int64_t)bytes.size;
     gf_meter_picture(meter);
@@ -33,8 +34,9 @@ static _Atomic int64_t *fetched_entry(const gf_image_program *p, int64_t sample)
 }
 
 void gf_image_hint_both(const gf_image_program *p, int64_t sample) {
+    gf_extent extent = gf_image_extent(p, sample);
     atomic_store_explicit(fetched_entry(p, sample), sample + 1, memory_order_relaxed);
-    p->reader->hint(p->reader, sample);
+    p->reader->hint(p->reader, &extent);
 }
 
 void gf_image_hint(const gf_view *view, int64_t index) {
@@ -43,7 +45,8 @@ void gf_image_hint(const gf_view *view, int64_t index) {
     if (!p || !p->reader->hint) return;
     int64_t here = sample + 1;
     if (atomic_compare_exchange_strong_explicit(fetched_entry(p, sample), &here, 0, memory_order_relaxed, memory_order_relaxed)) return;
-    p->reader->hint(p->reader, sample);
+    gf_extent extent = gf_image_extent(p, sample);
+    p->reader->hint(p->reader, &extent);
 }
 
 int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {

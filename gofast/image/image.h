@@ -42,13 +42,14 @@ struct gf_image_program {
     int32_t pass_order;      // resample.h's
     int64_t max_pixels;      // more are left to Pillow, which warns or refuses
     uint64_t seed;           // of the samples' own streams
-    // The samples. The reader is the program's own; its arrays, epoch, targets and sizes outlive the program.
+    // The samples. The reader is the program's own; its arrays, epoch, targets, extents and facts outlive the program.
     int64_t count;
     gf_reader *reader;
     const uint64_t *epoch;  // or NULL: 0
     const int32_t *targets; // or NULL: samples have no label
     _Atomic int64_t fetched[512]; // samples whose files are on their way already, each plus 1; see fill.c
-    gf_size *sizes;    // of each picture, 8-byte aligned; 0 x 0 while unknown. Shared between processes
+    const gf_extent *extents; // of each sample, or NULL: each is all of the object of its number
+    gf_facts *facts;          // of each sample. Shared between processes
 };
 
 // A gf_fill_fn: makes samples.

@@ -66,7 +66,8 @@ typedef enum { READ, WHOLE, NEEDED } stage;
 static int32_t probe_sample(gf_image_worker *w, const gf_image_program *p, int64_t sample, const int32_t *record, stage until, gf_fault *fault) {
     gf_sample_bytes bytes;
     gf_opened source;
-    int32_t code = p->reader->read(p->reader, sample, INT64_MAX, &w->file, &bytes, fault);
+    gf_extent extent = gf_image_extent(p, sample);
+    int32_t code = p->reader->read(p->reader, &extent, INT64_MAX, &w->file, &bytes, fault);
     if (code || until == READ) return code;
     if ((code = gf_formats_open(&source, &w->decoders, &bytes, p->max_pixels, fault))) return code;
     if (until == WHOLE) return decode(&source, (gf_box){.width = source.picture.width, .height = source.picture.height}, fault);

@@ -26,14 +26,15 @@ import (
 )
 
 // Files are the pictures of a dataset: how they are read, and arrays that outlive
-// the program, of which the sizes are found on the way.
+// the program, of which the facts are found on the way.
 type Files struct {
 	Count int64 `json:"count"`
 	reader.Config
 	Seed    uint64  `json:"seed"`    // of random draws that do not come from torch's generator
 	Epoch   uintptr `json:"epoch"`   // address of a uint64 that these depend on too; 0 without
 	Targets uintptr `json:"targets"` // address of int32[count], the labels; 0 without
-	Sizes   uintptr `json:"sizes"`   // address of int32[count][2], width and height, 0 while unknown
+	Extents uintptr `json:"extents"` // address of source.Extent[count]; 0: each sample is all of the object of its number
+	Facts   uintptr `json:"facts"`   // address of gf_facts[count] (reader/extent.h), zeros at first
 }
 
 // Options are what a program does beside its plan.
@@ -84,7 +85,8 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	c.seed = C.uint64_t(files.Seed)
 	c.epoch = (*C.uint64_t)(C.as_pointer(C.uintptr_t(files.Epoch)))
 	c.targets = (*C.int32_t)(C.as_pointer(C.uintptr_t(files.Targets)))
-	c.sizes = (*C.gf_size)(C.as_pointer(C.uintptr_t(files.Sizes)))
+	c.extents = (*C.gf_extent)(C.as_pointer(C.uintptr_t(files.Extents)))
+	c.facts = (*C.gf_facts)(C.as_pointer(C.uintptr_t(files.Facts)))
 	C.choose_pixels(c)
 	return p, nil
 }

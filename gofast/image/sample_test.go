@@ -16,19 +16,20 @@ import (
 	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
+	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/reader"
 )
 
 // inMemory are files that lie in memory. Whoever uses them keeps held alive.
 func inMemory(samples ...[]byte) (files Files, held []any) {
-	starts, lengths, sizes := make([]uintptr, len(samples)), make([]uint64, len(samples)), make([]steps.Size, len(samples))
+	starts, lengths, facts := make([]uintptr, len(samples)), make([]uint64, len(samples)), make([]source.Facts, len(samples))
 	for i, sample := range samples {
 		starts[i], lengths[i] = uintptr(unsafe.Pointer(unsafe.SliceData(sample))), uint64(len(sample))
 	}
 	at := func(p unsafe.Pointer) uintptr { return uintptr(p) }
-	files = Files{Count: int64(len(samples)), Sizes: at(unsafe.Pointer(unsafe.SliceData(sizes)))}
+	files = Files{Count: int64(len(samples)), Facts: at(unsafe.Pointer(unsafe.SliceData(facts)))}
 	files.Memory = &reader.Memory{Starts: at(unsafe.Pointer(unsafe.SliceData(starts))), Lengths: at(unsafe.Pointer(unsafe.SliceData(lengths)))}
-	return files, []any{samples, starts, lengths, sizes}
+	return files, []any{samples, starts, lengths, facts}
 }
 
 // ppm is a picture as a file; its alpha is lost.

@@ -1,4 +1,4 @@
-// The samples of a view: which program's each is, and what is remembered of the size of its picture.
+// The samples of a view: which program's each is, where its bytes are, and what is remembered of the size of its picture.
 #ifndef GOFAST_SAMPLES_H
 #define GOFAST_SAMPLES_H
 
@@ -9,11 +9,10 @@
 // Both: Python stores one after the other.
 static inline int gf_size_is_known(gf_size size) { return size.width > 0 && size.height > 0; }
 
-// Sizes are found by several threads and processes at once, each of which finds the same: whole or not at all.
-_Static_assert(sizeof(gf_size) == sizeof(uint64_t), "a size is read and written in one go");
+_Static_assert(sizeof(gf_size) == sizeof(uint64_t), "the size in a sample's facts is read and written in one go");
 
 static inline gf_size gf_remembered_size(const gf_image_program *p, int64_t sample) {
-    uint64_t bits = __atomic_load_n((uint64_t *)(void *)&p->sizes[sample], __ATOMIC_RELAXED);
+    uint64_t bits = __atomic_load_n((uint64_t *)(void *)&p->facts[sample].width, __ATOMIC_RELAXED);
     gf_size size;
     memcpy(&size, &bits, sizeof size);
     return size;
@@ -22,7 +21,7 @@ static inline gf_size gf_remembered_size(const gf_image_program *p, int64_t samp
 static inline void gf_remember_size(const gf_image_program *p, int64_t sample, gf_size size) {
     uint64_t bits;
     memcpy(&bits, &size, sizeof bits);
-    __atomic_store_n((uint64_t *)(void *)&p->sizes[sample], bits, __ATOMIC_RELAXED);
+    __atomic_store_n((uint64_t *)(void *)&p->facts[sample].width, bits, __ATOMIC_RELAXED);
 }
 
 // The program of a view's sample, and the sample's number in its folder; NULL where the view has no such index.
@@ -32,6 +31,11 @@ static inline const gf_image_program *gf_image_find(const gf_view *view, int64_t
     const gf_part *part = gf_view_part(view, at);
     *sample = at - part->start;
     return part->program;
+}
+
+// The bytes of a program's sample.
+static inline gf_extent gf_image_extent(const gf_image_program *p, int64_t sample) {
+    return p->extents ? p->extents[sample] : (gf_extent){.object = (uint32_t)sample, .length = -1};
 }
 
 // Hints at samples of a range from the one behind i on, at each once.

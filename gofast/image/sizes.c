@@ -1,4 +1,4 @@
-// The sizes of pictures, from their headers: what is drawn for a picture may hang on its size.
+// The sizes of pictures, from their headers: what is drawn for a picture may depend on its size.
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,9 +12,10 @@ static const int64_t HEADER_BYTES = 4 << 10;
 
 // Reads as much of the sample as its header takes.
 static int32_t probe(gf_image_worker *w, const gf_image_program *p, int64_t sample, gf_size *size, gf_fault *fault) {
+    gf_extent extent = gf_image_extent(p, sample);
     for (int64_t most = HEADER_BYTES;;) {
         gf_sample_bytes bytes;
-        int32_t code = p->reader->read(p->reader, sample, most, &w->file, &bytes, fault);
+        int32_t code = p->reader->read(p->reader, &extent, most, &w->file, &bytes, fault);
         if (code) return code;
         code = gf_formats_size(&bytes, size, fault);
         if (code != GF_FORMAT_MORE) return code;

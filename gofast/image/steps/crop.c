@@ -3,12 +3,12 @@
 
 #include <math.h>
 
-static void grow(gf_extent *size, int64_t height, int64_t width) {
+static void grow(gf_wide_size *size, int64_t height, int64_t width) {
     size->height += height;
     size->width += width;
 }
 
-static void grow_by(gf_extent *size, const int32_t sides[4]) {
+static void grow_by(gf_wide_size *size, const int32_t sides[4]) {
     grow(size, (int64_t)sides[1] + sides[3], (int64_t)sides[0] + sides[2]);
 }
 
@@ -16,7 +16,7 @@ static void grow_by(gf_extent *size, const int32_t sides[4]) {
 static int32_t window(gf_canvas *c, const gf_step *step, const int32_t sides[4], gf_box box) {
     int nothing = !(sides[0] | sides[1] | sides[2] | sides[3]);
     if (!nothing || step->kind == GF_STEP_pad || step->kind == GF_STEP_random_zoom_out) c->info |= step->mode == GF_EDGE_CONSTANT ? GF_INFO_PADDED : GF_INFO_LOST;
-    gf_extent padded = {gf_canvas_height(c), gf_canvas_width(c)};
+    gf_wide_size padded = {gf_canvas_height(c), gf_canvas_width(c)};
     grow_by(&padded, sides);
     if (padded.width * padded.height > GF_CANVAS_MOST_PIXELS && !nothing)
         return gf_fault_set(c->fault, GF_FAULT_LIMIT, -1, "padded to %lldx%lld pixels", (long long)padded.width, (long long)padded.height);
@@ -50,7 +50,7 @@ const gf_operation gf_op_pad = {0, draw_pad, run_pad};
 
 static int32_t draw_center_crop(gf_drawing *d, const gf_step *step, int32_t *record) {
     (void)record;
-    d->size = (gf_extent){step->size[0], step->size[1]};
+    d->size = (gf_wide_size){step->size[0], step->size[1]};
     return GF_DRAW_OK;
 }
 
@@ -90,14 +90,14 @@ static int32_t run_zoom_out(gf_canvas *c, const gf_step *step, const int32_t *re
 
 const gf_operation gf_op_random_zoom_out = {5, draw_zoom_out, run_zoom_out};
 
-static int32_t too_large(gf_drawing *d, const gf_extent *padded, const gf_step *step) {
+static int32_t too_large(gf_drawing *d, const gf_wide_size *padded, const gf_step *step) {
     return GF_RAISE(d, "Required crop size (%d, %d) is larger than %sinput image size (%lld, %lld)%s", step->size[0], step->size[1],
                     step->version == 2 && step->padded ? "padded " : "", (long long)padded->height, (long long)padded->width,
                     step->version == 2 ? "." : "");
 }
 
 static int32_t draw_random_crop(gf_drawing *d, const gf_step *step, int32_t *record) {
-    gf_extent padded = d->size;
+    gf_wide_size padded = d->size;
     int64_t height = step->size[0], width = step->size[1];
     grow_by(&padded, step->padding);
     if (step->pad_if_needed && padded.width < width) grow(&padded, 0, 2 * (width - padded.width));
@@ -107,7 +107,7 @@ static int32_t draw_random_crop(gf_drawing *d, const gf_step *step, int32_t *rec
     int both = step->version == 1 && (padded.height != height || padded.width != width);
     if (both || padded.height > height) record[0] = (int32_t)gf_below(d->words, (uint64_t)(padded.height - height + 1));
     if (both || padded.width > width) record[1] = (int32_t)gf_below(d->words, (uint64_t)(padded.width - width + 1));
-    d->size = (gf_extent){height, width};
+    d->size = (gf_wide_size){height, width};
     return GF_DRAW_OK;
 }
 

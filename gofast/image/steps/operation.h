@@ -11,13 +11,13 @@
 // Sizes are int64 on the way, so that no padding overflows.
 typedef struct {
     int64_t height, width;
-} gf_extent;
+} gf_wide_size;
 
 // What is drawn for one sample; the order of draws and comparisons is torchvision 0.29's.
 typedef struct {
     gf_words *words;
     gf_words *python; // Python's own random; a sample's own stream is both
-    gf_extent size; // of the picture, before the step and then behind it
+    gf_wide_size size; // of the picture, before the step and then behind it
     const gf_draw_exp *exp;
     gf_draw_result *result;
 } gf_drawing;

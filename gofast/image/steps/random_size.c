@@ -4,7 +4,7 @@
 static int32_t sized(gf_drawing *d, int32_t *record, double height, double width) {
     if (!(height >= 1 && width >= 1)) return GF_RAISE(d, "height and width must be > 0"); // Pillow's words
     if (height > GF_CANVAS_MOST_PIXELS || width > GF_CANVAS_MOST_PIXELS) return GF_RAISE(d, "the resized picture is too large");
-    d->size = (gf_extent){(int64_t)height, (int64_t)width};
+    d->size = (gf_wide_size){(int64_t)height, (int64_t)width};
     record[0] = (int32_t)height;
     record[1] = (int32_t)width;
     return GF_DRAW_OK;

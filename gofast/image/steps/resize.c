@@ -30,7 +30,7 @@ static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
     (void)record;
     gf_size size = gf_resized(step, (int32_t)d->size.width, (int32_t)d->size.height);
     if (size.width < 1 || size.height < 1) return GF_RAISE(d, EMPTY);
-    d->size = (gf_extent){size.height, size.width};
+    d->size = (gf_wide_size){size.height, size.width};
     return GF_DRAW_OK;
 }
 

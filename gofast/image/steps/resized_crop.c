@@ -2,7 +2,7 @@
 #include "operation.h"
 
 // The central crop after ten boxes that did not fit.
-static gf_draw_box central(const gf_extent *size, const gf_step *step) {
+static gf_draw_box central(const gf_wide_size *size, const gf_step *step) {
     gf_draw_box box = {(double)size->height, (double)size->width};
     double ratio = box.width / box.height;
     if (ratio < step->ratio[0]) box.height = gf_round(box.width / step->ratio[0]);
@@ -25,7 +25,7 @@ static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
     record[1] = (int32_t)left;
     record[2] = (int32_t)height;
     record[3] = (int32_t)width;
-    d->size = (gf_extent){step->size[0], step->size[1]};
+    d->size = (gf_wide_size){step->size[0], step->size[1]};
     return GF_DRAW_OK;
 }
 

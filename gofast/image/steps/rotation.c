@@ -32,7 +32,7 @@ static int32_t draw_rotation(gf_drawing *d, const gf_step *step, int32_t *record
     gf_rotation r = rotation_of(step, angle);
     gf_transform t;
     gf_rotation_transform(&r, d->size.width, d->size.height, &t);
-    d->size = (gf_extent){t.height, t.width};
+    d->size = (gf_wide_size){t.height, t.width};
     return GF_DRAW_OK;
 }
 

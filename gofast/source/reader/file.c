@@ -1,4 +1,4 @@
-// Samples that are files, read with pread: a file that shrinks is a fault, not a signal.
+// Objects that are files, read with pread: a file that shrinks is a fault, not a signal.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,13 +17,13 @@ typedef struct {
     gf_reader reader;
     const char *paths;
     const uint64_t *offsets;
+    const gf_stamp *stamps; // what the files were when they were opened first; NULL: not known
     char root[];
 } files;
 
-static int open_sample(const gf_reader *r, int64_t sample) {
-    const files *f = (const files *)r;
+static int open_object(const files *f, uint32_t object) {
     char path[PATH_MAX];
-    int n = snprintf(path, PATH_MAX, "%s%s", f->root, f->paths + f->offsets[sample]);
+    int n = snprintf(path, PATH_MAX, "%s%s", f->root, f->paths + f->offsets[object]);
     if (n >= PATH_MAX) {
         errno = ENAMETOOLONG;
         return -1;
@@ -35,7 +35,14 @@ static int32_t refused(gf_fault *fault, const char *what) {
     return gf_fault_set(fault, GF_FAULT_READ, -1, "%s: %s", what, strerror(errno));
 }
 
-static int32_t read_open(const gf_reader *r, int fd, int64_t most, gf_bytes *b, gf_sample_bytes *out, gf_fault *fault) {
+static int64_t nanoseconds(struct timespec t) { return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec; }
+
+static int changed(const gf_stamp *was, const struct stat *now) {
+    return was->size != now->st_size || was->mtime_ns != nanoseconds(now->st_mtim) || was->ctime_ns != nanoseconds(now->st_ctim) ||
+           was->id != now->st_ino;
+}
+
+static int32_t read_open(const files *f, const gf_extent *e, int fd, int64_t most, gf_bytes *b, gf_sample_bytes *out, gf_fault *fault) {
     struct stat st;
     if (fstat(fd, &st)) return refused(fault, "stat");
     if (S_ISDIR(st.st_mode)) {
@@ -43,44 +50,48 @@ static int32_t read_open(const gf_reader *r, int fd, int64_t most, gf_bytes *b, 
         return refused(fault, "open");
     }
     if (!S_ISREG(st.st_mode)) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "not a regular file");
-    int32_t code = gf_reader_check(r, (size_t)st.st_size, fault);
+    if (f->stamps && changed(&f->stamps[e->object], &st)) return gf_fault_set(fault, GF_FAULT_CHANGED, -1, "the file changed since it was opened");
+    size_t length = 0, got = 0;
+    int32_t code = gf_reader_length(&f->reader, e, st.st_size, &length, fault);
     if (code) return code;
-    size_t size = (size_t)(most < st.st_size ? most : st.st_size), got = 0;
+    size_t size = (uint64_t)most < length ? (size_t)most : length;
     if (!gf_bytes_reserve(b, size)) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for %zu bytes", size);
     while (got < size) {
-        ssize_t n = pread(fd, b->data + got, size - got, (off_t)got);
+        ssize_t n = pread(fd, b->data + got, size - got, (off_t)e->offset + (off_t)got);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return refused(fault, "read");
         if (n == 0) return gf_fault_set(fault, GF_FAULT_READ, (int64_t)got, "the file shrank while it was read");
         got += (size_t)n;
     }
-    *out = (gf_sample_bytes){b->data, size, (size_t)st.st_size};
+    *out = (gf_sample_bytes){b->data, size, length};
     return GF_FAULT_NONE;
 }
 
-static int32_t read_file(const gf_reader *r, int64_t sample, int64_t most, gf_bytes *b, gf_sample_bytes *out, gf_fault *fault) {
-    int fd = open_sample(r, sample);
+static int32_t read_file(const gf_reader *r, const gf_extent *e, int64_t most, gf_bytes *b, gf_sample_bytes *out, gf_fault *fault) {
+    const files *f = (const files *)r;
+    int fd = open_object(f, e->object);
     if (fd < 0) return refused(fault, "open");
-    int32_t code = read_open(r, fd, most, b, out, fault);
+    int32_t code = read_open(f, e, fd, most, b, out, fault);
     close(fd);
     return code;
 }
 
-static void hint_file(const gf_reader *r, int64_t sample) {
-    int fd = open_sample(r, sample);
+static void hint_file(const gf_reader *r, const gf_extent *e) {
+    int fd = open_object((const files *)r, e->object);
     if (fd < 0) return;
-    off_t size = lseek(fd, 0, SEEK_END);
-    for (off_t at = 0; at < size && at < HINT_BYTES; at += HINT_STEP) posix_fadvise(fd, at, HINT_STEP, POSIX_FADV_WILLNEED);
+    int64_t left = e->length < 0 ? lseek(fd, 0, SEEK_END) - e->offset : e->length;
+    for (int64_t at = 0; at < left && at < HINT_BYTES; at += HINT_STEP)
+        posix_fadvise(fd, (off_t)(e->offset + at), left - at < HINT_STEP ? left - at : HINT_STEP, POSIX_FADV_WILLNEED);
     close(fd);
 }
 
 static void free_files(gf_reader *r) { free(r); }
 
-gf_reader *gf_file_reader(const char *root, const char *paths, const uint64_t *offsets, size_t most) {
+gf_reader *gf_file_reader(const char *root, const char *paths, const uint64_t *offsets, const gf_stamp *stamps, size_t most) {
     size_t length = strlen(root) + 1;
     files *f = malloc(sizeof *f + length);
     if (!f) return NULL;
-    *f = (files){{read_file, hint_file, free_files, most}, paths, offsets};
+    *f = (files){{read_file, hint_file, free_files, most}, paths, offsets, stamps};
     memcpy(f->root, root, length);
     return &f->reader;
 }

@@ -1,4 +1,4 @@
-// Samples that lie in memory already, where they are read: no copy is made.
+// Objects that lie in memory already, where they are read: no copy is made.
 #include "reader.h"
 
 typedef struct {
@@ -7,12 +7,14 @@ typedef struct {
     const uint64_t *lengths;
 } memory;
 
-static int32_t read_memory(const gf_reader *r, int64_t sample, int64_t most, gf_bytes *lent, gf_sample_bytes *out, gf_fault *fault) {
+static int32_t read_memory(const gf_reader *r, const gf_extent *e, int64_t most, gf_bytes *lent, gf_sample_bytes *out, gf_fault *fault) {
     (void)lent;
     const memory *m = (const memory *)r;
-    size_t length = m->lengths[sample], size = (uint64_t)most < length ? (size_t)most : length;
-    *out = (gf_sample_bytes){m->starts[sample], size, length};
-    return gf_reader_check(r, length, fault);
+    size_t length = 0;
+    int32_t code = gf_reader_length(r, e, (int64_t)m->lengths[e->object], &length, fault);
+    if (code) return code;
+    *out = (gf_sample_bytes){m->starts[e->object] + e->offset, (uint64_t)most < length ? (size_t)most : length, length};
+    return GF_FAULT_NONE;
 }
 
 static void free_memory(gf_reader *r) { free(r); }

@@ -1,10 +1,12 @@
-// How the bytes of samples are got: from files, or from memory. A program of samples holds one. Built by Go in C memory,
-// then only read: by the engine's threads, and by forked worker processes, where no Go is alive.
+// How the bytes of samples are got: ranges of numbered objects of one kind, files or pieces of memory. A program of samples
+// holds one. Built by Go in C memory, then only read: by the engine's threads, and by forked worker processes, where no Go
+// is alive.
 #ifndef GOFAST_READER_H
 #define GOFAST_READER_H
 
 #include "../../internal/fault/fault.h"
 #include "bytes.h"
+#include "extent.h"
 
 // The bytes of one sample.
 typedef struct {
@@ -18,18 +20,23 @@ typedef struct gf_reader gf_reader;
 // Each kind has its own structure, which begins with this, and a function in a file of its own that makes it.
 struct gf_reader {
     // Gets a sample, or its first `most` bytes. memory is lent for what does not lie in memory yet. 0, or the code of fault.
-    int32_t (*read)(const gf_reader *, int64_t sample, int64_t most, gf_bytes *memory, gf_sample_bytes *, gf_fault *);
+    int32_t (*read)(const gf_reader *, const gf_extent *, int64_t most, gf_bytes *memory, gf_sample_bytes *, gf_fault *);
     // Begins to fetch a sample that will be read soon, and does not wait for it. What goes wrong is for the read to say.
     // NULL: there is nothing to fetch.
-    void (*hint)(const gf_reader *, int64_t sample);
+    void (*hint)(const gf_reader *, const gf_extent *);
     void (*free)(gf_reader *);
     size_t most; // samples with more bytes are GF_FAULT_UNSUPPORTED
 };
 
-// Refuses a sample that is too long. 0, or the code of fault.
-static inline int32_t gf_reader_check(const gf_reader *r, size_t length, gf_fault *fault) {
-    if (length <= r->most) return GF_FAULT_NONE;
-    return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "%zu bytes are more than the limit of %zu", length, r->most);
+// Finds the length of a sample in an object of so many bytes; refuses one that is not in it, or too long. 0, or the code of
+// fault.
+static inline int32_t gf_reader_length(const gf_reader *r, const gf_extent *e, int64_t size, size_t *length, gf_fault *fault) {
+    int64_t left = size - e->offset, wanted = e->length < 0 ? left : e->length;
+    if (e->offset < 0 || left < 0 || wanted > left)
+        return gf_fault_set(fault, GF_FAULT_READ, -1, "%lld bytes from %lld on are not in %lld", (long long)wanted, (long long)e->offset, (long long)size);
+    *length = (size_t)wanted;
+    if (*length <= r->most) return GF_FAULT_NONE;
+    return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "%zu bytes are more than the limit of %zu", *length, r->most);
 }
 
 #endif

@@ -73,7 +73,8 @@ class Files(TypedDict):
     seed: int
     epoch: int
     targets: int
-    sizes: int
+    extents: int
+    facts: int
 
 
 class Pictures(TypedDict):

@@ -47,7 +47,7 @@ class BatchFiles(PictureFiles):
         Raises:
             NotFoundError: no path can be that long.
         """
-        self.sizes[:] = 0
+        self.facts[:] = 0
         self.count = len(files)
         if self.contents is None:
             self._paths = files

@@ -22,7 +22,8 @@ class PictureFiles:
     Attributes:
         count: samples.
         targets: int32 [count].
-        sizes: int32 [count, 2], width and height of the pictures that were seen so far, else 0.
+        facts: int32 [count, 6], what was found out about each (``gofast/source/reader/extent.h``), else 0.
+        sizes: int32 [count, 2], their part that is width and height.
         bad: int32 [count], how often each sample could not be read.
         fallbacks: int64 [64], pictures that Pillow decoded, each process in a place of its own.
         epoch: int64 [1], what ``set_epoch`` said.
@@ -36,15 +37,16 @@ class PictureFiles:
     @staticmethod
     def found_bytes(count: int) -> int:
         """The memory for what is found out about so many files."""
-        return 8 * (_PROCESSES + 1) + 12 * max(count, 1)
+        return 8 * (_PROCESSES + 1) + 28 * max(count, 1)
 
     def _find_in(self, memory: mmap.mmap | bytearray, count: int) -> None:
         """Says where that memory is; zeros at first."""
         self.fallbacks: npt.NDArray[np.int64] = np.frombuffer(memory, np.int64, _PROCESSES)
         self.epoch: npt.NDArray[np.int64] = np.frombuffer(memory, np.int64, 1, 8 * _PROCESSES)
         found: npt.NDArray[np.int32] = np.frombuffer(memory, np.int32, offset=8 * (_PROCESSES + 1))
-        self.sizes = found[: 2 * count].reshape(-1, 2)
-        self.bad = found[2 * count : 3 * count]
+        self.facts = found[: 6 * count].reshape(-1, 6)
+        self.sizes = self.facts[:, :2]
+        self.bad = found[6 * count : 7 * count]
 
     def __len__(self) -> int:
         return self.count
@@ -58,9 +60,9 @@ class PictureFiles:
         return self.path(sample) if self.contents is None else io.BytesIO(self.contents[sample])
 
     def forget(self, samples: Iterable[int]) -> None:
-        """Forgets these pictures' sizes: they are read again when they are asked for."""
+        """Forgets the facts of these pictures: they are found again when they are asked for."""
         for sample in samples:
-            self.sizes[sample] = 0
+            self.facts[sample] = 0
 
     def count_fallback(self) -> None:
         """Notes that Pillow decoded a picture in this process."""
@@ -81,7 +83,8 @@ class PictureFiles:
             "seed": seed,
             "epoch": address_of(self.epoch),
             "targets": address_of(self.targets) if labels else 0,
-            "sizes": address_of(self.sizes),
+            "extents": 0,
+            "facts": address_of(self.facts),
         }
 
     def _reader(self) -> tuple[picture_operations.FileReader | None, picture_operations.MemoryReader | None]:

@@ -1,0 +1,17 @@
+package source
+
+// Extent is where the bytes of a sample are: a file of a folder, a member of a tar, a
+// value in a buffer. It is gf_extent of reader/extent.h.
+type Extent struct {
+	Object uint32 // its number in a list of objects
+	_      uint32
+	Offset int64
+	Length int64 // below 0: all that is behind the offset
+}
+
+// Facts are what was found out about a sample; 0: not known yet. They are gf_facts of
+// reader/extent.h.
+type Facts struct {
+	Width, Height int32     // of the picture
+	_             [2]uint64 // where its codes can be entered, and its record in a cache
+}
