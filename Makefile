@@ -17,7 +17,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-go test-race test-pure test-asan test-python test-wheel test-integrations \
+.PHONY: help setup build test test-go test-race test-tsan faults test-pure test-asan test-python test-wheel test-integrations \
 	test-gpu fuzz soak bench bench-go bench-tables bench-images bench-recipes bench-gpu bench-system check-readme \
 	lint lint-workflows format wheel demo docs article notebook clean \
 	notices release try-release check-tag apt-aarch64 test-aarch64 wheel-aarch64 test-wheel-aarch64
@@ -80,6 +80,14 @@ test-pure: ## Go tests with every C kernel replaced by its Go twin (-short, with
 # Its search for leaks crashes where a library was loaded with dlopen; tests of growth see leaks.
 test-asan: ## Go tests with the C code under the address sanitizer
 	ASAN_OPTIONS=detect_leaks=0 go test -timeout $(GO_TIMEOUT) -short -asan $(GO_PACKAGES)
+
+# C alone is seen: what Go does between two calls of C is left out, and so is the code that gcc did not compile.
+test-tsan: ## the C crew, slots, rings and what they fill under gcc's thread sanitizer
+	CGO_CFLAGS="-g -O1 -fsanitize=thread" CGO_LDFLAGS=-fsanitize=thread TSAN_OPTIONS=halt_on_error=1 \
+		go test -timeout $(GO_TIMEOUT) -vet=off -short ./gofast/ ./gofast/engine/... ./gofast/table/gather ./gofast/image
+
+faults: build ## plants faults in a copy of the sources, one at a time, and says which test notices (ARGS="--only crew,png")
+	$(BIN)/python python/tests/faults/run.py $(ARGS)
 
 # Torch's threads wait for each other with the processor in use, which is somebody else's where two processes test:
 # test_blur.py took four times as long.

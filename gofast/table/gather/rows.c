@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) // it cannot run before the dynamic linker picks
 // One source, three machines; the dynamic linker picks (ifunc).
 #define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
