@@ -42,7 +42,7 @@ func coldFolder(t *testing.T, count int, options images.Options, steps ...images
 		paths = append(paths, path)
 	}
 	plan := images.Plan{
-		Steps:  append(steps, images.Step{Op: "resize", Size: []int{8, 8}, Filter: "box"}, images.Step{Op: "to_uint8"}),
+		Steps:  append(steps, images.Step{"op": "resize", "size": []int{8, 8}, "filter": "box"}, images.Step{"op": "to_uint8"}),
 		Output: images.Output{DType: "uint8", Height: 8, Width: 8, Channels: 3},
 	}
 	f, err := OpenFolder(context.Background(), root, plan, FolderOptions{Options: options})
@@ -134,7 +134,7 @@ func TestHintsWithinAList(t *testing.T) {
 // Headers that draws need are hinted at as whole files, since the pictures are made next, and once: neither headers that
 // are known nor their pictures are hinted at again.
 func TestHintsForHeaders(t *testing.T) {
-	f, paths := coldFolder(t, 4, images.Options{}, images.Step{Op: "random_crop", Size: []int{2, 2}, Mode: "constant", Fill: []int{0, 0, 0}})
+	f, paths := coldFolder(t, 4, images.Options{}, images.Step{"op": "random_crop", "size": []int{2, 2}, "mode": "constant", "fill": []int{0, 0, 0}})
 	e := NewEngine(1)
 	defer e.Close()
 	draw := func() {

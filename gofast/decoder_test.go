@@ -14,7 +14,7 @@ import (
 
 // valPlan draws nothing.
 var valPlan = images.Plan{
-	Steps:  []images.Step{{Op: "resize", Size: []int{16, 16}, Filter: "bilinear"}, {Op: "to_float", How: "divide"}},
+	Steps:  []images.Step{{"op": "resize", "size": []int{16, 16}, "filter": "bilinear"}, {"op": "to_float", "how": "divide"}},
 	Output: trainPlan.Output,
 }
 

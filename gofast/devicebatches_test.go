@@ -155,22 +155,22 @@ func realCell(r *rand.Rand) string  { return fmt.Sprint(r.NormFloat64()) }
 
 func TestPicturesOnADevice(t *testing.T) {
 	root := pictureFolder(t, 40)
-	resize := images.Step{Op: "random_resized_crop", Size: []int{16, 12}, Scale: []float64{0.08, 1}, Ratio: []float64{0.75, 1.25},
-		LogRatio: []float32{-0.28768207, 0.22314355}, Filter: "bilinear"}
-	erase := images.Step{Op: "random_erasing", P: 0.7, Scale: []float64{0.02, 0.33}, Ratio: []float64{0.3, 3.3},
-		LogRatio: []float32{float32(math.Log(0.3)), float32(math.Log(3.3))}, Value: []float32{0.5, 1, -2}}
+	resize := images.Step{"op": "random_resized_crop", "size": []int{16, 12}, "scale": []float64{0.08, 1}, "ratio": []float64{0.75, 1.25},
+		"log_ratio": []float32{-0.28768207, 0.22314355}, "filter": "bilinear"}
+	erase := images.Step{"op": "random_erasing", "p": 0.7, "scale": []float64{0.02, 0.33}, "ratio": []float64{0.3, 3.3},
+		"log_ratio": []float32{float32(math.Log(0.3)), float32(math.Log(3.3))}, "value": []float32{0.5, 1, -2}}
 	for i, c := range []struct {
 		steps []images.Step
 		out   images.Output
 		wired bool
 	}{
-		{[]images.Step{resize, {Op: "hflip", P: 0.5}, {Op: "to_float", How: "divide"}}, images.Output{DType: "float32"}, true},
-		{[]images.Step{resize, {Op: "to_float", How: "multiply"}, {Op: "normalize", Mean: []float32{0.4, 0.5, 0.6}, Std: []float32{0.2, 0.3, 0.4}}, erase, erase},
+		{[]images.Step{resize, {"op": "hflip", "p": 0.5}, {"op": "to_float", "how": "divide"}}, images.Output{DType: "float32"}, true},
+		{[]images.Step{resize, {"op": "to_float", "how": "multiply"}, {"op": "normalize", "mean": []float32{0.4, 0.5, 0.6}, "std": []float32{0.2, 0.3, 0.4}}, erase, erase},
 			images.Output{DType: "float16", ChannelsLast: true}, true},
-		{[]images.Step{resize, {Op: "to_float", How: "divide"}, erase}, images.Output{DType: "bfloat16"}, true},
-		{[]images.Step{resize, {Op: "to_float", How: "divide"}, erase, {Op: "hflip", P: 0.5}}, images.Output{DType: "float32"}, false},
-		{[]images.Step{resize, {Op: "to_float", How: "divide"}, erase, erase, erase, erase, erase}, images.Output{DType: "float32"}, false},
-		{[]images.Step{resize, {Op: "to_uint8"}}, images.Output{DType: "uint8"}, false},
+		{[]images.Step{resize, {"op": "to_float", "how": "divide"}, erase}, images.Output{DType: "bfloat16"}, true},
+		{[]images.Step{resize, {"op": "to_float", "how": "divide"}, erase, {"op": "hflip", "p": 0.5}}, images.Output{DType: "float32"}, false},
+		{[]images.Step{resize, {"op": "to_float", "how": "divide"}, erase, erase, erase, erase, erase}, images.Output{DType: "float32"}, false},
+		{[]images.Step{resize, {"op": "to_uint8"}}, images.Output{DType: "uint8"}, false},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			c.out.Height, c.out.Width, c.out.Channels = 16, 12, 3

@@ -175,8 +175,8 @@ func ExampleShuffled() {
 // smallPlan is torchvision's Resize((4, 4)), ToTensor().
 var smallPlan = image.Plan{
 	Steps: []image.Step{
-		{Op: "resize", Size: []int{4, 4}, Filter: "bilinear"},
-		{Op: "to_float", How: "divide"},
+		{"op": "resize", "size": []int{4, 4}, "filter": "bilinear"},
+		{"op": "to_float", "how": "divide"},
 	},
 	Output: image.Output{DType: "float32", Height: 4, Width: 4, Channels: 3},
 }

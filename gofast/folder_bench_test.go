@@ -5,6 +5,7 @@ import (
 	"image"
 	"image/color"
 	"image/jpeg"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -57,12 +58,12 @@ func BenchmarkImages(b *testing.B) {
 	root := photographs(b)
 	float := images.Output{DType: "float32", Height: 224, Width: 224, Channels: 3}
 	bytes := images.Output{DType: "uint8", Height: 224, Width: 224, Channels: 3}
-	resize := images.Step{Op: "resize", Size: []int{256}, Filter: "bilinear"}
-	center := images.Step{Op: "center_crop", Size: []int{224, 224}}
-	random := trainPlan.Steps[0]
-	random.Size = []int{224, 224}
-	flip, toBytes, toFloat := images.Step{Op: "hflip", P: 0.5}, images.Step{Op: "to_uint8"}, images.Step{Op: "to_float", How: "divide"}
-	normalize := images.Step{Op: "normalize", Mean: []float32{0.485, 0.456, 0.406}, Std: []float32{0.229, 0.224, 0.225}}
+	resize := images.Step{"op": "resize", "size": []int{256}, "filter": "bilinear"}
+	center := images.Step{"op": "center_crop", "size": []int{224, 224}}
+	random := maps.Clone(trainPlan.Steps[0])
+	random["size"] = []int{224, 224}
+	flip, toBytes, toFloat := images.Step{"op": "hflip", "p": 0.5}, images.Step{"op": "to_uint8"}, images.Step{"op": "to_float", "how": "divide"}
+	normalize := images.Step{"op": "normalize", "mean": []float32{0.485, 0.456, 0.406}, "std": []float32{0.229, 0.224, 0.225}}
 
 	b.Run("decode", func(b *testing.B) { benchmarkDecode(b, root) })
 	for _, stage := range []struct {

@@ -45,10 +45,10 @@ func pictureFolder(t testing.TB, count int) string {
 
 var trainPlan = images.Plan{
 	Steps: []images.Step{
-		{Op: "random_resized_crop", Size: []int{16, 16}, Scale: []float64{0.08, 1}, Ratio: []float64{0.75, 1.25},
-			LogRatio: []float32{-0.28768207, 0.22314355}, Filter: "bilinear"},
-		{Op: "hflip", P: 0.5},
-		{Op: "to_float", How: "divide"},
+		{"op": "random_resized_crop", "size": []int{16, 16}, "scale": []float64{0.08, 1}, "ratio": []float64{0.75, 1.25},
+			"log_ratio": []float32{-0.28768207, 0.22314355}, "filter": "bilinear"},
+		{"op": "hflip", "p": 0.5},
+		{"op": "to_float", "how": "divide"},
 	},
 	Output: images.Output{DType: "float32", Height: 16, Width: 16, Channels: 3},
 }
@@ -126,7 +126,7 @@ func TestFolderFailures(t *testing.T) {
 	root := pictureFolder(t, 6)
 	bad := filepath.Join(root, "class1", "103.png")
 	plan := images.Plan{
-		Steps:  []images.Step{{Op: "resize", Size: []int{8, 8}, Filter: "box"}, {Op: "to_uint8"}},
+		Steps:  []images.Step{{"op": "resize", "size": []int{8, 8}, "filter": "box"}, {"op": "to_uint8"}},
 		Output: images.Output{DType: "uint8", Height: 8, Width: 8, Channels: 3},
 	}
 	if err := os.WriteFile(bad, []byte("no picture at all"), 0o644); err != nil {

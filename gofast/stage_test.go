@@ -20,11 +20,11 @@ var stages = []images.Stage{images.Read, images.DecodeWhole, images.DecodeNeeded
 // plansWithEveryEnd are plans that end while the picture is geometry, and ones that bring it to rest.
 func plansWithEveryEnd() []images.Plan {
 	output := images.Output{DType: "float32", Height: 16, Width: 16, Channels: 3}
-	float := images.Step{Op: "to_float", How: "divide"}
-	crop := images.Step{Op: "center_crop", Size: []int{16, 16}}
-	small := images.Step{Op: "resize", Size: []int{24}, Filter: "bilinear"}
-	pad := images.Step{Op: "pad", Padding: []int{2, 2, 2, 2}, Fill: []int{0, 0, 0}, Mode: "constant"}
-	jitter := images.Step{Op: "color_jitter", Brightness: []float64{0.5, 1.5}}
+	float := images.Step{"op": "to_float", "how": "divide"}
+	crop := images.Step{"op": "center_crop", "size": []int{16, 16}}
+	small := images.Step{"op": "resize", "size": []int{24}, "filter": "bilinear"}
+	pad := images.Step{"op": "pad", "padding": []int{2, 2, 2, 2}, "fill": []int{0, 0, 0}, "mode": "constant"}
+	jitter := images.Step{"op": "color_jitter", "brightness": []float64{0.5, 1.5}}
 	return []images.Plan{
 		trainPlan, {Steps: []images.Step{crop, float}, Output: output}, {Steps: []images.Step{small, crop, jitter, float}, Output: output},
 		{Steps: []images.Step{pad, small, crop, float}, Output: output}, {Steps: []images.Step{small, small, jitter, crop, small, crop, float}, Output: output},
@@ -90,7 +90,7 @@ func TestStagesOfJPEG(t *testing.T) {
 	}
 	output := images.Output{DType: "uint8", Height: 8, Width: 8, Channels: 3}
 	d, err := OpenFiles(context.Background(), paths, images.Plan{Output: output,
-		Steps: []images.Step{{Op: "resize", Size: []int{8, 8}, Filter: "bilinear"}, {Op: "to_uint8"}}}, FolderOptions{})
+		Steps: []images.Step{{"op": "resize", "size": []int{8, 8}, "filter": "bilinear"}, {"op": "to_uint8"}}}, FolderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

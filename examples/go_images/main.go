@@ -22,11 +22,11 @@ const side = 96
 // plan is torchvision's RandomResizedCrop(96), RandomHorizontalFlip(), ToTensor().
 var plan = image.Plan{
 	Steps: []image.Step{
-		{Op: "random_resized_crop", Size: []int{side, side}, Filter: "bilinear",
-			Scale: []float64{0.08, 1}, Ratio: []float64{3. / 4, 4. / 3},
-			LogRatio: []float32{float32(math.Log(3. / 4)), float32(math.Log(4. / 3))}},
-		{Op: "hflip", P: 0.5},
-		{Op: "to_float", How: "divide"},
+		{"op": "random_resized_crop", "size": []int{side, side}, "filter": "bilinear",
+			"scale": []float64{0.08, 1}, "ratio": []float64{3. / 4, 4. / 3},
+			"log_ratio": []float32{float32(math.Log(3. / 4)), float32(math.Log(4. / 3))}},
+		{"op": "hflip", "p": 0.5},
+		{"op": "to_float", "how": "divide"},
 	},
 	Output: image.Output{DType: "float32", Height: side, Width: side, Channels: 3},
 }

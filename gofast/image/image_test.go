@@ -3,12 +3,13 @@ package image
 import (
 	"encoding/json"
 	stdimage "image"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"unsafe"
 
-	"github.com/gofast-org/gofast/gofast/image/steps"
+	"github.com/gofast-org/gofast/gofast/image/steps/stepstest"
 )
 
 var options = Options{PassOrder: "13", MaxPixels: maxPixels, MaxFileBytes: 1 << 30}
@@ -21,8 +22,8 @@ func noise(r *rand.Rand, width, height int) *stdimage.RGBA {
 	return picture
 }
 
-func sizeOf(picture *stdimage.RGBA) steps.Size {
-	return steps.Size{Width: int32(picture.Rect.Dx()), Height: int32(picture.Rect.Dy())}
+func sizeOf(picture *stdimage.RGBA) stepstest.Size {
+	return stepstest.Size{int32(picture.Rect.Dx()), int32(picture.Rect.Dy())}
 }
 
 // TestFusedAgreesWithSteps compares samples of random plans, to the last bit, with what comes of the same steps one
@@ -54,7 +55,7 @@ func TestFusedAgreesWithSteps(t *testing.T) {
 // stepByStep is a sample for which each step up to the numbers, and to pictures that are no longer RGB, is a plan of its own.
 func stepByStep(t *testing.T, plan Plan, picture *stdimage.RGBA, record []int32) []byte {
 	last := func(s Step) bool {
-		return slices.Contains([]string{"to_uint8", "to_float", "five_crop", "ten_crop"}, s.Op) || s.Channels == 1
+		return slices.Contains([]string{"to_uint8", "to_float", "five_crop", "ten_crop"}, s["op"].(string)) || s["channels"] == 1
 	}
 	for !last(plan.Steps[0]) {
 		first := Plan{Steps: plan.Steps[:1]}
@@ -79,7 +80,7 @@ func stepByStep(t *testing.T, plan Plan, picture *stdimage.RGBA, record []int32)
 func TestPictures(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	picture := noise(r, 9, 5)
-	sample, err := sampleOf(t, Plan{Steps: []Step{{Op: "hflip", P: 1}}}, picture, []int32{1})
+	sample, err := sampleOf(t, Plan{Steps: []Step{{"op": "hflip", "p": 1}}}, picture, []int32{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,40 +107,40 @@ type madePicture struct {
 // TestRefusedPlans are plans that Python's compiler never makes.
 func TestRefusedPlans(t *testing.T) {
 	tensor := Output{DType: "float32", Height: 4, Width: 4, Channels: 3}
-	float, erase := Step{Op: "to_float", How: "divide"}, Step{Op: "random_erasing", P: 1, Value: []float32{0}}
+	float, erase := Step{"op": "to_float", "how": "divide"}, Step{"op": "random_erasing", "p": 1, "value": []int{0, 0, 0}}
 	erase = randomBox(rand.New(rand.NewPCG(1, 1)), erase)
-	normal := Step{Op: "normalize", Mean: []float32{0}, Std: []float32{1}}
-	deep := Step{Op: "hflip"}
+	normal := Step{"op": "normalize", "mean": []float32{0}, "std": []float32{1}}
+	deep := Step{"op": "hflip", "p": 1}
 	for range 200 {
-		deep = Step{Op: "random_apply", Version: "v1", Steps: []Step{deep}}
+		deep = Step{"op": "random_apply", "version": "v1", "p": 1, "steps": []Step{deep}}
 	}
-	ordered := Step{Op: "hflip"}
+	ordered := deep
 	for range 200 {
-		ordered = Step{Op: "random_order", Version: "v2", Members: [][]Step{{ordered}}}
+		ordered = Step{"op": "random_order", "version": "v2", "members": [][]Step{{ordered}}}
 	}
 	for name, plan := range map[string]Plan{
-		"unknown":         {Steps: []Step{{Op: "sharpen"}}},
-		"no size":         {Steps: []Step{{Op: "center_crop"}}},
-		"huge":            {Steps: []Step{{Op: "resize", Size: []int{1 << 20}, Filter: "box"}}},
-		"huge longest":    {Steps: []Step{{Op: "resize", Size: []int{9}, MaxSize: 1 << 20, Filter: "box"}}},
-		"filter":          {Steps: []Step{{Op: "resize", Size: []int{9}, Filter: "sinc"}}},
-		"negative":        {Steps: []Step{{Op: "pad", Padding: []int{-1, 0, 0, 0}, Fill: []int{0, 0, 0}, Mode: "edge"}}},
-		"factor":          {Steps: []Step{{Op: "color_jitter", Brightness: []float64{0, 1e8}}}},
-		"how":             {Steps: []Step{{Op: "to_float", How: "squeeze"}}, Output: tensor},
+		"unknown":         {Steps: []Step{{"op": "sharpen"}}},
+		"no size":         {Steps: []Step{{"op": "center_crop"}}},
+		"huge":            {Steps: []Step{{"op": "resize", "size": []int{1 << 20}, "filter": "box"}}},
+		"huge longest":    {Steps: []Step{{"op": "resize", "size": []int{9}, "max_size": 1 << 20, "filter": "box"}}},
+		"filter":          {Steps: []Step{{"op": "resize", "size": []int{9}, "filter": "sinc"}}},
+		"negative":        {Steps: []Step{{"op": "pad", "padding": []int{-1, 0, 0, 0}, "fill": []int{0, 0, 0}, "mode": "edge"}}},
+		"factor":          {Steps: []Step{{"op": "color_jitter", "brightness": []float64{0, 1e8}}}},
+		"how":             {Steps: []Step{{"op": "to_float", "how": "squeeze"}}, Output: tensor},
 		"erase early":     {Steps: []Step{erase, float}, Output: tensor},
 		"normalize twice": {Steps: []Step{float, normal, normal}, Output: tensor},
-		"normalize some":  {Steps: []Step{float, {Op: "random_apply", Version: "v1", Steps: []Step{normal}}}, Output: tensor},
-		"normalize one":   {Steps: []Step{float, {Op: "random_choice", Version: "v2", Numbers: []float64{1}, Members: [][]Step{{normal}}}}, Output: tensor},
+		"normalize some":  {Steps: []Step{float, {"op": "random_apply", "version": "v1", "p": 1, "steps": []Step{normal}}}, Output: tensor},
+		"normalize one":   {Steps: []Step{float, {"op": "random_choice", "version": "v2", "numbers": []float64{1}, "members": [][]Step{{normal}}}}, Output: tensor},
 		"normalize late":  {Steps: []Step{float, erase, normal}, Output: tensor},
 		"nine erasures":   {Steps: append([]Step{float}, slices.Repeat([]Step{erase}, 9)...), Output: tensor},
-		"crop a tensor":   {Steps: []Step{float, {Op: "center_crop", Size: []int{4, 4}}}, Output: tensor},
+		"crop a tensor":   {Steps: []Step{float, {"op": "center_crop", "size": []int{4, 4}}}, Output: tensor},
 		"too deep":        {Steps: []Step{deep}},
 		"nested too deep": {Steps: []Step{ordered}},
-		"a member":        {Steps: []Step{{Op: "member", Steps: []Step{{Op: "hflip"}}}}},
+		"a member":        {Steps: []Step{{"op": "member", "steps": []Step{{"op": "hflip"}}}}},
 		"no output":       {Steps: []Step{float}},
 		"wrong output":    {Steps: []Step{float}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3}},
-		"means":           {Steps: []Step{float, {Op: "normalize", Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}}}, Output: Output{DType: "float32", Height: 4, Width: 4, Channels: 1}},
-		"raw bytes":       {Steps: []Step{{Op: "to_uint8"}}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3, Raw: true}},
+		"means":           {Steps: []Step{float, {"op": "normalize", "mean": []float32{0, 0, 0}, "std": []float32{1, 1, 1}}}, Output: Output{DType: "float32", Height: 4, Width: 4, Channels: 1}},
+		"raw bytes":       {Steps: []Step{{"op": "to_uint8"}}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3, Raw: true}},
 		"raw picture":     {Output: Output{Raw: true}},
 	} {
 		if p, err := NewProgram(plan, Files{}, options); err == nil {
@@ -204,20 +205,32 @@ func FuzzPlan(f *testing.F) {
 		}
 		defer p.Free()
 		picture := noise(rand.New(rand.NewPCG(1, 1)), 20, 15)
-		if records, ok := drawn(p, 1, picture); ok && pixels(plan.Steps) < 2000 && plan.Output.Height > 0 {
+		if records, ok := drawn(p, 1, picture); ok && pixelsOf(plan.Steps) < 2000 && plan.Output.Height > 0 {
 			_, _ = sampleOf(t, plan, picture, records)
 		}
 	})
 }
 
 // pixels bounds what steps can make of a small picture, roughly.
-func pixels(steps []Step) int {
-	sum := 0
-	for _, s := range steps {
-		for _, side := range append(slices.Clone(s.Padding), s.Size...) {
-			sum += side
+func pixels(value any) (sum float64) {
+	switch v := value.(type) {
+	case float64:
+		return math.Abs(v)
+	case []any:
+		for _, each := range v {
+			sum += pixels(each)
 		}
-		sum += s.MaxSize + pixels(s.Steps) + pixels(slices.Concat(s.Members...))
+	case map[string]any:
+		for _, name := range []string{"padding", "size", "max_size", "scale", "sides", "steps", "members"} {
+			sum += pixels(v[name])
+		}
+	}
+	return sum
+}
+
+func pixelsOf(steps []Step) (sum float64) {
+	for _, s := range steps {
+		sum += pixels(map[string]any(s))
 	}
 	return sum
 }

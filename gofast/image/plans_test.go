@@ -1,12 +1,22 @@
 package image
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"github.com/gofast-org/gofast/gofast/image/steps"
 )
+
+// with is a step with other fields.
+func with(s Step, more ...Step) Step {
+	s = maps.Clone(s)
+	for _, fields := range more {
+		maps.Copy(s, fields)
+	}
+	return s
+}
+
+func anyOf[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
 // randomPlan makes a plan whose samples have one size.
 func randomPlan(r *rand.Rand) Plan {
@@ -15,49 +25,49 @@ func randomPlan(r *rand.Rand) Plan {
 		steps = append(steps, randomStep(r, 0))
 	}
 	height, width := 1+r.IntN(40), 1+r.IntN(40)
-	last := Step{Op: "resize", Size: []int{height, width}, Filter: randomFilter(r)}
+	last := Step{"op": "resize", "size": []int{height, width}, "filter": randomFilter(r)}
 	if r.IntN(2) == 0 {
-		last = randomBox(r, Step{Op: "random_resized_crop", Size: last.Size, Filter: last.Filter})
+		last = randomBox(r, with(last, Step{"op": "random_resized_crop"}))
 	}
 	steps = append(steps, last)
 	if r.IntN(3) == 0 {
 		kernel := []int{r.IntN((width+1)/2)/2*2 + 1, r.IntN((height+1)/2)/2*2 + 1}
-		steps = append(steps, Step{Op: "gaussian_blur", Kernel: kernel, Sigma: []float64{0.1, 3}})
+		steps = append(steps, Step{"op": "gaussian_blur", "kernel": kernel, "sigma": []float64{0.1, 3}})
 	}
 	out := Output{DType: "float32", Height: height, Width: width, Channels: 3, ChannelsLast: r.IntN(3) == 0}
 	if r.IntN(3) == 0 {
-		steps = append(steps, Step{Op: "grayscale", Channels: 1})
+		steps = append(steps, Step{"op": "grayscale", "channels": 1})
 		out.Channels = 1
 	}
 	if r.IntN(5) == 0 {
 		out.Height, out.Width, out.Crops, out.ChannelsLast = 1+r.IntN(height), 1+r.IntN(width), 5, false
-		crops := Step{Op: "five_crop", Size: []int{out.Height, out.Width}, Vertical: r.IntN(2) == 0}
+		crops := Step{"op": "five_crop", "size": []int{out.Height, out.Width}}
 		if r.IntN(2) == 0 {
-			crops.Op, out.Crops = "ten_crop", 10
+			crops, out.Crops = with(crops, Step{"op": "ten_crop", "vertical": r.IntN(2) == 0}), 10
 		}
 		steps = append(steps, crops)
 	}
 	if r.IntN(3) == 0 {
 		out.DType = "uint8"
-		steps = append(steps, Step{Op: "to_uint8"})
+		steps = append(steps, Step{"op": "to_uint8"})
 	} else {
-		steps = append(steps, Step{Op: "to_float", How: []string{"divide", "multiply", "cast"}[r.IntN(3)]})
+		steps = append(steps, Step{"op": "to_float", "how": []string{"divide", "multiply", "cast"}[r.IntN(3)]})
 		if r.IntN(2) == 0 {
-			steps = append(steps, Step{Op: "normalize", Mean: []float32{0.485, 0.456, 0.406}[:out.Channels], Std: []float32{0.229, 0.224, 0.225}[:out.Channels]})
+			steps = append(steps, Step{"op": "normalize", "mean": []float32{0.485, 0.456, 0.406}[:out.Channels], "std": []float32{0.229, 0.224, 0.225}[:out.Channels]})
 		}
 	}
 	for range r.IntN(4) {
 		if out.Crops > 0 {
 			break // they are the last
 		}
-		late := Step{Op: []string{"hflip", "vflip"}[r.IntN(2)], P: 0.5}
+		late := Step{"op": []string{"hflip", "vflip"}[r.IntN(2)], "p": 0.5}
 		if r.IntN(2) == 0 {
-			late = randomBox(r, Step{Op: "random_erasing", P: 0.7, Value: []float32{float32(r.IntN(256))}})
+			late = randomBox(r, Step{"op": "random_erasing", "p": 0.7, "value": slices.Repeat([]int{r.IntN(256)}, 3)})
 		}
 		if r.IntN(4) == 0 {
-			late = Step{Op: "random_apply", Version: "v1", P: 0.5, Steps: []Step{late}}
+			late = Step{"op": "random_apply", "version": "v1", "p": 0.5, "steps": []Step{late}}
 		} else if r.IntN(4) == 0 {
-			late = Step{Op: "random_order", Version: "v2", Members: [][]Step{{{Op: "hflip", P: 0.5}}, {late}}}
+			late = Step{"op": "random_order", "version": "v2", "members": [][]Step{{{"op": "hflip", "p": 0.5}}, {late}}}
 		}
 		steps = append(steps, late)
 	}
@@ -65,95 +75,88 @@ func randomPlan(r *rand.Rand) Plan {
 }
 
 func randomFilter(r *rand.Rand) string {
-	return []string{"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos", "torch_bilinear", "torch_bicubic"}[r.IntN(8)]
+	return anyOf(r, "nearest", "box", "bilinear", "hamming", "bicubic", "lanczos", "torch_bilinear", "torch_bicubic")
 }
 
 func randomBox(r *rand.Rand, s Step) Step {
-	s.Scale, s.Ratio = []float64{0.02, 0.05 + r.Float64()}, []float64{0.4, 2.5}
-	s.LogRatio = []float32{float32(math.Log(0.4)), float32(math.Log(2.5))}
-	return s
+	return with(s, Step{"scale": []float64{0.02, 0.05 + r.Float64()}, "ratio": []float64{0.4, 2.5},
+		"log_ratio": []float64{math.Log(0.4), math.Log(2.5)}})
 }
 
 func randomStep(r *rand.Rand, depth int) Step {
 	size := []int{1 + r.IntN(50), 1 + r.IntN(50)}
-	padding := []int{r.IntN(9), r.IntN(9), r.IntN(9), r.IntN(60)}
-	s := Step{Size: size, Padding: padding, P: 0.6, Mode: []string{"constant", "edge", "reflect", "symmetric"}[r.IntN(4)],
-		Fill: []int{r.IntN(256), r.IntN(256), r.IntN(256)}, Filter: randomFilter(r), Version: []string{"v1", "v2"}[r.IntN(2)]}
-	factors := Step{P: 0.7, Brightness: []float64{0.2, 2}, Contrast: []float64{0, 3}, Saturation: []float64{0.5, 1.5}, Hue: []float64{-0.5, 0.5}}
-	switch op := r.IntN(16); op {
+	sized, filtered := Step{"size": size}, Step{"filter": randomFilter(r)}
+	chance, version := Step{"p": 0.6}, Step{"version": anyOf(r, "v1", "v2")}
+	padding := Step{"padding": []int{r.IntN(9), r.IntN(9), r.IntN(9), r.IntN(60)}}
+	edge := Step{"mode": anyOf(r, "constant", "edge", "reflect", "symmetric"), "fill": []int{r.IntN(256), r.IntN(256), r.IntN(256)}}
+	factors := Step{"brightness": []float64{0.2, 2}, "contrast": []float64{0, 3}, "saturation": []float64{0.5, 1.5}, "hue": []float64{-0.5, 0.5}}
+	named := func(op string, fields ...Step) Step { return with(Step{"op": op}, fields...) }
+	switch r.IntN(19) {
 	case 0:
-		s.Op = "resize"
+		return named("resize", sized, filtered)
 	case 1:
-		s.Op, s.Size, s.MaxSize = "resize", size[:1], size[0]+1+r.IntN(30)
+		return named("resize", filtered, Step{"size": size[:1], "max_size": size[0] + 1 + r.IntN(30)})
 	case 2:
-		return Step{Op: "center_crop", Size: size}
+		return named("center_crop", sized)
 	case 3:
-		s.Op = "pad"
+		return named("pad", padding, edge)
 	case 4:
-		s.Op, s.PadIfNeeded = "random_crop", true
-		if r.IntN(2) == 0 {
-			s.Padding = nil
-		}
+		return named("random_crop", sized, edge, version, anyOf(r, padding, nil), Step{"pad_if_needed": true})
 	case 5:
-		s.Op = "random_resized_crop"
-		s = randomBox(r, s)
+		return randomBox(r, named("random_resized_crop", sized, filtered))
 	case 6:
-		s.Op = []string{"hflip", "vflip", "random_grayscale", "random_solarize", "grayscale"}[r.IntN(5)]
-		s.Tensor = r.IntN(2) == 0
-		s.Channels, s.Threshold = 3, []int{0, 1, r.IntN(257), 255, 256}[r.IntN(5)]
+		return named(anyOf(r, "hflip", "vflip"), chance)
 	case 7:
-		if r.IntN(4) == 0 {
-			return randomAugmix(r, s)
-		}
-		return randomAugment(r, s)
+		return named(anyOf(r, "random_grayscale", "random_autocontrast", "random_equalize"), chance, version, Step{"tensor": r.IntN(2) == 0})
 	case 8:
-		factors.Op = []string{"color_jitter", "photometric_distort", "channel_permutation"}[r.IntN(3)]
-		if factors.Op == "color_jitter" && r.IntN(2) == 0 {
-			factors.Tensor, factors.Version = true, s.Version
-		}
-		return factors
+		return named("random_solarize", chance, version, Step{"threshold": anyOf(r, 0, 1, r.IntN(257), 255, 256), "tensor": r.IntN(2) == 0})
 	case 9:
-		s.Op, s.Scale = "random_zoom_out", []float64{1, 1 + 2*r.Float64()}
+		return named("grayscale", version, Step{"channels": 3, "tensor": r.IntN(2) == 0})
 	case 10:
-		s.Op, s.Size = "random_resize", []int{size[0], size[0] + size[1]}
+		return randomAugment(r, version, edge["fill"])
 	case 11:
-		s.Op, s.Sides, s.MaxSize = "random_shortest_size", size, 60*r.IntN(2)
+		return anyOf(r, named("channel_permutation"), named("photometric_distort", factors, Step{"p": 0.7}),
+			named("color_jitter", factors), named("color_jitter", factors, version, Step{"tensor": true}))
 	case 12:
-		s.Op, s.Scale = "scale_jitter", []float64{0.5, 1.5}
+		return named("random_zoom_out", chance, edge, Step{"scale": []float64{1, 1 + 2*r.Float64()}})
+	case 13:
+		return named("random_resize", filtered, Step{"size": []int{size[0], size[0] + size[1]}})
+	case 14:
+		return named("random_shortest_size", filtered, Step{"sides": size, "max_size": 60 * r.IntN(2)})
+	case 15:
+		return named("scale_jitter", sized, filtered, Step{"scale": []float64{0.5, 1.5}})
+	case 16:
+		return named("random_apply", chance, version, Step{"steps": randomSteps(r, 3-min(depth, 2), depth)})
 	default:
-		s.Op = []string{"random_apply", "random_choice", "random_order"}[op-13]
+		members, numbers := [][]Step{}, []float64{}
 		for range 3 - min(depth, 2) {
-			if op == 13 {
-				s.Steps = append(s.Steps, randomStep(r, depth+1))
-				continue
-			}
-			member := []Step{}
-			for range r.IntN(3 - min(depth, 2)) {
-				member = append(member, randomStep(r, depth+1))
-			}
-			s.Members, s.Numbers = append(s.Members, member), append(s.Numbers, r.Float64())
+			members = append(members, randomSteps(r, r.IntN(3-min(depth, 2)), depth))
+			numbers = append(numbers, r.Float64())
 		}
-		slices.Sort(s.Numbers) // sums of chances, in v1
+		slices.Sort(numbers) // sums of chances, in v1
+		return anyOf(r, named("random_order", version, Step{"members": members}),
+			named("random_choice", version, Step{"members": members, "numbers": numbers}))
 	}
-	return s
 }
 
-func randomAugment(r *rand.Rand, s Step) Step {
-	s.Op = []string{"random_rotation", "random_affine", "trivial_augment", "rand_augment", "auto_augment", "random_posterize",
-		"random_autocontrast", "random_equalize", "random_sharpness", "random_perspective"}[r.IntN(10)]
-	s.Distortion = 0.9 * r.Float64()
-	s.Seen, s.Bits, s.Factor, s.Expand = []string{"nearest", "bilinear", "bicubic"}[r.IntN(3)], 1+r.IntN(8), 3*r.Float64()-0.5, r.IntN(2) == 0
-	s.Degrees = [][]float64{{-30, 200}, {90, 90}, {270, 270}, {180, 180}, {0, 0}}[r.IntN(5)]
-	if s.Op == "random_affine" && r.IntN(2) == 0 {
-		s.Translate, s.Scale, s.Shear = []float64{0.2, 0.5}, []float64{0.5, 2}, []float64{-20, 20, 0, 40}[:2+2*r.IntN(2)]
+func randomSteps(r *rand.Rand, count, depth int) []Step {
+	steps := []Step{}
+	for range count {
+		steps = append(steps, randomStep(r, depth+1))
 	}
-	if s.Tensor = s.Seen != "bicubic" && r.IntN(2) == 0; s.Tensor {
-		if s.Expand = false; r.IntN(2) == 0 {
-			s.Fill = nil
-		}
+	return steps
+}
+
+// randomAugment is a step that samples a picture elsewhere, or one of augmentations.
+func randomAugment(r *rand.Rand, version Step, fill any) Step {
+	seen := with(version, Step{"seen": anyOf(r, "nearest", "bilinear", "bicubic"), "fill": fill})
+	tensor := seen["seen"] != "bicubic" && r.IntN(2) == 0
+	if seen["tensor"] = tensor; tensor && r.IntN(2) == 0 {
+		seen["fill"] = nil
 	}
+	angles := with(seen, Step{"degrees": anyOf(r, []int{-30, 200}, []int{90, 90}, []int{270, 270}, []int{180, 180}, []int{0, 0})})
 	if r.IntN(3) == 0 {
-		s.Center = []float64{r.Float64() * 30, float64(r.IntN(30))}
+		angles["center"] = []float64{r.Float64() * 30, float64(r.IntN(30))}
 	}
 	magnitude := func(which int) float64 {
 		switch {
@@ -168,35 +171,58 @@ func randomAugment(r *rand.Rand, s Step) Step {
 		}
 		return 2*r.Float64() - 1
 	}
-	bins := map[string]int{"trivial_augment": 1 + r.IntN(5), "rand_augment": 1}[s.Op]
-	for i := range steps.Space * bins {
-		s.Numbers = append(s.Numbers, magnitude(i/bins))
-	}
-	if s.Op == "auto_augment" {
-		for range 2 * (1 + r.IntN(9)) {
-			which := r.IntN(steps.Space + 1)
-			s.Numbers = append(s.Numbers, float64(which), r.Float64(), magnitude(which))
+	magnitudes := func(bins int) Step {
+		numbers := make([]float64, 14*bins)
+		for i := range numbers {
+			numbers[i] = magnitude(i / bins)
 		}
+		return Step{"numbers": numbers}
 	}
-	return s
+	switch r.IntN(9) {
+	case 0:
+		return with(angles, Step{"op": "random_rotation", "expand": !tensor && r.IntN(2) == 0})
+	case 1:
+		return with(angles, Step{"op": "random_affine"})
+	case 2:
+		return with(angles, Step{"op": "random_affine", "translate": []float64{0.2, 0.5}, "scale": []float64{0.5, 2}, "shear_x": []int{-20, 20}},
+			anyOf(r, nil, Step{"shear_y": []int{0, 40}}))
+	case 3:
+		return with(seen, Step{"op": "random_perspective", "p": 0.6, "distortion": 0.9 * r.Float64()})
+	case 4:
+		return with(seen, Step{"op": "trivial_augment"}, magnitudes(1+r.IntN(5)))
+	case 5:
+		return with(seen, Step{"op": "rand_augment"}, magnitudes(1))
+	case 6:
+		numbers := []float64{}
+		for range 2 * (1 + r.IntN(9)) {
+			which := r.IntN(15)
+			numbers = append(numbers, float64(which), r.Float64(), magnitude(which))
+		}
+		return with(seen, Step{"op": "auto_augment", "numbers": numbers})
+	case 7:
+		return with(version, Step{"p": 0.6}, anyOf(r, Step{"op": "random_posterize", "bits": 1 + r.IntN(8)},
+			Step{"op": "random_sharpness", "tensor": tensor, "factor": 3*r.Float64() - 0.5}))
+	default:
+		return randomAugmix(r, version)
+	}
 }
 
-func randomAugmix(r *rand.Rand, s Step) Step {
-	s.Op, s.Chains, s.Depth, s.Operations = "augmix", 1+r.IntN(steps.MaxChains), r.IntN(steps.MaxDepth+1), 9+4*r.IntN(2)
-	s.Alpha, s.Seen = float32(math.Exp(r.NormFloat64())), []string{"nearest", "bilinear"}[r.IntN(2)]
-	s.Numbers = make([]float64, 12*s.Operations*(1+r.IntN(3)))
-	each := len(s.Numbers) / s.Operations
-	for i := range s.Numbers {
+func randomAugmix(r *rand.Rand, version Step) Step {
+	operations := anyOf(r, 9, 13)
+	numbers := make([]float64, 12*operations*(1+r.IntN(3)))
+	each := len(numbers) / operations
+	for i := range numbers {
 		switch which := i / each; {
 		case which < 5:
-			s.Numbers[i] = r.NormFloat64() * 0.05
+			numbers[i] = r.NormFloat64() * 0.05
 		case which == 5:
-			s.Numbers[i] = float64(int(0xff00) >> r.IntN(9) & 0xff)
+			numbers[i] = float64(int(0xff00) >> r.IntN(9) & 0xff)
 		case which == 6:
-			s.Numbers[i] = float64(r.IntN(257))
+			numbers[i] = float64(r.IntN(257))
 		default:
-			s.Numbers[i] = 2 * r.Float64()
+			numbers[i] = 2 * r.Float64()
 		}
 	}
-	return s
+	return with(version, Step{"op": "augmix", "chains": 1 + r.IntN(3), "depth": r.IntN(9), "alpha": math.Exp(r.NormFloat64()),
+		"operations": operations, "numbers": numbers, "seen": anyOf(r, "nearest", "bilinear"), "fused": r.IntN(2) == 0})
 }

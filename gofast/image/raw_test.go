@@ -111,10 +111,10 @@ func compiled(t *testing.T, plan Plan) Program {
 
 // TestNumbers are plans of which something else than bytes, or more than numbers, is left.
 func TestNumbers(t *testing.T) {
-	float, flip := Step{Op: "to_float", How: "multiply"}, Step{Op: "hflip", P: 0.5}
-	normal := Step{Op: "normalize", Mean: []float32{0.5}, Std: []float32{0.25}}
-	erase := randomBox(rand.New(rand.NewPCG(1, 1)), Step{Op: "random_erasing", P: 1, Value: []float32{1, 2, 3}})
-	maybe := func(s Step) Step { return Step{Op: "random_apply", Version: "v1", P: 0.5, Steps: []Step{s}} }
+	float, flip := Step{"op": "to_float", "how": "multiply"}, Step{"op": "hflip", "p": 0.5}
+	normal := Step{"op": "normalize", "mean": []float32{0.5}, "std": []float32{0.25}}
+	erase := randomBox(rand.New(rand.NewPCG(1, 1)), Step{"op": "random_erasing", "p": 1, "value": []float32{1, 2, 3}})
+	maybe := func(s Step) Step { return Step{"op": "random_apply", "version": "v1", "p": 0.5, "steps": []Step{s}} }
 	tensor := Output{DType: "float16", Height: 4, Width: 4, Channels: 3, ChannelsLast: true}
 	bytes := tensor
 	bytes.DType = "uint8"
@@ -129,10 +129,10 @@ func TestNumbers(t *testing.T) {
 		"flip behind":        {[]Step{float, erase, flip}, tensor, false, nil},
 		"maybe a flip":       {[]Step{float, erase, maybe(flip)}, tensor, false, nil},
 		"maybe erased":       {[]Step{float, maybe(erase)}, tensor, false, nil},
-		"maybe nothing":      {[]Step{float, erase, maybe(Step{Op: "random_apply", Version: "v1"})}, tensor, true, []int{0}},
-		"erased bytes":       {[]Step{{Op: "to_uint8"}, erase}, bytes, false, nil},
+		"maybe nothing":      {[]Step{float, erase, maybe(Step{"op": "random_apply", "version": "v1", "p": 0.5, "steps": []Step{}})}, tensor, true, []int{0}},
+		"erased bytes":       {[]Step{{"op": "to_uint8"}, erase}, bytes, false, nil},
 		"pictures":           {[]Step{flip}, Output{}, false, nil},
-		"bytes":              {[]Step{{Op: "to_uint8"}}, bytes, false, nil},
+		"bytes":              {[]Step{{"op": "to_uint8"}}, bytes, false, nil},
 		"pictures and bytes": {nil, bytes, false, nil},
 	} {
 		got, ok, err := Plan{c.steps, c.out}.Numbers()

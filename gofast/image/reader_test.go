@@ -31,7 +31,7 @@ func TestMemoryReader(t *testing.T) {
 	if len(faults) != 4 || slices.ContainsFunc(faults, func(f engine.Fault) bool { return f.Position == 0 || f.Code != fault.Unsupported }) {
 		t.Errorf("faults %v", faults)
 	}
-	draws, err := NewProgram(Plan{Steps: []Step{randomBox(rand.New(rand.NewPCG(1, 1)), Step{Op: "random_resized_crop", Size: []int{2, 2}, Filter: "box"})}}, files, limited)
+	draws, err := NewProgram(Plan{Steps: []Step{randomBox(rand.New(rand.NewPCG(1, 1)), Step{"op": "random_resized_crop", "size": []int{2, 2}, "filter": "box"})}}, files, limited)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/engine"
-	"github.com/gofast-org/gofast/gofast/image/steps"
+	"github.com/gofast-org/gofast/gofast/image/steps/stepstest"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
 	"github.com/gofast-org/gofast/gofast/source"
@@ -98,19 +98,19 @@ func sampleOf(t testing.TB, plan Plan, picture *stdimage.RGBA, record []int32) (
 // drawn is a record for a picture; false where a step refuses its size.
 func drawn(p Program, seed uint64, picture *stdimage.RGBA) ([]int32, bool) {
 	record := make([]int32, p.RecordWords())
-	code, _ := p.steps().Stateless(seed, 0, []steps.Sample{{Size: sizeOf(picture)}}, record)
-	return record, code == steps.OK
+	code, _ := stepstest.Stateless(p.steps(), seed, 0, []stepstest.Sample{{Size: sizeOf(picture)}}, record)
+	return record, code == stepstest.OK
 }
 
 // A record that names no members, or one twice, is not followed.
 func TestRecordsOfMembers(t *testing.T) {
-	members := [][]Step{{{Op: "hflip", P: 1}}, {}, {{Op: "vflip", P: 1}}}
+	members := [][]Step{{{"op": "hflip", "p": 1}}, {}, {{"op": "vflip", "p": 1}}}
 	picture := noise(rand.New(rand.NewPCG(1, 2)), 4, 4)
 	plan := func(container Step) Plan {
-		container.Version, container.Members = "v2", members
-		return Plan{Steps: []Step{container, {Op: "to_uint8"}}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3}}
+		container["version"], container["members"] = "v2", members
+		return Plan{Steps: []Step{container, {"op": "to_uint8"}}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3}}
 	}
-	choice, order := plan(Step{Op: "random_choice", Numbers: []float64{1, 1, 1}}), plan(Step{Op: "random_order"})
+	choice, order := plan(Step{"op": "random_choice", "numbers": []float64{1, 1, 1}}), plan(Step{"op": "random_order"})
 	for _, good := range [][]int32{{0, 1, 1}, {1, 1, 1}, {2, 1, 1}} {
 		if _, err := sampleOf(t, choice, picture, good); err != nil {
 			t.Errorf("a choice of %v: %v", good, err)

@@ -116,6 +116,34 @@ static int32_t apply_both(gf_canvas *c, const gf_step *step, const int32_t *reco
     return code ? code : apply(c, step, record + GF_AUGMENT_WORDS);
 }
 
-const gf_operation gf_op_trivial_augment = {GF_AUGMENT_WORDS, draw_trivial, apply};
-const gf_operation gf_op_rand_augment = {GF_AUGMENT_WORDS, draw_rand, apply};
-const gf_operation gf_op_auto_augment = {2 * GF_AUGMENT_WORDS, draw_auto, apply_both};
+// ---- plans
+
+static int is_magnitude(int32_t which, double v) { return which != GF_AUGMENT_POSTERIZE || (v >= 1 && v <= 8); }
+
+static const char *check_magnitudes(gf_step *step) {
+    const double *numbers = gf_step_numbers(step);
+    int32_t n = step->count;
+    step->count = n / GF_AUGMENT_SPACE;
+    if (n % GF_AUGMENT_SPACE || !n || step->count > (step->kind == GF_STEP_rand_augment ? 1 : GF_MOST_MAGNITUDES)) return "numbers are not as many of each operation";
+    for (int32_t i = 0; i < n; i++)
+        if (!is_magnitude(i / step->count, numbers[i])) return "numbers: a magnitude is out of range";
+    return gf_check_seen(step);
+}
+
+static const char *check_policies(gf_step *step) {
+    enum { EACH = 2 * sizeof(gf_policy_operation) / sizeof(double) };
+    int32_t n = step->count;
+    step->count = n / EACH;
+    if (n % EACH || !n || step->count > GF_MOST_POLICIES) return "numbers are no policies";
+    const gf_policy_operation *of = (const gf_policy_operation *)gf_step_numbers(step);
+    for (const gf_policy_operation *end = of + 2 * step->count; of < end; of++)
+        if (!(of->which >= 0 && of->which < GF_AUGMENTS) || of->which != trunc(of->which) || !is_magnitude((int32_t)of->which, of->magnitude))
+            return "numbers: an operation of a policy is none";
+    return gf_check_seen(step);
+}
+
+static const gf_field fields[] = {GF_FIELD_NUMBERS_WITHIN(-GF_MOST_FACTOR, GF_MOST_FACTOR), GF_FIELDS_SEEN, GF_NO_FIELD};
+
+const gf_operation gf_op_trivial_augment = {.words = GF_AUGMENT_WORDS, .flags = GF_DRAWS, .fields = fields, .check = check_magnitudes, .draw = draw_trivial, .run = apply};
+const gf_operation gf_op_rand_augment = {.words = GF_AUGMENT_WORDS, .flags = GF_DRAWS, .fields = fields, .check = check_magnitudes, .draw = draw_rand, .run = apply};
+const gf_operation gf_op_auto_augment = {.words = 2 * GF_AUGMENT_WORDS, .flags = GF_DRAWS, .fields = fields, .check = check_policies, .draw = draw_auto, .run = apply_both};

@@ -161,4 +161,24 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     return GF_FAULT_NONE;
 }
 
-const gf_operation gf_op_augmix = {GF_AUGMIX_WORDS, draw, run};
+static const gf_field fields[] = {
+    GF_FIELD(chains, INT32, 1, 1, GF_AUGMIX_CHAINS),
+    GF_FIELD(depth, INT32, 1, 0, GF_AUGMIX_DEPTH),
+    GF_FIELD(alpha, FLOAT, 1, 0, GF_MOST_FACTOR),
+    GF_FIELD(operations, INT32, 1, GF_AUGMIX_PART, GF_AUGMIX_ALL),
+    GF_FIELD_SEEN,
+    GF_FIELD_NUMBERS_WITHIN(-GF_MOST_FACTOR, GF_MOST_FACTOR),
+    GF_NO_FIELD,
+};
+
+static const char *check(gf_step *step) {
+    int32_t each = 2 * GF_AUGMIX_NUMBERS * step->operations; // of a magnitude of all operations
+    int32_t n = step->count;
+    step->count = n / each;
+    if (!(step->alpha > 0)) return "alpha is not above 0";
+    if (step->operations != GF_AUGMIX_PART && step->operations != GF_AUGMIX_ALL) return "operations are neither all nor all but those of colours";
+    if (n % each || !n || step->count > GF_AUGMIX_MAGNITUDES) return "numbers are not those of each magnitude";
+    return step->seen == GF_SEEN_BICUBIC ? "seen: a tensor is not sampled so" : NULL;
+}
+
+const gf_operation gf_op_augmix = {.words = GF_AUGMIX_WORDS, .flags = GF_DRAWS, .fields = fields, .check = check, .draw = draw, .run = run};

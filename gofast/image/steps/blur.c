@@ -54,4 +54,15 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     return GF_FAULT_NONE;
 }
 
-const gf_operation gf_op_gaussian_blur = {WORDS, draw, run};
+// The least sigma keeps a float and its square from vanishing.
+static const gf_field fields[] = {
+    GF_FIELD(kernel, INT32, 2, 1, GF_MOST_KERNEL),
+    GF_FIELD(sigma, FLOAT, 2, 1e-9, GF_MOST_NUMBER, .how = GF_RANGE),
+    GF_NO_FIELD,
+};
+
+static const char *check(gf_step *step) {
+    return step->kernel[0] % 2 && step->kernel[1] % 2 ? NULL : "kernel is not odd";
+}
+
+const gf_operation gf_op_gaussian_blur = {.words = WORDS, .flags = GF_DRAWS | GF_TORCH_WORDS, .fields = fields, .check = check, .draw = draw, .run = run};

@@ -44,9 +44,30 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     return GF_FAULT_NONE;
 }
 
-const gf_operation gf_op_random_choice = {0, draw_choice, run};
-const gf_operation gf_op_random_order = {0, draw_order, run};
-const gf_operation gf_op_member = {0, NULL, NULL};
+#define MEMBERS {.name = "members", .type = GF_FIELD_MEMBERS, .count = GF_MOST_MEMBERS}
+static const gf_field of_choice[] = {MEMBERS, GF_FIELD_NUMBERS_WITHIN(0, GF_MOST_NUMBER), GF_NO_FIELD};
+static const gf_field of_order[] = {MEMBERS, GF_NO_FIELD};
+
+// v1's numbers are sums of chances.
+static const char *check_choice(gf_step *step) {
+    const double *numbers = gf_step_numbers(step);
+    double sum = 0;
+    for (int32_t i = 0; i < step->count; i++) {
+        if (step->version == 1 && numbers[i] < sum) return "numbers: a sum of chances falls";
+        sum = step->version == 1 ? numbers[i] : sum + numbers[i];
+    }
+    step->happen = 1;
+    return step->count == step->members && sum > 0 ? NULL : "numbers are not the members' chances";
+}
+
+static const char *check_order(gf_step *step) {
+    step->happen = step->members;
+    return NULL;
+}
+
+const gf_operation gf_op_random_choice = {.flags = GF_DRAWS | GF_DRAWS_PYTHON | GF_MOVABLE, .fields = of_choice, .check = check_choice, .draw = draw_choice, .run = run};
+const gf_operation gf_op_random_order = {.flags = GF_DRAWS | GF_DRAWS_PYTHON | GF_MOVABLE, .fields = of_order, .check = check_order, .draw = draw_order, .run = run};
+const gf_operation gf_op_member = {0};
 
 static int32_t walk(const gf_step *from, const gf_step *to, const int32_t *record, gf_visit *visit, void *context) {
     for (const gf_step *step = from; step < to; step++) {

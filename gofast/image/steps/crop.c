@@ -46,7 +46,8 @@ static int32_t run_pad(gf_canvas *c, const gf_step *step, const int32_t *record)
     return window(c, step, sides, (gf_box){0, 0, gf_canvas_width(c) + sides[0] + sides[2], gf_canvas_height(c) + sides[1] + sides[3]});
 }
 
-const gf_operation gf_op_pad = {0, draw_pad, run_pad};
+static const gf_field of_pad[] = {GF_FIELD_PADDING(0), GF_FIELDS_EDGE, GF_NO_FIELD};
+const gf_operation gf_op_pad = {.fields = of_pad, .draw = draw_pad, .run = run_pad};
 
 static int32_t draw_center_crop(gf_drawing *d, const gf_step *step, int32_t *record) {
     (void)record;
@@ -64,7 +65,8 @@ static int32_t run_center_crop(gf_canvas *c, const gf_step *step, const int32_t 
     return window(c, step, sides, (gf_box){(int32_t)rint((more_x - dx) / 2.0), (int32_t)rint((more_y - dy) / 2.0), width, height});
 }
 
-const gf_operation gf_op_center_crop = {0, draw_center_crop, run_center_crop};
+static const gf_field of_center_crop[] = {GF_FIELD_SIZE, GF_NO_FIELD};
+const gf_operation gf_op_center_crop = {.fields = of_center_crop, .draw = draw_center_crop, .run = run_center_crop};
 
 // v2's RandomZoomOut, in a tensor's float32: torch rounds each step.
 static int32_t draw_zoom_out(gf_drawing *d, const gf_step *step, int32_t *record) {
@@ -88,11 +90,12 @@ static int32_t run_zoom_out(gf_canvas *c, const gf_step *step, const int32_t *re
     return window(c, step, sides, (gf_box){0, 0, (int32_t)width, (int32_t)height});
 }
 
-const gf_operation gf_op_random_zoom_out = {5, draw_zoom_out, run_zoom_out};
+static const gf_field of_zoom_out[] = {GF_FIELD_P, GF_FIELD_SCALE(1, 64), GF_FIELDS_EDGE, GF_NO_FIELD};
+const gf_operation gf_op_random_zoom_out = {.words = 5, .flags = GF_DRAWS, .fields = of_zoom_out, .draw = draw_zoom_out, .run = run_zoom_out};
 
 static int32_t too_large(gf_drawing *d, const gf_wide_size *padded, const gf_step *step) {
     return GF_RAISE(d, "Required crop size (%d, %d) is larger than %sinput image size (%lld, %lld)%s", step->size[0], step->size[1],
-                    step->version == 2 && step->padded ? "padded " : "", (long long)padded->height, (long long)padded->width,
+                    step->version == 2 && step->given & GF_GIVEN_PADDING ? "padded " : "", (long long)padded->height, (long long)padded->width,
                     step->version == 2 ? "." : "");
 }
 
@@ -125,4 +128,11 @@ static int32_t run_random_crop(gf_canvas *c, const gf_step *step, const int32_t 
     return window(c, step, all, (gf_box){record[1], record[0], width, height});
 }
 
-const gf_operation gf_op_random_crop = {2, draw_random_crop, run_random_crop};
+static const gf_field of_random_crop[] = {
+    GF_FIELD_SIZE,
+    GF_FIELD_PADDING(GF_OPTIONAL),
+    GF_FIELD(pad_if_needed, INT32, 1, 0, 1, .how = GF_OPTIONAL),
+    GF_FIELDS_EDGE,
+    GF_NO_FIELD,
+};
+const gf_operation gf_op_random_crop = {.words = 2, .flags = GF_DRAWS, .fields = of_random_crop, .draw = draw_random_crop, .run = run_random_crop};

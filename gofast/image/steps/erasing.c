@@ -1,4 +1,6 @@
 // RandomErasing of a tensor.
+#include <float.h>
+
 #include "operation.h"
 
 static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
@@ -26,4 +28,6 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     return code;
 }
 
-const gf_operation gf_op_random_erasing = {5, draw, run};
+static const gf_field fields[] = {GF_FIELD_P, GF_FIELDS_BOX, GF_FIELD(value, FLOAT, 3, -FLT_MAX, FLT_MAX), GF_NO_FIELD};
+
+const gf_operation gf_op_random_erasing = {.words = 5, .flags = GF_DRAWS | GF_FINISHES, .fields = fields, .draw = draw, .run = run};

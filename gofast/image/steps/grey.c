@@ -19,5 +19,12 @@ static int32_t perhaps(gf_canvas *c, const gf_step *step, const int32_t *record)
     return record[0] ? grey(c, c->resting ? c->planes.channels : 3) : GF_FAULT_NONE;
 }
 
-const gf_operation gf_op_grayscale = {0, NULL, always};
-const gf_operation gf_op_random_grayscale = {1, gf_draw_chance, perhaps};
+static const gf_field of_grayscale[] = {GF_FIELD(channels, INT32, 1, 1, 3), GF_NO_FIELD};
+static const gf_field of_random[] = {GF_FIELD_P, GF_NO_FIELD};
+
+static const char *check(gf_step *step) {
+    return step->channels == 2 ? "channels are neither 1 nor 3" : NULL;
+}
+
+const gf_operation gf_op_grayscale = {.fields = of_grayscale, .check = check, .run = always};
+const gf_operation gf_op_random_grayscale = {.words = 1, .flags = GF_DRAWS, .fields = of_random, .draw = gf_draw_chance, .run = perhaps};

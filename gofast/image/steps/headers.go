@@ -4,6 +4,8 @@ import (
 	"embed"
 
 	_ "github.com/gofast-org/gofast/gofast/image/picture"
+	_ "github.com/gofast-org/gofast/gofast/image/pixel"
+	_ "github.com/gofast-org/gofast/gofast/image/resample"
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
 )
 

@@ -7,8 +7,8 @@
 static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
     gf_permutation(d->words, record, 4);
     for (int i = 0; i < 4; i++) {
-        if (!(step->jitter & 1 << record[i])) record[i] = -1;
-        if (!(step->jitter & 1 << i)) continue;
+        if (!(step->given & 1 << record[i])) record[i] = -1;
+        if (!(step->given & 1 << i)) continue;
         float factor = gf_uniform(d->words, (float)step->factors[i][0], (float)step->factors[i][1]);
         memcpy(record + 4 + i, &factor, sizeof factor);
     }
@@ -58,4 +58,11 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     return code;
 }
 
-const gf_operation gf_op_color_jitter = {8, draw, run};
+static const gf_field fields[] = {GF_FIELDS_FACTORS(GF_OPTIONAL), GF_NO_FIELD};
+
+const char *gf_check_hue(gf_step *step) {
+    const double *hue = step->factors[GF_JITTER_HUE];
+    return step->tensor && !(hue[0] >= -0.5 && hue[1] <= 0.5) ? "hue is not within -0.5..0.5" : NULL;
+}
+
+const gf_operation gf_op_color_jitter = {.words = 8, .flags = GF_DRAWS, .fields = fields, .check = gf_check_hue, .draw = draw, .run = run};

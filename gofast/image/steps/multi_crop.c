@@ -28,5 +28,8 @@ void gf_canvas_five(const gf_canvas *c, const gf_step *step, gf_box boxes[5]) {
     for (int i = 0; i < 5; i++) boxes[i] = (gf_box){at[i][0], at[i][1], width, height};
 }
 
-const gf_operation gf_op_five_crop = {0, draw, run};
-const gf_operation gf_op_ten_crop = {0, draw, run};
+static const gf_field of_five[] = {GF_FIELD_SIZE, GF_NO_FIELD};
+static const gf_field of_ten[] = {GF_FIELD_SIZE, GF_FIELD(vertical, INT32, 1, 0, 1, .how = GF_OPTIONAL), GF_NO_FIELD};
+
+const gf_operation gf_op_five_crop = {.crops = 5, .fields = of_five, .draw = draw, .run = run};
+const gf_operation gf_op_ten_crop = {.crops = 10, .fields = of_ten, .draw = draw, .run = run};

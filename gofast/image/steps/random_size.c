@@ -44,6 +44,24 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     return gf_canvas_resize(c, width, height, step->filter);
 }
 
-const gf_operation gf_op_random_resize = {2, draw_short, run};
-const gf_operation gf_op_random_shortest_size = {2, draw_shortest, run};
-const gf_operation gf_op_scale_jitter = {2, draw_scale, run};
+static const gf_field of_short[] = {GF_FIELD_SIZE, GF_FIELD_FILTER, GF_NO_FIELD};
+static const gf_field of_shortest[] = {
+    GF_FIELD(sides, INT32, GF_MOST_SIDES, 1, GF_MOST_SIDE, .how = GF_FEWER),
+    GF_FIELD_MAX_SIZE,
+    GF_FIELD_FILTER,
+    GF_NO_FIELD,
+};
+static const gf_field of_scale[] = {GF_FIELD_SIZE, GF_FIELD_SCALE(0, GF_MOST_NUMBER), GF_FIELD_FILTER, GF_NO_FIELD};
+
+static const char *check_short(gf_step *step) {
+    return step->size[0] < step->size[1] ? NULL : "size is not a range";
+}
+
+static const char *count_sides(gf_step *step) {
+    while (step->n_sides < GF_MOST_SIDES && step->sides[step->n_sides]) step->n_sides++;
+    return step->n_sides ? NULL : "sides are none";
+}
+
+const gf_operation gf_op_random_resize = {.words = 2, .flags = GF_DRAWS, .fields = of_short, .check = check_short, .draw = draw_short, .run = run};
+const gf_operation gf_op_random_shortest_size = {.words = 2, .flags = GF_DRAWS, .fields = of_shortest, .check = count_sides, .draw = draw_shortest, .run = run};
+const gf_operation gf_op_scale_jitter = {.words = 2, .flags = GF_DRAWS, .fields = of_scale, .draw = draw_scale, .run = run};

@@ -43,4 +43,16 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     return gf_canvas_resize(c, size.width, size.height, step->filter);
 }
 
-const gf_operation gf_op_resize = {0, draw, run};
+static const gf_field fields[] = {
+    GF_FIELD(size, INT32, 2, 1, GF_MOST_SIDE, .how = GF_FEWER),
+    GF_FIELD_MAX_SIZE,
+    GF_FIELD_FILTER,
+    GF_NO_FIELD,
+};
+
+static const char *check(gf_step *step) {
+    if (step->size[0] ? step->size[1] && step->max_size : !step->max_size) return "size and max_size do not go together";
+    return step->max_size && step->max_size <= step->size[0] ? "max_size must be greater than the short side" : NULL;
+}
+
+const gf_operation gf_op_resize = {.fields = fields, .check = check, .draw = draw, .run = run};

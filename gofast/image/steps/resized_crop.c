@@ -49,4 +49,6 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     return gf_canvas_resize(c, width, height, step->filter);
 }
 
-const gf_operation gf_op_random_resized_crop = {4, draw, run};
+static const gf_field fields[] = {GF_FIELD_SIZE, GF_FIELDS_BOX, GF_FIELD_FILTER, GF_NO_FIELD};
+
+const gf_operation gf_op_random_resized_crop = {.words = 4, .flags = GF_DRAWS, .fields = fields, .draw = draw, .run = run};

@@ -42,7 +42,21 @@ static int32_t run_rotation(gf_canvas *c, const gf_step *step, const int32_t *re
     return gf_canvas_rotate(c, &r);
 }
 
-const gf_operation gf_op_random_rotation = {1, draw_rotation, run_rotation};
+#define DEGREES(NAME, ...) GF_FIELD(NAME, DOUBLE, 2, -GF_MOST_ANGLE, GF_MOST_ANGLE, __VA_ARGS__)
+#define CENTER DEGREES(center, .how = GF_OPTIONAL, .given = GF_GIVEN_CENTER)
+static const gf_field of_rotation[] = {
+    DEGREES(degrees, .how = GF_RANGE),
+    CENTER,
+    GF_FIELD(expand, INT32, 1, 0, 1, .how = GF_OPTIONAL),
+    GF_FIELDS_SEEN,
+    GF_NO_FIELD,
+};
+
+static const char *check_rotation(gf_step *step) {
+    return step->expand && step->tensor ? "expand: a tensor does not" : gf_check_seen(step);
+}
+
+const gf_operation gf_op_random_rotation = {.words = 1, .flags = GF_DRAWS, .fields = of_rotation, .check = check_rotation, .draw = draw_rotation, .run = run_rotation};
 
 // Of a translation: Python's round() of what is drawn.
 static int32_t draw_pixels(gf_drawing *d, double most) {
@@ -58,8 +72,8 @@ static int32_t draw_affine(gf_drawing *d, const gf_step *step, int32_t *record) 
         record[GF_AFFINE_Y] = draw_pixels(d, step->translate[1] * (double)d->size.height);
     }
     if (step->given & GF_GIVEN_SCALE) draw_float(d, step->scale[0], step->scale[1], record + GF_AFFINE_SCALE);
-    if (step->given & GF_GIVEN_SHEAR_X) draw_float(d, step->shear[0], step->shear[1], record + GF_AFFINE_SHEAR_X);
-    if (step->given & GF_GIVEN_SHEAR_Y) draw_float(d, step->shear[2], step->shear[3], record + GF_AFFINE_SHEAR_Y);
+    if (step->given & GF_GIVEN_SHEAR_X) draw_float(d, step->shear_x[0], step->shear_x[1], record + GF_AFFINE_SHEAR_X);
+    if (step->given & GF_GIVEN_SHEAR_Y) draw_float(d, step->shear_y[0], step->shear_y[1], record + GF_AFFINE_SHEAR_Y);
     return GF_DRAW_OK;
 }
 
@@ -79,4 +93,15 @@ static int32_t run_affine(gf_canvas *c, const gf_step *step, const int32_t *reco
     return gf_tensor_affine(c, &f, step);
 }
 
-const gf_operation gf_op_random_affine = {GF_AFFINE_WORDS, draw_affine, run_affine};
+static const gf_field of_affine[] = {
+    DEGREES(degrees, .how = GF_RANGE),
+    CENTER,
+    GF_FIELD(translate, DOUBLE, 2, 0, 1, .how = GF_OPTIONAL, .given = GF_GIVEN_TRANSLATE),
+    GF_FIELD(scale, DOUBLE, 2, 1 / GF_MOST_ANGLE, GF_MOST_ANGLE, .how = GF_OPTIONAL | GF_RANGE, .given = GF_GIVEN_SCALE),
+    DEGREES(shear_x, .how = GF_OPTIONAL | GF_RANGE, .given = GF_GIVEN_SHEAR_X),
+    DEGREES(shear_y, .how = GF_OPTIONAL | GF_RANGE, .given = GF_GIVEN_SHEAR_Y),
+    GF_FIELDS_SEEN,
+    GF_NO_FIELD,
+};
+
+const gf_operation gf_op_random_affine = {.words = GF_AFFINE_WORDS, .flags = GF_DRAWS, .fields = of_affine, .check = gf_check_seen, .draw = draw_affine, .run = run_affine};

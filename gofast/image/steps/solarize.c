@@ -26,8 +26,13 @@ static int32_t sharpness(gf_canvas *c, const gf_step *step, const int32_t *recor
     return step->tensor ? gf_tensor_sharpness(c, step->version, step->factor) : gf_canvas_sharpness(c, (float)step->factor);
 }
 
-const gf_operation gf_op_random_solarize = {1, gf_draw_whether, solarize};
-const gf_operation gf_op_random_posterize = {1, gf_draw_whether, posterize};
-const gf_operation gf_op_random_autocontrast = {1, gf_draw_whether, autocontrast};
-const gf_operation gf_op_random_equalize = {1, gf_draw_whether, equalize};
-const gf_operation gf_op_random_sharpness = {1, gf_draw_whether, sharpness};
+static const gf_field of_solarize[] = {GF_FIELD_P, GF_FIELD(threshold, INT32, 1, 0, 256), GF_NO_FIELD};
+static const gf_field of_posterize[] = {GF_FIELD_P, GF_FIELD(bits, INT32, 1, 1, 8), GF_NO_FIELD};
+static const gf_field of_sharpness[] = {GF_FIELD_P, GF_FIELD(factor, DOUBLE, 1, -GF_MOST_FACTOR, GF_MOST_FACTOR), GF_NO_FIELD};
+static const gf_field of_others[] = {GF_FIELD_P, GF_NO_FIELD};
+
+const gf_operation gf_op_random_solarize = {.words = 1, .flags = GF_DRAWS, .fields = of_solarize, .draw = gf_draw_whether, .run = solarize};
+const gf_operation gf_op_random_posterize = {.words = 1, .flags = GF_DRAWS, .fields = of_posterize, .draw = gf_draw_whether, .run = posterize};
+const gf_operation gf_op_random_autocontrast = {.words = 1, .flags = GF_DRAWS, .fields = of_others, .draw = gf_draw_whether, .run = autocontrast};
+const gf_operation gf_op_random_equalize = {.words = 1, .flags = GF_DRAWS, .fields = of_others, .draw = gf_draw_whether, .run = equalize};
+const gf_operation gf_op_random_sharpness = {.words = 1, .flags = GF_DRAWS, .fields = of_sharpness, .draw = gf_draw_whether, .run = sharpness};

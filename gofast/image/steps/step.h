@@ -1,63 +1,74 @@
-// The steps of a plan: one list of what there is, and one struct. What a step draws and what it does stand together in
-// its file, as a gf_operation (operation.h). Go compiles a plan and checks it then, once (compile.go): whoever is given
+// The steps of a plan: one list of what there is, and one struct. What a plan says of a step, what it draws and what it does
+// stand together in its file, as a gf_operation (operation.h). Go compiles a plan and checks it then, once (compile.go): whoever is given
 // gf_steps relies on what is said here.
 #ifndef GOFAST_STEP_H
 #define GOFAST_STEP_H
 
 #include <stdint.h>
 
-// By their names in a plan. After each the fields that it has, and in brackets the words that it owns in a record.
-#define GF_STEPS(STEP)                                                                                            \
-    STEP(resize)              /* size, max_size, filter */                                                        \
-    STEP(center_crop)         /* size */                                                                          \
-    STEP(pad)                 /* padding, mode, fill */                                                           \
-    STEP(random_crop)         /* size, padding, ..., mode, fill, version [top, left, both in the padded picture] */ \
-    STEP(random_resized_crop) /* size, filter, a box [top, left, height, width] */                                \
-    STEP(hflip)               /* p [0 or 1] */                                                                    \
-    STEP(vflip)               /* p [0 or 1] */                                                                    \
-    STEP(grayscale)           /* channels */                                                                      \
-    STEP(random_grayscale)    /* p [0 or 1] */                                                                    \
-    STEP(color_jitter)        /* jitter, factors [4 words order, 4 factors: GF_JITTER_...] */                     \
-    STEP(random_solarize)     /* p, threshold, version [0 or 1] */                                                \
-    STEP(channel_permutation) /* [3 channels] */                                                                  \
-    STEP(photometric_distort) /* p, factors [color_jitter's 8, then 0 or 1, 3 channels] */                        \
-    STEP(random_resize)       /* size: from and to of the short side, filter [height, width] */                   \
-    STEP(random_shortest_size) /* sides, max_size, filter [height, width] */                                      \
-    STEP(scale_jitter)        /* size: width, height, scale, filter [height, width] */                            \
-    STEP(random_zoom_out)     /* p, scale, fill [0 or 1, left, top, right, bottom] */                             \
-    STEP(gaussian_blur)       /* kernel, sigma [sigma, GF_MOST_KERNEL weights of the columns and as many of the rows] */   \
-    STEP(random_posterize)    /* p, bits, version [0 or 1] */                                                     \
-    STEP(random_autocontrast) /* p, version [0 or 1] */                                                           \
-    STEP(random_equalize)     /* p, version [0 or 1] */                                                           \
-    STEP(random_sharpness)    /* p, factor, version [0 or 1] */                                                   \
-    STEP(random_rotation)     /* degrees, center, expand, seen, fill [angle] */                                   \
-    STEP(random_affine)       /* degrees, translate, scale, shear, center, seen, fill, version [6 words] */       \
-    STEP(random_perspective)  /* p, distortion, seen, fill [width, 0 where nothing is drawn, height, 4 corners, 8 coefficients] */ \
-    STEP(trivial_augment)     /* magnitudes, seen, fill, version [an operation of augment.h] */                   \
-    STEP(rand_augment)        /* magnitudes, seen, fill, version [an operation] */                                \
-    STEP(auto_augment)        /* policies, seen, fill, version [2 operations] */                                  \
-    STEP(augmix)              /* chains, depth, alpha, operations, seen, version [words: augmix.h] */             \
-    STEP(random_erasing)      /* p, value, a box [0 or 1, top, left, height, width] */                            \
-    STEP(five_crop)           /* size: the sample is several pictures from here on */                             \
-    STEP(ten_crop)            /* size, vertical: and those of the flipped picture */                              \
-    STEP(random_apply)        /* p, inner, version [0 or 1], then the words of its steps */                       \
-    STEP(random_choice)       /* members, numbers: a chance each (v1: sums of them), version [which member] */    \
-    STEP(random_order)        /* members, version [a word for each: the members in their order] */                \
-    STEP(member)              /* inner: a member of the last two, which follow one another behind it */
+// By their names in a plan, with the words that each owns in a record. Its fields stand in its gf_operation.
+#define GF_STEPS(STEP)                                                                                         \
+    STEP(resize)                                                                                               \
+    STEP(center_crop)                                                                                          \
+    STEP(pad)                                                                                                  \
+    STEP(random_crop)         /* top, left, both in the padded picture */                                      \
+    STEP(random_resized_crop) /* top, left, height, width */                                                   \
+    STEP(hflip)               /* 0 or 1 */                                                                     \
+    STEP(vflip)               /* 0 or 1 */                                                                     \
+    STEP(grayscale)                                                                                            \
+    STEP(random_grayscale)    /* 0 or 1 */                                                                     \
+    STEP(color_jitter)        /* 4 words order, 4 factors: GF_JITTER_... */                                    \
+    STEP(random_solarize)     /* 0 or 1 */                                                                     \
+    STEP(channel_permutation) /* 3 channels */                                                                 \
+    STEP(photometric_distort) /* color_jitter's 8, then 0 or 1, 3 channels */                                  \
+    STEP(random_resize)       /* height, width */                                                              \
+    STEP(random_shortest_size) /* height, width */                                                             \
+    STEP(scale_jitter)        /* height, width */                                                              \
+    STEP(random_zoom_out)     /* 0 or 1, left, top, right, bottom */                                           \
+    STEP(gaussian_blur)       /* sigma, GF_MOST_KERNEL weights of the columns and as many of the rows */       \
+    STEP(random_posterize)    /* 0 or 1 */                                                                     \
+    STEP(random_autocontrast) /* 0 or 1 */                                                                     \
+    STEP(random_equalize)     /* 0 or 1 */                                                                     \
+    STEP(random_sharpness)    /* 0 or 1 */                                                                     \
+    STEP(random_rotation)     /* angle */                                                                      \
+    STEP(random_affine)       /* 6 words */                                                                    \
+    STEP(random_perspective)  /* width, 0 where nothing is drawn, height, 4 corners, 8 coefficients */         \
+    STEP(trivial_augment)     /* an operation of augment.h */                                                  \
+    STEP(rand_augment)        /* an operation */                                                               \
+    STEP(auto_augment)        /* 2 operations */                                                               \
+    STEP(augmix)              /* words: augmix.h */                                                            \
+    STEP(random_erasing)      /* 0 or 1, top, left, height, width */                                           \
+    STEP(five_crop)                                                                                            \
+    STEP(ten_crop)                                                                                             \
+    STEP(random_apply)        /* 0 or 1, then the words of its steps */                                        \
+    STEP(random_choice)       /* which member */                                                               \
+    STEP(random_order)        /* a word for each: the members in their order */
 
 #define GF_STEP_KIND(name) GF_STEP_##name,
-enum { GF_STEPS(GF_STEP_KIND) GF_STEP_KINDS };
+enum {
+    GF_STEPS(GF_STEP_KIND)
+    GF_STEP_member, // of random_choice and random_order, which the compiler lays out behind them, one after another
+    GF_STEP_KINDS
+};
 
 // The limits of a plan; test_plan_constants.py compares Python's with them. Sides within GF_MOST_SIDE have areas in an int32;
 // colour factors within GF_MOST_FACTOR keep sums of bytes exact in a float, and in an int.
 enum { GF_MOST_SIDE = 1 << 15, GF_MOST_NESTED = 100, GF_MOST_ERASURES = 8, GF_MOST_SIDES = 32, GF_MOST_MEMBERS = 64, GF_MOST_FACTOR = 1000000 };
 
-// The factors of a color jitter: bits of gf_step.jitter are 1 << these. In a record the order is four of them, or -1
+// No range of a plan names a larger number: a box's sides stay below 2^51. Degrees and centers stay smaller, so that what is
+// computed of them is finite.
+#define GF_MOST_NUMBER 1e9
+#define GF_MOST_ANGLE 1e6
+
+// The factors of a color jitter. In a record the order is four of them, or -1
 // where that one is not asked for; the factors stand in this order, as the bits of a float.
 enum { GF_JITTER_BRIGHTNESS, GF_JITTER_CONTRAST, GF_JITTER_SATURATION, GF_JITTER_HUE };
 
-// What a random_rotation or random_affine was given: bits of gf_step.given.
-enum { GF_GIVEN_CENTER = 1, GF_GIVEN_TRANSLATE = 2, GF_GIVEN_SCALE = 4, GF_GIVEN_SHEAR_X = 8, GF_GIVEN_SHEAR_Y = 16 };
+// Which fields a step was given that it may do without: bits of gf_step.given. Those of factors are 1 << GF_JITTER_... .
+enum {
+    GF_GIVEN_FACTORS = 15, GF_GIVEN_CENTER = 16, GF_GIVEN_TRANSLATE = 32, GF_GIVEN_SCALE = 64, GF_GIVEN_SHEAR_X = 128,
+    GF_GIVEN_SHEAR_Y = 256, GF_GIVEN_PADDING = 512, GF_GIVEN_FILL = 1024
+};
 
 // One step. Fields that it does not have are 0.
 typedef struct {
@@ -71,8 +82,6 @@ typedef struct {
     int32_t max_size;      // resize: longest side, 0 without
     int32_t pad_if_needed; // random_crop
     int32_t padding[4];    // left, top, right, bottom
-    int32_t padded;        // a padding was given
-    int32_t jitter;        // color_jitter: which factors are drawn
     double p;
     double scale[2];       // a box: its part of the area,
     double ratio[2];       // width by height,
@@ -93,12 +102,11 @@ typedef struct {
     int32_t seen;          // of a transform: pixel.h's GF_SEEN_...
     int32_t fused;         // of a transform of a tensor: pixel.h's gf_grid
     int32_t expand;        // random_rotation
-    int32_t given;
+    int32_t given;         // GF_GIVEN_..., several
     int32_t tensor;        // 1: of a uint8 tensor, by torch's arithmetic (tensor.h); 0: of a PIL image
-    int32_t filled;        // of a tensor's transform: torchvision was given the fill
     double degrees[2];     // the range of its angle
     double translate[2];   // random_affine: at most these parts of the sides; its factor's range is scale
-    double shear[4];       // the ranges of its degrees along x and y
+    double shear_x[2], shear_y[2]; // the ranges of its degrees
     double center[2];
     double distortion;     // random_perspective: the part of half a side by which a corner moves at most
     int32_t chains, depth; // augmix; depth 0: drawn for each chain
@@ -117,9 +125,5 @@ typedef struct {
     int32_t python; // some of them draw from Python's random
     gf_step step[];
 } gf_steps;
-
-// How many words a step of this kind owns in a record, and its name in a plan.
-int32_t gf_step_words(int32_t kind);
-const char *gf_step_name(int32_t kind);
 
 #endif

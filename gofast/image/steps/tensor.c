@@ -97,7 +97,7 @@ int32_t gf_tensor_affine(gf_canvas *c, const gf_affine *f, const gf_step *step) 
     gf_planes made;
     int32_t width = gf_canvas_width(c), height = gf_canvas_height(c), code = rest(c, 0);
     if (code) return code;
-    gf_grid grid = {.bilinear = step->seen == GF_SEEN_BILINEAR, .filled = step->filled ? step->version : 0, .fused = step->fused};
+    gf_grid grid = {.bilinear = step->seen == GF_SEEN_BILINEAR, .filled = step->given & GF_GIVEN_FILL ? step->version : 0, .fused = step->fused};
     gf_affine_numbers(f, m);
     for (int i = 0; i < 6; i++) {
         grid.theta[i] = (float)m[i] / (float)(0.5 * (i < 3 ? width : height));

@@ -128,6 +128,9 @@ static inline void gf_permutation(gf_words *w, int32_t *order, int32_t n) {
 enum { GF_MOST_DIRICHLET = 3 };
 void gf_dirichlet(gf_words *w, float alpha, int n, float *out);
 
+// box.c: e^x for |x| <= 80, to about 1 in 2^51, with the same bits on every machine (libm's differ).
+double gf_exponential(double x);
+
 // What torch's exp gives.
 typedef struct {
     int32_t exact;                  // nobody need be asked: what is computed here is the reference

@@ -59,7 +59,8 @@ def random_affine(t: Any, family: Family, state: State) -> list[Step]:
         parts = read.listed(t.translate, (2,), "translate")
         step["translate"] = [read.number(v, 0, 1, "translate") for v in parts]
     step["scale"] = None if t.scale is None else read.span(t.scale, 1 / read.WIDEST, read.WIDEST, "scale")
-    step["shear"] = None if t.shear is None else _angles(t.shear, (2, 4), "shear")
+    shear = [] if t.shear is None else _angles(t.shear, (2, 4), "shear")
+    step["shear_x"], step["shear_y"] = shear[:2] or None, shear[2:] or None
     step |= {"center": _center(t)} | _seen(t, family, state, "transforms")
     state.draw(of_size=t.translate is not None)
     return [step]

@@ -150,7 +150,7 @@ def random_erasing(t: Any, family: Family, state: State) -> list[Step]:
         "scale": read.span(t.scale, 0, 1, "scale"),
         "ratio": read.span(t.ratio, 1 / read.WIDEST, read.WIDEST, "ratio"),
         "log_ratio": read.log_ratio(t, family),
-        "value": value,
+        "value": value * (3 // len(value)),
     }
     state.draw(of_size=True)
     return [step]

@@ -82,7 +82,7 @@ def erasing(*value: float, p: float = 0.5) -> dict[str, object]:
         "scale": [0.02, 0.33],
         "ratio": [0.3, 3.3],
         "log_ratio": torch.log(torch.tensor((0.3, 3.3))).tolist(),
-        "value": list(value),
+        "value": list(value) * (3 // len(value)),
     }
 
 

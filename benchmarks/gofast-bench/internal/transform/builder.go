@@ -34,7 +34,7 @@ func (b *builder) filtered(s image.Step, text string) {
 	if b.filter != b.spelledBy {
 		b.texts, b.spelledBy = append(b.texts, "filter="+b.filter), b.filter
 	}
-	s.Filter = b.filter
+	s["filter"] = b.filter
 	b.step(s, text)
 }
 
@@ -150,12 +150,12 @@ func (b *builder) plan() (image.Plan, string, error) {
 	}
 	steps, texts := slices.Clone(b.steps), slices.Clone(b.texts)
 	if b.dtype == "uint8" {
-		steps = append(steps, image.Step{Op: "to_uint8"})
+		steps = append(steps, image.Step{"op": "to_uint8"})
 	} else {
-		steps = append(steps, image.Step{Op: "to_float", How: "divide"})
+		steps = append(steps, image.Step{"op": "to_float", "how": "divide"})
 	}
 	if b.mean != nil {
-		steps = append(steps, image.Step{Op: "normalize", Mean: b.mean, Std: b.std})
+		steps = append(steps, image.Step{"op": "normalize", "mean": b.mean, "std": b.std})
 		texts = append(texts, "normalize="+b.spelled)
 	}
 	if b.dtype != "float32" {

@@ -31,7 +31,7 @@ func TestWordsBecomeSteps(t *testing.T) {
 		}
 		var ops []string
 		for _, s := range plan.Steps {
-			ops = append(ops, s.Op)
+			ops = append(ops, s["op"].(string))
 		}
 		if spelled != c.spelled || !reflect.DeepEqual(ops, c.ops) || plan.Output != c.output {
 			t.Errorf("%q: %q, %v, %+v", c.text, spelled, ops, plan.Output)

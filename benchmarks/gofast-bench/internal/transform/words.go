@@ -86,7 +86,7 @@ func (b *builder) resize(value string) error {
 		text = fmt.Sprintf("resize=%dx%d", numbers[0], numbers[1])
 	}
 	b.resized(numbers)
-	b.filtered(image.Step{Op: "resize", Size: numbers}, text)
+	b.filtered(image.Step{"op": "resize", "size": numbers}, text)
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (b *builder) centerCrop(value string) error {
 		return err
 	}
 	b.size = numbers
-	b.step(image.Step{Op: "center_crop", Size: numbers}, "centercrop="+spell(numbers))
+	b.step(image.Step{"op": "center_crop", "size": numbers}, "centercrop="+spell(numbers))
 	return nil
 }
 
@@ -106,8 +106,8 @@ func (b *builder) randomResizedCrop(value string) error {
 		return err
 	}
 	b.size = numbers
-	b.filtered(image.Step{Op: "random_resized_crop", Size: numbers, Scale: []float64{0.08, 1}, Ratio: []float64{3. / 4, 4. / 3},
-		LogRatio: []float32{float32(math.Log(3. / 4)), float32(math.Log(4. / 3))}}, "randomresizedcrop="+spell(numbers))
+	b.filtered(image.Step{"op": "random_resized_crop", "size": numbers, "scale": []float64{0.08, 1}, "ratio": []float64{3. / 4, 4. / 3},
+		"log_ratio": []float32{float32(math.Log(3. / 4)), float32(math.Log(4. / 3))}}, "randomresizedcrop="+spell(numbers))
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (b *builder) randomCrop(value string) error {
 		return err
 	}
 	b.size = numbers
-	b.step(image.Step{Op: "random_crop", Size: numbers, Fill: []int{0, 0, 0}, Mode: "constant"}, "randomcrop="+spell(numbers))
+	b.step(image.Step{"op": "random_crop", "size": numbers, "fill": []int{0, 0, 0}, "mode": "constant"}, "randomcrop="+spell(numbers))
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (b *builder) pad(value string) error {
 	if b.size != nil {
 		b.size = []int{b.size[0] + 2*n, b.size[1] + 2*n}
 	}
-	b.step(image.Step{Op: "pad", Padding: []int{n, n, n, n}, Fill: []int{0, 0, 0}, Mode: "constant"}, "pad="+strconv.Itoa(n))
+	b.step(image.Step{"op": "pad", "padding": []int{n, n, n, n}, "fill": []int{0, 0, 0}, "mode": "constant"}, "pad="+strconv.Itoa(n))
 	return nil
 }
 
@@ -142,7 +142,7 @@ func flip(op string) func(*builder, string) error {
 				return fmt.Errorf("%q is no chance from 0 to 1", value)
 			}
 		}
-		b.step(image.Step{Op: op, P: p}, op+"="+strconv.FormatFloat(p, 'g', -1, 64))
+		b.step(image.Step{"op": op, "p": p}, op+"="+strconv.FormatFloat(p, 'g', -1, 64))
 		return nil
 	}
 }
@@ -156,6 +156,6 @@ func (b *builder) grayscale(value string) error {
 	default:
 		return errors.New("1 or 3 channels")
 	}
-	b.step(image.Step{Op: "grayscale", Channels: b.channels}, "grayscale="+strconv.Itoa(b.channels))
+	b.step(image.Step{"op": "grayscale", "channels": b.channels}, "grayscale="+strconv.Itoa(b.channels))
 	return nil
 }

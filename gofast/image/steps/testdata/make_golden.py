@@ -47,7 +47,7 @@ def resized(scale: tuple[float, float] = (0.08, 1.0), ratio: tuple[float, float]
 
 def erasing(p: float = 0.5, scale: tuple[float, float] = (0.02, 0.33)) -> Step:
     """A random_erasing."""
-    return {"op": "random_erasing", "p": p, "scale": list(scale), "ratio": [0.3, 3.3], "value": [0]}
+    return {"op": "random_erasing", "p": p, "scale": list(scale), "ratio": [0.3, 3.3], "value": [0, 0, 0]}
 
 
 def resize(size: list[int], max_size: int | None = None) -> Step:
@@ -106,9 +106,10 @@ TONES: list[Step] = [
     {"op": "random_sharpness", "p": 0.1, "factor": 2.0},
 ]
 ROTATION: Step = {"op": "random_rotation", "degrees": [-30, 45]}
-ANGLES: Step = {"op": "random_affine", "degrees": [-5, 9], "translate": None, "scale": None, "shear": None}
+NONE: Step = dict.fromkeys(("translate", "scale", "shear_x", "shear_y"))
+ANGLES: Step = {"op": "random_affine", "degrees": [-5, 9]} | NONE
 SHIFT: Step = ANGLES | {"translate": [0.3, 0.1]}
-AFFINE: Step = ANGLES | {"scale": [0.5, 1.5], "shear": [-9, 9, 0, 5]}
+AFFINE: Step = ANGLES | {"scale": [0.5, 1.5], "shear_x": [-9, 9], "shear_y": [0, 5]}
 PERSPECTIVE: Step = {"op": "random_perspective", "p": 0.5}
 AUGMENT: list[Step] = [{"op": op} for op in reference.AUGMENTS]
 PLANS += [

@@ -53,9 +53,14 @@ def complete(steps: list[Step], version: int) -> list[Step]:
     """The steps as a plan has them: with what their draws do not hang on."""
     out = []
     for step in steps:
-        step = {"version": f"v{version}", "mode": "constant", "fill": [0, 0, 0], "filter": "bilinear"} | step
+        if step["op"] != "to_float":
+            step = {"version": f"v{version}"} | step
+        if step["op"] in ("pad", "random_crop"):
+            step = {"mode": "constant", "fill": [0, 0, 0]} | step
+        if step["op"] in ("resize", "random_resized_crop"):
+            step = {"filter": "bilinear"} | step
         if step["op"] in AUGMENTS or step["op"] in ANGLES:
-            step["seen"] = "nearest"
+            step = step | {"fill": [0, 0, 0], "seen": "nearest"}
         if step["op"] in AUGMENTS:
             step["numbers"] = numbers(step["op"], version)
         if "ratio" in step:
@@ -274,6 +279,10 @@ def _weights(size: int, sigma: float) -> list[int]:
     return [bits(p / sum(pdf)) for p in pdf] + [0] * (63 - size)
 
 
+def _shear(step: Step) -> list[float] | None:
+    return None if step["shear_x"] is None else step["shear_x"] + (step["shear_y"] or [])
+
+
 def build(step: Step, version: int, base: int) -> tuple[Callable[[Picture, list[int]], Picture], int]:
     """A function that runs the step and writes its words at record[base:], and the first word behind it."""
     module: Any = v1 if version == 1 else v2
@@ -303,7 +312,7 @@ def build(step: Step, version: int, base: int) -> tuple[Callable[[Picture, list[
         "random_sharpness": lambda: module.RandomAdjustSharpness(step["factor"], step["p"]),
         "random_rotation": lambda: module.RandomRotation(step["degrees"]),
         "random_affine": lambda: module.RandomAffine(
-            step["degrees"], step["translate"], step["scale"], step["shear"]
+            step["degrees"], step["translate"], step["scale"], _shear(step)
         ),
         "random_perspective": lambda: module.RandomPerspective(step["distortion"], step["p"]),
         "trivial_augment": module.TrivialAugmentWide,
