@@ -297,49 +297,14 @@ static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     return wrap(slot);
 }
 
-// picks(list, indices, n, map, length): whether the elements of a list at n indices are still the
-// numbers that map, of this length, has there. False also where only Python can tell.
-static PyObject *picks(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[4];
-    if (!takes(5, n)) return NULL;
-    if (!PyList_CheckExact(args[0])) {
-        PyErr_SetString(PyExc_TypeError, "takes a list");
-        return NULL;
-    }
-    if (!gf_integers(args + 1, 4, 4, a)) return NULL;
-    const int64_t *indices = POINTER(const int64_t, a[0]), *map = POINTER(const int64_t, a[2]);
-    if (PyList_Size(args[0]) != a[3]) Py_RETURN_FALSE;
-    // A shuffled epoch finds each number in another cache line: several are on their way at once.
-    enum { TOGETHER = 32 };
-    for (int64_t first = 0; first < a[1]; first += TOGETHER) {
-        int64_t stop = first + TOGETHER < a[1] ? first + TOGETHER : a[1];
-        PyObject *numbers[TOGETHER];
-        for (int64_t i = first; i < stop; i++) {
-            int64_t at = indices[i] + (indices[i] < 0 ? a[3] : 0);
-            if (at < 0 || at >= a[3]) Py_RETURN_FALSE;
-            numbers[i - first] = PyList_GetItem(args[0], (Py_ssize_t)at);
-            __builtin_prefetch(numbers[i - first]);
-            __builtin_prefetch(&map[at]);
-        }
-        for (int64_t i = first; i < stop; i++) {
-            int64_t at = indices[i] + (indices[i] < 0 ? a[3] : 0);
-            PyObject *number = numbers[i - first];
-            int overflow;
-            if (!PyLong_CheckExact(number) || PyLong_AsLongLongAndOverflow(number, &overflow) != map[at] || overflow) Py_RETURN_FALSE;
-        }
-    }
-    Py_RETURN_TRUE;
-}
-
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 #define ELSEWHERE(name) {#name, (PyCFunction)(void (*)(void))gf_py_##name, METH_FASTCALL, NULL}
 static PyMethodDef functions[] = {
     FUNCTION(ring),      FUNCTION(reserve),  FUNCTION(fill),         FUNCTION(submit),        FUNCTION(wait),
     FUNCTION(cancel),    FUNCTION(take),     FUNCTION(move),         FUNCTION(hand_over),     FUNCTION(adopt),
-    FUNCTION(picks),     ELSEWHERE(draw),    ELSEWHERE(faults),      ELSEWHERE(make_sample), ELSEWHERE(free_picture),
-    ELSEWHERE(pin),      ELSEWHERE(send),    ELSEWHERE(receive),     ELSEWHERE(launch),      ELSEWHERE(sent),
-    ELSEWHERE(make_pixels), ELSEWHERE(mixup), ELSEWHERE(cutmix),
+    ELSEWHERE(draw),     ELSEWHERE(faults),  ELSEWHERE(make_sample), ELSEWHERE(free_picture), ELSEWHERE(pin),
+    ELSEWHERE(send),     ELSEWHERE(receive), ELSEWHERE(launch),      ELSEWHERE(sent),         ELSEWHERE(make_pixels),
+    ELSEWHERE(mixup),    ELSEWHERE(cutmix),
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};

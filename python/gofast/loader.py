@@ -27,11 +27,11 @@ from ._device.wanted import wanted as wanted_device
 from ._loader.classes import warn_of_conflicts
 from ._loader.counted import CountedHere, CountedWorkers
 from ._loader.counts import Counts
-from ._loader.follow import Follower
 from ._loader.iterator import NativeIterator
 from ._loader.lane import Idle, Lane
 from ._loader.own_state import kept_by
 from ._loader.seeding import only_seeds
+from ._loader.stamp import Stamp
 from ._loader.trace import Trace
 from ._tables.codings import warn_of_codings
 from .errors import OptionError
@@ -86,8 +86,9 @@ class DataLoader(TorchDataLoader[T]):
     `num_workers`, `prefetch_factor` and `persistent_workers` also decide, as in torch, when a sampler is
     asked for indices.
 
-    With ``num_workers=0``, a change in the middle of an epoch (of a transform, the indices of a Subset,
-    the batch size) shows in the next batch, as in torch. Rows of writable arrays are therefore not read
+    With ``num_workers=0``, an attribute that you set in the middle of an epoch (a transform or one of its
+    attributes, the indices of a Subset, the batch size) shows in the next batch, as in torch; a list that you
+    edit in place (``subset.indices[3] = 7``) shows in the next epoch. Rows of writable arrays are not read
     ahead. With workers, a change of the dataset shows in the next epoch, as in torch, whose workers have
     copies from the start of the epoch. But threads read an array's memory as it is at that moment.
 
@@ -375,13 +376,13 @@ class DataLoader(TorchDataLoader[T]):
                 return self._torchs_iterator(f"loader: {why}")
             return self._torchs_iterator(None)
         # torch's workers have copies of the dataset. Without workers, torch sees each change at once.
-        follower = None if self.num_workers else Follower(self.dataset, view, _resolve)
+        stamp = None if self.num_workers else Stamp(self.dataset, view)
         threads = self.threads or self.num_workers or None
         if self.threads is not None:
             _warn_of_fewer(self.threads)
         moved = rows and wanted is not None  # what the collate function makes is moved
         destination = None if moved else self._destination()
-        lane = Lane(view, threads, self._idle, follower, destination, rows, self._counts)
+        lane = Lane(view, threads, self._idle, stamp, destination, rows, self._counts)
         iterator = NativeIterator(self, lane, on_device=wanted is not None and not moved)
         self._live[id(iterator)] = iterator
         return iterator

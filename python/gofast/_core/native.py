@@ -92,9 +92,6 @@ class Capsule(Protocol):
     def adopt(self, ring: Ring, number: int, code: int, bits: int, /, *shape: int) -> Any:
         """The batch that another process handed over."""
 
-    def picks(self, numbers: list[Any], indices: int, n: int, map: int, length: int, /) -> bool:
-        """Whether a list has, at those indices, the numbers that map has there."""
-
     def pin(self, ring: Ring, device: int, /) -> str:
         """Pins a ring's memory: "", or why not."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import operator
-import os
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from .._loader.changes import changes
 from .._loader.core_dataset import IntArray
 from .._loader.getitems import getitems
 from .._loader.view import Line, NativeDataset, Output, row_index_error
-from .._plan.compile import Plan, compile
+from .._plan.compile import Plan
 from . import rescue, vision
 from .bad_samples import BadSample, BadSamples
 from .core_pictures import CorePictures
@@ -60,7 +59,7 @@ class ImageDataset(NativeDataset):
     def __getitem__(self, index: Any) -> Any:
         """The sample at an index, negative from the end: (picture, label), as the transforms make them."""
         samples = [self._checked(operator.index(index))]
-        self._listing.follow(samples)
+        self._listing.take_over(samples)
         return self._samples(samples)[0]
 
     @getitems
@@ -70,7 +69,7 @@ class ImageDataset(NativeDataset):
         if type(self).__getitem__ is not ImageDataset.__getitem__ or len(indices) == 0:
             return [self[i] for i in indices]
         samples = [self._checked(operator.index(i)) for i in indices]
-        self._listing.follow(samples)
+        self._listing.take_over(samples)
         if self._reader is None and self._native_labels == self._has_labels:
             work = self._here()
             if work.finished:
@@ -209,21 +208,13 @@ class ImageDataset(NativeDataset):
 
     def _native_view(self) -> ImageView | None:
         """A view for gofast.DataLoader, or None where Python code has a say."""
-        return self._followed_view(None)
-
-    def _native_view_of(self, samples: IntArray) -> ImageView | None:
-        """See NativeDataset."""
-        count = len(self._listing)
-        return self._followed_view([i for i in samples.tolist() if -count <= i < count])
-
-    def _followed_view(self, samples: list[int] | None) -> ImageView | None:
         if (
             type(self).__getitem__ is not ImageDataset.__getitem__
             or type(self).__getitems__ is not ImageDataset.__getitems__
             or type(self).__len__ is not ImageDataset.__len__
         ):
             return None
-        self._listing.follow(samples)
+        self._listing.take_over()
         if self._reader is not None or self._native_labels != self._has_labels:
             return None
         work = self._here()
@@ -231,13 +222,8 @@ class ImageDataset(NativeDataset):
 
     def _here(self) -> Work:
         """What this process makes samples with, for the transform as it is now."""
-        work = self._work
-        plan = compile(self.transform)
-        if work is None or not work.fits(plan, self):
-            work = self._work = Work(self, plan)
-        elif work.pid != os.getpid():
-            work = self._work = work.inherited()
-        return work
+        self._work = Work.of(self, self._work)
+        return self._work
 
     def bad_samples(self) -> dict[str, BadSample]:
         """The files that could not be read so far: the reason, and how often they were met.

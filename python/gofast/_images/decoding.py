@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import torch
 
 from .._loader.view import Output
-from .._plan.compile import compile
 from . import draws, pillow
 from .bad_samples import BadSamples
 from .batch_files import BatchFiles
@@ -89,13 +87,8 @@ class Lane:
 
     def _here(self) -> Work:
         """See ImageDataset."""
-        work = self._work
-        plan = compile(self.transform)
-        if work is None or not work.fits(plan, self):
-            work = self._work = Work(self, plan, self._threads, hands_over=False, generator=self._generator)
-        elif work.pid != os.getpid():
-            work = self._work = work.inherited()
-        return work
+        self._work = Work.of(self, self._work, self._threads, hands_over=False, generator=self._generator)
+        return self._work
 
     def _rounded(self, picture: Any) -> Any:
         """See HasPictures."""

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import errors
+from .._loader.changes import changes
 from .files import Files
 
 
@@ -20,7 +21,8 @@ class Listing:
     """The samples of a dataset. Shallow copies of the dataset share it.
 
     The list of (path, label), torchvision's `samples`, is made at the first access: a million tuples take a
-    second and 200 MB. From then on the list decides, and `follow` takes over its changes.
+    second and 200 MB. From then on the list decides. `take_over` looks whether it has changed: at the samples
+    that are asked for, and at all of them when a loader's epoch begins.
 
     Subclasses put other things there, such as any list or a table, and read them by their own
     ``__getitem__``. These are kept as they are, and read as torchvision would read them.
@@ -58,7 +60,7 @@ class Listing:
         made = cls.__new__(cls)
         made._has_labels = True
         made._list, made._listed = samples, True
-        labels = made._take_over()
+        labels = made._index()
         made._first = made.files.targets if made.labels is None and made.kind is int else labels
         return made
 
@@ -113,17 +115,21 @@ class Listing:
         """A sample's path in the list."""
         if not self._listed:
             return self._prefix + self.files.name(sample)
-        path, _ = self._list[sample]
+        path, _ = self._entry(sample)
         return path
 
     def label(self, sample: int) -> Any:
         """A sample's label in the list."""
         if self._listed:
-            _, label = self._list[sample]
+            _, label = self._entry(sample)
             return label
         if not self._has_labels:
             return None
         return int(self.files.targets[sample]) if self.labels is None else self.labels[sample]
+
+    def _entry(self, sample: int) -> Any:
+        """A sample's entry in the list, as it was last taken over."""
+        return (self._list if self._seen is None else self._seen)[sample]
 
     def first_labels(self) -> list[Any]:
         """The labels before anything was changed."""
@@ -136,14 +142,14 @@ class Listing:
         if self.files.contents is not None:
             raise errors.OptionError("samples of pictures in memory cannot be changed: make another dataset")
 
-    def follow(self, samples: Iterable[int] | None = None) -> None:
-        """Takes over changes of the list, for these samples at least, or for all."""
+    def take_over(self, samples: Iterable[int] | None = None) -> None:
+        """Takes over what was changed in the list, if an entry of these samples, or of any, was."""
         if not self._listed:
             return
         made, seen = self._list, self._seen
         if seen is None:
             if _count(made) != len(self.files):
-                self._take_over()
+                self._index()
             return
         if len(made) == len(seen):
             if samples is None and all(map(operator.is_, made, seen)):
@@ -152,14 +158,15 @@ class Listing:
             if all(made[i] is seen[i] or _same(made[i], seen[i]) for i in where):
                 return
         self.check_changeable()
-        self._take_over()
+        self._index()
+        changes.count += 1  # what a loader has made ahead is of the list as it was
 
     def _labels(self) -> Iterable[Any]:
         if not self._has_labels:
             return itertools.repeat(None, len(self.files))
         return self.files.targets.tolist() if self.labels is None else self.labels
 
-    def _take_over(self) -> list[Any]:
+    def _index(self) -> list[Any]:
         """Makes an index from the list. Returns the labels."""
         made = self._list
         pairs = _pairs(made)
@@ -186,7 +193,7 @@ class Listing:
         return labels
 
     def __getstate__(self) -> dict[str, Any]:
-        self.follow()
+        self.take_over()
         state = self.__dict__.copy()
         del state["_seen"]
         if self._remade:

@@ -6,7 +6,7 @@ import bisect
 import ctypes
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from .._loader.workers import Workers
 from . import draws, pillow, rescue
 from .core_pictures import CorePictures
 from .seen import HasPictures
+from .unchanged import Unchanged
 
 
 class ImageView(View):
@@ -92,6 +93,12 @@ class ImageView(View):
         if not self.draws or self.rng != "stateless":
             return ()
         return tuple(int(dataset._files.epoch[0]) for dataset in self.datasets)
+
+    def watch(self) -> Callable[[], bool]:
+        """See View."""
+        held = [(dataset, dataset.transform) for dataset in self.datasets]
+        unchanged = Unchanged([transform for _, transform in held])
+        return lambda: all(dataset.transform is transform for dataset, transform in held) and unchanged()
 
     def forget(self, indices: Sequence[int]) -> None:
         """Forgets the sizes of these samples' pictures: they are read again before the next draw."""

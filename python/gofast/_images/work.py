@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import os
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +21,7 @@ from .core_pictures import CorePictures
 from .draws import RAISED, rounding
 from .late_pictures import transformed
 from .seen import HasPictures
+from .unchanged import Unchanged
 from .view import ImageView
 
 if TYPE_CHECKING:
@@ -43,13 +44,14 @@ class Work:
         self,
         dataset: HasPictures,
         plan: Plan,
+        unchanged: Unchanged,
         threads: int | None = None,
         hands_over: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
         self.pid = os.getpid()
-        self.asked = plan
-        self.layout = _layout(dataset)
+        self._asked, self._unchanged, self._transform = plan, unchanged, dataset.transform
+        self._layout = _layout(dataset)
         drawable = not plan.draws or rounding() is not None
         self.finished = plan.native and plan.hands_over != "pil" and plan.shape is not None and drawable
         if not self.finished:
@@ -64,13 +66,13 @@ class Work:
         self._ending: Ending | None = None
         self._dataset = dataset
         files = dataset._files
-        self.max_pixels = pillow.max_pixels()
         shape = None if plan.hands_over == "pil" else plan.shape
         if dataset._options.channels_last and self.finished and shape is not None and len(shape) > 3:
             raise errors.OptionError("channels_last= is for samples of one picture: these have several crops")
         last = dataset._options.channels_last and self.finished  # Python shall see torchvision's strides
         labels, seed = dataset._native_labels, dataset._options.seed
-        self.core = CorePictures(files, plan, shape, last, self.max_pixels, labels, seed)
+        most = pillow.max_pixels()
+        self.core = CorePictures(files, plan, shape, last, most, labels, seed)
         self.view = ImageView([dataset], None, [self.core], generator if self.finished else None)
         fallback.warn_of_transform(dataset._called, plan.report)
         if dataset._options.channels_last and not self.finished:
@@ -78,24 +80,34 @@ class Work:
         self._filling = threads, hands_over
         self.filler = Filler(self.view, *self._filling)
 
-    def inherited(self) -> Work:
+    @classmethod
+    def of(cls, dataset: HasPictures, work: Work | None, *options: Any, **more: Any) -> Work:
+        """The work of a dataset as it is now, in this process.
+
+        Args:
+            work: an earlier one; it stays if nothing has changed.
+            options, more: as of Work.
+        """
+        if work is None or not work._is_of(dataset) or not work._unchanged():
+            unchanged = Unchanged(dataset.transform)
+            plan = compile(dataset.transform)
+            if work is None or not work._is_of(dataset) or not _same(work._asked, plan):
+                return cls(dataset, plan, unchanged, *options, **more)
+            work._unchanged = unchanged
+        return work if work.pid == os.getpid() else work._inherited()
+
+    def _inherited(self) -> Work:
         """The same in a forked child: what was compiled is plain memory, and so are its functions."""
         child = copy.copy(self)
         child.pid = os.getpid()
         child.filler = Filler(self.view, *self._filling)
         return child
 
-    def fits(self, plan: Plan, dataset: HasPictures) -> bool:
-        """Whether this is the work of such a plan."""
-        old = self.asked
+    def _is_of(self, dataset: HasPictures) -> bool:
         return (
-            self.core.files is dataset._files
-            and old.steps == plan.steps
-            and _same(old.native_part, plan.native_part)
-            and _same(old.rest, plan.rest)
-            and (old.hands_over, old.dtype, old.shown) == (plan.hands_over, plan.dtype, plan.shown)
-            and self.layout == _layout(dataset)
-            and self.max_pixels == pillow.max_pixels()
+            self._transform is dataset.transform
+            and self.core.files is dataset._files
+            and self._layout == _layout(dataset)
         )
 
     def batch(self, indices: array[int], records: array[int] | None = None) -> Any:
@@ -176,9 +188,14 @@ class Work:
         return self._dataset._rounded(self._ending(picture))
 
 
-def _same(old: Sequence[object], new: Sequence[object]) -> bool:
-    """Whether these are the same transforms: equal steps may come of others, that leave other strides."""
-    return len(old) == len(new) and all(a is b for a, b in zip(old, new, strict=True))
+def _same(old: Plan, new: Plan) -> bool:
+    """Whether these come to the same: also of equal steps of other transforms, which leave other strides."""
+    parts = ((old.native_part, new.native_part), (old.rest, new.rest))
+    return (
+        old.steps == new.steps
+        and all([*map(id, one)] == [*map(id, other)] for one, other in parts)
+        and (old.hands_over, old.dtype, old.shown) == (new.hands_over, new.dtype, new.shown)
+    )
 
 
 def _layout(dataset: HasPictures) -> tuple[Any, ...]:
@@ -189,4 +206,5 @@ def _layout(dataset: HasPictures) -> tuple[Any, ...]:
         dataset._options.dtype,
         dataset._output,
         dataset._names,
+        pillow.max_pixels(),
     )

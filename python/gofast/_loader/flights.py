@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from torch.cuda import OutOfMemoryError
 
 from ..errors import ChangedError
-from .changes import Changes, changes
+from .changes import changes
 from .pulled import FLIGHTS_AHEAD, MOST_REDRAWN, PulledFlights
 from .schedule import Order
 
@@ -60,13 +60,10 @@ class DrawnFlights:
         self._sampler: Any = order if sampler is None else sampler
         self._batch_size = order.batch_size
         self._pull_ahead, self._pull = pull_ahead, pull
-        self._changes = Changes() if pull_ahead else changes  # torch's workers have copies: no change shows
-        self._seen = lane.seen if not pull_ahead else 0  # there may be changes since `iter`
-        self._looks = lane.looks or order.picks
-        self._picked = None if order.picks else lane.picked
-        if self._picked is not None or not lane.ahead:
+        self._stamp = lane.stamp  # None: torch's workers have copies, no change shows
+        self._looks = order.looks_up or (lane.stamp is not None and lane.stamp.looks)
+        if not lane.ahead:
             self._rows = order.indices(0, order.batches)
-            self._address = self._rows.data_ptr()
         self._rest: PulledFlights | None = None
         self._largest = max(1, FLIGHT_BYTES // max(1, order.batch_size * lane.row_bytes))
         self._ahead = lane.ahead
@@ -86,11 +83,12 @@ class DrawnFlights:
 
     def take(self) -> Any:
         """The next batch in order; raises its error, or StopIteration after the last."""
+        stamp = self._stamp
         if (
-            self._seen != self._changes.count
-            or self._batch_size != self._sampler.batch_size
+            self._batch_size != self._sampler.batch_size
             or self._rest is not None
-            or (self._looks and not self._picks_the_same())
+            or self._looks
+            or (stamp is not None and stamp.count != changes.count)
         ) and not self._is_as_it_was():
             assert self._rest is not None
             return self._rest.take()
@@ -165,13 +163,6 @@ class DrawnFlights:
                     raise
         raise AssertionError
 
-    def _picks_the_same(self) -> bool:
-        """Whether a quick look shows that the next batch has the rows that it was submitted with."""
-        if self._picked is None:
-            return False
-        start, stop = self._order.bounds(self._started - self._left)
-        return self._picked.unchanged(self._address + 8 * start, stop - start)
-
     def _is_as_it_was(self) -> bool:
         """Whether the next batch is what torch would make now. If not, pulls the rest as torch would."""
         if self._rest is not None:
@@ -179,13 +170,11 @@ class DrawnFlights:
         order, batch = self._order, self._started - self._left
         if batch == order.batches or self._pull is None:
             return True
-        seen = self._changes.count
         if (
             self._batch_size == self._sampler.batch_size
-            and order.still_picked(batch + self._pull_ahead)
-            and (self._workers or self._lane.unchanged(order.indices(batch, batch + 1)))
+            and order.holds()
+            and (self._stamp is None or self._stamp.holds())
         ):
-            self._seen = seen
             return True
         self._lane.cancel()
         self._flights.clear()

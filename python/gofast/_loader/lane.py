@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from array import array
 from typing import TYPE_CHECKING, Any
 
 from .collation import Unmade
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
     from .destination import Destination
     from .filler import Filler
-    from .follow import Follower, PickedList
+    from .stamp import Stamp
     from .stream import Stream
     from .view import View
 
@@ -55,8 +54,8 @@ class Lane:
     """One iterator's way into the engine: a stream, opened at the first submission and given up once.
 
     Args:
-        follower: follows the user's changes at once. None if torch would have workers: they have
-            copies of the dataset, made together with the iterator.
+        stamp: shows the user's changes at once. None if torch would have workers: they have copies of the
+            dataset, made together with the iterator.
         destination: where batches arrive, if that is not ordinary memory.
         rows: batches are handed out as lists of rows.
         counts: of the loader; None: nobody asks.
@@ -67,7 +66,7 @@ class Lane:
         view: View,
         threads: int | None,
         idle: Idle,
-        follower: Follower | None = None,
+        stamp: Stamp | None = None,
         destination: Destination | None = None,
         rows: bool = False,
         counts: Counts | None = None,
@@ -76,7 +75,7 @@ class Lane:
         self.counts = Counts() if counts is None else counts
         self._destination = destination
         self._look_at(view)
-        self._follower = follower
+        self.stamp = stamp
         self._threads = threads
         self._idle = idle
         self._stream: Stream | None = None
@@ -113,26 +112,9 @@ class Lane:
         return self._destination.stream(self.view, batch_size, self._threads)
 
     @property
-    def looks(self) -> bool:
-        """Whether `unchanged` must be asked before every batch, and not only when `changes` has grown."""
-        return self._follower is not None and self._follower.always
-
-    @property
-    def picked(self) -> PickedList | None:
-        """A check that is quicker than `unchanged`, and enough if it finds no change."""
-        if self._follower is None or self.view.heavy:
-            return None
-        return self._follower.picked
-
-    @property
-    def seen(self) -> int:
-        """The number of changes that the view has seen."""
-        return 0 if self._follower is None else self._follower.seen
-
-    @property
     def ahead(self) -> bool:
         """Whether samples may be made before they are asked for: no change of them goes unnoticed."""
-        return self._follower is None or self.view.steady
+        return self.stamp is None or self.view.steady
 
     def make(self, rows: Tensor, start: int, stop: int) -> Any:
         """The batch of rows[start:stop], made now: a ticket for one small batch costs several times its
@@ -162,15 +144,11 @@ class Lane:
         """A batch that the engine did not make, where batches arrive."""
         return batch if self._destination is None else self._destination.move(batch)
 
-    def unchanged(self, indices: array[int] | Tensor) -> bool:
-        """Whether the stream gives what the dataset gives for these indices now."""
-        return self._follower is None or self._follower.unchanged(indices)
-
-    def follow(self, indices: array[int] | Tensor) -> bool:
-        """Take over the changes since the last look. Returns whether the engine can make these samples."""
-        if self._follower is None or self._follower.unchanged(indices):
+    def follow(self) -> bool:
+        """Take over the changes since the last look. Returns whether the engine can make the samples."""
+        if self.stamp is None or self.stamp.holds():
             return True
-        view = self._follower.renew()
+        view = self.stamp.renew()
         if view is None:
             return False
         if view is not self.view:

@@ -190,7 +190,7 @@ class PulledFlights:
     def _followed(self, indices: Indices) -> Indices | None:
         """The same indices, after the lane took over the user's changes; None if Python must fetch them."""
         before = self._lane.view
-        if not self._lane.follow(indices):
+        if not self._lane.follow():
             return None
         view = self._lane.view
         if view is not before:

@@ -36,19 +36,20 @@ _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time
 class Drawn:
     """The indices of a sampler's epoch, and the sampler's draw at its end, if others can see that."""
 
-    __slots__ = ("at_end", "count", "indices", "picks")
+    __slots__ = ("at_end", "count", "indices", "looked_up")
 
     def __init__(
         self,
         indices: Tensor | None,
         count: int,
         at_end: Callable[[], object] | None = None,
-        picks: tuple[SubsetRandomSampler, Tensor] | None = None,
+        looked_up: tuple[SubsetRandomSampler, Any, Tensor] | None = None,
     ) -> None:
         self.indices = indices  # None stands for 0, 1, 2, ... count-1, which needs no memory
         self.count = count
         self.at_end = at_end
-        self.picks = picks  # a sampler whose indices torch looks up one by one, and the positions it looks at
+        # A sampler whose indices torch looks up one by one, these, and the positions that it looks at.
+        self.looked_up = looked_up
 
 
 class Order:
@@ -80,22 +81,14 @@ class Order:
         return start, min(start + self.batch_size, self._drawn.count)
 
     @property
-    def picks(self) -> bool:
-        """Whether `still_picked` must be asked."""
-        return self._drawn.picks is not None
+    def looks_up(self) -> bool:
+        """Whether `holds` must be asked."""
+        return self._drawn.looked_up is not None
 
-    def still_picked(self, batch: int) -> bool:
-        """Whether the sampler would still give the batch's indices: torch looks them up at the pull."""
-        if self._drawn.picks is None or batch >= self.batches:
-            return True
-        sampler, order = self._drawn.picks
-        start = batch * self.batch_size
-        places = order[start : start + self.batch_size].tolist()
-        try:
-            now = [int(sampler.indices[i]) for i in places]
-        except (IndexError, TypeError, ValueError):
-            return False
-        return now == self.indices(batch, batch + 1).tolist()
+    def holds(self) -> bool:
+        """Whether the sampler still has the indices that torch looks up at each pull."""
+        looked_up = self._drawn.looked_up
+        return looked_up is None or looked_up[0].indices is looked_up[1]
 
     def rest(self, batch_sampler: BatchSampler, pulled: int) -> Rest:
         """The lists that torch's own code would pull from here on, after a change of the batch sampler.
@@ -107,9 +100,12 @@ class Order:
 
     def drawn(self, live: Callable[[], bool]) -> Iterator[int]:
         """The sampler's indices, one by one, then its end. Once live, looks up what torch looks up."""
-        picks = self._drawn.picks
+        looked_up = self._drawn.looked_up
         for at, index in enumerate(self.indices(0, self.last_pull + 1).tolist()):
-            yield picks[0].indices[int(picks[1][at])] if picks is not None and live() else index
+            if looked_up is not None and live():
+                sampler, _, positions = looked_up
+                index = sampler.indices[int(positions[at])]
+            yield index
         self.finish()
 
     def finish(self) -> None:
@@ -205,7 +201,7 @@ def _subset_random(sampler: SubsetRandomSampler) -> Drawn | None:
     if chosen is None:
         return None
     order = _on_cpu(torch.randperm(len(sampler.indices), generator=sampler.generator))
-    return Drawn(chosen[order], len(order), picks=(sampler, order))
+    return Drawn(chosen[order], len(order), looked_up=(sampler, sampler.indices, order))
 
 
 def _weighted(sampler: WeightedRandomSampler) -> Drawn:

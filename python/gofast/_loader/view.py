@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
@@ -104,6 +104,10 @@ class View:
     def index_map(self) -> IntArray | None:
         """Where the rows lie in the concatenation of the datasets; None: in their own order."""
         return self._map
+
+    def watch(self) -> Callable[[], bool] | None:
+        """A look at what samples follow from beside the datasets' attributes: whether it is as now."""
+        return None
 
     def same_rows(self, other: View) -> bool:
         """Whether both give the same samples for the same indices, by the same transforms."""
@@ -230,10 +234,6 @@ class NativeDataset(Dataset[Any]):
     def _native_view(self) -> View | None:
         """A view for gofast.DataLoader, or None where Python code has a say."""
         raise NotImplementedError
-
-    def _native_view_of(self, samples: IntArray) -> View | None:
-        """The same; where the dataset's list was changed in place, these samples alone need to be right."""
-        return self._native_view()
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
