@@ -59,6 +59,9 @@ class FakeView:
     def __len__(self) -> int:
         return len(self.dataset)
 
+    def watch(self) -> None:
+        return None
+
     def same_rows(self, other: FakeView) -> bool:
         return self.dataset is other.dataset
 
@@ -121,7 +124,7 @@ def install(monkeypatch: Any) -> Log:
     """Make gofast's loader work on `Numbers` through fake streams."""
     from gofast import loader
     from gofast._core import engine
-    from gofast._loader import lane
+    from gofast._loader import lane, stamp
 
     log = Log()
 
@@ -130,6 +133,7 @@ def install(monkeypatch: Any) -> Log:
 
     monkeypatch.setattr(engine, "threads", lambda requested=None: requested or 16)
     monkeypatch.setattr(loader, "_resolve", resolve)
+    monkeypatch.setattr(stamp, "resolve", resolve)
 
     def new_stream(self: Any, batch_size: int) -> FakeStream:
         stream = FakeStream(log, self.view, batch_size, self._threads)
