@@ -38,6 +38,12 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 			yield(Batch{}, errs.New(errs.ErrConfig, "batches", fmt.Sprintf("%d rows in a batch", batchRows)))
 			return
 		}
+		ahead := ahead{dataset: d, order: order, rows: batchRows}
+		if err := ahead.begin(); err != nil {
+			yield(Batch{}, err)
+			return
+		}
+		defer ahead.end()
 		rowBytes, labelBytes := d.view.RowBytes(), d.view.LabelBytes()
 		ring, err := e.rings.take(rowBytes * int64(batchRows))
 		if err != nil {
@@ -60,17 +66,29 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 				f.ticket.Release()
 				f.slot.Release()
 				f.labels.Release()
+				f.lease.Release()
 			}
 		}()
-		for len(order) > 0 || len(flying) > 0 {
-			for len(order) > 0 && len(flying) < lookAhead {
-				n := min(batchRows, len(order))
-				f, err := e.launch(d, order[:n], ring, labels)
+		for {
+			for len(flying) < lookAhead {
+				p, ok, err := ahead.next(ctx, len(flying) == 0)
 				if err != nil {
 					yield(Batch{}, err)
 					return
 				}
-				flying, order = append(flying, f), order[n:]
+				if !ok {
+					break
+				}
+				f, err := e.launch(d, p, ring, labels)
+				if err != nil {
+					p.lease.Release()
+					yield(Batch{}, err)
+					return
+				}
+				flying = append(flying, f)
+			}
+			if len(flying) == 0 {
+				return
 			}
 			f := flying[0]
 			if err := f.ticket.Wait(ctx); err != nil {
@@ -83,6 +101,7 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 					return
 				}
 			}
+			f.lease.Release() // for what is fetched next
 			rows := len(f.indices)
 			b := Batch{Rows: rows, Features: f.slot.Bytes(rowBytes * int64(rows)), Labels: f.labels.Bytes(labelBytes * int64(rows)),
 				features: d.DType, labels: d.LabelDType}
@@ -103,10 +122,11 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 type flight struct {
 	ticket       *engine.Ticket
 	slot, labels engine.Slot
-	indices      []int64
+	pull
 }
 
-func (e *Engine) launch(d *Dataset, indices []int64, ring, labelRing engine.Ring) (flight, error) {
+func (e *Engine) launch(d *Dataset, p pull, ring, labelRing engine.Ring) (flight, error) {
+	indices := p.indices
 	records, err := d.draw(e, indices)
 	if err != nil {
 		return flight{}, err
@@ -124,14 +144,14 @@ func (e *Engine) launch(d *Dataset, indices []int64, ring, labelRing engine.Ring
 		labels.Release()
 		return flight{}, err
 	}
-	return flight{ticket, slot, labels, indices}, nil
+	return flight{ticket, slot, labels, p}, nil
 }
 
 // draw makes the records of a batch; nil if nothing is drawn.
 func (d *Dataset) draw(e *Engine, indices []int64) ([]byte, error) {
 	records, err := image.Draw(e.Engine, d.view, indices, d.OnError != nil)
 	if bad, ok := err.(*errs.Error); ok && bad.Index != errs.None {
-		return nil, bad.At(d.Path(bad.Index))
+		return nil, d.at(bad.Index, bad)
 	}
 	return records, err
 }

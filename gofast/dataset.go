@@ -31,6 +31,7 @@ type Dataset struct {
 	view    engine.View
 	program program
 	files   *reader.File // where pictures are; nil for others
+	objects *objects     // of OpenObjects; nil for others
 	epoch   *uint64      // of the random draws, in memory of the dataset; nil if it is the caller's
 	maps    [][]byte     // memory of the dataset, unmapped by Close
 	// raw opens the dataset's samples as they are stored, and says what makes finished ones
@@ -109,6 +110,9 @@ func (d *Dataset) View() engine.View { return d.view }
 
 // Close releases the dataset's memory. It may be called again.
 func (d *Dataset) Close() {
+	if d.objects != nil && d.program != nil { // else another's, whose stage this is
+		d.objects.close()
+	}
 	if d.view != (engine.View{}) {
 		d.view.Free()
 	}
@@ -118,7 +122,7 @@ func (d *Dataset) Close() {
 	for _, m := range d.maps {
 		_ = unix.Munmap(m) // cannot fail for a mapping of ours
 	}
-	d.view, d.program, d.epoch, d.maps = engine.View{}, nil, nil, nil
+	d.view, d.program, d.objects, d.epoch, d.maps = engine.View{}, nil, nil, nil, nil
 }
 
 // SetEpoch changes the random draws from the next batch on. A table has no draws.
@@ -128,13 +132,17 @@ func (d *Dataset) SetEpoch(epoch uint64) {
 	}
 }
 
-// Path is the path of a picture's file; "" for a row of a table.
+// Path is the path of a picture's file or object; "" for a row of a table.
 func (d *Dataset) Path(index int64) string {
 	_, sample, ok := d.view.Find(index)
-	if !ok || d.files == nil {
+	switch {
+	case ok && d.objects != nil:
+		return d.objects.path(sample)
+	case ok && d.files != nil:
+		return d.files.Path(sample)
+	default:
 		return ""
 	}
-	return d.files.Path(sample)
 }
 
 // excuse asks OnError about every picture of a failed batch that could not be made, and
@@ -170,5 +178,17 @@ func (d *Dataset) failure(slot engine.Slot, indices []int64) error {
 // fault is the error of a picture that could not be made.
 func (d *Dataset) fault(f engine.Fault, indices []int64) error {
 	index := d.view.FromStart(indices[f.Position])
-	return fault.Error(f.Code, "image", f.Offset, f.Text).At(d.Path(index)).AtIndex(index)
+	return d.at(index, fault.Error(f.Code, "image", f.Offset, f.Text))
+}
+
+// at adds a picture's path and offset to what is wrong with it, which is that it was not
+// fetched, if it was not.
+func (d *Dataset) at(index int64, wrong *errs.Error) error {
+	if _, sample, ok := d.view.Find(index); ok && d.objects != nil {
+		if missing := d.objects.missing(sample); missing != nil {
+			return missing.AtIndex(index)
+		}
+		wrong.Offset = max(wrong.Offset, 0) + d.objects.extents[sample].Offset
+	}
+	return wrong.At(d.Path(index)).AtIndex(index)
 }

@@ -74,6 +74,9 @@ func (l Loader) To(d *device.Device) (*DeviceLoader, error) {
 	if l.BatchRows < 1 {
 		return nil, errs.New(errs.ErrConfig, "batches", fmt.Sprintf("%d rows in a batch", l.BatchRows))
 	}
+	if o := l.Dataset.objects; o != nil && o.fetcher != nil {
+		return nil, errs.New(errs.ErrUnsupported, "batches", "batches of objects that are fetched do not go to a device yet")
+	}
 	to := &DeviceLoader{loader: l, device: d, source: l.Dataset}
 	err := to.findMaking()
 	if err == nil {

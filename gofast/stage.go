@@ -19,5 +19,5 @@ func (d *Dataset) UpTo(until image.Stage) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dataset{Shape: sample.Shape, DType: sample.Type.String(), OnError: d.OnError, view: view, files: d.files}, nil
+	return &Dataset{Shape: sample.Shape, DType: sample.Type.String(), OnError: d.OnError, view: view, files: d.files, objects: d.objects}, nil
 }

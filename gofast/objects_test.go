@@ -1,0 +1,274 @@
+package gofast
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	images "github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/source"
+)
+
+// far stands for an object on another machine: each request takes a while, or fails.
+type far struct {
+	source.Object
+	takes time.Duration
+	fails error
+	count atomic.Int64
+}
+
+func (f *far) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) {
+	f.count.Add(1)
+	select {
+	case <-time.After(f.takes):
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if f.fails != nil {
+		return 0, f.fails
+	}
+	return f.Object.ReadAt(ctx, p, offset)
+}
+
+// packed are files in an uncompressed tar, whose members are the extents.
+func packed(t *testing.T, paths []string) (path string, extents []source.Extent) {
+	t.Helper()
+	var all bytes.Buffer
+	w := tar.NewWriter(&all)
+	for _, p := range paths {
+		data, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.WriteHeader(&tar.Header{Name: filepath.Base(p), Size: int64(len(data)), Mode: 0o600}); err != nil {
+			t.Fatal(err)
+		}
+		extents = append(extents, source.Extent{Offset: int64(all.Len()), Length: int64(len(data))})
+		if _, err := w.Write(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "all.tar")
+	if err := os.WriteFile(path, all.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, extents
+}
+
+// objectsOf opens a tar as several kinds of objects, the extracted files' labels with them.
+func objectsOf(t *testing.T, kind, path string, extents []source.Extent, options ObjectOptions) *Dataset {
+	t.Helper()
+	var object source.Object
+	local, err := source.OpenLocal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch object = local; kind {
+	case "memory":
+		object = &source.Bytes{Name: "all.tar", Data: data}
+	case "far":
+		object = &far{Object: local, takes: time.Millisecond}
+	}
+	d, err := OpenObjects([]source.Object{object}, extents, trainPlan, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
+}
+
+func TestObjectsMakeTheBatchesOfTheirFiles(t *testing.T) {
+	f, err := OpenFolder(context.Background(), pictureFolder(t, 30), trainPlan, FolderOptions{Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	e := NewEngine(2)
+	defer e.Close()
+	var paths []string
+	options := ObjectOptions{Seed: 7}
+	for i := range f.Len() {
+		paths = append(paths, f.Path(i))
+		options.Labels = append(options.Labels, int32(filepath.Base(filepath.Dir(f.Path(i)))[5]-'0'))
+	}
+	path, extents := packed(t, paths)
+	want, labels := epoch(t, e, f, 8)
+	for _, kind := range []string{"local", "memory", "far"} {
+		for _, options.FetchOptions = range []source.FetchOptions{{}, {Requests: 2}, {Budget: 200_000}} {
+			d := objectsOf(t, kind, path, extents, options)
+			for range 2 {
+				if got, gotLabels := epoch(t, e, d, 8); !same(got, want) || !same(gotLabels, labels) {
+					t.Errorf("%s, %v: other batches", kind, options.FetchOptions)
+				}
+			}
+		}
+	}
+	// The calling thread makes them too, from the file itself.
+	d := objectsOf(t, "local", path, extents, options)
+	plain, err := OpenObjects(d.objects.all, extents, images.Plan{Steps: []images.Step{{Op: "resize", Size: []int{9, 9}, Filter: "bilinear"}, {Op: "to_uint8"}},
+		Output: images.Output{DType: "uint8", Height: 9, Width: 9, Channels: 3}}, ObjectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	order := Sequential(plain.Len())
+	var made []byte
+	for b, err := range e.Batches(context.Background(), plain, order, 30) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		made = slices.Clone(b.Features)
+	}
+	alone := make([]byte, len(made))
+	memory, at, err := mapped(alone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bad := plain.View().Fill(order, 0, len(order), at[0], 0); bad != -1 || !bytes.Equal(memory[:len(made)], made) {
+		t.Errorf("in the calling thread: %d", bad)
+	}
+}
+
+// A picture that does not come is an error of its batch, with the object and the offset,
+// and OnError may let it pass.
+func TestObjectsThatFail(t *testing.T) {
+	f, err := OpenFolder(context.Background(), pictureFolder(t, 8), trainPlan, FolderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	e := NewEngine(2)
+	defer e.Close()
+	good, _ := epoch(t, e, f, 8)
+	var paths []string
+	for i := range f.Len() {
+		paths = append(paths, f.Path(i))
+	}
+	path, extents := packed(t, paths)
+	local, err := source.OpenLocal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	extents[5].Object = 1
+	unavailable := errors.New("503")
+	broken := &far{Object: local, fails: unavailable}
+	d, err := OpenObjects([]source.Object{&far{Object: local}, broken}, extents, trainPlan, ObjectOptions{Labels: make([]int32, 8)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, err := range e.Batches(context.Background(), d, Sequential(8), 8) {
+		var known *Error
+		if !errors.Is(err, ErrRead) || !errors.Is(err, unavailable) || !errors.As(err, &known) ||
+			known.Path != path || known.Offset != extents[5].Offset || known.Index != 5 {
+			t.Errorf("%v", err)
+		}
+	}
+	d.OnError = func(err error) error {
+		if !errors.Is(err, unavailable) {
+			t.Errorf("%v", err)
+		}
+		return nil
+	}
+	values, _ := epoch(t, e, d, 8)
+	size := len(values) / 8
+	for i, index := range Shuffled(8, 1, 1) {
+		if want := good[i*size:][:size]; index != 5 && !same(values[i*size:][:size], want) {
+			t.Errorf("picture %d has other values", index)
+		}
+	}
+	broken.fails = nil // the next epoch asks again
+	if values, _ = epoch(t, e, d, 8); !same(values, good) {
+		t.Error("other values once it is there")
+	}
+}
+
+// An iteration that is left, or whose context ends, gives everything back.
+func TestObjectsAreLetGo(t *testing.T) {
+	e := NewEngine(2)
+	defer e.Close()
+	f, err := OpenFolder(context.Background(), pictureFolder(t, 30), trainPlan, FolderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var paths []string
+	for i := range f.Len() {
+		paths = append(paths, f.Path(i))
+	}
+	path, extents := packed(t, paths)
+	d := objectsOf(t, "far", path, extents, ObjectOptions{})
+	for range e.Batches(context.Background(), d, Sequential(30), 4) {
+		for _, err := range e.Batches(context.Background(), d, Sequential(30), 4) {
+			if !errors.Is(err, ErrConfig) {
+				t.Errorf("a second iteration at the same time: %v", err)
+			}
+		}
+		break
+	}
+	d.objects.all[0].(*far).takes = time.Hour
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	defer cancel()
+	for _, err := range e.Batches(ctx, d, Sequential(30), 4) {
+		if !errors.Is(err, ErrCanceled) {
+			t.Errorf("after the context's end: %v", err)
+		}
+	}
+	if _, err := (Loader{Engine: e, Dataset: d, BatchRows: 4}).To(nil); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("to a device: %v", err)
+	}
+	d.objects.all[0].(*far).takes = 0
+	for b, err := range e.Batches(context.Background(), d, []int64{3, 30}, 2) {
+		if !errors.Is(err, ErrIndex) {
+			t.Errorf("%v, %v", b.Rows, err)
+		}
+	}
+	for _, bad := range [][]source.Extent{{{Offset: 1 << 40, Length: 1}}, {{Object: 1}}} {
+		if _, err := OpenObjects(d.objects.all, bad, trainPlan, ObjectOptions{}); !errors.Is(err, ErrConfig) {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+}
+
+// A tar that is written anew is noticed by the read of each of its members.
+func TestChangedObjects(t *testing.T) {
+	e := NewEngine(1)
+	defer e.Close()
+	f, err := OpenFolder(context.Background(), pictureFolder(t, 2), trainPlan, FolderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	path, extents := packed(t, []string{f.Path(0), f.Path(1)})
+	for _, kind := range []string{"local", "far"} {
+		d := objectsOf(t, kind, path, extents, ObjectOptions{})
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.WriteString(file, "more")
+		if err := errors.Join(err, file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range e.Batches(context.Background(), d, Sequential(2), 2) {
+			if !errors.Is(err, ErrChanged) {
+				t.Errorf("%s: %v", kind, err)
+			}
+		}
+	}
+}

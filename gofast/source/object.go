@@ -1,0 +1,84 @@
+package source
+
+import (
+	"context"
+	"io"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// Object is something whose ranges can be read: a local file, memory, what a store on
+// another machine holds. Goroutines share it.
+type Object interface {
+	// ReadAt fills p from offset on, or says why not: with ErrChanged if the object is no
+	// longer that of its stamp. It ends soon after ctx does.
+	ReadAt(ctx context.Context, p []byte, offset int64) (int, error)
+	Stamp() Stamp // of the object as it was opened; its size is known
+	Path() string // what errors call it
+	Close() error // no ReadAt is called any more; one may still be running that ignores its ctx
+}
+
+// Local is a regular file of this machine. It holds no descriptor: there may be many.
+type Local struct {
+	path  string
+	stamp Stamp
+}
+
+// OpenLocal looks at a file.
+func OpenLocal(path string) (*Local, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return &Local{path, f.Stamp()}, nil
+}
+
+// ReadAt implements Object.
+func (l *Local) ReadAt(_ context.Context, p []byte, offset int64) (int, error) {
+	f, err := Open(l.path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if f.Stamp() != l.stamp {
+		return 0, errs.New(errs.ErrChanged, "read", "the file changed since it was opened").At(l.path)
+	}
+	return f.ReadAt(p, offset)
+}
+
+// Stamp implements Object.
+func (l *Local) Stamp() Stamp { return l.stamp }
+
+// Path implements Object.
+func (l *Local) Path() string { return l.path }
+
+// Close implements Object.
+func (l *Local) Close() error { return nil }
+
+// Bytes is an object in memory, which nobody changes.
+type Bytes struct {
+	Name string
+	Data []byte
+}
+
+// ReadAt implements Object.
+func (b *Bytes) ReadAt(_ context.Context, p []byte, offset int64) (int, error) {
+	if offset < 0 || offset > int64(len(b.Data)) {
+		return 0, errs.New(errs.ErrDamaged, "read", "offset outside the memory").At(b.Name).AtOffset(offset)
+	}
+	n := copy(p, b.Data[offset:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Stamp implements Object.
+func (b *Bytes) Stamp() Stamp { return Stamp{Size: int64(len(b.Data))} }
+
+// Path implements Object.
+func (b *Bytes) Path() string { return b.Name }
+
+// Close implements Object.
+func (b *Bytes) Close() error { return nil }
