@@ -35,7 +35,8 @@ def constant(header: str, name: str) -> int:
 
 def words(name: str) -> set[str]:
     """The words of a field, which are an array in operation.c."""
-    found = re.search(rf"\bgf_{name}_names\[\] = \{{(.*?)\}};", (STEPS / "operation.c").read_text(), re.DOTALL)
+    text = (STEPS / "operation.c").read_text()
+    found = re.search(rf"\bgf_{name}_names\[\] = \{{(.*?)\}};", text, re.DOTALL)
     assert found is not None, name
     return set(re.findall(r'"(\w+)"', found[1]))
 
