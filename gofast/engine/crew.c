@@ -66,27 +66,25 @@ static void note(int kind, const gf_ticket *t) {
     if (t->number && gf_is_tracing(&gf_tracer_here)) gf_trace_event(kind, now(), 0, t->number, t->rows);
 }
 
-gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, const int64_t *indices, const uint8_t *records, int64_t rows,
-                     int64_t batch_rows, gf_slot *const *slots, uint8_t *labels, int most, gf_tally *tally) {
-    int64_t batches = (rows + batch_rows - 1) / batch_rows;
+gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, int most, const gf_request *r) {
+    int64_t rows = r->rows, batch_rows = r->batch_rows, batches = (rows + batch_rows - 1) / batch_rows;
     size_t record_bytes = (size_t)(rows * view->record_bytes);
-    gf_ticket *t = malloc(sizeof *t + (size_t)batches * sizeof *slots + (size_t)rows * sizeof *indices + record_bytes);
+    gf_ticket *t = malloc(sizeof *t + (size_t)batches * sizeof *t->slots + (size_t)rows * sizeof *t->indices + record_bytes);
     if (!t) return NULL;
     memset(t, 0, sizeof *t);
     t->crew = crew;
     t->view = view;
     t->rows = rows;
     t->batch_rows = batch_rows;
-    t->labels = labels;
-    t->tally = tally;
+    t->labels = r->labels;
+    t->tally = batches ? r->slots[0]->tally : NULL;
     t->most = most > 0 ? most : INT32_MAX;
     t->indices = (int64_t *)(t->slots + batches);
-    memcpy(t->slots, slots, (size_t)batches * sizeof *slots);
-    for (int64_t i = 0; i < batches; i++) t->slots[i]->tally = tally;
-    memcpy(t->indices, indices, (size_t)rows * sizeof *indices);
+    memcpy(t->slots, r->slots, (size_t)batches * sizeof *t->slots);
+    memcpy(t->indices, r->indices, (size_t)rows * sizeof *t->indices);
     if (record_bytes) {
         t->records = (uint8_t *)(t->indices + rows);
-        memcpy(t->records, records, record_bytes);
+        memcpy(t->records, r->records, record_bytes);
     }
     int64_t row_bytes = view->x_bytes + view->y_bytes;
     t->job_rows = view->job_rows ? view->job_rows : JOB_BYTES / (row_bytes > 0 ? row_bytes : 1);

@@ -33,11 +33,20 @@ typedef struct gf_ticket {
     gf_slot *slots[];
 } gf_ticket;
 
+// What is asked for. Python has the same struct (_core/native.py), whose fields are all of eight bytes.
+typedef struct {
+    gf_ticket *ticket;      // package capsule leaves the ticket here
+    const int64_t *indices; // copied
+    const uint8_t *records; // copied; NULL if the view has no records
+    int64_t rows, batch_rows;
+    gf_slot *const *slots;  // copied; one for each batch
+    uint8_t *labels;        // the caller's memory; it must stay until the ticket is done
+} gf_request;
+
 typedef struct gf_crew gf_crew;
 struct gf_crew {
     // The functions, for code that does not link to them.
-    gf_ticket *(*submit)(gf_crew *, const gf_view *, const int64_t *indices, const uint8_t *records, int64_t rows,
-                         int64_t batch_rows, gf_slot *const *slots, uint8_t *labels, int most, gf_tally *tally);
+    gf_ticket *(*submit)(gf_crew *, const gf_view *, int most, const gf_request *);
     int (*wait)(gf_ticket *, const gf_slot *, int64_t milliseconds);
     void (*cancel)(gf_ticket *);
     void (*release)(gf_ticket *);
@@ -65,11 +74,9 @@ void gf_crew_work(gf_crew *);
 
 void gf_crew_stop(gf_crew *);
 
-// Adds work to the queue. It copies indices and records. most limits the threads (0: all). What is done for the ticket
-// is counted in tally too, unless that is NULL. Returns NULL if the crew is stopping or memory is short. The caller
-// releases the ticket.
-gf_ticket *gf_submit(gf_crew *, const gf_view *, const int64_t *indices, const uint8_t *records, int64_t rows,
-                     int64_t batch_rows, gf_slot *const *slots, uint8_t *labels, int most, gf_tally *tally);
+// Adds work to the queue. most limits the threads (0: all). What is done for the ticket is counted in its slots' tally
+// too, if they have one. Returns NULL if the crew is stopping or memory is short. The caller releases the ticket.
+gf_ticket *gf_submit(gf_crew *, const gf_view *, int most, const gf_request *);
 
 // Helps with the ticket's rows if there is more than one processor. Then it waits until slot (NULL: every slot) is no
 // longer pending, but at most so long. Returns 1 if the slot is no longer pending.

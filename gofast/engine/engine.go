@@ -6,6 +6,9 @@ package engine
 #include "crew.h"
 
 static void *as_pointer(uintptr_t address) { return (void *)address; }
+static gf_ticket *submit(gf_crew *crew, const gf_view *view, int most, gf_request request) {
+	return gf_submit(crew, view, most, &request); // by value: Go's own struct may not hold pointers to Go's memory
+}
 static int stopping(gf_crew *crew) {
 	pthread_mutex_lock(&crew->lock);
 	int yes = crew->stopping;
@@ -92,9 +95,14 @@ func (e *Engine) Submit(r Request) (*Ticket, error) {
 	for i, slot := range r.Slots {
 		slots[i] = slot.Address()
 	}
-	c := C.gf_submit(e.crew, (*C.gf_view)(C.as_pointer(C.uintptr_t(r.View.Address()))), (*C.int64_t)(unsafe.SliceData(r.Indices)),
-		(*C.uint8_t)(unsafe.SliceData(r.Records)), C.int64_t(n), C.int64_t(r.BatchRows), (**C.gf_slot)(unsafe.Pointer(unsafe.SliceData(slots))),
-		(*C.uint8_t)(C.as_pointer(C.uintptr_t(r.Labels))), C.int(r.Threads), nil)
+	c := C.submit(e.crew, (*C.gf_view)(C.as_pointer(C.uintptr_t(r.View.Address()))), C.int(r.Threads), C.gf_request{
+		indices:    (*C.int64_t)(unsafe.SliceData(r.Indices)),
+		records:    (*C.uint8_t)(unsafe.SliceData(r.Records)),
+		rows:       C.int64_t(n),
+		batch_rows: C.int64_t(r.BatchRows),
+		slots:      (**C.gf_slot)(unsafe.Pointer(unsafe.SliceData(slots))),
+		labels:     (*C.uint8_t)(C.as_pointer(C.uintptr_t(r.Labels))),
+	})
 	switch {
 	case c == nil && C.stopping(e.crew) == 0:
 		return nil, errs.New(errs.ErrLimit, "submit", fmt.Sprintf("no memory for a ticket of %d rows", n))

@@ -54,7 +54,7 @@ typedef struct gf_slot {
     int64_t bad_index;          // the index that made the slot fail: out of range, or its label does not fit
     gf_fault_list faults;       // faults of single samples: the slot fails after all samples are done
     int32_t pid;                // the process that owns the slot's tensor
-    struct gf_tally *tally;     // counts the batch when it is handed out; or NULL
+    struct gf_tally *tally;     // a loader's, which counts the batch and the work on it; or NULL
 } gf_slot;
 
 typedef struct gf_ring {

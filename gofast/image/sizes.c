@@ -110,7 +110,8 @@ int64_t gf_image_known_sizes(const gf_view *view, gf_image_draws *d) {
 // The crew's threads and this one; 0 when stopped() said so, -1 when the crew takes no work.
 static int probe_together(const gf_view *view, gf_crew *crew, int most, const gf_batch *batch, int64_t n, int (*stopped)(void)) {
     gf_slot slot = {.managed.dl_tensor.data = batch->x, .rows_left = n}, *const slots[] = {&slot};
-    gf_ticket *ticket = crew->submit(crew, view, batch->indices, NULL, n, n, slots, NULL, most, NULL);
+    const gf_request request = {.indices = batch->indices, .rows = n, .batch_rows = n, .slots = slots};
+    gf_ticket *ticket = crew->submit(crew, view, most, &request);
     if (!ticket) return -1;
     int stop = 0;
     while (!stop && !crew->wait(ticket, NULL, ASK_MS)) stop = stopped && stopped();

@@ -74,9 +74,9 @@ static void describe(gf_slot *slot, const gf_view *view, int64_t rows) {
     gf_slot_describe(slot, rows, view->ndim, view->shape, view->dtype_code, view->dtype_bits);
 }
 
-// reserve(ring, view, rows, batch_rows, out, lent): takes a slot for every batch and
+// reserve(ring, view, rows, batch_rows, out, tally): takes a slot for every batch and
 // writes their addresses to out. False, with none taken, when the ring has too few.
-// Where lent is not 0, it has the addresses of other memory that the batches are made in.
+// Where tally is not 0, it is that of the loader that waits for the batches.
 static PyObject *reserve(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[5];
@@ -91,36 +91,42 @@ static PyObject *reserve(PyObject *self, PyObject *const *args, Py_ssize_t n) {
             while (taken > 0) gf_slot_release(POINTER(gf_slot, out[--taken]));
             Py_RETURN_FALSE;
         }
-        if (a[4]) slot->managed.dl_tensor.data = POINTER(void, POINTER(const uint64_t, a[4])[taken]);
+        slot->tally = POINTER(gf_tally, a[4]);
         describe(slot, view, a[1] - start < a[2] ? a[1] - start : a[2]);
         out[taken++] = (uintptr_t)slot;
     }
     Py_RETURN_TRUE;
 }
 
+// lend(slots, count, places): the batches of these slots are made in other memory, whose addresses lie at places.
+static PyObject *lend(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[3];
+    if (!gf_integers(args, n, 3, a)) return NULL;
+    for (int64_t i = 0; i < a[1]; i++) POINTER(gf_slot *, a[0])[i]->managed.dl_tensor.data = POINTER(void *, a[2])[i];
+    Py_RETURN_NONE;
+}
+
 // Below this much output the fill is shorter than two hand-overs of the lock.
 static const int64_t RELEASE_LOCK_BYTES = 64 << 10;
 
-// fill(view, indices, records, from, to, slot, labels, tally): makes rows from..to-1 of the batch
-// on this thread. Where tally is not 0, it is a loader's, which waits for them meanwhile.
+// fill(view, indices, records, from, slot, labels): makes the rows of the slot's batch from this one on, on this thread.
 // Returns -1, or the position of the first index that is out of range; the slot is
 // Failed then, and Ready once all its rows are made.
 static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[8];
-    if (!gf_integers(args, n, 8, a)) return NULL;
+    long long a[6];
+    if (!gf_integers(args, n, 6, a)) return NULL;
     const gf_view *view = POINTER(const gf_view, a[0]);
-    gf_tally *tally = POINTER(gf_tally, a[7]);
-    int64_t from = a[3], to = a[4];
-    gf_slot *slot = POINTER(gf_slot, a[5]);
+    gf_slot *slot = POINTER(gf_slot, a[4]);
+    int64_t from = a[3], to = slot->shape[0];
     gf_batch batch = {
         .indices = POINTER(const int64_t, a[1]),
         .records = POINTER(const uint8_t, a[2]),
         .x = slot->managed.dl_tensor.data,
-        .y = POINTER(uint8_t, a[6]),
+        .y = POINTER(uint8_t, a[5]),
         .faults = &slot->faults,
     };
-    slot->tally = tally;
     gf_meter *meter = view->meter();
     gf_meter_begin(meter, view->stage);
     int64_t bad;
@@ -136,46 +142,42 @@ static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         meter->counters[GF_COUNT_FILLED_BYTES] += (to - from) * view->x_bytes;
     }
     int64_t ns = gf_meter_end(meter, 0, to - from);
-    if (tally) {
+    if (slot->tally) {
         meter->counters[GF_COUNT_WAITS] += from == 0; // the engine makes the rows before
         meter->counters[GF_COUNT_WAIT_NS] += ns;
     }
-    gf_meter_put(meter, &gf_process_tally, tally);
+    gf_meter_put(meter, &gf_process_tally, slot->tally);
     if (bad < 0) gf_slot_filled(slot, to - from);
     else gf_slot_fail(slot, batch.indices[bad]);
     return PyLong_FromLongLong(bad);
 }
 
-// submit(crew, view, indices, records, rows, batch_rows, slots, labels, threads, cell, tally):
-// starts the work of a ticket, whose address it leaves in the cell: a signal may
-// raise in Python as soon as this returns. False when the engine is closed, None
-// when a slot is gone: another thread, or a signal handler, gave the ticket up.
+// submit(crew, view, threads, request): starts the work of a gf_request, in which it leaves the ticket: a signal may
+// raise in Python as soon as this returns. False when the engine is closed, None when a slot is gone: another thread, or
+// a signal handler, gave the request up.
 static PyObject *submit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[11];
-    if (!gf_integers(args, n, 11, a)) return NULL;
-    if (a[4] < 0 || a[5] < 1) {
-        PyErr_SetString(PyExc_ValueError, "no rows");
-        return NULL;
-    }
-    for (long long i = 0; i * a[5] < a[4]; i++)
-        if (!POINTER(const uint64_t, a[6])[i]) Py_RETURN_NONE;
+    long long a[4];
+    if (!gf_integers(args, n, 4, a)) return NULL;
     gf_crew *crew = POINTER(gf_crew, a[0]);
-    gf_ticket *ticket = crew->submit(crew, POINTER(const gf_view, a[1]), POINTER(const int64_t, a[2]),
-                                     POINTER(const uint8_t, a[3]), a[4], a[5], POINTER(gf_slot *const, a[6]),
-                                     POINTER(uint8_t, a[7]), (int)a[8], POINTER(gf_tally, a[10]));
-    if (!ticket && !crew->stopping) return PyErr_NoMemory();
-    *POINTER(uint64_t, a[9]) = (uintptr_t)ticket;
-    return PyBool_FromLong(ticket != NULL);
+    const gf_view *view = POINTER(const gf_view, a[1]);
+    gf_request *r = POINTER(gf_request, a[3]);
+    if (r->ticket || r->rows < 0 || r->batch_rows < 1 || (r->rows && (!r->indices || !r->slots || (!r->records && view->record_bytes) || (!r->labels && view->y_bytes))))
+        return PyErr_Format(PyExc_ValueError, "not a request for this view");
+    for (int64_t i = 0; i * r->batch_rows < r->rows; i++)
+        if (!r->slots[i]) Py_RETURN_NONE;
+    r->ticket = crew->submit(crew, view, (int)a[2], r);
+    if (!r->ticket && !crew->stopping) return PyErr_NoMemory();
+    return PyBool_FromLong(r->ticket != NULL);
 }
 
-// wait(cell, slot, milliseconds): helps with the ticket in the cell, then waits
+// wait(request, slot, milliseconds): helps with the request's ticket, then waits
 // for the slot, or for all of it where slot is 0. True when that is settled.
 static PyObject *wait(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[3];
     if (!gf_integers(args, n, 3, a)) return NULL;
-    gf_ticket *ticket = POINTER(gf_ticket, *POINTER(uint64_t, a[0]));
+    gf_ticket *ticket = POINTER(const gf_request, a[0])->ticket;
     if (!ticket) Py_RETURN_TRUE;
     atomic_fetch_add_explicit(&ticket->refs, 1, memory_order_relaxed); // another thread may cancel it meanwhile
     PyThreadState *state = PyEval_SaveThread();
@@ -185,22 +187,22 @@ static PyObject *wait(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     return PyBool_FromLong(settled);
 }
 
-// cancel(cell): drops the ticket in the cell; nothing writes for it any more.
+// cancel(request): drops the request's ticket; nothing writes for it any more.
 static PyObject *cancel(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[1];
     if (!gf_integers(args, n, 1, a)) return NULL;
-    uint64_t *cell = POINTER(uint64_t, a[0]);
-    gf_ticket *ticket = POINTER(gf_ticket, *cell);
+    gf_request *request = POINTER(gf_request, a[0]);
+    gf_ticket *ticket = request->ticket;
     if (!ticket) Py_RETURN_NONE;
     gf_crew *crew = ticket->crew;
     atomic_fetch_add_explicit(&ticket->refs, 1, memory_order_relaxed);
     PyThreadState *state = PyEval_SaveThread();
     crew->cancel(ticket);
     PyEval_RestoreThread(state);
-    // The cell is cleared last: a second thread that cancels must wait as well.
-    if (*cell == (uintptr_t)ticket) {
-        *cell = 0;
+    // It is cleared last: a second thread that cancels must wait as well.
+    if (request->ticket == ticket) {
+        request->ticket = NULL;
         crew->release(ticket);
     }
     crew->release(ticket);
@@ -300,7 +302,7 @@ static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 #define ELSEWHERE(name) {#name, (PyCFunction)(void (*)(void))gf_py_##name, METH_FASTCALL, NULL}
 static PyMethodDef functions[] = {
-    FUNCTION(ring),      FUNCTION(reserve),  FUNCTION(fill),         FUNCTION(submit),        FUNCTION(wait),
+    FUNCTION(ring),      FUNCTION(reserve),  FUNCTION(lend),  FUNCTION(fill),         FUNCTION(submit),        FUNCTION(wait),
     FUNCTION(cancel),    FUNCTION(take),     FUNCTION(move),         FUNCTION(hand_over),     FUNCTION(adopt),
     ELSEWHERE(draw),     ELSEWHERE(faults),  ELSEWHERE(make_sample), ELSEWHERE(free_picture), ELSEWHERE(pin),
     ELSEWHERE(send),     ELSEWHERE(receive), ELSEWHERE(launch),      ELSEWHERE(sent),         ELSEWHERE(make_pixels),

@@ -14,23 +14,37 @@ static int interrupted(void) {
     return raised;
 }
 
-// draw(view, crew, most, indices, n, sizes, flags, state, python, records, done, asked, answers, n_answers): finds the sizes of a
-// batch's pictures where the caller has 0 x 0, with most threads of the crew if there is one. Then draws their records, unless
-// that is 0, from sample done on: from the state image of a torch generator, and python, one of Python's, both of which it
-// advances, or, where state is 0, from a stream of each sample's own. Returns (code, done, what to ask, text): see gf_image_draw.
+// What is drawn for a batch: see gf_image_draws. Python has the same struct, whose fields are all of eight bytes.
+typedef struct {
+    const int64_t *indices;
+    int64_t n;
+    gf_size *sizes;
+    int32_t *records;
+    uint8_t *state;
+    uint32_t *python;
+    int64_t flags, done;
+    const float *asked, *answers;
+    int64_t answered;
+} gf_draw_request;
+
+// draw(view, crew, most, request): finds the sizes of a batch's pictures where the caller has 0 x 0, with most threads of the
+// crew if there is one. Then draws their records, unless that is 0, from sample done on: from the state image of a torch
+// generator, and python, one of Python's, both of which it advances, or, where state is 0, from a stream of each sample's own.
+// Returns (code, done, what to ask, text): see gf_image_draw.
 PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[14];
-    if (!gf_integers(args, n, 14, a)) return NULL;
+    long long a[4];
+    if (!gf_integers(args, n, 4, a)) return NULL;
     const gf_view *view = POINTER(const gf_view, a[0]);
+    const gf_draw_request *r = POINTER(const gf_draw_request, a[3]);
+    if (r->n < 0 || r->done < 0 || r->done > r->n || r->answered < 0 || (r->n && (!r->indices || !r->sizes)) || (r->answered && (!r->asked || !r->answers)))
+        return PyErr_Format(PyExc_ValueError, "not a batch to draw for");
     gf_image_draws draws = {
-        .indices = POINTER(const int64_t, a[3]), .n = a[4], .sizes = POINTER(gf_size, a[5]),
-        .flags = (int32_t)a[6], .state = POINTER(uint8_t, a[7]), .python = POINTER(uint32_t, a[8]),
-        .records = POINTER(int32_t, a[9]), .answers = {POINTER(const float, a[11]), POINTER(const float, a[12]), a[13]},
+        .indices = r->indices, .n = r->n, .sizes = r->sizes, .flags = (int32_t)r->flags, .state = r->state, .python = r->python,
+        .records = r->records, .answers = {r->asked, r->answers, r->answered}, .result.done = r->done,
     };
     // Without headers to read, the rest is over before anybody waits for the lock.
     PyThreadState *state = gf_image_known_sizes(view, &draws) > 0 ? PyEval_SaveThread() : NULL;
-    draws.result.done = a[10];
     int32_t code = gf_image_draw(view, POINTER(gf_crew, a[1]), (int)a[2], &draws, interrupted);
     if (state) PyEval_RestoreThread(state);
     if (code == GF_DRAW_NO_SIZES) return PyErr_Occurred() ? NULL : PyErr_NoMemory();

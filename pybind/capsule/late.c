@@ -6,12 +6,19 @@
 #include "../../gofast/image/late.h"
 #include "../../gofast/image/picture/format.h"
 
-// The picture of (data, width, height, recorded): a file's bytes, where width is 0, or RGBX rows; and what was recorded.
-static int late_of(PyObject *const *args, gf_late *late) {
+// A picture (data, width, height, recorded): a file's bytes, where width is 0, or RGBX rows; and what was recorded.
+static int late_of(PyObject *picture, gf_late *late) {
     char *data, *recorded;
     Py_ssize_t size, words;
     long long a[2];
-    if (PyBytes_AsStringAndSize(args[0], &data, &size) || !gf_integers(args + 1, 2, 2, a) || PyBytes_AsStringAndSize(args[3], &recorded, &words)) return 0;
+    if (!PyTuple_Check(picture) || PyTuple_Size(picture) != 4) {
+        PyErr_SetString(PyExc_TypeError, "takes a picture");
+        return 0;
+    }
+    PyObject *const sides[] = {PyTuple_GetItem(picture, 1), PyTuple_GetItem(picture, 2)};
+    if (PyBytes_AsStringAndSize(PyTuple_GetItem(picture, 0), &data, &size) || !gf_integers(sides, 2, 2, a) ||
+        PyBytes_AsStringAndSize(PyTuple_GetItem(picture, 3), &recorded, &words))
+        return 0;
     int is_rows = a[0] > 0 && a[1] > 0 && a[0] <= INT32_MAX && a[1] <= (size - GF_FORMAT_SLACK) / 4 / a[0];
     if ((a[0] && !is_rows) || words % (Py_ssize_t)sizeof(gf_recorded)) {
         PyErr_SetString(PyExc_ValueError, "not such a picture");
@@ -21,13 +28,13 @@ static int late_of(PyObject *const *args, gf_late *late) {
     return 1;
 }
 
-// make_sample(data, width, height, recorded, view, record, x): makes a sample of the view's first dataset at x. (code, text).
+// make_sample(picture, view, record, x): makes a sample of the view's first dataset at x. (code, text).
 PyObject *gf_py_make_sample(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     gf_late late;
     long long a[3];
-    if (n != 7) return PyErr_Format(PyExc_TypeError, "takes 7 arguments (%zd given)", n);
-    if (!late_of(args, &late) || !gf_integers(args + 4, 3, 3, a)) return NULL;
+    if (n != 4) return PyErr_Format(PyExc_TypeError, "takes 4 arguments (%zd given)", n);
+    if (!late_of(args[0], &late) || !gf_integers(args + 1, 3, 3, a)) return NULL;
     const gf_image_program *p = POINTER(const gf_view, a[0])->parts[0].program;
     gf_fault fault = {0};
     PyThreadState *state = PyEval_SaveThread();
@@ -36,14 +43,14 @@ PyObject *gf_py_make_sample(PyObject *self, PyObject *const *args, Py_ssize_t n)
     return Py_BuildValue("is", code, fault.text);
 }
 
-// make_pixels(data, width, height, recorded, made_width, made_height, channels, pass_order, max_pixels): the pixels, as
+// make_pixels(picture, width, height, channels, pass_order, max_pixels): the pixels, as
 // bytes; or (code, text). Rows of four bytes have slack behind them, so that they may be given here again.
 PyObject *gf_py_make_pixels(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     gf_late late;
     long long a[5];
-    if (n != 9) return PyErr_Format(PyExc_TypeError, "takes 9 arguments (%zd given)", n);
-    if (!late_of(args, &late) || !gf_integers(args + 4, 5, 5, a)) return NULL;
+    if (n != 6) return PyErr_Format(PyExc_TypeError, "takes 6 arguments (%zd given)", n);
+    if (!late_of(args[0], &late) || !gf_integers(args + 1, 5, 5, a)) return NULL;
     if (a[0] < 1 || a[1] < 1 || a[0] > INT32_MAX || a[1] > GF_CANVAS_MOST_PIXELS / a[0] || (a[2] != 1 && a[2] != 3 && a[2] != 4) || a[3] < 0 || a[3] >= GF_ORDERS)
         return PyErr_Format(PyExc_ValueError, "no pixels of that size");
     PyObject *made = PyBytes_FromStringAndSize(NULL, a[0] * a[1] * a[2] + (a[2] == 4 ? GF_FORMAT_SLACK : 0));

@@ -19,14 +19,16 @@ PyObject *gf_py_mixup(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     Py_RETURN_NONE;
 }
 
-// cutmix(batch, mixed, samples, planes, height, row_bytes, left, top, right, bottom): the box in bytes and rows.
+// cutmix(batch, mixed, shape): a gf_cutmix_shape.
 PyObject *gf_py_cutmix(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    long long a[10];
-    if (!gf_integers(args, n, 10, a)) return NULL;
-    gf_cutmix_shape shape = {a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9]};
+    long long a[3];
+    if (!gf_integers(args, n, 3, a)) return NULL;
+    const gf_cutmix_shape *s = POINTER(const gf_cutmix_shape, a[2]);
+    if (s->left < 0 || s->left > s->right || s->right > s->row_bytes || s->top < 0 || s->top > s->bottom || s->bottom > s->height)
+        return PyErr_Format(PyExc_ValueError, "no such box");
     PyThreadState *state = PyEval_SaveThread();
-    gf_cutmix(POINTER(const uint8_t, a[0]), POINTER(uint8_t, a[1]), &shape);
+    gf_cutmix(POINTER(const uint8_t, a[0]), POINTER(uint8_t, a[1]), s);
     PyEval_RestoreThread(state);
     Py_RETURN_NONE;
 }

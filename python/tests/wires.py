@@ -36,7 +36,7 @@ def fill(
     label_address = 0 if labels is None else labels.data_ptr()
     replaced: dict[int, int] = {}
     try:
-        capsule.fill(core.address, indices.buffer_info()[0], drawn, 0, n, slots[0], label_address, 0)
+        capsule.fill(core.address, indices.buffer_info()[0], drawn, 0, slots[0], label_address)
         made = capsule.take(place, 0)
         if made is False:
             replaced = view.mend(slots[0], indices, drawn, label_address, finished)

@@ -117,7 +117,8 @@ void gft_call(gft_caller *c) {
             sched_yield();
             continue;
         }
-        w.ticket = c->crew->submit(c->crew, c->view, w.index, NULL, w.rows, w.batch_rows, w.slot, (uint8_t *)w.label, (int)draw(c, 4), NULL);
+        const gf_request r = {.indices = w.index, .rows = w.rows, .batch_rows = w.batch_rows, .slots = w.slot, .labels = (uint8_t *)w.label};
+        w.ticket = c->crew->submit(c->crew, c->view, (int)draw(c, 4), &r);
         if (w.ticket) {
             use(c, &w);
             c->crew->release(w.ticket);

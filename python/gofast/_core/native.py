@@ -7,9 +7,66 @@ of the caller's own buffers, which must outlive the call, or the ticket that it 
 
 from __future__ import annotations
 
-from typing import Any, NewType, Protocol
+import ctypes
+from typing import Any, NewType, Protocol, TypeVar
 
 Ring = NewType("Ring", object)  # slots of batch memory; they outlive it
+Picture = tuple[bytes, int, int, bytes]  # pixels, width, height, or a file and zeros; what was recorded
+
+S = TypeVar("S", bound=ctypes.Structure)
+
+
+def _struct(kind: type[S]) -> type[S]:
+    """A struct of C's, with fields of eight bytes. Whoever makes one keeps it for as long as C may look."""
+    kind._fields_ = [(name, ctypes.c_int64) for name in kind.__annotations__]
+    return kind
+
+
+@_struct
+class Request(ctypes.Structure):
+    """Of a ticket: gf_request of engine/crew.h."""
+
+    __slots__ = ()
+    ticket: int  # while there is one
+    indices: int
+    records: int
+    rows: int
+    batch_rows: int
+    slots: int
+    labels: int
+
+
+@_struct
+class DrawRequest(ctypes.Structure):
+    """What is drawn for a batch: gf_draw_request of capsule/images.c."""
+
+    __slots__ = ()
+    indices: int
+    n: int
+    sizes: int
+    records: int
+    state: int
+    python: int
+    flags: int
+    done: int
+    asked: int
+    answers: int
+    answered: int
+
+
+@_struct
+class CutMixShape(ctypes.Structure):
+    """A batch, and a box in bytes and rows: gf_cutmix_shape of image/pixel/mixing.h."""
+
+    __slots__ = ()
+    samples: int
+    planes: int
+    height: int
+    row_bytes: int
+    left: int
+    top: int
+    right: int
+    bottom: int
 
 
 class Native(Protocol):
@@ -32,53 +89,31 @@ class Native(Protocol):
 
 
 class Capsule(Protocol):
-    """Package pybind/capsule, whose C files say what each function promises."""
+    """Package pybind/capsule, whose C files say what each function promises. More than six arguments are a
+    struct, which is handed over by its address."""
 
     def ring(self, slot_bytes: int, count: int, fd: int, /) -> Ring:
         """Slots; where fd is not -1, in that shared memory."""
 
-    def reserve(self, ring: Ring, view: int, rows: int, batch_rows: int, out: int, lent: int, /) -> bool:
-        """Takes a slot for every batch; False where the ring has too few. If lent is not 0, batches are made
-        in other memory, whose addresses lie there."""
+    def reserve(self, ring: Ring, view: int, rows: int, batch_rows: int, out: int, tally: int, /) -> bool:
+        """Takes a slot for every batch; False where the ring has too few. What is done for them is counted in
+        a loader's tally, if that is not 0."""
 
-    def fill(
-        self,
-        view: int,
-        indices: int,
-        records: int,
-        from_: int,
-        to: int,
-        slot: int,
-        labels: int,
-        tally: int,
-        /,
-    ) -> int:
-        """Makes rows of a batch on this thread: -1, or the position of a bad index. A loader's tally, if that
-        is not 0, counts them, and the time as a wait."""
+    def lend(self, slots: int, count: int, places: int, /) -> None:
+        """Has batches made in other memory, whose addresses lie at places."""
 
-    def submit(
-        self,
-        crew: int,
-        view: int,
-        indices: int,
-        records: int,
-        rows: int,
-        batch_rows: int,
-        slots: int,
-        labels: int,
-        threads: int,
-        cell: int,
-        tally: int,
-        /,
-    ) -> bool | None:
-        """Starts a ticket, left in the cell: False when the engine is closed, None when a slot is gone. What
-        is done for it is counted in a loader's tally too, if that is not 0."""
+    def fill(self, view: int, indices: int, records: int, from_: int, slot: int, labels: int, /) -> int:
+        """Makes the rest of a batch on this thread, which counts as a wait: -1, or the position of a bad
+        index."""
 
-    def wait(self, cell: int, slot: int, milliseconds: int, /) -> bool:
+    def submit(self, crew: int, view: int, threads: int, request: int, /) -> bool | None:
+        """Starts a request's ticket: False when the engine is closed, None when a slot is gone."""
+
+    def wait(self, request: int, slot: int, milliseconds: int, /) -> bool:
         """Helps, and waits for the slot, or for all where that is 0; whether it is settled."""
 
-    def cancel(self, cell: int, /) -> None:
-        """Drops the ticket in the cell: nothing writes for it any more."""
+    def cancel(self, request: int, /) -> None:
+        """Drops a request's ticket: nothing writes for it any more."""
 
     def take(self, place: int, mended: int, /) -> Any:
         """The batch of a slot, for `from_dlpack`; None where there is none yet, False where it failed."""
@@ -108,56 +143,18 @@ class Capsule(Protocol):
     def sent(self, device: int, number: int, /) -> bool:
         """Whether a move is done: its host memory is free."""
 
-    def draw(
-        self,
-        view: int,
-        crew: int,
-        most: int,
-        indices: int,
-        n: int,
-        sizes: int,
-        flags: int,
-        state: int,
-        python: int,
-        records: int,
-        done: int,
-        asked: int,
-        answers: int,
-        n_answers: int,
-        /,
-    ) -> tuple[int, int, float, str]:
+    def draw(self, view: int, crew: int, most: int, request: int, /) -> tuple[int, int, float, str]:
         """Finds sizes of pictures and draws their records: code, samples done, what to ask, and words."""
 
     def faults(self, slot: int, /) -> tuple[int, int, list[tuple[int, int, int, str]]]:
         """Of a failed batch: where its samples lie, the bad index, and (position, code, offset, words) of
         each sample that could not be made."""
 
-    def make_sample(
-        self,
-        data: bytes,
-        width: int,
-        height: int,
-        recorded: bytes,
-        view: int,
-        record: int,
-        place: int,
-        /,
-    ) -> tuple[int, str]:
-        """Makes a sample of a file, whose width is given as 0, or of RGBX pixels: fault and words. What was
-        recorded is done first."""
+    def make_sample(self, picture: Picture, view: int, record: int, place: int, /) -> tuple[int, str]:
+        """Makes a sample of a picture: fault and words."""
 
     def make_pixels(
-        self,
-        data: bytes,
-        width: int,
-        height: int,
-        recorded: bytes,
-        made_width: int,
-        made_height: int,
-        channels: int,
-        pass_order: int,
-        max_pixels: int,
-        /,
+        self, picture: Picture, width: int, height: int, channels: int, pass_order: int, max_pixels: int, /
     ) -> bytes | tuple[int, str]:
         """The pixels of the same; or fault and words."""
 
@@ -167,18 +164,5 @@ class Capsule(Protocol):
     def mixup(self, batch: int, mixed: int, samples: int, values: int, part: float, rest: float, /) -> None:
         """Mixes every sample, of so many float32 values, with the one before it."""
 
-    def cutmix(
-        self,
-        batch: int,
-        mixed: int,
-        samples: int,
-        planes: int,
-        height: int,
-        row_bytes: int,
-        left: int,
-        top: int,
-        right: int,
-        bottom: int,
-        /,
-    ) -> None:
-        """Copies a batch, with a box of every sample from the one before it; left and right are bytes."""
+    def cutmix(self, batch: int, mixed: int, shape: int, /) -> None:
+        """Copies a batch, with a box of every sample from the one before it."""

@@ -11,12 +11,14 @@ import functools
 import random
 from array import array
 from collections.abc import Iterator, Sequence
+from ctypes import addressof
 from typing import Any, Protocol
 
 import torch
 
 from .. import errors
 from .._core import engine, generators, picture_operations, process_operations, torch_words
+from .._core.native import DrawRequest
 from .._loader.core_dataset import CoreDataset
 from .._loader.view import row_index_error
 from .._loader.workers import Workers
@@ -100,30 +102,22 @@ def _draw(
     state: int,
     python: generators.PythonWords | None,
 ) -> None:
-    flags, done = rounding() if state else 0, 0
+    flags = rounding() if state else 0
     if flags is None:
         raise errors.UnsupportedError(
             "this torch draws its random numbers in a way that gofast does not know"
         )
     asked, answers = array("f"), torch.empty(0, device="cpu")
+    request = DrawRequest(*indices.buffer_info(), sizes.buffer_info()[0])
+    if records is not None:
+        request.records, request.state, request.flags = records.buffer_info()[0], state, flags
+    if python is not None:
+        request.python = python.words.buffer_info()[0]
     while True:
-        code, done, ask, text = engine.capsule().draw(
-            view.core.address,
-            *view.helpers,
-            indices.buffer_info()[0],
-            len(indices),
-            sizes.buffer_info()[0],
-            flags,
-            state,
-            0 if python is None else python.words.buffer_info()[0],
-            0 if records is None else records.buffer_info()[0],
-            done,
-            asked.buffer_info()[0],
-            answers.data_ptr(),
-            len(asked),
-        )
+        code, done, ask, text = engine.capsule().draw(view.core.address, *view.helpers, addressof(request))
         if code == _OK:
             return
+        request.done = done
         if code == _RAISES:
             raise ValueError(text)
         if code == _NO_INDEX:
@@ -136,6 +130,8 @@ def _draw(
             asked.append(ask)
             one = torch.tensor([ask], dtype=torch.float32, device="cpu")
             answers = torch.cat([answers, torch.exp(one)])
+            request.asked, request.answers = asked.buffer_info()[0], answers.data_ptr()
+            request.answered = len(asked)
         else:
             raise errors.InternalError(f"the plan cannot be drawn: {text}")
 

@@ -97,7 +97,7 @@ class LateProgram:
     def _make(self, data: bytes, held: tuple[int, int], chain: bytes, record: int) -> torch.Tensor | None:
         sample = torch.empty(self._shape, dtype=self._dtype, device="cpu")
         place = sample.data_ptr()
-        code, _ = codecs.capsule().make_sample(data, *held, chain, self.core.address, record, place)
+        code, _ = codecs.capsule().make_sample((data, *held, chain), self.core.address, record, place)
         if code:
             return None
         if self._last:

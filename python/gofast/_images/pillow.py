@@ -103,7 +103,7 @@ def make_sample(core: CorePictures, image: Image.Image, record: int, place: int)
     if 0 in image.size:
         raise errors.UnsupportedError("an empty picture")
     pixels = image.tobytes("raw", "RGBX") + bytes(64)  # the kernels may read a little beyond
-    code, text = engine.capsule().make_sample(pixels, *image.size, b"", core.address, record, place)
+    code, text = engine.capsule().make_sample((pixels, *image.size, b""), core.address, record, place)
     if code:
         raise _KINDS.get(code, errors.UnsupportedError)(text)
 

@@ -167,7 +167,7 @@ class Source:
         if held is None:
             return None
         make = codecs.capsule().make_pixels
-        made = make(data, *held, chain, width, height, channels, pass_order, _ANY_PIXELS)
+        made = make((data, *held, chain), width, height, channels, pass_order, _ANY_PIXELS)
         if isinstance(made, tuple):
             return None
         counts.native += 1
@@ -193,7 +193,7 @@ class Source:
         if not again or bytes_whole > _MOST_KEPT:
             return (0, 0), data
         order = _ORDERS[codecs.pass_order()]
-        made = codecs.capsule().make_pixels(data, 0, 0, b"", *self.size, 4, order, _ANY_PIXELS)
+        made = codecs.capsule().make_pixels((data, 0, 0, b""), *self.size, 4, order, _ANY_PIXELS)
         if isinstance(made, tuple):
             return None, data
         self._keep(made)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Mapping
+from ctypes import addressof
 from typing import Any
 
 from torch import Tensor
 
 from .. import errors
 from .._core import engine
+from .._core.native import Request
 from .batch import Batch
 from .core_dataset import CoreDataset
 from .counts import Counts, counted_by, here
@@ -71,11 +73,12 @@ class Filler:
         labels = view.new_labels(n, memory is not None)
         ring = None
         if self._worker:
-            ring, slots = self._shared_slots(n).reserve(core, n)
+            ring, slots = self._shared_slots(n).reserve(core, n, self._tally)
         elif memory is not None:
-            slots = self._slots(0).reserve(core, n, n, memory.addresses)
+            slots = self._slots(0).reserve(core, n, n, self._tally)
+            memory.lend_to(slots)
         else:
-            slots = self._slots(n).reserve(core, n, n)
+            slots = self._slots(n).reserve(core, n, n, self._tally)
         slot = slots[0]
         drawn = 0 if records is None else records.buffer_info()[0]
         made, replaced = self._made(core, indices, 0, n, drawn, slots, labels)
@@ -93,7 +96,7 @@ class Filler:
         """
         view, core, n = self.view, self.view.core, stop - start
         labels = view.new_labels(n)
-        slots = self._slots(n).reserve(core, n, n)
+        slots = self._slots(n).reserve(core, n, n, self._tally)
         made, replaced = self._made(core, rows, start, n, 0, slots, labels)
         more = view.more(rows[start:stop], replaced) if view.has_more else ()
         return view.collated(view.tensor(made), labels, more)
@@ -119,7 +122,7 @@ class Filler:
             if self._threads > 1 and together:
                 self._fill_together(core.address, address, drawn, n, slots, label_address)
             else:
-                capsule.fill(core.address, address, drawn, 0, n, slot, label_address, self._tally)
+                capsule.fill(core.address, address, drawn, 0, slot, label_address)
             made = capsule.take(place, 0)
             if made is False:
                 with counted_by(self._counts or here()):
@@ -139,20 +142,20 @@ class Filler:
         Of rows, whose cost is known, the engine makes the first and this thread its own share of them. Of
         pictures each takes the next one.
         """
-        view, capsule, ticket = self.view, self._capsule, array("q", [0])
+        view, capsule = self.view, self._capsule
         theirs = n if view.heavy else n - n // self._threads
-        cell, place = ticket.buffer_info()[0], slots.buffer_info()[0]
         most = self._threads if view.heavy else self._threads - 1
+        request = Request(0, address, drawn, theirs, n, slots.buffer_info()[0], labels)
+        at = addressof(request)
         try:
-            crew, tally = engine.crew(), self._tally
-            if not capsule.submit(crew, core, address, drawn, theirs, n, place, labels, most, cell, tally):
+            if not capsule.submit(engine.crew(), core, most, at):
                 raise errors.ClosedError("the engine is closed")
             if theirs < n:
-                capsule.fill(core, address, drawn, theirs, n, slots[0], labels, self._tally)
-            while not capsule.wait(cell, 0, 100):
+                capsule.fill(core, address, drawn, theirs, slots[0], labels)
+            while not capsule.wait(at, 0, 100):
                 pass
         finally:  # gives the ticket up; after Ctrl-C the labels' memory may go now
-            capsule.cancel(cell)
+            capsule.cancel(at)
 
     def _slots(self, rows: int) -> Rings:
         """Private slots for batches of rows rows. Other threads may ask at once, for larger ones."""

@@ -14,12 +14,14 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ctypes import addressof
 from typing import Any
 
 import numpy as np
 import torch
 
 from .._core import engine
+from .._core.native import CutMixShape
 
 _LEAST_BYTES = 1 << 20  # smaller memory is not the system's
 _MOST_FREE = 2  # such memories are kept; a loader's last batch is still held when the next is mixed
@@ -43,18 +45,8 @@ def _cutmix(batch: torch.Tensor, mixed: torch.Tensor, params: Any) -> None:
     x1, y1, x2, y2 = params["box"]
     (height, width), samples, size = batch.shape[-2:], len(batch), batch.itemsize
     planes = batch.numel() // (samples * height * width)
-    engine.capsule().cutmix(
-        batch.data_ptr(),
-        mixed.data_ptr(),
-        samples,
-        planes,
-        height,
-        width * size,
-        x1 * size,
-        y1,
-        x2 * size,
-        y2,
-    )
+    shape = CutMixShape(samples, planes, height, width * size, x1 * size, y1, x2 * size, y2)
+    engine.capsule().cutmix(batch.data_ptr(), mixed.data_ptr(), addressof(shape))
 
 
 def _is_cutmix(batch: torch.Tensor, params: Any) -> bool:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
+from .._core import engine
+
 if TYPE_CHECKING:
     from .core_dataset import CoreDataset
 
@@ -43,12 +45,14 @@ class Memory:
 
     Attributes:
         batches: [n, ...] each, as the core lays samples out.
-        addresses: of the address of each, for `Rings.reserve`.
     """
 
     def __init__(self, core: CoreDataset, rows: int, batch_rows: int) -> None:
         dtype: torch.dtype = getattr(torch, core.sample_type)
         counts = [min(batch_rows, rows - start) for start in range(0, rows, batch_rows)]
         self.batches = [empty((count, *core.sample_shape), dtype) for count in counts]
-        self._places = array("q", [batch.data_ptr() for batch in self.batches])
-        self.addresses = self._places.buffer_info()[0]
+
+    def lend_to(self, slots: array[int]) -> None:
+        """Has slots that were reserved for the batches make them here."""
+        places = array("q", [batch.data_ptr() for batch in self.batches])
+        engine.capsule().lend(slots.buffer_info()[0], len(slots), places.buffer_info()[0])

@@ -52,14 +52,14 @@ class WorkerRings:
         self.slot_bytes = slot_bytes
         self._rings = [WorkerRing(slot_bytes, _COUNT)]
 
-    def reserve(self, core: CoreDataset, rows: int) -> tuple[WorkerRing, array[int]]:
+    def reserve(self, core: CoreDataset, rows: int, tally: int) -> tuple[WorkerRing, array[int]]:
         """Takes a slot for a batch of rows rows: its ring and address."""
         slots = array("q", [0])
         where = slots.buffer_info()[0]
         capsule = engine.capsule()
         while True:
             for ring in reversed(self._rings):
-                if capsule.reserve(ring.slots, core.address, rows, rows, where, 0):
+                if capsule.reserve(ring.slots, core.address, rows, rows, where, tally):
                     return ring, slots
             # The consumer holds on to batches: more rings, in ever larger steps. And again, where other
             # threads are quicker to take the new slots.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from ctypes import addressof
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch.utils.dlpack import from_dlpack
 
 from .. import errors
 from .._core import engine
-from .._core.native import Ring
+from .._core.native import Request, Ring
 from .batch import Batch
 from .core_dataset import CoreDataset
 from .counts import Counts, counted_by
@@ -52,13 +53,13 @@ class Rings:
             self._pin(ring, count * self.slot_bytes)
         return ring
 
-    def reserve(self, core: CoreDataset, rows: int, batch_rows: int, lent: int = 0) -> array[int]:
-        """Takes a slot for every batch; their addresses. See Capsule.reserve."""
+    def reserve(self, core: CoreDataset, rows: int, batch_rows: int, tally: int = 0) -> array[int]:
+        """Takes a slot for every batch; their addresses."""
         slots = array("q", bytes(8 * -(-rows // batch_rows)))
         out = slots.buffer_info()[0]
         while True:
             for ring in reversed(self._rings):
-                if self._capsule.reserve(ring, core.address, rows, batch_rows, out, lent):
+                if self._capsule.reserve(ring, core.address, rows, batch_rows, out, tally):
                     return slots
             # Every slot is held by a tensor of the user's: go beyond, in ever larger
             # steps, so that holding a whole epoch costs few mappings. And again, where
@@ -76,7 +77,6 @@ class Ticket:
 
     __slots__ = (
         "_at",
-        "_cell",
         "_core",
         "_each",
         "_indices",
@@ -85,6 +85,7 @@ class Ticket:
         "_next",
         "_records",
         "_replaced",
+        "_request",
         "_rows",
         "_slots",
         "batches",
@@ -104,10 +105,10 @@ class Ticket:
         self._memory = memory  # what it writes to, if that is not the slots' own
         self._slots = slots  # an address is cleared when its slot is taken or released
         self._at = slots.buffer_info()[0]
-        self._cell = array("q", [0])  # the ticket's address, until it is given up
         self._labels = labels
         self._each = each  # samples of a batch
         self._rows = len(indices)
+        self._request = Request()
         self._indices, self._records = indices, records  # kept for samples that must be made in another way
         self._replaced: Mapping[int, int] | None = None  # samples that stand in for others in the next batch
         self._next = 0
@@ -198,26 +199,21 @@ class Stream:
             rings = self._rings = self._new_rings(batch_size)
         core, labels = self._core(), self._view.new_labels(rows, self.pinned)
         memory = Memory(core, rows, batch_size) if self.pinned else None
-        slots = rings.reserve(core, rows, batch_size, 0 if memory is None else memory.addresses)
-        label_address = 0 if labels is None else labels.data_ptr()
+        slots = rings.reserve(core, rows, batch_size, 0 if self.counts is None else self.counts.address)
+        if memory is not None:
+            memory.lend_to(slots)
         parts = None if labels is None else torch.split(labels, batch_size)
         ticket = Ticket(slots, parts, indices, records, batch_size, core, memory)
+        request = ticket._request
+        request.indices, request.rows, request.batch_rows = address, rows, batch_size
+        request.slots = ticket._at
+        if records is not None:
+            request.records = records.buffer_info()[0]
+        if labels is not None:
+            request.labels = labels.data_ptr()
         self._live.add(ticket)
         try:
-            cell = ticket._cell.buffer_info()[0]
-            started = self._submit(
-                self._crew,
-                core.address,
-                address,
-                0 if records is None else records.buffer_info()[0],
-                rows,
-                batch_size,
-                ticket._at,
-                label_address,
-                self._threads,
-                cell,
-                0 if self.counts is None else self.counts.address,
-            )
+            started = self._submit(self._crew, core.address, self._threads, addressof(request))
             if started is None:
                 raise given_up()
             if not started:
@@ -274,11 +270,11 @@ class Stream:
 
     def _wait(self, ticket: Ticket, k: int) -> Any:
         """Waits for batch k; raises when there will be none."""
-        at, cell, slot = ticket._at + 8 * k, ticket._cell.buffer_info()[0], ticket._slots[k]
+        at, request, slot = ticket._at + 8 * k, addressof(ticket._request), ticket._slots[k]
         try:
             made = None
             if slot:
-                while not self._capsule.wait(cell, slot, _WAIT_MS):
+                while not self._capsule.wait(request, slot, _WAIT_MS):
                     pass
                 made = self._collect(ticket, k, at, 0)
             if made:
@@ -286,7 +282,7 @@ class Stream:
             if made is None:
                 raise given_up()
             # Another thread may still be writing other rows of this batch.
-            while not self._capsule.wait(cell, 0, _WAIT_MS):
+            while not self._capsule.wait(request, 0, _WAIT_MS):
                 pass
             return self._mended(ticket, k)
         except Exception:
@@ -326,7 +322,7 @@ class Stream:
         """Drops a ticket: returns when nothing writes into its memory any more."""
         if ticket not in self._live:
             return
-        self._capsule.cancel(ticket._cell.buffer_info()[0])
+        self._capsule.cancel(addressof(ticket._request))
         self._capsule.move(ticket._at, ticket.batches, RING)  # those that were not taken
         self._live.discard(ticket)
 

