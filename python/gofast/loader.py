@@ -1,8 +1,8 @@
 """gofast.DataLoader: torch's DataLoader, with the engine's threads in the place of worker processes.
 
 The batches, their order and the state of every generator equal torch's after any number of batches, for
-the same `num_workers`, `prefetch_factor` and `persistent_workers`. `_loader/schedule` decides what is drawn
-when, `_loader/flights` what runs ahead.
+the same `num_workers`, `prefetch_factor` and `persistent_workers`. `_loader/epoch` says what is pulled,
+drawn and made when.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from ._loader.own_state import kept_by
 from ._loader.seeding import only_seeds
 from ._loader.stamp import Stamp
 from ._loader.trace import Trace
+from ._loader.view import resolve as _resolve
 from ._tables.codings import warn_of_codings
 from .errors import OptionError
 
@@ -43,12 +44,6 @@ if TYPE_CHECKING:
 T = TypeVar("T", covariant=True)
 
 _TORCH_HAS_IN_ORDER = "in_order" in inspect.signature(TorchDataLoader.__init__).parameters  # torch 2.6
-
-
-def _resolve(dataset: Any) -> View | None:
-    from ._loader.view import resolve
-
-    return resolve(dataset)
 
 
 def _warn_of_fewer(threads: int) -> None:

@@ -13,8 +13,8 @@ import torch
 
 from .. import errors
 from .._loader import fallback
+from .._loader.epoch import MOST_REDRAWN
 from .._loader.filler import Filler
-from .._loader.pulled import MOST_REDRAWN
 from .._plan.compile import Plan, compile
 from . import pillow
 from .core_pictures import CorePictures

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .stream import Stream
+
 if TYPE_CHECKING:
-    from .stream import Stream
     from .view import View
 
 
@@ -47,15 +48,11 @@ class Pinned:
 
     def stream(self, view: View, batch_size: int, threads: int | None) -> Stream:
         """See Destination."""
-        from .stream import Stream
-
         return Stream(view, batch_size, threads, pinned=True, rows=self._rows)
 
     def fits(self, stream: Stream, view: View) -> bool:
         """See Destination."""
-        from . import stream as streams
-
-        return type(stream) is streams.Stream and stream.pinned and stream.rows == self._rows
+        return type(stream) is Stream and stream.pinned and stream.rows == self._rows
 
     def check(self) -> None:
         """See Destination."""

@@ -211,7 +211,7 @@ def _order(loader: Any, view: View | None) -> str:
     """The sampler that gives the order, and when it draws."""
     if view is None:
         return _sampler(loader)
-    early = not _draws_late(view) and _drawn_at_once(loader.batch_sampler)
+    early = _drawn_at_once(loader.batch_sampler)
     return f"{_sampler(loader)}: " + ("a whole epoch is drawn at once" if early else "asked batch by batch")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,9 +17,9 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from .. import errors
 from .collation import Collation, Unmade
-from .flights import DrawnFlights
-from .pulled import PulledFlights
-from .schedule import NO_ORDER, draw_order
+from .epoch import Epoch
+from .order import Listed, Order, beginnings
+from .schedule import draw_order, is_known
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -51,17 +51,18 @@ class NativeIterator(_BaseDataLoaderIter):
         self._draw: Draws | None = None
         self._collation: Collation | None = None
         self._init_error: Exception | None = None
-        self._flights: DrawnFlights | PulledFlights | None = None
-        self._epoch = lane.counts.begin()
+        self._epoch: Epoch | None = None
+        self._counted = lane.counts.begin()
         self._pull_ahead = loader.num_workers * (loader.prefetch_factor or 0)
         if loader.num_workers > 0 and not self._pull_ahead:
             raise AssertionError("prefetch_factor must be greater than 0 with num_workers > 0")
+        self._begun = _begun(loader._index_sampler)
         super().__init__(loader)  # iter(sampler), then base_seed's draw; pin_memory's checks and warnings
         self._dataset_fetcher = _MapDatasetFetcher(
             self._dataset, self._auto_collation, self._collate_fn, self._drop_last
         )
         self._workers: list[Any] = []  # torch's name; code that looks for worker processes finds none
-        workers = self._start(loader) if loader.num_workers else None
+        self._simulated = workers = self._start(loader) if loader.num_workers else None
         if lane.view.draws:
             self._draw = lane.view.new_draws(workers)
         if lane.rows:
@@ -121,9 +122,9 @@ class NativeIterator(_BaseDataLoaderIter):
         self._give_up()
 
     def _give_up(self) -> None:
-        self._epoch.end()
+        self._counted.end()
         self._lane.close()
-        self._flights = DrawnFlights(self._lane, NO_ORDER, 0)
+        self._epoch = self._ended()
 
     def _after_fork(self) -> None:
         """Runs in the child: the thread that held the lock exists only in the parent."""
@@ -137,18 +138,19 @@ class NativeIterator(_BaseDataLoaderIter):
             self._busy = True
             try:
                 self._closed = False
-                if self._collation is not None and self._flights is not None:
-                    self._flights.drain()
+                if self._collation is not None and self._epoch is not None:
+                    self._epoch.drain()
                     self._collation.begin()
                 self._lane.cancel()
-                self._flights = None
+                self._epoch = None
                 if not first_iter:
-                    self._epoch.end()
-                    self._epoch = self._lane.counts.begin()
+                    self._counted.end()
+                    self._counted = self._lane.counts.begin()
+                self._begun = _begun(self._index_sampler)
                 super()._reset(loader, first_iter)
                 if self._draw is not None:
                     self._draw.begin()
-                self._flights = self._pull_first()
+                self._epoch = self._new_epoch()
             finally:
                 self._busy = False
 
@@ -157,12 +159,12 @@ class NativeIterator(_BaseDataLoaderIter):
             self._lane.check()
         if self._init_error is not None:
             raise self._init_error
-        if self._flights is None:
-            self._flights = self._pull_first()
+        if self._epoch is None:
+            self._epoch = self._new_epoch()
         try:
-            batch = self._flights.take()
+            batch = self._epoch.take()
         except StopIteration:
-            self._epoch.end()
+            self._counted.end()
             if not self._persistent_workers:
                 self._lane.close()
             raise
@@ -174,27 +176,42 @@ class NativeIterator(_BaseDataLoaderIter):
             return _pin_memory(batch, self._pin_memory_device)
         return batch
 
-    def _pull_first(self) -> DrawnFlights | PulledFlights:
-        """Pull what torch pulls first: at `iter` with workers, at the first `next` without them."""
-        self._flights = DrawnFlights(self._lane, NO_ORDER, 0)  # if the sampler raises, the epoch is over
-        # If samples draw too, each list is pulled and then drawn for, as with torch's workers.
-        early = self._draw is None or self._draw.early
-        order = draw_order(self._index_sampler) if early else None
-        lane, draw, fetcher, collation = self._lane, self._draw, self._dataset_fetcher, self._collation
+    def _new_epoch(self, state: dict[str, Any] | None = None) -> Epoch:
+        """Pulls what torch pulls first: at `iter` with workers, at the first `next` without them.
 
-        def fetch(index: Any) -> Any:
+        Args:
+            state: see Epoch.
+        """
+        self._epoch = self._ended()  # if the sampler raises, the epoch is over
+        sampler: Any = self._index_sampler
+        order: Order | None = draw_order(sampler)
+        if order is None:
+            order = Listed(sampler, self._sampler_iter, self._begun or beginnings(sampler))
+        lane, fetcher, collation = self._lane, self._dataset_fetcher, self._collation
+
+        def fetch(index: Any) -> Any:  # holds no self: no reference circle
             if collation is not None:
                 return Unmade(index)
             lane.counts.fallback("batches whose indices only torch's own code can read")
             return lane.moved(lane.counts.fetched(lambda: fetcher.fetch(index), len(index)))  # type: ignore[no-untyped-call]
 
-        def pull(lists: Iterator[Any], ahead: int) -> PulledFlights:  # holds no self: no reference circle
-            return PulledFlights(lane, lists, fetch, ahead, draw, collation)
+        return Epoch(
+            lane, order, fetch, self._pull_ahead, self._draw, collation, self._simulated, sampler, state
+        )
 
-        if order is None:
-            return pull(self._sampler_iter, self._pull_ahead)
-        sampler: Any = self._index_sampler
-        return DrawnFlights(lane, order, self._pull_ahead, draw, collation, sampler=sampler, pull=pull)
+    def _ended(self) -> Epoch:
+        return Epoch(self._lane, Listed(None, iter(())), Unmade)
+
+    def _go_on(self, state: dict[str, Any]) -> None:
+        """Goes on where the epoch of an equal loader's iterator told its state. Before the first batch."""
+        self._lane.cancel()
+        self._epoch = self._new_epoch(state)
+        self._num_yielded = state["given"]
+
+
+def _begun(sampler: Any) -> dict[str, Any] | None:
+    """What the sampler draws from, before it is iterated over; None: it is known to draw later."""
+    return None if is_known(sampler) else beginnings(sampler)
 
 
 _alive: weakref.WeakSet[NativeIterator] = weakref.WeakSet()

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from .collation import Unmade
 from .counts import Counts
+from .filler import Filler
+from .stream import Stream
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from .destination import Destination
-    from .filler import Filler
     from .stamp import Stamp
-    from .stream import Stream
     from .view import View
 
 
@@ -98,15 +98,11 @@ class Lane:
 
     def _fits(self, stream: Stream) -> bool:
         """Whether a stream's batches arrive where this lane's shall."""
-        from .stream import Stream
-
         if self._destination is None:
             return type(stream) is Stream and not stream.pinned and stream.rows == self.rows
         return self._destination.fits(stream, self.view)
 
     def _new_stream(self, batch_size: int) -> Stream:
-        from .stream import Stream  # here, because importing gofast loads nothing native
-
         if self._destination is None:
             return Stream(self.view, batch_size, self._threads, rows=self.rows)
         return self._destination.stream(self.view, batch_size, self._threads)
@@ -130,8 +126,6 @@ class Lane:
                 stream.cancel(ticket)  # nobody takes it again
                 raise
         if self._filler is None:
-            from .filler import Filler
-
             self._filler = Filler(self.view, self._threads, hands_over=False, counts=self.counts)
         return self._filler.collated(rows, start, stop)
 

@@ -4,16 +4,15 @@ A sampler draws from generators that the user can see. A loader that wants the s
 therefore pull index lists exactly when torch does. But only the drawing is visible. Once a sampler has
 drawn its whole epoch at once, nobody can see whether the later batches are read early.
 
-`draw_order` changes the generators as the first pull of a `BatchSampler` does. It returns the whole
-`Order` of the epoch, as an int64 tensor that is never turned into a Python list. For a sampler that it does
-not know, it touches nothing and returns None. Such samplers are pulled one list at a time
-(see `_core.indices.index_list`).
+`draw_order` changes the generators as the first pull of a `BatchSampler` does, and returns the epoch's
+`DrawnOrder`. For a sampler that it does not know, it touches nothing and returns None. Such samplers are
+pulled one list at a time (`order.Listed`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -29,6 +28,7 @@ from torch.utils.data.sampler import (
 
 from .._core.indices import picked_from
 from .._core.openmp import alone
+from .order import Listed, Order, Pull
 
 _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time with replacement
 
@@ -52,112 +52,152 @@ class Drawn:
         self.looked_up = looked_up
 
 
-class Order:
-    """The batches of one epoch. All its indices are drawn already.
+class DrawnOrder(Order):
+    """The order of one of torch's own samplers, whose epoch is drawn at once: an int64 tensor, never a list.
 
     Pulls are numbered from 0. Pull `last_pull` finds the sampler exhausted, with a partial batch or with
-    nothing. torch's sampler runs to its end there, so the caller must call `finish` there, once.
+    nothing. torch's sampler runs to its end there, and `finish` must be called there.
+
+    Args:
+        sampler: the batch sampler.
+        before: the state that its generator had before the epoch was drawn, if it has one.
+
+    Attributes:
+        at: the next list.
+        looks_up: `holds` must be asked.
     """
 
-    __slots__ = ("_drawn", "batch_size", "batches", "drop_last", "last_pull")
+    early = True
+    batches: int
 
-    def __init__(self, drawn: Drawn, batch_size: int, drop_last: bool) -> None:
-        self._drawn = drawn
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-        self.last_pull = drawn.count // batch_size
-        self.batches = self.last_pull + (not drop_last and drawn.count % batch_size > 0)
+    def __init__(self, drawn: Drawn, sampler: BatchSampler, before: Tensor | None = None) -> None:
+        self._drawn, self._sampler, self._before = drawn, sampler, before
+        self.batch_size, self.drop_last = sampler.batch_size, sampler.drop_last
+        self.last_pull, short = divmod(drawn.count, self.batch_size)
+        self.batches = self.last_pull + (not self.drop_last and short > 0)
+        self.looks_up = drawn.looked_up is not None
+        self.at = 0
+
+    def pull(self) -> Pull | None:
+        """See Order."""
+        if self.at == self.last_pull:
+            self.finish()
+        return self.ahead(1)
+
+    def ahead(self, most: int) -> Pull | None:
+        """The next lists, which torch does not pull yet."""
+        first = self.at
+        self.at = stop = min(first + most, self.batches)
+        if first == stop:
+            return None
+        pull = Pull(None, self.indices(first, stop))
+        pull.each, pull.lists = min(self.batch_size, self._drawn.count), stop - first
+        return pull
 
     def indices(self, first: int, stop: int) -> Tensor:
-        """The indices of batches first..stop-1, one after another."""
+        """The indices of lists first..stop-1, one after another."""
         start, end = first * self.batch_size, min(stop * self.batch_size, self._drawn.count)
         if self._drawn.indices is None:
             return torch.arange(start, end, dtype=torch.int64, device="cpu")
         return self._drawn.indices[start:end]
 
     def bounds(self, batch: int) -> tuple[int, int]:
-        """Where the indices of a batch lie among those of the epoch."""
+        """Where the indices of a list lie among those of the epoch."""
         start = batch * self.batch_size
         return start, min(start + self.batch_size, self._drawn.count)
 
-    @property
-    def looks_up(self) -> bool:
-        """Whether `holds` must be asked."""
-        return self._drawn.looked_up is not None
-
     def holds(self) -> bool:
-        """Whether the sampler still has the indices that torch looks up at each pull."""
+        """Whether the sampler still has the indices that were drawn from, which torch looks up."""
         looked_up = self._drawn.looked_up
         return looked_up is None or looked_up[0].indices is looked_up[1]
 
-    def rest(self, batch_sampler: BatchSampler, pulled: int) -> Rest:
-        """The lists that torch's own code would pull from here on, after a change of the batch sampler.
-
-        Args:
-            pulled: the number of lists that were pulled before.
-        """
-        return Rest(self, batch_sampler, pulled)
-
-    def drawn(self, live: Callable[[], bool]) -> Iterator[int]:
-        """The sampler's indices, one by one, then its end. Once live, looks up what torch looks up."""
-        looked_up = self._drawn.looked_up
-        for at, index in enumerate(self.indices(0, self.last_pull + 1).tolist()):
-            if looked_up is not None and live():
-                sampler, _, positions = looked_up
-                index = sampler.indices[int(positions[at])]
-            yield index
-        self.finish()
-
     def finish(self) -> None:
-        """Make the draw that torch's sampler makes when it runs to its end."""
+        """Makes the draw that torch's sampler makes when it runs to its end, once."""
         at_end, self._drawn.at_end = self._drawn.at_end, None
         if at_end is not None:
             at_end()
 
+    def rest(self) -> Order:
+        """The lists that torch's own code pulls from here on, after a change of the sampler."""
+        rest = _Rest(self)
+        lists = BatchSampler.__iter__(rest)  # type: ignore[arg-type]
+        for _ in range(self.at):
+            next(lists, None)
+        rest.changed = self._sampler
+        return Listed(self._sampler, lists)
 
-class Rest:
-    """The remaining lists of an epoch, made by torch's code from the indices that are drawn already.
+    def state(self) -> dict[str, Any]:
+        """See Order. Its place may be ahead of torch's pulls."""
+        epoch = getattr(self._sampler.sampler, "epoch", None)  # a DistributedSampler's
+        return {"at": self.at, "before": self._before, "ended": self._drawn.at_end is None, "epoch": epoch}
 
-    Until `thaw`, the batch sampler keeps its old values.
+    def load(self, state: dict[str, Any], at: int | None = None) -> None:
+        """See Order."""
+        sampler: Any = self._sampler.sampler
+        if state["epoch"] is not None:
+            sampler.set_epoch(state["epoch"])
+        if state["before"] is not None:
+            (sampler.generator or torch.default_generator).set_state(state["before"])
+        again = draw_order(self._sampler)
+        assert again is not None
+        self._drawn, self._before = again._drawn, again._before
+        self.at = state["at"] if at is None else at
+        if state["ended"]:
+            self._drawn.at_end = None
+
+
+class _Rest:
+    """A batch sampler for torch's code, over indices that are drawn already.
+
+    Attributes:
+        changed: the true one, with the values that the user gave it; None: the values are still the old ones.
     """
 
-    def __init__(self, order: Order, batch_sampler: BatchSampler, pulled: int) -> None:
-        self._live: BatchSampler | None = None
-        self._changed, self._order = batch_sampler, order
-        self.drop_last = order.drop_last
-        self.sampler = order.drawn(lambda: self._live is not None)
-        self.lists: Iterator[list[int]] = BatchSampler.__iter__(self)  # type: ignore[arg-type]
-        for _ in range(pulled):
-            next(self.lists, None)
+    changed: Any = None
+
+    def __init__(self, order: DrawnOrder) -> None:
+        self._order, self.drop_last = order, order.drop_last
+        self.sampler = self._indices()
 
     @property
     def batch_size(self) -> int:
-        """The batch size. torch's code reads it before each batch."""
-        return self._order.batch_size if self._live is None else self._live.batch_size
+        """torch's code reads it before each batch."""
+        size: int = (self.changed or self._order).batch_size
+        return size
 
-    def thaw(self) -> None:
-        """From here on, the batch sampler has the values that the user gave it."""
-        self._live = self._changed
+    def _indices(self) -> Iterator[Any]:
+        """The sampler's indices, one by one, then its end. Once changed, looks up what torch looks up."""
+        order, looked_up = self._order, self._order._drawn.looked_up
+        for at, index in enumerate(order.indices(0, order.last_pull + 1).tolist()):
+            if looked_up is not None and self.changed is not None:
+                sampler, _, positions = looked_up
+                index = sampler.indices[int(positions[at])]
+            yield index
+        order.finish()
 
 
-NO_ORDER = Order(Drawn(None, 0), 1, False)
-
-
-def draw_order(batch_sampler: Iterable[Any]) -> Order | None:
-    """Draw a whole epoch as batch_sampler's first pull would, or return None and touch no generator.
+def is_known(batch_sampler: Any) -> bool:
+    """Whether it is torch's own, of a kind that may be drawn at once.
 
     Types are compared exactly, since a subclass may do anything in `__iter__`. The same is true if somebody
     replaced the `__iter__` of torch's own classes.
     """
     if type(batch_sampler) is not BatchSampler:
-        return None
+        return False
     kind = type(batch_sampler.sampler)
-    draw = _DRAWS.get(kind)
-    if draw is None or any(type_.__iter__ is not _TORCHS[type_] for type_ in (kind, BatchSampler)):
+    return kind in _DRAWS and all(one.__iter__ is _TORCHS[one] for one in (kind, BatchSampler))
+
+
+def draw_order(batch_sampler: Any) -> DrawnOrder | None:
+    """Draw a whole epoch as batch_sampler's first pull would, or return None and touch no generator."""
+    if not is_known(batch_sampler):
         return None
+    sampler, before = batch_sampler.sampler, None
+    if hasattr(sampler, "generator"):
+        before = (sampler.generator or torch.default_generator).get_state()
     with alone():
-        drawn = draw(batch_sampler.sampler)
-    return None if drawn is None else Order(drawn, batch_sampler.batch_size, batch_sampler.drop_last)
+        drawn = _DRAWS[type(sampler)](sampler)
+    return None if drawn is None else DrawnOrder(drawn, batch_sampler, before)
 
 
 def _sequential(sampler: SequentialSampler) -> Drawn:

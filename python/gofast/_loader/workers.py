@@ -15,7 +15,7 @@ from .._core.openmp import alone
 class Workers:
     """Stands for the workers of one iterator: batch k of an epoch is worker k % count's.
 
-    ``workers[i]`` is what worker i's generators have now. They are made when they are first asked for.
+    ``workers[i]`` is what worker i's generators have now, made when it is first asked for.
 
     Args:
         base_seed: what the loader drew for its workers; worker i starts from base_seed + i.
@@ -23,6 +23,7 @@ class Workers:
 
     Attributes:
         count: their number.
+        now: what the generators of each have; None: what they start from.
         left: what the last turn left.
     """
 
@@ -30,16 +31,16 @@ class Workers:
 
     def __init__(self, base_seed: int, count: int, dataset: Any = None) -> None:
         self.base_seed, self.count, self._dataset = base_seed, count, dataset
-        self._now: list[Generators | None] = [None] * count
+        self.now: list[Generators | None] = [None] * count
 
     def __getitem__(self, worker: int) -> Generators:
-        now = self._now[worker]
+        now = self.now[worker]
         if now is None:
-            now = self._now[worker] = Generators.of_worker(self.base_seed, worker)
+            now = self.now[worker] = Generators.of_worker(self.base_seed, worker)
         return now
 
     def __setitem__(self, worker: int, now: Generators) -> None:
-        self._now[worker] = now
+        self.now[worker] = now
 
     def begin(self, init: Callable[[int], object]) -> None:
         """Calls a worker_init_fn in each."""
@@ -47,6 +48,18 @@ class Workers:
             with self.turn(worker, self[worker]):
                 init(worker)
             self[worker] = self.left
+
+    def told(self) -> dict[str, Any]:
+        """What `load` takes, as plain data."""
+        return {
+            "base_seed": self.base_seed,
+            "now": [self[worker].plain() for worker in range(self.count)],
+        }
+
+    def load(self, told: dict[str, Any]) -> None:
+        """Goes on as workers that told their state, in another process."""
+        self.base_seed = told["base_seed"]
+        self.now[:] = [Generators.of(one) for one in told["now"]]
 
     @contextmanager
     def turn(self, worker: int, start: Generators) -> Iterator[None]:

@@ -171,7 +171,7 @@ def test_what_is_said_is_what_happens(folder: Path, kind: str, case: str, make: 
         assert ahead == (kind not in ("drawn", "rows") or loader.num_workers > 0)
         at_once = "a whole epoch is drawn at once" in said_of["order"][1]
         known = case not in ("own order", "own batches", "replaced")
-        assert at_once == (known and kind != "drawn")
+        assert at_once == known
     elif calls is not None:
         words = said.lines[-1][2]
         assert ("one by one" in words) == (calls["batches"] == 0)
