@@ -1,4 +1,5 @@
-// Pictures that are made late: somebody holds a file's bytes, or the pixels of all of it, and what was recorded meanwhile.
+// Pictures that are made late: a caller holds a file's bytes, or pixels, and what was recorded meanwhile. The pixels are those
+// of all of the file, or what the certain part of a plan made of it: Plan.Split's rest goes on from them.
 // Plain C: a forked worker makes them too.
 #ifndef GOFAST_LATE_H
 #define GOFAST_LATE_H
@@ -13,6 +14,7 @@ typedef struct {
     int32_t width, height; // of the rows; 0 of a file
     const gf_recorded *recorded;
     int64_t n;
+    int32_t info; // GF_INFO_..., what was done to the rows already
 } gf_late;
 
 // Makes a sample of a program: the record's steps come behind what was recorded. Returns GF_FAULT_... .

@@ -24,7 +24,8 @@ static int late_of(PyObject *picture, gf_late *late) {
         PyErr_SetString(PyExc_ValueError, "not such a picture");
         return 0;
     }
-    *late = (gf_late){(const uint8_t *)data, (size_t)size, (int32_t)a[0], (int32_t)a[1], (const gf_recorded *)(const void *)recorded, words / (Py_ssize_t)sizeof(gf_recorded)};
+    *late = (gf_late){.data = (const uint8_t *)data, .size = (size_t)size, .width = (int32_t)a[0], .height = (int32_t)a[1],
+                      .recorded = (const gf_recorded *)(const void *)recorded, .n = words / (Py_ssize_t)sizeof(gf_recorded)};
     return 1;
 }
 

@@ -12,6 +12,7 @@ import "C"
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -112,7 +113,7 @@ func (l *compiler) add(list []Step) error {
 }
 
 func (l *compiler) addStep(s Step) error {
-	if op := s.op(); op == "to_float" || op == "to_uint8" || op == "normalize" {
+	if s.isNumber() {
 		return l.number(s)
 	}
 	c, err := s.layOut()
@@ -181,6 +182,10 @@ func (l *compiler) addAround(outer step, add func() error) error {
 	return nil
 }
 
+func (s Step) isNumber() bool {
+	return slices.Contains([]string{"to_float", "to_uint8", "normalize"}, s.op())
+}
+
 // number notes the steps that make numbers of bytes. They act on the finished
 // sample, wherever flips stand between them.
 func (l *compiler) number(s Step) error {
@@ -214,6 +219,30 @@ func floats(value any) (rounded []float32) {
 		rounded = append(rounded, float32(v))
 	}
 	return rounded
+}
+
+// Split cuts steps where the first draws, or makes several pictures of one: what is certain
+// makes a picture of which the rest makes the same sample, with the same record, as all of them.
+// Whatever makes numbers is of the rest: it acts on the finished sample.
+func Split(plan []Step) (certain, rest []Step) {
+	for i, s := range plan {
+		if s.isNumber() {
+			rest = append(rest, s)
+			continue
+		}
+		l, err := s.layOut() // what is wrong is the rest's to say
+		// A picture has three channels, and steps may ask for one. Pillow's grey of three equal channels is that grey again,
+		// torch's is not.
+		greys := l.channels == 1
+		if err != nil || l.of.flags&C.GF_DRAWS != 0 || l.of.crops > 0 || greys && l.tensor != 0 {
+			return certain, append(rest, plan[i:]...)
+		}
+		certain = append(certain, s)
+		if greys {
+			rest = append(rest, s)
+		}
+	}
+	return certain, rest
 }
 
 // IsFused says from one value that torch drew whether its uniform_ rounds once,
