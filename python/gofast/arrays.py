@@ -15,7 +15,7 @@ from ._core import table_operations
 from ._core.numbers import OPAQUE
 from ._loader.batch import Batch, Rows
 from ._loader.core_dataset import CoreDataset, IntArray
-from ._loader.view import Line, Output, View
+from ._loader.view import Line, Output, Refusal, View
 from ._tables.array_view import ArrayView, SourceBatch
 from ._tables.fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
 from ._tables.rows import RowDataset
@@ -170,11 +170,6 @@ class ArrayDataset(RowDataset):
                 lines.append((f"array {i}", "torch", f"{what}, {how}{field.why and f': {field.why}'}"))
         return lines
 
-    def _why_not_in_c(self) -> str:
-        fields = self._memory.fields
-        worst = next((i for i, field in enumerate(fields) if field.way == ROWS), 0)
-        return f"array {worst}: {fields[worst].why}" if fields[worst].why else ""
-
     # -- from arrays to samples --------------------------------------------------
 
     def _output_type(self, dtype: torch.dtype) -> str:
@@ -275,8 +270,14 @@ class ArrayDataset(RowDataset):
     def _has_python_rows(self) -> bool:
         return self._memory.by_rows or super()._has_python_rows()
 
-    def _native_view(self) -> View | None:
-        return super()._native_view() if self._is_native else None
+    def _native_view(self) -> View | Refusal:
+        view = super()._native_view()
+        if isinstance(view, Refusal) or (self._is_native and not self._memory.by_rows):
+            return view
+        fields = self._memory.fields
+        worst = next((i for i, field in enumerate(fields) if field.way == ROWS), 0)
+        why = fields[worst].why
+        return Refusal(f"array {worst}: {why}" if why else "Python code has a say in its samples")
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
         return ArrayView(parts, index_map)

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import default_collate
 
-from ._loader.view import View, resolve
+from ._loader.view import Refusal, View, resolve
 from .errors import OptionError
 from .loader import DataLoader
 
@@ -87,7 +87,7 @@ def _rebuilt(loader: object, threads: int | None) -> DataLoader[Any]:
     settings = {name: getattr(loader, name) for name in _SETTINGS if hasattr(loader, name)}
     if not loader.num_workers:
         settings["prefetch_factor"] = None
-    if view is not None and not view.draws and _only_seeds(settings["worker_init_fn"]):
+    if isinstance(view, View) and not view.draws and _only_seeds(settings["worker_init_fn"]):
         settings["worker_init_fn"] = None  # nobody draws from what it seeds
     order: dict[str, Any] = {"batch_sampler": loader.batch_sampler}
     if loader.batch_sampler is None:  # without automatic batching
@@ -108,13 +108,13 @@ def _only_seeds(function: Any) -> bool:
     return name.startswith("transformers.") and name.endswith(".seed_worker")
 
 
-def _simplest(collate_fn: Callable[[Any], Any], view: View | None) -> Callable[[Any], Any]:
+def _simplest(collate_fn: Callable[[Any], Any], view: View | Refusal) -> Callable[[Any], Any]:
     """default_collate in the place of transformers' collator, if both give the same.
 
     The collator of transformers stacks tensors as torch's does. It renames a key "label" or "label_ids" to
     "labels", and its wrapper drops keys that the model does not take.
     """
-    if view is None or view.output != "dict":
+    if isinstance(view, Refusal) or view.output != "dict":
         return collate_fn
     keys: Iterable[str] = view.keys
     collator: Any = collate_fn

@@ -27,19 +27,19 @@ from ._device.wanted import wanted as wanted_device
 from ._loader.classes import warn_of_conflicts
 from ._loader.counted import CountedHere, CountedWorkers
 from ._loader.counts import Counts
+from ._loader.fallback import warn_of_loader
 from ._loader.iterator import NativeIterator
 from ._loader.lane import Idle, Lane
 from ._loader.own_state import kept_by
 from ._loader.seeding import only_seeds
 from ._loader.stamp import Stamp
 from ._loader.trace import Trace
-from ._loader.view import resolve as _resolve
+from ._loader.view import Refusal, View, called, resolve
 from ._tables.codings import warn_of_codings
 from .errors import OptionError
 
 if TYPE_CHECKING:
     from ._loader.destination import Destination
-    from ._loader.view import View
 
 T = TypeVar("T", covariant=True)
 
@@ -187,7 +187,7 @@ class DataLoader(TorchDataLoader[T]):
 
     def check_worker_number_rationality(self) -> None:
         """Warn of more workers than cores, if workers are processes."""
-        if self.num_workers > 0 and self._native_view() is None:
+        if self.num_workers > 0 and isinstance(self._native_view(), Refusal):
             super().check_worker_number_rationality()
 
     def set_epoch(self, epoch: int) -> None:
@@ -321,14 +321,21 @@ class DataLoader(TorchDataLoader[T]):
         here = {"_live": weakref.WeakValueDictionary(), "_idle": Idle(), "_counts": Counts()}
         self.__dict__.update(state, **here)
 
-    def _native_view(self) -> View | None:
-        """The dataset as the engine sees it, or None if this loader must run on torch's machinery."""
-        if not self._auto_collation or (self.collate_fn is default_collate and not is_torchs()):
-            return None
-        if self.num_workers > 0 and (kept_by(self.collate_fn) or not only_seeds(self.worker_init_fn)):
-            return None
+    def _native_view(self) -> View | Refusal:
+        """The dataset as the engine sees it, or why this loader must run on torch's machinery."""
+        if not self._auto_collation:
+            return Refusal("batch_size=None: samples are asked for one by one")
+        if self.collate_fn is default_collate and not is_torchs():
+            return Refusal("default_collate_fn_map has functions of your own: they make the batches")
+        if self.num_workers > 0:
+            collate, init = self.collate_fn, self.worker_init_fn
+            kept = kept_by(collate)
+            if kept is not None:
+                return Refusal(f"collate_fn={called(collate)} may differ from worker to worker: {kept}")
+            if not only_seeds(init):
+                return Refusal(f"worker_init_fn={called(init)} does more than seed, in worker processes")
         with as_in_workers(self.num_workers):
-            return _resolve(self.dataset)
+            return resolve(self.dataset)
 
     def __iter__(self) -> _BaseDataLoaderIter:
         iterator = super().__iter__()
@@ -358,17 +365,14 @@ class DataLoader(TorchDataLoader[T]):
     def _get_iterator(self) -> _BaseDataLoaderIter:
         view, rows = self._native_view(), self.collate_fn is not default_collate
         wanted = self._wanted_device()
-        if (view is None or rows) and self.resident is True and wanted is not None:
+        if (isinstance(view, Refusal) or rows) and self.resident is True and wanted is not None:
             from ._device.resident import NOT_A_TABLE, OWN_COLLATE
 
             raise OptionError(OWN_COLLATE if rows else NOT_A_TABLE)
-        if view is None:
+        if isinstance(view, Refusal):
             if self._auto_collation:  # without it, the user asked for single samples
-                from ._loader import fallback, reasons
-
-                why = reasons.of_loader(self)
-                fallback.warn_of_loader(why)
-                return self._torchs_iterator(f"loader: {why}")
+                warn_of_loader(view.why)
+                return self._torchs_iterator(f"loader: {view.why}")
             return self._torchs_iterator(None)
         # torch's workers have copies of the dataset. Without workers, torch sees each change at once.
         stamp = None if self.num_workers else Stamp(self.dataset, view)

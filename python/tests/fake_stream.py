@@ -125,14 +125,15 @@ def install(monkeypatch: Any) -> Log:
     from gofast import loader
     from gofast._core import engine
     from gofast._loader import lane, stamp
+    from gofast._loader.view import Refusal
 
     log = Log()
 
-    def resolve(dataset: Any) -> FakeView | None:
-        return FakeView(dataset) if type(dataset) is Numbers else None
+    def resolve(dataset: Any) -> FakeView | Refusal:
+        return FakeView(dataset) if type(dataset) is Numbers else Refusal("it holds no numbers")
 
     monkeypatch.setattr(engine, "threads", lambda requested=None: requested or 16)
-    monkeypatch.setattr(loader, "_resolve", resolve)
+    monkeypatch.setattr(loader, "resolve", resolve)
     monkeypatch.setattr(stamp, "resolve", resolve)
 
     def new_stream(self: Any, batch_size: int) -> FakeStream:

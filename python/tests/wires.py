@@ -97,7 +97,7 @@ def _bits(tensor: Any) -> torch.Tensor:
 
 def view_of(dataset: Any) -> View:
     view = resolve(dataset)
-    assert view is not None
+    assert isinstance(view, View)
     return view
 
 

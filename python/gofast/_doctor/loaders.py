@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Subset
 
+from .._loader.view import Refusal
+
 
 def like(loader: Any, **changes: Any) -> Any:
     """A copy of a loader with other attributes. The loader itself stays as it is.
@@ -93,7 +95,7 @@ def needs_device(loader: Any) -> bool:
 def is_native(loader: Any) -> bool:
     """Whether gofast's engine makes a loader's batches."""
     view = getattr(loader, "_native_view", None)
-    return callable(view) and view() is not None
+    return callable(view) and not isinstance(view(), Refusal)
 
 
 def samples_of(batch: Any, loader: Any = None) -> int:

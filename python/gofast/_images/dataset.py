@@ -15,11 +15,12 @@ from .._core.indices import listed
 from .._loader.changes import changes
 from .._loader.core_dataset import IntArray
 from .._loader.getitems import getitems
-from .._loader.view import Line, NativeDataset, Output, row_index_error
+from .._loader.view import Line, NativeDataset, Output, Refusal, called, overridden, row_index_error
 from .._plan.compile import Plan
 from . import rescue, vision
 from .bad_samples import BadSample, BadSamples
 from .core_pictures import CorePictures
+from .explained import steps
 from .files import Files
 from .listing import Listing
 from .options import PictureOptions
@@ -178,14 +179,7 @@ class ImageDataset(NativeDataset):
         return self._here().core
 
     def _explained(self) -> list[Line]:
-        from .explained import steps
-
         return steps(self, ImageDataset)
-
-    def _why_python(self) -> str:
-        from .explained import why_python
-
-        return why_python(self, ImageDataset)
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> ImageView:
         return ImageView(parts, index_map, [part._core() for part in parts])
@@ -206,19 +200,22 @@ class ImageDataset(NativeDataset):
             self._options.rng,
         )
 
-    def _native_view(self) -> ImageView | None:
-        """A view for gofast.DataLoader, or None where Python code has a say."""
-        if (
-            type(self).__getitem__ is not ImageDataset.__getitem__
-            or type(self).__getitems__ is not ImageDataset.__getitems__
-            or type(self).__len__ is not ImageDataset.__len__
-        ):
-            return None
+    def _native_view(self) -> ImageView | Refusal:
+        """A view for gofast.DataLoader."""
+        refused = overridden(self, ImageDataset)
+        if refused is not None:
+            return refused
         self._listing.take_over()
-        if self._reader is not None or self._native_labels != self._has_labels:
-            return None
+        if not self._listing.readable:
+            return Refusal("samples holds something else than (path, label)")
+        if self._reader is not None:
+            return Refusal(f"loader={called(self.loader)} is your own code: it reads the pictures")
+        if self.target_transform is not None and self._has_labels:
+            return Refusal(f"target_transform={called(self.target_transform)} is your own code")
+        if self._native_labels != self._has_labels:
+            return Refusal("the labels are not whole numbers of 32 bits")
         work = self._here()
-        return work.view if work.finished else None
+        return work.view if work.finished else Refusal(work.plan.why_python)
 
     def _here(self) -> Work:
         """What this process makes samples with, for the transform as it is now."""

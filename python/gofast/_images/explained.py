@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import codecs
-from .._loader import reasons
 from .._loader.explain import overrides
 from .._loader.view import Line
 
@@ -41,28 +40,3 @@ def steps(dataset: Any, base: Any) -> list[Line]:
     what = policy if isinstance(policy, str) else "your callable"
     lines.append(("on_error", "Python", f"{what}: {bad} bad sample{'s' * (bad != 1)} so far"))
     return lines + overrides(dataset, base, "samples")
-
-
-def why_python(dataset: Any, base: Any) -> str:
-    """Why the engine cannot make the dataset's samples by itself. Call it only if it cannot.
-
-    Args:
-        base: ImageDataset.
-    """
-    taken = reasons.overridden(type(dataset), base)
-    if taken is not None:
-        return taken
-    if not dataset._listing.readable:
-        return "samples holds something else than (path, label)"
-    if dataset._reader is not None:
-        return f"loader={reasons.called(dataset.loader)} is your own code: it reads the pictures"
-    if dataset.target_transform is not None:
-        return f"target_transform={reasons.called(dataset.target_transform)} is your own code"
-    if dataset._has_labels and not dataset._native_labels:
-        return "the labels are not whole numbers of 32 bits"
-    first = next((line for line in dataset._plan.report if not line.native), None)
-    if first is not None:
-        return f"{first.name} runs in Python: {first.what}"
-    if dataset._plan.hands_over == "pil":
-        return "the samples are PIL images"
-    return "Python code has a say in its samples"

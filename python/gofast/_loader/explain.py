@@ -11,10 +11,9 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset
 from .._core import engine
 from .._core.openmp import as_in_workers
 from ..errors import GofastError
-from . import reasons
 from .destination import Pinned
 from .schedule import draw_order
-from .view import Line, NativeDataset, View, resolve
+from .view import Line, NativeDataset, Refusal, View, called, resolve
 
 _MOST_PARTS = 5  # shown of a ConcatDataset
 _TITLE = ("step", "runs in", "what")
@@ -81,15 +80,16 @@ def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
             f"explain takes a dataset (torch.utils.data.Dataset) or a DataLoader, not {type(what).__name__}"
         )
     view = resolve(what)
-    if view is None:
-        ahead = f"torch's own machinery: {reasons.of_dataset(what)}"
+    if isinstance(view, Refusal):
+        ahead = f"torch's own machinery: {view.why}"
     else:
         ahead = "look-ahead on engine threads"
         if _draws_late(view):
             ahead += " if num_workers > 0: the samples draw from torch's generator"
         elif not view.steady:
             ahead += " if num_workers > 0: the arrays can be written to"
-    return Explanation([*_dataset(what), ("gofast.DataLoader", "Go" if view else "Python", ahead)])
+    where = "Python" if isinstance(view, Refusal) else "Go"
+    return Explanation([*_dataset(what), ("gofast.DataLoader", where, ahead)])
 
 
 def _draws_late(view: View) -> bool:
@@ -130,12 +130,13 @@ def overrides(dataset: Any, base: Any, what: str) -> list[Line]:
 
 def _loader(loader: Any) -> list[Line]:
     ours = hasattr(type(loader), "_native_view")  # a gofast.DataLoader
-    view = loader._native_view() if ours else None
+    found = loader._native_view() if ours else Refusal("")
+    view = None if isinstance(found, Refusal) else found
     with as_in_workers(loader.num_workers):
         lines = _dataset(loader.dataset)
     lines.append(("order", "Python", _order(loader, view)))
     if loader.collate_fn is not default_collate and loader._auto_collation:
-        each = f"{reasons.called(loader.collate_fn)}: your callable, one call a batch"
+        each = f"{called(loader.collate_fn)}: your callable, one call a batch"
         if view is not None:
             each += ", in this process" + ", as in the worker whose turn it is" * (loader.num_workers > 0)
         lines.append(("collate_fn", "Python", each))
@@ -143,7 +144,7 @@ def _loader(loader: Any) -> list[Line]:
         each = "one call a worker process" if loader.num_workers else "no call: there are no workers"
         if loader.num_workers and view is not None:
             each = "it only seeds: one call for each worker's generators, in this process"
-        lines.append(("worker_init_fn", "Python", f"{reasons.called(loader.worker_init_fn)}: {each}"))
+        lines.append(("worker_init_fn", "Python", f"{called(loader.worker_init_fn)}: {each}"))
     lines.append(("workers", "Go" if view else "Python", _workers(loader, view)))
     wanted = loader._wanted_device() if ours else None
     if wanted is not None:
@@ -160,7 +161,7 @@ def _loader(loader: Any) -> list[Line]:
         what = "without effect: no accelerator is there"
         if found:
             what = "every batch is copied into pinned memory"
-            if view is not None or not (ours or loader.num_workers or resolve(loader.dataset) is None):
+            if view is not None or not (ours or loader.num_workers or _refused(loader.dataset)):
                 what = Pinned().explained(view)
         lines.append(("pin_memory", "Python", what))
     if view is not None:
@@ -173,7 +174,7 @@ def _loader(loader: Any) -> list[Line]:
             what += " (one batch for each worker while collate_fn draws from torch's generator)"
         return [*lines, ("gofast.DataLoader", "Go", f"{what}, on engine threads")]
     name = "gofast.DataLoader" if ours else "torch's DataLoader"
-    why = f"torch's own machinery: {reasons.of_loader(loader)}; " if ours else ""
+    why = f"torch's own machinery: {found.why}; " if isinstance(found, Refusal) and ours else ""
     return [*lines, (name, "Python", f"{why}{_made(loader)}")]
 
 
@@ -186,9 +187,10 @@ def describe(loader: Any) -> str:
         dataset = kind.__name__
     try:
         view = loader._native_view()
-        how = _workers(loader, view)
-        if view is None:
-            how += f"; on torch's own machinery: {reasons.of_loader(loader)}"
+        if isinstance(view, Refusal):
+            how = f"{_workers(loader, None)}; on torch's own machinery: {view.why}"
+        else:
+            how = _workers(loader, view)
     except Exception as error:
         how = f"cannot be known: {error}"
     lines = [f"dataset: {dataset}", f"order: {_sampler(loader)}", f"workers: {how}"]
@@ -250,4 +252,8 @@ def _by_the_core(dataset: Any) -> bool:
     inner = dataset.dataset if type(dataset) is Subset else dataset
     if type(inner) is Subset:
         return _by_the_core(inner)
-    return issubclass(type(inner), NativeDataset) and resolve(inner) is not None
+    return issubclass(type(inner), NativeDataset) and not _refused(inner)
+
+
+def _refused(dataset: Any) -> bool:
+    return isinstance(resolve(dataset), Refusal)

@@ -10,13 +10,13 @@ from .collation import Unmade
 from .counts import Counts
 from .filler import Filler
 from .stream import Stream
+from .view import Refusal, View
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from .destination import Destination
     from .stamp import Stamp
-    from .view import View
 
 
 class Idle:
@@ -143,7 +143,7 @@ class Lane:
         if self.stamp is None or self.stamp.holds():
             return True
         view = self.stamp.renew()
-        if view is None:
+        if isinstance(view, Refusal):
             return False
         if view is not self.view:
             self.close()

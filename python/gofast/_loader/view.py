@@ -219,6 +219,16 @@ class View:
         return images if self.bare and len(values) == 1 else values
 
 
+class Refusal:
+    """Why the engine cannot make a dataset's batches by itself: Python code has a say in its samples.
+
+    The only place where that is found out; explain, warnings, stats and the doctor say it in its words.
+    """
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
 class NativeDataset(Dataset[Any]):
     """A dataset whose batches the engine can make: a table's rows, or pictures.
 
@@ -231,8 +241,8 @@ class NativeDataset(Dataset[Any]):
     def __len__(self) -> int:
         raise NotImplementedError
 
-    def _native_view(self) -> View | None:
-        """A view for gofast.DataLoader, or None where Python code has a say."""
+    def _native_view(self) -> View | Refusal:
+        """A view for gofast.DataLoader."""
         raise NotImplementedError
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -252,21 +262,17 @@ class NativeDataset(Dataset[Any]):
         """Which steps run natively and which in Python, and why, for gofast.explain."""
         raise NotImplementedError
 
-    def _why_python(self) -> str:
-        """Why there is no native view. Only where there is none."""
-        raise NotImplementedError
-
 
 def is_native(dataset: object) -> TypeGuard[NativeDataset]:
     """Whether it is one of ours, whose batches nobody has taken over; isinstance believes a proxy's word."""
     return issubclass(type(dataset), NativeDataset) and "__getitems__" not in vars(dataset)
 
 
-def resolve(dataset: Dataset[Any]) -> View | None:
+def resolve(dataset: Dataset[Any]) -> View | Refusal:
     """A native view of a dataset, or of a Subset/ConcatDataset tree over some.
 
     Returns:
-        None where Python code has a say in the rows (transforms, an overridden
+        A refusal where Python code has a say in the rows (transforms, an overridden
         ``__getitem__``, other datasets, subclasses of Subset and ConcatDataset):
         those run on torch's own machinery.
     """
@@ -274,41 +280,71 @@ def resolve(dataset: Dataset[Any]) -> View | None:
         return dataset._native_view()
     parts: list[NativeDataset] = []
     index_map = _flatten(dataset, parts)
-    if index_map is None or not parts or any(p._native_view() is None for p in parts):
-        return None
-    first = parts[0]
-    if any(p._sample_signature() != first._sample_signature() for p in parts):
-        return None  # torch's collate says what is wrong with mixed samples
-    return first._joined(parts, index_map)
+    if isinstance(index_map, Refusal):
+        return index_map
+    if any(p._sample_signature() != parts[0]._sample_signature() for p in parts):
+        return _DIFFERENT  # torch's collate says what is wrong with mixed samples
+    return parts[0]._joined(parts, index_map)
 
 
-def _flatten(dataset: Dataset[Any], parts: list[NativeDataset]) -> IntArray | None:
+_METHODS = ("__getitem__", "__getitems__", "__len__")
+_DIFFERENT = Refusal("the ConcatDataset's parts make different samples, or have changed their lengths")
+_INDICES = Refusal("the Subset's indices are not a sequence of integers within its dataset")
+
+
+def _flatten(dataset: Dataset[Any], parts: list[NativeDataset]) -> IntArray | Refusal:
     """Positions of the dataset's rows in the concatenation of parts, which grows."""
+    kind = type(dataset)
     if is_native(dataset):
+        view = dataset._native_view()
+        if isinstance(view, Refusal):
+            return view
         start = sum(len(p) for p in parts)
         parts.append(dataset)
         return np.arange(start, start + len(dataset), dtype=np.int64)
     if _is_torchs(dataset, Subset):
         inner = _flatten(dataset.dataset, parts)
+        if isinstance(inner, Refusal):
+            return inner
         positions = picked_from(dataset.indices)
-        if inner is None or positions is None:
-            return None
         try:
-            chosen: IntArray = inner[positions.numpy()]
-            return chosen
+            return _INDICES if positions is None else np.asarray(inner[positions.numpy()])
         except IndexError:
-            return None  # torch refuses it when it is asked for
+            return _INDICES  # torch refuses it when it is asked for
     if _is_torchs(dataset, ConcatDataset):
-        pieces = [_flatten(d, parts) for d in dataset.datasets]
-        whole = [piece for piece in pieces if piece is not None]
-        if len(whole) < len(pieces) or dataset.cumulative_sizes != [*itertools.accumulate(map(len, whole))]:
-            return None  # a dataset may have changed its length, of which torch takes no notice
+        whole: list[IntArray] = []
+        for part in dataset.datasets:
+            piece = _flatten(part, parts)
+            if isinstance(piece, Refusal):
+                return piece
+            whole.append(piece)
+        if dataset.cumulative_sizes != [*itertools.accumulate(map(len, whole))]:
+            return _DIFFERENT  # a dataset may have changed its length, of which torch takes no notice
         return np.concatenate(whole)
+    for torchs in (Subset, ConcatDataset):
+        if issubclass(kind, torchs):
+            how = "is a subclass" if kind is not torchs else "has other methods than those"
+            return Refusal(f"{kind.__name__} {how} of {torchs.__name__}: its own code makes the samples")
+    if issubclass(kind, NativeDataset):
+        return Refusal(f"{kind.__name__} has a __getitems__ of its own")
+    return Refusal(f"{kind.__name__} is not a dataset of gofast's")
+
+
+def overridden(dataset: object, base: type) -> Refusal | None:
+    """The refusal of a subclass of base that overrides a method of torch's protocol, by its name."""
+    kind = type(dataset)
+    for name in _METHODS:
+        if getattr(kind, name) is not getattr(base, name):
+            return Refusal(f"{kind.__name__} overrides {name}")
     return None
 
 
+def called(function: Any) -> str:
+    """The name of a user's callable."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 _T = TypeVar("_T", bound=Dataset[Any])
-_METHODS = ("__getitem__", "__getitems__", "__len__")
 
 
 def _methods(kind: type) -> list[Any]:

@@ -90,6 +90,14 @@ class Plan:
         return not self.rest
 
     @property
+    def why_python(self) -> str:
+        """Why samples are not finished natively, where they are not."""
+        first = next((line for line in self.report if not line.native), None)
+        if first is not None:
+            return f"{first.name} runs in Python: {first.what}"
+        return "the samples are PIL images" if self.hands_over == "pil" else "its samples differ in size"
+
+    @property
     def in_order(self) -> bool:
         """Whether steps and rest must take turns, sample by sample.
 

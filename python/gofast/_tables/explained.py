@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._loader import reasons
 from .._loader.explain import overrides
 from .._loader.view import Line
 
@@ -29,19 +28,3 @@ def steps(dataset: Any, base: Any) -> list[Line]:
     if dataset.batch_transform is not None:
         lines.append(("batch_transform", "Python", "your callable: one call a batch"))
     return lines
-
-
-def why_python(dataset: Any, base: Any) -> str:
-    """Why the engine cannot make the dataset's rows by itself. Call it only if it cannot.
-
-    Args:
-        base: RowDataset.
-    """
-    taken = reasons.overridden(type(dataset), base)
-    if taken is not None:
-        return taken
-    for name in ("transform", "target_transform", "batch_transform"):
-        if getattr(dataset, name) is not None:
-            return f"{name}={reasons.called(getattr(dataset, name))} is your own code"
-    why: str = dataset._why_not_in_c()
-    return why or "Python code has a say in its samples"

@@ -22,8 +22,9 @@ from .._loader.classes import in_order
 from .._loader.core_dataset import CoreDataset, IntArray
 from .._loader.filler import Filler
 from .._loader.getitems import getitems
-from .._loader.view import Line, NativeDataset, Output, View, row_index_error
+from .._loader.view import Line, NativeDataset, Output, Refusal, View, called, overridden, row_index_error
 from .cells import Place
+from .explained import steps
 from .row_view import RowView
 from .scale import Scale, default_keys, is_picture, is_unit, whole_shape
 from .statistics import Numbers, mean_and_std
@@ -104,10 +105,6 @@ class RowDataset(NativeDataset):
         layout = self._memory.layout
         stored = f"{layout.rows} rows x {layout.width} features, stored as {layout.type}"
         return [("source", "Go", stored)]
-
-    def _why_not_in_c(self) -> str:
-        """Why the kernel cannot make the rows with any options; empty if it can."""
-        return ""
 
     def _output_type(self, dtype: torch.dtype) -> str:
         """The kernel's name of the type of the samples."""
@@ -308,26 +305,18 @@ class RowDataset(NativeDataset):
             or type(self).__getitem__ is not RowDataset.__getitem__
         )
 
-    def _native_view(self) -> View | None:
-        """A view for gofast.DataLoader, or None if Python code takes part in the rows."""
-        if (
-            self._has_python_rows()
-            or self.batch_transform is not None
-            or type(self).__getitems__ is not RowDataset.__getitems__
-            or type(self).__len__ is not RowDataset.__len__
-        ):
-            return None
+    def _native_view(self) -> View | Refusal:
+        """A view for gofast.DataLoader."""
+        refused = overridden(self, RowDataset)
+        if refused is not None:
+            return refused
+        for name in ("transform", "target_transform", "batch_transform"):
+            if getattr(self, name) is not None:
+                return Refusal(f"{name}={called(getattr(self, name))} is your own code")
         return self._view()
 
     def _explained(self) -> list[Line]:
-        from .explained import steps
-
         return steps(self, RowDataset)
-
-    def _why_python(self) -> str:
-        from .explained import why_python
-
-        return why_python(self, RowDataset)
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
         return RowView(parts, index_map)

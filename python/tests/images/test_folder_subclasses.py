@@ -22,6 +22,7 @@ from torchvision.datasets.folder import IMG_EXTENSIONS, default_loader
 from torchvision.transforms import v2
 
 import gofast
+from gofast._loader.view import View
 
 DRAWING = T.Compose([T.RandomResizedCrop(9), T.ToTensor()])
 BASES = (datasets.ImageFolder, gofast.ImageFolder)
@@ -189,7 +190,7 @@ def test_subclasses_give_torchvisions_samples(tree: Path, name: str) -> None:
 
 def test_a_subclass_without_init_is_native(tree: Path) -> None:
     ours = CLASSES["without init"][1](tree, DRAWING)
-    assert ours._native_view() is not None and isinstance(ours, datasets.ImageFolder)
+    assert isinstance(ours._native_view(), View) and isinstance(ours, datasets.ImageFolder)
     del ours.samples[3:]
     assert len(ours) == 3 and len(batches(ours, 0)) == 1
 

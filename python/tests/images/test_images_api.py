@@ -24,6 +24,7 @@ from torchvision.transforms import v2
 import gofast
 from gofast import errors
 from gofast._images import files as image_files
+from gofast._loader.view import Refusal, View
 
 PLAIN = T.Compose([T.Resize((12, 10)), T.ToTensor()])
 DRAWING = T.Compose([T.RandomResizedCrop(9), T.RandomHorizontalFlip(), T.ToTensor()])
@@ -312,7 +313,7 @@ def test_loaders(tree: Path) -> None:
         gofast.images.default_loader,
     ):
         native = gofast.ImageFolder(tree, PLAIN, loader=standard)
-        assert "resize" in str(native._plan.steps) and native._native_view() is not None
+        assert "resize" in str(native._plan.steps) and isinstance(native._native_view(), View)
         assert np.array_equal(
             native.loader(native.samples[0][0]), datasets.folder.pil_loader(a.samples[0][0])
         )
@@ -323,9 +324,9 @@ def test_loaders(tree: Path) -> None:
 
 def test_another_backend_of_torchvisions_is_a_loader(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = gofast.ImageFolder(tree, PLAIN, loader=datasets.folder.default_loader)
-    assert ours._native_view() is not None
+    assert isinstance(ours._native_view(), View)
     monkeypatch.setattr("torchvision._image_backend", "accimage")
-    assert ours._native_view() is None
+    assert isinstance(ours._native_view(), Refusal)
 
 
 def test_transforms_assigned_later(tree: Path) -> None:

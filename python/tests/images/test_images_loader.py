@@ -20,6 +20,7 @@ from torch.utils.data import (
 from torchvision import datasets, transforms
 
 import gofast
+from gofast._loader.view import View
 from image_data import make_folder, photograph
 
 # torch warns of more workers than this machine has cores.
@@ -96,7 +97,7 @@ def everything(dataset: Any) -> Dataset[Any]:
 def test_datasets_in_datasets(folder: Path, plan: str, workers: int) -> None:
     theirs, ours = (everything(d) for d in pair(folder, plan))
     loader = gofast.DataLoader(ours, batch_size=7, num_workers=workers)
-    assert loader._native_view() is not None
+    assert isinstance(loader._native_view(), View)
     assert_same(DataLoader(theirs, batch_size=7, num_workers=workers), loader)
 
 

@@ -17,6 +17,7 @@ from torchvision import transforms as v1  # noqa: E402
 from torchvision.transforms import AutoAugmentPolicy, InterpolationMode, v2  # noqa: E402
 
 import gofast  # noqa: E402
+from gofast._loader.view import View  # noqa: E402
 from gofast._plan import arithmetic, hues  # noqa: E402
 from gofast._plan.compile import compile  # noqa: E402
 from picture_chains import any_affine, check_loaders, scene  # noqa: E402
@@ -304,7 +305,7 @@ def test_threads_of_torchs(folder: Path) -> None:
             loader = module.DataLoader(vision.ImageFolder(folder, chain), batch_size=3, num_workers=workers)
             batches.append([x.clone() for x, _ in loader])
         assert all(torch.equal(a, b) for a, b in zip(*batches, strict=True))
-        assert (loader._native_view() is not None) is (workers > 0)
+        assert isinstance(loader._native_view(), View) is (workers > 0)
 
 
 def test_another_torch(monkeypatch: pytest.MonkeyPatch) -> None:

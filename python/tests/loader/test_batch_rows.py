@@ -19,6 +19,7 @@ from torchvision import datasets, transforms, tv_tensors
 
 import gofast
 from gofast._loader.batch import _LOOKS
+from gofast._loader.view import Refusal, View
 from image_data import make_folder
 from same import difference
 
@@ -331,13 +332,13 @@ def test_what_does_not_concern_us_costs_nothing(own: dict[Any, Any]) -> None:
     loader = gofast.DataLoader(gofast.ArrayDataset(X, Y), 4)
     for kind in (Other, bytes, (Other, float)):
         own[kind] = said
-        assert loader._native_view() is not None
+        assert isinstance(loader._native_view(), View)
         batch = rows()
         assert default_collate(batch)[0].data_ptr() == batch.images.data_ptr()
     own[dict] = said
-    assert loader._native_view() is None
+    assert isinstance(loader._native_view(), Refusal)
     del own[dict]
-    assert loader._native_view() is not None
+    assert isinstance(loader._native_view(), View)
 
 
 def test_stacked_beside_others() -> None:

@@ -30,6 +30,7 @@ from torchvision import transforms as T
 import gofast
 from gofast._images import work
 from gofast._loader.stamp import Stamp
+from gofast._loader.view import View
 from gofast._plan.compile import compile as compile_plan
 from image_data import make_folder
 from same import difference
@@ -415,7 +416,7 @@ def test_the_epoch_of_stateless_draws(folder: Path, after: int, shuffle: bool) -
 def test_the_epoch_of_another_dataset_changes_nothing(folder: Path) -> None:
     ours, other = (gofast.ImageFolder(str(folder), T.Compose(list(TRAIN)), rng="stateless") for _ in range(2))
     view = ours._native_view()
-    assert view is not None
+    assert isinstance(view, View)
     stamp = Stamp(ours, view)
     other.set_epoch(3)
     assert stamp.holds()

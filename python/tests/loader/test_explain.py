@@ -27,8 +27,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast._core import warn
-from gofast._loader import reasons
-from gofast._loader.view import resolve
+from gofast._loader.view import Refusal, View, resolve
 from image_data import make_folder
 
 # torch warns of more workers than this machine has cores.
@@ -99,10 +98,11 @@ def test_the_reason_is_the_true_one(folder: Path, why: str) -> None:
     last = gofast.explain(dataset).lines[-1]
     assert last[0] == "gofast.DataLoader"
     if not why.strip():
-        assert resolve(dataset) is not None and last[1] == "Go" and "look-ahead" in last[2]
+        assert isinstance(resolve(dataset), View) and last[1] == "Go" and "look-ahead" in last[2]
         return
-    assert resolve(dataset) is None and last[1] == "Python"
-    assert why in reasons.of_dataset(dataset) and last[2].endswith(reasons.of_dataset(dataset))
+    refusal = resolve(dataset)
+    assert isinstance(refusal, Refusal) and last[1] == "Python"
+    assert why in refusal.why and last[2].endswith(refusal.why)
 
 
 LOADERS: dict[str, dict[str, Any]] = {

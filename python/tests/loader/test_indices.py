@@ -23,6 +23,7 @@ from torch.utils.data import (
 from torchvision import datasets, transforms
 
 import gofast
+from gofast._loader.view import Refusal, View
 from image_data import make_folder
 
 X = torch.arange(60, dtype=torch.float32).reshape(20, 3)
@@ -138,7 +139,7 @@ def test_a_subsets_indices(make: Any, name: str, memory: Any) -> None:
         loader = make(shape(dataset), 2)
         assert seen(loader) == seen(DataLoader(shape(theirs(name)), 2))
         if make is gofast.DataLoader:
-            assert (loader._native_view() is not None) == (name in PLAIN)
+            assert isinstance(loader._native_view(), View) == (name in PLAIN)
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *ODD])
@@ -162,7 +163,7 @@ def test_concatenated_datasets_that_grew() -> None:
     both = ConcatDataset([ours(), ours()])
     both.datasets[0] = gofast.ArrayDataset(torch.cat([X, X]))
     loader = gofast.DataLoader(both, 8)
-    assert loader._native_view() is None
+    assert isinstance(loader._native_view(), Refusal)
     assert torch.equal(torch.cat([b[0] for b in loader]), torch.stack([both[i][0] for i in range(40)]))
 
 
