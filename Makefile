@@ -17,8 +17,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-go test-race test-tsan faults test-pure test-asan test-python test-wheel test-integrations \
-	test-gpu fuzz soak bench bench-go bench-tables bench-images bench-recipes bench-gpu bench-system check-readme \
+.PHONY: help setup build test test-all test-go test-race test-tsan faults test-pure test-asan test-python test-wheel test-integrations \
+	test-gpu fuzz soak bench bench-go compare bench-tables bench-images bench-recipes bench-gpu bench-system check-readme \
 	lint lint-workflows format wheel demo docs article notebook clean \
 	notices release try-release check-tag apt-aarch64 test-aarch64 wheel-aarch64 test-wheel-aarch64
 
@@ -66,13 +66,17 @@ TAGGED = $(shell grep -rl '^//go:build.*twins' --include='*.go' gofast | xargs -
 WITH_TWINS = $(shell go list -test -f '{{.ImportPath}} {{join .Deps " "}} ' ./gofast/... | \
 	grep -E '^[^ ]*\.test .*/($(TAGGED)) ' | sed 's/\.test .*//' | grep -v /gofast/device)
 
-test: lint test-go test-race test-pure test-python ## everything a change must pass, 15 minutes on two cores
+test: lint test-go test-race test-tsan test-python ## everything a change must pass, 12 minutes on two cores
 
-test-go: ## Go tests, and every benchmark once so that none rots
-	$(GO_TEST) -bench . -benchtime 1x $(GO_PACKAGES)
+test-all: test test-asan ## and what takes longer: every start method and number of workers, wheels, the article, the doctor
+	$(BIN)/python -m pytest -m "full and not soak" -n $(PYTEST_JOBS) --dist loadgroup $(ARGS)
 
-test-race: ## Go tests under the race detector (-short: it makes them ten times slower; not the benchmarks, whose one goroutine waits for Ctrl-C)
-	$(GO_TEST) -short -race $(filter-out ./benchmarks/...,$(GO_PACKAGES))
+test-go: ## Go tests
+	$(GO_TEST) $(GO_PACKAGES)
+
+# The race detector sees no C: packages that are C with a border of Go are test-tsan's.
+test-race: ## Go tests of what is Go under the race detector (-short: it makes them ten times slower)
+	$(GO_TEST) -short -race $(shell go list -f '{{if not .CgoFiles}}{{.ImportPath}}{{end}}' ./gofast/... ./pybind/...)
 
 test-pure: ## Go tests with every C kernel replaced by its Go twin (-short, without what is the code of test-go)
 	$(GO_TEST) -short -tags twins $(WITH_TWINS)
@@ -133,6 +137,9 @@ bench: ## tables, pictures and recipes, one after another, an hour on two cores;
 
 bench-go: ## Go benchmarks, ten runs each, for benchstat
 	go test -run '^$$' -bench . -count 10 $(GO_PACKAGES)
+
+compare: build ## paired turns of this checkout and another, BASE=../base (ARGS="--only tables")
+	$(BIN)/python benchmarks/compare.py $(BASE) $(ARGS)
 
 bench-tables: build ## tables against pandas, pyarrow, polars, numpy and TensorDataset (ARGS="--quick")
 	$(BIN)/python -m benchmarks.tables $(ARGS)

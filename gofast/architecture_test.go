@@ -108,35 +108,3 @@ func TestImportsPointLeft(t *testing.T) {
 		}
 	}
 }
-
-func TestWrongArrowsAreSeen(t *testing.T) {
-	for _, c := range []struct {
-		from, to string
-		wrong    bool
-	}{
-		{"gofast/table/csv", "gofast/source", false},
-		{"gofast/table/csv", "gofast/table", false},
-		{"gofast/table/csv", "gofast/internal/pool", false},
-		{"gofast/table/csv", "gofast/table/csv/csvrow", false},
-		{"gofast/image", "gofast/image/png", false},
-		{"gofast/image/pixel", "gofast/numbers", false},
-		{"gofast", "gofast/engine", false},
-		{"gofast/table/csv", "gofast/table/npy", true},
-		{"gofast/source", "gofast/table", true},
-		{"gofast/engine", "gofast/image", true},
-		{"gofast/table", "gofast/image/png", true},
-		{"gofast/inspect", "gofast/table/formats", false},
-		{"gofast/table", "gofast/inspect", true},
-		{"gofast/image", "gofast/table/gather", true},
-		{"gofast/numbers", "gofast/table", true},
-		{"gofast/engine", "gofast", true},
-		{"gofast/internal/pool", "gofast/source", true},
-		{"gofast/image", "pybind", true},
-		{"gofast", "pybind/capsule", true},
-		{"gofast/novel", "gofast/source", true},
-	} {
-		if why := wrongArrow(module+c.from, module+c.to); (why != "") != c.wrong {
-			t.Errorf("%s -> %s: got %q, wrong should be %v", c.from, c.to, why, c.wrong)
-		}
-	}
-}

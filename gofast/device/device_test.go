@@ -14,8 +14,6 @@ import (
 	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
-func TestStandIn(t *testing.T) { devicetest.SelfTest(t) }
-
 func TestOpen(t *testing.T) {
 	driver := devicetest.New(t, devicetest.Late)
 	driver.Devices(2)

@@ -1,4 +1,4 @@
-"""What many tests share: a stand-in for a GPU, the loaders' tests that are repeated with it, a quick gc."""
+"""What many tests share: a stand-in for a GPU, tests that are repeated with it, a quick gc."""
 
 from __future__ import annotations
 
@@ -6,41 +6,12 @@ import gc
 import multiprocessing
 import pathlib
 import shutil
-import types
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader as TorchDataLoader
-
-# Tests whose loaders are given device="cuda" too, and what they say as resident=. An array, which can be
-# written to, and pictures are never resident.
-REPEATED: dict[str, tuple[Any, ...]] = {
-    "test_arithmetic": ("auto", False),
-    "test_array_options": ("auto",),
-    "test_array_types": ("auto",),
-    "test_arrays": ("auto",),
-    "test_batch_rows": ("auto",),
-    "test_categories": ("auto",),
-    "test_changes": ("auto", False),
-    "test_classes": ("auto",),
-    "test_images_loader": (False,),
-    "test_images_parity": (False,),
-    "test_images_rest": (False,),
-    "test_images_hostile": (False,),
-    "test_indices": ("auto", False),
-    "test_labels": ("auto", False),
-    "test_loader": ("auto",),
-    "test_loader_order": ("auto",),
-    "test_picture_labels": (False,),
-    "test_replaced_pictures": (False,),
-    "test_scale": ("auto", False),
-    "test_table": ("auto", False),
-    "test_threads": ("auto",),
-}
-
 
 # Each worker of a fork server would import them itself, which takes seconds, and gofast it still does.
 multiprocessing.set_forkserver_preload(["torch", "torchvision"])
@@ -97,17 +68,11 @@ def arrives(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    repeated = REPEATED.get(metafunc.module.__name__)
-    if repeated is None:
-        return
-    metafunc.fixturenames.insert(0, "arrives")
-    names = ["cpu", *("device" if resident == "auto" else "copied" for resident in repeated)]
-    metafunc.parametrize("arrives", names, indirect=True)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Drops repetitions of what makes no loader of gofast's."""
-    items[:] = [item for item in items if _makes_a_difference(item)]
+    """Repeats what is marked `arrives("device")` or `arrives("copied")`: without a device, and with one."""
+    marker = metafunc.definition.get_closest_marker("arrives")
+    if marker is not None:
+        metafunc.fixturenames.insert(0, "arrives")
+        metafunc.parametrize("arrives", ["cpu", *marker.args], indirect=True)
 
 
 def pytest_collection_finish() -> None:
@@ -118,33 +83,3 @@ def pytest_collection_finish() -> None:
 
 def pytest_sessionfinish() -> None:
     gc.unfreeze()  # or some libraries take what is left for a leak
-
-
-def _makes_a_difference(item: Any) -> bool:
-    given = getattr(item, "callspec", None)
-    if given is None or given.params.get("arrives", "cpu") == "cpu":
-        return True
-    if given.params.get("numbers") == "fake":
-        return False
-    for value in given.params.values():
-        if value is TorchDataLoader or isinstance(value, Iterator):  # the first run has used an iterator up
-            return False
-    return _makes_loaders(item.function, set())
-
-
-def _makes_loaders(function: Any, seen: set[Any]) -> bool:
-    """Whether a function, or one of its module's that it calls, names a DataLoader."""
-    pending: list[types.CodeType] = [function.__code__]
-    while pending:
-        code = pending.pop()
-        if code in seen:
-            continue
-        seen.add(code)
-        pending += [part for part in code.co_consts if isinstance(part, types.CodeType)]
-        if "DataLoader" in (*code.co_names, *code.co_freevars):
-            return True
-        for name in code.co_names:
-            called = function.__globals__.get(name)
-            if isinstance(called, types.FunctionType) and _makes_loaders(called, seen):
-                return True
-    return False

@@ -62,7 +62,7 @@ func sources() string {
 	return filepath.Join(filepath.Dir(file), "..", "testdata", "standin")
 }
 
-// compile calls gcc as standin.h says. Without -O, which only SelfTest asks for: the stand-in computes little, and
+// compile calls gcc as standin.h says. Without -O: the stand-in computes little, and
 // gcc takes 1 s for it instead of 3.
 func compile(args ...string) error {
 	out, err := exec.Command("gcc", append([]string{"-std=gnu11", "-ffp-contract=off", "-Wall", "-Wextra", "-pthread"}, args...)...).CombinedOutput()
@@ -93,22 +93,6 @@ func library() (string, error) {
 		}
 	})
 	return build.library, build.err
-}
-
-// SelfTest builds and runs the stand-in's own tests.
-func SelfTest(t *testing.T) {
-	folder := t.TempDir()
-	driver, program := filepath.Join(folder, "libstandin.so"), filepath.Join(folder, "selftest")
-	files, _ := filepath.Glob(filepath.Join(sources(), "*.c"))
-	if err := compile(append([]string{"-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-o", driver}, files...)...); err != nil {
-		t.Fatal(err)
-	}
-	if err := compile("-o", program, filepath.Join(sources(), "selftest", "selftest.c"), driver); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(program).CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
 }
 
 // Driver is the stand-in.

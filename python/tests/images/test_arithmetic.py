@@ -130,12 +130,14 @@ def test_a_row_does_not_warn() -> None:
         assert_same(ds[:][0], ds[0][0].unsqueeze(0))
 
 
+@pytest.mark.arrives("device", "copied")
 def test_unit_is_torchvisions_to_tensor() -> None:
     x = values("uint8")
     want = to_tensor(x)  # a picture of one channel
     check(ArrayDataset(x, scale="unit", shape=(1, -1)), want.reshape(-1, 1, WIDTH))
 
 
+@pytest.mark.arrives("device", "copied")
 @pytest.mark.parametrize("storage", STORAGE)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("scale", [None, "unit"])
@@ -238,6 +240,7 @@ def test_the_smallest_exact_storage_is_chosen(
         assert_same(raw[:][0], torch.from_numpy(x))
 
 
+@pytest.mark.arrives("device")
 @pytest.mark.parametrize("kind", ["bool", "int8", "int32", "uint8", "int64", "float32", "float64", "float16"])
 def test_labels_of_any_number_type(kind: str) -> None:
     labels = np.array([0, 1, 1, 0], kind)

@@ -549,6 +549,7 @@ def test_who_catches_an_error_goes_on_as_with_torchvision(root: Path, transform:
         assert ("bad" in theirs) is (make is not forgiving)
 
 
+@pytest.mark.arrives("copied")
 @pytest.mark.parametrize("workers", [0, 1, 2])
 @pytest.mark.parametrize("transform", [TRAIN, VALID, REST], ids=["train", "valid", "rest"])
 def test_errors_come_with_their_batch_and_the_loader_goes_on(

@@ -276,6 +276,7 @@ def whole(pair: Pair, epochs: int, seed: int) -> None:
         )
 
 
+@pytest.mark.arrives("copied")
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
 @pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
 @pytest.mark.parametrize("workers", [0, 2])

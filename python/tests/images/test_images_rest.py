@@ -158,6 +158,7 @@ def test_explain_says_so(folder: Path) -> None:
     assert "your own code (one tensor a sample)" in plan
 
 
+@pytest.mark.arrives("copied")
 @pytest.mark.parametrize("module", [v1, v2])
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])

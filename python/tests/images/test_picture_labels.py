@@ -125,6 +125,7 @@ WHOLE: list[Any] = [
 ]
 
 
+@pytest.mark.arrives("copied")
 @pytest.mark.parametrize("labels", WHOLE, ids=lambda labels: type(labels).__name__)
 def test_whole_numbers_are_native(folder: Path, labels: Any) -> None:
     """Whatever holds them: the core has them, and batches are of int64."""

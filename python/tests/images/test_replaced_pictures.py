@@ -74,6 +74,7 @@ def torchs() -> dict[Any, list[Any]]:
     return {}
 
 
+@pytest.mark.arrives("copied")
 @pytest.mark.parametrize("which", LOADERS)
 @pytest.mark.parametrize(
     "chain", [pytest.param(chain, marks=pytest.mark.xdist_group(f"replaced, {chain}")) for chain in CHAINS]

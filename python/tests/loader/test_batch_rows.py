@@ -228,6 +228,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 PLAIN = transforms.Compose([transforms.Resize((8, 9)), transforms.ToTensor()])
 
 
+@pytest.mark.arrives("device")
 @pytest.mark.parametrize("workers", [0, 2])
 @LOADERS
 def test_torchs_functions_of_lists_of_tensors(make: Any, workers: int, folder: Path) -> None:

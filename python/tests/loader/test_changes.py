@@ -113,6 +113,7 @@ def write(dataset: Any, _: Any) -> None:
     dataset.tensors[1][:] += 2000
 
 
+@pytest.mark.arrives("device")
 @WHEN
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_an_arrays_memory(after: int, shuffle: bool) -> None:
@@ -163,6 +164,7 @@ def replace_dataset(subset: Any, _: Any) -> None:
     subset.dataset = Subset(inner, list(range(ROWS - 1, -1, -1)))
 
 
+@pytest.mark.arrives("device", "copied")
 @WHEN
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize(
@@ -320,6 +322,7 @@ def pictures(folder: Path, kind: str, steps: Any) -> Any:
     return family(str(folder), transform)
 
 
+@pytest.mark.arrives("copied")
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 @WHEN
 @pytest.mark.parametrize("shuffle", [False, True])

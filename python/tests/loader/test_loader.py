@@ -26,7 +26,7 @@ from torch.utils.data import (
     default_collate,
 )
 
-from fake_stream import ROW_BYTES, FakeStream, Log, Numbers, install
+from fake_stream import ROW_BYTES, Log, Numbers, install
 from gofast import errors
 from gofast._core import engine, warn
 from gofast._loader import epoch, lane
@@ -498,16 +498,6 @@ def test_prefetch_factor_zero_is_refused(log: Log) -> None:
     """As torch does, and with its type of error."""
     with pytest.raises(AssertionError, match="prefetch_factor"):
         iter(DataLoader(Numbers(3), num_workers=1, prefetch_factor=0))
-
-
-def test_the_fake_refuses_what_the_engine_could_not_do() -> None:
-    log = Log()
-    stream = FakeStream(log, None, 1, None)  # type: ignore[arg-type]
-    first, second = stream.submit(torch.arange(4), 2), stream.submit(torch.arange(4), 2)
-    with pytest.raises(AssertionError, match="order of submission"):
-        stream.take(second)
-    stream.cancel(first)
-    assert log.in_flight == 2
 
 
 @BOTH

@@ -69,6 +69,7 @@ class Lists:
         return iter([list(range(i, min(i + 7, ROWS))) for i in range(0, ROWS, 7)])
 
 
+@pytest.mark.arrives("device")
 @pytest.mark.parametrize("options", [{"batch_size": 7}, {"batch_sampler": Lists()}], ids=["drawn", "pulled"])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_one_iterator_for_all(workers: int, options: dict[str, Any]) -> None:

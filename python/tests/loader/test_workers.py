@@ -69,17 +69,28 @@ def test_fork_with_all_numbers_of_workers(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(200)
+@pytest.mark.parametrize(
+    ("method", "case"), [("forkserver", "own_collate"), ("spawn", "table_is_handed_over")]
+)
+def test_one_case(method: str, case: str, tmp_path: Path) -> None:
+    run(tmp_path, method, [f"busy:{case}"], WORKER_CASES_PRELOAD="torch torchvision")
+
+
+@pytest.mark.full
+@pytest.mark.timeout(200)
 def test_forkserver(tmp_path: Path) -> None:
     """With the cases' imports in the fork server: that changes only how long a worker takes to start."""
     run(tmp_path, "forkserver", ["unused", "busy"], WORKER_CASES_PRELOAD="torch torchvision")
 
 
+@pytest.mark.full
 def test_forkserver_with_us_in_it(tmp_path: Path) -> None:
     names = "epochs,own_collate,opened_in_worker,forked_in_worker,pictures"
     preload = "torchvision gofast worker_cases_preload"
     run(tmp_path, "forkserver", [f"loaded:{names}"], WORKER_CASES_PRELOAD=preload)
 
 
+@pytest.mark.full
 @pytest.mark.timeout(300)
 def test_spawn(tmp_path: Path) -> None:
     states = ["unused:break_and_again", "loaded:opened_in_worker,pictures", "busy:table_is_handed_over"]

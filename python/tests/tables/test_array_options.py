@@ -109,6 +109,7 @@ def test_names_for_every_array(loader: Any) -> None:
             ArrayDataset(*arrays, output="dict", keys=keys)
 
 
+@pytest.mark.arrives("device")
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("strided", [False, True])
 def test_arithmetic_on_one_of_several(loader: Any, strided: bool) -> None:
@@ -143,6 +144,7 @@ def test_arithmetic_is_for_types_that_the_kernel_knows(dtype: torch.dtype) -> No
         ArrayDataset(torch.ones(3, 2, device="meta"), dtype=torch.float16)
 
 
+@pytest.mark.arrives("device")
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8, torch.int8, torch.uint16])
 @pytest.mark.parametrize("loader", LOADERS)
 def test_one_hot_of_any_integers(dtype: torch.dtype, loader: Any) -> None:

@@ -84,6 +84,7 @@ def _works(arrays: tuple[Tensor, ...]) -> bool:
     return True
 
 
+@pytest.mark.arrives("device")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.filterwarnings("ignore:ComplexHalf support")
 def test_every_type(layout: str) -> None:

@@ -24,6 +24,7 @@ def arrays(dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tens
     return images, torch.randint(0, 10, (100,), generator=generator)
 
 
+@pytest.mark.arrives("device")
 @pytest.mark.parametrize(
     "dtype", [torch.uint8, torch.int16, torch.int32, torch.int64, torch.float32, torch.float64]
 )

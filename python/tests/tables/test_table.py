@@ -77,6 +77,7 @@ def test_every_row_is_the_classics(form: str, digits: dict[str, Path], frame: pd
     assert_same(got[-1], want[2999])
 
 
+@pytest.mark.arrives("device", "copied")
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("drop_last", [False, True])
@@ -190,6 +191,7 @@ def test_number_labels_have_no_classes(ds: TableDataset) -> None:
     assert ds.classes is None and ds.class_to_idx is None
 
 
+@pytest.mark.arrives("device")
 def test_one_hot(table: Callable[..., Path]) -> None:
     path = table(x=[1, 2, 3], label=[2, 0, 1])
     ds = TableDataset(path, one_hot=4)
@@ -426,6 +428,7 @@ def test_copies_share_the_decoded_table(duplicate: Callable[[Any], Any], table: 
 # ------------------------------------------------------------------ torch's tools
 
 
+@pytest.mark.arrives("device")
 def test_subset_split_concat(ds: TableDataset, frame: pd.DataFrame) -> None:
     want = Classic(frame)
 
@@ -589,6 +592,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.arrives("device", "copied")
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("workers", [0, 2])
 def test_gofast_loader_gives_torchs_batches(variant: str, workers: int) -> None:
@@ -628,6 +632,7 @@ def test_row_transforms_may_give_anything(table: Callable[..., Path]) -> None:
     assert batch["label"] == ["tensor(1)", "tensor(2)"]
 
 
+@pytest.mark.arrives("device")
 def test_batch_transform_is_one_call_a_batch(ds: TableDataset) -> None:
     seen: list[torch.Size] = []
 

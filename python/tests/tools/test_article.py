@@ -24,6 +24,7 @@ def tools() -> Iterator[ModuleType]:
         sys.path.remove(str(EXAMPLES))
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("default")  # what a notebook's kernel warns of is not ours
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torchvision")

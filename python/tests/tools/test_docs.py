@@ -83,12 +83,6 @@ def test_code_that_is_not_run_names_what_is_there(page: Path) -> None:
             docs_pages.check_names(block)
 
 
-def test_check_of_names_can_fail() -> None:
-    for text in ("gofast.nothing(1)", "gofast.prefetch(loader, far=2)", "gofast.errors.NoError"):
-        with pytest.raises((AttributeError, AssertionError)):
-            docs_pages.check_names(Block("page", 1, "python", text, ""))
-
-
 @pytest.mark.parametrize("block", SHELL, ids=lambda block: f"{block.page}:{block.line}")
 def test_commands_can_be_run(block: Block) -> None:
     for words in docs_pages.commands(block):
