@@ -1,8 +1,15 @@
-"""The plot: one panel a section, one bar a peer, on a logarithmic axis."""
+"""The plots of results: of the benchmarks one panel a section, one bar a peer, on a logarithmic axis; of
+gofast-bench throughput, latency, stages and memory.
+
+    python -m benchmarks.plot report/report.json    of `gofast-bench run --out report/`: SVG and PNG beside it
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -48,3 +55,82 @@ def write(stored: Stored, path: Path, plot: Plot) -> None:
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
     pyplot.close(figure)
+
+
+def _throughput(axes: Any, report: dict[str, Any]) -> None:
+    runs = report["runs"]
+    threads, rates = [run["threads"] for run in runs], [run["samples_per_second"] for run in runs]
+    ends = [
+        run["samples_per_second_95"] or dict.fromkeys(("low", "high"), rate)
+        for run, rate in zip(runs, rates, strict=True)
+    ]
+    bars = [
+        [r - e["low"] for r, e in zip(rates, ends, strict=True)],
+        [e["high"] - r for r, e in zip(rates, ends, strict=True)],
+    ]
+    axes.errorbar(threads, rates, yerr=bars, marker="o", capsize=4, color=OURS, label="median, 95 % interval")
+    able = min(max(threads), report["machine"]["usable"])  # no more can work at a time
+    best = rates[0] / threads[0] * able
+    axes.plot(
+        [0, able, max(threads)],
+        [0, best, best],
+        "--",
+        color=OTHERS,
+        label=f"ideal: that of {threads[0]}, each",
+    )
+    axes.set(
+        title="Throughput by threads", xlabel="engine threads", ylabel="samples per second", ylim=(0, None)
+    )
+    axes.set_xticks(threads)
+
+
+def _latency(axes: Any, report: dict[str, Any]) -> None:
+    for run in report["runs"]:
+        if run["batch_seconds_quantiles"]:
+            axes.plot([1e3 * s for s in run["batch_seconds_quantiles"]], label=f"{run['threads']} threads")
+    axes.set(title="Time from asking for a batch to having it", ylabel="milliseconds", ylim=(0, None))
+    axes.set_xlabel("% of the batches come at most so late (each epoch's first left out)")
+
+
+def _stages(axes: Any, report: dict[str, Any]) -> None:
+    names = list(dict.fromkeys(stage["name"] for run in report["runs"] for stage in run["stages"]))
+    labels, left = [f"{run['threads']} threads" for run in report["runs"]], [0.0] * len(report["runs"])
+    for name in names:
+        shares = [sum(100 * s["share"] for s in run["stages"] if s["name"] == name) for run in report["runs"]]
+        axes.barh(labels, shares, left=left, label=name, color="#e4e4e4" if name == "waiting" else None)
+        left = [a + b for a, b in zip(left, shares, strict=True)]
+    axes.invert_yaxis()
+    axes.set(title="Where the threads' time goes", xlabel="% of threads x time")
+
+
+def _memory(axes: Any, report: dict[str, Any]) -> None:
+    for run in report["runs"]:
+        points = [
+            (p["seconds"], p["bytes"] / 1e6) for p in report["memory"] if p["threads"] == run["threads"]
+        ]
+        axes.plot(*zip(*points, strict=True) if points else ([], []), ".", label=f"{run['threads']} threads")
+    axes.set(
+        title="Resident memory, with what the engines of all runs keep",
+        xlabel="seconds",
+        ylabel="MB",
+        ylim=(0, None),
+    )
+
+
+def main(path: Path) -> None:
+    """Draws a report of gofast-bench into its folder."""
+    report = json.loads(path.read_text(encoding="utf-8"))
+    work, machine = report["work"], report["machine"]
+    about = f"{work['samples']:,} samples, batches of {work['batch']}, {work.get('transform', 'table')}"
+    for draw in (_throughput, _latency, _stages, _memory):
+        figure, axes = pyplot.subplots(figsize=(9, 5))
+        draw(axes, report)
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+        figure.suptitle(f"{about}; {machine['cpu']}, {machine['usable']} CPUs", fontsize=8)
+        for ending in (".svg", ".png"):
+            figure.savefig(path.with_name(draw.__name__[1:] + ending), dpi=144, bbox_inches="tight")
+        pyplot.close(figure)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -150,7 +150,6 @@ func notes(a, b *report.Report) (notes []string) {
 	differ("Huffman decoder of gofast's own", m.OwnHuffman, n.OwnHuffman)
 	differ("kernel", m.Kernel, n.Kernel)
 	differ("governor", m.Governor, n.Governor)
-	differ("quota of CPUs", m.Quota, n.Quota)
 	if math.Abs(a.Cache.Resident-b.Cache.Resident) > 0.1 {
 		notes = append(notes, fmt.Sprintf("page cache before the run differs: %.0f %% of the bytes in memory, and then %.0f %%", 100*a.Cache.Resident, 100*b.Cache.Resident))
 	}

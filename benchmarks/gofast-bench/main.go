@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// grace is how long a command may take to end after Ctrl-C. What asks nobody, such as the opening of a pipe that has no
-// writer, is left behind then. Files are complete or not there all the same.
+// grace is how long a command may take to end after Ctrl-C. What asks no context, such as the opening of a
+// pipe that has no writer, is left behind then.
 const grace = 500 * time.Millisecond
 
 func main() {

@@ -60,13 +60,6 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// silent is the error of a command that has said all there is to say.
-var silent error = silentError{}
-
-type silentError struct{}
-
-func (silentError) Error() string { return "failed" }
-
 // newRootCommand is gofast-bench with all its commands.
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -84,9 +77,7 @@ Results go to stdout, progress and notes to stderr. Exit status: 0 done, 1 faile
 		},
 	}
 	root.PersistentFlags().Bool("json", false, "print JSON on stdout")
-	root.AddCommand(
-		newRunCommand(), newScanCommand(), newVerifyCommand(), newCompareCommand(), newRoofCommand(), newSynthCommand(),
-	)
+	root.AddCommand(newRunCommand(), newCompareCommand(), newRoofCommand(), newSynthCommand())
 	return root
 }
 
@@ -116,8 +107,6 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) (stat
 	case ctx.Err() != nil:
 		fmt.Fprintln(stderr, "gofast-bench: interrupted")
 		return statusOf(ctx)
-	case errors.Is(err, silent):
-		return statusFailed
 	case errors.As(err, &usage) || !begun:
 		fmt.Fprintf(stderr, "gofast-bench: %v\nTry '%s --help'.\n", err, command.CommandPath())
 		return statusUsage

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +15,6 @@ import (
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/data"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/measure"
-	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/newfile"
-	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/plots"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/transform"
 	"github.com/spf13/cobra"
@@ -62,7 +61,7 @@ Transforms of pictures, separated by commas:
 	o.work.add(c)
 	c.Flags().IntVar(&o.epochs, "epochs", 5, "epochs to time for each number of threads; one more is run first to warm up")
 	c.Flags().BoolVar(&o.csv, "csv", false, "print CSV on stdout, an epoch a line")
-	c.Flags().StringVar(&o.out, "out", "", "folder for report.json, report.csv and the plots, as SVG and PNG")
+	c.Flags().StringVar(&o.out, "out", "", "folder for report.json, which benchmarks/plot.py draws, and report.csv")
 	c.Flags().StringVar(&o.device, "device", "", "move the batches to a GPU: cuda:0, or cuda")
 	return c
 }
@@ -185,18 +184,24 @@ func badOnes(s *data.Source) (bad []report.BadSample) {
 	return bad
 }
 
-// save writes the report and its plots into a folder.
+// save writes the report into a folder, each file complete or not at all.
 func save(r *report.Report, folder string) error {
 	for name, write := range map[string]func(io.Writer) error{
 		"report.json": func(w io.Writer) error { return writeJSON(w, r) },
 		"report.csv":  r.WriteCSV,
 	} {
-		if err := newfile.Write(filepath.Join(folder, name), true, write); err != nil {
+		path := filepath.Join(folder, name)
+		var text bytes.Buffer
+		err := errors.Join(write(&text), os.WriteFile(path+".part", text.Bytes(), 0o666))
+		if err == nil {
+			err = os.Rename(path+".part", path)
+		}
+		if err != nil {
+			_ = os.Remove(path + ".part") // the first error counts
 			return err
 		}
 	}
-	_, err := plots.Save(r, folder)
-	return err
+	return nil
 }
 
 // somePaths is cobra's MinimumNArgs(1) in words that say which.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/synth"
 	"github.com/spf13/cobra"
@@ -17,14 +16,12 @@ func newSynthCommand() *cobra.Command {
 		Long: `Make test data. The same options and seed make the same bytes.
 
 Pictures go into DST/class000, DST/class001 and so on: smooth shapes with noise, about as
-large as photographs of that size. A table goes into the file DST: a column "label", and
-columns f0, f1 and so on.
-
-Nothing is ever overwritten, unless --force says so.`,
-		Example: `  gofast-bench synth photos/ --count 1000 --classes 10 --size 500x375 --spread 0.3
+large as photographs of that size. A table goes into the file DST: a column "label" (in CSV),
+and columns f0, f1 and so on. Nothing is ever overwritten.`,
+		Example: `  gofast-bench synth photos/ --count 1000 --classes 10 --size 500x375
   gofast-bench synth damaged/ --count 100 --broken 5
   gofast-bench synth mixed/ --kind png --count 200
-  gofast-bench synth train.parquet --count 100000 --columns 784`,
+  gofast-bench synth train.csv --count 100000 --columns 784`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
 				return usagef("give one DST: a folder for pictures, or the file of a table")
@@ -35,9 +32,8 @@ Nothing is ever overwritten, unless --force says so.`,
 			if !c.Flags().Changed("kind") {
 				o.Kind = synth.KindOf(args[0])
 			}
-			var err error
-			if o.Width, o.Height, err = synth.ParseSize(size); err != nil {
-				return usagef("--size %q: %w", size, err)
+			if n, _ := fmt.Sscanf(size+"\n", "%dx%d\n", &o.Width, &o.Height); n != 2 {
+				return usagef("--size %q: give width x height, such as 500x375", size)
 			}
 			if err := o.Check(); err != nil {
 				return usageError{err}
@@ -50,24 +46,19 @@ Nothing is ever overwritten, unless --force says so.`,
 				return writeJSON(c.OutOrStdout(), made)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s: %d files, %.1f MB\n", args[0], made.Files, float64(made.Bytes)/1e6)
-			for _, b := range made.Broken {
-				fmt.Fprintf(c.OutOrStdout(), "broken: %s (%s)\n", b.Path, b.How)
+			for _, path := range made.Broken {
+				fmt.Fprintln(c.OutOrStdout(), "broken:", path)
 			}
 			return nil
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Kind, "kind", "", "jpeg, png, csv, npy or parquet (default: what DST ends in, and else jpeg)")
+	f.StringVar(&o.Kind, "kind", "", "jpeg, png, csv or npy (default: what DST ends in, and else jpeg)")
 	f.Int64Var(&o.Count, "count", 1000, "pictures, or rows")
 	f.IntVar(&o.Classes, "classes", 10, "classes, or values of the label")
 	f.Uint64Var(&o.Seed, "seed", 0, "another seed makes other data")
-	f.StringVar(&size, "size", "500x375", "pictures: width x height")
-	f.Float64Var(&o.Spread, "spread", 0.2, "pictures: sides differ by this part, up and down; 0: all have one size")
-	f.IntVar(&o.Quality, "quality", 90, "pictures: of JPEG, 1 to 100")
-	f.IntVar(&o.Broken, "broken", 0, "pictures: so many of them are damaged, each in another way")
+	f.StringVar(&size, "size", "500x375", "pictures: width x height; sides differ by a fifth, up and down")
+	f.IntVar(&o.Broken, "broken", 0, "pictures: so many of them are damaged")
 	f.IntVar(&o.Columns, "columns", 784, "table: features")
-	f.BoolVar(&o.Force, "force", false, "write over files that are there")
-	// Fails only for a flag that is not there.
-	_ = c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(slices.Clone(synth.Kinds), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

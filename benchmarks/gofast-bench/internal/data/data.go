@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,6 +19,13 @@ import (
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/table/gather"
+)
+
+// The kinds of data.
+const (
+	Auto     = "auto" // the names of the files decide
+	Pictures = "pictures"
+	Table    = "table"
 )
 
 // Options say what to open.
@@ -71,18 +79,19 @@ func (b *Bad) Reasons() map[string]string {
 	return maps.Clone(b.reasons)
 }
 
+func refused(kind error, path, says string) error {
+	return gofast.NewError(kind, "open", says).At(path)
+}
+
 // Open opens the paths.
-func Open(ctx context.Context, o Options) (*Source, error) {
-	kind := o.As
-	if kind == Auto {
-		var err error
-		if kind, err = kindOf(ctx, o.Paths); err != nil {
+func Open(ctx context.Context, o Options) (s *Source, err error) {
+	s = &Source{Kind: o.As, Paths: o.Paths, Bad: &Bad{}}
+	if o.As == Auto {
+		if s.Kind, err = kindOf(o.Paths); err != nil {
 			return nil, err
 		}
 	}
-	s := &Source{Kind: kind, Paths: o.Paths, Bad: &Bad{}}
-	var err error
-	if kind == Table {
+	if s.Kind == Table {
 		err = s.openTable(ctx, o)
 	} else {
 		err = s.openPictures(ctx, o)
@@ -92,9 +101,46 @@ func Open(ctx context.Context, o Options) (*Source, error) {
 	}
 	if s.Len() == 0 {
 		s.Close()
-		return nil, gofast.NewError(gofast.ErrNotFound, "open", "there is nothing to measure: no "+map[string]string{Table: "rows", Pictures: "pictures"}[kind]).At(o.Paths[0])
+		return nil, refused(gofast.ErrNotFound, o.Paths[0], "there is nothing to measure: no "+map[string]string{Table: "rows", Pictures: "pictures"}[s.Kind])
 	}
 	return s, nil
+}
+
+// kindOf says what the names of the paths say: a table if all of them do so.
+func kindOf(paths []string) (string, error) {
+	kind := ""
+	for _, path := range paths {
+		one := Pictures
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			if one, err = kindOfFolder(path); err != nil {
+				return "", err
+			}
+		} else if source.TableEnding(path) != "" {
+			one = Table
+		}
+		if kind != "" && one != kind {
+			return "", refused(gofast.ErrConfig, path, "is "+one+", and "+paths[0]+" is "+kind+": measure them one after the other")
+		}
+		kind = one
+	}
+	return kind, nil
+}
+
+// kindOfFolder: a folder of a table has tables in it, and neither pictures nor folders. A table beside these is their labels.
+func kindOfFolder(path string) (string, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return "", refused(gofast.ErrRead, path, "cannot list the folder")
+	}
+	tables := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return source.TableEnding(e.Name()) != "" })
+	if tables && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.Type().IsRegular() || isPicture(e.Name()) }) {
+		return Table, nil
+	}
+	return Pictures, nil
+}
+
+func isPicture(name string) bool {
+	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp"}, strings.ToLower(filepath.Ext(name)))
 }
 
 func (s *Source) openTable(ctx context.Context, o Options) (err error) {
@@ -115,10 +161,30 @@ func (s *Source) openTable(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
+// openPictures opens a folder of classes, a folder of pictures, or a list of files.
 func (s *Source) openPictures(ctx context.Context, o Options) (err error) {
-	s.Dataset, err = findPictures(ctx, o)
-	if err != nil {
-		return err
+	options, root := gofast.FolderOptions{Threads: o.Threads, Seed: o.Seed}, o.Paths[0]
+	if info, err := os.Stat(root); len(o.Paths) == 1 && err == nil && info.IsDir() {
+		entries, err := os.ReadDir(root)
+		if err != nil {
+			return refused(gofast.ErrRead, root, "cannot list the folder")
+		}
+		options.Kind = folder.Tree
+		if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && isPicture(e.Name()) }) {
+			options.Kind = folder.Classes
+		}
+		s.Dataset, err = gofast.OpenFolder(ctx, root, o.Plan, options)
+		if err != nil {
+			return err
+		}
+	} else {
+		files, err := listed(o.Paths)
+		if err != nil {
+			return err
+		}
+		if s.Dataset, err = gofast.OpenFiles(ctx, files, o.Plan, options); err != nil {
+			return err
+		}
 	}
 	if o.Zeros {
 		s.OnError = s.Bad.add
@@ -129,27 +195,35 @@ func (s *Source) openPictures(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// findPictures finds out how the pictures lie: a folder of classes, a folder of pictures, or a list of files.
-func findPictures(ctx context.Context, o Options) (*gofast.Dataset, error) {
-	options, root := gofast.FolderOptions{Threads: o.Threads, Seed: o.Seed}, o.Paths[0]
-	if info, err := os.Stat(root); len(o.Paths) == 1 && err == nil && info.IsDir() {
-		options.Kind = folder.Classes
-		entries, err := os.ReadDir(root)
-		if err != nil {
-			return nil, gofast.NewError(gofast.ErrRead, "open", "cannot list the folder").At(root).Because(err)
-		}
-		for _, e := range entries {
-			if !e.IsDir() && isPicture(e.Name()) {
-				options.Kind = folder.Tree
+// listed are the pictures that paths name: files, patterns, and @FILE, a list with a path a line, which counts from the
+// list's folder.
+func listed(paths []string) (files []string, err error) {
+	for _, path := range paths {
+		if list, named := strings.CutPrefix(path, "@"); named {
+			text, err := os.ReadFile(list)
+			if err != nil {
+				return nil, gofast.NewError(gofast.ErrNotFound, "open", "the list of pictures cannot be read").At(list).Because(err)
 			}
+			for line := range strings.Lines(string(text)) {
+				if line = strings.TrimSpace(line); line != "" && !filepath.IsAbs(line) {
+					line = filepath.Join(filepath.Dir(list), line)
+				}
+				if line != "" {
+					files = append(files, line)
+				}
+			}
+			continue
 		}
-		return gofast.OpenFolder(ctx, root, o.Plan, options)
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // to look into a pipe would wait for a writer
+			return nil, refused(gofast.ErrRead, path, "is not a regular file: a folder of pictures stands alone")
+		}
+		found, err := source.Expand([]string{path})
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
 	}
-	files, err := pictureFiles(ctx, o.Paths)
-	if err != nil {
-		return nil, err
-	}
-	return gofast.OpenFiles(ctx, files, o.Plan, options)
+	return files, nil
 }
 
 // Files are how many files there are, and their paths.

@@ -8,21 +8,13 @@ import (
 	"testing"
 )
 
-func TestTexts(t *testing.T) {
-	for text, want := range map[string]int{"0": 1, "0-3,8": 5, "0-63": 64, "": 0, "x": 0, "3-x": 0} {
-		if got := countList(text); got != want {
-			t.Errorf("%q: %d", text, got)
-		}
-	}
+func TestProcessors(t *testing.T) {
 	if got := field("a : 1\nmodel name\t: X Y\n", "model name"); got != "X Y" {
 		t.Errorf("%q", got)
 	}
 	if kilobytes("12 kB") != 12<<10 || kilobytes("") != 0 {
 		t.Error("kilobytes")
 	}
-}
-
-func TestProcessors(t *testing.T) {
 	for info, want := range map[string]string{"processor: 0\nmodel name: Xeon\n": "Xeon", "": runtime.GOARCH,
 		"CPU implementer : 0x41\nCPU part : 0xd40\n": runtime.GOARCH + " implementer 0x41 part 0xd40"} {
 		if got := processor(info); got != want {
@@ -45,30 +37,6 @@ func put(t *testing.T, path, text string) {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// The lowest limit counts, whichever cgroup on the way has it.
-func TestCgroups(t *testing.T) {
-	for _, c := range []struct {
-		own    string
-		files  map[string]string
-		cpus   float64
-		memory int64
-	}{
-		{"0::/a/b\n", map[string]string{"a/cpu.max": "150000 100000\n", "a/b/cpu.max": "max 100000\n", "memory.max": "max\n", "a/b/memory.max": "1000\n"}, 1.5, 1000},
-		{"0::/\n", map[string]string{"cpu.max": "50000 100000\n", "memory.max": "7\n"}, 0.5, 7}, // as a container sees its own
-		{"2:cpu,cpuacct:/a\n1:memory:/a\n0::/\n", map[string]string{"cpu/a/cpu.cfs_quota_us": "200000\n", "cpu/a/cpu.cfs_period_us": "100000\n",
-			"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n", "memory/a/memory.limit_in_bytes": "9223372036854771712\n", "memory/memory.limit_in_bytes": "5000\n"}, 2, 5000},
-		{"", nil, 0, 0}, {"nonsense\n::\n:::\n", nil, 0, 0}, {"0::a\n", nil, 0, 0},
-	} {
-		root := t.TempDir()
-		for name, text := range c.files {
-			put(t, filepath.Join(root, name), text)
-		}
-		if cpus, memory := cgroup(root, c.own); cpus != c.cpus || memory != c.memory {
-			t.Errorf("%q: %g, %d", c.own, cpus, memory)
-		}
 	}
 }
 

@@ -22,7 +22,7 @@ type Config struct {
 	DropCache bool
 	// Batches makes a loader's epochs; nil: Host.
 	Batches func(gofast.Loader) (Batches, error)
-	// Live is called after every epoch, with what is known so far; nil: nobody looks.
+	// Live is called after every epoch, with what is known so far; nil: not.
 	Live func(r *report.Report, epoch int, threads int)
 }
 
@@ -46,13 +46,16 @@ func Epochs(ctx context.Context, s *data.Source, c Config, r *report.Report) err
 		}
 	}
 	memory, epochs, warm := watchMemory(), make([][]Epoch, len(c.Threads)), make([]gofast.Stats, len(c.Threads))
-	defer memory.stop()
+	defer func() {
+		memory.stop()
+		r.Memory, r.PeakBytes = memory.points, memory.peak
+	}()
 	start, telling := time.Now(), time.Duration(0)
 	files, path := s.Files()
 	for epoch := range c.Epochs + 1 {
 		for i, n := range c.Threads {
 			if c.DropCache {
-				memory.during(0, false)
+				memory.run(0, false)
 				if err := machine.DropCache(ctx, files, path); err != nil {
 					return err
 				}
@@ -64,12 +67,12 @@ func Epochs(ctx context.Context, s *data.Source, c Config, r *report.Report) err
 					r.Dropped = &left
 				}
 			}
-			memory.during(n, epoch == 0)
+			memory.run(n, epoch == 0)
 			e, err := run(ctx, loaders[i], uint64(epoch), order(s.Len(), c, epoch), makers[i])
 			if err != nil {
 				return err
 			}
-			memory.during(0, false)
+			memory.run(0, false)
 			if epoch == 0 {
 				r.Runs[i].Warmup, warm[i] = e.Seconds, loaders[i].Engine.Stats()
 			} else {
@@ -81,13 +84,11 @@ func Epochs(ctx context.Context, s *data.Source, c Config, r *report.Report) err
 					telling += time.Since(now)
 				}
 			}
-			r.PeakBytes = memory.most()
 			if c.Live != nil {
 				c.Live(r, epoch, n)
 			}
 		}
 	}
-	r.Memory = memory.all()
 	return nil
 }
 

@@ -19,7 +19,7 @@ import (
 func source(t *testing.T) *data.Source {
 	t.Helper()
 	to := t.TempDir()
-	if _, err := synth.Make(context.Background(), to, synth.Options{Kind: synth.PNG, Count: 20, Classes: 2, Width: 40, Height: 30, Spread: 0.2}); err != nil {
+	if _, err := synth.Make(context.Background(), to, synth.Options{Kind: synth.PNG, Count: 20, Classes: 2, Width: 40, Height: 30}); err != nil {
 		t.Fatal(err)
 	}
 	plan, _, err := transform.Parse("randomresizedcrop=16,hflip")

@@ -9,14 +9,13 @@ import (
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
 )
 
-// watcher notes the resident memory of the process from time to time.
+// watcher notes the resident memory of the process while an epoch runs.
 type watcher struct {
 	lock    sync.Mutex
 	started time.Time
 	every   time.Duration
+	during  report.Memory // the epoch that runs: its threads, 0 for none
 	points  []report.Memory
-	threads int
-	warmup  bool
 	peak    int64
 	done    chan struct{}
 	ended   sync.WaitGroup
@@ -29,47 +28,41 @@ func watchMemory() *watcher {
 	w := &watcher{started: time.Now(), every: 10 * time.Millisecond, done: make(chan struct{})}
 	w.ended.Go(func() {
 		for {
-			w.note()
 			select {
 			case <-w.done:
 				return
-			case <-time.After(w.interval()):
+			case <-time.After(w.note()):
 			}
 		}
 	})
 	return w
 }
 
-func (w *watcher) interval() time.Duration {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	return w.every
-}
-
-// during says which epoch runs from now on; 0 threads: none.
-func (w *watcher) during(threads int, warmup bool) {
+// run says which epoch runs from now on; 0 threads: none.
+func (w *watcher) run(threads int, warmup bool) {
 	w.note()
 	w.lock.Lock()
-	w.threads, w.warmup = threads, warmup
+	w.during = report.Memory{Threads: threads, Warmup: warmup}
 	w.lock.Unlock()
 }
 
-func (w *watcher) note() {
-	bytes := resident()
+// note adds a point, and returns the time to the next.
+func (w *watcher) note() time.Duration {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if w.threads == 0 || bytes == 0 {
-		return
+	point := w.during
+	if point.Bytes = resident(); point.Threads == 0 || point.Bytes == 0 {
+		return w.every
 	}
-	w.peak = max(w.peak, bytes)
-	w.points = append(w.points, report.Memory{Seconds: time.Since(w.started).Seconds(), Bytes: bytes, Threads: w.threads, Warmup: w.warmup})
+	point.Seconds = time.Since(w.started).Seconds()
+	w.peak, w.points = max(w.peak, point.Bytes), append(w.points, point)
 	if len(w.points) > mostPoints {
-		kept := w.points[:0]
-		for i := 0; i < len(w.points); i += 2 {
-			kept = append(kept, w.points[i])
+		for i := range mostPoints / 2 {
+			w.points[i] = w.points[2*i]
 		}
-		w.points, w.every = kept, 2*w.every
+		w.points, w.every = w.points[:mostPoints/2], 2*w.every
 	}
+	return w.every
 }
 
 func (w *watcher) stop() {
@@ -79,25 +72,10 @@ func (w *watcher) stop() {
 
 // resident is the process's resident memory; 0 where it cannot be read.
 func resident() int64 {
-	data, err := os.ReadFile("/proc/self/statm")
+	data, _ := os.ReadFile("/proc/self/statm")
 	var all, pages int64
-	if err != nil {
-		return 0
-	}
 	if _, err := fmt.Sscan(string(data), &all, &pages); err != nil {
 		return 0
 	}
 	return pages * int64(os.Getpagesize())
-}
-
-func (w *watcher) most() int64 {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	return w.peak
-}
-
-func (w *watcher) all() []report.Memory {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	return append([]report.Memory{}, w.points...)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/statistics"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 func sample() *Report {
 	quantiles := make([]float64, 101)
@@ -23,7 +23,7 @@ func sample() *Report {
 	}
 	return &Report{
 		Format:  Format,
-		Machine: machine.Facts{CPU: "A Processor", CPUs: 64, Cores: 32, Usable: 8, JPEG: "libjpeg-turbo 3.1", Quota: 8, Memory: 64e9, MemoryLimit: 16e9, Governor: "performance", Kernel: "Linux 6.1", Load: 7, Go: "go1.26", Gofast: "0.1.0"},
+		Machine: machine.Facts{CPU: "A Processor", CPUs: 64, Cores: 32, Usable: 8, JPEG: "libjpeg-turbo 3.1", Memory: 64e9, Governor: "performance", Kernel: "Linux 6.1", Load: 7, Go: "go1.26", Gofast: "0.1.0"},
 		Work: Work{Kind: "pictures", Samples: 1500, Files: 1500, Bytes: 165e6, Transform: "centercrop=224", Shape: []int{3, 224, 224}, DType: "float32",
 			Batch: 64, Epochs: 5, Order: "shuffle", Seed: 7},
 		Cache: machine.Cache{Known: true, Resident: 0.25, Looked: 1500}, OpenS: 0.0123,
@@ -55,7 +55,7 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text.String() != string(want) {
-		t.Errorf("go test -update writes it anew:\n%s", text.String())
+		t.Errorf("go test -update writes it again:\n%s", text.String())
 	}
 }
 

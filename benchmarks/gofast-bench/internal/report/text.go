@@ -84,12 +84,6 @@ func machineText(m *machine.Facts) string {
 		cpus += fmt.Sprintf(" (%s)", countOf(int64(m.Cores), "core"))
 	}
 	parts := []string{m.CPU, cpus, bytesText(m.Memory)}
-	if m.Quota > 0 {
-		parts = append(parts, fmt.Sprintf("cgroup quota %.3g CPUs", m.Quota))
-	}
-	if m.MemoryLimit > 0 {
-		parts = append(parts, "cgroup limit "+bytesText(m.MemoryLimit))
-	}
 	if m.Governor != "" {
 		parts = append(parts, "governor "+m.Governor)
 	}
