@@ -3,7 +3,7 @@
     python -m benchmarks.doctor_cost [--rounds 9]
 
 Loops over the same loader take turns: one plain, one that is timed as the doctor times a loop (each batch and
-step), one with the clock in the dataset. All three are looked at from outside, as the doctor does. Each round
+step), one whose stack is looked at. All three are looked at from outside, as the doctor does. Each round
 gives a ratio of processor times, which other programs on the machine hardly change; the median of the
 rounds is the cost.
 """
@@ -20,10 +20,9 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from gofast._doctor import hooks
 from gofast._doctor.apart import Send, apart
 from gofast._doctor.consume import consume, nothing
-from gofast._doctor.records import Records
+from gofast._doctor.stacks import Stacks
 
 SECONDS = 1.0  # of a loop, about
 Loop = Callable[[Any, int], None]
@@ -60,13 +59,10 @@ def observed(loader: Any) -> Loop:
     return run
 
 
-def hooked(loader: Any) -> Loop:
-    records = Records()
-    hooks.put(loader.dataset, records)
-
+def looked_at(loader: Any) -> Loop:
     def run(loader: Any, batches: int) -> None:
-        consume(loader, nothing, 0.0, least=batches - 1, most=60)
-        records.collect()
+        with Stacks(loader.dataset):
+            consume(loader, nothing, 0.0, least=batches - 1, most=60)
 
     return run
 
@@ -95,11 +91,11 @@ def main() -> None:
     for work in (0, 20, 200, 1000):
         loader = DataLoader(Samples(work), 16)
         batches = int(SECONDS / (16 * (work + 6) / 1e6))
-        ratios: dict[str, list[float]] = {"observed": [], "hooked": []}
+        ratios: dict[str, list[float]] = {"observed": [], "looked_at": []}
         for _ in range(rounds):
             base = cost(plain, loader, batches)
             ratios["observed"].append(cost(observed, loader, batches) / base)
-            ratios["hooked"].append(cost(hooked, loader, batches) / base)
+            ratios["looked_at"].append(cost(looked_at, loader, batches) / base)
         found = [f"{(statistics.median(each) - 1) * 100:+15.1f}%" for each in ratios.values()]
         print(f"{work:>7} us {found[0]} {found[1]}", flush=True)
 

@@ -1,25 +1,25 @@
-"""Takes a loader apart: flat out with the clock in its workers, then its sampler and its transport alone."""
+"""Takes a loader apart: flat out with looks at its workers' stacks, then its sampler and transport alone."""
 
 from __future__ import annotations
 
 import gc
 import itertools
+import json
+import multiprocessing
+import os
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from torch.utils.data import DataLoader, Dataset
 
-from . import hooks
-from .apart import HARD, Outcome, Send, apart
-from .clock import Clock
+from . import stacks
+from .apart import Outcome, Send, apart
 from .consume import Run, consume, nothing
-from .hot import Hot
-from .loaders import anew, are_pictures, is_native, like, samples_of, starting, workers
+from .loaders import anew, are_pictures, is_native, like, starting, workers
 from .processes import Seen
-from .records import Batch, Records
 
 _LIFE = 0.05  # seconds of a process, of which something can be said
 _GROUPS = ("read", "decode", "transform", "own", "collate")
@@ -46,13 +46,11 @@ class Anatomy:
         workers: processes of the user's loader; threads if it is native.
         native: gofast's engine makes the batches; it tells of its stages itself.
         run: flat out, without a step.
-        batches: what the workers reported.
+        stacks: what the looks at the stacks found, of all workers together.
         sampler: seconds of the sampler, a batch.
         order: seconds until the sampler gives an epoch's first batch.
         transfer: processor seconds of bringing a batch from one worker to the loop: the worker's, the loop's.
         engine: seconds a batch of each stage of gofast's engine, with the threads that it has.
-        hot: the user's line of code that was found most often.
-        reading: the share of time in which the user's own code was reading, by the names of its functions.
         notes: what could not be measured, and why.
         processes: the workers, as the kernel saw them, but for those that hardly lived.
         main: the process that has the loader.
@@ -62,13 +60,11 @@ class Anatomy:
     workers: int
     native: bool
     run: Run = field(default_factory=Run)
-    batches: list[Batch] = field(default_factory=list)
+    stacks: stacks.Seen = field(default_factory=stacks.Seen)
     sampler: float = 0.0
     order: float = 0.0
     transfer: tuple[float, float] = (0.0, 0.0)
     engine: dict[str, float] = field(default_factory=dict)
-    hot: str = ""
-    reading: float = 0.0
     notes: list[str] = field(default_factory=list)
     processes: list[Seen] = field(default_factory=list)
     main: Seen | None = None
@@ -80,67 +76,46 @@ class Anatomy:
         return self.run.wait
 
     @property
-    def detailed(self) -> list[Batch]:
-        """The batches of which the stages are known."""
-        return [batch for batch in self.batches if batch.stages]
-
-    @property
     def made(self) -> float:
         """Seconds in which a worker makes a batch; 0 if that is not known."""
-        return statistics.fmean([batch.wall for batch in self.detailed] or [0.0])
+        return sum(took for took, _ in self.stacks.stages.values()) / max(self.stacks.batches, 1)
 
     def parts(self) -> dict[str, Part]:
         """Seconds a batch of each group of stages."""
-        known = self.detailed
         found = {group: Part() for group in _GROUPS}
-        for batch in known:
-            for name, (wall, cpu, delay) in batch.stages.items():
-                part = found[name.partition(":")[0]]
-                part.busy += max(wall - delay, cpu) / len(known)
-                part.blocked += max(wall - cpu - delay, 0.0) / len(known)
+        for name, (took, blocked) in self.stacks.stages.items():
+            part = found[name.partition(":")[0]]
+            part.busy += max(took, 0.0) / max(self.stacks.batches, 1)
+            part.blocked += min(max(blocked, 0.0), max(took, 0.0)) / max(self.stacks.batches, 1)
         return found
-
-    def blocked(self, stage: str) -> float:
-        """Seconds a batch in which one stage, and not its whole group, neither computed nor could have."""
-        times = [batch.stages[stage] for batch in self.detailed if stage in batch.stages]
-        return sum(max(wall - cpu - delay, 0.0) for wall, cpu, delay in times) / max(len(self.detailed), 1)
 
     def steps(self) -> dict[str, float]:
         """Seconds a batch of each step of the transform, the longest first."""
-        known, found = self.detailed, dict[str, float]()
-        for batch in known:
-            for name, (wall, cpu, delay) in batch.stages.items():
-                if name.startswith("transform:"):
-                    step = name.partition(":")[2]
-                    found[step] = found.get(step, 0.0) + max(wall - delay, cpu) / len(known)
+        found = {
+            name.partition(":")[2]: took / max(self.stacks.batches, 1)
+            for name, (took, _) in self.stacks.stages.items()
+            if name.startswith("transform:")
+        }
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
-    def stragglers(self) -> tuple[float, float, float, float]:
+    def stragglers(self) -> tuple[float, float, float]:
         """How uneven samples are: the share of time in those that take 10 times the median or more, the
-        share of samples that they are, how many times the median the slowest takes, and what slow ones add
-        to the time of a sample, on average."""
-        known = [batch for batch in self.batches if batch.median]
-        if not known:
-            return 0.0, 0.0, 1.0, 0.0
-        usual = statistics.median(batch.median for batch in known)
-        slow = [seconds for batch in known for seconds in batch.slowest if seconds > 10 * usual]
-        total, count = sum(batch.fetch for batch in known), sum(batch.samples for batch in known)
-        most = max(max(batch.slowest, default=usual) for batch in known)
-        if total <= 0 or usual <= 0:
-            return 0.0, 0.0, 1.0, 0.0
-        return sum(slow) / total, len(slow) / max(count, 1), most / usual, sum(slow) / max(count, 1)
+        share of samples that they are, and how many times the median the slowest takes."""
+        seen, total, count = self.stacks.slow, self.stacks.fetching, self.stacks.samples
+        if not seen or count <= len(seen):
+            return 0.0, 0.0, 1.0
+        # Samples that no two looks met are quick, and known by their sum alone.
+        quick = max(total - sum(seen), 0.0) / (count - len(seen))
+        usual = max(quick if 2 * len(seen) < count else statistics.median(seen), 1e-6)
+        slow = [seconds for seconds in seen if seconds > 10 * usual]
+        return sum(slow) / max(total, 1e-9), len(slow) / count, max(seen) / usual
 
 
 def take_apart(loader: Any, seconds: float) -> tuple[Anatomy, Outcome]:
     """Measures in forked children. What they had found before an error or the time limit is kept."""
     found = Anatomy(workers(loader), is_native(loader))
     planned = seconds + starting(loader)
-    first = apart(lambda send: _flat_out(loader, 0.6 * seconds, send, clocked=True), planned)
-    if first.error is not None and first.kind not in HARD:  # it ran before: the clock may be what it minds
-        again = apart(lambda send: _flat_out(loader, 0.6 * seconds, send, clocked=False), planned)
-        if again.error is None:
-            found.notes.append(f"stages could not be timed: with the clock in its code, {first.error}")
-            first = again
+    first = apart(lambda send: _flat_out(loader, 0.6 * seconds, send), planned)
     for message in first.messages:
         _take(found, message)
     if first.watcher is not None:
@@ -167,36 +142,63 @@ def _take(found: Anatomy, message: tuple[str, Any]) -> None:
 # -- in the child ------------------------------------------------------------------
 
 
-def _flat_out(loader: Any, seconds: float, send: Send, clocked: bool) -> None:
-    records = Records()
-    if clocked:
-        hooks.put(getattr(loader, "dataset", None), records)
-    read = sent = time.perf_counter()
+def _flat_out(loader: Any, seconds: float, send: Send) -> None:
+    inside = isinstance(loader, DataLoader)
+    source: Any = like(loader)
+    if is_native(source):
+        if are_pictures(source.dataset):
+            # What the parent's engine has laid out tells nothing of its stages to the engine of this process.
+            source = like(source, dataset=anew(source.dataset))
+        run = consume(source, nothing, seconds, each=_telling(send))
+        send(("run", run))
+        send(("engine", _engine(source.stats(), run.size)))
+        return
+    stacks.made[:] = 0, 0
+    if inside:
+        source = like(source, collate_fn=stacks.Counted(source.collate_fn))
+    if workers(source) and inside:
+        reader, writer = multiprocessing.Pipe(duplex=False)
+        os.set_blocking(writer.fileno(), False)
+        source = like(source, worker_init_fn=stacks.Started(source.worker_init_fn, writer))
+        reports: dict[int, stacks.Seen] = {}
+
+        def collect() -> None:
+            while reader.poll():
+                told = json.loads(reader.recv_bytes())
+                told["stages"] = {name: tuple(spent) for name, spent in told["stages"].items()}
+                pid = told.pop("pid")
+                reports[pid] = stacks.Seen(**told)
+
+        run = consume(source, nothing, seconds, each=_telling(send, collect))
+        time.sleep(1.5 * stacks.TELL)  # the last reports of workers that live
+        collect()
+        found = stacks.Seen()
+        for seen in reports.values():
+            found.add(seen)
+    else:
+        with stacks.Stacks(getattr(source, "dataset", None), whole=not inside) as looking:
+            run = consume(source, nothing, seconds, each=_telling(send))
+        found = looking.seen
+        found.batches, found.samples = stacks.made if inside else (run.batches, int(run.batches * run.size))
+    send(("run", run))
+    send(("stacks", found))
+
+
+def _telling(send: Send, collect: Callable[[], None] = lambda: None) -> Callable[[Run], None]:
+    """Sends what is known now and then, should this process be stopped."""
+    collected = sent = time.perf_counter()
 
     def each(run: Run) -> None:
-        nonlocal read, sent
+        nonlocal collected, sent
         now = time.perf_counter()
-        if now - read > 0.02:
-            read = now
-            records.collect()
-        if now - sent > 0.5:  # what is known, should this process be stopped
+        if now - collected > 0.02:
+            collected = now
+            collect()
+        if now - sent > 0.5:
             sent = now
             send(("run", run))
 
-    source: Any = like(loader) if isinstance(loader, DataLoader) else _Timed(loader, records)
-    if is_native(source) and are_pictures(source.dataset):
-        # What the parent's engine has laid out tells nothing of its stages to the engine of this process.
-        source = like(source, dataset=anew(source.dataset))
-    run = consume(source, nothing, seconds, each=each)
-    records.collect()
-    send(("run", run))
-    if is_native(loader):
-        send(("engine", _engine(source.stats(), run.size)))
-    elif clocked and not records.batches and workers(loader):
-        send(("note", "workers that are not forked tell nothing of themselves: stages are of this process"))
-        consume(like(loader, num_workers=0), nothing, seconds / 2, least=1, each=each)
-    records.collect()
-    send(("batches", records.batches[-2000:]))
+    return each
 
 
 def _engine(counted: dict[str, Any], size: float) -> dict[str, float]:
@@ -208,30 +210,6 @@ def _engine(counted: dict[str, Any], size: float) -> dict[str, float]:
     return {**stages, "draw": counted["draw_seconds"] / max(counted["batches"], 1)}
 
 
-class _Timed:
-    """Any iterable of batches; each batch is the stage "own", with the stages inside it."""
-
-    def __init__(self, inner: Any, records: Records) -> None:
-        self._inner, self._records = inner, records
-
-    def __iter__(self) -> Iterator[Any]:
-        source = iter(self._inner)
-        while True:
-            begin = time.perf_counter()
-            hooks.clock.start()
-            try:
-                with hooks.clock.stage("own"):
-                    batch = next(source)
-            except StopIteration:
-                return
-            finally:
-                hooks.clock.stop()
-            stages = {name: (s.wall, s.cpu, s.delay) for name, s in hooks.clock.stages.items()}
-            took = time.perf_counter() - begin
-            self._records.put(Batch(samples_of(batch), took, 0.0, stages))
-            yield batch
-
-
 def _alone(loader: DataLoader[Any], found: Anatomy, seconds: float, send: Send) -> None:
     order, sampler = _sampler(loader, seconds / 4)
     send(("order", order))
@@ -239,10 +217,6 @@ def _alone(loader: DataLoader[Any], found: Anatomy, seconds: float, send: Send) 
     gc.collect()
     if found.workers and not found.native:
         send(("transfer", _transfer(loader, seconds / 2)))
-    with Hot() as hot:
-        consume(like(loader, num_workers=0), nothing, seconds / 4, least=1)
-    send(("hot", hot.line))
-    send(("reading", hot.reading))
 
 
 def _sampler(loader: DataLoader[Any], seconds: float) -> tuple[float, float]:
@@ -250,25 +224,21 @@ def _sampler(loader: DataLoader[Any], seconds: float) -> tuple[float, float]:
 
     The first batch often has the draw of a whole epoch in it, which is shared by all.
     """
-    clock = Clock()
-    clock.start()
-    end = time.perf_counter() + seconds
-    with clock.stage("first"):
-        indices = iter(loader._index_sampler)
-        if next(indices, None) is None:
-            return 0.0, 0.0
-    count = 0
-    with clock.stage("rest"):
-        for _ in itertools.islice(indices, 5000):
-            count += 1
-            if time.perf_counter() > end:
-                break
-    clock.stop()
+    begin = time.perf_counter()
+    indices = iter(loader._index_sampler)
+    if next(indices, None) is None:
+        return 0.0, 0.0
+    first, count = time.perf_counter() - begin, 0
+    begin = time.perf_counter()
+    for _ in itertools.islice(indices, 5000):
+        count += 1
+        if time.perf_counter() - begin + first > seconds:
+            break
+    rest = time.perf_counter() - begin
     try:
         all_of_it = len(loader._index_sampler)
     except (TypeError, NotImplementedError):
         all_of_it = count + 1
-    first, rest = (clock.stages[name].wall - clock.stages[name].delay for name in ("first", "rest"))
     return first, first / max(all_of_it, 1) + (rest / count if count else 0.0)
 
 

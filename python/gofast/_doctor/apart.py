@@ -20,7 +20,6 @@ import torch
 from .processes import Watcher
 
 Send = Callable[[Any], None]
-HARD = ("timeout", "died")  # kinds of ends of a child that raised nothing
 _PR_SET_PDEATHSIG = 1
 LATE = "it hangs, or takes far longer for a batch than seconds= has room for"
 _PATIENCE = (

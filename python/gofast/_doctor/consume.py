@@ -180,7 +180,7 @@ def consume(
 
 @contextmanager
 def _epoch(loader: Any) -> Iterator[Iterator[Any]]:
-    """An iterator whose workers end with it after an error, too, and not when somebody collects garbage."""
+    """An iterator whose workers end with it after an error, too, and not only when garbage is collected."""
     source = iter(loader)
     try:
         yield source
@@ -212,7 +212,7 @@ def limited(seconds: float) -> Iterator[None]:
         if not over:
             raise TimeUp
 
-    # A signal that nobody uses, sent by a thread: the alarm clock may be somebody else's.
+    # A signal that is free, sent by a thread: the alarm clock may be in use.
     before = signal.signal(_SIGNAL, stop)
     timer = threading.Timer(seconds, signal.pthread_kill, (main.ident, _SIGNAL))
     timer.daemon = True

@@ -34,7 +34,7 @@ _SHARES = 0.25, 0.3, 0.45  # of the time: the loop, taking apart, trials
 def diagnose(
     loader: Any, step: Step | None, seconds: float, machine: Machine | None = None, rounds: int = 3
 ) -> DoctorReport:
-    """See `gofast.doctor`.
+    """Examines a loader, for `gofast.doctor`.
 
     Args:
         machine: for tests, another machine than this one.
@@ -85,9 +85,9 @@ def _say_how_busy(facts: Facts, others: float) -> None:
 def _say_how_long(facts: Facts, seconds: float, took: float) -> None:
     if took > 2 * seconds + 5 and facts.run.starts:
         facts.notes.append(
-            f"this took {took:.0f} s in the place of {seconds:g}. The first batch came "
+            f"this took {took:.0f} s instead of {seconds:g}. The first batch came "
             f"{duration(facts.run.starts[0])} after the start, which is no part of the rates, and each of "
-            "several measurements starts anew"
+            "several measurements starts them again"
         )
 
 
@@ -99,7 +99,7 @@ def _check(loader: Any, step: Any, seconds: Any) -> None:
     if hasattr(loader, "__next__"):
         raise TypeError(
             f"{type(loader).__name__} is an iterator: it gives its batches once, and measuring would use "
-            "them up. Give what it was made from: the loader, or an object whose __iter__ starts anew"
+            "them up. Give what it was made from: the loader, or an object whose __iter__ starts again"
         )
     if step is not None and not callable(step):
         raise TypeError(f"step is called with each batch; {type(step).__name__} is not callable")
@@ -198,7 +198,7 @@ class _Trials:
             self.known[remedy.key] = remedy
             if build is not None:
                 tried.append((remedy, build))
-        # The step of a larger batch would take longer, and nobody knows how much.
+        # The step of a larger batch would take longer, by an unknown time.
         step = nothing if keys == (SIZE,) else self._step()
         for remedy in compare(self._facts.loader, tried, step, seconds, self._rounds):
             self.known[remedy.key] = remedy

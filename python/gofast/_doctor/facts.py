@@ -71,7 +71,7 @@ class Facts:
         """
         if self.anatomy is None:
             return {}
-        if self.anatomy.native or not self.anatomy.detailed:
+        if self.anatomy.native or not self.anatomy.stacks.batches:
             return self.anatomy.engine
         count, found = self.processes, dict[str, float]()
         for name, part in self.anatomy.parts().items():

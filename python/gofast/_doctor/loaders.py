@@ -82,7 +82,7 @@ def workers(loader: Any) -> int:
 
 
 def starting(loader: Any) -> float:
-    """Seconds that starting the workers should take: those that are not forked import everything anew."""
+    """Seconds that starting the workers should take: those that are not forked import everything again."""
     context = getattr(loader, "multiprocessing_context", None) or multiprocessing
     return float(workers(loader)) if context.get_start_method() != "fork" else 0.0
 

@@ -123,7 +123,7 @@ class Watcher:
 def machine_busy() -> float:
     """Seconds that this machine's processors have been busy, all programs together; 0 if unknown.
 
-    What a hypervisor took away counts too: nobody here could use it.
+    What a hypervisor took away counts too: it was not to be had here.
     """
     try:
         fields = (_PROC / "stat").read_text().split("\n", 1)[0].split()[1:]

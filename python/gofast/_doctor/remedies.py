@@ -174,7 +174,7 @@ class Offers:
     def sampler(self) -> Offer | None:
         if self.facts.iterable:
             return None
-        remedy = Remedy("sampler", "torch's RandomSampler in the place of yours", shows_cost=True)
+        remedy = Remedy("sampler", "torch's RandomSampler instead of yours", shows_cost=True)
         remedy.caution = "another order; draw all indices of an epoch at once, with torch or numpy"
         loader = self.loader
         return remedy, lambda: variants.torchs_sampler(loader)
@@ -185,7 +185,7 @@ class Offers:
         if self.loader.collate_fn is default_collate:
             return None
         loader = self.loader
-        remedy = Remedy("default_collate", "torch's default_collate in the place of yours", shows_cost=True)
+        remedy = Remedy("default_collate", "torch's default_collate instead of yours", shows_cost=True)
         remedy.caution = "other batches; work on whole tensors (torch.stack) in yours"
         return remedy, lambda: variants.default_collated(loader)
 
@@ -209,7 +209,7 @@ class Offers:
             return None
         loader = self.loader
         remedy = Remedy(
-            "uint8", "uint8 pictures, made numbers on the GPU", "PILToTensor() in the place of ToTensor()"
+            "uint8", "uint8 pictures, made numbers on the GPU", "PILToTensor() instead of ToTensor()"
         )
         remedy.caution = (
             "a quarter of the bytes; divide by 255 and normalise in the step, or use device= of gofast"
@@ -234,7 +234,7 @@ class Offers:
         return remedy, lambda: variants.smaller_files(loader, folder, seconds)
 
     def tensors(self) -> Offer | None:
-        remedy = Remedy("tensors", "tensors or arrays in the place of Python objects: they cross as memory")
+        remedy = Remedy("tensors", "tensors or arrays instead of Python objects: they cross as memory")
         remedy.untried = "only you can change what samples are"
         return remedy, None
 

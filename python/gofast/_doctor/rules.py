@@ -96,12 +96,10 @@ def _threads(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
 
 
 def _straggler(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
-    share, count, most, slow = anatomy.stragglers()
+    share, count, most = anatomy.stragglers()
     weights = facts.weights()
     samples = sum(weights.get(name, 0.0) for name in SAMPLE)
-    others = sum(weights.values()) - samples
-    # The batches whose stages are known may have no slow sample in them.
-    if share < 0.4 or count > 0.2 or max(samples, slow * facts.run.size / facts.processes) < others:
+    if share < 0.4 or count > 0.2 or 2 * samples < sum(weights.values()):
         return None
     return Finding(
         Verdict.STRAGGLER,
@@ -115,7 +113,7 @@ def _straggler(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
 def _tiny_batches(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
     weights = facts.weights()
     samples = sum(weights.get(name, 0.0) for name in SAMPLE)
-    # Of what the clock saw, not of the interval: the clock makes stages of microseconds longer, all alike.
+    # Of what the stacks say, not of the interval: it has the waits of a busy machine in it.
     if facts.run.size > _SMALL or samples > 0.7 * sum(weights.values()):
         return None
     gain = attempt("batch_size")
@@ -165,28 +163,19 @@ def _stage(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
     parts = anatomy.parts()
     if anatomy.native or sum(weights.values()) <= 0:
         return _native(facts, anatomy)
-    # What a library's decoding waits for is not decoding: Pillow reads while it decodes.
-    waited = {"read": parts["read"].blocked, "decode": anatomy.blocked("decode")}
-    weights["read"] += waited["decode"] / facts.processes
-    weights["decode"] -= waited["decode"] / facts.processes
     total = sum(weights.values())
     name = max(weights, key=lambda name: weights[name])
     share = weights[name] / total
     said = [f"{_NAMES[name]} takes {share:.0%} of a batch's {duration(total)}"]
-    if anatomy.hot and name in ("own", "collate", "transform", "sampler"):
-        said.append(f"the line found most often: {anatomy.hot}")
+    if anatomy.stacks.hot and name in ("own", "collate", "transform"):
+        said.append(f"the line found most often: {anatomy.stacks.hot}")
     code = _CODES[name]
     if name == "own":
         fallen = facts.python_steps()
         blocked = parts["own"].blocked / max(parts["own"].busy, 1e-9)
-        if blocked > 0.5 and anatomy.reading > 0.5 * share:
-            code = Verdict.SLOW_STORAGE
-            said.append(
-                f"{blocked:.0%} of it is waiting, and it was found reading {anatomy.reading:.0%} of the time"
-            )
-        elif blocked > 0.5:
+        if blocked > 0.5:
             said.append(f"{blocked:.0%} of it is waiting, not computing: a lock, the network, a sleep")
-        if facts.iterable and code is Verdict.SLOW_DATASET:
+        if facts.iterable:
             code = Verdict.GENERATOR_BOUND
         elif fallen:
             code = Verdict.SLOW_TRANSFORM
@@ -196,7 +185,7 @@ def _stage(facts: Facts, anatomy: Anatomy, attempt: Try) -> Finding | None:
         said.insert(1, f"of the transform, {step} takes {seconds / max(parts['transform'].busy, 1e-9):.0%}")
     elif name == "read":
         said.insert(
-            1, f"a sample waits {duration(sum(waited.values()) / max(facts.run.size, 1))} for its data"
+            1, f"a sample waits {duration(parts['read'].blocked / max(facts.run.size, 1))} for its data"
         )
     elif name == "transfer":
         said.insert(

@@ -1,4 +1,4 @@
-"""The user's loader with gofast in the place of what it is made of, and whether its batches are the same."""
+"""The user's loader with gofast instead of what it is made of, and whether its batches are the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .loaders import is_native, like, ours
 
 
 class CannotSwapError(RefusalError):
-    """gofast has nothing to put in the place of this dataset. The text says why."""
+    """gofast has nothing to put instead of this dataset. The text says why."""
 
 
 def what(loader: Any, pictures: bool = True) -> tuple[str, str]:

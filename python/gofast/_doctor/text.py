@@ -56,7 +56,7 @@ def facts(report: Summary) -> list[str]:
         said.append(f"a batch's time: {shares}")
     if workers:
         count = len(workers)
-        asked = figures["loader"]["num_workers"] or count  # short epochs start them anew, and all were seen
+        asked = figures["loader"]["num_workers"] or count  # short epochs start them again, and all were seen
         mean = {key: sum(each[key] for each in workers) / count for key in workers[0]}
         busy = min(mean["computing"], 1.0)
         said.append(

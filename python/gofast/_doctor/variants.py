@@ -78,14 +78,14 @@ def larger_batches(loader: Any) -> Any:
 
 
 def torchs_sampler(loader: Any) -> Any:
-    """torch's random order in the place of the user's sampler."""
+    """torch's random order instead of the user's sampler."""
     samples = loader.batch_size or samples_of(next(iter(like(loader, num_workers=0))), loader)
     random_order = RandomSampler(loader.dataset)
     return like(loader, sampler=random_order, batch_sampler=BatchSampler(random_order, samples, False))
 
 
 def default_collated(loader: Any) -> Any:
-    """torch's default_collate in the place of the user's collate_fn."""
+    """torch's default_collate instead of the user's collate_fn."""
     return like(loader, collate_fn=default_collate)
 
 
@@ -119,7 +119,7 @@ def as_bytes(loader: Any) -> Any:
 
 
 class InMemory(Dataset[Any]):
-    """Some samples of a dataset in memory, in the place of all of them."""
+    """Some samples of a dataset in memory, instead of all of them."""
 
     def __init__(self, samples: list[Any], length: int) -> None:
         self._samples, self._length = samples, length

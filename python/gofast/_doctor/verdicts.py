@@ -52,7 +52,7 @@ SENTENCES = {
     Verdict.TINY_BATCHES: "The batches are so small that each costs more than its samples.",
     Verdict.TOO_MANY_WORKERS: "There are more workers than processors, and they wait for each other.",
     Verdict.OVERSUBSCRIBED_THREADS: "The workers compute with more threads than there are processors.",
-    Verdict.WORKER_START: "Epochs are short, and each starts its workers anew.",
+    Verdict.WORKER_START: "Epochs are short, and each starts its workers again.",
     Verdict.LOW_MEMORY: "Memory is almost used up: files leave the page cache, and workers may be killed.",
     Verdict.EMPTY: "The loader gives no batch.",
     Verdict.FAILED: "The loader could not be measured.",
