@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Subset
 
 from benchmarks import peers, process
 from benchmarks.peers.contract import PERSISTENT, PLAIN, Epochs, Tensors, normalised, pair
-from benchmarks.serve import serve
+from benchmarks.serve import growth, serve
 
 CHECKED_BATCHES = 20  # of a peer whose rows are slow to make; all batches of the others
 TURN = 0.1  # seconds: how long a peer runs epochs before it is another's turn
@@ -132,19 +132,10 @@ class Child:
         return {"bytes": peak - before, "at the end": after - before}
 
     def growth(self, mode: str, path: str, epochs: int) -> dict[str, Any]:
-        """Memory, descriptors and threads after each of many short epochs of one dataset, after as many to
-        warm up: Go's heap and malloc's take about a hundred to reach their size."""
+        """Memory, descriptors and threads over many short epochs of one dataset."""
         peer = peers.epochs("gofast")
         dataset = peer.prepare(path)
-        readings = np.ones(
-            (2 * epochs, 3), np.int64
-        )  # written before the first reading: it must not grow itself
-        gc.freeze()
-        for reading in readings:
-            run(peer.modes[mode](dataset, 128))
-            gc.collect()
-            reading[:] = process.resident(), process.descriptors(), process.threads()
-        return {"readings": readings[epochs:].tolist()}
+        return growth(lambda: run(peer.modes[mode](dataset, 128)), epochs)
 
 
 def run(loader: Iterable[Any]) -> None:

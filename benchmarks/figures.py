@@ -37,24 +37,6 @@ class Limit:
     aim: float
 
 
-RATIOS = (
-    Ratio("CSV file to first batch", "csv", ("polars uint8 schema",), 4, 6),
-    Ratio("Parquet file to first batch", "parquet", ("pandas", "pyarrow", "polars"), 3, 5),
-    Ratio("epoch, batch 512, torch's DataLoader", "epoch 512 plain", ("vectorised",), 8, 12),
-    Ratio("epoch, batch 512, gofast.DataLoader", "epoch 512 own loader", ("indexing",), 2.5, 4),
-    Ratio(
-        "epoch, batch 16, gofast.DataLoader", "epoch 16 own loader", ("vectorised",), 3.5, 5, "epoch 16 plain"
-    ),
-    Ratio("epoch, batch 512, 2 fresh workers", "epoch 512 2 fresh workers", ("vectorised",), 3, 4),
-    Ratio("epoch, batch 512, 2 persistent workers", "epoch 512 2 persistent workers", ("vectorised",), 6, 12),
-)
-
-LIMITS = (
-    Limit("second open through cache=", "cache", "ms", 10, 3),
-    Limit("peak memory above import torch, CSV to end of epoch", "memory", "MB", 180, 110),
-    Limit("import gofast above import torch", "import", "ms", 30, 10),
-)
-
 SCALE = {"ms": 1e3, "MB": 1e-6}
 
 
@@ -109,10 +91,10 @@ def reached(value: float, least: float, aim: float, more: bool) -> str:
 def table(
     measured: Measured,
     growths: dict[str, dict[str, Any]],
-    ratios: tuple[Ratio, ...] = RATIOS,
-    limits: tuple[Limit, ...] = LIMITS,
+    ratios: tuple[Ratio, ...],
+    limits: tuple[Limit, ...] = (),
 ) -> list[dict[str, Any]]:
-    """Every figure whose values were measured; of the tables, or of what ratios and limits are given."""
+    """Every figure whose values were measured."""
     rows: list[dict[str, Any]] = []
     for ratio in ratios:
         theirs = measured.get(ratio.elsewhere or ratio.section, {})

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from pathlib import Path
-from typing import Any
 
-from benchmarks import environments, figures, images_data, images_report, process, publish
-from benchmarks.client import Client, PeerFailed
-from benchmarks.images_figures import FIRST, MEMORY, TWO, cpu
+from benchmarks import environments, figures, images_data, images_report, run
+from benchmarks.client import Client
+from benchmarks.images_report import FIRST, MEMORY, TWO, cpu
 from benchmarks.peers.images import FRESH, OURS, OWN, PEERS, PIL, PLAIN, ROOFS, TENSORS, WORKERS, python
 from benchmarks.peers.images.contract import KINDS, TRAIN
-from benchmarks.run import Run
 
 MODULE = "benchmarks.images_child"
 SECTIONS = (*KINDS, FIRST, MEMORY, "growth")
@@ -25,14 +22,13 @@ GROWTH_EPOCHS = 50
 FIRST_BATCHES = 5  # a round: one takes no longer than a blink
 
 
-class ImagesRun(Run):
+class ImagesRun(run.Run):
     """One run over pictures."""
 
-    def __init__(self, folder: images_data.Folder, rounds: int, turn: float, wanted: set[str] | None) -> None:
-        super().__init__(rounds, wanted)
-        self.folder, self.turn = folder, turn
+    def __init__(self, options: argparse.Namespace, folder: images_data.Folder) -> None:
+        super().__init__(images_report.IMAGES, options, 1 if options.quick else options.rounds)
+        self.folder, self.turn = folder, QUICK_TURN if options.quick else TURN
         self.differences: dict[str, float] = {}
-        self.missing: dict[str, str] = {}
         self.notes: dict[str, str] = {}
 
     def best_workers(self, kinds: list[str], search: bool) -> dict[str, set[str]]:
@@ -69,14 +65,14 @@ class ImagesRun(Run):
             names = self.asked([name for name in PEERS if name not in candidates or name in workers])
             started = {name: self.started_client(name, stack) for name in names}  # all import meanwhile
             for name, client in started.items():
-                if client is None or not self.opened(name, client):
+                if client is None:
+                    continue
+                if self.ask(client, name, "open", name in OURS, peer=name, folder=self.folder.path) is None:
                     continue
                 checked = []
                 for kind in sorted(workers.get(name, set(kinds)), key=kinds.index):
-                    answer = self.ask(client, name, "check", kind=kind)
-                    if "missing" in answer:
-                        self.is_missing(name, answer["missing"])
-                        client.kill()  # whatever it has running is in the others' way
+                    answer = self.ask(client, name, "check", name in OURS, kind=kind)
+                    if answer is None:
                         break
                     if answer["difference"] is not None:
                         self.differences[f"{name}, {kind}"] = answer["difference"]
@@ -93,9 +89,8 @@ class ImagesRun(Run):
             for kind, name in self.in_turn(plan):
                 if name not in clients:
                     continue
-                answer = self.ask(clients[name], name, "turn", kind=kind, seconds=self.turn)
-                if "missing" in answer:
-                    self.is_missing(name, answer["missing"])
+                answer = self.ask(clients[name], name, "turn", name in OURS, kind=kind, seconds=self.turn)
+                if answer is None:
                     del clients[name]
                     continue
                 self.add(kind, name, answer["seconds"])
@@ -108,29 +103,6 @@ class ImagesRun(Run):
         except ImportError as error:
             self.is_missing(name, str(error))
             return None
-
-    def opened(self, name: str, client: Client) -> bool:
-        """The peer has opened the folder; if not, the reason is kept."""
-        answer = self.ask(client, name, "open", peer=name, folder=self.folder.path)
-        if "missing" in answer:
-            self.is_missing(name, answer["missing"])
-            client.kill()
-        return "missing" not in answer
-
-    @staticmethod
-    def ask(client: Client, name: str, command: str, **arguments: Any) -> dict[str, Any]:
-        """An answer. A foreign peer whose process ends is missing from there on; one of ours ends the run."""
-        try:
-            return client.ask(command, **arguments)
-        except PeerFailed as error:
-            if name in OURS:
-                raise
-            return {"missing": str(error)}
-
-    def is_missing(self, name: str, reason: str) -> None:
-        """Keeps why a peer is not measured."""
-        self.missing[name] = reason
-        self.say(f"{name} is not measured: {reason}")
 
     def first_batch(self) -> None:
         """From iter() to the first batch, in turn."""
@@ -153,14 +125,9 @@ class ImagesRun(Run):
             self.say(f"growth, {name}: {self.growths[name]}")
 
 
-def arguments() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.images", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured (default 3)")
-    parser.add_argument(
-        "--quick", action="store_true", help="1 round of short turns, 2 workers: a check, not a measurement"
-    )
-    parser.add_argument("--only", type=lambda text: text.split(","), help=f"sections of {','.join(SECTIONS)}")
+def main() -> None:
+    """Measures, then writes the JSON, the plot and README's table."""
+    parser = run.parser("images", __doc__, 3, f"sections of {','.join(SECTIONS)}")
     parser.add_argument(
         "--peers",
         type=lambda text: set(text.split(";")),
@@ -168,13 +135,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--list", action="store_true", help="say the peers' names")
     parser.add_argument("--folder", help="<class>/<picture> (default: imagenet-500 under GOFAST_TEST_DATA)")
-    parser.add_argument("--output", type=Path, help="where the JSON goes; no plot and no README table then")
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Measures, then writes the JSON, the plot and README's table."""
-    options = arguments()
+    options = parser.parse_args()
     if options.list:
         print("\n".join(PEERS))
         return
@@ -183,34 +144,28 @@ def main() -> None:
         raise SystemExit(f"unknown: {', '.join(wrong)}; see --list and --help")
     if options.only and MEMORY in options.only and TRAIN not in options.only:
         raise SystemExit(f"{MEMORY} is that of the peers in {TRAIN}: --only {TRAIN},{MEMORY}")
-    partial = bool(options.quick or options.only or options.peers)
-    if options.output is None and not partial:
-        publish.blocks(publish.README, images_report.IMAGES.name)  # before minutes of measuring
     folder = images_data.prepare(options.folder, 1 if options.quick else images_data.LINKS)
-    rounds, turn = (1, QUICK_TURN) if options.quick else (options.rounds, TURN)
-    run = ImagesRun(folder, rounds, turn, options.peers)
-    neighbours = process.Neighbours()
+    images = ImagesRun(options, folder)
     wanted = options.only or (SECTIONS[:-1] if options.quick else SECTIONS)
     kinds = [kind for kind in KINDS if kind in wanted]
     if kinds:
-        run.epochs(kinds, search=not options.quick)
+        images.epochs(kinds, search=not options.quick)
     if FIRST in wanted:
-        run.first_batch()
+        images.first_batch()
     if MEMORY not in wanted:
-        run.measured.pop(MEMORY, None)
+        images.measured.pop(MEMORY, None)
     if "growth" in wanted:
-        run.growth()
-    result = images_report.result(
-        run.measured,
-        run.growths,
-        folder,
-        run.differences,
-        {**environments.not_installed(), **run.missing},
-        run.notes,
-        rounds,
-        neighbours.share(),
+        images.growth()
+    images.finish(
+        images_report.about(folder),
+        **{
+            "unit": "seconds a picture; first batch: seconds; memory: bytes",
+            "mean difference from torchvision": images.differences,
+            "not measured": {**environments.not_installed(), **images.missing},
+            "notes": images.notes,
+            "growth": images.growths,
+        },
     )
-    publish.finish(images_report.IMAGES, result, partial, options.output)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import gc
 import itertools
 import time
@@ -10,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torchvision.datasets import ImageFolder
 
@@ -18,11 +16,10 @@ from benchmarks import process
 from benchmarks.peers import images
 from benchmarks.peers.images import torchvision_
 from benchmarks.peers.images.contract import BATCH, SIZE, TRAIN, VAL, Peer
-from benchmarks.serve import serve
+from benchmarks.serve import growth, passed, serve, turn
 
 CHECKED_BATCHES = 3
 NEAR = 0.12  # mean difference of normalised numbers (1 is 58 of 255) that other decoders and filters may have
-HELD = 2  # batches that the training loop has at a time, so that the output cycles through memory
 SEED = 7
 
 
@@ -100,11 +97,7 @@ class Child:
 
     def turn(self, kind: str, seconds: float) -> dict[str, Any]:
         """Whole epochs until that time has passed: wall and processor seconds for a picture."""
-        gc.collect()
-        count, used, started = 0, process.processor_seconds(), time.perf_counter()
-        while (now := time.perf_counter() - started) < seconds:
-            count += passed(self.epochs[kind])
-        return {"seconds": now / count, "cpu": (process.processor_seconds() - used) / count}
+        return turn(lambda: passed(self.epochs[kind], size), seconds)
 
     def first_batch(self) -> dict[str, Any]:
         """From iter() to the first batch, of a loader whose workers, if it has any, are fresh."""
@@ -120,26 +113,15 @@ class Child:
         return {"seconds": seconds}
 
     def growth(self, epochs: int) -> dict[str, Any]:
-        """Memory, descriptors and threads after each of many epochs, after as many to warm up."""
+        """Memory, descriptors and threads over many epochs."""
         assert self.peer is not None
         loader = self.peer.open(self.folder, TRAIN)
-        readings = np.ones((2 * epochs, 3), np.int64)  # written before the first reading: it must not grow
-        gc.freeze()
-        for reading in readings:
-            passed(loader)
-            gc.collect()
-            reading[:] = process.resident(), process.descriptors(), process.threads()
-        return {"readings": readings[epochs:].tolist()}
+        return growth(lambda: passed(loader, size), epochs)
 
 
-def passed(epochs: Iterable[Any]) -> int:
-    """One epoch, as a training loop takes it; how many pictures it had."""
-    held: collections.deque[Any] = collections.deque(maxlen=HELD)
-    count = 0
-    for batch in epochs:
-        count += batch if isinstance(batch, int) else len(batch[0])
-        held.append(batch)
-    return count
+def size(batch: Any) -> int:
+    """The pictures of a batch; a roof gives their number only."""
+    return batch if isinstance(batch, int) else len(batch[0])
 
 
 def warmed(epochs: Iterable[Any], name: str) -> tuple[int, torch.Tensor]:
@@ -157,7 +139,7 @@ def warmed(epochs: Iterable[Any], name: str) -> tuple[int, torch.Tensor]:
                     raise ValueError(f"{name}: batches are {last.dtype} {tuple(last.shape)}")
             yield batch
 
-    return passed(looked()), last
+    return passed(looked(), size), last
 
 
 Pictures = tuple[torch.Tensor, torch.Tensor | None]

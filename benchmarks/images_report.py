@@ -1,13 +1,13 @@
-"""The image benchmark's JSON, text, plot and README table; report.py has what both benchmarks share."""
+"""What image batches have to reach, and their text, plot and README table; report.py has what all share."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import figures, report
-from benchmarks.images_figures import FIRST, MEMORY, RATIOS, TWO, cpu
-from benchmarks.peers.images import BARE
-from benchmarks.peers.images.contract import BATCH, KINDS, STD, VAL
+from benchmarks import report
+from benchmarks.figures import Ratio
+from benchmarks.peers.images import BARE, DALI, FRESH, OWN, PIL, PLAIN, WORKERS
+from benchmarks.peers.images.contract import BATCH, KINDS, STD, TRAIN, VAL
 from benchmarks.report import Stored, median
 
 if TYPE_CHECKING:
@@ -25,6 +25,45 @@ PACKAGES = (
     "tensorflow-cpu",
     "grain",
 )
+PILS = tuple(f"{PIL}, {n} workers" for n in WORKERS)
+TWO, BARE_TWO = f"{OWN}, 2 threads", f"{BARE}, 2 threads"
+FIRST, MEMORY = "first batch", "memory"
+
+
+def cpu(kind: str) -> str:
+    """The section of a kind's processor time."""
+    return f"{kind} cpu"
+
+
+RATIOS = (
+    Ratio("train, gofast.DataLoader, 2 threads", TRAIN, (BARE_TWO,), 0.92, 0.97, ours=TWO),
+    Ratio("val, gofast.DataLoader, 2 threads", VAL, (BARE_TWO,), 0.92, 0.97, ours=TWO),
+    Ratio("train, gofast.DataLoader, 2 threads", TRAIN, PILS, 3, 3.5, ours=TWO),
+    Ratio("train, gofast.DataLoader, 2 threads", TRAIN, (DALI,), 1.85, 2.2, ours=TWO),
+    Ratio("val, gofast.DataLoader, 2 threads", VAL, PILS, 3, 3.6, ours=TWO),
+    Ratio("val, gofast.DataLoader, 2 threads", VAL, (DALI,), 2.3, 2.7, ours=TWO),
+    Ratio("train, torch's DataLoader, num_workers=0", TRAIN, PILS, 2.5, 3.2, ours=PLAIN),
+    Ratio(
+        "train, torch's DataLoader, 2 workers",
+        TRAIN,
+        (f"{PIL}, 2 workers",),
+        2.2,
+        3,
+        ours=f"{PLAIN}, 2 workers",
+    ),
+    *(
+        Ratio(
+            f"{kind}, processor time, one thread",
+            cpu(kind),
+            (f"{PIL}, 0 workers",),
+            2.1,
+            2.3,
+            ours=f"{OWN}, 1 thread",
+        )
+        for kind in (TRAIN, VAL)
+    ),
+    Ratio("first batch of an epoch, gofast.DataLoader", FIRST, (FRESH,), 4, 6, ours=TWO),
+)
 LEVELS = 255 * sum(STD) / len(STD)  # of a byte, that 1 is after normalising
 PLOT = report.Plot(
     "milliseconds a picture, of gofast and its peers",
@@ -37,33 +76,14 @@ PLOT = report.Plot(
 )
 
 
-def result(
-    measured: figures.Measured,
-    growths: dict[str, dict[str, Any]],
-    folder: Folder,
-    differences: dict[str, float],
-    missing: dict[str, str],
-    notes: dict[str, str],
-    rounds: int,
-    neighbours: float,
-) -> Stored:
-    """Everything that the JSON holds."""
-    about = {
+def about(folder: Folder) -> dict[str, Any]:
+    """The data, for the JSON."""
+    return {
         "name": folder.name,
         "pictures": folder.pictures,
         "repeats": folder.repeats,
         "bytes a picture": folder.bytes,
         "batch": BATCH,
-    }
-    return {
-        **report.frame(PACKAGES, about, rounds, neighbours),
-        "unit": "seconds a picture; first batch: seconds; memory: bytes",
-        "sections": report.sections(measured),
-        "mean difference from torchvision": differences,
-        "not measured": missing,
-        "notes": notes,
-        "growth": growths,
-        "figures": figures.table(measured, growths, RATIOS, ()),
     }
 
 
@@ -156,4 +176,4 @@ def table(stored: Stored) -> list[str]:
     return [*lines, *([f"Not measured: {missing}."] if missing else [])]
 
 
-IMAGES = report.Benchmark("images", amount, table, what, remarks, PLOT)
+IMAGES = report.Benchmark("images", amount, table, what, PACKAGES, RATIOS, (), remarks, PLOT)

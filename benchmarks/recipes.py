@@ -9,26 +9,23 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from pathlib import Path
 
-from benchmarks import images_data, process, publish, recipes_report
-from benchmarks.client import Client, PeerFailed
+from benchmarks import images_data, recipes_report, run
+from benchmarks.client import Client
 from benchmarks.peers.recipes import MODULES
-from benchmarks.run import Run
 
 MODULE = "benchmarks.recipes_child"
 TURN, QUICK_TURN = 2.0, 0.1  # seconds at least
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 
 
-class RecipesRun(Run):
+class RecipesRun(run.Run):
     """One run over recipes."""
 
-    def __init__(self, source: str | None, rounds: int, quick: bool) -> None:
-        super().__init__(rounds, None)
-        self.source, self.quick = source, quick
+    def __init__(self, options: argparse.Namespace) -> None:
+        super().__init__(recipes_report.RECIPES, options, 1 if options.quick else options.rounds)
+        self.source, self.quick = options.folder, options.quick
         self.python: dict[str, list[str]] = {}
-        self.missing: dict[str, str] = {}
 
     def folder(self, pictures: int) -> images_data.Folder:
         """A folder of at least so many pictures."""
@@ -41,71 +38,46 @@ class RecipesRun(Run):
         with contextlib.ExitStack() as stack:
             clients: dict[str, Client] = {}
             asked = stack.enter_context(Client(MODULE))
-            known = asked.ask("sides", recipe=name)
-            if "missing" in known:
-                self._is_missing(name, known["missing"])
+            known = self.ask(asked, name, "sides", recipe=name)
+            if known is None:
                 return
             folder = self.folder(known["pictures"])
             others = [stack.enter_context(Client(MODULE, waits=False)) for _ in known["sides"][1:]]
             for side, client in zip(known["sides"], [asked, *others], strict=True):  # all import meanwhile
-                try:
-                    answer = client.ask("open", recipe=name, side=side, folder=folder.path)
-                except PeerFailed as error:  # its traceback is on standard error; the other recipes go on
-                    answer = {"missing": str(error)}
-                if "missing" in answer:
-                    self._is_missing(f"{name}, {side}", answer["missing"])
-                    self.missing.setdefault(name, answer["missing"])
-                    client.kill()
+                where = f"{name}, {side}"
+                answer = self.ask(client, where, "open", recipe=name, side=side, folder=folder.path)
+                if answer is None:
+                    self.missing.setdefault(name, self.missing[where])
                     continue
                 if answer["python"]:
-                    self.python[f"{name}, {side}"] = answer["python"]
+                    self.python[where] = answer["python"]
                 clients[side] = client
-                self.say(f"{name}, {side}: checked")
+                self.say(f"{where}: checked")
             for side in self.in_turn(list(clients), name):
                 if side not in clients:
                     continue
-                try:
-                    answer = clients[side].ask("turn", seconds=QUICK_TURN if self.quick else TURN)
-                except PeerFailed as error:
-                    self._is_missing(f"{name}, {side}", str(error))
+                seconds = QUICK_TURN if self.quick else TURN
+                answer = self.ask(clients[side], f"{name}, {side}", "turn", seconds=seconds)
+                if answer is None:
                     del clients[side]
-                    continue
-                self.add(name, side, answer["seconds"])
-
-    def _is_missing(self, what: str, reason: str) -> None:
-        self.missing[what] = reason
-        self.say(f"{what} is not measured: {reason}")
-
-
-def arguments() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.recipes", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"default: ROUNDS, or 3 (now {ROUNDS})")
-    parser.add_argument("--quick", action="store_true", help="1 round, few pictures: a check, no measurement")
-    names = ",".join(MODULES)
-    parser.add_argument("--only", type=lambda text: text.split(","), help=f"recipes of: {names}")
-    parser.add_argument("--folder", help="<class>/<picture> (default: imagenet-500 under GOFAST_TEST_DATA)")
-    parser.add_argument("--output", type=Path, help="where the JSON goes; no README table then")
-    return parser.parse_args()
+                else:
+                    self.add(name, side, answer["seconds"])
 
 
 def main() -> None:
     """Measures, then writes the JSON and README's table."""
-    options = arguments()
+    parser = run.parser("recipes", __doc__, ROUNDS, f"recipes of: {','.join(MODULES)}")
+    parser.add_argument("--folder", help="<class>/<picture> (default: imagenet-500 under GOFAST_TEST_DATA)")
+    options = parser.parse_args()
     wrong = set(options.only or ()) - set(MODULES)
     if wrong:
         raise SystemExit(f"unknown: {', '.join(sorted(wrong))}; see --help")
-    partial = bool(options.quick or options.only)
-    if options.output is None and not partial:
-        publish.blocks(publish.README, recipes_report.RECIPES.name)  # before minutes of measuring
-    run = RecipesRun(options.folder, 1 if options.quick else options.rounds, options.quick)
-    neighbours = process.Neighbours()
+    recipes = RecipesRun(options)
     for name in options.only or MODULES:
-        run.recipe(name)
-    result = recipes_report.result(
-        run.measured, run.folder(1), run.python, run.missing, run.rounds, neighbours.share()
-    )
-    publish.finish(recipes_report.RECIPES, result, partial, options.output)
+        recipes.recipe(name)
+    about = recipes_report.about(recipes.folder(1))
+    more = {"unit": "seconds a picture", "in Python": recipes.python, "missing": recipes.missing}
+    recipes.finish(about, **more)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import collections
 import gc
 import itertools
 import random
-import time
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -17,10 +15,9 @@ import torch
 from benchmarks.peers import recipes
 from benchmarks.peers.recipes.contract import Missing, Side
 from benchmarks.peers.recipes.scripts import Script
-from benchmarks.serve import serve
+from benchmarks.serve import passed, serve, turn
 
 CHECKED_BATCHES = 2
-HELD = 2  # batches that the training loop has at a time, so that the output cycles through memory
 SEED = 7
 
 
@@ -57,7 +54,7 @@ class Child:
         if self.side.reference is not None:
             self._compare(self.side.reference)
         if not isinstance(self.batches, Script):
-            passed(self.batches)
+            passed(self.batches, labels)
         return {"python": self.side.about(folder) if self.side.about is not None else []}
 
     def _compare(self, reference: Any) -> None:
@@ -75,21 +72,12 @@ class Child:
         if isinstance(self.batches, Script):
             said = self.batches.run()
             return {"seconds": said["seconds"] / said["pictures"]}
-        gc.collect()
-        count, started = 0, time.perf_counter()
-        while (now := time.perf_counter() - started) < seconds:
-            count += passed(self.batches)
-        return {"seconds": now / count}
+        return turn(lambda: passed(self.batches, labels), seconds)
 
 
-def passed(batches: Iterable[Any]) -> int:
-    """One epoch, as a training loop takes it; how many pictures it had."""
-    held: collections.deque[Any] = collections.deque(maxlen=HELD)
-    count = 0
-    for batch in batches:
-        count += len(batch[-1])  # labels: there may be several pictures of one
-        held.append(batch)
-    return count
+def labels(batch: Any) -> int:
+    """The samples of a batch: of one picture there may be several."""
+    return len(batch[-1])
 
 
 def first(batches: Iterable[Any]) -> list[Any]:

@@ -50,6 +50,8 @@ class Benchmark:
         amount: writes a value of a section.
         table: README's lines between the sentence about the data and the one about versions.
         what: begins README's first sentence: the data.
+        packages: whose versions are kept.
+        ratios, limits: what gofast has to reach.
         remarks: what the plain text says at its end.
         plot: None if there is none.
     """
@@ -58,6 +60,9 @@ class Benchmark:
     amount: Callable[[str, float], str]
     table: Callable[[Stored], list[str]]
     what: Callable[[Stored], str]
+    packages: tuple[str, ...]
+    ratios: tuple[figures.Ratio, ...]
+    limits: tuple[figures.Limit, ...] = ()
     remarks: Callable[[Stored], list[str]] = lambda _: []
     plot: Plot | None = None
 

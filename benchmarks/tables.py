@@ -10,24 +10,22 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from benchmarks import data, figures, peers, process, publish, tables_report
+from benchmarks import data, figures, peers, run, tables_report
 from benchmarks.client import Client, once
 from benchmarks.peers.contract import FRESH, OWN, PERSISTENT, PLAIN
-from benchmarks.run import Run
 
 MODES = {512: (PLAIN, OWN, FRESH, PERSISTENT), 16: (PLAIN, OWN)}
 SECTIONS = ("csv", "parquet", "cache", "epochs", "memory", "import", "growth")
 GROWTH_EPOCHS = 200
 
 
-class TablesRun(Run):
+class TablesRun(run.Run):
     """One run over tables."""
 
-    def __init__(self, files: data.Files, rounds: int, wanted: set[str] | None) -> None:
-        super().__init__(rounds, wanted)
+    def __init__(self, options: argparse.Namespace, files: data.Files) -> None:
+        super().__init__(tables_report.TABLES, options, 2 if options.quick else options.rounds)
         self.files = files
 
     def open_files(self, file_format: str) -> None:
@@ -112,46 +110,29 @@ class TablesRun(Run):
             self.say(f"growth, {mode}: {self.growths[mode]}")
 
 
-def arguments() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7, help="how often everything is measured (default 7)")
-    parser.add_argument(
-        "--quick", action="store_true", help="2 rounds of 10,000 rows: a check, not a measurement"
-    )
-    parser.add_argument("--only", type=lambda text: text.split(","), help=f"sections of {','.join(SECTIONS)}")
+def main() -> None:
+    """Measures, then writes the JSON, the plot and README's table."""
+    parser = run.parser("tables", __doc__, 7, f"sections of {','.join(SECTIONS)}")
     parser.add_argument(
         "--peers", type=lambda text: set(text.split(",")), help="only these peers, by their names"
     )
     parser.add_argument("--csv", help="a CSV file: label, pixel0 .. pixel783")
     parser.add_argument("--parquet", help="the same table as a Parquet file")
-    parser.add_argument("--output", type=Path, help="where the JSON goes; no plot and no README table then")
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Measures, then writes the JSON, the plot and README's table."""
-    options = arguments()
-    rows, rounds = (10_000, 2) if options.quick else (60_000, options.rounds)
-    partial = bool(options.quick or options.only or options.peers)
-    if options.output is None and not partial:
-        publish.blocks(publish.README, tables_report.TABLES.name)  # before minutes of measuring
-    files = data.prepare(options.csv, options.parquet, rows)
-    run = TablesRun(files, rounds, options.peers)
-    neighbours = process.Neighbours()
+    options = parser.parse_args()
+    files = data.prepare(options.csv, options.parquet, 10_000 if options.quick else 60_000)
+    tables = TablesRun(options, files)
     steps: dict[str, Callable[[], None]] = {
-        "csv": lambda: run.open_files("csv"),
-        "parquet": lambda: run.open_files("parquet"),
-        "cache": run.cache,
-        "epochs": run.epochs,
-        "memory": run.memory,
-        "import": run.imports,
-        "growth": run.growth,
+        "csv": lambda: tables.open_files("csv"),
+        "parquet": lambda: tables.open_files("parquet"),
+        "cache": tables.cache,
+        "epochs": tables.epochs,
+        "memory": tables.memory,
+        "import": tables.imports,
+        "growth": tables.growth,
     }
     for section in options.only or SECTIONS:
         steps[section]()
-    result = tables_report.result(run.measured, run.growths, files, rounds, neighbours.share())
-    publish.finish(tables_report.TABLES, result, partial, options.output)
+    tables.finish(tables_report.about(files), growth=tables.growths)
 
 
 if __name__ == "__main__":

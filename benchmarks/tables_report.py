@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import figures, report
+from benchmarks import report
+from benchmarks.figures import Limit, Ratio
 from benchmarks.report import Stored, duration, median
 
 if TYPE_CHECKING:
@@ -24,26 +25,29 @@ PLOT = report.Plot(
 )
 
 
-def result(
-    measured: figures.Measured,
-    growths: dict[str, dict[str, Any]],
-    files: Files,
-    rounds: int,
-    neighbours: float,
-) -> Stored:
-    """Everything that the JSON holds."""
-    about = {
-        "name": files.name,
-        "rows": files.rows,
-        "csv bytes": files.size("csv"),
-        "parquet bytes": files.size("parquet"),
-    }
-    return {
-        **report.frame(PACKAGES, about, rounds, neighbours),
-        "sections": report.sections(measured),
-        "growth": growths,
-        "figures": figures.table(measured, growths),
-    }
+RATIOS = (
+    Ratio("CSV file to first batch", "csv", ("polars uint8 schema",), 4, 6),
+    Ratio("Parquet file to first batch", "parquet", ("pandas", "pyarrow", "polars"), 3, 5),
+    Ratio("epoch, batch 512, torch's DataLoader", "epoch 512 plain", ("vectorised",), 8, 12),
+    Ratio("epoch, batch 512, gofast.DataLoader", "epoch 512 own loader", ("indexing",), 2.5, 4),
+    Ratio(
+        "epoch, batch 16, gofast.DataLoader", "epoch 16 own loader", ("vectorised",), 3.5, 5, "epoch 16 plain"
+    ),
+    Ratio("epoch, batch 512, 2 fresh workers", "epoch 512 2 fresh workers", ("vectorised",), 3, 4),
+    Ratio("epoch, batch 512, 2 persistent workers", "epoch 512 2 persistent workers", ("vectorised",), 6, 12),
+)
+
+LIMITS = (
+    Limit("second open through cache=", "cache", "ms", 10, 3),
+    Limit("peak memory above import torch, CSV to end of epoch", "memory", "MB", 180, 110),
+    Limit("import gofast above import torch", "import", "ms", 30, 10),
+)
+
+
+def about(files: Files) -> dict[str, Any]:
+    """The data, for the JSON."""
+    sizes = {f"{kind} bytes": files.size(kind) for kind in ("csv", "parquet")}
+    return {"name": files.name, "rows": files.rows, **sizes}
 
 
 def amount(section: str, value: float) -> str:
@@ -102,4 +106,4 @@ def table(stored: Stored) -> list[str]:
     ]
 
 
-TABLES = report.Benchmark("tables", amount, table, what, plot=PLOT)
+TABLES = report.Benchmark("tables", amount, table, what, PACKAGES, RATIOS, LIMITS, plot=PLOT)

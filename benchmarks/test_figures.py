@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import figures, publish
+from benchmarks import figures, publish, tables_report
 
 
 def readings(leak: int, descriptors: int = 0) -> list[list[int]]:
@@ -40,6 +40,8 @@ def test_ratios_and_limits() -> None:
                 "import": {"gofast": [0.02]},
             },
             {},
+            tables_report.RATIOS,
+            tables_report.LIMITS,
         )
     }
     assert rows["parquet"]["against"] == "pandas"

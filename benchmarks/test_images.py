@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import signal
 import subprocess
 import sys
@@ -19,12 +20,12 @@ from benchmarks import (
     images,
     images_child,
     images_data,
-    images_figures,
     images_report,
     process,
     report,
+    serve,
 )
-from benchmarks.images_child import compare, passed, warmed
+from benchmarks.images_child import compare, size, warmed
 from benchmarks.peers.images import BARE, OWN, PEERS, PIL
 from benchmarks.peers.images.region import central
 
@@ -61,7 +62,7 @@ def test_ratios_take_the_best_workers() -> None:
         }
     }
     rows = {
-        (row["what"], row["against"]): row for row in figures.table(measured, {}, images_figures.RATIOS, ())
+        (row["what"], row["against"]): row for row in figures.table(measured, {}, images_report.RATIOS, ())
     }
     what = "train, gofast.DataLoader, 2 threads"
     assert rows[what, f"{PIL}, 2 workers"]["value"] == pytest.approx(4)
@@ -72,7 +73,7 @@ def test_ratios_take_the_best_workers() -> None:
 
 
 def test_ratios_name_peers_that_exist() -> None:
-    for ratio in images_figures.RATIOS:
+    for ratio in images_report.RATIOS:
         assert {ratio.ours, *ratio.against} <= set(PEERS)
 
 
@@ -94,7 +95,7 @@ def test_compare() -> None:
 
 def test_passed_counts_pictures() -> None:
     batches: list[Any] = [(torch.zeros(64, 1), None), (torch.zeros(3, 1), None), 5]
-    assert passed(batches) == 72
+    assert serve.passed(batches, size) == 72
 
 
 def test_processor_seconds_counts_this_process() -> None:
@@ -225,7 +226,8 @@ def test_the_others_go_on_without_one_that_fails(tmp_path: Path, monkeypatch: py
     wanted = {"datago", "Grain, 2 threads", "OpenCV, 2 workers"}
     folder = images_data.Folder("photos", "", "", 1, 1, 1)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    run = images.ImagesRun(folder, 2, 0.1, wanted)
+    options = argparse.Namespace(quick=False, only=None, output=None, peers=wanted, rounds=2)
+    run = images.ImagesRun(options, folder)
     run.epochs(["train", "val"], search=False)
     assert run.measured["train"] == {"OpenCV, 2 workers": [1.0, 1.0]} == run.measured["val"]
     assert run.measured["memory"] == {"OpenCV, 2 workers": [5], "Grain, 2 threads": [5]}
@@ -273,7 +275,7 @@ def test_readme_table() -> None:
         "versions": {"torch": "2.15.0+cpu"},
         "rounds": 3,
         "sections": report.sections(measured),
-        "figures": figures.table(measured, {}, images_figures.RATIOS, ()),
+        "figures": figures.table(measured, {}, images_report.RATIOS, ()),
         "mean difference from torchvision": {f"{PIL}, 2 workers, val": 0.0, "OpenCV, 2 workers, val": 0.02},
         "not measured": {"ffcv==1.0.2": "no compiler"},
         "notes": {"FFCV raw": "reads another file"},

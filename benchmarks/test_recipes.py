@@ -10,14 +10,13 @@ import torch
 from benchmarks import recipes_report, report
 from benchmarks.peers import recipes
 from benchmarks.recipes_child import different
-from benchmarks.recipes_figures import RATIOS
 
 BATCH = [[torch.zeros(2, 3), torch.ones(2, 3)], torch.tensor([1, 2])]
 
 
 def test_ratios_name_sides_that_exist() -> None:
     assert recipes_report.WHAT.keys() == recipes.MODULES.keys()
-    for ratio in RATIOS:
+    for ratio in recipes_report.RATIOS:
         if recipes.MODULES[ratio.section] in ("timm_", "datasets_"):
             continue  # stand beside the development environment
         sides = recipes.recipe(ratio.section).sides
