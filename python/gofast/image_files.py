@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from . import errors
+from ._core.patterns import is_pattern
 from ._core.picture_operations import Scan
 from ._images.bad_samples import OnError
 from ._images.face import VisionDataset
@@ -19,7 +20,7 @@ from ._images.labels import matched, numbers
 from ._images.labels_file import LabelsFile
 from ._images.listing import Listing
 from ._images.options import Rng
-from ._images.paths import Pictures, held, is_pattern, listed, matching
+from ._images.paths import Pictures, held, listed, matching
 from ._images.vision import IMG_EXTENSIONS, default_loader
 from ._loader.classes import Classes, LabelType, in_order, numbered
 from ._loader.view import Output

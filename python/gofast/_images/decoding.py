@@ -12,8 +12,8 @@ import torch
 from .._loader.view import Output
 from . import draws, pillow
 from .bad_samples import BadSamples
-from .batch_files import BatchFiles
 from .options import PictureOptions
+from .picture_files import BatchFiles
 from .work import Work
 
 

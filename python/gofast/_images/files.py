@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import hashlib
 import json
 import mmap
@@ -67,9 +66,8 @@ class Files(PictureFiles):
         self._sizes_fd = _shared(size) if sizes_fd is None else sizes_fd
         self._find_in(mmap.mmap(self._sizes_fd, size), self.count)
         if contents is not None:
-            starts = [ctypes.cast(ctypes.c_char_p(held), ctypes.c_void_p).value for held in contents]
-            self._starts = np.array(starts, np.uint64)
-            self._lengths = np.array([len(held) for held in contents], np.uint64)
+            self._make_room(self.count)
+            self._hold(contents)
 
     @classmethod
     def scan(cls, options: Scan, index: str | None = None) -> Files:
@@ -151,11 +149,9 @@ class Files(PictureFiles):
         """The whole path of a sample's file."""
         return self.root + self.name(sample)
 
-    def _reader(self) -> tuple[picture_operations.FileReader | None, picture_operations.MemoryReader | None]:
-        if self.contents is not None:
-            return None, {"starts": address_of(self._starts), "lengths": address_of(self._lengths)}
+    def _on_disk(self) -> picture_operations.FileReader:
         base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
-        return {"root": self.root, "paths": base + self._paths, "offsets": address_of(self.offsets)}, None
+        return {"root": self.root, "paths": base + self._paths, "offsets": address_of(self.offsets)}
 
     def _path_bytes(self) -> bytes:
         return self._bytes[self._paths : self._paths + int(self.offsets[-1])]

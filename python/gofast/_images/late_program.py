@@ -14,9 +14,9 @@ from .._late.picture import Making
 from .._late.source import State
 from .._plan.compile import Plan
 from . import draws
-from .batch_files import BatchFiles
 from .core_pictures import CorePictures
 from .options import Rng
+from .picture_files import BatchFiles
 
 _MOST_PIXELS = 1 << 30  # Pillow has looked at the header
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import torch
 
 from .. import errors
+from .._core import patterns
 
 
 class Pictures:
@@ -97,17 +97,12 @@ def matching(pattern: str) -> Pictures:
     Raises:
         NotFoundError: there is no such file.
     """
-    found = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
+    found = patterns.matching(pattern)
     if not found:
         error = errors.NotFoundError(f"{pattern}: no file matches the pattern")
         error.path = pattern
         raise error
     return Pictures(found, ())
-
-
-def is_pattern(path: str) -> bool:
-    """Whether a path is a pattern, and not an existing path that looks like one."""
-    return glob.has_magic(path) and not os.path.exists(path)
 
 
 def in_order(values: Any) -> list[Any]:

@@ -1,18 +1,25 @@
-"""Picture files as those see them that make samples of them, and what is found out about them."""
+"""Picture files as those see them that make samples of them, and what is found out about them.
+
+Files (``files.py``) are those of a dataset, BatchFiles those of one batch after another.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import io
 import mmap
 import os
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .. import errors
 from .._core import picture_operations
 from .._core.memory import address_of
 
+_PATH_BYTES = 4096  # PATH_MAX of Linux, the zero behind it counted
 _PROCESSES = 64  # whose counters do not meet: a loader's workers have consecutive numbers
 
 
@@ -32,7 +39,7 @@ class PictureFiles:
 
     count: int
     targets: npt.NDArray[np.int32]
-    contents: Sequence[bytes] | None
+    contents: Sequence[Any] | None
 
     @staticmethod
     def found_bytes(count: int) -> int:
@@ -47,6 +54,16 @@ class PictureFiles:
         self.facts = found[: 6 * count].reshape(-1, 6)
         self.sizes = self.facts[:, :2]
         self.bad = found[6 * count : 7 * count]
+
+    def _make_room(self, room: int) -> None:
+        """For where so many files lie in memory: `_hold` says where."""
+        self._starts, self._lengths = np.zeros(room, np.uint64), np.zeros(room, np.uint64)
+
+    def _hold(self, contents: Sequence[Any]) -> None:
+        """The files are these bytes, or uint8 arrays."""
+        self.contents = contents
+        self._starts[: len(contents)] = [_address(held) for held in contents]
+        self._lengths[: len(contents)] = [len(held) for held in contents]
 
     def __len__(self) -> int:
         return self.count
@@ -75,11 +92,13 @@ class PictureFiles:
             seed: of draws that do not come from torch's generator.
             labels: samples have one.
         """
-        file, memory = self._reader()
+        held: picture_operations.MemoryReader | None = None
+        if self.contents is not None:
+            held = {"starts": address_of(self._starts), "lengths": address_of(self._lengths)}
         return {
             "count": len(self),
-            "file": file,
-            "memory": memory,
+            "file": None if held else self._on_disk(),
+            "memory": held,
             "seed": seed,
             "epoch": address_of(self.epoch),
             "targets": address_of(self.targets) if labels else 0,
@@ -87,6 +106,70 @@ class PictureFiles:
             "facts": address_of(self.facts),
         }
 
-    def _reader(self) -> tuple[picture_operations.FileReader | None, picture_operations.MemoryReader | None]:
-        """What the core reads the files with: one of the two."""
+    def _on_disk(self) -> picture_operations.FileReader:
+        """What the core reads files with that do not lie in memory."""
         raise NotImplementedError
+
+
+class BatchFiles(PictureFiles):
+    """Room for the files of a batch. The core's program is made once, for the room, and not for each batch.
+
+    Args:
+        room: the most files of a batch.
+        paths: they are paths; else bytes.
+    """
+
+    def __init__(self, room: int, paths: bool) -> None:
+        self.count, self._room = 0, room
+        self.contents = None if paths else ()
+        self._find_in(bytearray(self.found_bytes(room)), room)
+        self._paths: Sequence[str] = ()
+        self._make_room(0 if paths else room)
+        self._named = np.zeros((room if paths else 0, _PATH_BYTES), np.uint8)  # touched as far as paths reach
+        self._offsets = np.arange(room, dtype=np.uint64) * _PATH_BYTES
+
+    def __len__(self) -> int:
+        """The room: so many the core may be asked for. `count` are there."""
+        return self._room
+
+    def take(self, files: Sequence[Any]) -> None:
+        """Takes the files of a batch over.
+
+        Args:
+            files: str, or bytes and uint8 arrays; at most `room`. They are not changed before `let_go`.
+
+        Raises:
+            NotFoundError: no path can be that long.
+        """
+        self.facts[:] = 0
+        self.count = len(files)
+        if self.contents is not None:
+            self._hold(files)
+            return
+        self._paths = files
+        for i, path in enumerate(files):
+            name = os.fsencode(path)
+            if len(name) >= _PATH_BYTES or b"\0" in name:
+                error = errors.NotFoundError(f"sample {i}: {path[:100]!r} cannot be the path of a file")
+                error.path, error.index = path, i
+                raise error
+            self._named[i, : len(name) + 1] = np.frombuffer(name + b"\0", np.uint8)
+
+    def let_go(self) -> None:
+        """Keeps nothing of the batch alive."""
+        self._paths = ()
+        if self.contents is not None:
+            self.contents = ()
+
+    def path(self, sample: int) -> str:
+        """Its path, or what errors call it."""
+        return self._paths[sample] if self.contents is None else f"bytes[{sample}]"
+
+    def _on_disk(self) -> picture_operations.FileReader:
+        return {"root": "", "paths": address_of(self._named), "offsets": address_of(self._offsets)}
+
+
+def _address(held: Any) -> int:
+    if type(held) is bytes:
+        return ctypes.cast(ctypes.c_char_p(held), ctypes.c_void_p).value or 0
+    return address_of(held)

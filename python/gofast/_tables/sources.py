@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .. import errors
+from .._core import patterns
 from .._core.warn import warn
 
 Path = str | os.PathLike[str]
@@ -91,12 +91,8 @@ def expand(path: Path | Iterable[Path], output: str | None = None) -> list[str]:
 def _expand_one(path: str, made: set[str]) -> list[str]:
     if os.path.isdir(path):
         return _in_folder(path, made)
-    if not os.path.exists(path) and glob.has_magic(path):
-        found = sorted(
-            file
-            for file in glob.glob(path, recursive=True)
-            if os.path.isfile(file) and os.path.realpath(file) not in made
-        )
+    if patterns.is_pattern(path):
+        found = [file for file in patterns.matching(path) if os.path.realpath(file) not in made]
         if not found:
             raise _not_found(path, "no file matches the pattern")
         return found
