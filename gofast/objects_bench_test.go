@@ -2,6 +2,7 @@ package gofast
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -18,8 +19,9 @@ func BenchmarkObjects(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer files.Close()
-	plan := images.Plan{Steps: append([]images.Step(nil), trainPlan.Steps...), Output: images.Output{DType: "float32", Height: 224, Width: 224, Channels: 3}}
-	plan.Steps[0].Size = []int{224, 224}
+	random := maps.Clone(trainPlan.Steps[0])
+	random["size"] = []int{224, 224}
+	plan := images.Plan{Steps: append([]images.Step{random}, trainPlan.Steps[1:]...), Output: images.Output{DType: "float32", Height: 224, Width: 224, Channels: 3}}
 	e := NewEngine(2)
 	defer e.Close()
 	for _, c := range []struct {

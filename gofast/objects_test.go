@@ -120,7 +120,7 @@ func TestObjectsMakeTheBatchesOfTheirFiles(t *testing.T) {
 	}
 	// The calling thread makes them too, from the file itself.
 	d := objectsOf(t, "local", path, extents, options)
-	plain, err := OpenObjects(d.objects.all, extents, images.Plan{Steps: []images.Step{{Op: "resize", Size: []int{9, 9}, Filter: "bilinear"}, {Op: "to_uint8"}},
+	plain, err := OpenObjects(d.objects.all, extents, images.Plan{Steps: []images.Step{{"op": "resize", "size": []int{9, 9}, "filter": "bilinear"}, {"op": "to_uint8"}},
 		Output: images.Output{DType: "uint8", Height: 9, Width: 9, Channels: 3}}, ObjectOptions{})
 	if err != nil {
 		t.Fatal(err)
