@@ -17,7 +17,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-all test-go test-race test-tsan faults test-pure test-asan test-python test-wheel test-integrations \
+.PHONY: help setup build test test-all test-go test-race test-tsan faults test-asan test-python test-wheel test-integrations \
 	test-gpu fuzz soak bench bench-go compare bench-tables bench-images bench-recipes bench-gpu bench-system check-readme \
 	lint lint-workflows format wheel demo docs article notebook clean \
 	notices release try-release check-tag apt-aarch64 test-aarch64 wheel-aarch64 test-wheel-aarch64
@@ -57,15 +57,6 @@ wheel: setup ## build dist/gofast_torch-<version>-cp310-abi3-<platform>.whl
 # Vet is lint's, once; symbols are for debuggers, and traces do not need them.
 GO_TEST = go test -timeout $(GO_TIMEOUT) -vet=off -ldflags='-s -w'
 
-# The tag is ours alone: purego, as others call theirs, changes crypto and hash/maphash too, and 177 packages of 496
-# were compiled again instead of 37.
-#
-# Packages whose tests run code that the tag twins replaces: which have files with the tag, or import one that has. Not
-# device, which uses the twins without the tag.
-TAGGED = $(shell grep -rl '^//go:build.*twins' --include='*.go' gofast | xargs -n 1 dirname | sort -u | paste -sd '|')
-WITH_TWINS = $(shell go list -test -f '{{.ImportPath}} {{join .Deps " "}} ' ./gofast/... | \
-	grep -E '^[^ ]*\.test .*/($(TAGGED)) ' | sed 's/\.test .*//' | grep -v /gofast/device)
-
 test: lint test-go test-race test-tsan test-python ## everything a change must pass, 12 minutes on two cores
 
 test-all: test test-asan ## and what takes longer: every start method and number of workers, wheels, the article, the doctor
@@ -77,9 +68,6 @@ test-go: ## Go tests
 # The race detector sees no C: packages that are C with a border of Go are test-tsan's.
 test-race: ## Go tests of what is Go under the race detector (-short: it makes them ten times slower)
 	$(GO_TEST) -short -race $(shell go list -f '{{if not .CgoFiles}}{{.ImportPath}}{{end}}' ./gofast/... ./pybind/...)
-
-test-pure: ## Go tests with every C kernel replaced by its Go twin (-short, without what is the code of test-go)
-	$(GO_TEST) -short -tags twins $(WITH_TWINS)
 
 # Its search for leaks crashes where a library was loaded with dlopen; tests of growth see leaks.
 test-asan: ## Go tests with the C code under the address sanitizer
@@ -184,10 +172,8 @@ check-readme: setup ## README's figures are those of benchmarks/results
 lint: setup check-readme ## gofmt, vet, staticcheck, ruff, mypy, README's figures
 	@unformatted=$$(gofmt -l $(GO_FILES)); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }
 	go vet ./...
-	go vet -tags twins ./...
 	CGO_CFLAGS="$(PYTHON_CFLAGS)" go vet -tags python ./pybind/...
 	go tool staticcheck ./...
-	go tool staticcheck -tags twins ./...
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

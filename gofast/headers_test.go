@@ -19,26 +19,24 @@ import (
 // import what is internal here; build_native.py, which alone builds it, gives the
 // compiler a hash of all headers.
 func TestHeadersRebuildTheirUsers(t *testing.T) {
-	for _, tags := range []string{"", "twins"} {
-		packages := map[string]goPackage{} // by folder
-		for _, p := range listPackages(t, tags, "./...") {
-			packages[p.Dir] = p
+	packages := map[string]goPackage{} // by folder
+	for _, p := range listPackages(t, "./...") {
+		packages[p.Dir] = p
+	}
+	for _, p := range packages {
+		if len(p.CgoFiles) == 0 {
+			continue
 		}
-		for _, p := range packages {
-			if len(p.CgoFiles) == 0 {
-				continue
-			}
-			for header := range included(t, p) {
-				owner, known := packages[filepath.Dir(header)]
-				switch {
-				case owner.ImportPath == p.ImportPath:
-				case !known:
-					t.Errorf("%s includes %s, which lies in no Go package", p.ImportPath, header)
-				case !slices.Contains(owner.EmbedFiles, filepath.Base(header)):
-					t.Errorf("%s includes %s: %s must embed it, as headers.go does elsewhere", p.ImportPath, header, owner.ImportPath)
-				case !slices.Contains(p.Imports, owner.ImportPath):
-					t.Errorf("%s includes %s (tags %q): it must import %s, if only as _", p.ImportPath, header, tags, owner.ImportPath)
-				}
+		for header := range included(t, p) {
+			owner, known := packages[filepath.Dir(header)]
+			switch {
+			case owner.ImportPath == p.ImportPath:
+			case !known:
+				t.Errorf("%s includes %s, which lies in no Go package", p.ImportPath, header)
+			case !slices.Contains(owner.EmbedFiles, filepath.Base(header)):
+				t.Errorf("%s includes %s: %s must embed it, as headers.go does elsewhere", p.ImportPath, header, owner.ImportPath)
+			case !slices.Contains(p.Imports, owner.ImportPath):
+				t.Errorf("%s includes %s: it must import %s, if only as _", p.ImportPath, header, owner.ImportPath)
 			}
 		}
 	}

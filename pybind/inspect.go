@@ -62,7 +62,7 @@ func aboutHere(nothing) (any, error) {
 		Go: runtime.Version(),
 		Kernels: map[string]string{
 			"pixels": levels[pixel.Best],
-			"resize": levels[resample.BestVariant()-resample.Plain],
+			"resize": levels[resample.Level()],
 			"csv":    csv[len(csv)-1].String(),
 		},
 		Memory: gofast.TableOptions{}.Limits.WithDefaults().Memory,

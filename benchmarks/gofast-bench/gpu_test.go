@@ -1,6 +1,6 @@
-//go:build !race && !twins
+//go:build !race
 
-// gcc takes 3 s for the stand-in of a driver, and what differs under these tags is tested beside package device.
+// gcc takes 3 s for the stand-in of a driver, and what the race detector sees of it is tested beside package device.
 
 package main
 

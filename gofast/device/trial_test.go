@@ -158,7 +158,7 @@ func (s *trial) want() {
 // gathered is what the CPU's kernels of tables make of the same.
 func (s *trial) gathered(t testing.TB) []byte {
 	t.Helper()
-	p, err := gather.NewProgram(gather.Spec{Spec: s.spec, Width: s.width, Storage: s.stored}, false)
+	p, err := gather.NewProgram(gather.Spec{Spec: s.spec, Width: s.width, Storage: s.stored})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,8 +40,7 @@ type Stats struct {
 	counts meter.Counts // that all but the first three were made of
 }
 
-// The stages. Each is the time of all threads together, by the clock on the wall. What is not known is not in the map:
-// a Go twin in the place of a C kernel does not measure itself.
+// The stages. Each is the time of all threads together, by the clock on the wall. What is not known is not in the map.
 //
 // StageRead, StageHeader and StageGather are measured always. The others are the parts of making a picture. One picture
 // in 13 of each thread is measured in detail, and the time of all is divided in its proportions, which are right to a few

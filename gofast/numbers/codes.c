@@ -102,22 +102,31 @@ static void unit_neon(const gf_codes *codes, const uint8_t *s, int64_t n, void *
 }
 #endif
 
-gf_codes_fn gf_codes_choose(const gf_numbers *n, int portable) {
-    if (n->type != GF_FLOAT32) return look_up_16;
 #if defined(__x86_64__)
-    if (portable) return look_up_32;
+int gf_codes_level(void) {
     __builtin_cpu_init();
-    int v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx2");
-    int v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    int unit = n->scale == GF_SCALE_DIVIDE && !n->normalise;
-    if (unit && v4) return unit_v4;
-    if (unit && v3) return unit_v3;
-    if (v4 && __builtin_cpu_supports("avx512vbmi")) return look_up_vbmi;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 0;
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") ? 2 : 1;
+}
 #elif defined(__aarch64__)
-    if (!portable && n->scale == GF_SCALE_DIVIDE && !n->normalise) return unit_neon;
+int gf_codes_level(void) { return 1; }
 #else
-    (void)portable;
+int gf_codes_level(void) { return 0; }
+#endif
+
+gf_codes_fn gf_codes_choose(const gf_numbers *n, int level) {
+    if (n->type != GF_FLOAT32) return look_up_16;
+    int best = gf_codes_level(), unit = n->scale == GF_SCALE_DIVIDE && !n->normalise;
+    if (level > best) level = best;
+#if defined(__x86_64__)
+    if (unit && level == 2) return unit_v4;
+    if (unit && level == 1) return unit_v3;
+    if (level == 2 && __builtin_cpu_supports("avx512vbmi")) return look_up_vbmi;
+#elif defined(__aarch64__)
+    if (unit && level) return unit_neon;
+#else
+    (void)unit;
 #endif
     return look_up_32;
 }

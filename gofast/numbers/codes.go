@@ -5,9 +5,6 @@ package numbers
 #include "numbers.h"
 
 static void *as_pointer(uintptr_t address) { return (void *)address; }
-static void look_up(gf_numbers numbers, int portable, const gf_codes *codes, const uint8_t *src, int64_t n, void *out) {
-	gf_codes_choose(&numbers, portable)(codes, src, n, out);
-}
 */
 import "C"
 
@@ -52,15 +49,4 @@ func (s *Spec) LayOutCodes(at unsafe.Pointer) {
 // ResultsAt is Results for memory that is not Go's.
 func (s *Spec) ResultsAt(address uintptr) {
 	s.Results(unsafe.Slice((*byte)(C.as_pointer(C.uintptr_t(address))), s.Channels*256*s.Type.Size()))
-}
-
-// lookUp makes numbers of the bytes of channel c as C does; for tests.
-func (s *Spec) lookUp(c int, src, dst []byte, portable bool) {
-	all := make([]codes, s.Channels)
-	s.LayOutCodes(unsafe.Pointer(unsafe.SliceData(all)))
-	variant := C.int(0)
-	if portable {
-		variant = 1
-	}
-	C.look_up(s.c(), variant, (*C.gf_codes)(unsafe.Pointer(&all[c])), (*C.uint8_t)(unsafe.SliceData(src)), C.int64_t(len(src)), unsafe.Pointer(unsafe.SliceData(dst)))
 }

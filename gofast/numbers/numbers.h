@@ -43,7 +43,10 @@ typedef struct {
 // Writes the results of n bytes.
 typedef void (*gf_codes_fn)(const gf_codes *, const uint8_t *src, int64_t n, void *out);
 
-// The function for results of type float32, float16 or bfloat16. portable: the plain one, else the best for this CPU.
-gf_codes_fn gf_codes_choose(const gf_numbers *, int portable);
+// The function for results of type float32, float16 or bfloat16. level: 0 is plain C, 1 at most AVX2 or NEON, 2 at most
+// AVX-512.
+gf_codes_fn gf_codes_choose(const gf_numbers *, int level);
+
+int gf_codes_level(void); // the best here
 
 #endif

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"testing"
 
@@ -30,39 +29,6 @@ func TestTypesHaveNames(t *testing.T) {
 	for _, name := range []string{"invalid", "int8", "Float32"} {
 		if _, err := Output(name); !errors.Is(err, errs.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// every byte, in every channel, by each form that C has, against the arithmetic; a row's end at any place.
-func TestCodesAgreeWithArithmetic(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	src := make([]byte, 3*256)
-	for i := range src {
-		src[i] = byte(i * 7)
-	}
-	for _, typ := range []Type{Float32, Float16, Bfloat16} {
-		for scale := Cast; scale <= Multiply; scale++ {
-			for turn := range 40 {
-				spec := Spec{Scale: scale, Type: typ, Channels: 1 + turn%3}
-				for range spec.Channels * (turn % 2) {
-					spec.Mean, spec.Std = append(spec.Mean, r.Float32()), append(spec.Std, r.Float32()+0.01)
-				}
-				row := src[:r.IntN(len(src)+1)]
-				for c := range spec.Channels {
-					want, got := make([]byte, len(row)*typ.Size()), make([]byte, len(row)*typ.Size()+1)
-					for i, v := range row {
-						spec.Make(Int(int64(v)), c).Put(typ, want, i)
-					}
-					for _, portable := range []bool{false, true} {
-						got[len(want)] = 0xaa
-						spec.lookUp(c, row, got, portable)
-						if !bytes.Equal(got[:len(want)], want) || got[len(want)] != 0xaa {
-							t.Fatalf("%+v channel %d portable %v:\n got %x\nwant %x", spec, c, portable, got, want)
-						}
-					}
-				}
-			}
 		}
 	}
 }

@@ -163,7 +163,7 @@ void gf_normalise_prepare(gf_normalise *n, const float *mean, const float *std, 
     n->numbers.last = n->numbers.last && n->numbers.channels == 3;
     n->unit = n->numbers.scale == GF_SCALE_CAST ? 1.0f : GF_UNIT_HI;
     const gf_rows *rows = plain_rows(&n->numbers);
-    n->look_up = gf_codes_choose(&n->numbers, 1);
+    n->look_up = gf_codes_choose(&n->numbers, GF_PIXEL_PLAIN);
     n->tabled = 1;
     n->finish = finish_nothing;
     int best = gf_pixel_level();
@@ -178,7 +178,7 @@ void gf_normalise_prepare(gf_normalise *n, const float *mean, const float *std, 
         n->tabled = 0;
         if (n->stream) n->finish = finish_stream;
     } else {
-        n->look_up = gf_codes_choose(&n->numbers, level != GF_PIXEL_AVX512);
+        n->look_up = gf_codes_choose(&n->numbers, level);
     }
     if (n->tabled) n->stream = 0;
     n->planar = rows->planar;

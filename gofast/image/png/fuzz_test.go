@@ -45,15 +45,3 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
-
-// FuzzFilters compares the filters with their twin on any bytes.
-func FuzzFilters(f *testing.F) {
-	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, []byte{255, 0, 128, 127, 3, 9, 200, 1, 0, 0, 1, 1}, uint8(3))
-	f.Fuzz(func(t *testing.T, row, above []byte, pixel uint8) {
-		size := int(pixel%8) + 1
-		n := min(len(row), len(above)) / size * size
-		if n > 0 {
-			compareFilters(t, row[:n], above[:n], size)
-		}
-	})
-}

@@ -3,17 +3,10 @@ package png
 /*
 #include <stdlib.h>
 #include "quick.h"
-#include "rows.h"
-
-static void undo(int variant, int filter, uint8_t *row, const uint8_t *above, size_t n, int pixel) {
-	gf_png_unfilter(variant, pixel)[filter](row, above, n, pixel);
-}
 */
 import "C"
 
 import "unsafe"
-
-// The kernels, for their tests.
 
 func variant(plain bool) C.int {
 	if plain {
@@ -22,12 +15,7 @@ func variant(plain bool) C.int {
 	return 0
 }
 
-// unfilter undoes filter 1 to 4 in place. Both rows have 16 bytes more than n.
-func unfilter(plain bool, filter int, row, above []byte, n, pixel int) {
-	C.undo(variant(plain), C.int(filter), start(row), start(above), C.size_t(n), C.int(pixel))
-}
-
-// quickInflate inflates a zlib stream to size bytes. It returns how many bytes
+// quickInflate inflates a zlib stream to size bytes, for tests. It returns how many bytes
 // of it were read, or 0 if zlib must judge.
 func quickInflate(plain bool, stream []byte, size int) (out []byte, read int) {
 	codes := (*C.gf_quick)(C.malloc(C.sizeof_gf_quick))

@@ -20,11 +20,17 @@ package png
 import "C"
 
 import (
+	"embed"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/image/picture"
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
 )
+
+// Package kerneltest includes it; TestHeadersRebuildTheirUsers says what this is for.
+//
+//go:embed rows.h
+var _ embed.FS
 
 // Format is gf_png_format.
 var Format = picture.FormatAt(unsafe.Pointer(&C.gf_png_format))

@@ -96,67 +96,6 @@ func TestEveryKindAgreesWithGo(t *testing.T) {
 	}
 }
 
-// unfilterGo is the plain twin of unfilter.c, as the specification says it.
-func unfilterGo(filter int, row, above []byte, pixel int) {
-	for i := range row {
-		var a, b, c int
-		b = int(above[i])
-		if i >= pixel {
-			a, c = int(row[i-pixel]), int(above[i-pixel])
-		}
-		switch filter {
-		case 1:
-			row[i] += byte(a)
-		case 2:
-			row[i] += byte(b)
-		case 3:
-			row[i] += byte((a + b) / 2)
-		case 4:
-			p := a + b - c
-			switch pa, pb, pc := max(p-a, a-p), max(p-b, b-p), max(p-c, c-p); {
-			case pa <= pb && pa <= pc:
-				row[i] += byte(a)
-			case pb <= pc:
-				row[i] += byte(b)
-			default:
-				row[i] += byte(c)
-			}
-		}
-	}
-}
-
-func compareFilters(t *testing.T, row, above []byte, pixel int) {
-	t.Helper()
-	n := len(row)
-	for filter := 1; filter <= 4; filter++ {
-		want := bytes.Clone(row)
-		unfilterGo(filter, want, above, pixel)
-		for _, plain := range []bool{false, true} {
-			slack := make([]byte, 16)
-			got := append(bytes.Clone(row), slack...)
-			unfilter(plain, filter, got, append(bytes.Clone(above), slack...), n, pixel)
-			if !bytes.Equal(got[:n], want) || !bytes.Equal(got[n:], slack) {
-				t.Fatalf("filter %d, %d bytes a pixel, plain %v:\n got %x\nwant %x", filter, pixel, plain, got, want)
-			}
-		}
-	}
-}
-
-func TestFiltersAgreeWithTwin(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for _, pixel := range []int{1, 2, 3, 4, 6, 8} {
-		for n := 1; n <= 40; n++ {
-			row, above := make([]byte, n*pixel), make([]byte, n*pixel)
-			for range 20 {
-				for i := range row {
-					row[i], above[i] = byte(r.Uint32()), byte(r.Uint32())
-				}
-				compareFilters(t, row, above, pixel)
-			}
-		}
-	}
-}
-
 // The verdicts are Pillow's, found by asking it.
 func TestVerdicts(t *testing.T) {
 	d := decoder(t)

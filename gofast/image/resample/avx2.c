@@ -1,5 +1,3 @@
-//go:build cgo
-
 // The two passes with AVX2. A tap is split into its high 16 bits (signed) and its low 8 bits. Each part takes one 16-bit
 // multiply-add. The high sum shifted left by 8 plus the low sum is the whole sum of products, modulo 2^32 like Pillow's.
 #if defined(__x86_64__)

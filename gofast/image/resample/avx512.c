@@ -1,5 +1,3 @@
-//go:build cgo
-
 // The two passes with VNNI and VBMI. A tap is three signed bytes. vpdpbusd adds four products of bytes, and the digits are
 // combined by Horner's scheme: (high << 8 + middle) << 8 + low. The rounding term 2^21 starts as 32, and the two shifts
 // by 8 raise it. Sums are exact modulo 2^32, like Pillow's. A RandomResizedCrop of a photograph to 224 takes 52 us, with

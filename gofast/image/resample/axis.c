@@ -1,5 +1,3 @@
-//go:build cgo
-
 // Tap tables: Pillow's arithmetic, double by double, on four outputs side by side.
 //
 // Pillow sums an output's weights in the order of its taps and divides by the sum. So lanes are outputs, not taps: every

@@ -1,5 +1,3 @@
-//go:build cgo
-
 // The two passes with NEON: 32-bit sums, four at a time, modulo 2^32 like Pillow's. Their speed has not been measured yet:
 // this was tried in an emulator.
 #if defined(__aarch64__)

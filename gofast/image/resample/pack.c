@@ -1,5 +1,3 @@
-//go:build cgo
-
 // Tap tables in the layouts that the vector kernels load.
 #include <string.h>
 

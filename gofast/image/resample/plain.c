@@ -1,5 +1,3 @@
-//go:build cgo
-
 // The two passes without vector instructions written by hand.
 #include "kernels.h"
 

@@ -18,7 +18,7 @@
 
 #include "../picture/picture.h"
 
-// Filters; the order is that of Go's resample.Filter. torch's filters do what interpolate(antialias=True) does to uint8
+// Filters. torch's do what interpolate(antialias=True) does to uint8
 // tensors: they have the same weights as Pillow's, but with fewer bits, so that each fits an int16.
 enum {
     GF_FILTER_NEAREST, GF_FILTER_BOX, GF_FILTER_BILINEAR, GF_FILTER_HAMMING, GF_FILTER_BICUBIC, GF_FILTER_LANCZOS,

@@ -1,5 +1,3 @@
-//go:build cgo
-
 // The stream: a ring of rows between the two passes.
 //
 // If the horizontal pass comes first, the ring holds planar rows of the output's width; if the vertical pass comes first,

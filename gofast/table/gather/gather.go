@@ -1,6 +1,6 @@
 // Package gather holds the hot loop of tables: gather rows at random, convert
-// them, and lay them out as one batch. The C side is described in gather.h; the
-// Go twin in generic.go defines what it must produce, with the arithmetic of package numbers.
+// them, and lay them out as one batch. The C side is described in gather.h; package numbers
+// defines what becomes of a value.
 package gather
 
 /*
@@ -14,14 +14,22 @@ static void *as_pointer(uintptr_t address) { return (void *)address; }
 import "C"
 
 import (
+	"embed"
 	"fmt"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	_ "github.com/gofast-org/gofast/gofast/internal/fault" // its header: TestHeadersRebuildTheirUsers says why
+	"github.com/gofast-org/gofast/gofast/internal/meter"
 	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/table"
 )
+
+// Package kerneltest includes it; TestHeadersRebuildTheirUsers says what this is for.
+//
+//go:embed gather.h
+var _ embed.FS
 
 // LabelMode says what becomes of the label columns, in gather.h's order.
 type LabelMode int32
@@ -91,9 +99,8 @@ func (s *Spec) channel(i int) int { return i * s.Channels / s.Width }
 // matrix: whoever made it keeps that alive, and calls Free once.
 type Program struct{ c *C.gf_program }
 
-// NewProgram lays spec out in C memory, in one block. portable chooses the plain
-// loops, for tests of the others.
-func NewProgram(spec Spec, portable bool) (Program, error) {
+// NewProgram lays spec out in C memory, in one block.
+func NewProgram(spec Spec) (Program, error) {
 	made := spec.Alike() // as few channels as say the same
 	// 256 results are worth a look-up where a row has as many values of a channel, or there is one table only.
 	coded := spec.Storage == table.Uint8 && made.Arithmetic() && spec.Type.Size() <= 4 && (made.Channels == 1 || spec.Width/made.Channels >= 256)
@@ -138,12 +145,7 @@ func NewProgram(spec Spec, portable bool) (Program, error) {
 	p.storage = C.int32_t(spec.Storage)
 	p.label_mode, p.label_columns = C.int32_t(spec.LabelMode), C.int32_t(flags)
 	p.missing_label, p.classes = C.int64_t(spec.MissingLabel), C.int64_t(spec.Classes)
-	variant := C.int(0)
-	if portable {
-		variant = 1
-	}
-	C.gf_program_prepare(p, variant)
-	remember(uintptr(block), spec)
+	C.gf_program_prepare(p, 0)
 	return Program{p}, nil
 }
 
@@ -157,10 +159,7 @@ func (s *Spec) spread(at unsafe.Pointer, values []float32) *C.float {
 }
 
 // Free releases the program.
-func (p Program) Free() {
-	forget(p.Address())
-	C.free(unsafe.Pointer(p.c))
-}
+func (p Program) Free() { C.free(unsafe.Pointer(p.c)) }
 
 // Row converts one stored row; for tests.
 func (p Program) Row(src, dst []byte) {
@@ -172,5 +171,6 @@ func (p Program) Address() uintptr { return uintptr(unsafe.Pointer(p.c)) }
 
 // Sample is what the program makes of a row: values of this shape.
 func (p Program) Sample(shape []int) engine.Sample {
-	return engine.Sample{Type: numbers.Type(p.c.numbers._type), Shape: shape, LabelBytes: int64(p.c.y_bytes), Fill: fill, Stage: stage}
+	return engine.Sample{Type: numbers.Type(p.c.numbers._type), Shape: shape, LabelBytes: int64(p.c.y_bytes),
+		Fill: unsafe.Pointer(C.gf_fill), Stage: meter.Gather}
 }

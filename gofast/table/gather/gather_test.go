@@ -42,9 +42,17 @@ func randomRow(r *rand.Rand, storage table.Type, width int) []byte {
 	return row
 }
 
-// every combination of storage, output and arithmetic, fast and portable,
-// against the Go twin.
-func TestRowsAgreeWithTwin(t *testing.T) {
+// made are a row's numbers, one after the other, as package numbers defines them.
+func made(spec *Spec, src []byte) []byte {
+	dst := make([]byte, spec.Width*spec.Type.Size())
+	for i := range spec.Width {
+		spec.Make(numbers.Stored(spec.Storage, src, i), spec.channel(i)).Put(spec.Type, dst, i)
+	}
+	return dst
+}
+
+// every combination of storage, output and arithmetic.
+func TestRowsAreTheirNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for storage := table.Uint8; storage <= table.Float64; storage++ {
 		for out := numbers.Uint8; out <= numbers.Bfloat16; out++ {
@@ -68,16 +76,12 @@ func TestRowsAgreeWithTwin(t *testing.T) {
 						}
 					}
 					src := randomRow(r, storage, width)
-					want := make([]byte, width*out.Size())
-					RowGeneric(&spec, src, want)
-					for _, portable := range []bool{false, true} {
-						p := newProgram(t, spec, portable)
-						got := make([]byte, len(want))
-						p.Row(src, got)
-						p.Free()
-						if !bytes.Equal(got, want) {
-							t.Fatalf("storage %s out %s arithmetic %d width %d portable %v:\n got %x\nwant %x", storage, out, arithmetic, width, portable, got, want)
-						}
+					want, got := made(&spec, src), make([]byte, width*out.Size())
+					p := newProgram(t, spec)
+					p.Row(src, got)
+					p.Free()
+					if !bytes.Equal(got, want) {
+						t.Fatalf("storage %s out %s arithmetic %d width %d:\n got %x\nwant %x", storage, out, arithmetic, width, got, want)
 					}
 				}
 			}
@@ -96,7 +100,7 @@ func TestUnitIsExactForEveryCode(t *testing.T) {
 		if mean {
 			spec.Mean, spec.Std = []float32{0.5}, []float32{0.25}
 		}
-		p := newProgram(t, spec, false)
+		p := newProgram(t, spec)
 		got := make([]byte, 1024)
 		p.Row(src, got)
 		p.Free()
@@ -128,9 +132,9 @@ func TestFillPartsMapAndBadIndex(t *testing.T) {
 	moreLabels := []int64{200, 201}
 	spec := Spec{Features: address(features), Labels: address(labels), Rows: 4, Width: 2, Storage: table.Uint8,
 		Spec: numbers.Spec{Type: numbers.Uint8, Channels: 1}, LabelMode: LabelInt64, LabelFloat: []bool{false}}
-	a := newProgram(t, spec, false)
+	a := newProgram(t, spec)
 	spec.Features, spec.Labels, spec.Rows = address(more), address(moreLabels), 2
-	b := newProgram(t, spec, false)
+	b := newProgram(t, spec)
 	indexMap := []int64{5, 0, 3}
 	for _, c := range []struct {
 		indexMap []int64
@@ -164,9 +168,9 @@ func TestFillPartsMapAndBadIndex(t *testing.T) {
 	b.Free()
 }
 
-func newProgram(t testing.TB, spec Spec, portable bool) Program {
+func newProgram(t testing.TB, spec Spec) Program {
 	t.Helper()
-	p, err := NewProgram(spec, portable)
+	p, err := NewProgram(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,76 +200,57 @@ func newView(t testing.TB, parts []part, indexMap uintptr, length int64, shape [
 	return joined
 }
 
-// Whole batches, labels included, through maps and parts: C against the Go twin.
-func TestFillAgreesWithTwin(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	modes := []LabelMode{LabelNone, LabelMissing, LabelInt64, LabelFloat32, LabelFloat64, LabelOneHot, LabelCopy}
-	for _, mode := range modes {
-		for range 20 {
-			columns := 1 + r.IntN(3)
-			if mode == LabelOneHot {
-				columns = 1
-			}
-			float := make([]bool, columns)
-			for i := range float {
-				float[i] = r.IntN(2) == 1 && (mode == LabelFloat32 || mode == LabelFloat64)
-			}
-			specs := map[uintptr]*Spec{}
-			var parts []part
-			start := int64(0)
-			width := 1 + r.IntN(70)
-			gap, labelGap, labelSize := r.IntN(2)*r.IntN(9), r.IntN(2)*r.IntN(3), 1+r.IntN(8*columns) // between rows
-			for range 1 + r.IntN(3) {
-				rows := int64(1 + r.IntN(9))
-				features, labels := randomRow(r, table.Int16, (width+gap)*int(rows)), make([]int64, int(rows)*(columns+labelGap))
-				for i := range labels {
-					labels[i] = r.Int64() >> r.IntN(64)
-					if mode == LabelOneHot && r.IntN(50) > 0 { // others have no place
-						labels[i] = r.Int64N(5)
-					}
-					if float[i%(columns+labelGap)%columns] {
-						labels[i] = int64(math.Float64bits(r.NormFloat64() * 1e3))
-					}
-				}
-				raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(labels))), 8*len(labels))
-				spec := &Spec{Features: address(features), Labels: address(raw), Rows: rows, Width: width, Storage: table.Int16,
-					RowStride: int64(2 * (width + gap)), LabelStride: int64(8 * (columns + labelGap)), LabelSize: labelSize,
-					Spec: numbers.Spec{Type: numbers.Float32, Channels: 1}, LabelMode: mode, LabelFloat: float, MissingLabel: -1, Classes: 5}
-				p := newProgram(t, *spec, false)
-				specs[p.Address()] = spec
-				parts, start = append(parts, part{p, rows}), start+rows
-			}
-			var positions []int64
-			length, at := start, uintptr(0)
-			if r.IntN(2) == 1 {
-				length = int64(1 + r.IntN(12))
-				for range length {
-					positions = append(positions, r.Int64N(start))
-				}
-				at = address(positions)
-			}
-			v := newView(t, parts, at, length, []int{width})
-			indices := make([]int64, 40)
-			for i := range indices {
-				indices[i] = r.Int64N(2*length) - length
-			}
-			if r.IntN(4) == 0 {
-				indices[r.IntN(40)] = length
-			}
-			var x, y [2][]byte
-			for k := range 2 {
-				x[k], y[k] = make([]byte, 40*v.RowBytes()), make([]byte, 40*v.LabelBytes()+1)
-			}
-			got := v.Fill(indices, 0, 40, address(x[0]), address(y[0]))
-			want := fillGeneric(v, indices, 0, 40, address(x[1]), address(y[1]), func(program uintptr) *Spec { return specs[program] })
-			if got != want || !bytes.Equal(x[0], x[1]) || !bytes.Equal(y[0], y[1]) {
-				t.Fatalf("mode %d: C returned %d, the twin %d; samples equal %v, labels equal %v", mode, got, want, bytes.Equal(x[0], x[1]), bytes.Equal(y[0], y[1]))
-			}
-			v.Free()
-			for _, part := range parts {
-				part.Program.Free()
+// Labels in every mode, with gaps between rows.
+func TestFillLabels(t *testing.T) {
+	labels := []int64{3, int64(math.Float64bits(0.1)), 77, 1<<62 + 1, int64(math.Float64bits(-2.5)), 77}
+	le := binary.LittleEndian
+	word := func(v ...uint64) (out []byte) {
+		for _, v := range v {
+			out = le.AppendUint64(out, v)
+		}
+		return out
+	}
+	half := func(v ...float32) (out []byte) {
+		for _, v := range v {
+			out = le.AppendUint32(out, math.Float32bits(v))
+		}
+		return out
+	}
+	for _, c := range []struct {
+		mode    LabelMode
+		float   []bool
+		size    int
+		classes int
+		want    []byte // of rows 1 and 0
+		bad     int64
+	}{
+		{LabelNone, nil, 0, 0, nil, -1},
+		{LabelMissing, nil, 0, 0, word(math.MaxUint64, math.MaxUint64), -1},
+		{LabelInt64, []bool{false}, 0, 0, word(1<<62+1, 3), -1},
+		{LabelFloat32, []bool{false, true}, 0, 0, half(0x1p62, -2.5, 3, 0.1), -1},
+		{LabelFloat64, []bool{false, true}, 0, 0, word(math.Float64bits(0x1p62), math.Float64bits(-2.5), math.Float64bits(3), math.Float64bits(0.1)), -1},
+		{LabelOneHot, []bool{false}, 0, 4, nil, 0},
+		{LabelOneHot, []bool{false}, 0, 3, nil, 0},
+		{LabelCopy, nil, 9, 0, append(append(word(1<<62+1), word(math.Float64bits(-2.5))[0]), append(word(3), word(math.Float64bits(0.1))[0])...), -1},
+	} {
+		features := []int16{1, 2, 99, -3, 4, 99}
+		spec := Spec{Features: address(features), Labels: address(labels), Rows: 2, Width: 2, Storage: table.Int16, RowStride: 6, LabelStride: 24, LabelSize: c.size,
+			Spec: numbers.Spec{Type: numbers.Float32, Channels: 1}, LabelMode: c.mode, LabelFloat: c.float, MissingLabel: -1, Classes: c.classes}
+		p := newProgram(t, spec)
+		v := newView(t, []part{{p, 2}}, 0, 2, []int{2})
+		x, y := make([]byte, 16), make([]byte, len(c.want)+64)
+		bad := v.Fill([]int64{1, 0}, 0, 2, address(x), address(y))
+		if bad != c.bad || bad < 0 && (!bytes.Equal(x, half(-3, 4, 1, 2)) || !bytes.Equal(y[:len(c.want)], c.want)) {
+			t.Errorf("mode %d: bad %d, samples %x, labels %x", c.mode, bad, x, y)
+		}
+		if c.mode == LabelOneHot { // row 0 has a class where there are four
+			bad, want := v.Fill([]int64{0}, 0, 1, address(x), address(y)), half(0, 0, 0, 1)
+			if (bad < 0) != (c.classes == 4) || bad < 0 && !bytes.Equal(y[:16], want) {
+				t.Errorf("one of %d classes: bad %d, labels %x", c.classes, bad, y)
 			}
 		}
+		v.Free()
+		p.Free()
 	}
 }
 
@@ -279,24 +264,22 @@ func BenchmarkFill512(b *testing.B) {
 		if normalise {
 			spec.Mean, spec.Std = []float32{0.1307}, []float32{0.3081}
 		}
-		for _, portable := range []bool{false, true} {
-			b.Run(fmt.Sprintf("normalise=%v/portable=%v", normalise, portable), func(b *testing.B) {
-				p := newProgram(b, spec, portable)
-				v := newView(b, []part{{p, rows}}, 0, 0, []int{width})
-				x, y := make([]float32, batch*width), make([]int64, batch)
-				xAt, yAt := address(x), address(y)
-				indices := make([]int64, batch)
-				r := rand.New(rand.NewPCG(1, 2))
-				b.SetBytes(batch * width)
-				for b.Loop() {
-					for i := range indices {
-						indices[i] = int64(r.IntN(rows))
-					}
-					v.Fill(indices, 0, batch, xAt, yAt)
+		b.Run(fmt.Sprintf("normalise=%v", normalise), func(b *testing.B) {
+			p := newProgram(b, spec)
+			v := newView(b, []part{{p, rows}}, 0, 0, []int{width})
+			x, y := make([]float32, batch*width), make([]int64, batch)
+			xAt, yAt := address(x), address(y)
+			indices := make([]int64, batch)
+			r := rand.New(rand.NewPCG(1, 2))
+			b.SetBytes(batch * width)
+			for b.Loop() {
+				for i := range indices {
+					indices[i] = int64(r.IntN(rows))
 				}
-				v.Free()
-				p.Free()
-			})
-		}
+				v.Fill(indices, 0, batch, xAt, yAt)
+			}
+			v.Free()
+			p.Free()
+		})
 	}
 }

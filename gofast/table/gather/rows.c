@@ -106,6 +106,6 @@ void gf_program_prepare(gf_program *p, int portable) {
     if (n->type < GF_FLOAT32) p->row = whole[p->storage - 1][n->type - 1];
     else p->row = general[n->scale != GF_SCALE_CAST || n->normalise][p->storage - 1][n->type - GF_FLOAT32];
     if (!p->codes || portable) return;
-    p->look_up = gf_codes_choose(n, 0);
+    p->look_up = gf_codes_choose(n, gf_codes_level());
     p->row = coded;
 }

@@ -65,7 +65,7 @@ func (t Transform) Compile(s Stored) (Program, engine.Sample, error) {
 	if err != nil {
 		return Program{}, engine.Sample{}, err
 	}
-	program, err := NewProgram(spec, false)
+	program, err := NewProgram(spec)
 	if err != nil {
 		return Program{}, engine.Sample{}, err
 	}

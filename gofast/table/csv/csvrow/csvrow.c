@@ -1,4 +1,4 @@
-//go:build cgo && amd64 && !twins
+//go:build amd64
 
 // Rows of unsigned integers 0..255 from text, and the count of lines.
 //

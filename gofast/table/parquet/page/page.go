@@ -1,8 +1,6 @@
-//go:build cgo && !twins
-
 // Package page holds the hot loops of Parquet pages: runs of dictionary indexes
 // and levels, narrowing of plain integers, and columns to rows. The C side is
-// described in page.h; the Go twins in generic.go define what it must produce.
+// described in page.h.
 package page
 
 /*
@@ -11,7 +9,15 @@ package page
 */
 import "C"
 
-import "unsafe"
+import (
+	"embed"
+	"unsafe"
+)
+
+// Package kerneltest includes it; TestHeadersRebuildTheirUsers says what this is for.
+//
+//go:embed page.h
+var _ embed.FS
 
 // Best is the best instruction set of this machine.
 var Best = Level(C.gf_page_level())

@@ -1,6 +1,5 @@
 // The hot loops of a Parquet page: run-length/bit-packed values, narrowing, and
-// the transposition of decoded columns into rows. The Go twins in generic.go
-// define what each must produce. Nothing here keeps a pointer.
+// the transposition of decoded columns into rows. Nothing here keeps a pointer.
 #ifndef GOFAST_PAGE_H
 #define GOFAST_PAGE_H
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -80,14 +81,8 @@ func TestRunsDecodeWhatWasEncoded(t *testing.T) {
 			if s := Best.Runs32(src, width, got, 1<<width); s != OK {
 				t.Fatalf("width %d, %d values: %v", width, n, s)
 			}
-			twin := make([]uint32, n)
-			if s := Runs32Generic(src, width, twin, 1<<width); s != OK {
-				t.Fatalf("twin, width %d, %d values: %v", width, n, s)
-			}
-			for i := range values {
-				if got[i] != values[i] || twin[i] != values[i] {
-					t.Fatalf("width %d: value %d is %d and %d, want %d", width, i, got[i], twin[i], values[i])
-				}
+			if !slices.Equal(got, values) {
+				t.Fatalf("width %d: %v, want %v", width, got, values)
 			}
 			if width > 8 {
 				continue
@@ -139,9 +134,6 @@ func TestRunsRefuse(t *testing.T) {
 				t.Errorf("%s, level %d: %v, want %v", c.name, level, got, c.want)
 			}
 		}
-		if got := Runs8Generic(c.src, c.width, make([]byte, 100), &table, c.size); got != c.want {
-			t.Errorf("%s, twin: %v, want %v", c.name, got, c.want)
-		}
 		if got := Best.Runs32(c.src, c.width, make([]uint32, 100), uint64(c.size)); got != c.want {
 			t.Errorf("%s, 32 bits: %v, want %v", c.name, got, c.want)
 		}
@@ -150,89 +142,47 @@ func TestRunsRefuse(t *testing.T) {
 
 func TestNarrow(t *testing.T) {
 	for _, n := range []int{0, 1, 15, 16, 17, 100} {
-		src := make([]byte, 8*n+1)[1:] // unaligned
-		for i := range n {
-			binary.LittleEndian.PutUint64(src[8*i:], uint64(i*37&255))
-		}
+		wide, narrow := make([]byte, 8*n+1)[1:], make([]byte, 4*n+1)[1:] // unaligned
 		got, want := make([]byte, n), make([]byte, n)
-		if Best.Narrow64(src, got) != Narrow64Generic(src, want) || !bytes.Equal(got, want) {
-			t.Fatalf("64 bits, %d values differ", n)
+		for i := range n {
+			want[i] = byte(i * 37)
+			binary.LittleEndian.PutUint64(wide[8*i:], uint64(want[i]))
+			binary.LittleEndian.PutUint32(narrow[4*i:], uint32(want[i]))
+		}
+		if !Best.Narrow64(wide, got) || !bytes.Equal(got, want) {
+			t.Fatalf("64 bits, %d values: %v", n, got)
+		}
+		clear(got)
+		if !Best.Narrow32(narrow, got) || !bytes.Equal(got, want) {
+			t.Fatalf("32 bits, %d values: %v", n, got)
 		}
 		for i := range n {
-			binary.LittleEndian.PutUint64(src[8*i:], 1<<63)
-			if Best.Narrow64(src, got) || Narrow64Generic(src, want) {
+			wide[8*i+7], narrow[4*i+1] = 128, 1
+			if Best.Narrow64(wide, got) || Best.Narrow32(narrow, got) {
 				t.Fatalf("value %d of %d is out of range and was accepted", i, n)
 			}
-			binary.LittleEndian.PutUint64(src[8*i:], 3)
+			wide[8*i+7], narrow[4*i+1] = 0, 0
 		}
-		if got, want := Best.Narrow32(src, got), Narrow32Generic(src, want); got != want {
-			t.Fatalf("32 bits: %v, want %v", got, want)
-		}
-	}
-	src := []byte{255, 0, 0, 0, 0, 1, 0, 0}
-	if !Best.Narrow32(src, make([]byte, 1)) || Best.Narrow32(src, make([]byte, 2)) {
-		t.Fatal("255 fits and 256 does not")
 	}
 }
 
 func TestRows(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
 	for _, size := range []int{1, 2, 4, 8} {
-		for _, rows := range []int{1, 15, 64, 65, 150} {
-			for _, cols := range []int{1, 15, 16, 63, 64, 65, 81} {
-				data := make([]byte, cols*(rows*size+3))
-				for i := range data {
-					data[i] = byte(rng.Uint32())
-				}
-				tile := Tile{data, rows*size + 3, rows, cols, size}
-				rowBytes := cols*size + 5
-				want := bytes.Repeat([]byte{0xAA}, rows*rowBytes)
-				RowsGeneric(tile, want, rowBytes)
-				for _, level := range levels() {
-					got := bytes.Repeat([]byte{0xAA}, rows*rowBytes)
-					level.Rows(tile, got, rowBytes)
-					if !bytes.Equal(got, want) {
-						t.Fatalf("level %d: %d rows x %d columns of %d bytes differ", level, rows, cols, size)
-					}
+		const rows, cols = 70, 81
+		tile := Tile{make([]byte, cols*(rows*size+3)), rows*size + 3, rows, cols, size}
+		for i := range tile.Data {
+			tile.Data[i] = byte(i * 7)
+		}
+		got := make([]byte, rows*(cols*size+5))
+		Best.Rows(tile, got, cols*size+5)
+		for r := range rows {
+			for c := range cols {
+				if !bytes.Equal(got[r*(cols*size+5)+c*size:][:size], tile.Data[c*(rows*size+3)+r*size:][:size]) {
+					t.Fatalf("row %d, column %d of %d bytes differs", r, c, size)
 				}
 			}
 		}
 	}
-}
-
-func FuzzRuns(f *testing.F) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for width := 0; width <= 8; width++ {
-		f.Add(encodeRuns(rng, randomValues(rng, 300, width), width), byte(width), uint16(300), uint16(1)<<width)
-	}
-	f.Fuzz(func(t *testing.T, src []byte, width byte, n, size uint16) {
-		w, count, bound := int(width%33), int(n%4096), int(size)
-		var table [256]byte
-		for i := range table {
-			table[i] = byte(i*7 + 1)
-		}
-		twin32, got32 := make([]uint32, count), make([]uint32, count)
-		a, b := Runs32Generic(src, w, twin32, uint64(bound)), Best.Runs32(src, w, got32, uint64(bound))
-		if (a == OK) != (b == OK) {
-			t.Fatalf("32 bits: twin %v, kernel %v", a, b)
-		}
-		if a == OK && fmt.Sprint(twin32) != fmt.Sprint(got32) {
-			t.Fatal("32 bits: values differ")
-		}
-		w, bound = w%9, min(bound, 256)
-		twin := make([]byte, count)
-		a = Runs8Generic(src, w, twin, &table, bound)
-		for _, level := range levels() {
-			got := make([]byte, count)
-			b := level.Runs8(src, w, got, &table, bound)
-			if (a == OK) != (b == OK) {
-				t.Fatalf("level %d: twin %v, kernel %v", level, a, b)
-			}
-			if a == OK && !bytes.Equal(twin, got) {
-				t.Fatalf("level %d: values differ", level)
-			}
-		}
-	})
 }
 
 func BenchmarkRuns8(b *testing.B) {

@@ -1,5 +1,3 @@
-//go:build cgo && !twins
-
 // Columns to rows. A row block is finished before the next is begun, so that
 // every cache line of the matrix is written once per tile: 47 MB took 78 ms as
 // a simple blocked copy in Go.

@@ -1,5 +1,3 @@
-//go:build cgo && !twins
-
 // Runs: the hybrid of repeated values and bit-packed groups of eight that
 // Parquet uses for dictionary indexes and levels. Every header is checked
 // against what is left of the input and of the output before it is followed.

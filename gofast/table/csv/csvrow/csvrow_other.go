@@ -1,4 +1,4 @@
-//go:build !cgo || !amd64 || twins
+//go:build !amd64
 
 package csvrow
 

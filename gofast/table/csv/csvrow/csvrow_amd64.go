@@ -1,5 +1,3 @@
-//go:build cgo && amd64 && !twins
-
 package csvrow
 
 /*
