@@ -14,16 +14,12 @@ import (
 // table; a cache with another fingerprint is replaced. force replaces any cache; it
 // is for callers that found the cache damaged themselves.
 func BuildCache(ctx context.Context, paths []string, options TableOptions, path, fingerprint string, force bool) error {
-	lock, err := cache.Acquire(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	if there, err := cache.Open(path, fingerprint); err == nil {
-		if there.Close(); !force {
-			return nil // built while we waited
-		}
-	}
+	return cache.Build(ctx, path, fingerprint, force, func(lock *cache.Lock) error {
+		return buildCache(ctx, lock, paths, options, fingerprint)
+	})
+}
+
+func buildCache(ctx context.Context, lock *cache.Lock, paths []string, options TableOptions, fingerprint string) error {
 	o, err := openTable(ctx, paths, options)
 	if err != nil {
 		return err

@@ -12,8 +12,15 @@ import (
 	"github.com/gofast-org/gofast/gofast/device/devicetest"
 	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 	"github.com/gofast-org/gofast/gofast/numbers"
 )
+
+// place is where the kernel lies that loads asks for.
+func place(c compiler, folder string) *store.Artefact {
+	_, options := compilation(numbers.Uint8, numbers.Float32, "sm_90")
+	return kept(folder, c, options)
+}
 
 // loads opens a device with a cache, and asks for a kernel; it says how long that took.
 func loads(t *testing.T, driver *devicetest.Driver, folder string) time.Duration {
@@ -36,7 +43,7 @@ func loads(t *testing.T, driver *devicetest.Driver, folder string) time.Duration
 }
 
 func TestKernelsAreKept(t *testing.T) {
-	needCompiler(t)
+	c := needCompiler(t)
 	driver, folder := devicetest.New(t, devicetest.Late), filepath.Join(t.TempDir(), "not", "there")
 	loads(t, driver, folder)
 	files, _ := filepath.Glob(filepath.Join(folder, "*"))
@@ -48,10 +55,10 @@ func TestKernelsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What is kept is used: another code, with its checksum, comes to the driver.
-	if _, ok := cachedImage(files[0]); !ok {
+	if _, ok := keptImage(place(c, folder)); !ok {
 		t.Error("what is kept is not read")
 	}
-	keepImage(files[0], []byte("\x00no kernel")) // the stand-in refuses what begins with 0
+	keepImage(place(c, folder), []byte("\x00no kernel")) // the stand-in refuses what begins with 0
 	d, err := Open(0, Options{Library: driver.Library, Compilers: devicetest.Compilers(), Cache: folder})
 	if err != nil {
 		t.Fatal(err)
@@ -87,8 +94,7 @@ func TestKernelsCannotBeKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	loads(t, driver, filepath.Join(file, "below"))
-	_, options := compilation(numbers.Uint8, numbers.Float32, "sm_90")
-	held, err := atomicfile.Begin(t.Context(), "test", cachePath(folder, c, options))
+	held, err := atomicfile.Begin(t.Context(), "test", place(c, folder).Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +109,7 @@ func TestKernelsCannotBeKept(t *testing.T) {
 }
 
 func TestTwoProcessesKeepKernels(t *testing.T) {
-	needCompiler(t)
+	c := needCompiler(t)
 	driver := devicetest.New(t, devicetest.Late)
 	if folder := os.Getenv("GOFAST_TEST_CACHE"); folder != "" {
 		loads(t, driver, folder)
@@ -127,7 +133,7 @@ func TestTwoProcessesKeepKernels(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("%q", files)
 	}
-	if _, ok := cachedImage(files[0]); !ok {
+	if _, ok := keptImage(place(c, folder)); !ok {
 		t.Error("what two processes wrote is damaged")
 	}
 }

@@ -37,6 +37,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
@@ -94,8 +95,8 @@ func (d *Device) loadKernel(c *C.gf_device, stored, made numbers.Type) (kernel, 
 		return kernel{}, err
 	}
 	name, options := compilation(stored, made, compiler.architecture(int(c.capability)))
-	path := cachePath(d.options.Cache, compiler, options)
-	if image, cached := cachedImage(path); cached {
+	place := kept(d.options.Cache, compiler, options)
+	if image, cached := keptImage(place); cached {
 		if k, err := loadImage(c, image, name); err == nil {
 			return k, nil // else it is made again: an older driver, or another fault of what is kept
 		}
@@ -104,7 +105,7 @@ func (d *Device) loadKernel(c *C.gf_device, stored, made numbers.Type) (kernel, 
 	if err != nil {
 		return kernel{}, err
 	}
-	keepImage(path, image)
+	keepImage(place, image)
 	return loadImage(c, image, name)
 }
 
@@ -222,49 +223,45 @@ func (c compiler) compile(options []string) (code []byte, said string, err error
 	return C.GoBytes(image, C.int(size)), C.GoString(&words[0]), nil
 }
 
-// cachePath is where a kernel of this source, by this compiler with these options, is kept; "" where nothing can be.
-func cachePath(folder string, c compiler, options []string) string {
+// kept is where a kernel of this source, by this compiler with these options, is kept; nil where nothing can be.
+func kept(folder string, c compiler, options []string) *store.Artefact {
 	if folder == "" {
-		caches, err := os.UserCacheDir()
-		if err != nil {
-			return ""
+		if folder = store.Folder("kernels"); folder == "" {
+			return nil
 		}
-		folder = filepath.Join(caches, "gofast", "kernels")
 	}
 	names, texts := headers()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %d.%d", source, names, texts, options, c.major, c.minor))
-	return filepath.Join(folder, fmt.Sprintf("%x.cubin", sum[:16]))
+	path := filepath.Join(folder, fmt.Sprintf("%x.cubin", sum[:16]))
+	return &store.Artefact{Op: "kernel", Kind: "kernel", Version: 1, Path: path, Of: sum, Threads: 1}
 }
 
-// cachedImage reads a kernel that was kept: its checksum, then the code.
-func cachedImage(path string) ([]byte, bool) {
-	kept, err := os.ReadFile(path)
-	if err != nil || len(kept) <= sha256.Size {
+// keptImage reads a kernel that was kept.
+func keptImage(a *store.Artefact) ([]byte, bool) {
+	if a == nil {
 		return nil, false
 	}
-	sum, image := kept[:sha256.Size], kept[sha256.Size:]
-	found := sha256.Sum256(image)
-	return image, bytes.Equal(sum, found[:])
+	r, err := a.Open(context.Background())
+	if err != nil {
+		return nil, false
+	}
+	defer r.Close()
+	return bytes.Clone(r.Data), true
 }
 
 // keepImage writes a kernel for the next process, if the folder can be written: it costs 0.1 s to make again.
-func keepImage(path string, image []byte) {
-	if path == "" || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
+func keepImage(a *store.Artefact, image []byte) {
+	if a == nil || os.MkdirAll(filepath.Dir(a.Path), 0o700) != nil {
 		return
 	}
 	// A process that writes the same kernel is not waited for.
 	atOnce, end := context.WithCancel(context.Background())
 	end()
-	f, err := atomicfile.Begin(atOnce, "kernel", path)
-	if err != nil {
-		return
-	}
-	defer f.Release()
-	sum := sha256.Sum256(image)
-	if f.Part.Truncate(0) != nil {
-		return
-	}
-	if _, err := f.Part.WriteAt(append(sum[:], image...), 0); err == nil {
-		_ = f.Commit() // as above
-	}
+	_ = store.Once(atOnce, a.Op, a.Path, func() bool { return false }, func(file *atomicfile.File) error {
+		r, err := a.Write(context.Background(), file, image)
+		if err != nil {
+			return err
+		}
+		return r.Close()
+	})
 }

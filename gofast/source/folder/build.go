@@ -3,6 +3,7 @@ package folder
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -10,6 +11,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 )
 
 // Schema describes an index and says where its arrays lie.
@@ -37,7 +39,7 @@ const mostNamed = 100
 func (x *Index) Schema() Schema {
 	h := &x.header
 	s := Schema{
-		Count: h.Count, Classes: []Name{}, EmptyClasses: []Name{}, Unreadable: []Name{}, Root: Name(x.Root()), Size: h.Size,
+		Count: h.Count, Classes: []Name{}, EmptyClasses: []Name{}, Unreadable: []Name{}, Root: Name(x.Root()), Size: int64(len(x.data)),
 		PathOffsetsOffset: h.PathOffsets.At, SampleClassesOffset: h.SampleClasses.At, PathsOffset: h.Paths.At, PathsSize: h.Paths.Bytes,
 	}
 	for i, class := range x.classes {
@@ -74,55 +76,53 @@ func Build(ctx context.Context, options Options, path string) (fd int, schema Sc
 	if options.Kind == List {
 		return -1, Schema{}, fail(errs.ErrConfig, path, "a list of paths has no index file")
 	}
-	since := options.now().UnixNano()
-	fd, schema, err = reuse(ctx, &options, path, 1<<63-1)
-	if err == nil || errors.Is(err, errs.ErrCanceled) {
-		return fd, schema, err
+	since, reused := options.now().UnixNano(), true
+	x, err := load(ctx, &options, path, math.MaxInt64)
+	if err != nil && !errors.Is(err, errs.ErrCanceled) {
+		there := func() bool { // built while we waited
+			x, err = load(ctx, &options, path, since)
+			return err == nil || errors.Is(err, errs.ErrCanceled)
+		}
+		began := store.Once(ctx, op, path, there, func(file *atomicfile.File) error {
+			reused = false
+			x, err = build(ctx, &options, path, file)
+			return err
+		})
+		if began != nil {
+			err = began
+		}
 	}
-	file, err := atomicfile.Begin(ctx, op, path)
-	if err != nil {
-		return -1, Schema{}, err
-	}
-	defer file.Release()
-	fd, schema, err = reuse(ctx, &options, path, since) // built while we waited
-	if err == nil || errors.Is(err, errs.ErrCanceled) {
-		return fd, schema, err
-	}
-	data, err := encoded(ctx, &options)
-	if err != nil {
-		return -1, Schema{}, err
-	}
-	if err := write(file.Part, data); err != nil {
-		return -1, Schema{}, fail(errs.ErrRead, path, "cannot write the index: is the disk full?").Because(err)
-	}
-	// Opened under its first name, which only the holder of the lock may replace.
-	own, err := openFile(file.Part.Name())
-	if err != nil {
-		return -1, Schema{}, err
-	}
-	defer own.Close()
-	if err := file.Commit(); err != nil {
-		return -1, Schema{}, err
-	}
-	return describe(ctx, &options, data, own)
-}
-
-// reuse takes the existing file.
-func reuse(ctx context.Context, options *Options, path string, since int64) (int, Schema, error) {
-	file, err := openFile(path)
-	if err != nil {
-		return -1, Schema{}, err
-	}
-	defer file.Close()
-	x, err := load(ctx, file, options, since)
 	if err != nil {
 		return -1, Schema{}, err
 	}
 	defer x.Close()
-	schema := x.Schema()
-	schema.Reused = true
-	fd, err := keep(file)
+	schema = x.Schema()
+	schema.Reused = reused
+	fd, err = keep(x.record.File)
 	return fd, schema, err
+}
+
+// build scans, and writes the index file.
+func build(ctx context.Context, options *Options, path string, file *atomicfile.File) (*Index, error) {
+	data, err := encoded(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	a, err := artefact(options, path)
+	if err != nil {
+		return nil, err
+	}
+	record, err := a.Write(ctx, file, data)
+	if err != nil {
+		return nil, err
+	}
+	x, err := parse(ctx, record.Data, path, options.Threads)
+	if err != nil {
+		record.Close()
+		return nil, err
+	}
+	x.record = record
+	return x, nil
 }
 
 func inMemory(ctx context.Context, options *Options) (int, Schema, error) {
@@ -136,26 +136,13 @@ func inMemory(ctx context.Context, options *Options) (int, Schema, error) {
 	}
 	file := os.NewFile(uintptr(memory), "gofast-index")
 	defer file.Close()
-	if err := write(file, data); err != nil {
+	if _, err := file.WriteAt(data, 0); err != nil {
 		return -1, Schema{}, fail(errs.ErrLimit, string(options.Root), "cannot fill %d bytes of shared memory", len(data)).Because(err)
 	}
 	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
 	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
 		return -1, Schema{}, fail(errs.ErrRead, string(options.Root), "cannot seal shared memory").Because(err)
 	}
-	return describe(ctx, options, data, file)
-}
-
-func write(file *os.File, data []byte) error {
-	if err := file.Truncate(0); err != nil {
-		return err
-	}
-	_, err := file.WriteAt(data, 0)
-	return err
-}
-
-// describe is the result for an index that was just written.
-func describe(ctx context.Context, options *Options, data []byte, file *os.File) (int, Schema, error) {
 	x, err := parse(ctx, data, file.Name(), options.Threads)
 	if err != nil {
 		return -1, Schema{}, err

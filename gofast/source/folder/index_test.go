@@ -2,7 +2,6 @@ package folder
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -233,23 +232,6 @@ func TestDamagedIndex(t *testing.T) {
 	}
 }
 
-// forge gives data checksums that fit.
-func forge(t *testing.T, data []byte, h header) []byte {
-	t.Helper()
-	data = slices.Clone(data)
-	sum, err := bodySum(context.Background(), 1, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.BodyIEEE, h.BodyCastagnoli = sum.IEEE, sum.Castagnoli
-	if _, err := binary.Encode(data, native, &h); err != nil {
-		t.Fatal(err)
-	}
-	own := sha256.Sum256(data[:summedBytes])
-	copy(data[summedBytes:], own[:])
-	return data
-}
-
 func TestDeceivingIndex(t *testing.T) {
 	x := mustScan(t, plantSmall(t))
 	for name, lie := range map[string]func(h *header, data []byte){
@@ -259,7 +241,6 @@ func TestDeceivingIndex(t *testing.T) {
 		"negative count":    func(h *header, _ []byte) { h.Count = -1; h.PathOffsets.Bytes = 0 },
 		"class count":       func(h *header, _ []byte) { h.ClassCount = 1 << 62 },
 		"place count":       func(h *header, _ []byte) { h.PlaceCount-- },
-		"size":              func(h *header, _ []byte) { h.Size += 8 },
 		"paths outside":     func(h *header, _ []byte) { h.Paths.Bytes += 1 << 40 },
 		"negative bytes":    func(h *header, _ []byte) { h.Paths.Bytes = -8 },
 		"overlap":           func(h *header, _ []byte) { h.Paths.At = h.Places.At },
@@ -278,7 +259,10 @@ func TestDeceivingIndex(t *testing.T) {
 	} {
 		data, h := slices.Clone(x.data), x.header
 		lie(&h, data)
-		forged, err := parse(context.Background(), forge(t, data, h), name, 2)
+		if _, err := binary.Encode(data, native, &h); err != nil {
+			t.Fatal(err)
+		}
+		forged, err := parse(context.Background(), data, name, 2)
 		if name == "truth" {
 			if err != nil || !slices.Equal(samples(forged), samples(x)) {
 				t.Errorf("the forger is no good: %v", err)
@@ -331,12 +315,12 @@ func TestWaiterTakesAFreshScan(t *testing.T) {
 	if err := options.check(); err != nil {
 		t.Fatal(err)
 	}
-	fd, _, err := reuse(context.Background(), &options, path, since)
+	x, err := load(context.Background(), &options, path, since)
 	if err != nil {
 		t.Fatal(err)
 	}
-	unix.Close(fd)
-	if _, _, err := reuse(context.Background(), &options, path, time.Now().UnixNano()); !errors.Is(err, errs.ErrChanged) {
+	x.Close()
+	if _, err := load(context.Background(), &options, path, time.Now().UnixNano()); !errors.Is(err, errs.ErrChanged) {
 		t.Errorf("an older scan of a young folder: %v, want ErrChanged", err)
 	}
 }

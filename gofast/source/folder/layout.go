@@ -2,31 +2,21 @@ package folder
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 
-	"github.com/gofast-org/gofast/gofast/internal/crc"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 )
 
 // Version is the version of the index's layout.
-const Version = 2
+const Version = 3
 
-const (
-	magic     = "gofastIX"
-	byteOrder = 0x01020304
-)
-
-// section is gf_section.
+// section is a part of the index.
 type section struct{ At, Bytes int64 }
 
 func (s section) end() int64 { return s.At + s.Bytes }
 
-// header is gf_index_header.
+// header comes first.
 type header struct {
-	Magic                         [8]byte
-	Version, ByteOrder            uint32
-	Size                          int64
 	Count, ClassCount, PlaceCount int64
 	ScanNs                        int64
 	Root, ClassNames              section
@@ -34,12 +24,9 @@ type header struct {
 	PathOffsets, SampleClasses    section
 	Places, PlacePaths            section
 	Paths                         section
-	OptionsSum                    [sha256.Size]byte
-	BodyIEEE, BodyCastagnoli      uint32
-	Sum                           [sha256.Size]byte
 }
 
-// placeRecord is gf_index_place.
+// placeRecord is a path that the index depends on.
 type placeRecord struct {
 	Path uint64
 	Kind place
@@ -49,7 +36,6 @@ type placeRecord struct {
 var (
 	native      = binary.NativeEndian
 	headerBytes = int64(binary.Size(header{}))
-	summedBytes = headerBytes - sha256.Size
 	recordBytes = int64(binary.Size(placeRecord{}))
 )
 
@@ -58,13 +44,9 @@ func (h *header) sections() []*section {
 	return []*section{&h.Root, &h.ClassNames, &h.ClassSamples, &h.PathOffsets, &h.SampleClasses, &h.Places, &h.PlacePaths, &h.Paths}
 }
 
-// header says where everything will lie.
-func (t *tree) header() header {
-	h := header{
-		Version: Version, ByteOrder: byteOrder, ScanNs: t.scanNs,
-		Count: t.count, ClassCount: int64(len(t.classes)), PlaceCount: int64(len(t.places)),
-	}
-	copy(h.Magic[:], magic)
+// header says where everything will lie, and how large it will be.
+func (t *tree) header() (h header, size int64) {
+	h = header{Count: t.count, ClassCount: int64(len(t.classes)), PlaceCount: int64(len(t.places)), ScanNs: t.scanNs}
 	h.Root.Bytes = int64(len(t.options.prefix())) + 1
 	for _, class := range t.classes {
 		h.ClassNames.Bytes += int64(len(class)) + 1
@@ -80,18 +62,13 @@ func (t *tree) header() header {
 		s.At = at
 		at = (s.end() + 7) &^ 7
 	}
-	h.Size = at
-	return h
+	return h, at
 }
 
 // encode is the whole index.
 func (t *tree) encode(ctx context.Context) ([]byte, error) {
-	h := t.header()
-	var err error
-	if h.OptionsSum, err = t.options.sum(); err != nil {
-		return nil, err
-	}
-	data := make([]byte, h.Size)
+	h, size := t.header()
+	data := make([]byte, size)
 	view := func(s section) []byte { return data[s.At:s.end()] }
 	copy(view(h.Root), t.options.prefix())
 	names := view(h.ClassNames)
@@ -109,17 +86,8 @@ func (t *tree) encode(ctx context.Context) ([]byte, error) {
 	if err := t.encodeSamples(ctx, view(h.PathOffsets), view(h.SampleClasses), view(h.Paths)); err != nil {
 		return nil, err
 	}
-	sum, err := bodySum(ctx, t.options.Threads, data)
-	if err != nil {
-		return nil, err
-	}
-	h.BodyIEEE, h.BodyCastagnoli = sum.IEEE, sum.Castagnoli
-	if _, err := binary.Encode(data, native, &h); err != nil {
-		return nil, err
-	}
-	own := sha256.Sum256(data[:summedBytes])
-	copy(data[summedBytes:headerBytes], own[:])
-	return data, nil
+	_, err := binary.Encode(data, native, &h)
+	return data, err
 }
 
 // encodeSamples writes the runs in parallel. The start of each run is the sum of
@@ -161,9 +129,4 @@ func (t *tree) label(d *directory, sample int) int32 {
 	default:
 		return Unlabelled
 	}
-}
-
-func bodySum(ctx context.Context, threads int, data []byte) (crc.Pair, error) {
-	body := data[headerBytes:]
-	return crc.Parallel(ctx, threads, int64(len(body)), func(from, to int64) ([]byte, error) { return body[from:to], nil })
 }

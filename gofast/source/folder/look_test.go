@@ -25,12 +25,7 @@ func Open(ctx context.Context, path string, options Options) (*Index, error) {
 	if err := options.check(); err != nil {
 		return nil, err
 	}
-	file, err := openFile(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return load(ctx, file, &options, math.MaxInt64)
+	return load(ctx, &options, path, math.MaxInt64)
 }
 
 // Classes are the names of the classes, sorted; empty if there are none.

@@ -2,32 +2,23 @@ package folder
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"math"
-	"os"
 	"runtime/debug"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 )
 
 // racy is a safe distance. A directory's times show its state at the scan only if the
 // last change is at least so old: file systems count time in steps of up to 2 s.
 const racy = 2 * time.Second
 
-func openFile(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail(errs.ErrNotFound, path, "no index file").Because(err)
-	case err != nil:
-		return nil, fail(errs.ErrRead, path, "cannot open the index file").Because(err)
-	}
-	return file, nil
+// artefact is the index file of these options.
+func artefact(options *Options, path string) (*store.Artefact, error) {
+	sum, err := options.sum()
+	return &store.Artefact{Op: op, Kind: "index", Version: Version, Path: path, Of: sum, Threads: options.Threads}, err
 }
 
 // load maps an index file and compares every directory with its state at the scan.
@@ -38,48 +29,37 @@ func openFile(path string) (*os.File, error) {
 //
 // load does not notice if the target of a link turns from a file into a directory,
 // or back.
-func load(ctx context.Context, file *os.File, options *Options, since int64) (x *Index, err error) {
-	path := file.Name()
+func load(ctx context.Context, options *Options, path string, since int64) (x *Index, err error) {
 	defer pool.Recover(&err, op, path)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	info, err := file.Stat()
+	a, err := artefact(options, path)
 	if err != nil {
-		return nil, fail(errs.ErrRead, path, "cannot stat the index file").Because(err)
+		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() < headerBytes || info.Size() > math.MaxInt {
-		return nil, fail(errs.ErrDamaged, path, "not an index file")
-	}
-	data, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	record, err := a.Open(ctx)
 	if err != nil {
-		return nil, fail(errs.ErrRead, path, "cannot map the index file").Because(err)
+		return nil, err
 	}
-	if x, err = parse(ctx, data, path, options.Threads); err == nil {
-		x.mapped = true
+	if x, err = parse(ctx, record.Data, path, options.Threads); err == nil {
+		x.record = record
 		err = x.check(ctx, path, options, since)
 	}
 	if err != nil {
-		_ = unix.Munmap(data) // cannot fail for a mapping of ours
+		record.Close()
 		return nil, err
 	}
 	return x, nil
 }
 
-// check compares the options and the directories.
+// check compares the directories.
 func (x *Index) check(ctx context.Context, path string, options *Options, since int64) error {
-	sum, err := options.sum()
-	if err != nil {
-		return err
-	}
-	if sum != x.header.OptionsSum || options.Kind == List {
-		return fail(errs.ErrChanged, path, "the index was made with other options")
-	}
 	oldest := x.header.ScanNs - int64(racy)
 	if x.header.ScanNs >= since {
 		oldest = math.MaxInt64
 	}
 	const together = 32
 	places := int(x.header.PlaceCount)
-	err = pool.Each(ctx, options.Threads, (places+together-1)/together, func(_ context.Context, job int) error {
+	err := pool.Each(ctx, options.Threads, (places+together-1)/together, func(_ context.Context, job int) error {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		for i := job * together; i < min((job+1)*together, places); i++ {
 			was, name := x.place(i)

@@ -349,7 +349,7 @@ func (s *scanner) measure(t *tree) error {
 	if len(t.classes) > 1<<31-1 {
 		return fail(errs.ErrLimit, string(t.options.Root), "there are %d classes, more than an int32 can number", len(t.classes))
 	}
-	size := t.header().Size
+	_, size := t.header()
 	if t.options.Kind == List { // a scan reserves the names when it reads them
 		size += t.count*nameCost + t.pathBytes
 	}

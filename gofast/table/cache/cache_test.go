@@ -17,12 +17,21 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
 )
 
 var ctx = context.Background()
+
+// Acquire is what Build holds meanwhile.
+func Acquire(ctx context.Context, path string) (*Lock, error) {
+	file, err := atomicfile.Begin(ctx, op, path)
+	return &Lock{file}, err
+}
+
+func (l *Lock) Release() { l.file.Release() }
 
 // build makes a small table: 3 rows of a bound of 5, an integer, a float and a
 // text label.

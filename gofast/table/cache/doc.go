@@ -8,8 +8,8 @@
 //     if there are several labels), absent without text
 //   - gofast.npy: a uint8 array that holds the JSON header (see header.go)
 //
-// A cache is built in three steps. Acquire waits for the lock: if ten processes start
-// at once, one builds and nine wait. Lock.Create hands out mapped memory to decode
+// A cache is built in three steps. Build waits for the lock: if ten processes start
+// at once, one builds and nine wait (package store). Lock.Create hands out mapped memory to decode
 // into. Writer.Finish writes headers and checksums, syncs, and renames. The file is
 // built as PATH.part (see package atomicfile).
 package cache

@@ -4,22 +4,22 @@ import (
 	"context"
 
 	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 )
 
-// Lock is the right to build the cache at one path. Release gives it back, and
-// so does the death of the process.
+// Lock is the right to build the cache at one path. The death of the process gives
+// it back too.
 type Lock struct{ file *atomicfile.File }
 
-// Acquire waits until no other process builds the cache at path. The caller should
-// then look again whether the cache exists: the process that held the lock built it.
-func Acquire(ctx context.Context, path string) (*Lock, error) {
-	file, err := atomicfile.Begin(ctx, op, path)
-	if err != nil {
-		return nil, err
+// Build has one process at a time build the cache at path. Others wait, and build it
+// too only if force is set or what was built is of another fingerprint.
+func Build(ctx context.Context, path, fingerprint string, force bool, build func(*Lock) error) error {
+	there := func() bool {
+		c, err := Open(path, fingerprint)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil && !force
 	}
-	return &Lock{file}, nil
+	return store.Once(ctx, op, path, there, func(file *atomicfile.File) error { return build(&Lock{file}) })
 }
-
-// Release gives the lock back and removes an unfinished file. It may be called
-// twice.
-func (l *Lock) Release() { l.file.Release() }
