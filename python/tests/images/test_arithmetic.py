@@ -137,7 +137,6 @@ def test_unit_is_torchvisions_to_tensor() -> None:
     check(ArrayDataset(x, scale="unit", shape=(1, -1)), want.reshape(-1, 1, WIDTH))
 
 
-@pytest.mark.arrives("device", "copied")
 @pytest.mark.parametrize("storage", STORAGE)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("scale", [None, "unit"])

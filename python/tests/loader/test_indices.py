@@ -142,7 +142,6 @@ def test_a_subsets_indices(make: Any, name: str, memory: Any) -> None:
             assert isinstance(loader._native_view(), View) == (name in PLAIN)
 
 
-@pytest.mark.arrives("device")
 @pytest.mark.parametrize("name", [*PLAIN, *ODD])
 @pytest.mark.parametrize("workers", [0, 2])
 @LOADERS
