@@ -37,7 +37,7 @@ func known(t *testing.T, each time.Duration, jobRows int64) enginetest.Known {
 
 func ring(t *testing.T, count int) engine.Ring {
 	t.Helper()
-	r, err := engine.NewRing(enginetest.RowBytes, count)
+	r, err := engine.NewRing(enginetest.SlotBytes, count)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +107,10 @@ func TestForgetWhileOthersWork(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for range 40 {
-		view := known(t, time.Microsecond, 1)
+	for range 100 {
+		view := known(t, 0, 1)
 		for range 4 {
-			submit(t, e, view.View, 8, 0).Release()
+			submit(t, e, view.View, enginetest.MostRows, 0).Release()
 		}
 		within(t, "Forget", func() { e.Forget(view.View) })
 		view.Free()
@@ -124,7 +124,7 @@ func TestTicketsLimitTheirThreads(t *testing.T) {
 	defer e.Close()
 	for most := 1; most <= 2; most++ {
 		view := known(t, 100*time.Microsecond, 1)
-		ticket := submit(t, e, view.View, 40, most)
+		ticket := submit(t, e, view.View, enginetest.MostRows, most)
 		if err := ticket.Wait(context.Background()); err != nil {
 			t.Fatal(err)
 		}

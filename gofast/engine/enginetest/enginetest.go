@@ -66,8 +66,11 @@ func Call(e *engine.Engine, view engine.View, ring engine.Ring, seed uint64, ope
 	return int(c.finished), nil
 }
 
-// RowBytes is the size of a slot that Call needs.
-const RowBytes = C.GFT_MOST_ROWS * 64
+// MostRows is the rows of a batch at most, and SlotBytes the size of a slot for them.
+const (
+	MostRows  = C.GFT_MOST_ROWS
+	SlotBytes = MostRows * 64
+)
 
 // Fork forks with a shared ring's slot held: 0 unless the child takes that slot.
 func Fork() int {

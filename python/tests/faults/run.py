@@ -145,6 +145,8 @@ class Copy:
             options = ["-short"] if kind == "tsan" else []
             go = ["go", "test", "-vet=off", "-failfast", "-count=1", "-timeout=300s", *options]
             status, said = self.run(*go, *rest, **(TSAN if kind == "tsan" else {}))
+            if "[build failed]" in said:
+                raise UnusableError(f"its tests do not build: {said[:600]}")
             found = re.search(r"^\s*--- FAIL: (\S+)", said, re.MULTILINE)
             found = found or re.search(r"running tests:\s+(\w+)", said)
             found = found or re.search(r"\.((?:Test|Fuzz)\w+)\(", said)
