@@ -1,4 +1,4 @@
-"""Which files TableDataset reads: each is written by somebody else's writer, and opened."""
+"""Which files TableDataset reads: each is written by another library's writer, and opened."""
 
 from __future__ import annotations
 
