@@ -94,7 +94,7 @@ class Anatomy:
         found = {
             name.partition(":")[2]: took / max(self.stacks.batches, 1)
             for name, (took, _) in self.stacks.stages.items()
-            if name.startswith("transform:")
+            if name.startswith("transform:") and took > 0
         }
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
