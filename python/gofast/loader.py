@@ -25,12 +25,12 @@ from ._core.openmp import as_in_workers
 from ._core.warn import warn
 from ._device.wanted import wanted as wanted_device
 from ._loader.classes import warn_of_conflicts
+from ._loader.copies import not_copied
 from ._loader.counted import CountedHere, CountedWorkers
 from ._loader.counts import Counts
 from ._loader.fallback import warn_of_loader
 from ._loader.iterator import NativeIterator
 from ._loader.lane import Idle, Lane
-from ._loader.own_state import kept_by
 from ._loader.seeding import only_seeds
 from ._loader.stamp import Stamp
 from ._loader.trace import Trace
@@ -71,9 +71,10 @@ class DataLoader(TorchDataLoader[T]):
     A `collate_fn` of your own, for example one that calls mixup or cutmix, is called in this process, with
     the rows of batches that were made ahead. With workers, the generators of torch, `random` and
     `numpy.random` have the states meanwhile that they would have in the worker whose turn it is, and
-    `torch.utils.data.get_worker_info` tells of it; other threads should not draw from them then. Functions
-    that may keep something from call to call, or use what others may change, such as a list or an object of
-    yours, run in torch's workers, each of which has a copy; a warning says so. A `worker_init_fn` that only
+    `torch.utils.data.get_worker_info` tells of it; other threads should not draw from them then. Each worker
+    has a copy of the function, with the globals and objects that it uses, as of the start of the epoch. What
+    cannot be copied, holds more than 8 MiB, or acts on the whole process (files, locks, modules and classes
+    of yours that it changes) runs in torch's workers; a warning says so. A `worker_init_fn` that only
     seeds is called in this process too; any other needs torch's workers. Errors of both come as they are,
     without the traceback of a worker around them.
 
@@ -329,9 +330,9 @@ class DataLoader(TorchDataLoader[T]):
             return Refusal("default_collate_fn_map has functions of your own: they make the batches")
         if self.num_workers > 0:
             collate, init = self.collate_fn, self.worker_init_fn
-            kept = kept_by(collate)
-            if kept is not None:
-                return Refusal(f"collate_fn={called(collate)} may differ from worker to worker: {kept}")
+            why = not_copied(collate)
+            if why is not None:
+                return Refusal(f"collate_fn={called(collate)} needs processes of its own: {why}")
             if not only_seeds(init):
                 return Refusal(f"worker_init_fn={called(init)} does more than seed, in worker processes")
         with as_in_workers(self.num_workers):

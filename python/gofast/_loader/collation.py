@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .batch import Rows
-from .mixing import recycled
-from .own_state import as_in_worker
+from .copies import Copies
+from .mixing import mixers, recycled
 
 if TYPE_CHECKING:
     from torch.utils.data._utils.fetch import _MapDatasetFetcher
@@ -46,9 +46,11 @@ class Collation:
 
     def __init__(self, fetcher: _MapDatasetFetcher, workers: Workers | None, counts: Counts) -> None:
         self._fetcher, self._workers, self._counts = fetcher, workers, counts
+        self._functions: list[Any] = [fetcher.collate_fn]  # one of each worker
         if workers is not None:
-            fetcher.collate_fn = as_in_worker(fetcher.collate_fn)
-        self._function: Any = fetcher.collate_fn
+            copies = Copies(fetcher.collate_fn)
+            self._functions = [copies.make() for _ in range(workers.count)]
+        self._mixers = [mixers(function) for function in self._functions]
         self._unchanged = 0
         self.finished = 0
         self.overtaken = False
@@ -72,13 +74,13 @@ class Collation:
         """
         self.overtaken = False
         if self._workers is None:
-            return _with_lists(self._made(rows), rows)
+            return _with_lists(self._made(rows, 0), rows)
         workers, worker = self._workers, self.finished % self._workers.count
         latest = workers[worker]
         start = latest if drawn is None else latest.copy(drawn.torch)
         try:
             with workers.turn(worker, start):
-                made = self._made(rows)
+                made = self._made(rows, worker)
         finally:
             self.finished += 1
             self._unchanged += 1
@@ -91,11 +93,12 @@ class Collation:
                 workers[worker] = left
         return _with_lists(made, rows)
 
-    def _made(self, rows: Any) -> Any:
-        with recycled():
+    def _made(self, rows: Any, worker: int) -> Any:
+        function = self._fetcher.collate_fn = self._functions[worker]
+        with recycled(self._mixers[worker]):
             if isinstance(rows, Unmade):
                 return self._counts.fetched(lambda: self._fetcher.fetch(rows.index), len(rows.index))  # type: ignore[no-untyped-call]
-            return self._function(rows)
+            return function(rows)
 
     def state(self, batch: int) -> Generators:
         """What the generators of the worker that makes a batch have now."""

@@ -8,12 +8,12 @@ earlier batch's lay that nobody has any more: gofast/image/pixel/mixing.c.
 
 from __future__ import annotations
 
-import os
+import functools
 import sys
-import threading
+import types
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from ctypes import addressof
 from typing import Any
 
@@ -63,59 +63,83 @@ _MIXES: dict[str, tuple[_Mix, Callable[[torch.Tensor, Any], bool], dict[str, Any
 _MODULE = "torchvision.transforms.v2._augment"
 
 
+_METHODS = ("transform", "_transform")  # since torchvision 0.21, and before
+
+
 @contextmanager
-def recycled() -> Iterator[None]:
-    """Within this context, torchvision's MixUp and CutMix mix large batches here."""
-    global _inside
-    entered = 0
+def recycled(mixers: Sequence[Any]) -> Iterator[None]:
+    """Within this context, these MixUps and CutMixes mix large batches here: their class is ours.
+
+    torchvision's own classes stay as they are.
+    """
+    theirs = [(one, type(one)) for one in mixers if type(one) not in _made]
     try:
-        with _lock:
-            _inside, entered = _inside + 1, 1
-            if _inside == 1:
-                for kind, name, own, ours in _replaced():
-                    _own[kind, name] = own, ours
-                    setattr(kind, name, ours)
+        for one, kind in theirs:
+            object.__setattr__(one, "__class__", _of(kind))
         yield
     finally:
-        with _lock:
-            _inside -= entered
-            while _inside == 0 and _own:
-                (kind, name), (own, ours) = _own.popitem()
-                if vars(kind).get(name) is ours:
-                    setattr(kind, name, own)
+        for one, kind in theirs:  # another thread that is inside goes on with torchvision's arithmetic
+            object.__setattr__(one, "__class__", kind)
 
 
-_lock = threading.RLock()  # a signal's handler may collate too
-_inside = 0  # threads that are
-_own: dict[tuple[type, str], tuple[Any, Any]] = {}  # methods in whose place ours are
+def mixers(value: Any) -> list[Any]:
+    """The MixUps and CutMixes that a function uses: its own, those of its globals, closure and attributes."""
+    found: dict[int, Any] = {}
+    kinds = tuple(k for name in _MIXES if (k := getattr(sys.modules.get(_MODULE), name, None)) is not None)
+    if kinds:
+        _look(value, kinds, found, set(), _DEPTH)
+    return list(found.values())
 
 
-def _after_fork_in_child() -> None:
-    global _lock
-    _lock = threading.RLock()  # another thread may have held it
+_DEPTH = 6  # a function, a cell of it, a transform, its list, one in it
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+def _look(value: Any, kinds: tuple[Any, ...], found: dict[int, Any], seen: set[int], depth: int) -> None:
+    if depth == 0 or id(value) in seen or isinstance(value, (type, types.ModuleType, torch.Tensor)):
+        return
+    seen.add(id(value))
+    inside: Iterable[Any] = ()
+    if isinstance(value, kinds):
+        found[id(value)] = value
+    elif isinstance(value, types.FunctionType):
+        inside = [*(value.__closure__ or ()), *(value.__globals__.get(n) for n in value.__code__.co_names)]
+    elif isinstance(value, types.CellType):
+        with suppress(ValueError):  # it may be empty
+            inside = (value.cell_contents,)
+    elif isinstance(value, types.MethodType):
+        inside = (value.__self__, value.__func__)
+    elif isinstance(value, functools.partial):
+        inside = (value.func, *value.args, *value.keywords.values())
+    elif type(value) in (list, tuple, dict):
+        inside = value.values() if type(value) is dict else value
+    elif callable(value) or isinstance(value, torch.nn.Module):
+        inside = getattr(value, "__dict__", {}).values()
+    for one in list(inside)[:_MOST]:
+        _look(one, kinds, found, seen, depth - 1)
 
 
-def _replaced() -> Iterator[tuple[type, str, Any, Any]]:
-    """Each class, its method, and ours: where the method is torchvision's, and both mix alike."""
-    for title, (mix, can, trial) in _MIXES.items():
-        kind = getattr(sys.modules.get(_MODULE), title, None)
-        if kind is None:
-            continue
-        name = "transform" if "transform" in vars(kind) else "_transform"  # torchvision 0.20
-        own = vars(kind).get(name)
-        if own is None or getattr(own, "__module__", None) != _MODULE:
-            continue
-        ours = _known.get(own)
-        if ours is None:
-            ours = _known[own] = _mixing(own, mix, can) if _alike(own, mix, trial) else own
-        if ours is not own:
-            yield kind, name, own, ours
+_MOST = 100  # that are looked at in a list
+_made: weakref.WeakSet[type] = weakref.WeakSet()
+_known: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
 
 
-_known: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+def _of(kind: type) -> type:
+    """The subclass of a class that mixes here; the class itself where it does not mix as ours does."""
+    if kind not in _known:
+        _known[kind] = kind
+        for title, (mix, can, trial) in _MIXES.items():
+            theirs = getattr(sys.modules.get(_MODULE), title, None)
+            if theirs is None or not issubclass(kind, theirs):
+                continue
+            name = next((name for name in _METHODS if name in vars(theirs)), "")
+            own = getattr(kind, name, None)
+            if own is not None and own is vars(theirs)[name] and _alike(own, mix, trial):
+                ours = type(
+                    kind.__name__, (kind,), {name: _mixing(own, mix, can), "__module__": kind.__module__}
+                )
+                _known[kind] = ours
+                _made.add(ours)
+    return _known[kind]
 
 
 class _Whole:
@@ -147,7 +171,6 @@ def _mixing(own: Any, mix: _Mix, can: Callable[[torch.Tensor, Any], bool]) -> An
         mix(inpt, mixed, params)
         return mixed
 
-    transform.__module__ = own.__module__
     return transform
 
 

@@ -8,6 +8,7 @@ import functools
 import gc
 import itertools
 import random
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ from torchvision.transforms import v2
 import gofast
 import image_data
 import same
+from gofast._loader import copies
+from gofast._loader.copies import _MOST_BYTES, not_copied
 from gofast._loader.iterator import NativeIterator
-from gofast._loader.own_state import kept_by
 from gofast._loader.seeding import only_seeds
 
 TRAIN = T.Compose([T.RandomResizedCrop(12), T.RandomHorizontalFlip(), T.ToTensor()])
@@ -231,6 +233,93 @@ class Mixing(torch.nn.Module):
 MIXING, SETTINGS, WEIGHTS, FACTOR = Mixing(0.5), Settings(a=1), torch.ones(2), 3
 
 
+class Shared:
+    """Keeps its count in the class."""
+
+    calls = 0
+
+    def __call__(self, rows: Any) -> Any:
+        Shared.calls += 1
+        return Shared.calls
+
+
+class OfClass:
+    seen: list[int] = []  # noqa: RUF012
+
+    def __call__(self, rows: Any) -> Any:
+        self.seen.append(1)
+        return len(self.seen)
+
+
+class OfModule:
+    def __call__(self, rows: Any) -> Any:
+        COUNT["n"] += 1
+        return COUNT["n"]
+
+
+class Reset:
+    """Says how it is pickled, which is not how it is forked."""
+
+    def __getstate__(self) -> Any:
+        return {}
+
+    def __call__(self, rows: Any) -> Any:
+        return vars(self)
+
+
+def attribute(rows: Any) -> Any:
+    attribute.calls += 1  # type: ignore[attr-defined]
+    return attribute.calls  # type: ignore[attr-defined]
+
+
+attribute.calls = 0  # type: ignore[attr-defined]
+
+
+def through_another(rows: Any) -> Any:
+    global TOTAL
+    TOTAL += len(rows)
+    return counting(rows) and (TOTAL, COUNT["n"])
+
+
+def both_count(rows: Any) -> Any:
+    counting(rows)
+    return through_another(rows), COUNT["n"]
+
+
+TOTAL, LOCK, FILE = 0, threading.Lock(), Path(__file__).open()  # noqa: SIM115
+MANY, TOGETHER = torch.zeros(_MOST_BYTES, dtype=torch.uint8), torch.zeros(2).share_memory_()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Counter,
+        lambda: Counter().__call__,
+        Kept,
+        lambda: counting,
+        assigned,
+        lambda: attribute,
+        lambda: both_count,
+        lambda: lambda rows: (OWN.random(), WEIGHTS.add_(1).tolist()),
+        lambda: lambda rows, kept=[]: (kept.append(1), len(kept)),
+        lambda: functools.partial(lambda rows, g: g.random(), g=random.Random(1)),
+    ],
+)
+def test_what_a_function_keeps_is_each_workers_own(folder: Path, make: Any) -> None:
+    """As in torch's workers; what this process has stays as it was."""
+    before = copy.deepcopy((COUNT, TOTAL, attribute.calls, WEIGHTS))  # type: ignore[attr-defined]
+
+    def told_more(rows: Any) -> Any:
+        return len(rows), make_once(rows)
+
+    make_once = make()
+    options: dict[str, Any] = {"batch_size": 4, "num_workers": 2, "collate_fn": told_more}
+    assert_same(folder, **options)
+    assert_same(folder, persistent_workers=True, **options)
+    after = (COUNT, TOTAL, attribute.calls, WEIGHTS)  # type: ignore[attr-defined]
+    assert not same.difference(list(after), list(before))
+
+
 @pytest.mark.parametrize(
     ("function", "why"),
     [
@@ -242,29 +331,48 @@ MIXING, SETTINGS, WEIGHTS, FACTOR = Mixing(0.5), Settings(a=1), torch.ones(2), 3
         (list, ""),
         (lambda rows: MIXING(*default_collate(rows)), ""),
         (lambda rows: torch.stack([row[0] for row in rows]) * FACTOR, ""),
-        (lambda rows: Still()(rows), "uses Still"),
-        (Counter(), "__call__ assigns to the attribute calls"),
-        (Counter().__call__, "assigns to the attribute calls"),
-        (Kept(), "uses a list"),
-        (counting, "uses a dict"),
-        (assigned(), "count assigns to calls"),
-        (lambda rows: SETTINGS.a, "uses a Settings"),
-        (lambda rows: WEIGHTS, "uses a Tensor"),
-        (lambda rows, kept=[]: kept.append(1), "uses a list"),
-        (lambda rows: OWN.random(), "uses a Generator"),
-        (functools.partial(lambda rows, g: g, g=random.Random(1)), "uses a Random"),
+        (lambda rows: Still()(rows), ""),
+        (torch.nn.BatchNorm1d(3), ""),
+        (lambda rows: SETTINGS.a, ""),
+        (Shared(), "assigns to an attribute, perhaps of a class"),
+        (lambda rows: setattr(Shared, "n", 1), "uses setattr"),
+        (OfClass(), "uses a list, which all workers would share"),
+        (OfModule(), "uses a dict, which all workers would share"),
+        (Reset(), "Reset has a __getstate__ of its own"),
         (functools.partial(lambda rows, at: next(at), at=itertools.count()), "uses a count"),
-        (torch.nn.BatchNorm1d(3), "uses a BatchNorm1d"),
         (functools.lru_cache(lambda rows: rows), "uses a _lru_cache_wrapper"),
         (lambda rows: torch.manual_seed(1), "uses manual_seed"),
         (lambda rows: torch.set_grad_enabled(False), "uses set_grad_enabled"),
         (lambda rows: get_worker_info().dataset, "uses dataset"),
-        (lambda rows: setattr(MIX, "n", 1), "uses a builtin"),
+        (lambda rows: open("log"), "uses open"),  # noqa: SIM115
+        (lambda rows: same.difference(rows, rows), "uses the module same"),
+        (lambda rows: __import__("os").getpid(), "uses __import__"),
+        (functools.partial(print, file=None), ""),
+        (lambda rows, lock=LOCK: lock, "cannot be copied"),
+        (lambda rows, file=FILE: file, "uses a TextIOWrapper"),
+        (lambda rows, many=MANY: many, "more than 8 MiB"),
+        (lambda rows, shared=TOGETHER: shared, "processes share"),
     ],
 )
-def test_functions_that_may_keep_something(function: Any, why: str) -> None:
-    said = kept_by(function)
+def test_functions_that_cannot_be_copied(function: Any, why: str) -> None:
+    said = not_copied(function)
     assert why in said if said and why else not said and not why
+
+
+def imports_another(rows: Any) -> Any:
+    import os
+
+    return os.getpid()
+
+
+def test_a_function_that_imports_is_not_copied() -> None:
+    assert not_copied(imports_another) == "imports_another imports os"
+
+
+def test_this_pythons_bytecode_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a version of Python names its instructions in another way, nothing is believed."""
+    monkeypatch.setattr(copies, "_PROBED", copies._PROBED._replace(imports=set()))
+    assert not_copied(seed_worker) == "this version of Python is not known"
 
 
 STILL = Still()

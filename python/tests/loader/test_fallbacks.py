@@ -56,6 +56,12 @@ def counted(samples: Any) -> Any:
     return samples
 
 
+def told(samples: Any) -> Any:
+    import os
+
+    return os.getpid()
+
+
 def noted(_: Any) -> None:
     calls.append(0)
 
@@ -74,8 +80,8 @@ def said(make: Any) -> Iterator[str]:
     ("make", "why"),
     [
         (
-            lambda: gofast.DataLoader(rows(), 4, collate_fn=counted, num_workers=1),
-            "collate_fn=counted may differ from worker to worker: it uses a list",
+            lambda: gofast.DataLoader(rows(), 4, collate_fn=told, num_workers=1),
+            "collate_fn=told needs processes of its own: told imports os",
         ),
         (
             lambda: gofast.DataLoader(rows(), 4, num_workers=1, worker_init_fn=noted),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +35,7 @@ def both(transform: Any, images: Any, labels: Any) -> tuple[Any, Any]:
     torch.manual_seed(5)
     theirs = [transform(images, labels) for _ in range(4)], torch.rand(1)
     torch.manual_seed(5)
-    with mixing.recycled():
+    with mixing.recycled(mixing.mixers(transform)):
         ours = [transform(images, labels) for _ in range(4)], torch.rand(1)
     return ours, theirs
 
@@ -112,11 +114,12 @@ def test_unusual_batches_are_torchvisions(kind: str, monkeypatch: pytest.MonkeyP
 
 def test_wrong_batches_raise_the_same() -> None:
     images, labels = batch(64, 48)
+    mix = v2.MixUp(num_classes=7)
     for wrong in ((images[0], labels), (images, labels[:5]), (images, labels.float()[None, None])):
         texts = []
-        for context in (mixing.recycled, threading.Lock):
-            with context(), pytest.raises(ValueError) as caught:
-                v2.MixUp(num_classes=7)(*wrong)
+        for used in ([mix], []):
+            with mixing.recycled(used), pytest.raises(ValueError) as caught:
+                mix(*wrong)
             texts.append(str(caught.value))
         assert texts[0] == texts[1]
 
@@ -127,19 +130,20 @@ def test_another_formula_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     def transform(self: Any, inpt: Any, params: Any) -> Any:
         return inpt * params["lam"] if inpt.ndim == 4 else inpt
 
-    transform.__module__ = mixing._MODULE
     monkeypatch.setattr(v2.MixUp, name, transform)
+    monkeypatch.setattr(mixing, "_known", weakref.WeakKeyDictionary())
     images, labels = batch(64, 48)
-    ours, theirs = both(v2.MixUp(num_classes=7), images, labels)
+    mix = v2.MixUp(num_classes=7)
+    ours, theirs = both(mix, images, labels)
     assert difference(ours, theirs) == ""
-    with mixing.recycled():
-        assert vars(v2.MixUp)[name] is transform
+    with mixing.recycled([mix]):
+        assert type(mix) is v2.MixUp
 
 
 def test_held_batches_keep_their_values() -> None:
     images, labels = batch(64, 48)
     transform, held = v2.MixUp(num_classes=7), []
-    with mixing.recycled():
+    with mixing.recycled([transform]):
         for _ in range(6):
             mixed = transform(images, labels)[0]
             assert mixed.data_ptr() % 64 == 0
@@ -151,7 +155,7 @@ def test_held_batches_keep_their_values() -> None:
 def test_memory_is_used_again() -> None:
     images, labels = batch(64, 48)
     transform, places = v2.MixUp(num_classes=7), set()
-    with mixing.recycled():
+    with mixing.recycled([transform]):
         for _ in range(10):
             mixed = transform(images, labels)[0]
             places.add(mixed.data_ptr())
@@ -161,23 +165,41 @@ def test_memory_is_used_again() -> None:
     assert len(mixing._memory._free) <= mixing._MOST_FREE
 
 
-def test_torchvisions_methods_are_back() -> None:
-    own = [dict(vars(kind)) for kind in (v2.MixUp, v2.CutMix)]
+def test_torchvisions_classes_stay_as_they_are() -> None:
+    own, mix = [dict(vars(kind)) for kind in (v2.MixUp, v2.CutMix)], v2.MixUp(num_classes=7)
     inside, done = threading.Event(), threading.Event()
 
     def other() -> None:
-        with mixing.recycled():
+        with mixing.recycled([mix]):
             inside.set()
             done.wait(10)
 
     thread = threading.Thread(target=other)
-    with mixing.recycled():
-        thread.start()
-        assert inside.wait(10)
-    assert dict(vars(v2.MixUp)) != own[0]  # the other thread is inside
+    thread.start()
+    assert inside.wait(10)
+    with mixing.recycled([mix]):
+        assert isinstance(mix, v2.MixUp) and type(mix) is not v2.MixUp
+        assert [dict(vars(kind)) for kind in (v2.MixUp, v2.CutMix)] == own
     done.set()
     thread.join()
-    assert [dict(vars(kind)) for kind in (v2.MixUp, v2.CutMix)] == own
+    assert type(mix) is v2.MixUp
+
+
+def test_where_a_function_has_them() -> None:
+    mix, cut, both_of = KINDS["mixup"](), KINDS["cutmix"](), KINDS["choice"]()
+    within = lambda rows: mix(rows)  # noqa: E731
+
+    class Mixing:
+        def __init__(self) -> None:
+            self.steps = [cut]
+
+        def __call__(self, rows: Any) -> Any:
+            return rows
+
+    assert mixing.mixers(within) == [mix]
+    assert mixing.mixers(functools.partial(lambda rows, more: more, more=both_of)) == both_of.transforms
+    assert mixing.mixers(Mixing()) == mixing.mixers(Mixing().__call__) == [cut]
+    assert mixing.mixers(default_collate) == []
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
