@@ -1,29 +1,22 @@
-"""Classes of timm that do what one of torchvision's does to a PIL image. They are known by their code."""
+"""Classes of timm that do what one of torchvision's does to a PIL image. Their names tell, and a trial."""
 
 from __future__ import annotations
 
-import functools
 import sys
 import types
+import weakref
+from typing import Any
 
 import torch
 
-from . import bytecode
-
 MODULE = "timm.data.transforms"
-
-_IMPORTS = "import torch, torchvision.transforms.functional as F"
-_UNLESS_TENSOR = """def __call__(self, pic):
-    '''Says what it does.'''
-    if isinstance(pic, torch.Tensor):
-        return pic
-    return F.{0}(pic)"""
 
 # Each class's name, torchvision's, and the function that both call.
 _CLASSES = {
     "MaybeToTensor": ("ToTensor", "to_tensor"),
     "MaybePILToTensor": ("PILToTensor", "pil_to_tensor"),
 }
+_tried: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()  # by the method
 
 
 def relative_of(kind: type) -> str | None:
@@ -32,17 +25,31 @@ def relative_of(kind: type) -> str | None:
         return None
     name, called = _CLASSES.get(kind.__name__, ("", ""))
     call = getattr(kind, "__call__", None)  # noqa: B004
-    if not name or type(call) is not types.FunctionType:
+    functional = getattr(sys.modules.get("torchvision.transforms.functional"), called, None) if name else None
+    if functional is None or type(call) is not types.FunctionType:
         return None
-    names = bytecode.names(call.__code__, _pattern(called))
-    functional = sys.modules.get("torchvision.transforms.functional")
-    if names != {part: part for part in _pattern(called).co_names} or functional is None:
+    scope, named = call.__globals__, {"isinstance", "torch", "Tensor", "F", called}
+    if set(call.__code__.co_names) != named or scope.get("torch") is not torch or "isinstance" in scope:
         return None
-    found = bytecode.found(call, names, "F", called), bytecode.found(call, names, "torch", "Tensor")
-    same = found[0] is getattr(functional, called, None) and found[1] is torch.Tensor
-    return name if same and bytecode.found(call, names, "isinstance") is isinstance else None
+    if getattr(scope.get("F"), called, None) is not functional:
+        return None
+    if call not in _tried:
+        _tried[call] = _does_the_same(call, functional)
+    return name if _tried[call] else None
 
 
-@functools.cache
-def _pattern(called: str) -> types.CodeType:
-    return bytecode.compiled(_IMPORTS, _UNLESS_TENSOR.format(called))
+def _does_the_same(call: types.FunctionType, functional: Any) -> bool:
+    from PIL import Image
+
+    tensor = torch.zeros(3, 2, 2, device="cpu")
+    try:
+        if call(None, tensor) is not tensor:
+            return False
+        for mode, data in (("RGB", bytes(range(18))), ("L", bytes(range(6)))):
+            picture = Image.frombytes(mode, (3, 2), data)
+            made, wanted = call(None, picture), functional(picture)
+            if made.dtype != wanted.dtype or not torch.equal(made, wanted):
+                return False
+    except Exception:
+        return False
+    return True

@@ -2,65 +2,95 @@
 
     lambda crops: torch.stack([transforms.ToTensor()(crop) for crop in crops])
 
-Such a function is read, not tried: its bytecode must be that of a pattern, compiled by the same interpreter,
-and every name in it must lead through modules to the genuine object. A look at what it gives for some crops
-would prove nothing for others.
+All that it names must lead through modules to torch.stack and to the transform. It is then tried with
+stand-ins for these two, on crops that can do nothing: it must hand each of them to the transform, and stack
+the results. It has no numbers and no other names, so that it cannot do another thing with other crops.
 """
 
 from __future__ import annotations
 
-import functools
 import sys
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from . import bytecode
 from .transforms import identify
 
 _stack = torch.stack  # as it was before anybody could replace it
 
-_LAMBDA = "lambda crops: {}([{}(crop) for crop in crops])"
-_STACKS = ("stack", "s0.stack")
-_CALLED = ("t0", "t0.t1", "t0.t1.t2", "t0.t1.t2.t3")
-# What a name of the same file's imports has is called by other bytecode than what any other object has.
-_IMPORTS = ("", "import s0", "import t0", "import s0, t0")
-
 # Functions that do what an instance of the class does.
 _FUNCTIONS = {"to_tensor": "ToTensor", "pil_to_tensor": "PILToTensor"}
 _CONVERSIONS = ("ToTensor", "PILToTensor")
+_MOST = 16  # crops in the trial; TenCrop makes 10
 
 
 def transform_of_each(function: object) -> object | None:
     """The transform whose results this function stacks, for each crop that it is given; else None."""
     if type(function) is not types.FunctionType or function.__defaults__ or function.__kwdefaults__:
         return None
-    for pattern, made in _patterns():
-        names = bytecode.names(function.__code__, pattern)
-        if names is None:
-            continue
-        stack = bytecode.found(function, names, "s0", "stack")
-        each = bytecode.found(function, names, "t0", "t1", "t2", "t3")
-        return _transform(each, made) if stack is _stack else None
+    names = _names(function.__code__)
+    for at in range(1, len(names)):
+        stack, each = names[:at], names[at:]
+        if stack[0] != each[0] and _found(function, stack) is _stack:
+            found = _found(function, each)
+            made = isinstance(found, type)
+            return _transform(found, made) if _stacks_each(function, stack, each, made) else None
     return None
 
 
-@functools.cache
-def _patterns() -> list[tuple[types.CodeType, bool]]:
-    """The code of each way to write it, and whether the transform is made there."""
-    return [
-        (
-            bytecode.compiled(
-                imports, f"lambda crops: {stack}([{called}{'()' * made}(crop) for crop in crops])"
-            ),
-            made,
-        )
-        for imports in _IMPORTS
-        for stack in _STACKS
-        for called in _CALLED
-        for made in (True, False)
-    ]
+def _names(code: types.CodeType) -> list[str]:
+    """All that a function names, in order; empty where it has numbers, or variables of another function."""
+    names, plain = list(code.co_names), not code.co_freevars
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            inner = _names(constant)
+            names, plain = names + inner, plain and bool(inner)
+        elif constant is not None and not isinstance(constant, str):
+            plain = False
+    return names if plain else []
+
+
+def _found(function: types.FunctionType, path: Sequence[str]) -> object:
+    """What a path of names leads to: a global, and from there on what modules have."""
+    value = function.__globals__.get(path[0])
+    for name in path[1:]:
+        if type(value) is not types.ModuleType:
+            return None
+        value = getattr(value, name, None)
+    return value
+
+
+class _Crop:
+    """Stands for a crop, and for what is made of it."""
+
+    def __init__(self, of: object = None) -> None:
+        self.of = of
+
+    def __bool__(self) -> bool:
+        raise TypeError
+
+
+def _stacks_each(function: types.FunctionType, stack: list[str], each: list[str], made: bool) -> bool:
+    crops = tuple(_Crop() for _ in range(_MOST))
+    stacked: list[list[_Crop]] = []
+    scope = {"__builtins__": {}} | _leading(stack, stacked.append)
+    scope |= _leading(each, (lambda: _Crop) if made else _Crop)
+    try:
+        types.FunctionType(function.__code__, scope)(crops)
+    except Exception:
+        return False
+    results = stacked[0] if len(stacked) == 1 and type(stacked[0]) is list else []
+    return len(results) == _MOST and all(
+        type(result) is _Crop and result.of is crop for result, crop in zip(results, crops, strict=True)
+    )
+
+
+def _leading(path: list[str], value: Any) -> dict[str, Any]:
+    for name in reversed(path[1:]):
+        value = types.SimpleNamespace(**{name: value})
+    return {path[0]: value}
 
 
 def _transform(each: Any, made: bool) -> object | None:
