@@ -124,12 +124,13 @@ class _Pickler(pickle.Pickler):
             return getattr, (value.__self__, value.__name__)
         if isinstance(value, types.CellType):
             return types.CellType, (), value.cell_contents, None, None, _fill
-        if isinstance(value, torch.Tensor) and (value.device.type != "cpu" or value.is_shared()):
+        tensor: Any = value if isinstance(value, torch.Tensor) else None
+        if tensor is not None and (tensor.device.type != "cpu" or tensor.is_shared()):
             raise Uncopied("it uses a tensor that processes share")
-        unknown = isinstance(value, types.BuiltinFunctionType) and isinstance(
-            value.__self__, types.ModuleType
-        )
-        if unknown or isinstance(value, (Iterator, np.memmap, functools._lru_cache_wrapper)):
+        builtin = isinstance(value, types.BuiltinFunctionType)
+        if (builtin and isinstance(value.__self__, types.ModuleType)) or isinstance(
+            value, (Iterator, np.memmap, functools._lru_cache_wrapper)
+        ):
             raise Uncopied(f"it uses {_called(value)}, which cannot be copied")
         self._check(type(value))
         return NotImplemented
