@@ -29,7 +29,7 @@ from torch.utils.data import (
 from fake_stream import ROW_BYTES, Log, Numbers, install
 from gofast import errors
 from gofast._core import engine, warn
-from gofast._loader import epoch, lane
+from gofast._loader import flights, lane
 from gofast._loader import iterator as native_iterator
 from gofast._loader.stream import Stream
 from gofast.loader import DataLoader, NativeIterator
@@ -228,15 +228,15 @@ def test_bytes_ahead_are_bounded(log: Log, batch_size: int, workers: int) -> Non
     for _ in DataLoader(Numbers(200), batch_size, shuffle=True, num_workers=workers):
         pass
     assert log.most_in_flight > 1
-    largest_flight = max(epoch.FLIGHT_BYTES, batch_size * ROW_BYTES)
-    assert log.most_in_flight * batch_size * ROW_BYTES <= epoch.FLIGHTS_AHEAD * largest_flight
+    largest_flight = max(flights.FLIGHT_BYTES, batch_size * ROW_BYTES)
+    assert log.most_in_flight * batch_size * ROW_BYTES <= flights.FLIGHTS_AHEAD * largest_flight
 
 
 def test_pulled_lists_are_bounded_too(log: Log) -> None:
     lists = [[i] * 100 for i in range(30)]
     made = DataLoader(Numbers(30), batch_sampler=lists, num_workers=5, prefetch_factor=4)
     assert values(made) == lists
-    assert log.most_in_flight == epoch.FLIGHTS_AHEAD
+    assert log.most_in_flight == flights.FLIGHTS_AHEAD
     small = DataLoader(Numbers(30), batch_sampler=[[i] for i in range(30)], num_workers=5, prefetch_factor=4)
     assert len(values(small)) == 30
     assert log.most_in_flight == 20, "lists that are pulled are worked on, where they are small"
@@ -249,7 +249,7 @@ def test_unknown_samplers_run_one_batch_at_a_time(log: Log) -> None:
 
 def test_small_batches_share_flights(log: Log) -> None:
     values(DataLoader(Numbers(800), 1))
-    assert log.submitted <= 3 + 800 // (epoch.FLIGHT_BYTES // ROW_BYTES)
+    assert log.submitted <= 3 + 800 // (flights.FLIGHT_BYTES // ROW_BYTES)
 
 
 def test_the_first_flight_is_one_batch(log: Log) -> None:
