@@ -14,7 +14,7 @@ import torch
 from . import errors
 from ._device.wanted import wanted
 from ._images.bad_samples import BadSamples
-from ._images.decoding import Lane
+from ._images.decoding import DecodingLane
 from ._images.paths import column_names, in_order, is_table
 
 _MOST_IDLE = 8  # lanes that wait for the next call; each keeps the memory of a batch or two
@@ -70,7 +70,7 @@ class Decoder:
         self.transform = transform
         self._threads, self._rng, self._device = threads, rng, wanted(device)
         self._bad = BadSamples(on_error, None, kept=False)
-        self._lanes: list[Lane] = []  # that no call uses
+        self._lanes: list[DecodingLane] = []  # that no call uses
 
     def __call__(self, pictures: Any) -> Any:
         """Decodes a batch, or one picture.
@@ -104,7 +104,7 @@ class Decoder:
         lane = self._idle(len(files), paths)
         if lane is None:
             room = 1 << max(len(files) - 1, 0).bit_length()
-            lane = Lane(self.transform, room, paths, self._bad, self._threads, self._rng)
+            lane = DecodingLane(self.transform, room, paths, self._bad, self._threads, self._rng)
         lane.transform = self.transform
         try:
             return lane.make(files)
@@ -112,7 +112,7 @@ class Decoder:
             self._lanes.append(lane)
             del self._lanes[:-_MOST_IDLE]
 
-    def _idle(self, count: int, paths: bool) -> Lane | None:
+    def _idle(self, count: int, paths: bool) -> DecodingLane | None:
         """A lane that no other call uses from now on."""
         for lane in reversed(self._lanes.copy()):
             if lane.takes(count, paths):

@@ -11,7 +11,7 @@ _UNLIMITED = 1 << 60  # bytes from which version 1 means no limit
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryUse:
     """Bytes that this process may use, and how many of them are free.
 
     Attributes:
@@ -43,16 +43,16 @@ class Machine:
         """Bytes that the control groups allow; None without a limit."""
         return min((known.limit for known in self._limited()), default=None)
 
-    def memory(self) -> Memory | None:
+    def memory(self) -> MemoryUse | None:
         """The tighter of machine and control groups; None where neither can be read."""
         return min((*self._whole(), *self._limited()), key=lambda known: known.free, default=None)
 
-    def _whole(self) -> Iterator[Memory]:
+    def _whole(self) -> Iterator[MemoryUse]:
         lines = _fields(self.root / "proc/meminfo")
         if "MemTotal" in lines and "MemAvailable" in lines:
-            yield Memory(lines["MemTotal"] * 1024, lines["MemAvailable"] * 1024, "machine")
+            yield MemoryUse(lines["MemTotal"] * 1024, lines["MemAvailable"] * 1024, "machine")
 
-    def _limited(self) -> Iterator[Memory]:
+    def _limited(self) -> Iterator[MemoryUse]:
         return filter(None, map(_memory, self._groups("memory")))
 
     def _groups(self, controller: str) -> list[Path]:
@@ -84,7 +84,7 @@ def _quota(folder: Path) -> float | None:
     return int(quota) / int(period) if quota.isdecimal() and int(quota) and period.isdecimal() else None
 
 
-def _memory(folder: Path) -> Memory | None:
+def _memory(folder: Path) -> MemoryUse | None:
     for names in (
         ("memory.max", "memory.current", ""),
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
@@ -94,7 +94,7 @@ def _memory(folder: Path) -> Memory | None:
             pages = _fields(folder / "memory.stat")
             # Those in use lately, too: a data set that is read again and again fills the group with them.
             files = sum(pages.get(f"{names[2]}{kind}_file", 0) for kind in ("inactive", "active"))
-            return Memory(limit, max(limit - used + min(files, used), 0), "control group")
+            return MemoryUse(limit, max(limit - used + min(files, used), 0), "control group")
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._core.machine import Memory
+from .._core.machine import MemoryUse
 from .anatomy import Anatomy, Part
 from .consume import Run
 from .loaders import are_pictures, is_iterable
@@ -28,7 +28,7 @@ class Facts:
 
     loader: Any
     cores: int
-    memory: Memory | None
+    memory: MemoryUse | None
     simulated: bool
     run: Run
     anatomy: Anatomy | None = None

@@ -17,7 +17,7 @@ from .picture_files import BatchFiles
 from .work import Work
 
 
-class Lane:
+class DecodingLane:
     """Makes one batch at a time. Its room, its core program and its slots serve one call after another.
 
     Args:

@@ -31,7 +31,7 @@ _STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/image/steps/draw
 RAISED = ValueError, torch.linalg.LinAlgError  # type: ignore[attr-defined]
 
 
-class Drawn(Protocol):
+class DrawnView(Protocol):
     """A view, as the draws for its samples see it: ImageView."""
 
     record_words: int
@@ -57,20 +57,20 @@ class Drawn(Protocol):
         """Width and height of a picture whose header the core cannot read."""
 
 
-def find_sizes(view: Drawn, indices: array[int]) -> array[int]:
+def find_sizes(view: DrawnView, indices: array[int]) -> array[int]:
     """Width and height of each picture, where draws hang on them: headers are read, which may take long."""
     sizes = _no_sizes(view, indices)
     _draw(view, indices, sizes, None, 0, None)
     return sizes
 
 
-def _no_sizes(view: Drawn, indices: array[int]) -> array[int]:
+def _no_sizes(view: DrawnView, indices: array[int]) -> array[int]:
     """Zeros, for sizes that are to be found; ones where no draw hangs on them."""
     return array("i", bytes(8 * len(indices)) if view.needs_size else [1, 1] * len(indices))
 
 
 def draw(
-    view: Drawn,
+    view: DrawnView,
     indices: array[int],
     sizes: array[int],
     state: int,
@@ -95,7 +95,7 @@ def draw(
 
 
 def _draw(
-    view: Drawn,
+    view: DrawnView,
     indices: array[int],
     sizes: array[int],
     records: array[int] | None,
@@ -154,12 +154,12 @@ def _rounding() -> int | None:
     return None if fused < 0 else fused
 
 
-class Draws:
+class PictureDraws:
     """Draws for the batches of a loader's iterator, in torch's order. Base class; see `_loader/draws.py`."""
 
     early = False
 
-    def __init__(self, view: Drawn) -> None:
+    def __init__(self, view: DrawnView) -> None:
         self._view = view
         self.python = view.draws_python
 
@@ -203,19 +203,19 @@ class Draws:
         """An epoch begins, with the draws for this batch."""
 
 
-class TorchDraws(Draws):
+class TorchDraws(PictureDraws):
     """From a generator of torch's, which is left as torchvision would leave it.
 
     Args:
         generator: None: torch's default one.
     """
 
-    def __init__(self, view: Drawn, generator: torch.Generator | None = None) -> None:
+    def __init__(self, view: DrawnView, generator: torch.Generator | None = None) -> None:
         super().__init__(view)
         self._generator = torch.default_generator if generator is None else generator
 
     def records(self, indices: array[int]) -> array[int]:
-        """See Draws."""
+        """See PictureDraws."""
         # First: whoever else draws while headers are read must not lose what he drew.
         sizes = find_sizes(self._view, indices)
         with generators.taken():  # threads that took the same state would draw the same numbers
@@ -229,27 +229,27 @@ class TorchDraws(Draws):
                     python.put()
 
     def state(self) -> tuple[torch.Tensor, Any]:
-        """See Draws."""
+        """See PictureDraws."""
         return self._generator.get_state(), random.getstate() if self.python else None
 
     def rewind(self, state: tuple[torch.Tensor, Any], indices: array[int]) -> None:
-        """See Draws."""
+        """See PictureDraws."""
         self._generator.set_state(state[0])
         if self.python:
             random.setstate(state[1])
         super().rewind(state, indices)
 
 
-class WorkerDraws(Draws):
+class WorkerDraws(PictureDraws):
     """From generators that stand for those of torch's worker processes."""
 
-    def __init__(self, view: Drawn, workers: Workers) -> None:
+    def __init__(self, view: DrawnView, workers: Workers) -> None:
         super().__init__(view)
         self._workers = workers
         self._batch = 0
 
     def records(self, indices: array[int]) -> array[int]:
-        """See Draws."""
+        """See PictureDraws."""
         sizes = find_sizes(self._view, indices)  # first: Ctrl-C must not come in the worker's turn
         worker = self._batch % self._workers.count
         self._batch += 1
@@ -261,11 +261,11 @@ class WorkerDraws(Draws):
             self._workers[worker] = now if python is None else now.copy(now.torch, python.state)
 
     def state(self) -> tuple[int, generators.Generators]:
-        """See Draws."""
+        """See PictureDraws."""
         return self._batch, self._workers[self._batch % self._workers.count]
 
     def rewind(self, state: tuple[int, generators.Generators], indices: array[int]) -> None:
-        """See Draws. What a collate function has drawn meanwhile from other generators stays drawn."""
+        """See PictureDraws. What a collate function has drawn meanwhile from other generators stays drawn."""
         self._batch, before = state
         worker = self._batch % self._workers.count
         python = before.python if self.python else None
@@ -277,17 +277,17 @@ class WorkerDraws(Draws):
         self._batch += 1
 
     def begin(self, batch: int = 0) -> None:
-        """See Draws. Persistent workers keep their generators, and the first one begins again."""
+        """See PictureDraws. Persistent workers keep their generators, and the first one begins again."""
         self._batch = batch
 
 
-class StatelessDraws(Draws):
+class StatelessDraws(PictureDraws):
     """From a stream of each sample's own: any batch may be drawn for at any time."""
 
     early = True
 
     def records(self, indices: array[int]) -> array[int]:
-        """See Draws."""
+        """See PictureDraws."""
         return draw(self._view, indices, _no_sizes(self._view, indices), 0)
 
 

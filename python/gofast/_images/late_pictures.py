@@ -41,7 +41,7 @@ def transformed(
             picture turns out to be damaged in the middle of the transform: draws then start again.
     """
     from .._late.picture import LateImage
-    from .._late.source import State
+    from .._late.source import SourceState
 
     image = late_picture(files.source(sample))
     if image is None:
@@ -50,17 +50,17 @@ def transformed(
     source, before = image._making.source, generators.Generators.now()
     try:
         made = transform(image)
-        if source.state is State.UNUSED:
+        if source.state is SourceState.UNUSED:
             image.load()  # nobody has looked: whether the file is whole must be known now
         if isinstance(made, LateImage):
             made = made.at_once()
     except Exception:
-        if source.state is not State.FAILED:
+        if source.state is not SourceState.FAILED:
             raise
         before.put()
         picture, used = otherwise()
         return transform(picture), used
-    if source.state is State.PILLOW:
+    if source.state is SourceState.PILLOW:
         files.count_fallback()
         pillow.opened += 1
     return made, sample

@@ -10,8 +10,8 @@ import torch
 
 from .. import errors
 from .._core import codecs, generators, picture_operations
-from .._late.picture import Making
-from .._late.source import State
+from .._late.picture import LateMaking
+from .._late.source import SourceState
 from .._plan.compile import Plan
 from . import draws
 from .core_pictures import CorePictures
@@ -110,10 +110,10 @@ class LateProgram:
         return wrapped
 
 
-def sample_of(program: LateProgram, size: tuple[int, int], making: Making) -> torch.Tensor | None:
+def sample_of(program: LateProgram, size: tuple[int, int], making: LateMaking) -> torch.Tensor | None:
     """What a program makes of a late picture; None as of `LateProgram.sample`."""
     held, data = making.source.held()
     made = None if held is None else program.sample(size, data, held, making.chain)
     if made is not None:
-        making.source.state = State.NATIVE  # the file is known to be whole
+        making.source.state = SourceState.NATIVE  # the file is known to be whole
     return made

@@ -19,7 +19,7 @@ from .._loader.wire import Wire
 from . import bad_image, pillow
 from .bad_samples import excusable, stand_ins
 from .core_pictures import CorePictures
-from .draws import Drawn, draw
+from .draws import DrawnView, draw
 from .picture_files import PictureFiles
 from .seen import HasPictures
 
@@ -47,7 +47,7 @@ class Fault:
         self.code, self.offset, self.text = code, offset, text
 
 
-class Place:
+class SamplePlace:
     """Where a sample of a batch belongs, and what it is made with.
 
     Attributes:
@@ -61,7 +61,7 @@ class Place:
 
     def __init__(
         self,
-        view: Drawn,
+        view: DrawnView,
         dataset: HasPictures,
         core: CorePictures,
         record: int,
@@ -115,7 +115,7 @@ class Place:
             pillow.MadePicture.from_address(self.address).info |= pillow.LOST
 
 
-class StoredPlace(Place):
+class StoredPlace(SamplePlace):
     """The place of a sample in a batch of the wire's.
 
     What can only be had finished is made in memory of its own: what has other draws than the record by
@@ -130,7 +130,7 @@ class StoredPlace(Place):
 
     def __init__(
         self,
-        view: Drawn,
+        view: DrawnView,
         dataset: HasPictures,
         core: CorePictures,
         record: int,
@@ -148,7 +148,7 @@ class StoredPlace(Place):
         return None if self._is_stored else self._whole
 
     def make(self, image: Image.Image, record: int | None = None) -> None:
-        """See Place."""
+        """See SamplePlace."""
         if record is None:
             try:
                 pillow.make_sample(self._raw, image, self.record, self._slot)
@@ -159,7 +159,7 @@ class StoredPlace(Place):
         super().make(image, record)
 
 
-def rescue(place: Place, sample: int, fault: Fault) -> int:
+def rescue(place: SamplePlace, sample: int, fault: Fault) -> int:
     """Makes a sample in another way.
 
     Returns:
@@ -193,7 +193,7 @@ def rescue(place: Place, sample: int, fault: Fault) -> int:
     return sample
 
 
-def _replace(place: Place, sample: int, error: Exception) -> int:
+def _replace(place: SamplePlace, sample: int, error: Exception) -> int:
     files = place.core.files
 
     def make(choice: Any, attempt: int) -> None:
@@ -250,7 +250,7 @@ def open_picture(files: PictureFiles, sample: int, fault: Fault | None = None) -
         raise
 
 
-def _check_size(place: Place, sample: int, size: tuple[int, int]) -> None:
+def _check_size(place: SamplePlace, sample: int, size: tuple[int, int]) -> None:
     """Refuses a picture that is not of the size for which was drawn."""
     files, plan = place.core.files, place.core.plan
     known = files.sizes[sample]
@@ -260,7 +260,7 @@ def _check_size(place: Place, sample: int, size: tuple[int, int]) -> None:
         raise _changed(sample, files.path(sample), text)
 
 
-def _make(place: Place, image: Image.Image, sample: int) -> None:
+def _make(place: SamplePlace, image: Image.Image, sample: int) -> None:
     path = place.core.files.path(sample)
     try:
         place.make(image)

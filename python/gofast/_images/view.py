@@ -190,7 +190,7 @@ class ImageView(View):
             dataset, fault = self.datasets[part], rescue.Fault(code, offset, text)
             if finished is None:
                 address = data + position * self.row_bytes
-                place = rescue.Place(self, dataset, core, record, address, self.row_bytes)
+                place = rescue.SamplePlace(self, dataset, core, record, address, self.row_bytes)
                 used = rescue.rescue(place, sample, fault)
             else:
                 wire = self.wire()
@@ -207,7 +207,7 @@ class ImageView(View):
                 ctypes.c_int64.from_address(labels + 8 * position).value = int(core.files.targets[used])
         return replaced
 
-    def new_draws(self, workers: Workers | None) -> draws.Draws:
+    def new_draws(self, workers: Workers | None) -> draws.PictureDraws:
         """See View."""
         if self.rng == "stateless":
             return draws.StatelessDraws(self)

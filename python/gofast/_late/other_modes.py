@@ -6,7 +6,7 @@ from typing import Any
 
 from PIL import Image, ImageFile
 
-from .picture import LateImage, Making
+from .picture import LateImage, LateMaking
 from .source import Source
 
 # Those whose conversion the core's decoders do to the bit, whichever Pillow it is.
@@ -31,10 +31,10 @@ class LateOther(LateImage):
         return now[0] is self._files_palette[0] and now[1:] == self._files_palette[1:]
 
     @property
-    def _late(self) -> Making | None:
+    def _late(self) -> LateMaking | None:
         return None
 
-    def _make(self, making: Making) -> None:
+    def _make(self, making: LateMaking) -> None:
         self._looked_at = True
         self._settle()
         made = making.source.by_pillow(b"", making.mode, making.draft)

@@ -23,7 +23,7 @@ _MODE = "_mode" if isinstance(getattr(Image.Image, "mode", None), property) else
 _ONLY_TURNS = ImageOps.exif_transpose.__code__
 
 
-class Making(NamedTuple):
+class LateMaking(NamedTuple):
     """How the pixels will be made.
 
     Attributes:
@@ -59,7 +59,7 @@ class LateImage(Image.Image):
             OSError).
     """
 
-    _making: Making | None = None
+    _making: LateMaking | None = None
     _file: Source | None = None  # of an opened picture, not of what is made of one
     _looked_at = False  # Pillow would have decoded it by now
     _array_given = False
@@ -69,7 +69,7 @@ class LateImage(Image.Image):
 
     def __init__(self, source: Source, header: ImageFile.ImageFile, late_info: dict[Any, Any] | None) -> None:
         super().__init__()
-        self._file, self._making = source, Making(source, b"", header.mode, header.size)
+        self._file, self._making = source, LateMaking(source, b"", header.mode, header.size)
         _shape(self, header.mode, header.size)
         self.info = header.info
         self.format, self.format_description = header.format, header.format_description
@@ -95,7 +95,7 @@ class LateImage(Image.Image):
         self._making = None
 
     @property
-    def _late(self) -> Making | None:
+    def _late(self) -> LateMaking | None:
         """How the pixels will be made, if more can be recorded."""
         making = self._making
         if making is None or making.draft is not None:
@@ -103,7 +103,7 @@ class LateImage(Image.Image):
         # Pillow changes mode or size of what it then asks the pixels of.
         return making if (making.mode, making.size) == (self.mode, self.size) else None
 
-    def _look(self) -> Making | None:
+    def _look(self) -> LateMaking | None:
         """How the pixels will be made, at a place where Pillow makes them; None where they are made now.
 
         The file may change from here on. A file that lacks its end raises here what Pillow raises: code that
@@ -112,7 +112,7 @@ class LateImage(Image.Image):
         late = self._late
         return late if late is None or self._looked_at else self._first_look(late)
 
-    def _first_look(self, late: Making) -> Making | None:
+    def _first_look(self, late: LateMaking) -> LateMaking | None:
         if not late.source.is_whole():
             self._make(late)
             return None
@@ -120,7 +120,7 @@ class LateImage(Image.Image):
         self._settle()
         return late
 
-    def _make(self, making: Making) -> None:
+    def _make(self, making: LateMaking) -> None:
         self._looked_at = True
         self._settle()
         grey, pixels, made = making.mode == "L", None, self._grey(making)
@@ -132,7 +132,7 @@ class LateImage(Image.Image):
             made = making.source.by_pillow(making.chain, making.mode, making.draft)
         self.im, self._ready = made.im, None
 
-    def _grey(self, making: Making) -> Image.Image | None:
+    def _grey(self, making: LateMaking) -> Image.Image | None:
         """This picture, where it is the grey of one that somebody still has: both come of one decoding.
 
         ImageEnhance's Color and Contrast need both. None where the other was made already, or is gone.
@@ -185,10 +185,10 @@ class LateImage(Image.Image):
 
     # -- what is recorded ----------------------------------------------------------
 
-    def _then(self, late: Making, operation: bytes, size: tuple[int, int], mode: str) -> LateImage:
+    def _then(self, late: LateMaking, operation: bytes, size: tuple[int, int], mode: str) -> LateImage:
         new = LateImage.__new__(LateImage)
         Image.Image.__init__(new)
-        new._making, new._looked_at = Making(late.source, late.chain + operation, mode, size), True
+        new._making, new._looked_at = LateMaking(late.source, late.chain + operation, mode, size), True
         _shape(new, mode, size)
         copied = getattr(self, "_copy_info", None)  # Pillow 12.1
         new.info = self.info.copy() if copied is None else copied()

@@ -63,7 +63,7 @@ class Counts:
 counts = Counts()
 
 
-class State(enum.Enum):
+class SourceState(enum.Enum):
     """What became of a file's picture."""
 
     UNUSED = "nothing was made of it"
@@ -100,7 +100,7 @@ class Source:
     def __init__(self, image: ImageFile.ImageFile, data: bytes | None, stamp: Stamp | None) -> None:
         self.kind, self.name, self.size, self.mode = type(image), image.filename, image.size, image.mode
         self._data, self._stamp = data, stamp
-        self._used, self.state = False, State.UNUSED
+        self._used, self.state = False, SourceState.UNUSED
         self._path = os.path.abspath(self.name) if stamp is not None else self.name
         self._whole: bytes | None = None
         self._ends: bool | None = None
@@ -145,7 +145,7 @@ class Source:
         return self._ends
 
     def _changed(self, what: str) -> errors.ChangedError:
-        self.state = State.FAILED
+        self.state = SourceState.FAILED
         error = errors.ChangedError(
             f"{os.fsdecode(self.name)}: the file was opened as a late picture and {what}; open it again"
         )
@@ -171,7 +171,7 @@ class Source:
         if isinstance(made, tuple):
             return None
         counts.native += 1
-        self.state = State.NATIVE
+        self.state = SourceState.NATIVE
         return made
 
     def held(self) -> tuple[tuple[int, int] | None, bytes]:
@@ -223,10 +223,10 @@ class Source:
         except Exception as error:
             if self.name and hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(f"the picture is {os.fsdecode(self.name)}")
-            self.state = State.FAILED
+            self.state = SourceState.FAILED
             raise
         counts.pillow += 1
-        self.state = State.PILLOW
+        self.state = SourceState.PILLOW
         return chains.replay(image, chain, mode)
 
 

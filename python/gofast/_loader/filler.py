@@ -16,7 +16,7 @@ from .._core.native import Request
 from .batch import Batch
 from .core_dataset import CoreDataset
 from .counts import Counts, counted_by, here
-from .pinning import Memory, is_asked_for
+from .pinning import PinnedMemory, is_asked_for
 from .shared import WorkerRings, can_share, in_worker, shared_batch
 from .stream import RING, Rings
 from .view import View
@@ -69,7 +69,7 @@ class Filler:
             records: what was drawn for them, where the view draws.
         """
         view, core, n = self.view, self.view.core, len(indices)
-        memory = Memory(core, n, n) if n and not self._worker and is_asked_for() else None
+        memory = PinnedMemory(core, n, n) if n and not self._worker and is_asked_for() else None
         labels = view.new_labels(n, memory is not None)
         ring = None
         if self._worker:

@@ -40,7 +40,7 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype, device="cpu", pin_memory=True)
 
 
-class Memory:
+class PinnedMemory:
     """Pinned memory of some batches.
 
     Attributes:

@@ -17,7 +17,7 @@ from .._core.native import Request, Ring
 from .batch import Batch
 from .core_dataset import CoreDataset
 from .counts import Counts, counted_by
-from .pinning import Memory
+from .pinning import PinnedMemory
 from .view import View
 
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
@@ -99,7 +99,7 @@ class Ticket:
         records: array[int] | None,
         each: int,
         core: CoreDataset,
-        memory: Memory | None = None,
+        memory: PinnedMemory | None = None,
     ) -> None:
         self._core = core  # what the engine reads
         self._memory = memory  # what it writes to, if that is not the slots' own
@@ -198,7 +198,7 @@ class Stream:
         if self._row_bytes * batch_size > rings.slot_bytes:
             rings = self._rings = self._new_rings(batch_size)
         core, labels = self._core(), self._view.new_labels(rows, self.pinned)
-        memory = Memory(core, rows, batch_size) if self.pinned else None
+        memory = PinnedMemory(core, rows, batch_size) if self.pinned else None
         slots = rings.reserve(core, rows, batch_size, 0 if self.counts is None else self.counts.address)
         if memory is not None:
             memory.lend_to(slots)
@@ -259,7 +259,7 @@ class Stream:
         batch = Batch(self._view, images, labels, None, replaced, more)
         return list(batch) if self._view.lists else batch
 
-    def _lent(self, memory: Memory, k: int) -> torch.Tensor:
+    def _lent(self, memory: PinnedMemory, k: int) -> torch.Tensor:
         """Batch k, which does not lie in its slot."""
         return self._view.shaped(memory.batches[k])
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from torch.utils.data import DataLoader
 
-from gofast._core.machine import Memory
+from gofast._core.machine import MemoryUse
 from gofast._doctor.anatomy import Anatomy
 from gofast._doctor.consume import Run
 from gofast._doctor.facts import Facts
@@ -170,7 +170,7 @@ def test_a_generator_is_named_where_it_computes_and_storage_where_it_reads() -> 
 
 
 def test_memory_errors_and_nothing() -> None:
-    starved = Memory(2 << 30, 30 << 20, "control group")
+    starved = MemoryUse(2 << 30, 30 << 20, "control group")
     found = anatomy({"own": 0.04})
     finding = judge(Facts(LOADER, 2, starved, False, SLOW, found), lambda key: None)
     assert finding.code == "low_memory"
