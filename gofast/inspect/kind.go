@@ -9,7 +9,6 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/image/picture"
-	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table/formats"
 )
 
@@ -98,7 +97,7 @@ var pictureEndings = []string{".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", "
 // kindOf tells what a file is by its beginning, and by its name where that says nothing. A picture whose format
 // is nil is none, although its name says so.
 func kindOf(path string, head []byte) (kind, *format) {
-	tableName := source.TableEnding(path)
+	tableName := TableEnding(path)
 	f := pictureOf(head)
 	switch {
 	case f != nil && (f.sure == nil || tableName == ""):
@@ -123,4 +122,25 @@ func isOtherZip(head []byte) bool {
 	}
 	length := int(binary.LittleEndian.Uint16(head[26:]))
 	return !bytes.HasSuffix(head[name:min(len(head), name+length)], []byte(".npy"))
+}
+
+// tableEndings are python/gofast/_tables/sources.py's.
+var (
+	tableEndings  = []string{".csv", ".tsv", ".parquet", ".pq", ".npy", ".npz"}
+	packedEndings = []string{".gz", ".zst", ".bz2", ".xz"}
+)
+
+// TableEnding is the ending of a table's file name with that of its compression, such as
+// ".csv.gz", in lower case; "" of other names.
+func TableEnding(path string) string {
+	name := strings.ToLower(filepath.Base(path))
+	table, packed := filepath.Ext(name), ""
+	if slices.Contains(packedEndings, table) {
+		packed = table
+		table = filepath.Ext(strings.TrimSuffix(name, packed))
+	}
+	if !slices.Contains(tableEndings, table) {
+		return ""
+	}
+	return table + packed
 }

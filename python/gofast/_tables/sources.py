@@ -12,7 +12,7 @@ from .._core.warn import warn
 
 Path = str | os.PathLike[str]
 
-# From a folder, only files with these endings are read; gofast/source/expand.go has the same.
+# From a folder, only files with these endings are read; gofast/inspect/kind.go has the same.
 # .txt and .dat are not among them: a README.txt beside the tables would become rows.
 _TABLES = (".csv", ".tsv", ".parquet", ".pq", ".npy", ".npz")
 _PACKED = (".gz", ".zst", ".bz2", ".xz")

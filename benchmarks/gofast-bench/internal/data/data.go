@@ -16,7 +16,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast"
 	"github.com/gofast-org/gofast/gofast/image"
-	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/inspect"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
@@ -115,7 +115,7 @@ func kindOf(paths []string) (string, error) {
 			if one, err = kindOfFolder(path); err != nil {
 				return "", err
 			}
-		} else if source.TableEnding(path) != "" {
+		} else if inspect.TableEnding(path) != "" {
 			one = Table
 		}
 		if kind != "" && one != kind {
@@ -132,7 +132,7 @@ func kindOfFolder(path string) (string, error) {
 	if err != nil {
 		return "", refused(gofast.ErrRead, path, "cannot list the folder")
 	}
-	tables := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return source.TableEnding(e.Name()) != "" })
+	tables := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return inspect.TableEnding(e.Name()) != "" })
 	if tables && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.Type().IsRegular() || isPicture(e.Name()) }) {
 		return Table, nil
 	}
@@ -144,7 +144,7 @@ func isPicture(name string) bool {
 }
 
 func (s *Source) openTable(ctx context.Context, o Options) (err error) {
-	if s.Paths, err = source.Expand(o.Paths); err != nil {
+	if s.Paths, err = expand(o.Paths); err != nil {
 		return err
 	}
 	options := gofast.TableOptions{LabelOptional: !o.LabelRequired, Header: o.Header, Threads: o.Threads}
@@ -217,7 +217,7 @@ func listed(paths []string) (files []string, err error) {
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // to look into a pipe would wait for a writer
 			return nil, refused(gofast.ErrRead, path, "is not a regular file: a folder of pictures stands alone")
 		}
-		found, err := source.Expand([]string{path})
+		found, err := expand([]string{path})
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package source
+package data
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast"
 )
 
 func folderOf(t *testing.T, names ...string) string {
@@ -31,13 +31,13 @@ func TestExpandTakesTablesOfAFolder(t *testing.T) {
 		{names: []string{"b.csv", "a.CSV", "README.md", "x.txt", "a.csv.crc", "_SUCCESS", ".a.csv"}, want: []string{"a.CSV", "b.csv"}},
 		{names: []string{"part-0.c000.snappy.parquet"}, want: []string{"part-0.c000.snappy.parquet"}},
 		{names: []string{"a.csv.xz", "b.csv.xz"}, want: []string{"a.csv.xz", "b.csv.xz"}},
-		{names: []string{"a.csv", "a.csv.gz"}, kind: errs.ErrSchema, says: ".csv.gz"},
-		{names: []string{"a.csv", "a.parquet"}, kind: errs.ErrSchema, says: "glob"},
-		{names: []string{"gz", "x.gz", "README.md"}, kind: errs.ErrNotFound, says: "README.md"},
-		{names: []string{"_SUCCESS"}, kind: errs.ErrNotFound, says: "no files"},
+		{names: []string{"a.csv", "a.csv.gz"}, kind: gofast.ErrSchema, says: ".csv.gz"},
+		{names: []string{"a.csv", "a.parquet"}, kind: gofast.ErrSchema, says: "glob"},
+		{names: []string{"gz", "x.gz", "README.md"}, kind: gofast.ErrNotFound, says: "README.md"},
+		{names: []string{"_SUCCESS"}, kind: gofast.ErrNotFound, says: "no files"},
 	} {
 		folder := folderOf(t, c.names...)
-		got, err := Expand([]string{folder})
+		got, err := expand([]string{folder})
 		if !errors.Is(err, c.kind) || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v: %v, want %v with %q", c.names, err, c.kind, c.says)
 		}
@@ -52,7 +52,7 @@ func TestExpandTakesTablesOfAFolder(t *testing.T) {
 
 func TestExpandTakesWhatAGlobNames(t *testing.T) {
 	folder := folderOf(t, "a.rows", "b.rows", "README")
-	got, err := Expand([]string{filepath.Join(folder, "*.rows"), filepath.Join(folder, "README")})
+	got, err := expand([]string{filepath.Join(folder, "*.rows"), filepath.Join(folder, "README")})
 	if err != nil || len(got) != 3 {
 		t.Errorf("%v, %v", got, err)
 	}
