@@ -1,4 +1,4 @@
-"""Every colour there is, through what mixes channels: all 2^24 of them, as torchvision does it with Pillow."""
+"""All 2^24 colours, through what mixes channels: as torchvision does it with Pillow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from PIL import Image
 from torchvision.transforms import v2
 
 from gofast import ImageFiles
-
 
 pytestmark = pytest.mark.full  # each takes seconds
 
