@@ -19,12 +19,12 @@ _CONTAINERS = (list, tuple, dict, OrderedDict)
 class Unchanged:
     """A nest of transforms at one moment: their attributes, and the members of their lists.
 
-    Calling it says whether all are as they were: the same objects, lists of the same values, classes that
-    nobody has changed, and the surroundings that a plan hangs on.
+    Calling it says whether all are as they were: the same objects, lists of the same values, classes as
+    their authors wrote them, and the surroundings that a plan depends on.
     """
 
     def __init__(self, transform: object) -> None:
-        self._surroundings = transforms.environment()
+        self._surroundings = _surroundings()
         self._kept: list[tuple[dict[str, Any], int, dict[str, Any]]] = []
         self._kinds: dict[type, tuple[object, str | None]] = {}  # one of each, and how it was changed before
         self._around: list[int] = []
@@ -67,10 +67,15 @@ class Unchanged:
                 and all(transforms.tampered(one) == how for one, how in self._kinds.values())
                 and all(tensor._version == version for tensor, version in self._tensors)
                 and all(_written(numbers) == kept for numbers, kept in self._numbers)
-                and transforms.environment() == self._surroundings
+                and _surroundings() == self._surroundings
             )
         except (TypeError, ValueError, RuntimeError):  # values that cannot be compared
             return False
+
+
+def _surroundings() -> tuple[str | None, int]:
+    """What a plan depends on beside its transforms: how torch's threads share a picture decides v2's contrast."""
+    return transforms.environment(), torch.get_num_threads()
 
 
 def _copies(value: object) -> bool:
