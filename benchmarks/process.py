@@ -27,7 +27,7 @@ def peak() -> int:
 
 
 def forget_peak() -> None:
-    """Starts the peak anew at the present value."""
+    """Starts the peak again at the present value."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 

@@ -183,7 +183,7 @@ def bar(seconds: float, longest: float, shortest: float = 1e-4) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Text that is indented in the source, set anew."""
+    """Text that is indented in the source, set again."""
     return textwrap.fill(" ".join(text.split()), WIDTH - 3)
 
 

@@ -62,7 +62,7 @@ def loader(kind: Callable[..., Any], workers: int, **more: Any) -> Callable[[Any
 def pipelines(root: str) -> list[Pipeline]:
     """The baseline first; the rest in the order of the table.
 
-    With workers each draws from a generator of its own, so torch's batches hang on their number.
+    With workers each draws from a generator of its own, so torch's batches depend on their number.
     """
 
     def torchvisions() -> Any:

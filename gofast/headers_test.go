@@ -15,7 +15,7 @@ import (
 // layouts of one struct. Two rules make every build and test notice, those by hand
 // included: the package with the header embeds it, so that its archive changes with
 // it, and whoever includes it, directly or through another header, imports that
-// package, and so is built anew when its archive changes. pybind/capsule may not
+// package, and so is built again when its archive changes. pybind/capsule may not
 // import what is internal here; build_native.py, which alone builds it, gives the
 // compiler a hash of all headers.
 func TestHeadersRebuildTheirUsers(t *testing.T) {

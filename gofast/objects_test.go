@@ -245,7 +245,7 @@ func TestObjectsAreLetGo(t *testing.T) {
 	}
 }
 
-// A tar that is written anew is noticed by the read of each of its members.
+// A tar that is written again is noticed by the read of each of its members.
 func TestChangedObjects(t *testing.T) {
 	e := NewEngine(1)
 	defer e.Close()

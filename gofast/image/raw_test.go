@@ -90,7 +90,7 @@ func TestRawSamplesFinish(t *testing.T) {
 			record[e.Word] = 0
 		}
 		if plain, err := sampleOf(t, raw, picture, record); err != nil || !slices.Equal(plain, bytes) {
-			t.Fatalf("seed %d: %v: a raw sample hangs on what is erased: %s", seed, err, text)
+			t.Fatalf("seed %d: %v: a raw sample depends on what is erased: %s", seed, err, text)
 		}
 		made++
 		erased += len(todo.Erasures)

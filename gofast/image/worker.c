@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A PNG of 24 megapixels takes 170 MB and its file: that much is not allocated anew for each picture.
+// A PNG of 24 megapixels takes 170 MB and its file: that much is not allocated again for each picture.
 static const size_t MOST_KEPT = 256 << 20;
 
 static __thread gf_image_worker *here;

@@ -1,7 +1,7 @@
 // Bytes to numbers: looked up in a table of all 256 results, or by arithmetic that gives just these.
 #include "numbers.h"
 
-// Four at a time, so that the time does not hang on where the loop lies: 0.35 ns a value, else 0.38 to 0.63 (2026-11,
+// Four at a time, so that the time does not depend on where the loop lies: 0.35 ns a value, else 0.38 to 0.63 (2026-11,
 // one core of an EPYC).
 #if defined(__clang__)
 #define FOUR _Pragma("clang loop unroll_count(4)")

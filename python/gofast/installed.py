@@ -1,4 +1,4 @@
-"""install: gofast in the place of what a script imports from Pillow, torchvision and torch."""
+"""install: gofast under the names that a script imports from Pillow, torchvision and torch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_MADE = 16
 
 
 def install() -> Installed:
-    """Puts gofast in the place of ``PIL.Image.open``, torchvision's ImageFolder and torch's DataLoader.
+    """Replaces ``PIL.Image.open``, torchvision's ImageFolder and torch's DataLoader by gofast's.
 
     Until `uninstall`, ``PIL.Image.open`` gives late pictures (`gofast.open`),
     ``torchvision.datasets.ImageFolder`` is `gofast.ImageFolder`, and ``torch.utils.data.DataLoader`` is
@@ -164,7 +164,7 @@ class _Stands(type):
 
 
 def _class(name: str) -> Any:
-    """The class that is put in the place of torch's DataLoader, or of torchvision's ImageFolder."""
+    """The class that replaces torch's DataLoader, or of torchvision's ImageFolder."""
     if name in globals():
         return globals()[name]
     if name == "DataLoader":

@@ -45,7 +45,7 @@ _SETTINGS = (
 
 
 def keep(loader: L, *, threads: int | None = None) -> L:
-    """Puts gofast.DataLoader in the place of the torch DataLoader that a framework built.
+    """Replaces the torch DataLoader that a framework built by gofast.DataLoader.
 
     Batches, their order and the generators stay as they were. If the engine cannot make the batches,
     gofast.DataLoader does what torch's would, and says so.
@@ -109,7 +109,7 @@ def _only_seeds(function: Any) -> bool:
 
 
 def _simplest(collate_fn: Callable[[Any], Any], view: View | Refusal) -> Callable[[Any], Any]:
-    """default_collate in the place of transformers' collator, if both give the same.
+    """default_collate instead of transformers' collator, if both give the same.
 
     The collator of transformers stacks tensors as torch's does. It renames a key "label" or "label_ids" to
     "labels", and its wrapper drops keys that the model does not take.

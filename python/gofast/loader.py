@@ -1,4 +1,4 @@
-"""gofast.DataLoader: torch's DataLoader, with the engine's threads in the place of worker processes.
+"""gofast.DataLoader: torch's DataLoader, with the engine's threads instead of worker processes.
 
 The batches, their order and the state of every generator equal torch's after any number of batches, for
 the same `num_workers`, `prefetch_factor` and `persistent_workers`. `_loader/epoch` says what is pulled,
@@ -201,7 +201,7 @@ class DataLoader(TorchDataLoader[T]):
                 accept(epoch)
 
     def close(self) -> None:
-        """Cancel the work under way in every iterator of this loader. A later `iter` starts anew."""
+        """Cancel the work under way in every iterator of this loader. A later `iter` starts again."""
         for live in self._live.valuerefs():  # in one step: other threads may make iterators meanwhile
             iterator = live()
             if iterator is not None:

@@ -225,7 +225,7 @@ def counted(folder: str, count: int) -> None:
 
 
 def iterators(folder: str, count: int) -> None:
-    """An iterator of the parent says so in a child; loaders start anew there; nothing is freed twice."""
+    """An iterator of the parent says so in a child; loaders start again there; nothing is freed twice."""
     dataset = gofast.ArrayDataset(X, Y)
     for persistent in (False, True):
         inherit_iterator(

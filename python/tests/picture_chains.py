@@ -308,7 +308,7 @@ def _bytes_colour(d: random.Random) -> Any:
 
 
 def moves_tensors(chain: Any) -> bool:
-    """Whether its samples become tensors before they are moved: torch's strides then hang on their sizes."""
+    """Whether samples become tensors before they are moved: torch's strides then depend on their sizes."""
     return any(isinstance(step, (v2.ToImage, v2.PILToTensor)) for step in chain.transforms[:1])
 
 

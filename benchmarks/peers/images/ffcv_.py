@@ -1,4 +1,4 @@
-"""FFCV on two threads: it reads a file of its own, written before, of JPEGs made anew or of raw pixels.
+"""FFCV on two threads: it reads a file of its own, written before, of JPEGs made again or of raw pixels.
 
 It is written once, from the very pictures of the folder at their full size; that time is not counted. A
 picture that is linked several times stands in it once, as it lies once in the page cache for the others.

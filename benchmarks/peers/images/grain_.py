@@ -1,6 +1,6 @@
 """Grain on two threads. It has no decoder: the pictures are Pillow's, the crops torchvision's.
 
-Its threads are measured, not its processes (mp_prefetch): those are started anew with every iterator, import
+Its threads are measured, not its processes (mp_prefetch): those are started again with every iterator, import
 torch again for seconds, and go on spinning when their parent is killed.
 """
 

@@ -52,7 +52,7 @@ def sample(path: Any, label: Any, train: bool) -> tuple[Any, Any]:
 
 class Epochs:
     """A pipeline that is iterated again and again; torch looks at its batches' memory. As many calls as there
-    are threads: AUTOTUNE, which every epoch begins anew, took longer (11 ms a picture instead of 8, on two
+    are threads: AUTOTUNE, which every epoch begins again, took longer (11 ms a picture instead of 8, on two
     busy cores)."""
 
     def __init__(self, folder: str, kind: str) -> None:

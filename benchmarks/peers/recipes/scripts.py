@@ -16,7 +16,7 @@ EPOCHS = 3  # the first is not timed, and is enough to be compared
 
 
 class Script:
-    """A script that says how long its epochs took, and what it saw. It is run anew for every epoch here."""
+    """A script that says how long its epochs took, and what it saw. It is run again for every epoch here."""
 
     def __init__(self, folder: str, count: int, by_gofast: bool) -> None:
         if by_gofast and importlib.util.find_spec("gofast.__main__") is None:

@@ -1,4 +1,4 @@
-// Puts our decoder of coefficients in the place of the library's. The later steps, the inverse transform, smooth
+// Replaces the library's decoder of coefficients by ours. The later steps, the inverse transform, smooth
 // upsampling and colours, stay the library's, so the pixels are the library's too. The codes are two thirds of a decode:
 // a photograph takes 0.45 ms instead of 0.68, and 0.33 if the crop does not need all of them. If a file has anything
 // unusual, the decode starts again with the library's decoder.

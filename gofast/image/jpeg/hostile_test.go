@@ -55,7 +55,7 @@ func judge(t *testing.T, d *picture.Decoder, file []byte, r *rand.Rand) (accepte
 	whole, wholeErr := d.Decode(file, image.Rectangle{})
 	part, partErr := d.Decode(file, region)
 	if (wholeErr == nil) != (partErr == nil) || errs.Name(wholeErr) != errs.Name(partErr) && wholeErr != nil {
-		t.Fatalf("the verdict hangs on the region: whole %v, %v %v", wholeErr, region, partErr)
+		t.Fatalf("the verdict depends on the region: whole %v, %v %v", wholeErr, region, partErr)
 	}
 	if wholeErr != nil {
 		return false
@@ -212,7 +212,7 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	}
 }
 
-// No bytes crash the decoder, and the verdict and pixels do not hang on the region.
+// No bytes crash the decoder, and the verdict and pixels do not depend on the region.
 func FuzzDecode(f *testing.F) {
 	needLibrary(f)
 	for _, g := range goldens(f) {

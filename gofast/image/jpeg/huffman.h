@@ -1,4 +1,4 @@
-// Decodes baseline Huffman data to coefficients, in the place of libjpeg's own decoder. A decode spends two thirds of its
+// Decodes baseline Huffman data to coefficients, instead of libjpeg's own decoder. A decode spends two thirds of its
 // time here, and this code takes two thirds of the library's time. It does not handle damage. Anything wrong (a code that
 // does not exist, too many coefficients, data that end early) is "not ours". The caller then starts again with the
 // library, and the tests compare with the library too.

@@ -43,7 +43,7 @@ static void forget_tables(lj_decompress *d) {
 
 static void *new(void) { return calloc(1, sizeof(gf_jpeg)); }
 
-// After an error the structure is made anew, so that one file's trouble cannot reach the next.
+// After an error the structure is made again, so that one file's trouble cannot reach the next.
 static void unmake(gf_jpeg *j) {
     if (j->made) j->library->destroy(&j->d);
     j->made = 0;
@@ -165,7 +165,7 @@ static int32_t begin(void *state, const uint8_t *data, size_t n, int64_t max_pix
 
 static int32_t start(void *state, gf_box region, gf_fault *fault);
 
-// Begins the same picture anew after the rows that were taken. The library decodes all of it.
+// Begins the same picture again after the rows that were taken. The library decodes all of it.
 static int begin_again(gf_jpeg *j, gf_fault *fault) {
     gf_box left = j->region;
     left.y += j->taken;

@@ -62,7 +62,7 @@ int64_t feed_position(const gf_jpeg *);
 // is not a restart marker. If that is the end of the image, nothing before it can fail.
 int feed_ends_cleanly(const uint8_t *p, const uint8_t *end);
 
-// exchange.c: our decoder of coefficients in the place of the library's.
+// exchange.c: our decoder of coefficients instead of the library's.
 
 // Looks at the file's data from here on. Returns 1 if they are certainly accepted, as by feed_ends_cleanly; else 0: not known.
 int exchange_look(gf_jpeg *);

@@ -54,7 +54,7 @@ type Numbers struct {
 	Crops         int       // pictures that a sample consists of; 0: it is one
 	Erasures      []Erasure // in their order
 	TorchWords    []TorchWords
-	Tangled       bool // what is erased hangs on more than its own words: on a container, or on a flip behind it
+	Tangled       bool // what is erased depends on more than its own words: on a container, or on a flip behind it
 }
 
 // Erasure is a random_erasing of a finished sample.

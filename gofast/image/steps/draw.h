@@ -20,7 +20,7 @@ typedef struct {
 // What gf_draw and gf_draw_stateless return.
 enum {
     GF_DRAW_OK,
-    GF_DRAW_ASK,     // the box hangs on the last bit of torch's exp(result.ask): answer, and call again from sample result.done
+    GF_DRAW_ASK,     // the box depends on the last bit of torch's exp(result.ask): answer, and call again from sample result.done
     GF_DRAW_RAISES,  // torchvision raises ValueError(result.text) for sample result.done; what it draws before that is drawn
     GF_DRAW_INVALID, // this is not the state of a CPU generator, or of Python's; nothing was drawn
 };

@@ -110,7 +110,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A box of 1.5 pixels hangs on torch's exp: the call stops where it was before the
+// A box of 1.5 pixels depends on torch's exp: the call stops where it was before the
 // sample, and goes on with the answer.
 func TestAsk(t *testing.T) {
 	flip := steps.Step{"op": "hflip", "p": 0.5}

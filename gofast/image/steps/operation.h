@@ -74,7 +74,7 @@ int32_t gf_draw_whether(gf_drawing *, const gf_step *, int32_t *record);
 // Whether an augmentation takes the other sign: v1's torch.randint(2, (1,)), v2's torch.rand(()) <= 0.5.
 int32_t gf_draw_minus(gf_drawing *, const gf_step *);
 
-// box.c: the height and width of a random box, in doubles that are whole numbers. 0, or 1 where they hang on torch's
+// box.c: the height and width of a random box, in doubles that are whole numbers. 0, or 1 where they depend on torch's
 // exp of result->ask. `wide`: it is wide where its aspect is large, as a cropped one; an erased one is high.
 typedef struct {
     double height, width;

@@ -228,7 +228,7 @@ func TestDamagedIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := Build(context.Background(), options, path); !errors.Is(err, errs.ErrRead) {
-		t.Errorf("a folder in the place of the index: %v", err)
+		t.Errorf("a folder instead of the index: %v", err)
 	}
 }
 

@@ -36,7 +36,7 @@ func newMetaReader(b []byte) *metaReader {
 	return m
 }
 
-// reset begins anew with other bytes.
+// reset begins again with other bytes.
 func (m *metaReader) reset(b []byte) {
 	m.b = b
 	m.walk.ResetBytes(b)

@@ -125,7 +125,7 @@ class ResidentTicket:
 
 
 class ResidentStream:
-    """Makes batches of a table that is on the device; in the place of a Stream."""
+    """Makes batches of a table that is on the device; instead of a Stream."""
 
     def __init__(self, device: Device, view: View, table: Table) -> None:
         stored = view.table()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 OnError = Literal["raise", "replace", "zero"] | Callable[[int, Exception], Any]
 
-MOST_TRIES = 100  # samples tried in the place of a bad one before its error is raised
+MOST_TRIES = 100  # samples tried instead of a bad one before its error is raised
 
 
 @dataclasses.dataclass(frozen=True)

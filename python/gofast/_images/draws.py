@@ -58,14 +58,14 @@ class DrawnView(Protocol):
 
 
 def find_sizes(view: DrawnView, indices: array[int]) -> array[int]:
-    """Width and height of each picture, where draws hang on them: headers are read, which may take long."""
+    """Width and height of each picture, where draws depend on them: headers are read, which may take long."""
     sizes = _no_sizes(view, indices)
     _draw(view, indices, sizes, None, 0, None)
     return sizes
 
 
 def _no_sizes(view: DrawnView, indices: array[int]) -> array[int]:
-    """Zeros, for sizes that are to be found; ones where no draw hangs on them."""
+    """Zeros, for sizes that are to be found; ones where no draw depends on them."""
     return array("i", bytes(8 * len(indices)) if view.needs_size else [1, 1] * len(indices))
 
 
@@ -126,7 +126,7 @@ def _draw(
             for position, index in enumerate(indices):
                 if sizes[2 * position] < 0:
                     sizes[2 * position : 2 * position + 2] = array("i", view.size_of(index))
-        elif code == _ASK:  # a box hangs on the last bit of torch's exp, which is not libm's
+        elif code == _ASK:  # a box depends on the last bit of torch's exp, which is not libm's
             asked.append(ask)
             one = torch.tensor([ask], dtype=torch.float32, device="cpu")
             answers = torch.cat([answers, torch.exp(one)])

@@ -28,7 +28,7 @@ class LateProgram:
         core: the program, which reads no file of its own.
         torch_words: see CorePictures.
         record_words: int32s that are drawn for a picture.
-        needs_size: whether draws hang on the picture's size.
+        needs_size: whether draws depend on the picture's size.
         draws_python: whether Python's random is drawn from.
     """
 

@@ -31,7 +31,7 @@ class Listing:
         files: the index.
         prefix: put before the names of the index when the list is made from them.
         labels: one for each sample, if they are not the index's numbers.
-        has_labels: if False, the list has None in the place of labels.
+        has_labels: if False, the list has None instead of labels.
 
     Attributes:
         files: the index that the core reads.
@@ -56,7 +56,7 @@ class Listing:
 
     @classmethod
     def of(cls, samples: Any) -> Listing:
-        """The listing of an object that a user put in the place of the list. That object keeps deciding."""
+        """The listing of an object that the user replaced the list by. That object keeps deciding."""
         made = cls.__new__(cls)
         made._has_labels = True
         made._list, made._listed = samples, True

@@ -93,7 +93,7 @@ class SamplePlace:
     def make_another(self, image: Image.Image, sample: int, attempt: int) -> None:
         """Makes it of a picture for which nothing was drawn.
 
-        What was drawn for sample holds where sizes do not matter. Else it is drawn anew, without torch's
+        What was drawn for sample holds where sizes do not matter. Else it is drawn again, without torch's
         generator: a function of what was drawn, the sample and the attempt.
         """
         words = self.core.record_words
@@ -103,7 +103,7 @@ class SamplePlace:
         drawn = ctypes.string_at(self.record, 4 * words)
         seed = zlib.crc32(drawn + struct.pack("<qq", sample, attempt))
         state = torch.Generator().manual_seed(seed).get_state()
-        any_index = array("q", [0])  # sizes and generator are given: nothing else hangs on it
+        any_index = array("q", [0])  # sizes and generator are given: nothing else depends on it
         python = generators.PythonWords(random.Random(seed).getstate()) if self.view.draws_python else None
         record = draw(self.view, any_index, array("i", image.size), state.data_ptr(), python)
         self.make(image, record.buffer_info()[0])

@@ -74,7 +74,7 @@ class Unchanged:
 
 
 def _surroundings() -> tuple[str | None, int]:
-    """What a plan depends on beside its transforms: how torch's threads share a picture decides v2's contrast."""
+    """What a plan depends on beside transforms: how torch's threads share a picture decides v2's contrast."""
     return transforms.environment(), torch.get_num_threads()
 
 

@@ -23,7 +23,7 @@ from .view import View
 
 
 class Whole:
-    """The type of the object that torch's collation gets in the place of a batch's first row."""
+    """The type of the object that torch's collation gets instead of a batch's first row."""
 
 
 WHOLE = Whole()

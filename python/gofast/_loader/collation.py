@@ -1,4 +1,4 @@
-"""A user's collate function, which this process calls in the place of torch's workers."""
+"""A user's collate function, which this process calls instead of torch's workers."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def threads_here() -> int:
 class Filler:
     """Fills batches of a view, for one dataset in one process.
 
-    A forked child starts anew, but may use the parent's view: it is plain memory. Threads may share it.
+    A forked child starts again, but may use the parent's view: it is plain memory. Threads may share it.
 
     Args:
         threads: most that work on one batch; None: all of the engine's.

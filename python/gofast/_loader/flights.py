@@ -135,7 +135,7 @@ class Flights:
         try:
             with self._lane.counts.drawing():
                 pull.records = draw(pull.indices)
-        except Exception as error:  # torch's workers send the error in the place of the batch
+        except Exception as error:  # torch's workers send the error instead of the batch
             pull.take, pull.ticket = raised, error
 
     def pop(self) -> Pull:

@@ -77,7 +77,7 @@ class NativeIterator(_BaseDataLoaderIter):
         if loader.worker_init_fn is not None:
             try:
                 workers.begin(loader.worker_init_fn)
-            except Exception as error:  # torch's workers send it in the place of a batch
+            except Exception as error:  # torch's workers send it instead of a batch
                 self._init_error = error
         return workers
 

@@ -82,7 +82,7 @@ class View:
         return self._core
 
     def wire(self) -> Wire | None:
-        """What may cross to a device in the place of samples, as the memory lies now; made once.
+        """What may cross to a device instead of samples, as the memory lies now; made once.
 
         Returns:
             None where stored samples would not be smaller, or not all that is made of them can be said.

@@ -1,4 +1,4 @@
-"""What crosses to a device in the place of finished samples: bytes, of which float32 would be four times as
+"""What crosses to a device instead of finished samples: bytes, of which float32 would be four times as
 many."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Erasure = tuple[int, tuple[float, float, float]]  # a word in the record, and th
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Wire:
-    """What crosses to a device in the place of finished samples, and what is made of it there.
+    """What crosses to a device instead of finished samples, and what is made of it there.
 
     A stored value of channel c becomes ``(x [/ 255 | * float32(1/255)] - mean[c]) / std[c]``, every step in
     float32, and is rounded to the type once. Without arithmetic it is converted, likewise once. No NaN comes

@@ -70,7 +70,7 @@ def _magnitudes(t: Any, family: Family, bins: Any, state: State) -> Table:
     size = None
     if type(t).__name__ != "TrivialAugmentWide":
         if state.size is None:
-            raise NotNative("its translations hang on the picture's size, which no step before it sets")
+            raise NotNative("its translations depend on the picture's size, which no step before it sets")
         size = state.size
     kind: type = type(t)
     table = _table(kind, family, bins, size)
@@ -93,7 +93,7 @@ def _seen(t: Any, family: Family, state: State) -> Step:
     if state.kind == "pil":
         return read.seen(t, family, state.channels)
     fields = uint8.transformed(t, family, state, "augments", mean=True)
-    state.move(cut=state.cut)  # torch lays out anew what it samples or equalizes, and keeps other orders
+    state.move(cut=state.cut)  # torch lays out again what it samples or equalizes, and keeps other orders
     return fields
 
 

@@ -190,7 +190,7 @@ def _why_not_handed(state: State) -> str:
         return "makes several pictures of one"
     if state.size is None:
         return "no step before it gives all samples one size"
-    return "torch's order of its tensor's memory hangs on the picture's size or on draws"
+    return "torch's order of its tensor's memory depends on the picture's size or on draws"
 
 
 def _shown(rest: Sequence[object]) -> bool:

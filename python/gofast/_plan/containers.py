@@ -176,7 +176,7 @@ def _shuffles() -> bool:
 
 @functools.cache
 def _chooses() -> bool:
-    """Whether what torch chooses hangs on doubles that it draws one by one. Older ones let MKL draw them."""
+    """Whether torch chooses by doubles that it draws one by one. Older ones let MKL draw them."""
     chances = torch.tensor([0.3, 0.1, 0.4, 0.2], device="cpu")
     drawn, uniform = (torch.Generator(device="cpu").manual_seed(1) for _ in range(2))
     for _ in range(32):

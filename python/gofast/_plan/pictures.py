@@ -26,7 +26,7 @@ def resize(t: Any, family: Family, state: State) -> list[Step]:
     wrong = longest is None if not size else longest is not None and (len(size) == 2 or longest <= size[0])
     if wrong:
         raise NotNative(f"max_size={longest} does not go with size={t.size}: torchvision raises")
-    if state.cut:  # torch lays a view out anew, and all else as it was
+    if state.cut:  # torch lays a view out again, and all else as it was
         state.strides, state.cut = "chw", False
     state.size = _resized(state.size, size, longest)
     return [{"op": "resize", "size": size, "max_size": longest, "filter": filter}]
@@ -205,7 +205,7 @@ def whether(
         step |= {name: value(t, state) for name, value in fields.items()}
         if computes and state.kind != "pil":
             step |= uint8.computed(state, family, what)
-        if op == "random_equalize" and state.strides == "hwc":  # torch lays out anew what it equalizes
+        if op == "random_equalize" and state.strides == "hwc":  # torch lays out again what it equalizes
             state.move(cut=state.cut)
         state.draw()
         return [step]

@@ -23,10 +23,10 @@ class State:
         channels: 3, or 1 of a grey picture.
         size: height and width, or None where they differ between samples.
         strides: of a tensor: "chw" contiguous, or "hwc" as PILToTensor leaves it. Where they
-            hang on a picture's size in torchvision, as of a crop as wide as the picture, those
+            depend on a picture's size in torchvision, as of a crop as wide as the picture, those
             of the other pictures.
         cut: a view of a larger tensor in torchvision; ours is dense, in the same order.
-        loose: torch's order of a tensor's memory hangs on the picture's size or on draws: `strides` may be
+        loose: torch's order of a tensor's memory depends on the picture's size or on draws: `strides` may be
             wrong.
         shared: in torch its three channels may be one memory.
         normalized: by Normalize.

@@ -49,7 +49,7 @@ def sums_exactly(family: Family, size: tuple[int, int]) -> None:
     """Raises NotNative of sizes at which adjust_contrast rounds in an order that is not known."""
     values = 3 * size[0] * size[1]
     if values > 3 * _MOST_GREY:
-        raise NotNative(f"torch's mean of more than {_MOST_GREY} pixels hangs on the order of its sums")
+        raise NotNative(f"torch's mean of more than {_MOST_GREY} pixels depends on the order of its sums")
     threads = min(torch.get_num_threads(), -(-values // _GRAIN))
     if family == "v2" and any(-(-values // runs) % _AT_ONCE for runs in (1, threads)):
         raise NotNative("torch rounds the contrast of the last few pixels in another way")

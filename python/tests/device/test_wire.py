@@ -1,4 +1,4 @@
-"""What crosses to a device in the place of pictures: finished there, it is the core's batch, bit for bit."""
+"""What crosses to a device instead of pictures: finished there, it is the core's batch, bit for bit."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_policies_hold_for_stored_samples(
     erase = [] if value is None else [v1.RandomErasing(1, value=value)]
     dataset = ImageFolder(bad, v1.Compose([*steps, *erase]), on_error=policy, channels_last=last)
     finished = compared(dataset)
-    # Where sizes matter it is drawn anew for another picture: the record has not the boxes of those draws.
+    # Where sizes matter it is drawn again for another picture: the record has not the boxes of those draws.
     assert set(finished) == ({4} if policy == "zero" or steps is CROP else set())
     assert len(dataset.bad_samples()) == 1
 

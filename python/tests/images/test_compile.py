@@ -443,8 +443,8 @@ PYTHON = {
     "more attributes": (with_attributes(v1.Resize(8), sharp=True), "unknown version"),
     "own forward": (with_attributes(v1.Resize(8), forward=own), "unknown version"),
     "fewer attributes": (without(v1.Resize(8), "antialias"), "unknown version"),
-    "RandAugment": (v1.RandAugment(), "its translations hang on the picture's size"),
-    "AutoAugment": (v2.AutoAugment(), "its translations hang on the picture's size"),
+    "RandAugment": (v1.RandAugment(), "its translations depend on the picture's size"),
+    "AutoAugment": (v2.AutoAugment(), "its translations depend on the picture's size"),
     "TrivialAugmentWide filter": (
         v1.TrivialAugmentWide(interpolation=InterpolationMode.BOX),
         "transforms by box",
@@ -591,7 +591,7 @@ def test_runs_in_python_behind(case: str) -> None:
 
 
 def test_solarizing_a_view() -> None:
-    """Torch lays it out anew only where it solarizes it: Python goes on before."""
+    """Torch lays it out again only where it solarizes it: Python goes on before."""
     chain = v2.Compose([v2.Resize((9, 9)), v2.ToImage(), v2.CenterCrop(8), v2.RandomSolarize(9)])
     plan = compile(chain)
     assert plan.native

@@ -55,7 +55,7 @@ def check_what_is_handed_over(transform: object, plan: Plan, strides: bool = Tru
 
 
 def moves_a_tensor(chain: v1.Compose) -> bool:
-    """Whether torch's strides hang on sizes or draws: something behind a conversion moves or greys pixels."""
+    """Whether torch's strides depend on sizes or draws: behind a conversion, pixels are moved or greyed."""
     names = [type(step).__name__ for step in chain.transforms]
     tensors = [i for i, name in enumerate(names) if name in ("ToTensor", "PILToTensor", "ToImage")]
     return bool(tensors) and any(

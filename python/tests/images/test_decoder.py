@@ -180,7 +180,7 @@ def _in_child(decode: Any, files: list[bytes], answers: Any) -> None:
 @pytest.mark.parametrize("used", [False, True])
 def test_other_processes(method: str, used: bool) -> None:
     if method == "spawn" and used:
-        pytest.skip("a spawned process starts anew either way")
+        pytest.skip("a spawned process starts again either way")
     files, decode = contents(), gofast.Decoder(VAL)
     if used:
         decode(files)

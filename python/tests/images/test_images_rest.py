@@ -135,7 +135,11 @@ NO_SIZE = "no step before it gives all samples one size"
         ([RESIZED, SAME, *TO_NUMBERS], 1, "your own code"),
         ([v1.Resize(8), *TO_NUMBERS, SAME], 1, NO_SIZE),
         ([*TO_NUMBERS], 0, NO_SIZE),
-        ([RESIZED, v2.ToImage(), v2.CenterCrop(4), SAME], 2, "torch's order of its tensor's memory hangs on"),
+        (
+            [RESIZED, v2.ToImage(), v2.CenterCrop(4), SAME],
+            2,
+            "torch's order of its tensor's memory depends on",
+        ),
         ([v2.ToImage(), v2.RandomResizedCrop(8), v2.ToDtype(torch.float32), SAME], 0, NO_SIZE),
         ([RESIZED, v2.ToImage(), v2.Resize((5, 4)), v2.ToDtype(torch.float32), SAME], 4, "your own code"),
         ([RESIZED, v2.ToImage(), v2.RandomApply([v2.CenterCrop(4)])], 2, "it decides what the sample"),

@@ -148,7 +148,7 @@ def test_tones(folder: Path, m: Any) -> None:
 
 @BOTH
 def test_without_a_known_size(folder: Path, m: Any) -> None:
-    """What is done to whole bytes does not hang on torch's kernels."""
+    """What is done to whole bytes does not depend on torch's kernels."""
     chain = [tensor(m), m.RandomInvert(), m.RandomPosterize(3), m.RandomSolarize(99.5), m.RandomEqualize()]
     same(folder, chain, 1)
     same(folder, [m.Grayscale(), *chain], 2)
@@ -245,7 +245,7 @@ def test_loaders(folder: Path, m: Any, workers: int) -> None:
 
 
 def test_python_goes_on(folder: Path) -> None:
-    """With what has torch's strides: an order that hangs on draws stays with Python."""
+    """With what has torch's strides: an order that depends on draws stays with Python."""
     rest = v2.Lambda(lambda x: torch.tensor(x.stride()))
     for steps, kept in (
         ([v2.TrivialAugmentWide()], 2),

@@ -48,7 +48,7 @@ def ours() -> gofast.ArrayDataset:
     return gofast.ArrayDataset(X, mean=0, std=1)
 
 
-# Lists of rows in the place of a row: our arrays give a batch of them, as TensorDataset does.
+# Lists of rows instead of a row: our arrays give a batch of them, as TensorDataset does.
 NESTED = ("nested", "two dimensions", "two dimensions of one")
 
 

@@ -23,7 +23,7 @@ ARROWS: dict[str, set[str]] = {
     "_late": {"errors", "_core"},
     "_images": {"errors", "_core", "_loader", "_plan", "_late"},
     "_device": {"errors", "_core", "_loader"},
-    "_doctor": {"errors", "_core", "_loader", ""},  # it tries the public classes in the place of the user's
+    "_doctor": {"errors", "_core", "_loader", ""},  # it tries the public classes instead of the user's
     "_command": {"", "errors", "_core", "_tables", "_images"},  # "" is the public modules
 }
 

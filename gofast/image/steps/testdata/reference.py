@@ -50,7 +50,7 @@ FACTORS = ("brightness", "contrast", "saturation", "hue")
 
 
 def complete(steps: list[Step], version: int) -> list[Step]:
-    """The steps as a plan has them: with what their draws do not hang on."""
+    """The steps as a plan has them: with what their draws do not depend on."""
     out = []
     for step in steps:
         if step["op"] != "to_float":
