@@ -267,7 +267,7 @@ class Epoch:
         """Pulls lists for as many flights as may be under way."""
         order, queue = self._order, self._queue
         most = FLIGHTS_AHEAD if self._shared else FLIGHTS_AHEAD * self._largest
-        while len(queue) < most:
+        for _ in range(len(queue), most):
             first = order.at
             stop = first + (self._size if self._shared else 1)
             if first < self._last_turn < stop:

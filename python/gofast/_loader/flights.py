@@ -92,7 +92,9 @@ class Flights:
         while drawn:
             pull = drawn[0]
             indices = pull.indices
-            samples = 0 if indices is None else len(indices)
+            samples = pull.samples
+            if samples is None:
+                samples = 0 if indices is None else len(indices)
             size = samples * self._lane.row_bytes
             if len(flights) >= FLIGHTS_AHEAD and self._bytes + size > BYTES_AHEAD:
                 return

@@ -25,6 +25,7 @@ class Pull:
     Attributes:
         index: a single list as the sampler gave it; None where `indices` says it all.
         indices: the lists' int64s, one after another; None where only torch's code can read the list.
+        samples: the number of these; None: it was not counted. A tensor's `len` takes a microsecond.
         each: samples of a list; the last one may have fewer.
         lists: their number.
         records: what was drawn for the samples.
@@ -34,6 +35,7 @@ class Pull:
         bytes: of the batches.
     """
 
+    samples: int | None = None
     each, lists, bytes = 0, 1, 0
     records: array[int] | None = None
     before: Any = None

@@ -92,6 +92,7 @@ class DrawnOrder(Order):
             return None
         pull = Pull(None, self.indices(first, stop))
         pull.each, pull.lists = min(self.batch_size, self._drawn.count), stop - first
+        pull.samples = min(stop * self.batch_size, self._drawn.count) - first * self.batch_size
         return pull
 
     def indices(self, first: int, stop: int) -> Tensor:

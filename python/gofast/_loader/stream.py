@@ -96,6 +96,7 @@ class Ticket:
         slots: array[int],
         labels: Sequence[torch.Tensor] | None,
         indices: array[int] | torch.Tensor,
+        rows: int,
         records: array[int] | None,
         each: int,
         core: CoreDataset,
@@ -107,7 +108,7 @@ class Ticket:
         self._at = slots.buffer_info()[0]
         self._labels = labels
         self._each = each  # samples of a batch
-        self._rows = len(indices)
+        self._rows = rows
         self._request = Request()
         self._indices, self._records = indices, records  # kept for samples that must be made in another way
         self._replaced: Mapping[int, int] | None = None  # samples that stand in for others in the next batch
@@ -203,7 +204,7 @@ class Stream:
         if memory is not None:
             memory.lend_to(slots)
         parts = None if labels is None else torch.split(labels, batch_size)
-        ticket = Ticket(slots, parts, indices, records, batch_size, core, memory)
+        ticket = Ticket(slots, parts, indices, rows, records, batch_size, core, memory)
         request = ticket._request
         request.indices, request.rows, request.batch_rows = address, rows, batch_size
         request.slots = ticket._at
