@@ -8,7 +8,7 @@ import (
 
 // Stamp is the one answer to "is it still the same?", for what was opened, for caches and
 // for samples: any rewrite changes at least one field. It has a fixed size, so files of
-// ours store it as it is, and C compares it field by field (reader.h's gf_stamp). What is
+// ours store it as it is, and C compares it field by field (reader/extent.h's gf_stamp). What is
 // pickled is compared by what it holds instead: it may be unpickled on another machine.
 // python/gofast/_core/stamp.py is the same in Python.
 type Stamp struct {

@@ -134,6 +134,8 @@ class Listed(Order):
 class Slice(Order):
     """An order's lists, cut for one of several ranks: every world-th sample of each, from the rank-th on.
 
+    No loader uses it yet: it is what many ranks and streams will be cut by.
+
     All ranks pull the same lists and get as many batches. An order of lists of ``world * batch_size`` samples
     gives each rank what torch's DistributedSampler gives it, in batches of batch_size. Its state is the
     order's, the same on all ranks.

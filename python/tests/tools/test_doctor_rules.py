@@ -12,8 +12,10 @@ from gofast._doctor.anatomy import Anatomy
 from gofast._doctor.consume import Run
 from gofast._doctor.facts import Facts
 from gofast._doctor.processes import Seen as Process
+from gofast._doctor.remedies import FITTING, Offers
 from gofast._doctor.rules import judge
 from gofast._doctor.stacks import Seen
+from gofast._doctor.verdicts import SENTENCES, Verdict
 
 GAINS = {"threads": 3.0, "batch_size": 5.0, "fewer_workers": 1.4}
 
@@ -185,3 +187,8 @@ def test_memory_errors_and_nothing() -> None:
     assert judge(Facts(LOADER, 2, None, False, Run(empty=True)), lambda key: None).code == "empty"
     broken = Facts(LOADER, 2, None, False, SLOW, found, error="ValueError: no")
     assert judge(broken, lambda key: None).code == "failed"
+
+
+def test_every_verdict_has_its_sentence_and_every_remedy_its_method() -> None:
+    assert set(SENTENCES) == set(Verdict)
+    assert all(hasattr(Offers, key) for keys in FITTING.values() for key in keys)
