@@ -48,6 +48,9 @@ func (a *ahead) next(ctx context.Context, wait bool) (pull, bool, error) {
 		p := pull{indices: a.order[:min(a.rows, len(a.order))]}
 		if o != nil && o.fetcher != nil {
 			lease, err := o.fetcher.Want(a.samples(p.indices))
+			if err != nil && len(a.pulled) > 0 {
+				break // it comes in its turn
+			}
 			if err != nil {
 				return pull{}, false, err
 			}

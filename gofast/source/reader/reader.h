@@ -31,8 +31,8 @@ struct gf_reader {
 // Finds the length of a sample in an object of so many bytes; refuses one that is not in it, or too long. 0, or the code of
 // fault.
 static inline int32_t gf_reader_length(const gf_reader *r, const gf_extent *e, int64_t size, size_t *length, gf_fault *fault) {
-    int64_t left = size - e->offset, wanted = e->length < 0 ? left : e->length;
-    if (e->offset < 0 || left < 0 || wanted > left)
+    int64_t left = e->offset < 0 ? -1 : size - e->offset, wanted = e->length < 0 ? left : e->length;
+    if (left < 0 || wanted > left)
         return gf_fault_set(fault, GF_FAULT_READ, -1, "%lld bytes from %lld on are not in %lld", (long long)wanted, (long long)e->offset, (long long)size);
     *length = (size_t)wanted;
     if (*length <= r->most) return GF_FAULT_NONE;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -91,7 +93,7 @@ class Collation:
                 self._unchanged = -(1 << 62)
                 self.overtaken = start.torch is not latest.torch
                 workers[worker] = left
-        return _with_lists(made, rows)
+        return sent(_with_lists(made, rows))
 
     def _made(self, rows: Any, worker: int) -> Any:
         function = self._fetcher.collate_fn = self._functions[worker]
@@ -117,6 +119,39 @@ class Collation:
     def begin(self, batch: int = 0) -> None:
         """An epoch begins, with this batch: persistent workers keep their generators."""
         self.finished = batch
+
+
+class _Sender(pickle.Pickler):
+    """What a worker's queue does to a batch: tensors keep their memory, all else becomes a copy."""
+
+    def __init__(self, room: io.BytesIO) -> None:
+        super().__init__(room, 5)
+        self.kept: list[Any] = []
+
+    def persistent_id(self, value: Any) -> int | None:
+        if not isinstance(value, (torch.Tensor, Rows)):
+            return None
+        self.kept.append(value)
+        return len(self.kept) - 1
+
+
+def sent(made: Any) -> Any:
+    """A batch as a worker sends it: what its function keeps of it does not change what the loop has.
+
+    What cannot be pickled stays as it is: torch's worker would hang on it.
+    """
+    if isinstance(made, torch.Tensor):
+        return made
+    room = io.BytesIO()
+    sender = _Sender(room)
+    try:
+        sender.dump(made)
+        room.seek(0)
+        unpickler = pickle.Unpickler(room)
+        unpickler.persistent_load = sender.kept.__getitem__  # type: ignore[method-assign]
+        return unpickler.load()
+    except Exception:
+        return made
 
 
 def _with_lists(made: Any, rows: Any, depth: int = 3) -> Any:

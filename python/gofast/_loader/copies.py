@@ -35,7 +35,7 @@ _PLAIN = (str, bytes, int, float, complex, bool, type(None), range, enum.Enum)
 _SHARED = (type, types.ModuleType, types.CodeType, np.ufunc, torch.dtype, torch.device)
 _DESCRIPTORS = (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType)
 # The generators of the process, which have a worker's state during a call.
-_GENERATORS = (random.random.__self__, np.random.mtrand._rand)  # type: ignore[attr-defined]
+_GENERATORS = (random.random.__self__, np.random.mtrand._rand, torch.default_generator)  # type: ignore[attr-defined]
 # What acts on the whole process: builtin functions, and names of functions and attributes.
 _ACTING = {"open", "exec", "eval", "compile", "globals", "vars", "setattr", "delattr", "input", "breakpoint"}
 _ACTING |= {"seed", "manual_seed", "setstate", "seterr", "environ", "putenv", "dataset", "default_generator"}
@@ -71,11 +71,14 @@ class Copies:
         pickler = _Pickler(room)
         try:
             pickler.dump(function)
+            self._bytes, self._shared = room.getvalue(), pickler.shared
+            self.make()  # what cannot be loaded is not copied either
         except Uncopied:
             raise
         except Exception as error:  # of pickle, and of the user's attributes
             raise Uncopied(f"it cannot be copied ({type(error).__name__}: {error})"[:200]) from None
-        self._bytes, self._shared = room.getvalue(), pickler.shared
+        if pickler.classes and pickler.assigns:
+            raise Uncopied("it assigns to an attribute, perhaps of a class")
 
     def make(self) -> Any:
         """One of them."""
@@ -108,12 +111,18 @@ class _Pickler(pickle.Pickler):
         self.shared: list[Any] = []
         self._scopes: dict[int, dict[str, Any]] = {}  # of a copy's functions, by that of the module
         self._checked: dict[int, Any] = {}
+        self._instance_of: type | None = None  # the class of the object that is being copied
+        self._memory: set[int] = set()  # addresses of tensors and arrays
+        self.classes = self.assigns = False  # whether classes are values, and code assigns to attributes
 
     def persistent_id(self, value: Any) -> int | None:
         if not any(value is own for own in _OURS):
             if not isinstance(value, _SHARED) and not _is_known(value):
                 return None
             self._check(value)
+            if isinstance(value, type) and not _is_known(value) and value is not self._instance_of:
+                self.classes = True
+            self._instance_of = None
         self.shared.append(value)
         return len(self.shared) - 1
 
@@ -121,7 +130,7 @@ class _Pickler(pickle.Pickler):
         if isinstance(value, types.FunctionType):
             return self._function(value)
         if isinstance(value, types.MethodType):
-            return getattr, (value.__self__, value.__name__)
+            return types.MethodType, (value.__func__, value.__self__)
         if isinstance(value, types.CellType):
             return types.CellType, (), value.cell_contents, None, None, _fill
         tensor: Any = value if isinstance(value, torch.Tensor) else None
@@ -132,11 +141,30 @@ class _Pickler(pickle.Pickler):
             value, (Iterator, np.memmap, functools._lru_cache_wrapper)
         ):
             raise Uncopied(f"it uses {_called(value)}, which cannot be copied")
+        self._alone(value)
         self._check(type(value))
+        self._instance_of = type(value)
         return NotImplemented
+
+    def _alone(self, value: Any) -> None:
+        """Refuses memory that two tensors or arrays share: their copies would not."""
+        if isinstance(value, torch.nn.Parameter):
+            return  # it is copied with its data, a tensor of the same memory
+        if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+            root = value.untyped_storage().data_ptr()
+        elif isinstance(value, np.ndarray):
+            while isinstance(value.base, np.ndarray):
+                value = value.base
+            root = value.__array_interface__["data"][0]
+        else:
+            return
+        if root and root in self._memory:
+            raise Uncopied("it uses tensors or arrays that share memory")
+        self._memory.add(root)
 
     def _function(self, old: types.FunctionType) -> Any:
         used = used_by(old.__code__)
+        self.assigns |= used.assigned
         _refuse(old.__name__, used, own=True)
         cells = old.__closure__ or ()
         scope = self._scopes.setdefault(id(old.__globals__), {})
@@ -183,6 +211,7 @@ class _Pickler(pickle.Pickler):
 
     def _shared_code(self, function: types.FunctionType) -> None:
         used = used_by(function.__code__)
+        self.assigns |= used.assigned
         _refuse(function.__name__, used, own=False)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self._check(default)

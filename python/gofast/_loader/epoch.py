@@ -276,6 +276,7 @@ class Epoch:
             if pull is None:
                 return
             queue.put(pull)
+            order.at = first + pull.lists  # last: Ctrl-C before loses no list
             self._size = min(self._size * 2, self._largest)
 
     # What changes in the middle.

@@ -80,7 +80,7 @@ class Flights:
         lane = self._lane
         before = lane.view
         if not lane.follow():  # Python must fetch the samples
-            pull.index, pull.indices = _index(pull), None
+            pull.index, pull.indices, pull.samples = _index(pull), None, None
         elif lane.view is not before:
             self.draw = lane.view.new_draws(None) if lane.view.draws else None
 
@@ -123,7 +123,11 @@ class Flights:
         for _ in range(most):
             pull = self.pulled[0]
             pull.before = draw.state()
-            self._draw_for(draw, pull)
+            try:
+                self._draw_for(draw, pull)
+            except BaseException:  # Ctrl-C: it is drawn for again
+                draw.rewind(pull.before, array("q"))
+                raise
             if collation is not None:
                 pull.after = collation.state(self.begun)
             self.begun += 1

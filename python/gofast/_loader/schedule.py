@@ -82,12 +82,15 @@ class DrawnOrder(Order):
         """See Order."""
         if self.at == self.last_pull:
             self.finish()
-        return self.ahead(1)
+        pull = self.ahead(1)
+        if pull is not None:
+            self.at += 1
+        return pull
 
     def ahead(self, most: int) -> Pull | None:
-        """The next lists, which torch does not pull yet."""
+        """The next lists, which torch does not pull yet. The caller moves `at` when it has them."""
         first = self.at
-        self.at = stop = min(first + most, self.batches)
+        stop = min(first + most, self.batches)
         if first == stop:
             return None
         pull = Pull(None, self.indices(first, stop))

@@ -439,3 +439,82 @@ def test_it_is_said_how_far_ahead(folder: Path) -> None:
     assert "as in the worker whose turn it is" in said["collate_fn"]
     assert "only seeds" in said["worker_init_fn"]
     assert "when it is asked for" in gofast.explain(gofast.DataLoader(dataset, collate_fn=mixed)).lines[-1][2]
+
+
+class Keeps:
+    """Hands out a list that it goes on writing to."""
+
+    calls = 0
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def __call__(self, rows: Any) -> Any:
+        self.seen.append(len(rows))
+        return {"n": torch.tensor(len(rows)), "seen": self.seen}
+
+    def __private(self, rows: Any) -> int:
+        return len(rows)
+
+    def private(self) -> Any:
+        return self.__private
+
+
+def test_what_a_function_hands_out_is_a_copy() -> None:
+    """As a worker's queue makes one: batches that are held do not change when the function writes on."""
+    loader = gofast.DataLoader(gofast.ArrayDataset(torch.arange(12.0)), 4, num_workers=1, collate_fn=Keeps())
+    batches = list(loader)
+    assert [batch["seen"] for batch in batches] == [[4], [4, 4], [4, 4, 4]]
+    assert not_copied(Keeps().private()) is None
+    private = gofast.DataLoader(
+        gofast.ArrayDataset(torch.arange(12.0)), 4, num_workers=1, collate_fn=Keeps().private()
+    )
+    assert list(private) == [4, 4, 4]
+
+
+def counts_by_class(kind: Any, rows: Any) -> int:
+    kind.calls += 1
+    return int(kind.calls)
+
+
+WHOLE = torch.zeros(4)
+HEAD = WHOLE[:2]
+
+
+def writes_to_a_part(rows: Any) -> torch.Tensor:
+    HEAD.add_(1)
+    return WHOLE.clone()
+
+
+class Delegates:
+    """Cannot be loaded: it asks for `inner` before there is one."""
+
+    def __init__(self) -> None:
+        self.inner = default_collate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def __call__(self, rows: Any) -> Any:
+        return self.inner(rows)
+
+
+def test_what_copies_would_not_share_is_not_copied() -> None:
+    assert "of a class" in str(not_copied(functools.partial(counts_by_class, Keeps)))
+    assert "share memory" in str(not_copied(writes_to_a_part))
+    assert not_copied(Delegates()) is not None
+
+
+def test_the_default_generator_is_a_workers(folder: Path) -> None:
+    def draws(generator: Any, rows: Any) -> torch.Tensor:
+        return torch.rand(2, generator=generator)
+
+    made = []
+    for kind, dataset in (
+        (DataLoader, torchvision.datasets.ImageFolder),
+        (gofast.DataLoader, gofast.ImageFolder),
+    ):
+        torch.manual_seed(4)
+        function = functools.partial(draws, torch.default_generator)
+        made.append(list(kind(dataset(folder, TRAIN), 3, num_workers=2, collate_fn=function)))
+    assert not same.difference(*made)
