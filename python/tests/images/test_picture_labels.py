@@ -121,7 +121,7 @@ WHOLE: list[Any] = [
     pd.DataFrame({"y": [3, 1, 2]})["y"],
     pa.chunked_array([[3, 1], [2]]),
     {"a.png": np.int64(3), "b.png": np.uint8(1), "c.png": 2},
-    (label for label in (3, 1, 2)),
+    lambda: (label for label in (3, 1, 2)),  # a generator, which each run uses up
 ]
 
 
@@ -129,6 +129,8 @@ WHOLE: list[Any] = [
 @pytest.mark.parametrize("labels", WHOLE, ids=lambda labels: type(labels).__name__)
 def test_whole_numbers_are_native(folder: Path, labels: Any) -> None:
     """Whatever holds them: the core has them, and batches are of int64."""
+    if callable(labels):
+        labels = labels()
     dataset = gofast.ImageFiles([folder / name for name in NAMES[:3]], labels, TENSOR)
     assert dataset._native_labels
     assert dataset.targets == [3, 1, 2] and {type(label) for label in dataset.targets} == {int}
