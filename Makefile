@@ -57,7 +57,7 @@ wheel: setup ## build dist/gofast_torch-<version>-cp310-abi3-<platform>.whl
 # Vet is lint's, once; symbols are for debuggers, and traces do not need them.
 GO_TEST = go test -timeout $(GO_TIMEOUT) -vet=off -ldflags='-s -w'
 
-test: lint test-go test-race test-tsan test-python ## everything a change must pass, 12 minutes on two cores
+test: lint test-go test-race test-tsan test-python ## everything a change must pass, 15 minutes on two cores
 
 test-all: test test-asan ## and what takes longer: every start method and number of workers, wheels, the article, the doctor
 	$(BIN)/python -m pytest -m "full and not soak" -n $(PYTEST_JOBS) --dist loadgroup $(ARGS)
