@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .batch import Rows
-from .copies import Copies
+from .copies import Copies, loaded
 from .mixing import mixers, recycled
 
 if TYPE_CHECKING:
@@ -146,10 +146,7 @@ def sent(made: Any) -> Any:
     sender = _Sender(room)
     try:
         sender.dump(made)
-        room.seek(0)
-        unpickler = pickle.Unpickler(room)
-        unpickler.persistent_load = sender.kept.__getitem__  # type: ignore[method-assign]
-        return unpickler.load()
+        return loaded(room.getvalue(), sender.kept)
     except Exception:
         return made
 

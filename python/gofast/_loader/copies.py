@@ -82,9 +82,7 @@ class Copies:
 
     def make(self) -> Any:
         """One of them."""
-        unpickler = pickle.Unpickler(io.BytesIO(self._bytes))
-        unpickler.persistent_load = self._shared.__getitem__  # type: ignore[method-assign]
-        return unpickler.load()
+        return loaded(self._bytes, self._shared)
 
 
 def not_copied(function: Any) -> str | None:
@@ -94,6 +92,13 @@ def not_copied(function: Any) -> str | None:
     except Uncopied as why:
         return str(why)
     return None
+
+
+def loaded(data: bytes, shared: list[Any]) -> Any:
+    """What was pickled around the objects that are shared: their places are the persistent ids."""
+    unpickler = pickle.Unpickler(io.BytesIO(data))
+    unpickler.persistent_load = shared.__getitem__  # type: ignore[method-assign]
+    return unpickler.load()
 
 
 class _Room(io.BytesIO):
