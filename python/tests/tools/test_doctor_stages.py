@@ -22,7 +22,7 @@ from torchvision import transforms as T
 from torchvision.transforms import v2
 
 import gofast
-from gofast._doctor import stacks
+from gofast._doctor import stacks, stages
 from gofast._doctor.stacks import Seen, Stacks
 
 seen: list[tuple[str, bool]] = []
@@ -31,10 +31,10 @@ known: dict[Any, str] = {}
 
 def here(*_: Any) -> Any:
     """Notes what the caller's stack says."""
-    calls, root = stacks._within(sys._getframe(1), False)
+    calls, root = stages.within(sys._getframe(1), False)
     if root is not None:
         seen.append(
-            ("collate", False) if "collate_fn" in stacks._line(root) else stacks.stage_of(calls, known)
+            ("collate", False) if "collate_fn" in stages.line_of(root) else stages.stage_of(calls, known)
         )
     return None
 
@@ -166,7 +166,7 @@ def collate(samples: list[Any]) -> Any:
 )
 def test_stages(dataset: Any, stage: str, reading: bool) -> None:
     known.clear()
-    known.update(stacks.codes(dataset))
+    known.update(stages.codes(dataset))
     seen.clear()
     for _ in DataLoader(dataset, 2, collate_fn=lambda samples: 0):
         pass
@@ -221,5 +221,5 @@ def test_late_pictures_are_decoded(tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     Image.new("RGB", (8, 8)).save(path)
     code = type(gofast.open(path)).load.__code__
-    assert stacks._kind(code) == "decode"
-    assert stacks._kind(torchvision.io.decode_image.__code__) == "decode"
+    assert stages.kind_of(code) == "decode"
+    assert stages.kind_of(torchvision.io.decode_image.__code__) == "decode"
