@@ -8,11 +8,13 @@ import multiprocessing.connection
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from typing import Any
 
 import torch
@@ -130,7 +132,7 @@ def _child(work: Callable[[Send], None], theirs: multiprocessing.connection.Conn
     warnings.simplefilter("ignore")  # the loader warned its user when it was made
     # OpenMP's threads do not survive a fork: a child that asks for several waits for ever.
     torch.set_num_threads(1)
-    _forget_fork_server()
+    _own_servers()
     try:
         work(lambda message: theirs.send(("message", message)))
         theirs.send(("end", None))
@@ -147,12 +149,18 @@ def _child(work: Callable[[Send], None], theirs: multiprocessing.connection.Conn
         os.killpg(0, signal.SIGKILL)  # the answer is on its way; workers need no farewell
 
 
-def _forget_fork_server() -> None:
-    """The fork server of workers is its starter's child, and serves no other process: this gets its own."""
-    module: Any = sys.modules.get("multiprocessing.forkserver")
-    if module is not None:
-        server = module._forkserver
+def _own_servers() -> None:
+    """What multiprocessing keeps in the background of a process does not survive a fork as it is.
+
+    The fork server is its starter's child, and serves no other process: this gets its own. The resource
+    tracker serves all, but a thread of the parent may have held its lock: one that feeds a queue to spawned
+    workers drops the queue's semaphores when it ends.
+    """
+    server: Any = getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
+    if server is not None:
         server._forkserver_pid = server._forkserver_address = server._forkserver_alive_fd = None
+    tracker: Any = resource_tracker._resource_tracker
+    tracker._lock = threading.RLock()
 
 
 def _lead(pid: int) -> None:

@@ -15,6 +15,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
+from multiprocessing import resource_tracker
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -468,6 +469,29 @@ def test_a_process_that_has_a_fork_server_already() -> None:
         send(outcome.error or outcome.last)
 
     assert apart.apart(work, 10).messages == [0, 0]
+
+
+def test_a_fork_while_a_thread_drops_a_semaphore(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one does that has fed a queue to spawned workers: it holds the lock of the resource tracker."""
+    monkeypatch.setattr(apart, "_PATIENCE", 5.0)
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with resource_tracker._resource_tracker._lock:  # type: ignore[attr-defined]
+            held.set()
+            over.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        outcome = apart.apart(
+            lambda send: send(type(multiprocessing.get_context("spawn").Lock()).__name__), 0.5
+        )
+    finally:
+        over.set()
+        thread.join()
+    assert (outcome.error, outcome.last) == (None, "Lock")
 
 
 def test_what_is_refused() -> None:
