@@ -126,7 +126,7 @@ bench: ## tables, pictures and recipes, one after another, an hour on two cores;
 bench-go: ## Go benchmarks, ten runs each, for benchstat
 	go test -run '^$$' -bench . -count 10 $(GO_PACKAGES)
 
-compare: build ## paired turns of this checkout and another, BASE=../base (ARGS="--only tables")
+compare: build ## turns of this checkout and another, several processes each, BASE=../base, 5 minutes (ARGS="--cases tables")
 	$(BIN)/python benchmarks/compare.py $(BASE) $(ARGS)
 
 bench-tables: build ## tables against pandas, pyarrow, polars, numpy and TensorDataset (ARGS="--quick")

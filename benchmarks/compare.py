@@ -1,18 +1,21 @@
 """Two checkouts side by side: the speed of what people do, as a ratio with its interval.
 
-    python benchmarks/compare.py ../base [--only tables,simclr] [--seconds 20]
+    python benchmarks/compare.py ../base [--cases tables,simclr] [--processes 5] [--seconds 20]
+    python benchmarks/compare.py --doctor     what the doctor's looking costs the loop that it looks at
 
-Each side is a process of its own with its own native module. They take turns, and the one that begins changes
-from pair to pair, so that what else the machine does meets both. A ratio above 1 says that this checkout is
-faster. The exit status is 1 if an interval of 95 % is wholly below 0.98.
+Processes of the same code differ, by up to 5 %: memory lies elsewhere in each. So each side has several, each
+with its side's native module. All take turns, and the side that begins changes from round to round: what else
+the machine does meets both. The intervals of 95 % are over processes. A ratio above 1 says that this checkout
+is faster. The exit status is 1 if an interval is wholly below 0.98. All cases take about five minutes.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
+import contextlib
+import gc
+import itertools
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,9 +24,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[1]
-LEAST, MOST = 9, 101  # pairs
+LEAST, MOST = 5, 101  # rounds
 SLOWER = 0.98
+# Student's quantiles for 95 %, by the number of processes a side.
+STUDENT = {2: 4.30, 3: 2.78, 4: 2.45, 5: 2.31, 6: 2.23, 7: 2.18, 8: 2.14, 9: 2.12, 10: 2.10}
 ROWS = 60_000
 
 # ---------------------------------------------------------------- one side
@@ -33,8 +40,6 @@ def table_file(folder: Path) -> Path:
     """A CSV of the shape of MNIST, a tenth as long."""
     path = folder / "table.csv"
     if not path.exists():
-        import numpy as np
-
         cells = np.random.default_rng(0).integers(0, 256, (ROWS // 10, 785))
         cells[:, 0] %= 10
         header = ",".join(["label", *(f"p{i}" for i in range(784))])
@@ -49,7 +54,6 @@ def pictures(folder: Path) -> Path:
         return Path(data) / "imagenet-500"
     made = folder / "pictures"
     if not made.is_dir():
-        import numpy as np
         from PIL import Image
 
         rng = np.random.default_rng(0)
@@ -156,6 +160,47 @@ def late_case(folder: Path) -> Callable[[], int]:
     return epochs(gofast.DataLoader(Own(), 50, shuffle=True), 200)
 
 
+def looped(batches: int = 300) -> Any:
+    """A loader of samples that take 20 us of a processor, and a loop over it."""
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Samples(Dataset[Any]):
+        x = torch.rand(64)
+
+        def __len__(self) -> int:
+            return 16 * batches
+
+        def __getitem__(self, index: int) -> Any:
+            end = time.thread_time() + 20e-6
+            while time.thread_time() < end:
+                pass
+            return self.x
+
+    return DataLoader(Samples(), 16)
+
+
+def timed_case(looked_at: bool) -> Callable[[], int]:
+    """A loop as the doctor runs it, which times each batch; its stack is looked at, or not."""
+    from gofast._doctor.consume import consume, nothing
+    from gofast._doctor.stacks import Stacks
+
+    loader = looped()
+
+    def turn() -> int:
+        with Stacks(loader.dataset) if looked_at else contextlib.nullcontext():
+            consume(loader, nothing, 0.0, least=len(loader) - 1, most=60)
+        return len(loader)
+
+    return turn
+
+
+def plain_case() -> Callable[[], int]:
+    """The same loop by itself."""
+    loader = looped()
+    return lambda: sum(1 for _ in loader)
+
+
 CASES: dict[str, Callable[[Path], Callable[[], int]]] = {
     "tables 512": lambda folder: table_case(folder, True, 512),
     "tables 16": lambda folder: table_case(folder, True, 16),
@@ -168,18 +213,30 @@ CASES: dict[str, Callable[[Path], Callable[[], int]]] = {
     "gofast.open": late_case,
     "collate": lambda folder: picture_case(folder, "train", collated=True),
 }
+PLAIN = "plain loop"
+DOCTOR: dict[str, Callable[[Path], Callable[[], int]]] = {
+    PLAIN: lambda folder: plain_case(),
+    "timed loop": lambda folder: timed_case(False),
+    "looked at": lambda folder: timed_case(True),
+}
 
 
 def serve(folder: Path) -> None:
     """Does what the other end of the pipe says: a case's name to prepare it, an empty line for a turn."""
     import warnings
 
+    import torchvision  # noqa: F401 -- while other processes import it too
+
+    import gofast  # noqa: F401
+
     warnings.simplefilter("ignore")
     turn: Callable[[], int] = int
     for line in sys.stdin:
-        begun = time.perf_counter()
         if name := line.strip():
-            turn = CASES[name](folder)
+            turn = int  # the last case's workers end
+            gc.collect()
+            turn = (CASES | DOCTOR)[name](folder)
+        begun = time.perf_counter()
         turn()
         print(time.perf_counter() - begun, flush=True)
 
@@ -187,27 +244,26 @@ def serve(folder: Path) -> None:
 # ---------------------------------------------------------------- both
 
 
-class Side:
-    """A checkout's process, for one case."""
+class Process:
+    """One of a checkout's processes, with the same module from case to case."""
 
-    def __init__(self, tree: Path, folder: Path, name: str) -> None:
+    def __init__(self, tree: Path, folder: Path) -> None:
+        environment = {
+            "PYTHONPATH": str(tree / "python"),
+            "PYTHONSAFEPATH": "1",
+            "OMP_WAIT_POLICY": "passive",
+        }
         self._process = subprocess.Popen(
             [str(tree / ".venv/bin/python"), __file__, "--serve", str(folder)],
-            env={
-                **os.environ,
-                "PYTHONPATH": str(tree / "python"),
-                "PYTHONSAFEPATH": "1",
-                "OMP_WAIT_POLICY": "passive",
-            },
+            env={**os.environ, **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=folder,
         )
-        self.seconds(name)
 
     def seconds(self, line: str = "") -> float:
-        """What the process took for a line."""
+        """What a turn took, of the case that the line names, or of the same again."""
         assert self._process.stdin is not None and self._process.stdout is not None
         print(line, file=self._process.stdin, flush=True)
         return float(self._process.stdout.readline() or sys.exit("a side has died"))
@@ -219,43 +275,66 @@ class Side:
         self._process.wait()
 
 
-def pairs(this: Side, base: Side, seconds: float) -> Iterator[float]:
-    """How many times as fast this side is, pair by pair."""
-    for side in (this, base):
-        side.seconds()  # once more, warm
-    begun, n = time.monotonic(), 0
-    while n < LEAST or (n < MOST and time.monotonic() - begun < seconds):
-        took = {side: side.seconds() for side in ((this, base) if n % 2 else (base, this))}
-        yield took[base] / took[this]
-        n += 1
+Sides = list[tuple[Process, Process]]  # one of this checkout, one of the base
 
 
-def interval(ratios: list[float]) -> tuple[float, float]:
-    """Where their median lies with 95 %, by their order alone."""
-    ratios, n = sorted(ratios), len(ratios)
-    # The median lies below the k-th of them if fewer than k of n thrown coins show heads.
-    k = max(k for k in range(1, n // 2 + 1) if sum(math.comb(n, i) for i in range(k)) <= 0.025 * 2**n)
-    return ratios[k - 1], ratios[n - k]
+def rounds(sides: Sides, cases: tuple[str, str], seconds: float) -> Iterator[list[float]]:
+    """The seconds of all processes, this checkout's first, round by round; each side has its case."""
+    begun = time.monotonic()
+    for case, processes in zip(cases, zip(*sides, strict=True), strict=True):
+        for process in processes:
+            process.seconds(case)
+            process.seconds()  # once more, warm
+    for n in itertools.count():
+        if n >= LEAST and (n == MOST or time.monotonic() - begun > seconds):
+            return
+        took = {p: p.seconds() for pair in sides for p in (pair if n % 2 else pair[::-1])}
+        yield [took[process] for side in zip(*sides, strict=True) for process in side]
+
+
+def interval(times: list[list[float]]) -> tuple[float, float, float]:
+    """How many times as fast this checkout is, and its ends with 95 %: a process is one value, the median of
+    its turns, each against what the round took everyone."""
+    logs = np.log(times)
+    values = np.median(logs - np.median(logs, axis=1, keepdims=True), axis=0)
+    this, base = np.split(values, 2)
+    middle = base.mean() - this.mean()
+    reach = STUDENT[len(this)] * np.sqrt((this.var(ddof=1) + base.var(ddof=1)) / len(this))
+    low, ratio, high = np.exp([middle - reach, middle, middle + reach]).tolist()
+    return low, ratio, high
 
 
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("base", type=Path, help="the other checkout, built, with a .venv")
-    parser.add_argument("--only", default="", help="cases' beginnings, with commas")
-    parser.add_argument("--seconds", type=float, default=25, help="of a case, without what prepares it")
+    parser.add_argument("base", type=Path, nargs="?", help="the other checkout, built, with a .venv")
+    parser.add_argument("--cases", default="", help=f"beginnings, with commas, of: {', '.join(CASES)}")
+    parser.add_argument("--processes", type=int, default=5, choices=STUDENT, help="of each side (now 5)")
+    parser.add_argument("--seconds", type=float, default=25, help="of a case (now 25)")
+    parser.add_argument("--doctor", action="store_true", help="against a plain loop of this checkout instead")
     options = parser.parse_args()
+    if (options.base is None) != options.doctor:
+        parser.error("give a base, or --doctor")
+    names = [name for name in CASES if name.startswith(tuple(options.cases.split(",")))]
+    against = dict(zip(names, names, strict=True))
+    if options.doctor:
+        against = dict.fromkeys(DOCTOR, PLAIN)
+    if not against:
+        parser.error(f"no case begins with {options.cases}")
+    trees = ROOT, (options.base or ROOT).resolve()
     slower = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name in (n for n in CASES if n.startswith(tuple(options.only.split(",")))):
-            this, base = (Side(tree.resolve(), Path(folder), name) for tree in (ROOT, options.base))
-            ratios = list(pairs(this, base, options.seconds))
-            low, high = interval(ratios)
-            middle = statistics.median(ratios)
-            print(f"{name:20} {middle:6.3f}  [{low:.3f}, {high:.3f}]  {len(ratios)} pairs", flush=True)
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        sides: Sides = [
+            (Process(trees[0], Path(folder)), Process(trees[1], Path(folder)))
+            for _ in range(options.processes)
+        ]
+        for process in itertools.chain(*sides):
+            stack.callback(process.close)
+        for name, other in against.items():
+            times = list(rounds(sides, (name, other), options.seconds))
+            low, ratio, high = interval(times)
+            print(f"{name:20} {ratio:6.3f}  [{low:.3f}, {high:.3f}]  {len(times)} rounds", flush=True)
             slower += [name] * (high < SLOWER)
-            this.close()
-            base.close()
     print(f"slower: {', '.join(slower)}" if slower else "nothing is slower")
     return bool(slower)
 

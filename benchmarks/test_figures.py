@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks import figures, publish, tables_report
+from benchmarks import compare, figures, publish, tables_report
 
 
 def readings(leak: int, descriptors: int = 0) -> list[list[int]]:
@@ -58,3 +59,19 @@ def test_readme_without_markers(tmp_path: Path) -> None:
     readme.write_text(f"a {end} b {start} c")
     with pytest.raises(SystemExit, match="needs one"):
         publish.blocks(readme, "tables")
+
+
+def test_an_interval_knows_what_differs_between_processes() -> None:
+    random = np.random.default_rng(0)
+    held, trials = 0, 400
+    for _ in range(trials):
+        processes = random.normal(0, 0.03, 10)  # memory lies elsewhere in each
+        machine = random.normal(0, 0.1, (9, 1))  # in each round
+        low, _, high = compare.interval(
+            np.exp(processes + machine + random.normal(0, 0.01, (9, 10))).tolist()
+        )
+        held += low <= 1 <= high
+    assert 0.92 < held / trials < 0.98
+    slower = np.exp(random.normal([0.1] * 5 + [0.0] * 5, 0.01, (9, 10))).tolist()
+    low, ratio, high = compare.interval(slower)
+    assert low < ratio < high < compare.SLOWER and ratio == pytest.approx(np.exp(-0.1), abs=0.02)
