@@ -1,6 +1,6 @@
 """python -m gofast train.py: runs a script that knows nothing of gofast, with gofast installed.
 
-At the end, three lines on stderr say what ran natively, what did not, and why.
+At the end, one line on stderr says what ran natively, of how many, and the first reason for what did not.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ def main() -> None:
     sys.argv = [kind, *arguments[2:]] if kind else arguments
     sys.excepthook = _without_our_frames
     if kind == "-m":
-        _begin({"module": what})
+        _begin()
         runpy.run_module(what, run_name="__main__", alter_sys=True)
     elif kind == "-c":
-        _begin({})
+        _begin()
         sys.path[0] = ""
-        _execute(compile(what, "<string>", "exec"), _new_main(None))
+        _execute(what, "<string>", _new_main(None))
     else:
         _run_file(what)
 
 
-def _begin(runs: dict[str, str]) -> None:
+def _begin() -> None:
     """Until the script runs, Ctrl-C shows no lines of ours."""
     try:
-        running.begin(runs)
+        running.begin()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
 
@@ -59,7 +59,7 @@ def _begin(runs: dict[str, str]) -> None:
 def _run_file(path: str) -> None:
     given, path = path, os.path.abspath(path)
     if os.path.isdir(path) or path.endswith((".zip", ".pyz", ".egg")):
-        _begin({"path": path})
+        _begin()
         sys.path.pop(0)
         runpy.run_path(path, run_name="__main__")
         return
@@ -71,25 +71,29 @@ def _run_file(path: str) -> None:
         if given in COMMANDS.split():
             print(f"python -m gofast runs scripts; `gofast {given}` is a command of its own", file=sys.stderr)
         sys.exit(2)
-    _begin({"path": path})
+    _begin()
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = os.path.dirname(os.path.realpath(path))
-    _execute(compile(text, path, "exec"), _new_main(path))
+    _execute(text, path, _new_main(path))
 
 
 def _new_main(path: str | None) -> types.ModuleType:
     """A fresh ``__main__``: what is pickled of it by name, and worker processes, look there."""
     module = types.ModuleType("__main__")
-    module.__dict__.update(__builtins__=builtins, __spec__=None)
+    module.__loader__ = importlib.machinery.BuiltinImporter
+    if sys.version_info < (3, 14):
+        module.__dict__.update(__annotations__={})
+    module.__dict__.update(__builtins__=builtins)
     if path is not None:
-        module.__dict__.update(__file__=path, __cached__=None)
         module.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+        module.__dict__.update(__file__=path, __cached__=None)
     sys.modules["__main__"] = module
     return module
 
 
-def _execute(code: types.CodeType, module: types.ModuleType) -> None:
-    exec(code, module.__dict__)
+def _execute(text: str | bytes, name: str, module: types.ModuleType) -> None:
+    """Runs the script; what this file imports from ``__future__`` is not the script's."""
+    exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)
 
 
 def _without_our_frames(kind: type[BaseException], error: BaseException, trace: Any) -> None:

@@ -13,28 +13,15 @@ from typing import Any
 
 from . import installed
 
-RUNS = "GOFAST_RUNS"  # of the environment: the script or module, for processes that are spawned
 _REPORT = "GOFAST_REPORT"  # the file where worker processes leave their counts
-_NATIVE = ("C", "Go")
 _ALWAYS = ("decode", "on_error", "order", "workers", "source")  # lines of explain that say nothing here
-_MOST_REASONS = 6
 
 
-def begin(runs: dict[str, str]) -> None:
+def begin() -> None:
     """Installs gofast, here and in every process that the script's processes start by multiprocessing."""
-    os.environ[RUNS] = json.dumps(runs)
     handle, path = tempfile.mkstemp(prefix="gofast-report-")
     os.close(handle)
     os.environ[_REPORT] = path
-    prepare = spawn.get_preparation_data
-
-    def preparation_data(name: str) -> dict[str, Any]:
-        data = prepare(name)
-        if data.pop("init_main_from_path", None) or data.pop("init_main_from_name", None):
-            data["init_main_from_name"] = "gofast.spawned"
-        return data
-
-    spawn.get_preparation_data = preparation_data
     follow()
     atexit.register(_end, os.getpid(), path)
 
@@ -43,6 +30,21 @@ def follow() -> None:
     """Installs gofast in this process, whose workers leave their counts at their end."""
     installed.install()
     util.register_after_fork(_counts, _begin_worker)
+    prepare = spawn.get_preparation_data
+
+    def preparation_data(name: str) -> dict[str, Any]:
+        """What multiprocessing tells a new process, which imports gofast before its ``__main__``.
+
+        ``__main__`` travels as one more path, which gofast.spawned takes off: it may be another for each
+        process (a launcher runs a script in its own place), and a fork server's environment is older.
+        """
+        data = prepare(name)
+        main = {key: data.pop(key) for key in list(data) if key.startswith("init_main_from_")}
+        data["sys_path"] = [*data["sys_path"], json.dumps(main)]
+        data["init_main_from_name"] = "gofast.spawned"
+        return data
+
+    spawn.get_preparation_data = preparation_data
 
 
 def _begin_worker(counts: Counter[str]) -> None:
@@ -106,34 +108,37 @@ def _end(pid: int, path: str) -> None:
         os.unlink(path)
     except (OSError, ValueError):
         pass  # a worker was killed while it wrote
-    for line in _said(total):
-        print(line, file=sys.stderr)
+    print(_said(total), file=sys.stderr)
 
 
-def _said(total: Counter[str]) -> list[str]:
-    """The three lines."""
-    native: dict[str, None] = {}
-    why: dict[str, None] = {}
+def _said(total: Counter[str]) -> str:
+    """What was native, of how many, and the first reason for what was not."""
+    why = sorted((key for key in total if key.startswith("why ")), key=lambda key: -total[key])
+    reasons = dict.fromkeys(key.removeprefix("why ") for key in why)
+    loaders = native_loaders = 0
     for one in installed.made:
-        for name, where, what in _explained(one):
-            if name in _ALWAYS:
-                continue
-            if where in _NATIVE:
-                native[name.strip()] = None
-            elif where == "Python":
-                why[f"{name.strip()}: {what}"] = None
-    for reason in sorted((key for key in total if key.startswith("why ")), key=lambda key: -total[key]):
-        why[reason[4:]] = None
-    late = f"{total['late'] + total['compose']:,} late pictures"
-    steps = f"; of datasets: {', '.join(native)}" if native else ""
-    calls = f"{total['compose in Python']:,} Compose calls in Python"
-    reasons = list(why)
-    more = f"; {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
-    return [
-        f"gofast: natively: {late}, {total['compose']:,} of them with all of their Compose{steps}",
-        f"gofast: not natively: {total['pillow']:,} pictures by Pillow, {calls}",
-        f"gofast: why: {'; '.join(reasons[:_MOST_REASONS]) or 'nothing was left to Python'}{more}",
-    ]
+        lines = _explained(one)
+        if not hasattr(one, "batch_size"):
+            left = (f"{name.strip()}: {what}" for name, where, what in lines if where == "Python")
+            reasons.update(dict.fromkeys(line for line in left if not line.startswith(_ALWAYS)))
+        elif lines:
+            _, where, what = lines[-1]
+            loaders += 1
+            native_loaders += where == "Go"
+            if where != "Go":
+                reasons[what] = None
+    native = total["late"] + total["compose"]
+    pictures = native + total["pillow"]
+    parts = [f"{native:,} of {pictures:,} pictures"] if pictures else []
+    parts += [f"{native_loaders} of {loaders} loaders"] if loaders else []
+    if not parts:
+        return (
+            "gofast: native: nothing; no picture was opened by Pillow, and no DataLoader of torch's was made"
+        )
+    more = f" (the first of {len(reasons)} reasons: see gofast.explain)" if len(reasons) > 1 else ""
+    return f"gofast: native: {', '.join(parts)}" + (
+        f"; not native: {next(iter(reasons))}{more}" if reasons else ""
+    )
 
 
 def _explained(one: Any) -> list[tuple[str, str, str]]:

@@ -18,8 +18,8 @@ def add(parsers: output.Parsers) -> None:
         "run",
         run,
         "run an unmodified script with gofast inside, as python -m gofast does",
-        "Runs a script that knows nothing of gofast. At the end, three lines on stderr say what ran "
-        "natively, what did not, and why.",
+        "Runs a script that knows nothing of gofast. At the end, one line on stderr says what "
+        "ran natively, of how many, and the first reason for what did not.",
         """gofast run train.py --epochs 90
 gofast run -m package.train --epochs 90""",
     )

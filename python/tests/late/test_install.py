@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -130,9 +131,88 @@ def test_a_script_runs_as_python_runs_it(folder: Path, tmp_path: Path) -> None:
         f'  File "{script}", line 25, in <module>',
         '    raise ValueError("the script\'s own")',
     ]
-    said = done.stderr.splitlines()[-3:]
-    assert said[0].startswith("gofast: natively: 2 late pictures"), done.stderr
-    assert said[1].startswith("gofast: not natively: 0 pictures by Pillow")
+    assert done.stderr.splitlines()[-1] == "gofast: native: 2 of 2 pictures", done.stderr
+
+
+HEADER = """
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+def f(a: int) -> str: ...
+@dataclass
+class Options:
+    rate: float = 0.1
+class Point(NamedTuple):
+    x: float
+count: int = 3
+inside = {}
+exec("def g(a: int): ...", inside)
+print(f.__annotations__, fields(Options)[0].type, Point.__annotations__, inside["g"].__annotations__)
+print([str(globals()[key]) for key in ("__name__", "__doc__", "__package__", "__spec__", "__annotations__")])
+print(list(globals()), type(__loader__), __builtins__)
+"""
+
+
+@pytest.mark.parametrize("how", ["script", "command"])
+def test_a_script_has_the_namespace_that_python_gives_it(how: str, tmp_path: Path) -> None:
+    """No ``from __future__`` of ours reaches it, and ``__main__`` holds what CPython's does."""
+    (tmp_path / "script.py").write_text(HEADER)
+    arguments = ["script.py"] if how == "script" else ["-c", HEADER]
+    plain = subprocess.run(
+        [sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    done = run(*arguments, cwd=tmp_path)
+    # Addresses differ, and a script's path is absolute here.
+    addressless = [
+        re.sub(r" at 0x\w+", "", out).replace(f"{tmp_path}/", "") for out in (done.stdout, plain.stdout)
+    ]
+    assert addressless[0] == addressless[1]
+    assert done.stderr.startswith("gofast: native: nothing;") and done.stderr.count("\n") == 1
+
+
+LAUNCHER = """
+import multiprocessing, runpy, sys
+
+def early():
+    pass
+
+if __name__ == "__main__":
+    server = multiprocessing.get_context("forkserver").Process(target=early)
+    server.start()
+    server.join()
+    sys.argv = sys.argv[1:]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+LAUNCHED = """
+import multiprocessing, sys
+
+def leaf(out):
+    main = sys.modules["__main__"]
+    from torch.utils.data import DataLoader
+    out.put((__name__, main.__file__, str(main.__spec__), DataLoader.__module__, sys.path[-1][:1]))
+
+def work(out):
+    child = multiprocessing.get_context("spawn").Process(target=leaf, args=(out,))
+    child.start()
+    child.join()
+
+if __name__ == "__main__":
+    for method in ("spawn", "forkserver"):
+        context = multiprocessing.get_context(method)
+        out = context.Queue()
+        child = context.Process(target=work, args=(out,))
+        child.start()
+        print(*out.get(timeout=100))
+        child.join()
+"""
+
+
+def test_a_launcher_runs_a_script_that_spawns(tmp_path: Path) -> None:
+    """A spawned process imports what is ``__main__`` at its start, in the second generation too."""
+    (tmp_path / "launch.py").write_text(LAUNCHER)
+    (tmp_path / "train.py").write_text(LAUNCHED)
+    done = run("launch.py", str(tmp_path / "train.py"), cwd=tmp_path)
+    expected = f"__mp_main__ {tmp_path / 'train.py'} None gofast.installed /\n"
+    assert done.stdout == 2 * expected, done.stderr
 
 
 def test_commands_exit_codes_and_usage(tmp_path: Path) -> None:
