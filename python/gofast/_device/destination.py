@@ -65,10 +65,7 @@ class OnDevice:
         if is_resident(self.device, view, self._resident):
             stored = view.table()
             assert stored is not None
-            by = "a kernel gathers"
-            if self.device.without_kernels:
-                by = f"torch's operations gather ({self.device.without_kernels})"
-            return f"{self.device}: the table lives there ({stored.bytes:,} bytes), {by} its rows"
+            return f"{self.device}: the table lives there ({stored.bytes:,} bytes), a kernel gathers its rows"
         return f"{self.device}: {finish_of(self.device, view).what}, up to {AHEAD} batches ahead"
 
     def move(self, batch: Any) -> Any:

@@ -76,7 +76,7 @@ class Device:
             except errors.UnsupportedError as error:
                 self.without_kernels = str(error)
                 warn(
-                    f"{self}: {error}. Numbers are made by torch's operations, which is slower",
+                    f"{self}: {error}. Finished samples are copied, which are larger",
                     once="kernels",
                 )
             else:

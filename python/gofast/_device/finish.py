@@ -1,7 +1,7 @@
 """How a batch of a view comes to a device: what crosses the bus, and what is made of it there.
 
-Finished samples are copied. Where a view has a wire form, stored bytes cross, and a kernel makes the numbers;
-without a compiler for kernels, torch's operations do, by the same tables of results.
+Finished samples are copied. Where a view has a wire form, stored bytes cross, and a kernel makes the numbers,
+if there is a compiler for it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -50,50 +50,6 @@ class Arriving:
         self.apart: Mapping[int, torch.Tensor] | None = None
 
 
-class Finish(Protocol):
-    """The interface.
-
-    Attributes:
-        bytes: of the memory on the device that a sample takes on its way.
-        wired: stored bytes cross.
-        what: that, for `explain`.
-    """
-
-    bytes: int
-    wired: bool
-    what: str
-
-    def core(self) -> CoreDataset:
-        """What slots are filled from."""
-
-    def row_bytes(self) -> int:
-        """Bytes of a sample in a slot."""
-
-    def room(self, rows: int, labels: torch.Tensor | None, records: np.ndarray[Any, Any] | None) -> Arriving:
-        """Memory on the device for a batch, and its job.
-
-        Args:
-            labels: the batch's, on the CPU.
-            records: what was drawn for it, int32 [rows, words].
-        """
-
-    def images(self, arriving: Arriving) -> torch.Tensor:
-        """The batch's samples, once its stream waits for the move."""
-
-
-def finish_of(device: Device, view: View) -> Finish:
-    """The quickest way for a view."""
-    wire = view.wire()
-    if wire is None or len(wire.erasures) > ERASINGS:
-        return Copied(device, view)
-    function = device.kernel(wire.stored, wire.made)
-    if function is not None:
-        return ByKernel(device, view, wire, function)
-    if wire.stored == "uint8":
-        return ByTorch(device, view, wire)
-    return Copied(device, view)
-
-
 _Wanted: TypeAlias = tuple[Sequence[int], torch.dtype]  # a tensor's shape and type
 
 
@@ -108,50 +64,78 @@ def _with_labels(
     return made, there, (labels.data_ptr(), there.data_ptr(), size, 0) if size else ()
 
 
-class Copied:
-    """Finished samples are copied."""
+class Finish:
+    """Finished samples are copied.
+
+    Attributes:
+        core: what slots are filled from.
+        row_bytes: of a sample in a slot.
+        bytes: of the memory on the device that a sample takes on its way.
+        wired: stored bytes cross.
+        what: that, for `explain`.
+    """
 
     wired = False
     what = "finished samples are copied"
 
     def __init__(self, device: Device, view: View) -> None:
         self._device, self._view = device, view
-        core = view.core
-        self._shape, self._dtype = core.sample_shape, getattr(torch, core.sample_type)
-        self.bytes = view.row_bytes
+        self.row_bytes = self.bytes = view.row_bytes
+        self._shape, self._dtype = view.core.sample_shape, getattr(torch, view.core.sample_type)
 
+    @property
     def core(self) -> CoreDataset:
+        """Asked each time: an array's memory may move."""
         return self._view.core
 
-    def row_bytes(self) -> int:
-        return self._view.row_bytes
-
     def room(self, rows: int, labels: torch.Tensor | None, records: np.ndarray[Any, Any] | None) -> Arriving:
+        """Memory on the device for a batch, and its job.
+
+        Args:
+            labels: the batch's, on the CPU.
+            records: what was drawn for it, int32 [rows, words].
+        """
         (images,), there, more = _with_labels(self._device, labels, ((rows, *self._shape), self._dtype))
         return Arriving(images, there, job((0, images.data_ptr(), images.nbytes, 0, *more)))
 
-    def images(self, arriving: Arriving) -> torch.Tensor:
-        return arriving.images
 
-
-class _Wired:
-    """Stored bytes cross."""
+class ByKernel(Finish):
+    """Stored bytes cross, and a kernel makes the numbers."""
 
     wired = True
-    by: str
 
-    def __init__(self, device: Device, view: View, wire: Wire) -> None:
-        self._device, self._wire = device, wire
-        self._made: torch.dtype = getattr(torch, wire.made)
-        self._raw_bytes = wire.row_bytes
-        self.what = f"{wire.stored} is copied, and becomes {wire.made} there by {self.by}"
-        self.bytes = wire.row_bytes + view.row_bytes
+    def __init__(self, device: Device, view: View, wire: Wire, function: int) -> None:
+        super().__init__(device, view)
+        self._wire, self._function = wire, function
+        self._shape, self._dtype = wire.shape, getattr(torch, wire.made)
+        self.what = f"{wire.stored} is copied, and becomes {wire.made} there by a kernel"
+        self.row_bytes, self.bytes = wire.row_bytes, wire.row_bytes + view.row_bytes
+        self._making, self._uploads = making_of(device, wire)
 
+    @property
     def core(self) -> CoreDataset:
+        """See Finish."""
         return self._wire.core
 
-    def row_bytes(self) -> int:
-        return self._raw_bytes
+    def room(self, rows: int, labels: torch.Tensor | None, records: np.ndarray[Any, Any] | None) -> Arriving:
+        """See Finish."""
+        size, boxes = rows * self.row_bytes, self._boxes(records)
+        start = (size + 15) // 16 * 16
+        (raw, images), there, more = _with_labels(
+            self._device,
+            labels,
+            ((size if boxes is None else start + boxes.nbytes,), torch.uint8),
+            ((rows, *self._shape), self._dtype),
+        )
+        making = Making.from_buffer_copy(self._making)
+        making.stored = stored = raw.data_ptr()
+        making.made, making.count = images.data_ptr(), rows
+        if boxes is not None:
+            making.boxes = stored + start
+            more += (address_of(boxes), stored + start, boxes.nbytes, 0)
+        whole = job((0, stored, size, 0, *more), self._function, ctypes.addressof(making))
+        # The raw bytes go back to gofast's stream with this object, and only that stream uses them.
+        return Arriving(images, there, whole, (making, raw, boxes))
 
     def _boxes(self, records: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None:
         """Where RandomErasing put its boxes, int32 [rows, erasures, 4]: top, left, height, width."""
@@ -164,86 +148,14 @@ class _Wired:
         return boxes
 
 
-class ByKernel(_Wired):
-    """A kernel makes the numbers."""
-
-    by = "a kernel"
-
-    def __init__(self, device: Device, view: View, wire: Wire, function: int) -> None:
-        super().__init__(device, view, wire)
-        self._function = function
-        self._shape = wire.shape
-        self._making, self._uploads = making_of(device, wire)
-
-    def room(self, rows: int, labels: torch.Tensor | None, records: np.ndarray[Any, Any] | None) -> Arriving:
-        size, boxes = rows * self._raw_bytes, self._boxes(records)
-        start = (size + 15) // 16 * 16
-        (raw, images), there, more = _with_labels(
-            self._device,
-            labels,
-            ((size if boxes is None else start + boxes.nbytes,), torch.uint8),
-            ((rows, *self._shape), self._made),
-        )
-        making = Making.from_buffer_copy(self._making)
-        making.stored = stored = raw.data_ptr()
-        making.made, making.count = images.data_ptr(), rows
-        if boxes is not None:
-            making.boxes = stored + start
-            more += (address_of(boxes), stored + start, boxes.nbytes, 0)
-        whole = job((0, stored, size, 0, *more), self._function, ctypes.addressof(making))
-        # The raw bytes go back to gofast's stream with this object, and only that stream uses them.
-        return Arriving(images, there, whole, (making, raw, boxes))
-
-    def images(self, arriving: Arriving) -> torch.Tensor:
-        return arriving.images
-
-
-class ByTorch(_Wired):
-    """torch looks results up, on the stream that receives the batch."""
-
-    by = "torch's operations: no kernel can be compiled"
-
-    def __init__(self, device: Device, view: View, wire: Wire) -> None:
-        super().__init__(device, view, wire)
-        self._shape = wire.shape
-        self._uploaded = device.upload(wire.results())
-        self._results = self._uploaded.memory.view(self._made).view(wire.channels, 256)
-
-    def room(self, rows: int, labels: torch.Tensor | None, records: np.ndarray[Any, Any] | None) -> Arriving:
-        (raw,), there, more = _with_labels(self._device, labels, ((rows, *self._shape), torch.uint8))
-        return Arriving(raw, there, job((0, raw.data_ptr(), raw.nbytes, 0, *more)), self._boxes(records))
-
-    def images(self, arriving: Arriving) -> torch.Tensor:
-        side = self._device.side
-        stream = side.current()
-        self._uploaded.use_on(stream, side.handle(stream))
-        raw, wire = arriving.images, self._wire
-        made = side.empty_here(raw.shape, self._made)
-        looked_up(raw, self._results, wire, made)
-        boxes = arriving.kept
-        if boxes is not None:
-            pixels = made if wire.last else made.permute(0, 2, 3, 1)
-            for n, i in zip(*np.nonzero(boxes[:, :, 2] * boxes[:, :, 3]), strict=True):
-                top, left, height, width = boxes[n, i].tolist()
-                values = torch.tensor(
-                    wire.erasures[i][1][: pixels.shape[3]], dtype=torch.float32, device="cpu"
-                )
-                pixels[n, top : top + height, left : left + width] = values.to(self._made).to(pixels.device)
-        return made
-
-
-def looked_up(raw: torch.Tensor, results: torch.Tensor, wire: Wire, made: torch.Tensor) -> None:
-    """Makes numbers of bytes [n, *shape] by torch's operations.
-
-    Args:
-        results: [channels, 256].
-    """
-    if wire.channels == 1 or raw.dim() == 2:  # a row of a table: its channels lie one after the other
-        raw, made = (t.view(len(t), wire.channels, -1) for t in (raw, made))
-    at = raw.dim() - 1 if wire.last and wire.channels > 1 else 1
-    for c in range(wire.channels):
-        source, to = raw.select(at, c), made.select(at, c)
-        to.copy_(results[c].index_select(0, source.reshape(-1).int()).view(source.shape))
+def finish_of(device: Device, view: View) -> Finish:
+    """The quickest way for a view."""
+    wire = view.wire()
+    if wire is not None and len(wire.erasures) <= ERASINGS:
+        function = device.kernel(wire.stored, wire.made)
+        if function is not None:
+            return ByKernel(device, view, wire, function)
+    return Finish(device, view)
 
 
 def _computes(wire: Wire) -> bool:
@@ -253,17 +165,13 @@ def _computes(wire: Wire) -> bool:
     return wire.channels > MOST_TABLES and wire.scale != "multiply"
 
 
-def making_of(device: Device, wire: Wire, by_kernel: bool = True) -> tuple[Making, list[Upload]]:
-    """The parameters of a wire's kernel, without addresses of samples, and the memory that they name.
-
-    Args:
-        by_kernel: a kernel computes by itself what tables of results are not worth while for.
-    """
+def making_of(device: Device, wire: Wire) -> tuple[Making, list[Upload]]:
+    """The parameters of a wire's kernel, without addresses of samples, and the memory that they name."""
     making, width = Making(), int(np.prod(wire.shape, dtype=np.int64))
     making.width, making.channels, making.last = width, wire.channels, wire.last
     making.plane = wire.channels if wire.last else max(width // wire.channels, 1)
     uploads: list[Upload] = []
-    if wire.stored == "uint8" and not (by_kernel and _computes(wire)):
+    if wire.stored == "uint8" and not _computes(wire):
         uploads = [device.upload(wire.results())]
         making.results = uploads[0].memory.data_ptr()
     elif wire.mean is not None and wire.std is not None:

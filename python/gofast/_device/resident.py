@@ -16,7 +16,7 @@ import torch
 from .. import errors
 from .._loader.stream import given_up
 from .._loader.view import row_index_error
-from .finish import looked_up, making_of
+from .finish import making_of
 
 if TYPE_CHECKING:
     from .._loader.core_dataset import IntArray
@@ -60,7 +60,7 @@ class Table:
 def is_resident(device: Device, view: View, resident: Resident) -> bool:
     """Whether a view's samples are rows of a table that is on the device, or shall be."""
     stored = view.table() if resident is not False else None
-    if stored is None or not _has_kernel(device, stored):
+    if stored is None or device.kernel(stored.wire.stored, stored.wire.made) is None:
         return False
     kept = device.tables.get(stored.memory, {})
     if resident is True or stored.label_key in kept:
@@ -99,11 +99,6 @@ def table_of(device: Device, view: View, resident: Resident) -> Table | None:
     return table
 
 
-def _has_kernel(device: Device, stored: StoredTable) -> bool:
-    wire = stored.wire
-    return device.kernel(wire.stored, wire.made) is not None or wire.stored == "uint8"
-
-
 class ResidentTicket:
     """Consecutive batches. Their rows go to the device when the first is made, since that may fail.
 
@@ -133,9 +128,10 @@ class ResidentStream:
         wire = stored.wire
         self._device, self._view, self._table = device, view, table
         self._shape, self._dtype = wire.shape, getattr(torch, wire.made)
-        self._function = device.kernel(wire.stored, wire.made)
-        self._wire = wire
-        self._making, self._uploads = making_of(device, wire, self._function is not None)
+        function = device.kernel(wire.stored, wire.made)
+        assert function is not None
+        self._function = function
+        self._making, self._uploads = making_of(device, wire)
         self._making.stored = table.features.memory.data_ptr()
         self._making_address = ctypes.addressof(self._making)
         self._label_shape, self._label_dtype = view.label_shape, view.label_dtype
@@ -198,36 +194,18 @@ class ResidentStream:
         if ticket.there is None:
             ticket.there = self._device.upload(ticket.rows)
         ticket.there.use_on(stream, handle)
-        rows = ticket.there.memory
         labels = None
+        images = side.empty_here((count, *self._shape), self._dtype)
+        making = self._making
+        making.rows, making.count = ticket.there.memory.data_ptr() + 8 * start, count
+        making.made = images.data_ptr()
         if self._label_dtype is not None:
             labels = side.empty_here((count, *self._label_shape), self._label_dtype)
-        if self._function is None:
-            images = self._by_torch(rows.view(torch.int64)[start : start + count], labels)
-        else:
-            images = side.empty_here((count, *self._shape), self._dtype)
-            making = self._making
-            making.rows, making.count = rows.data_ptr() + 8 * start, count
-            making.made = images.data_ptr()
-            if labels is not None:
-                making.labels_made = labels.data_ptr()
-            self._device.launch(self._function, self._making_address, handle)
+            making.labels_made = labels.data_ptr()
+        self._device.launch(self._function, self._making_address, handle)
         if self._plain:
             return {self._view.keys[0]: images, self._view.keys[1]: labels}
         return self._view.collated(images, labels)
-
-    def _by_torch(self, rows: torch.Tensor, labels: torch.Tensor | None) -> torch.Tensor:
-        """The same by torch's operations, where no kernel can be compiled."""
-        width = self._making.width
-        raw = self._table.features.memory.view(-1, width).index_select(0, rows).view(-1, *self._shape)
-        if labels is not None and self._table.labels is not None:
-            each = self._table.labels.memory.view(-1, self._making.label_bytes)
-            labels.view(-1).view(torch.uint8).copy_(each.index_select(0, rows).view(-1))
-        made = self._device.side.empty_here(raw.shape, self._dtype)
-        looked_up(
-            raw, self._uploads[0].memory.view(self._dtype).view(self._wire.channels, 256), self._wire, made
-        )
-        return made
 
     def _check(self, ticket: ResidentTicket, start: int, count: int) -> None:
         wrong = np.flatnonzero(ticket.bad[start : start + count])

@@ -45,10 +45,10 @@ class DeviceStream(Stream):
         return Rings(max(self._row_bytes * batch_size, 1), pin=self._device.pin)
 
     def _core(self) -> CoreDataset:
-        return self._finish.core()
+        return self._finish.core
 
     def _slot_row_bytes(self) -> int:
-        return self._finish.row_bytes()
+        return self._finish.row_bytes
 
     def submit(
         self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
@@ -115,7 +115,7 @@ class DeviceStream(Stream):
         side.used(arriving.images, stream)
         if labels is not None:
             side.used(labels, stream)
-        images = self._finish.images(arriving)
+        images = arriving.images
         for position, sample in (arriving.apart or {}).items():
             images[position].copy_(move(self._device, sample))
         images = self._view.shaped(images)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -16,7 +14,7 @@ from device_cases import BATCH, OUT_OF_MEMORY, ROWS, WAYS, all_same, make, opene
 from gofast import errors
 from gofast._core import device_operations
 from gofast._device import device as devices
-from standin import ON_SIGHT, SOURCES, StandIn
+from standin import SOURCES, StandIn
 
 CALLS = re.findall(r'CALL\(\w+, "(\w+)"', (SOURCES.parents[1] / "driver.h").read_text())
 
@@ -38,8 +36,6 @@ def test_every_call_that_fails_once(
     loader = make(way, table)
     want = wanted(table)
     standin.may_leak = any(word in call for word in ENDINGS)
-    if call in ("cuModuleLoadData", "cuModuleGetFunction"):
-        standin.mode = ON_SIGHT  # torch's operations take the kernel's place, and they are done at once here
     for nth in (1, 2, 5):
         standin.fail(call, nth)
         came, failed = [], 0
@@ -120,48 +116,23 @@ def test_memory_that_cannot_be_pinned(standin: StandIn, table: gofast.TableDatas
         assert stats["pageable_bytes"] == 0 and stats["staged_bytes"] == stats["bytes"] > 0
 
 
-@pytest.fixture
-def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_finished_samples_are_copied(
+    standin: StandIn, table: gofast.TableDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """torch's own library of NVRTC cannot be hidden: torch has loaded it."""
 
     def kernel(_: Any) -> int:
         raise errors.UnsupportedError("no kernel can be compiled")
 
     monkeypatch.setattr(device_operations, "kernel", kernel)
-
-
-@pytest.mark.usefixtures("no_compiler")
-def test_a_missing_compiler_is_said_once(standin: StandIn, table: gofast.TableDataset) -> None:
-    standin.mode = ON_SIGHT
-    with pytest.warns(errors.GofastWarning, match="no kernel can be compiled.*torch's operations") as said:
-        for resident in (True, False, "auto"):
-            list(gofast.DataLoader(table, BATCH, device="cuda", resident=resident))
+    with pytest.warns(errors.GofastWarning, match="no kernel can be compiled.*copied") as said:
+        for resident in (False, "auto"):
+            loader = gofast.DataLoader(table, BATCH, device="cuda", resident=resident)
+            assert all_same(standin, loader, table)
+            assert "finished samples are copied" in str(gofast.explain(loader))
     assert len(said) == 1
-
-
-@pytest.mark.filterwarnings("ignore:.*no kernel can be compiled")
-@pytest.mark.usefixtures("no_compiler")
-@pytest.mark.parametrize("resident", [True, False])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64])
-@pytest.mark.parametrize("arithmetic", ["none", "unit", "channels", "one_hot"])
-def test_without_a_compiler_torch_makes_the_same(
-    standin: StandIn, tmp_path: Path, resident: bool, dtype: torch.dtype, arithmetic: str
-) -> None:
-    standin.mode = ON_SIGHT  # torch's operations on this device are done at once
-    options: dict[str, Any] = {"scale": None}
-    if arithmetic == "unit":
-        options = {"scale": "unit"}
-    if arithmetic == "channels":
-        options = {"scale": "unit", "mean": [0.5, 0.4, 0.3], "std": [0.25, 0.1, 3.0]}
-    if arithmetic == "one_hot":
-        options = {"scale": None, "one_hot": ROWS}
-    if dtype is torch.int64 and arithmetic in ("unit", "channels"):
-        pytest.skip("an error of the dataset")
-    rng = np.random.default_rng(1)
-    np.savez(tmp_path / "t.npz", features=rng.integers(0, 256, (ROWS, 48), np.uint8), label=np.arange(ROWS))
-    ds = gofast.TableDataset(tmp_path / "t.npz", shape=(3, 4, 4), dtype=dtype, **options)
-    loader = gofast.DataLoader(ds, BATCH, device="cuda", resident=resident)
-    assert all_same(standin, loader, ds)
+    with pytest.raises(errors.DeviceError, match="resident=True: no kernel can be compiled"):
+        iter(gofast.DataLoader(table, BATCH, device="cuda", resident=True))
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -142,7 +142,7 @@ def test_no_compiler(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) ->
     def make(device: Any, **options: Any) -> Any:
         return gofast.DataLoader(table, 100, shuffle=True, device=device, **options)
 
-    for resident in (False, True):
+    for resident in (False, "auto"):
         assert_same_epochs(make, resident=resident)
 
 
