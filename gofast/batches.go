@@ -60,6 +60,7 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 		defer e.rings.keep(labels)
 
 		var flying []flight
+		var failed error // of the batch behind those that are flying: it is given in its turn, as torch raises it
 		defer func() {
 			for _, f := range flying {
 				f.ticket.Cancel()
@@ -70,24 +71,25 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 			}
 		}()
 		for {
-			for len(flying) < lookAhead {
+			for failed == nil && len(flying) < lookAhead {
 				p, ok, err := ahead.next(ctx, len(flying) == 0)
-				if err != nil {
-					yield(Batch{}, err)
-					return
-				}
-				if !ok {
+				if err == nil && !ok {
 					break
 				}
-				f, err := e.launch(d, p, ring, labels)
-				if err != nil {
+				var f flight
+				if err == nil {
+					f, err = e.launch(d, p, ring, labels)
+				}
+				if failed = err; err != nil {
 					p.lease.Release()
-					yield(Batch{}, err)
-					return
+					break
 				}
 				flying = append(flying, f)
 			}
 			if len(flying) == 0 {
+				if failed != nil {
+					yield(Batch{}, failed)
+				}
 				return
 			}
 			f := flying[0]

@@ -118,6 +118,7 @@ type deviceEpoch struct {
 	order  []int64
 	flying []filling     // in their order
 	sent   []DeviceBatch // those before them
+	failed error         // of the batch behind them, which is given in its turn
 }
 
 // filling is a batch that is being filled.
@@ -146,8 +147,8 @@ func (e *deviceEpoch) batch(ctx context.Context) (DeviceBatch, error) {
 		if err := ctx.Err(); err != nil {
 			return DeviceBatch{}, err
 		}
-		if err := e.fill(); err != nil {
-			return DeviceBatch{}, err
+		if e.failed == nil {
+			e.failed = e.fill()
 		}
 		for len(e.flying) > 0 && len(e.sent) <= sentAhead && e.flying[0].slot.Status() == engine.Ready {
 			if err := e.send(); err != nil {
@@ -167,6 +168,8 @@ func (e *deviceEpoch) batch(ctx context.Context) (DeviceBatch, error) {
 			if f.slot.Status() == engine.Failed {
 				return DeviceBatch{}, e.source.failure(f.slot, f.indices)
 			}
+		case e.failed != nil:
+			return DeviceBatch{}, e.failed
 		case len(e.order) > 0:
 			// All slots are being copied: the program is that far ahead of the device.
 			if err := e.device.Wait(ctx, e.oldest); err != nil {

@@ -191,6 +191,13 @@ func TestPicturesOnADevice(t *testing.T) {
 				folder.SetEpoch(epoch)
 				sameBatches(t, driver, l, Shuffled(folder.Len(), 3, epoch))
 			}
+			rows := 0 // batches in flight come first, then the error of the one behind them
+			for b, err := range l.Batches(t.Context(), append(Sequential(14), 40)) {
+				if rows += b.Rows; (err != nil) != (rows == 14 && b.Rows == 0) || err != nil && !errors.Is(err, ErrIndex) {
+					t.Errorf("%d rows, then %v", rows, err)
+				}
+			}
+			driver.AdvanceAll()
 			wired(t, l, c.wired)
 		})
 	}

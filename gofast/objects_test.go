@@ -233,9 +233,14 @@ func TestObjectsAreLetGo(t *testing.T) {
 		t.Errorf("to a device: %v", err)
 	}
 	d.objects.all[0].(*far).takes = 0
-	for b, err := range e.Batches(context.Background(), d, []int64{3, 30}, 2) {
-		if !errors.Is(err, ErrIndex) {
-			t.Errorf("%v, %v", b.Rows, err)
+	for _, pictures := range []*Dataset{d, f} { // batches in flight come first, then the error of the one behind them
+		rows := 0
+		var last error
+		for b, err := range e.Batches(context.Background(), pictures, []int64{3, 4, 5, 30, 6}, 1) {
+			rows, last = rows+b.Rows, err
+		}
+		if rows != 3 || !errors.Is(last, ErrIndex) {
+			t.Errorf("%d rows, then %v", rows, last)
 		}
 	}
 	for _, bad := range [][]source.Extent{{{Offset: 1 << 40, Length: 1}}, {{Object: 1}}} {

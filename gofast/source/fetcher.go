@@ -160,7 +160,7 @@ func (f *Fetcher) request(ctx context.Context, w *fetched) {
 	defer f.lock.Unlock()
 	f.flying--
 	switch w.err = err; {
-	case err != nil || w.leases == 0:
+	case err != nil || w.leases == 0 || f.closed: // after Close, the arrays are gone
 		f.give(w)
 	default:
 		f.starts[w.sample], f.lengths[w.sample] = uintptr(unsafe.Pointer(unsafe.SliceData(w.block))), uint64(e.Length)
@@ -221,7 +221,9 @@ func (f *Fetcher) release(l *Lease) {
 		}
 		select {
 		case <-w.done:
-			f.starts[w.sample], f.lengths[w.sample] = 0, 0
+			if !f.closed {
+				f.starts[w.sample], f.lengths[w.sample] = 0, 0
+			}
 			f.give(w)
 		default:
 			w.cancel() // its request gives the memory back
@@ -251,7 +253,7 @@ func (f *Fetcher) Hungry() bool {
 }
 
 // Close ends all requests, and waits a second at most for those that do not end with their
-// context. Leases are released before it; a Wait that runs gives ErrClosed.
+// context. C reads no sample after it; a Wait that runs gives ErrClosed.
 func (f *Fetcher) Close() {
 	f.lock.Lock()
 	if f.closed {
@@ -261,6 +263,7 @@ func (f *Fetcher) Close() {
 	f.closed, f.queue = true, nil
 	f.cancel()
 	f.blocks.dropFree()
+	_ = unix.Munmap(f.arrays) // cannot fail for a mapping of ours
 	flying := f.flying
 	f.lock.Unlock()
 	if flying == 0 {

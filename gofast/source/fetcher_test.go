@@ -273,6 +273,29 @@ func TestFetcherCloses(t *testing.T) {
 	}
 }
 
+// A fetcher that is closed keeps nothing of its 16 bytes a sample.
+func TestFetcherLeavesNothing(t *testing.T) {
+	extents := make([]Extent, 1<<20)
+	mapped := func() (pages int64) {
+		text, err := os.ReadFile("/proc/self/statm")
+		if _, failed := fmt.Sscan(string(text), &pages); errors.Join(err, failed) != nil {
+			t.Fatal(err, failed)
+		}
+		return pages
+	}
+	before := mapped()
+	for range 64 {
+		f, err := NewFetcher([]Object{&Bytes{}}, extents, FetchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	if grown := (mapped() - before) * int64(os.Getpagesize()); grown > 512<<20 {
+		t.Errorf("%d bytes are left of 64 fetchers of 16 MiB", grown)
+	}
+}
+
 func TestExtentsWithinObjects(t *testing.T) {
 	objects := []Object{&Bytes{Name: "b", Data: make([]byte, 10)}}
 	made, err := Within(objects, []Extent{{Length: -1}, {Offset: 10, Length: -1}, {Offset: 3, Length: 7}})
