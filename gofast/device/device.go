@@ -112,6 +112,19 @@ func (d *Device) open() (*C.gf_device, error) {
 	return nil, errs.New(errs.ErrClosed, "device", "the device was closed")
 }
 
+// call calls into C, unless the device was closed.
+func (d *Device) call(do func(*C.gf_device, *C.gf_device_fault) C.int) error {
+	c, err := d.open()
+	if err != nil {
+		return err
+	}
+	var fault C.gf_device_fault
+	if do(c, &fault) != 0 {
+		return refused(&fault)
+	}
+	return nil
+}
+
 // Close waits for what is under way, and gives all back. Nobody else may be using the device. It may be called again.
 func (d *Device) Close() {
 	d.lock.Lock()
@@ -163,16 +176,9 @@ func (d *Device) Info() Info {
 
 // Memory is what is free on the device, and what there is.
 func (d *Device) Memory() (free, total int64, err error) {
-	c, err := d.open()
-	if err != nil {
-		return 0, 0, err
-	}
 	var left, all C.size_t
-	var fault C.gf_device_fault
-	if C.memory_info(c, &left, &all, &fault) != 0 {
-		return 0, 0, refused(&fault)
-	}
-	return int64(left), int64(all), nil
+	err = d.call(func(c *C.gf_device, fault *C.gf_device_fault) C.int { return C.memory_info(c, &left, &all, fault) })
+	return int64(left), int64(all), err
 }
 
 // Stats are a device's counters since it was opened.

@@ -138,11 +138,4 @@ void gf_event_give(gf_device *, gf_cu_event, int timed);
 // Gives all moves' slots back.
 void gf_moves_forget(gf_device *);
 
-// -- staging.c: under the lock, with the context current
-
-enum { GF_STAGING_BYTES = 64 << 20, GF_STAGING_CHUNK = 8 << 20 };
-
-// Pinned memory for at most a chunk, or NULL where none is left. It is free again when staging_begin passes it.
-uint8_t *gf_staging_take(gf_device *, int64_t bytes);
-
 #endif

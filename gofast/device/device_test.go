@@ -91,7 +91,6 @@ func TestClosed(t *testing.T) {
 		"Drain":    d.Drain,
 		"Mark":     func() error { _, err := d.Mark(0); return err },
 		"Follow":   func() error { return d.Follow(Mark{}) },
-		"Launch":   func() error { return d.Launch(1, Making{}, 0) },
 		"Pin":      func() error { return d.Pin(ring) },
 		"Pin none": func() error { return d.Pin(engine.Ring{}) },
 	}

@@ -119,7 +119,7 @@ func TestRowsOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range []Making{{Count: 3}, {Width: 3}, {}} {
-		if err := d.Launch(kernel, m, 0); err != nil {
+		if _, err := d.Send(Job{Kernel: kernel, Making: m}, engine.Slot{}); err != nil {
 			t.Errorf("%+v: %v", m, err)
 		}
 	}

@@ -83,28 +83,19 @@ func (m *Memory) Free() error {
 	if m == nil || m.device == nil {
 		return nil
 	}
-	c, err := m.device.open()
-	if err != nil {
-		return err
-	}
-	m.device = nil
-	var fault C.gf_device_fault
-	if C.release(c, C.gf_cu_address(m.Address), &fault) != 0 {
-		return refused(&fault)
-	}
-	return nil
+	return m.device.call(func(c *C.gf_device, fault *C.gf_device_fault) C.int {
+		m.device = nil
+		return C.release(c, C.gf_cu_address(m.Address), fault)
+	})
 }
 
 // CopyOut copies bytes of the device's memory to the host, behind all that was sent, and waits for that. It is for tests
 // and small programs: a loop that waits for every batch has nothing under way.
 func (d *Device) CopyOut(to []byte, from uint64) error {
-	c, err := d.open()
-	if err != nil || len(to) == 0 {
-		return err
-	}
-	var fault C.gf_device_fault
-	if C.gf_device_copy_out(c, unsafe.Pointer(unsafe.SliceData(to)), C.uint64_t(from), C.int64_t(len(to)), &fault) != 0 {
-		return refused(&fault)
-	}
-	return nil
+	return d.call(func(c *C.gf_device, fault *C.gf_device_fault) C.int {
+		if len(to) == 0 {
+			return 0
+		}
+		return C.gf_device_copy_out(c, unsafe.Pointer(unsafe.SliceData(to)), C.uint64_t(from), C.int64_t(len(to)), fault)
+	})
 }

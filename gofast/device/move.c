@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 enum { TIMED_BYTES = 1 << 20 }; // below, a copy's time is the driver's own
+enum { STAGING_BYTES = 64 << 20, STAGING_CHUNK = 8 << 20 };
 
 // -- the queue
 
@@ -75,6 +76,25 @@ static int copy(gf_device *d, uint64_t to, const void *from, int64_t bytes, gf_d
     return gf_device_said(d, d->driver->copy_in(to, from, (size_t)bytes, d->stream), "cuMemcpyHtoDAsync", fault);
 }
 
+// Pinned memory for at most a chunk, or NULL where none is left: a ring that small things and unpinned batches go through,
+// since moves are done in their order. It is free again when staging_begin passes it.
+static uint8_t *take_staging(gf_device *d, int64_t bytes) {
+    if (d->no_staging) return NULL;
+    if (!d->staging) {
+        void *made = NULL;
+        if (d->driver->host_alloc(&made, STAGING_BYTES, GF_CU_HOST_PORTABLE)) {
+            d->no_staging = 1; // asked once: where memory may not be pinned, the next batch's would not be either
+            return NULL;
+        }
+        d->staging = made;
+    }
+    int64_t at = gf_align(d->staging_end, 64), inside = at % STAGING_BYTES;
+    if (inside + bytes > STAGING_BYTES) at += STAGING_BYTES - inside; // not around the end
+    if (at + bytes - d->staging_begin > STAGING_BYTES) return NULL;
+    d->staging_end = at + bytes;
+    return d->staging + at % STAGING_BYTES;
+}
+
 // Waits until staging is free, which whoever moves more than that at once must.
 static int wait_for_staging(gf_device *d, gf_device_fault *fault) {
     int code = gf_device_said(d, d->driver->stream_synchronize(d->stream), "cuStreamSynchronize", fault);
@@ -86,12 +106,12 @@ static int wait_for_staging(gf_device *d, gf_device_fault *fault) {
 // later, and the caller's memory must be free when it returns.
 static int copy_unpinned(gf_device *d, uint64_t to, const uint8_t *from, int64_t bytes, gf_device_fault *fault) {
     int code = 0;
-    for (int64_t at = 0; at < bytes && !code; at += GF_STAGING_CHUNK) {
-        int64_t n = bytes - at < GF_STAGING_CHUNK ? bytes - at : GF_STAGING_CHUNK;
-        uint8_t *staged = gf_staging_take(d, n);
+    for (int64_t at = 0; at < bytes && !code; at += STAGING_CHUNK) {
+        int64_t n = bytes - at < STAGING_CHUNK ? bytes - at : STAGING_CHUNK;
+        uint8_t *staged = take_staging(d, n);
         if (!staged && !d->no_staging) {
             if ((code = wait_for_staging(d, fault))) return code;
-            staged = gf_staging_take(d, n);
+            staged = take_staging(d, n);
         }
         atomic_fetch_add_explicit(staged ? &d->counts.staged_bytes : &d->counts.pageable_bytes, n, memory_order_relaxed);
         if (staged) memcpy(staged, from + at, (size_t)n);

@@ -73,15 +73,7 @@ func (d *Device) Send(job Job, slot engine.Slot) (Move, error) {
 
 // Receive lets what is put on a stream from now on wait for a move. No thread waits.
 func (d *Device) Receive(move Move, stream Stream) error {
-	c, err := d.open()
-	if err != nil {
-		return err
-	}
-	var fault C.gf_device_fault
-	if C.gf_device_receive(c, C.int64_t(move), C.uint64_t(stream), &fault) != 0 {
-		return refused(&fault)
-	}
-	return nil
+	return d.call(func(c *C.gf_device, fault *C.gf_device_fault) C.int { return C.gf_device_receive(c, C.int64_t(move), C.uint64_t(stream), fault) })
 }
 
 // Arrived says whether a move is done.
@@ -118,15 +110,7 @@ func (d *Device) Wait(ctx context.Context, move Move) error {
 
 // Drain waits for all that gofast's stream holds, and gives slots back.
 func (d *Device) Drain() error {
-	c, err := d.open()
-	if err != nil {
-		return err
-	}
-	var fault C.gf_device_fault
-	if C.gf_device_drain(c, &fault) != 0 {
-		return refused(&fault)
-	}
-	return nil
+	return d.call(func(c *C.gf_device, fault *C.gf_device_fault) C.int { return C.gf_device_drain(c, fault) })
 }
 
 // Mark marks what a stream holds now. Follow it once.
@@ -145,40 +129,11 @@ func (d *Device) Mark(stream Stream) (Mark, error) {
 
 // Follow lets gofast's stream wait for what was marked.
 func (d *Device) Follow(mark Mark) error {
-	c, err := d.open()
-	if err != nil {
-		return err
-	}
-	var fault C.gf_device_fault
-	if C.gf_device_follow(c, mark.c, &fault) != 0 {
-		return refused(&fault)
-	}
-	return nil
-}
-
-// Launch puts a kernel on a stream of the program's.
-func (d *Device) Launch(kernel uintptr, making Making, stream Stream) error {
-	c, err := d.open()
-	if err != nil {
-		return err
-	}
-	var fault C.gf_device_fault
-	if C.gf_device_launch(c, C.uint64_t(kernel), (*C.gf_making)(unsafe.Pointer(&making)), C.uint64_t(stream), &fault) != 0 {
-		return refused(&fault)
-	}
-	return nil
+	return d.call(func(c *C.gf_device, fault *C.gf_device_fault) C.int { return C.gf_device_follow(c, mark.c, fault) })
 }
 
 // Pin pins the memory of a ring of which no slot is taken: its batches are copied without the processor. Where that is
 // refused, they are copied all the same, through memory that is.
 func (d *Device) Pin(ring engine.Ring) error {
-	c, err := d.open()
-	if err != nil {
-		return err
-	}
-	var fault C.gf_device_fault
-	if C.gf_device_pin(c, (*C.gf_ring)(ring.Pointer()), &fault) != 0 {
-		return refused(&fault)
-	}
-	return nil
+	return d.call(func(c *C.gf_device, fault *C.gf_device_fault) C.int { return C.gf_device_pin(c, (*C.gf_ring)(ring.Pointer()), fault) })
 }

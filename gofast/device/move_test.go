@@ -95,7 +95,7 @@ func (s *sender) look(t testing.TB) {
 
 // Staging is gone around many times, with sizes before, at and behind a chunk's, and one larger than all of it.
 func TestStagingGoesAround(t *testing.T) {
-	const all, chunk = 64 << 20, 8 << 20 // GF_STAGING_BYTES, GF_STAGING_CHUNK
+	const all, chunk = 64 << 20, 8 << 20 // STAGING_BYTES, STAGING_CHUNK of move.c
 	for _, mode := range []int{devicetest.Late, devicetest.Random} {
 		t.Run("", func(t *testing.T) {
 			driver, d := plain(t, mode)

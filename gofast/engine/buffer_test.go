@@ -68,25 +68,6 @@ func TestRefusesAbsurdSizes(t *testing.T) {
 	}
 }
 
-func TestStatusFollowsTheRows(t *testing.T) {
-	ring := mustRing(t, 64, 1)
-	defer ring.Drop()
-	slot, _ := ring.Acquire()
-	defer slot.Release()
-	slot.Describe(10, []int64{4}, 2, 32)
-	if slot.Filled(4); slot.Status() != Pending {
-		t.Error("ready with 4 of 10 rows")
-	}
-	if slot.Filled(6); slot.Status() != Ready {
-		t.Error("not ready with all rows")
-	}
-	slot.Describe(10, []int64{4}, 2, 32)
-	slot.Fail(-3)
-	if slot.Status() != Failed || slot.BadIndex() != -3 {
-		t.Errorf("status %d, bad index %d", slot.Status(), slot.BadIndex())
-	}
-}
-
 // Many threads take and release: no slot ever has two owners.
 func TestSlotsHaveOneOwner(t *testing.T) {
 	ring := mustRing(t, 8, 4)

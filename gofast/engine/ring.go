@@ -88,12 +88,6 @@ func (s Slot) Describe(rows int64, shape []int64, code, bits int32) {
 	C.gf_slot_describe(s.c, C.int64_t(rows), C.int32_t(len(shape)), (*C.int64_t)(unsafe.SliceData(shape)), C.int32_t(code), C.int32_t(bits))
 }
 
-// Filled notes that so many more rows are written. After the last row, the slot is Ready.
-func (s Slot) Filled(rows int64) { C.gf_slot_filled(s.c, C.int64_t(rows)) }
-
-// Fail makes the slot Failed because of an index.
-func (s Slot) Fail(index int64) { C.gf_slot_fail(s.c, C.int64_t(index)) }
-
 // Status is the slot's status now.
 func (s Slot) Status() Status { return Status(C.slot_status(s.c)) }
 

@@ -57,14 +57,6 @@ const (
 	StageGather  = "gather"  // rows of a table, with their numbers
 )
 
-// Occupancy is the part of its time that the engine's threads were busy, from 0 to 1.
-func (s Stats) Occupancy() float64 {
-	if s.Age <= 0 || s.Threads == 0 {
-		return 0
-	}
-	return min(1, s.Busy.Seconds()/s.Age.Seconds()/float64(s.Threads))
-}
-
 // Sub is what was done since before, of the same engine.
 func (s Stats) Sub(before Stats) Stats {
 	made := statsOf(s.counts.Sub(before.counts))

@@ -6,7 +6,9 @@ package kerneltest
 /*
 #cgo CFLAGS: -O2 -std=c11 -Wall -Wextra
 #cgo LDFLAGS: -lm
+#include <stdlib.h>
 #include "../image/pixel/pixel.h"
+#include "../image/png/quick.h"
 #include "trial.h"
 */
 import "C"
@@ -52,6 +54,21 @@ func (k Kernel) Try(level int, seed uint64, given []byte) string {
 		return ""
 	}
 	return C.GoString(&text[0])
+}
+
+// Inflate inflates a zlib stream to size bytes, without vectors if plain. It returns how many bytes of it were read, or
+// 0 if zlib must judge.
+func Inflate(plain bool, stream []byte, size int) (out []byte, read int) {
+	codes := (*C.gf_quick)(C.malloc(C.sizeof_gf_quick))
+	defer C.free(unsafe.Pointer(codes))
+	in := append(append([]byte(nil), stream...), make([]byte, C.GF_QUICK_IN_SLACK)...)
+	out = make([]byte, size+C.GF_QUICK_OUT_SLACK)
+	variant := C.int(0)
+	if plain {
+		variant = 1
+	}
+	n := C.gf_quick_inflate(codes, variant, (*C.uint8_t)(unsafe.SliceData(in)), C.size_t(len(stream)), (*C.uint8_t)(unsafe.SliceData(out)), C.size_t(size))
+	return out[:size], int(n)
 }
 
 func spec(scale, typ, channels, last C.int, mean, std *C.float) numbers.Spec {

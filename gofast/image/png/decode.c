@@ -22,7 +22,6 @@ typedef struct {
 typedef struct {
     gf_zstream z;
     int ready; // z is
-    int variant;
     store filtered; // a row of zeros, then all rows with their filter bytes
     store picture;
     store line; // pixels of one row of a pass
@@ -39,8 +38,6 @@ typedef struct {
 } pass;
 
 static void *new(void) { return calloc(1, sizeof(gf_png)); }
-
-void gf_png_variant(void *state, int variant) { ((gf_png *)state)->variant = variant; }
 
 static void drop(void *state) {
     gf_png *p = state;
@@ -121,7 +118,7 @@ static int inflate_quick(gf_png *p, gf_chunks *c, uint8_t *rows, size_t size) {
     // zlib must judge a truncated chunk.
     if (behind.n - behind.at < 4) return 0;
     memset(p->stream.data + total, 0, GF_QUICK_IN_SLACK);
-    size_t read = gf_quick_inflate(&p->quick, p->variant, p->stream.data, total, rows, size);
+    size_t read = gf_quick_inflate(&p->quick, 0, p->stream.data, total, rows, size);
     if (!read || total - read >= length) return 0;
     c->at = behind.at;
     c->left = 0;
@@ -186,7 +183,7 @@ static int inflate_rows(gf_chunks *c, const pass *passes, int count, uint8_t *ro
 // Undoes the filters and makes pixels.
 static int finish(gf_png *p, gf_chunks *c, const pass *passes, int count, int bits, uint8_t *rows, const uint8_t *zeros) {
     int pixel = bits < 8 ? 1 : bits / 8;
-    const gf_png_unfilter_fn *unfilter = gf_png_unfilter(p->variant, pixel);
+    const gf_png_unfilter_fn *unfilter = gf_png_unfilter(0, pixel);
     size_t stride = (size_t)c->width * 4;
     for (const pass *s = passes; s < passes + count; s++) {
         const uint8_t *above = zeros;
@@ -196,11 +193,11 @@ static int finish(gf_png *p, gf_chunks *c, const pass *passes, int count, int bi
             above = rows + 1;
             uint8_t *to = p->picture.data + stride * (s->y + (size_t)y * s->step_y);
             if (!c->interlaced) {
-                gf_png_expand(&p->look, p->variant, above, to, s->width);
+                gf_png_expand(&p->look, 0, above, to, s->width);
                 continue;
             }
             // Not in place: the kernels write up to three more pixels, and these may be finished already.
-            gf_png_expand(&p->look, p->variant, above, p->line.data, s->width);
+            gf_png_expand(&p->look, 0, above, p->line.data, s->width);
             to += 4 * (size_t)s->x;
             for (uint32_t x = 0; x < s->width; x++, to += 4 * (size_t)s->step_x) memcpy(to, p->line.data + 4 * (size_t)x, 4);
         }
@@ -245,7 +242,7 @@ static int decode(gf_png *p, gf_chunks *c, int64_t max_pixels, gf_picture *out) 
 
     gf_chunks data = *c;
     int odd = 0;
-    if (p->variant || !inflate_quick(p, c, rows, size)) code = inflate_whole(c, rows, size, &odd);
+    if (!inflate_quick(p, c, rows, size)) code = inflate_whole(c, rows, size, &odd);
     // Kernels read behind the rows, for nothing.
     memset(rows + size, 0, GF_FORMAT_SLACK);
     if (!code && odd) {

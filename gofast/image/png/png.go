@@ -29,13 +29,8 @@ import (
 
 // Package kerneltest includes it; TestHeadersRebuildTheirUsers says what this is for.
 //
-//go:embed rows.h
+//go:embed rows.h quick.h
 var _ embed.FS
 
 // Format is gf_png_format.
 var Format = picture.FormatAt(unsafe.Pointer(&C.gf_png_format))
-
-// setPlain chooses the plain kernels and zlib, for tests.
-func setPlain(d *picture.Decoder, on bool) { C.gf_png_variant(d.State, variant(on)) }
-
-func start(b []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.SliceData(b)) }

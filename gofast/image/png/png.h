@@ -6,7 +6,5 @@
 
 extern const gf_picture_format gf_png_format;
 
-// Chooses the kernels of a state: 0 best for this CPU, 1 plain, and zlib for everything; for tests.
-void gf_png_variant(void *state, int variant);
 
 #endif

@@ -3,7 +3,6 @@ package png
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
@@ -82,15 +81,9 @@ func TestEveryKindAgreesWithGo(t *testing.T) {
 			if gotW, gotH, err := sizeOf(data[:24]); err != nil || gotW != w || gotH != h {
 				t.Fatalf("Size: %d x %d, %v; want %d x %d", gotW, gotH, err, w, h)
 			}
-			for _, plain := range []bool{false, true} {
-				setPlain(d, plain)
-				got, err := decode(d, data, int64(w*h))
-				if err != nil {
-					t.Fatalf("%+v %d x %d, interlaced %v: %v", k, w, h, interlaced, err)
-				}
-				if got.Rect != want.Rect || !bytes.Equal(got.Pix, want.Pix) {
-					t.Fatalf("%+v %d x %d, interlaced %v, plain %v: pixels differ", k, w, h, interlaced, plain)
-				}
+			got, err := decode(d, data, int64(w*h))
+			if err != nil || got.Rect != want.Rect || !bytes.Equal(got.Pix, want.Pix) {
+				t.Fatalf("%+v %d x %d, interlaced %v: pixels differ, %v", k, w, h, interlaced, err)
 			}
 		}
 	}
@@ -205,15 +198,10 @@ func BenchmarkDecode(b *testing.B) {
 	if err := png.Encode(&file, m); err != nil {
 		b.Fatal(err)
 	}
-	for _, plain := range []bool{false, true} {
-		b.Run(fmt.Sprintf("plain=%v", plain), func(b *testing.B) {
-			setPlain(d, plain)
-			b.SetBytes(int64(len(m.Pix)))
-			for b.Loop() {
-				if _, err := decode(d, file.Bytes(), manyPixels); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+	b.SetBytes(int64(len(m.Pix)))
+	for b.Loop() {
+		if _, err := decode(d, file.Bytes(), manyPixels); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

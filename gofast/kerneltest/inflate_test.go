@@ -1,4 +1,4 @@
-package png
+package kerneltest
 
 import (
 	"bytes"
@@ -37,6 +37,14 @@ func samples(r *rand.Rand, n int) []byte {
 	return out
 }
 
+func deflate(raw []byte) []byte {
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	w.Write(raw)
+	w.Close()
+	return b.Bytes()
+}
+
 func TestQuickInflatesWhatZlibWrites(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	levels := []int{flate.NoCompression, flate.BestSpeed, flate.DefaultCompression, flate.BestCompression, flate.HuffmanOnly}
@@ -58,7 +66,7 @@ func TestQuickInflatesWhatZlibWrites(t *testing.T) {
 		w.Close()
 		stream := append(b.Bytes(), 1, 2, 3)
 		for _, plain := range []bool{false, true} {
-			got, read := quickInflate(plain, stream, len(want))
+			got, read := Inflate(plain, stream, len(want))
 			if read != b.Len() || !bytes.Equal(got, want) {
 				t.Fatalf("%d bytes at level %d, plain %v: read %d of %d", len(want), levels[i%len(levels)], plain, read, b.Len())
 			}
@@ -67,12 +75,12 @@ func TestQuickInflatesWhatZlibWrites(t *testing.T) {
 			if size < 0 {
 				continue
 			}
-			if _, read := quickInflate(false, stream, size); read != 0 {
+			if _, read := Inflate(false, stream, size); read != 0 {
 				t.Fatalf("%d bytes taken for %d", len(want), size)
 			}
 		}
 		for _, cut := range []int{1, 4, 5, b.Len() / 2} {
-			if _, read := quickInflate(false, b.Bytes()[:b.Len()-cut], len(want)); read != 0 {
+			if _, read := Inflate(false, b.Bytes()[:b.Len()-cut], len(want)); read != 0 {
 				t.Fatalf("a stream that lacks its last %d bytes was taken", cut)
 			}
 		}
@@ -88,7 +96,7 @@ func compareInflate(t *testing.T, stream []byte) {
 		want, err = io.ReadAll(io.LimitReader(reader, limit))
 	}
 	for _, plain := range []bool{false, true} {
-		got, read := quickInflate(plain, stream, len(want))
+		got, read := Inflate(plain, stream, len(want))
 		if err == nil && len(want) < limit && (read == 0 || !bytes.Equal(got, want)) {
 			t.Fatalf("plain %v: a good stream of %d bytes was left", plain, len(want))
 		}
