@@ -73,7 +73,9 @@ func (d *Device) Send(job Job, slot engine.Slot) (Move, error) {
 
 // Receive lets what is put on a stream from now on wait for a move. No thread waits.
 func (d *Device) Receive(move Move, stream Stream) error {
-	return d.call(func(c *C.gf_device, fault *C.gf_device_fault) C.int { return C.gf_device_receive(c, C.int64_t(move), C.uint64_t(stream), fault) })
+	return d.call(func(c *C.gf_device, fault *C.gf_device_fault) C.int {
+		return C.gf_device_receive(c, C.int64_t(move), C.uint64_t(stream), fault)
+	})
 }
 
 // Arrived says whether a move is done.
@@ -135,5 +137,7 @@ func (d *Device) Follow(mark Mark) error {
 // Pin pins the memory of a ring of which no slot is taken: its batches are copied without the processor. Where that is
 // refused, they are copied all the same, through memory that is.
 func (d *Device) Pin(ring engine.Ring) error {
-	return d.call(func(c *C.gf_device, fault *C.gf_device_fault) C.int { return C.gf_device_pin(c, (*C.gf_ring)(ring.Pointer()), fault) })
+	return d.call(func(c *C.gf_device, fault *C.gf_device_fault) C.int {
+		return C.gf_device_pin(c, (*C.gf_ring)(ring.Pointer()), fault)
+	})
 }

@@ -103,3 +103,27 @@ func TestNoteStops(t *testing.T) {
 		}
 	}
 }
+
+// TestHalf goes through every half-precision value, by the definition.
+func TestHalf(t *testing.T) {
+	for i := range 1 << 16 {
+		h := uint16(i)
+		exponent, mantissa := int(h>>10)&31, float64(h&1023)
+		want := math.Ldexp(1+mantissa/1024, exponent-15)
+		switch {
+		case exponent == 0:
+			want = math.Ldexp(mantissa, -24)
+		case exponent == 31 && mantissa != 0:
+			want = math.NaN()
+		case exponent == 31:
+			want = math.Inf(1)
+		}
+		if h>>15 == 1 {
+			want = -want
+		}
+		got := float64(Half(h))
+		if got != want && (got == got || want == want) || math.Signbit(got) != math.Signbit(want) && want == want {
+			t.Fatalf("Half(%#x) = %v, want %v", h, got, want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package csv
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"math"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
 
 // setup is how a test opens and decodes a table.
@@ -36,7 +36,6 @@ type decoded struct {
 	columns []table.Column
 	typ     table.Type
 	rows    int
-	width   int
 	cells   []float64
 	labels  []any // int64, float64 or string, row by row
 }
@@ -99,70 +98,19 @@ func (s setup) read(t testing.TB, path string) (*decoded, error) {
 			kinds[i], sel.Verbatim = *s.kind, true
 		}
 	}
-	out, err := s.decode(r, sel, table.Uint8, kinds)
-	if !errors.Is(err, table.ErrNarrow) {
-		return out, err
-	}
-	features, err := r.Range(context.Background(), sel)
+	d, err := tabletest.Decode(context.Background(), r, sel, kinds, 1<<30)
 	if err != nil {
 		return nil, err
 	}
-	typ, err := features.Type()
-	if err != nil {
-		return nil, err
-	}
-	out, err = s.decode(r, sel, typ, kinds)
-	if errors.Is(err, table.ErrNarrow) {
-		t.Fatalf("Range said %v, %v and Decode into that was too narrow", typ, kinds)
-	}
-	return out, err
-}
-
-func (s setup) decode(r *reader, sel table.Selection, typ table.Type, kinds []table.LabelKind) (*decoded, error) {
-	bound, exact := r.Rows()
-	width := len(sel.Features)
-	dst := table.Target{Features: table.Matrix{Data: make([]byte, int(bound)*width*typ.Size()), Type: typ, Width: width},
-		Labels: make([]byte, 8*int(bound)*len(kinds)), Kinds: kinds, Dict: make([]*table.Dictionary, len(kinds))}
-	for i := range kinds {
-		dst.Dict[i] = table.NewDictionary()
-	}
-	rows, err := r.Decode(context.Background(), sel, dst)
-	if err != nil {
-		return nil, err
-	}
-	if rows > bound || exact && rows != bound {
-		return nil, errs.New(errs.ErrInternal, "test", "more rows than Rows() promised")
-	}
-	out := &decoded{columns: r.Columns(), typ: typ, rows: int(rows), width: width}
-	for i := range int(rows) * width {
-		at := dst.Features.Data[i*typ.Size():]
-		var v float64
-		switch typ {
-		case table.Uint8:
-			v = float64(at[0])
-		case table.Int16:
-			v = float64(int16(binary.NativeEndian.Uint16(at)))
-		case table.Int32:
-			v = float64(int32(binary.NativeEndian.Uint32(at)))
-		case table.Int64:
-			v = float64(int64(binary.NativeEndian.Uint64(at)))
-		case table.Float32:
-			v = float64(math.Float32frombits(binary.NativeEndian.Uint32(at)))
-		case table.Float64:
-			v = math.Float64frombits(binary.NativeEndian.Uint64(at))
-		}
-		out.cells = append(out.cells, v)
-	}
-	for i := range int(rows) * len(kinds) {
-		bits := binary.NativeEndian.Uint64(dst.Labels[8*i:])
-		switch kinds[i%len(kinds)] {
+	out := &decoded{columns: r.Columns(), typ: d.Type, rows: d.Rows, cells: d.Float64s()}
+	for i, bits := range table.View[int64](d.Labels) {
+		switch row, label := i/len(kinds), i%len(kinds); kinds[label] {
 		case table.IntLabel:
-			out.labels = append(out.labels, int64(bits))
+			out.labels = append(out.labels, bits)
 		case table.FloatLabel:
-			out.labels = append(out.labels, math.Float64frombits(bits))
+			out.labels = append(out.labels, math.Float64frombits(uint64(bits)))
 		case table.TextLabel:
-			words, place := dst.Dict[i%len(kinds)].Sorted()
-			out.labels = append(out.labels, words[place[bits]])
+			out.labels = append(out.labels, d.Word(row, label))
 		}
 	}
 	return out, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
 
 func gzipped(t testing.TB, parts ...string) []byte {
@@ -152,7 +153,7 @@ func TestShrinkingFile(t *testing.T) {
 	if err := os.Truncate(path, 100_000); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.decode(r, s.selection(r), table.Uint8, make([]table.LabelKind, 1)); !errors.Is(err, errs.ErrChanged) {
+	if _, err := tabletest.Decode(t.Context(), r, s.selection(r), nil, 1<<30); !errors.Is(err, errs.ErrChanged) {
 		t.Errorf("%v, want ErrChanged", err)
 	}
 }

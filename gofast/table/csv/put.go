@@ -12,22 +12,10 @@ func exactly(v int64, f float64) bool { return f < 1<<63 && int64(f) == v }
 
 // put writes the features of the parser's record into one row of the matrix, and
 // reports whether all fit its type exactly.
-func (pl *plan) put(row []byte, t table.Type, p *parser) bool {
-	switch t {
-	case table.Uint8:
-		return put[uint8](pl, row, p)
-	case table.Int16:
-		return put[int16](pl, row, p)
-	case table.Int32:
-		return put[int32](pl, row, p)
-	case table.Int64:
-		return put[int64](pl, row, p)
-	case table.Float32:
-		return put[float32](pl, row, p)
-	default:
-		return put[float64](pl, row, p)
-	}
-}
+func (pl *plan) put(row []byte, t table.Type, p *parser) bool { return puts[t](pl, row, p) }
+
+var puts = [...]func(pl *plan, row []byte, p *parser) bool{table.Uint8: put[uint8], table.Int16: put[int16], table.Int32: put[int32],
+	table.Int64: put[int64], table.Float32: put[float32], table.Float64: put[float64]}
 
 func put[T table.Cell](pl *plan, row []byte, p *parser) bool {
 	out, real := table.View[T](row), table.IsReal[T]()

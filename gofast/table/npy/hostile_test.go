@@ -13,6 +13,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
 
 func TestHeaders(t *testing.T) {
@@ -91,7 +92,7 @@ func TestClaims(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := openBytes(t, content)
 		runtime.ReadMemStats(&after)
-		wantError(t, err, errs.ErrDamaged)
+		tabletest.WantError(t, err, errs.ErrDamaged)
 		if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
 			t.Errorf("%s: allocated %d bytes", name, took)
 		}
@@ -136,7 +137,7 @@ func TestShrinkingFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = readAll(r, table.Selection{Features: upTo(1024)})
-	wantError(t, err, errs.ErrChanged)
+	tabletest.WantError(t, err, errs.ErrChanged)
 }
 
 // smallFiles are valid files to damage.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
 
 func upTo(n int) []int {
@@ -59,34 +60,10 @@ func TestTypes(t *testing.T) {
 				}
 				r := mustOpen(t, content)
 				got, err := readAll(r, table.Selection{Features: upTo(len(r.Columns()))})
-				if err != nil || !slices.Equal(got.features, c.want) || got.kind != c.kind {
-					t.Errorf("%s %s v%d: %v %v %v; want %v %v", c.descr, shape, version, got.kind, got.features, err, c.kind, c.want)
+				if err != nil || !slices.Equal(got.features, c.want) || got.Type != c.kind {
+					t.Errorf("%s %s v%d: %v %v %v; want %v %v", c.descr, shape, version, got.Type, got.features, err, c.kind, c.want)
 				}
 			}
-		}
-	}
-}
-
-// TestHalf goes through every half-precision value, by the definition.
-func TestHalf(t *testing.T) {
-	for i := range 1 << 16 {
-		h := uint16(i)
-		exponent, mantissa := int(h>>10)&31, float64(h&1023)
-		want := math.Ldexp(1+mantissa/1024, exponent-15)
-		switch {
-		case exponent == 0:
-			want = math.Ldexp(mantissa, -24)
-		case exponent == 31 && mantissa != 0:
-			want = math.NaN()
-		case exponent == 31:
-			want = math.Inf(1)
-		}
-		if h>>15 == 1 {
-			want = -want
-		}
-		got := float64(table.Half(h))
-		if got != want && (got == got || want == want) || math.Signbit(got) != math.Signbit(want) && want == want {
-			t.Fatalf("table.Half(%#x) = %v, want %v", h, got, want)
 		}
 	}
 }
@@ -121,7 +98,7 @@ func TestFortran(t *testing.T) {
 			t.Errorf("%s: shape %v", name, got)
 		}
 		got, err := readAll(r, table.Selection{Features: []int{0}})
-		if err != nil || got.kind != want.kind || !slices.Equal(got.features, want.features) {
+		if err != nil || got.Type != want.Type || !slices.Equal(got.features, want.features) {
 			t.Errorf("%s: differs from C order (%v)", name, err)
 		}
 	}
@@ -134,12 +111,12 @@ func TestColumnsOf2D(t *testing.T) {
 	}
 	got, err := readAll(r, table.Selection{Features: []int{3, 1, 2}, Labels: []int{0}})
 	want := []float64{3, 1, 2, 6, 4, 5, 90, 70, 80}
-	if err != nil || !slices.Equal(got.features, want) || !slices.Equal(table.View[int64](got.labels), []int64{9, 8, -7}) {
-		t.Errorf("%v %v %v", got.features, table.View[int64](got.labels), err)
+	if err != nil || !slices.Equal(got.features, want) || !slices.Equal(table.View[int64](got.Labels), []int64{9, 8, -7}) {
+		t.Errorf("%v %v %v", got.features, table.View[int64](got.Labels), err)
 	}
 	for _, sel := range []table.Selection{{Features: []int{4}}, {Features: []int{0}, Labels: []int{-1}}} {
 		_, err := decodeRaw(r, sel)
-		wantError(t, err, errs.ErrSchema)
+		tabletest.WantError(t, err, errs.ErrSchema)
 	}
 }
 
@@ -153,17 +130,17 @@ func TestMissing(t *testing.T) {
 	r := mustOpen(t, npyOf("<f4", false, "(3, 3)", binary.LittleEndian, []float32{1, 2, 3, 4, 5, nan, nan, 8, 9}))
 	sel := table.Selection{Features: []int{0, 1, 2}}
 	_, err := readAll(r, sel)
-	wantError(t, err, errs.ErrMissing)
+	tabletest.WantError(t, err, errs.ErrMissing)
 	if e := err.(*errs.Error); e.Row != 1 || e.Column != "2" {
 		t.Errorf("wrong place: %v", err)
 	}
 	_, err = r.Range(context.Background(), sel)
-	wantError(t, err, errs.ErrMissing)
+	tabletest.WantError(t, err, errs.ErrMissing)
 	for fill, kind := range map[float64]table.Type{-1: table.Float32, 0.1: table.Float64} {
 		sel.Fill = &fill
 		got, err := readAll(r, sel)
-		if err != nil || got.kind != kind || !slices.Equal(got.features, []float64{1, 2, 3, 4, 5, fill, fill, 8, 9}) {
-			t.Errorf("fill %v: %v %v %v", fill, got.kind, got.features, err)
+		if err != nil || got.Type != kind || !slices.Equal(got.features, []float64{1, 2, 3, 4, 5, fill, fill, 8, 9}) {
+			t.Errorf("fill %v: %v %v %v", fill, got.Type, got.features, err)
 		}
 	}
 	keep := math.NaN()
@@ -172,7 +149,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("fill NaN: %v %v", got.features, err)
 	}
 	_, err = readAll(r, table.Selection{Features: []int{1}, Labels: []int{2}})
-	wantError(t, err, errs.ErrMissing)
+	tabletest.WantError(t, err, errs.ErrMissing)
 	if e := err.(*errs.Error); e.Row != 1 || e.Column != "2" {
 		t.Errorf("wrong place: %v", err)
 	}
@@ -203,15 +180,15 @@ func TestNaNKernel(t *testing.T) {
 func TestValueErrors(t *testing.T) {
 	huge := npyOf("<u8", false, "(2, 2)", binary.LittleEndian, []uint64{1, 2, 3, 1 << 63})
 	_, err := readAll(mustOpen(t, huge), table.Selection{Features: []int{0, 1}})
-	wantError(t, err, errs.ErrValue)
+	tabletest.WantError(t, err, errs.ErrValue)
 	if e := err.(*errs.Error); e.Row != 1 || e.Column != "1" {
 		t.Errorf("wrong place: %v", err)
 	}
 	_, err = readAll(mustOpen(t, huge), table.Selection{Features: []int{0}, Labels: []int{1}})
-	wantError(t, err, errs.ErrValue)
+	tabletest.WantError(t, err, errs.ErrValue)
 	boolean := npyOf("|b1", false, "(2, 2)", binary.LittleEndian, []uint8{1, 0, 2, 1})
 	_, err = readAll(mustOpen(t, boolean), table.Selection{Features: []int{0, 1}})
-	wantError(t, err, errs.ErrDamaged)
+	tabletest.WantError(t, err, errs.ErrDamaged)
 	if e := err.(*errs.Error); e.Row != 1 || e.Column != "0" {
 		t.Errorf("wrong place: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/crc"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
 
 var le32 = binary.LittleEndian
@@ -57,19 +58,18 @@ func TestNPZ(t *testing.T) {
 		}
 		got, err := readAll(r, table.Selection{Features: []int{1, 0}, Labels: []int{2, 3, 4}})
 		want := []float64{0.5, 1, 2, 3, 4, 1.5, 5, 6, 7, 8, 2.5, 9, 10, 11, 12}
-		if err != nil || !slices.Equal(got.features, want) || got.kind != table.Float32 {
+		if err != nil || !slices.Equal(got.features, want) || got.Type != table.Float32 {
 			t.Errorf("method %d: %v %v", method, got.features, err)
 		}
-		sorted, place := got.dict.Sorted()
-		text := func(row, column int) string { return sorted[place[table.View[int64](got.labels)[row*3+column]]] }
-		if l := table.View[int64](got.labels); l[0] != 4 || l[3] != 5 || l[6] != -6 ||
+		text := got.Word
+		if l := table.View[int64](got.Labels); l[0] != 4 || l[3] != 5 || l[6] != -6 ||
 			text(0, 1) != "dog" || text(1, 1) != "kätz" || text(2, 1) != "" || text(0, 2) != "dog" || text(1, 2) != "kät" || text(2, 2) != "犬" {
-			t.Errorf("method %d: labels %v of %q", method, l, sorted)
+			t.Errorf("method %d: labels %v", method, l)
 		}
 		_, err = readAll(r, table.Selection{Features: []int{3}})
-		wantError(t, err, errs.ErrValue)
+		tabletest.WantError(t, err, errs.ErrValue)
 		_, err = readAll(r, table.Selection{Features: []int{1}, Labels: []int{0}})
-		wantError(t, err, errs.ErrSchema)
+		tabletest.WantError(t, err, errs.ErrSchema)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestNPZErrors(t *testing.T) {
 	} {
 		for _, method := range []uint16{stored, deflated} {
 			_, err := openBytes(t, npzOf(t, method, c.parts...))
-			wantError(t, err, c.kind)
+			tabletest.WantError(t, err, c.kind)
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v does not say %q", name, err, c.says)
 			}
@@ -106,7 +106,7 @@ func TestNPZChecksum(t *testing.T) {
 		content := npzOf(t, stored, part{"a.npy", c})
 		content[2<<20] ^= 1
 		_, err := readAll(mustOpen(t, content), table.Selection{Features: []int{0}})
-		wantError(t, err, errs.ErrDamaged)
+		tabletest.WantError(t, err, errs.ErrDamaged)
 	}
 }
 
@@ -141,9 +141,8 @@ func TestWriter(t *testing.T) {
 	file = append(file, Directory(entries, int64(len(file)))...)
 	r := mustOpen(t, file)
 	got, err := readAll(r, table.Selection{Features: []int{0}, Labels: []int{1}})
-	sorted, _ := got.dict.Sorted()
-	if err != nil || !slices.Equal(got.features, []float64{0, 1, 2, 3, 4, 5}) || !slices.Equal(sorted, []string{"a", "größe"}) {
-		t.Errorf("%v %q %v", got.features, sorted, err)
+	if err != nil || !slices.Equal(got.features, []float64{0, 1, 2, 3, 4, 5}) || got.Word(0, 0) != "a" || got.Word(1, 0) != "größe" {
+		t.Errorf("%v %v", got.features, err)
 	}
 	if out := os.Getenv("GOFAST_NPZ_OUT"); out != "" { // for a look with numpy.load
 		if err := os.WriteFile(filepath.Join(out, "written.npz"), file, 0o600); err != nil {

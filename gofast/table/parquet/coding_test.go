@@ -15,6 +15,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
 
 var everyUnit = []table.Unit{table.Day, table.Hour, table.Minute, table.Second, table.Millisecond, table.Microsecond, table.Nanosecond}
@@ -85,7 +86,7 @@ func TestTimes(t *testing.T) {
 			if err := r.(table.Coder).CheckCoding(i, sel.Codings[i]); err != nil {
 				t.Fatal(err)
 			}
-			d, err := decodeAll(t.Context(), r, sel, nil, nil, 1<<20)
+			d, err := tabletest.Decode(t.Context(), r, sel, nil, 1<<20)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +105,7 @@ func TestTimes(t *testing.T) {
 					want.Mul(want, big.NewInt(int64(tick)))
 					want.Div(want, big.NewInt(int64(unit))) // Euclid's, which rounds down
 				}
-				if got := d.at(row, 0); got != want.Int64() {
+				if got := d.At(row, 0); got != want.Int64() {
 					t.Fatalf("column %d, row %d: %v is %v in %v, want %v", i, row, v, got, unit, want)
 				}
 			}
@@ -144,7 +145,7 @@ func TestTimesThatDoNotFit(t *testing.T) {
 		{legacy(deprecated.Int96{0, 0x80000000, 0x80000000}), table.Day, ""},
 	} {
 		r := mustOpen(t, c.content)
-		_, err := decodeAll(t.Context(), r, table.Selection{Features: []int{0}, Codings: map[int]table.Coding{0: {Unit: c.unit}}}, nil, nil, 1<<20)
+		_, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{0}, Codings: map[int]table.Coding{0: {Unit: c.unit}}}, nil, 1<<20)
 		var e *errs.Error
 		switch {
 		case c.cell == "" && err != nil:
@@ -178,12 +179,12 @@ func TestCategories(t *testing.T) {
 			tab := fileOf{perRows: 4}
 			tab.add("x", pq.Optional(text(encoding)), words)
 			r := mustOpen(t, tab.bytes(t))
-			d, err := decodeAll(t.Context(), r, table.Selection{Features: []int{0}, Fill: &fill, Codings: map[int]table.Coding{0: {Categories: categories}}}, nil, nil, 1<<20)
+			d, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{0}, Fill: &fill, Codings: map[int]table.Coding{0: {Categories: categories}}}, nil, 1<<20)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.kind != c.kind {
-				t.Errorf("%v %v: stored as %v, want %v", c.ints, c.reals, d.kind, c.kind)
+			if d.Type != c.kind {
+				t.Errorf("%v %v: stored as %v, want %v", c.ints, c.reals, d.Type, c.kind)
 			}
 			for row, word := range words {
 				want := any(int64(9))
@@ -198,7 +199,7 @@ func TestCategories(t *testing.T) {
 						want = int64(i)
 					}
 				}
-				if got := d.at(row, 0); got != number(want, d.kind) {
+				if got := d.At(row, 0); got != number(want, d.Type) {
 					t.Errorf("%s, row %d: %v, want %v", encoding, row, got, want)
 				}
 			}
@@ -240,7 +241,7 @@ func TestCodingsRefused(t *testing.T) {
 			t.Errorf("column %d: %v", c.column, err)
 		}
 		if err == nil {
-			_, err = decodeAll(t.Context(), r, table.Selection{Features: []int{c.column}, Codings: map[int]table.Coding{c.column: c.coding}}, nil, nil, 1<<20)
+			_, err = tabletest.Decode(t.Context(), r, table.Selection{Features: []int{c.column}, Codings: map[int]table.Coding{c.column: c.coding}}, nil, 1<<20)
 		}
 		var e *errs.Error
 		if !errors.Is(err, c.kind) || !errors.As(err, &e) || e.Row != c.row || e.Path == "" || !strings.Contains(err.Error(), c.text) {

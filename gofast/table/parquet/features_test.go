@@ -16,6 +16,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
 
 // structs writes rows with parquet-go's writer.
@@ -54,19 +55,15 @@ func index(tb testing.TB, r table.Reader, name string) int {
 // textLabels decodes one text column.
 func textLabels(tb testing.TB, r table.Reader, name string) ([]string, error) {
 	tb.Helper()
-	n, _ := r.Rows()
-	dict := table.NewDictionary()
-	ids := make([]byte, 8*n)
-	_, err := r.Decode(tb.Context(), table.Selection{Labels: []int{index(tb, r, name)}}, table.Target{
-		Features: table.Matrix{Type: table.Uint8}, Labels: ids, Kinds: []table.LabelKind{table.TextLabel}, Dict: []*table.Dictionary{dict}})
-	words, place := dict.Sorted()
-	list := make([]string, n)
-	if err == nil {
-		for i := range list {
-			list[i] = words[place[binary.LittleEndian.Uint64(ids[8*i:])]]
-		}
+	d, err := tabletest.Decode(tb.Context(), r, table.Selection{Labels: []int{index(tb, r, name)}}, nil, 1<<20)
+	if err != nil {
+		return nil, err
 	}
-	return list, err
+	list := make([]string, d.Rows)
+	for i := range list {
+		list[i] = d.Word(i, 0)
+	}
+	return list, nil
 }
 
 func TestImagesAndText(t *testing.T) {
@@ -77,7 +74,7 @@ func TestImagesAndText(t *testing.T) {
 			if shape := r.Columns()[i].Shape; !slices.Equal(shape, []int{5}) {
 				t.Fatalf("%s has shape %v", name, shape)
 			}
-			d, err := decodeAll(t.Context(), r, table.Selection{Features: []int{i}}, nil, nil, 1<<20)
+			d, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{i}}, nil, 1<<20)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,8 +84,8 @@ func TestImagesAndText(t *testing.T) {
 					if name == "binary" {
 						want = int64(byte(row*7 + k))
 					}
-					if d.at(row, k) != want {
-						t.Fatalf("%s, row %d, value %d: %v, want %d", name, row, k, d.at(row, k), want)
+					if d.At(row, k) != want {
+						t.Fatalf("%s, row %d, value %d: %v, want %d", name, row, k, d.At(row, k), want)
 					}
 				}
 			}
@@ -119,16 +116,16 @@ func TestOrderAndDuplicates(t *testing.T) {
 		D int64
 	}
 	r := mustOpen(t, structs(t, []row{{1, [3]byte{2, 3, 4}, 0.5, 6}, {7, [3]byte{8, 9, 10}, 1.5, 12}}))
-	d, err := decodeAll(t.Context(), r, table.Selection{Features: []int{3, 1, 0, 3}, Labels: []int{2, 0}},
-		[]table.LabelKind{table.FloatLabel, table.IntLabel}, nil, 1<<20)
+	d, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{3, 1, 0, 3}, Labels: []int{2, 0}},
+		[]table.LabelKind{table.FloatLabel, table.IntLabel}, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []byte{6, 2, 3, 4, 1, 6, 12, 8, 9, 10, 7, 12}; !bytes.Equal(d.features, want) {
-		t.Fatalf("features %v, want %v", d.features, want)
+	if want := []byte{6, 2, 3, 4, 1, 6, 12, 8, 9, 10, 7, 12}; !bytes.Equal(d.Features, want) {
+		t.Fatalf("features %v, want %v", d.Features, want)
 	}
 	for i, want := range []uint64{math.Float64bits(0.5), 1, math.Float64bits(1.5), 7} {
-		if got := binary.LittleEndian.Uint64(d.labels[8*i:]); got != want {
+		if got := binary.LittleEndian.Uint64(d.Labels[8*i:]); got != want {
 			t.Fatalf("label word %d is %x, want %x", i, got, want)
 		}
 	}
@@ -183,7 +180,7 @@ func TestRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := open(t, c.content, table.Options{})
 			if err == nil {
-				_, err = decodeAll(t.Context(), r, table.Selection{Features: []int{c.column}, Fill: c.fill}, nil, nil, 1<<20)
+				_, err = tabletest.Decode(t.Context(), r, table.Selection{Features: []int{c.column}, Fill: c.fill}, nil, 1<<20)
 			}
 			if c.kind == nil {
 				if err != nil {
@@ -230,23 +227,23 @@ func TestFill(t *testing.T) {
 	}
 	for _, c := range cases {
 		r := mustOpen(t, content)
-		d, err := decodeAll(t.Context(), r, table.Selection{Features: []int{index(t, r, c.column)}, Fill: &c.fill}, nil, nil, 1<<20)
+		d, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{index(t, r, c.column)}, Fill: &c.fill}, nil, 1<<20)
 		if err != nil {
 			t.Fatalf("%s filled with %v: %v", c.column, c.fill, err)
 		}
-		if d.kind != c.kind {
-			t.Errorf("%s filled with %v: %v, want %v", c.column, c.fill, d.kind, c.kind)
+		if d.Type != c.kind {
+			t.Errorf("%s filled with %v: %v, want %v", c.column, c.fill, d.Type, c.kind)
 		}
 		for i, want := range c.want {
-			if got := d.at(i/d.width, i%d.width); got != want {
+			if got := d.At(i/d.Width, i%d.Width); got != want {
 				t.Errorf("%s filled with %v: value %d is %v, want %v", c.column, c.fill, i, got, want)
 			}
 		}
 	}
 	r := mustOpen(t, content)
 	nanFill := math.NaN()
-	d, err := decodeAll(t.Context(), r, table.Selection{Features: []int{index(t, r, "F")}, Fill: &nanFill}, nil, nil, 1<<20)
-	if err != nil || !math.IsNaN(d.at(1, 0).(float64)) || d.at(0, 0) != 0.5 {
+	d, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{index(t, r, "F")}, Fill: &nanFill}, nil, 1<<20)
+	if err != nil || !math.IsNaN(d.At(1, 0).(float64)) || d.At(0, 0) != 0.5 {
 		t.Fatalf("filled with NaN: %v, %v", d, err)
 	}
 }
@@ -285,28 +282,12 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestIndexColumn: the row names of a pandas frame are not a column.
-func TestIndexColumn(t *testing.T) {
-	type row struct {
-		X     int64
-		Index int64 `parquet:"__index_level_0__"`
-	}
-	r := mustOpen(t, structs(t, []row{{1, 2}}))
-	if c := r.Columns(); len(c) != 1 || c[0].Name != "X" {
-		t.Fatalf("columns %v", c)
-	}
-	d, err := decodeAll(t.Context(), r, all(r), nil, nil, 1<<20)
-	if err != nil || d.at(0, 0) != int64(1) {
-		t.Fatal(d, err)
-	}
-}
-
 // TestCancel: a cancelled context is a typed error and leaves nothing running.
 func TestCancel(t *testing.T) {
 	r := mustOpen(t, imageFile(t, 20))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := decodeAll(ctx, r, table.Selection{Features: []int{0}}, nil, nil, 1<<20); !errors.Is(err, errs.ErrCanceled) {
+	if _, err := tabletest.Decode(ctx, r, table.Selection{Features: []int{0}}, nil, 1<<20); !errors.Is(err, errs.ErrCanceled) {
 		t.Fatal(err)
 	}
 }
@@ -318,7 +299,7 @@ func TestProgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decodeAll(t.Context(), r, table.Selection{Features: []int{index(t, r, "binary"), index(t, r, "list")}}, nil, nil, 1<<20); err != nil {
+	if _, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{index(t, r, "binary"), index(t, r, "list")}}, nil, 1<<20); err != nil {
 		t.Fatal(err)
 	}
 	want := int64(0)
@@ -329,23 +310,6 @@ func TestProgress(t *testing.T) {
 	}
 	if total.Load() != want || want == 0 {
 		t.Fatalf("progress of %d bytes, want %d", total.Load(), want)
-	}
-}
-
-func TestHalf(t *testing.T) {
-	for _, c := range []struct {
-		bits uint16
-		want float32
-	}{{0, 0}, {0x3c00, 1}, {0xc000, -2}, {1, 0x1p-24}, {0x03ff, 1023 * 0x1p-24}, {0x7bff, 65504}, {0x7c00, float32(math.Inf(1))}, {0x3555, 0.33325195}} {
-		if got := table.Half(c.bits); got != c.want {
-			t.Errorf("%#x is %v, want %v", c.bits, got, c.want)
-		}
-	}
-	if f := table.Half(0x8000); f != 0 || !math.Signbit(float64(f)) {
-		t.Errorf("0x8000 is %v", f)
-	}
-	if f := table.Half(0x7e00); f == f {
-		t.Errorf("0x7e00 is %v", f)
 	}
 }
 
@@ -371,12 +335,12 @@ func TestByteArrayDecimals(t *testing.T) {
 			file := fileOf{}
 			file.add("d", node, values)
 			r := mustOpen(t, file.bytes(t))
-			d, err := decodeAll(t.Context(), r, all(r), nil, nil, 1<<20)
-			if err != nil || d.kind != table.Float64 {
+			d, err := tabletest.Decode(t.Context(), r, all(r), nil, 1<<20)
+			if err != nil || d.Type != table.Float64 {
 				t.Fatal(d, err)
 			}
 			for i, w := range want {
-				if got := d.at(i, 0); got != w {
+				if got := d.At(i, 0); got != w {
 					t.Errorf("%x: %v, want %v", texts[i], got, w)
 				}
 			}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -18,8 +17,8 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
-	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
 
 // smallFiles are valid files of a few rows over the features that have code of
@@ -78,14 +77,8 @@ const testMemory = 32 << 20
 // tryAll opens content under small limits and decodes every column, each on its
 // own, text as a label, and every column under each coding. It returns an error for
 // anything but a typed failure or a table of the declared shape.
-func tryAll(path string, content []byte) error {
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		return err
-	}
-	f, err := source.Open(path)
-	if err != nil {
-		return err
-	}
+func tryAll(tb testing.TB, content []byte) error {
+	f := tabletest.File(tb, content)
 	defer f.Close()
 	budget := limits.NewBudget(testMemory)
 	opts := table.Options{Threads: 1, Budget: budget, Limits: limits.Limits{Memory: testMemory, Page: 4 << 20, Columns: 1000}}
@@ -98,7 +91,7 @@ func tryAll(path string, content []byte) error {
 		}
 		var typed *errs.Error
 		switch {
-		case err == nil || errors.Is(err, errTooLarge):
+		case err == nil || errors.Is(err, tabletest.TooLarge):
 			return nil
 		case !errors.As(err, &typed):
 			return fmt.Errorf("an error without a type: %w", err)
@@ -115,19 +108,16 @@ func tryAll(path string, content []byte) error {
 	}
 	for i, c := range r.Columns() {
 		sel := table.Selection{Features: []int{i}}
-		var kinds []table.LabelKind
-		var dicts []*table.Dictionary
 		if c.Text {
 			sel = table.Selection{Labels: []int{i}}
-			kinds, dicts = []table.LabelKind{table.TextLabel}, []*table.Dictionary{table.NewDictionary()}
 		}
-		d, err := decodeAll(context.Background(), r, sel, kinds, dicts, testMemory)
+		d, err := tabletest.Decode(context.Background(), r, sel, nil, testMemory)
 		if err := verdict(err); err != nil {
 			return fmt.Errorf("column %d: %w", i, err)
 		}
 		if err == nil && c.Text {
-			words, place := dicts[0].Sorted()
-			for _, id := range table.View[int64](d.labels) {
+			words, place := d.Dict[0].Sorted()
+			for _, id := range table.View[int64](d.Labels) {
 				if id < 0 || id >= int64(len(words)) || place[id] >= int64(len(words)) {
 					return fmt.Errorf("label number %d of %d", id, len(words))
 				}
@@ -141,7 +131,7 @@ func tryAll(path string, content []byte) error {
 				continue
 			}
 			sel := table.Selection{Features: []int{i}, Fill: &zero, Codings: map[int]table.Coding{i: coding}}
-			_, err := decodeAll(context.Background(), r, sel, nil, nil, testMemory)
+			_, err := tabletest.Decode(context.Background(), r, sel, nil, testMemory)
 			if err := verdict(err); err != nil {
 				return fmt.Errorf("column %d as %v: %w", i, coding, err)
 			}
@@ -174,8 +164,7 @@ var flips = []func(b byte) byte{
 }
 
 func flipAll(t *testing.T, name string, content []byte) {
-	path := filepath.Join(t.TempDir(), "flipped.parquet")
-	if err := tryAll(path, content); err != nil {
+	if err := tryAll(t, content); err != nil {
 		t.Fatalf("%s: the valid file: %v", name, err)
 	}
 	damaged := make([]byte, len(content))
@@ -191,11 +180,11 @@ func flipAll(t *testing.T, name string, content []byte) {
 			}
 			copy(damaged, content)
 			damaged[i] = flip(content[i])
-			if err := tryAll(path, damaged); err != nil {
+			if err := tryAll(t, damaged); err != nil {
 				t.Fatalf("%s, byte %d of %d from %#x to %#x: %v", name, i, len(content), content[i], damaged[i], err)
 			}
 		}
-		if err := tryAll(path, content[:i]); err != nil {
+		if err := tryAll(t, content[:i]); err != nil {
 			t.Fatalf("%s cut to %d bytes: %v", name, i, err)
 		}
 	}
@@ -206,10 +195,8 @@ func FuzzOpen(f *testing.F) {
 	for _, content := range smallFiles(f) {
 		f.Add(content)
 	}
-	path := filepath.Join(f.TempDir(), "fuzz.parquet")
 	f.Fuzz(func(t *testing.T, content []byte) {
-		own := fmt.Sprint(path, os.Getpid()) // fuzzing runs several processes
-		if err := tryAll(own, content); err != nil {
+		if err := tryAll(t, content); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -362,7 +349,7 @@ var dictionaryOf4 = forgedPage{kind: dictionaryPage, values: 4, encoding: encPla
 func TestHostile(t *testing.T) {
 	plain := forgedPage{values: 1000, encoding: encPlain, body: make([]byte, 4000)}
 	good := one(plain)
-	if err := tryAll(filepath.Join(t.TempDir(), "good"), good.bytes()); err != nil {
+	if err := tryAll(t, good.bytes()); err != nil {
 		t.Fatal(err)
 	}
 	with := func(f forged, change func(f *forged)) []byte { change(&f); return f.bytes() }
@@ -400,7 +387,7 @@ func TestHostile(t *testing.T) {
 		{"rows of the file", with(good, func(f *forged) { f.rows = 1001 }), errs.ErrDamaged, "1001 rows"},
 		{"rows of the group", with(good, func(f *forged) { f.rows, f.groupRows = 999, 999 }), errs.ErrDamaged, "1000 values for 999 rows"},
 		{"negative rows", with(good, func(f *forged) { f.rows, f.groupRows = -1, -1 }), errs.ErrDamaged, "rows"},
-		{"2^62 rows", with(good, func(f *forged) { f.rows, f.groupRows, f.values = 1<<62, 1<<62, 1<<62 }), errTooLarge, ""},
+		{"2^62 rows", with(good, func(f *forged) { f.rows, f.groupRows, f.values = 1<<62, 1<<62, 1<<62 }), tabletest.TooLarge, ""},
 		{"bomb of 1 MiB in a page of 1000 values", with(one(forgedPage{values: 1000, encoding: encPlain, uncompressed: 1 << 20, body: bombBody}), func(f *forged) { f.codec = codecZstd }), errs.ErrDamaged, "can be needed"},
 		{"bomb that claims 4000 bytes", with(one(forgedPage{values: 1000, encoding: encPlain, uncompressed: 4000, body: bombBody}), func(f *forged) { f.codec = codecZstd }), errs.ErrDamaged, "decompress"},
 		{"page beyond the limit", with(forged{rows: 1 << 22, groupRows: 1 << 22, values: 1 << 22}, func(f *forged) {
@@ -421,14 +408,12 @@ func TestHostile(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "t.parquet")
-			if err := tryAll(path, c.content); err != nil {
+			if err := tryAll(t, c.content); err != nil {
 				t.Fatal(err)
 			}
-			r, err := openPath(path, table.Options{Limits: limits.Limits{Memory: testMemory, Page: 4 << 20, Columns: 1000}})
+			r, err := open(t, c.content, table.Options{Limits: limits.Limits{Memory: testMemory, Page: 4 << 20, Columns: 1000}})
 			if err == nil {
-				_, err = decodeAll(t.Context(), r, all(r), nil, nil, testMemory)
-				r.Close()
+				_, err = tabletest.Decode(t.Context(), r, all(r), nil, testMemory)
 			}
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
 				t.Fatalf("got %v, want %v with %q", err, c.kind, c.text)

@@ -12,6 +12,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
 
 // oldLZ4 writes pages under the format's first number for LZ4.
@@ -77,13 +78,13 @@ func TestOldLZ4(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := mustOpen(t, lz4File(t, codec))
-			d, err := decodeAll(t.Context(), r, all(r), nil, nil, 1<<24)
-			if err != nil || d.rows != 20_000 {
+			d, err := tabletest.Decode(t.Context(), r, all(r), nil, 1<<24)
+			if err != nil || d.Rows != 20_000 {
 				t.Fatal(d, err)
 			}
 			for i := range 20_000 {
-				if want := int64(i * i % 1000); d.at(i, 0) != want {
-					t.Fatalf("row %d: %v, want %v", i, d.at(i, 0), want)
+				if want := int64(i * i % 1000); d.At(i, 0) != want {
+					t.Fatalf("row %d: %v, want %v", i, d.At(i, 0), want)
 				}
 			}
 		})
@@ -104,7 +105,7 @@ func TestOldLZ4Damaged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := mustOpen(t, lz4File(t, codec))
-			if _, err := decodeAll(t.Context(), r, all(r), nil, nil, 1<<24); !errors.Is(err, errs.ErrDamaged) {
+			if _, err := tabletest.Decode(t.Context(), r, all(r), nil, 1<<24); !errors.Is(err, errs.ErrDamaged) {
 				t.Errorf("%v, want ErrDamaged", err)
 			}
 		})

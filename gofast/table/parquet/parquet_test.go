@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 
 	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
 
 var codecs = map[string]compress.Codec{
@@ -92,31 +93,6 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestTypesChosen: the narrowest type that holds everything exactly.
-func TestTypesChosen(t *testing.T) {
-	cases := []struct {
-		values []any
-		node   pq.Node
-		want   table.Type
-	}{
-		{[]any{int64(0), int64(255)}, pq.Leaf(pq.Int64Type), table.Uint8},
-		{[]any{int64(0), int64(256)}, pq.Leaf(pq.Int64Type), table.Int16},
-		{[]any{int64(-1), int64(3)}, pq.Encoded(pq.Leaf(pq.Int64Type), &pq.RLEDictionary), table.Int16},
-		{[]any{int64(0), int64(1 << 20)}, pq.Leaf(pq.Int64Type), table.Int32},
-		{[]any{int64(0), int64(1 << 40)}, pq.Encoded(pq.Leaf(pq.Int64Type), &pq.DeltaBinaryPacked), table.Int64},
-		{[]any{float64(0.5), float64(1)}, pq.Leaf(pq.DoubleType), table.Float32},
-		{[]any{float64(0.1), float64(1)}, pq.Encoded(pq.Leaf(pq.DoubleType), &pq.RLEDictionary), table.Float64},
-		{[]any{true, false}, pq.Leaf(pq.BooleanType), table.Uint8},
-	}
-	for i, c := range cases {
-		tab := fileOf{}
-		tab.add("x", c.node, c.values)
-		if d := tab.check(t, tab.bytes(t), nil); d.kind != c.want {
-			t.Errorf("case %d: %v, want %v", i, d.kind, c.want)
-		}
-	}
-}
-
 // TestWide has more columns than a tile's job, in many small and a few large row
 // groups, so that tiles span groups and groups span tiles.
 func TestWide(t *testing.T) {
@@ -175,12 +151,12 @@ func TestTilesAreCut(t *testing.T) {
 	if tiles, _ := r.(*Reader).plan(columnsOf, nil, 1); len(tiles) < 2 {
 		t.Fatalf("%d bytes in %d tile", rows*columns, len(tiles))
 	}
-	d, err := decodeAll(t.Context(), r, all(r), nil, nil, 1<<30)
+	d, err := tabletest.Decode(t.Context(), r, all(r), nil, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; i < int(d.rows)*columns; i += len(want) {
-		if !bytes.Equal(d.features[i:i+len(want)], want) {
+	for i := 0; i < int(d.Rows)*columns; i += len(want) {
+		if !bytes.Equal(d.Features[i:i+len(want)], want) {
 			t.Fatalf("rows from %d differ", i/columns)
 		}
 	}

@@ -23,22 +23,12 @@ func (r *Reader) Decode(ctx context.Context, sel table.Selection, dst table.Targ
 	if err := r.checkTarget(features, labels, dst); err != nil {
 		return 0, err
 	}
-	switch dst.Features.Type {
-	case table.Uint8:
-		err = decodeAs[uint8](ctx, r, features, labels, sel.FillAt, dst)
-	case table.Int16:
-		err = decodeAs[int16](ctx, r, features, labels, sel.FillAt, dst)
-	case table.Int32:
-		err = decodeAs[int32](ctx, r, features, labels, sel.FillAt, dst)
-	case table.Int64:
-		err = decodeAs[int64](ctx, r, features, labels, sel.FillAt, dst)
-	case table.Float32:
-		err = decodeAs[float32](ctx, r, features, labels, sel.FillAt, dst)
-	default:
-		err = decodeAs[float64](ctx, r, features, labels, sel.FillAt, dst)
-	}
-	return r.meta.rows, err
+	return r.meta.rows, decoders[dst.Features.Type](ctx, r, features, labels, sel.FillAt, dst)
 }
+
+var decoders = [...]func(ctx context.Context, r *Reader, features, labels []*column, fillAt func(int) *float64, dst table.Target) error{
+	table.Uint8: decodeAs[uint8], table.Int16: decodeAs[int16], table.Int32: decodeAs[int32],
+	table.Int64: decodeAs[int64], table.Float32: decodeAs[float32], table.Float64: decodeAs[float64]}
 
 // decodeAs decodes tile after tile. The memory of a tile is the crew's, and used
 // again for the next.

@@ -2,20 +2,14 @@ package parquet
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 
 	pq "github.com/parquet-go/parquet-go"
 
-	"github.com/gofast-org/gofast/gofast/internal/limits"
-	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
 
 // table is a file for tests: columns of values, and how to write them. A nil
@@ -77,17 +71,10 @@ func valueOf(v any) pq.Value {
 	return pq.ValueOf(v)
 }
 
-// open writes content to a file and opens it.
+// open opens content as a file.
 func open(tb testing.TB, content []byte, opts table.Options) (table.Reader, error) {
 	tb.Helper()
-	path := filepath.Join(tb.TempDir(), "t.parquet")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	f, err := source.Open(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	f := tabletest.File(tb, content)
 	r, err := Open(f, opts)
 	if err != nil {
 		f.Close()
@@ -95,81 +82,6 @@ func open(tb testing.TB, content []byte, opts table.Options) (table.Reader, erro
 	}
 	tb.Cleanup(func() { r.Close() })
 	return r, nil
-}
-
-// decoded is a table as the root package would hold it.
-type decoded struct {
-	kind     table.Type
-	rows     int64
-	width    int
-	features []byte
-	labels   []byte
-}
-
-// decodeAll does what the root package does: the narrowest type first, then the
-// range, then the type that holds everything.
-func decodeAll(ctx context.Context, r table.Reader, sel table.Selection, kinds []table.LabelKind, dicts []*table.Dictionary, limit int64) (*decoded, error) {
-	columns := r.Columns()
-	kind := table.Uint8
-	width := 0
-	for _, f := range sel.Features {
-		kind = max(kind, columns[f].Hint)
-		width += columns[f].Width()
-	}
-	rows, exact := r.Rows()
-	if !exact {
-		return nil, errors.New("rows are not exact")
-	}
-	for try := 0; ; try++ {
-		size, ok := limits.Mul(rows, int64(width), int64(kind.Size()))
-		labels, ok2 := limits.Mul(rows, 8, int64(len(kinds)))
-		if !ok || !ok2 || size > limit || labels > limit {
-			return nil, errTooLarge
-		}
-		d := &decoded{kind: kind, rows: rows, width: width, features: bytes.Repeat([]byte{0xEE}, int(size)), labels: make([]byte, labels)}
-		n, err := r.Decode(ctx, sel, table.Target{Features: table.Matrix{Data: d.features, Type: kind, Width: width},
-			Labels: d.labels, Kinds: kinds, Dict: dicts})
-		if err == nil {
-			if n != rows {
-				return nil, fmt.Errorf("%d rows decoded, %d declared", n, rows)
-			}
-			return d, nil
-		}
-		if !errors.Is(err, table.ErrNarrow) {
-			return nil, err
-		}
-		if try == 1 {
-			return nil, errors.New("ErrNarrow for the type that Range chose")
-		}
-		features, err := r.Range(ctx, sel)
-		if err != nil {
-			return nil, err
-		}
-		if kind, err = features.Type(); err != nil {
-			return nil, err
-		}
-	}
-}
-
-var errTooLarge = errors.New("test: the table is too large")
-
-// at is one feature, exactly: int64 or float64.
-func (d *decoded) at(row, column int) any {
-	i := row*d.width + column
-	switch d.kind {
-	case table.Uint8:
-		return int64(d.features[i])
-	case table.Int16:
-		return int64(table.View[int16](d.features)[i])
-	case table.Int32:
-		return int64(table.View[int32](d.features)[i])
-	case table.Int64:
-		return table.View[int64](d.features)[i]
-	case table.Float32:
-		return float64(table.View[float32](d.features)[i])
-	default:
-		return table.View[float64](d.features)[i]
-	}
 }
 
 // number is a written value as at returns it in a table of kind.
@@ -205,7 +117,7 @@ func all(r table.Reader) table.Selection {
 }
 
 // check reads the file back and compares every cell. fill stands for nulls.
-func (t *fileOf) check(tb testing.TB, content []byte, fill *float64) *decoded {
+func (t *fileOf) check(tb testing.TB, content []byte, fill *float64) *tabletest.Decoded {
 	tb.Helper()
 	r, err := open(tb, content, table.Options{Threads: 2})
 	if err != nil {
@@ -213,23 +125,23 @@ func (t *fileOf) check(tb testing.TB, content []byte, fill *float64) *decoded {
 	}
 	sel := all(r)
 	sel.Fill = fill
-	d, err := decodeAll(context.Background(), r, sel, nil, nil, 1<<30)
+	d, err := tabletest.Decode(tb.Context(), r, sel, nil, 1<<30)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if int(d.rows) != len(t.columns[0]) {
-		tb.Fatalf("%d rows, want %d", d.rows, len(t.columns[0]))
+	if int(d.Rows) != len(t.columns[0]) {
+		tb.Fatalf("%d rows, want %d", d.Rows, len(t.columns[0]))
 	}
 	for c, values := range t.columns {
 		for row, v := range values {
 			if v == nil {
 				v = *fill
-				if d.kind < table.Float32 {
+				if d.Type < table.Float32 {
 					v = int64(*fill)
 				}
 			}
-			if got, want := d.at(row, c), number(v, d.kind); got != want {
-				tb.Fatalf("%v table: row %d, column %s is %v, want %v", d.kind, row, t.names[c], got, want)
+			if got, want := d.At(row, c), number(v, d.Type); got != want {
+				tb.Fatalf("%v table: row %d, column %s is %v, want %v", d.Type, row, t.names[c], got, want)
 			}
 		}
 	}

@@ -1,5 +1,3 @@
-//go:build amd64
-
 // Rows of unsigned integers 0..255 from text, and the count of lines.
 //
 // A row is taken only when every cell has one to three digits, no cell exceeds

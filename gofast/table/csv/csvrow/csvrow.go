@@ -1,11 +1,22 @@
 // Package csvrow holds the two hot loops of the CSV reader: counting lines, and
-// turning rows of integers 0..255 into bytes. Each has C forms for AVX-512, AVX2
-// and plain C (csvrow.c) and a twin in Go (twin.go) that defines the result.
+// turning rows of integers 0..255 into bytes. Each has forms for AVX-512 and AVX2, and
+// a plain one that defines the result (csvrow.c).
 package csvrow
+
+/*
+#cgo CFLAGS: -O3 -std=c11 -Wall -Wextra
+#cgo noescape csvrow_scan
+#cgo nocallback csvrow_scan
+#cgo noescape csvrow_parse
+#cgo nocallback csvrow_parse
+#include "csvrow.h"
+*/
+import "C"
 
 import (
 	"fmt"
 	"sync/atomic"
+	"unsafe"
 )
 
 // Front and Pad are the bytes of the buffer that Parse may touch before and
@@ -25,7 +36,8 @@ type Counts struct {
 	Odd    bool  // a '\r' without '\n' after it, or a line that starts with a blank or '\r'
 }
 
-// Run sends Count cells, from column From on, to the features from To on.
+// Run sends Count cells, from column From on, to the features from To on. It and Label are
+// laid out as csvrow_run and csvrow_label.
 type Run struct{ From, To, Count int32 }
 
 // Label sends the cell of Column to the next label, as a float64 if Real is not
@@ -50,25 +62,23 @@ func (l *Layout) ScratchSize() int { return l.Columns + Pad }
 // Variant names one form of the kernels.
 type Variant int32
 
-// The forms. Twin is the reference in Go.
+// The forms, in csvrow.h's order. Plain is the reference.
 const (
-	Twin Variant = iota - 1
-	Plain
+	Plain Variant = iota
 	AVX2
 	AVX512
 )
 
 // String is the variant's name.
-func (v Variant) String() string { return [...]string{"twin", "plain", "avx2", "avx512"}[v+1] }
+func (v Variant) String() string { return [...]string{"plain", "avx2", "avx512"}[v] }
 
 var current atomic.Int32
 
-func init() { current.Store(int32(best())) }
+func init() { current.Store(int32(C.csvrow_best())) }
 
 // Variants lists the forms that run here, the reference first.
-func Variants() []Variant {
-	all := []Variant{Twin}
-	for v := Plain; v <= best(); v++ {
+func Variants() (all []Variant) {
+	for v := Plain; v <= Variant(C.csvrow_best()); v++ {
 		all = append(all, v)
 	}
 	return all
@@ -83,11 +93,12 @@ func Force(v Variant) (restore func()) {
 
 // Scan counts the lines of data.
 func Scan(data []byte, delim byte) Counts {
-	if v := Variant(current.Load()); v != Twin {
-		return scan(v, data, delim)
-	}
-	return scanTwin(data, delim)
+	var c C.csvrow_counts
+	C.csvrow_scan(C.int(current.Load()), start(data), C.int64_t(len(data)), C.int(delim), &c)
+	return Counts{Lines: int64(c.lines), Quotes: c.quotes != 0, Odd: c.odd != 0}
 }
+
+func start(b []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.SliceData(b)) }
 
 // Parse stores rows of buf[from:to] until that is exhausted, `most` rows are
 // stored, or a row is not one of Columns cells of one to three digits and at most
@@ -105,11 +116,11 @@ func Parse(l *Layout, buf []byte, from, to, most int, scratch, features, labels 
 	}
 	before := buf[from-1]
 	buf[from-1] = '\n'
-	if v := Variant(current.Load()); v != Twin {
-		rows, next = parse(v, l, buf, from, to, most, scratch, features, labels)
-	} else {
-		rows, next = parseTwin(l, buf, from, to, most, scratch, features, labels)
-	}
+	var r C.csvrow_result
+	C.csvrow_parse(C.int(current.Load()), start(buf), C.int64_t(from), C.int64_t(to), C.int64_t(most), C.int(l.Delim), C.int(l.Lead),
+		C.int(l.Columns), (*C.csvrow_run)(unsafe.Pointer(unsafe.SliceData(l.Runs))), C.int(len(l.Runs)),
+		(*C.csvrow_label)(unsafe.Pointer(unsafe.SliceData(l.Labels))), C.int(len(l.Labels)),
+		start(scratch), start(features), C.int64_t(l.Width), start(labels), &r)
 	buf[from-1] = before
-	return rows, next
+	return int(r.rows), int(r.next)
 }

@@ -1,5 +1,5 @@
-// Kernels for tables of small integers written as text. csvrow.c explains them;
-// twin.go is the reference that says what they must compute.
+// Kernels for tables of small integers written as text. csvrow.c explains them; its plain
+// forms say what the others must compute.
 #ifndef GOFAST_CSVROW_H
 #define GOFAST_CSVROW_H
 

@@ -46,24 +46,24 @@ func layoutFor(columns, lead int, delim byte) *Layout {
 	return l
 }
 
-func checkTwins(t *testing.T, l *Layout, data string) {
+// checkForms wants of every form what the plain one does.
+func checkForms(t *testing.T, l *Layout, data string) {
 	t.Helper()
 	most := len(data) + 1
-	want := run(Twin, l, data, most)
+	count := func(v Variant) Counts {
+		defer Force(v)()
+		return Scan([]byte(data), l.Delim)
+	}
+	want, counts := run(Plain, l, data, most), count(Plain)
 	for _, v := range Variants()[1:] {
 		got := run(v, l, data, most)
 		if got.rows != want.rows || got.next != want.next || !bytes.Equal(got.features, want.features) ||
 			!bytes.Equal(got.labels, want.labels) {
-			t.Errorf("%v: %d rows to %d, the twin says %d rows to %d, for %q", v, got.rows, got.next, want.rows, want.next, data)
+			t.Errorf("%v: %d rows to %d, plain C says %d rows to %d, for %q", v, got.rows, got.next, want.rows, want.next, data)
 		}
-	}
-	counts := scanTwin([]byte(data), l.Delim)
-	for _, v := range Variants()[1:] {
-		restore := Force(v)
-		if got := Scan([]byte(data), l.Delim); got != counts {
-			t.Errorf("%v: counted %+v, the twin %+v, in %q", v, got, counts, data)
+		if got := count(v); got != counts {
+			t.Errorf("%v: counted %+v, plain C %+v, in %q", v, got, counts, data)
 		}
-		restore()
 	}
 }
 
@@ -96,11 +96,29 @@ func TestParseTakesAndRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := layoutFor(3, 0, ',')
-			if got := run(Twin, l, c.data, 9); got.rows != c.rows || got.next != c.next {
-				t.Errorf("the twin took %d rows to %d, want %d to %d", got.rows, got.next, c.rows, c.next)
+			if got := run(Plain, l, c.data, 9); got.rows != c.rows || got.next != c.next {
+				t.Errorf("plain C took %d rows to %d, want %d to %d", got.rows, got.next, c.rows, c.next)
 			}
-			checkTwins(t, l, c.data)
+			checkForms(t, l, c.data)
 		})
+	}
+}
+
+func TestScanCounts(t *testing.T) {
+	for data, want := range map[string]Counts{
+		"": {}, "1,2\n3,4\n": {Lines: 2}, "\n\n1\n\n": {Lines: 2}, "1,\"2\"\n": {Lines: 1, Quotes: true}, "1\r\n2\r\n": {Lines: 2},
+		"1\r2\n": {Lines: 1, Odd: true}, "1\n 2\n": {Lines: 2, Odd: true}, "1\n\t2\n": {Lines: 2, Odd: true}, "1\n\r\n": {Lines: 2, Odd: true},
+		"1\n,2\n": {Lines: 2}, "1\r": {Odd: true},
+	} {
+		for _, v := range Variants() {
+			restore := Force(v)
+			for _, before := range []string{"", strings.Repeat("7,", 40)} { // in the vectors, and in their rest
+				if got := Scan([]byte(before+data), ','); got != want && (before == "" || !strings.HasPrefix(data, "\n")) {
+					t.Errorf("%v: %+v of %q, want %+v", v, got, before+data, want)
+				}
+			}
+			restore()
+		}
 	}
 }
 
@@ -122,10 +140,10 @@ func TestParseRefusesLongLead(t *testing.T) {
 	l := layoutFor(2, 1, ',')
 	for length, rows := range map[int]int{MaxLead - 1: 1, MaxLead: 0} {
 		data := strings.Repeat("x", length) + ",1,2\n"
-		if got := run(Twin, l, data, 1); got.rows != rows {
+		if got := run(Plain, l, data, 1); got.rows != rows {
 			t.Errorf("a leading cell of %d bytes: %d rows", length, got.rows)
 		}
-		checkTwins(t, l, data)
+		checkForms(t, l, data)
 	}
 }
 
@@ -139,7 +157,7 @@ func TestParseStopsAtMost(t *testing.T) {
 
 // Random rows of every width around the vector lengths, whole and with one byte
 // replaced: all forms agree on what is taken, and where they stop.
-func TestTwinsAgree(t *testing.T) {
+func TestFormsAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	odd := "0129,;\t|\n\r \"-.x\x00\xff/:"
 	for round := range 4000 {
@@ -159,7 +177,7 @@ func TestTwinsAgree(t *testing.T) {
 		if round%2 == 1 {
 			data[rng.IntN(len(data))] = odd[rng.IntN(len(odd))]
 		}
-		checkTwins(t, layoutFor(columns, lead, delim), string(data))
+		checkForms(t, layoutFor(columns, lead, delim), string(data))
 		if t.Failed() {
 			return
 		}
@@ -176,50 +194,11 @@ func TestParseRefusesShortBuffers(t *testing.T) {
 	Parse(l, []byte("1,2\n"), 0, 4, 1, make([]byte, l.ScratchSize()), make([]byte, 9), make([]byte, 99))
 }
 
-func FuzzTwins(f *testing.F) {
+func FuzzForms(f *testing.F) {
 	f.Add("1,2,3\n4,5,6\r\n", uint8(3), uint8(0), uint8(0))
 	f.Add("a;255;256\n", uint8(2), uint8(1), uint8(1))
 	f.Add("\n \n\t\r\"\n\r\n", uint8(1), uint8(0), uint8(2))
 	f.Fuzz(func(t *testing.T, data string, columns, lead, delim uint8) {
-		checkTwins(t, layoutFor(1+int(columns), int(lead%4), ",;\t|"[delim%4]), data)
+		checkForms(t, layoutFor(1+int(columns), int(lead%4), ",;\t|"[delim%4]), data)
 	})
-}
-
-func BenchmarkKernel(b *testing.B) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	var text bytes.Buffer
-	for range 600 {
-		for c := range 785 {
-			if c > 0 {
-				text.WriteByte(',')
-			}
-			v := 0
-			if rng.IntN(5) == 0 {
-				v = rng.IntN(256)
-			}
-			fmt.Fprint(&text, v)
-		}
-		text.WriteByte('\n')
-	}
-	buf, from, to := padded(text.String())
-	l := &Layout{Delim: ',', Columns: 785, Width: 784, Runs: []Run{{1, 0, 784}}, Labels: []Label{{0, 0}}}
-	features, labels, scratch := make([]byte, 600*784), make([]byte, 600*8), make([]byte, l.ScratchSize())
-	for _, v := range Variants() {
-		b.Run("scan/"+v.String(), func(b *testing.B) {
-			defer Force(v)()
-			b.SetBytes(int64(to - from))
-			for b.Loop() {
-				Scan(buf[from:to], ',')
-			}
-		})
-		b.Run("parse/"+v.String(), func(b *testing.B) {
-			defer Force(v)()
-			b.SetBytes(int64(to - from))
-			for b.Loop() {
-				if rows, _ := Parse(l, buf, from, to, 600, scratch, features, labels); rows != 600 {
-					b.Fatal(rows)
-				}
-			}
-		})
-	}
 }

@@ -3,7 +3,6 @@ package page
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -137,83 +136,5 @@ func TestRunsRefuse(t *testing.T) {
 		if got := Best.Runs32(c.src, c.width, make([]uint32, 100), uint64(c.size)); got != c.want {
 			t.Errorf("%s, 32 bits: %v, want %v", c.name, got, c.want)
 		}
-	}
-}
-
-func TestNarrow(t *testing.T) {
-	for _, n := range []int{0, 1, 15, 16, 17, 100} {
-		wide, narrow := make([]byte, 8*n+1)[1:], make([]byte, 4*n+1)[1:] // unaligned
-		got, want := make([]byte, n), make([]byte, n)
-		for i := range n {
-			want[i] = byte(i * 37)
-			binary.LittleEndian.PutUint64(wide[8*i:], uint64(want[i]))
-			binary.LittleEndian.PutUint32(narrow[4*i:], uint32(want[i]))
-		}
-		if !Best.Narrow64(wide, got) || !bytes.Equal(got, want) {
-			t.Fatalf("64 bits, %d values: %v", n, got)
-		}
-		clear(got)
-		if !Best.Narrow32(narrow, got) || !bytes.Equal(got, want) {
-			t.Fatalf("32 bits, %d values: %v", n, got)
-		}
-		for i := range n {
-			wide[8*i+7], narrow[4*i+1] = 128, 1
-			if Best.Narrow64(wide, got) || Best.Narrow32(narrow, got) {
-				t.Fatalf("value %d of %d is out of range and was accepted", i, n)
-			}
-			wide[8*i+7], narrow[4*i+1] = 0, 0
-		}
-	}
-}
-
-func TestRows(t *testing.T) {
-	for _, size := range []int{1, 2, 4, 8} {
-		const rows, cols = 70, 81
-		tile := Tile{make([]byte, cols*(rows*size+3)), rows*size + 3, rows, cols, size}
-		for i := range tile.Data {
-			tile.Data[i] = byte(i * 7)
-		}
-		got := make([]byte, rows*(cols*size+5))
-		Best.Rows(tile, got, cols*size+5)
-		for r := range rows {
-			for c := range cols {
-				if !bytes.Equal(got[r*(cols*size+5)+c*size:][:size], tile.Data[c*(rows*size+3)+r*size:][:size]) {
-					t.Fatalf("row %d, column %d of %d bytes differs", r, c, size)
-				}
-			}
-		}
-	}
-}
-
-func BenchmarkRuns8(b *testing.B) {
-	rng := rand.New(rand.NewPCG(7, 8))
-	var table [256]byte
-	values := make([]uint32, 20000)
-	for i := range values {
-		values[i] = rng.Uint32N(200)
-	}
-	src := encodeRuns(rng, values, 8)
-	dst := make([]byte, len(values))
-	for _, level := range levels() {
-		b.Run(fmt.Sprint("level", level), func(b *testing.B) {
-			b.SetBytes(int64(len(dst)))
-			for b.Loop() {
-				level.Runs8(src, 8, dst, &table, 200)
-			}
-		})
-	}
-}
-
-func BenchmarkRows(b *testing.B) {
-	const rows, cols = 60000, 64
-	tile := Tile{make([]byte, rows*cols), rows, rows, cols, 1}
-	dst := make([]byte, rows*784)
-	for _, level := range levels() {
-		b.Run(fmt.Sprint("level", level), func(b *testing.B) {
-			b.SetBytes(rows * cols)
-			for b.Loop() {
-				level.Rows(tile, dst, 784)
-			}
-		})
 	}
 }
