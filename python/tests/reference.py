@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
 DIGITS = Path(__file__).parents[2] / "examples" / "data" / "digits.parquet"
-
-
-def real_data(name: str) -> Path:
-    """A file of the real data, or a skip that says how to get it."""
-    folder = os.environ.get("GOFAST_TEST_DATA")
-    if folder is None:
-        pytest.skip("set GOFAST_TEST_DATA to a folder with mnist/test.parquet to compare real data")
-    return Path(folder) / "mnist" / name
 
 
 class Classic(Dataset[dict[str, torch.Tensor]]):

@@ -380,11 +380,3 @@ def test_parts_numbered_otherwise_are_warned_of(save: Save) -> None:
     gofast.DataLoader(ConcatDataset([first, more, first]))
     with pytest.warns(errors.GofastWarning, match=r"'c': 'red' is 0 in one and 2 in another"):
         gofast.DataLoader(ConcatDataset([first, Subset(other, [0])]))
-
-
-def test_floats_beside_large_integers(save: Save) -> None:
-    path = save("csv", c=["a", "b"])
-    ds = read(path, categories={"c": {"a": 2**60, "b": 0.5}}, dtype=torch.float64)
-    assert values(ds) == [[2.0**60], [0.5]]
-    with pytest.raises(errors.OptionError, match="no float is exactly"):
-        read(path, categories={"c": {"a": 2**60 + 1, "b": 0.5}})

@@ -131,16 +131,17 @@ MISSING = pd.DataFrame(
         {-3: 0.1, -2: NAN},
         NAN,
         {"a": 1, "b": NAN, "c": 9},
+        -3,
+        0.5,
+        1e300,
     ],
 )
 def test_fill_values_are_pandas_fillna(form: str, fill: Any, write: Write) -> None:
     ds = TableDataset(**write(form, MISSING), fill_value=fill, dtype=torch.float64)
     columns = list(MISSING.columns)
     values = MISSING.drop(columns="label").astype("float64")
-    if isinstance(fill, dict):
-        values = values.fillna(
-            {key if isinstance(key, str) else columns[key]: value for key, value in fill.items()}
-        )
+    given = fill if isinstance(fill, dict) else dict.fromkeys("abc", fill)
+    values = values.fillna({key if isinstance(key, str) else columns[key]: v for key, v in given.items()})
     assert_same(ds[:]["features"], torch.from_numpy(values.to_numpy(copy=True)))
     assert_same(ds[1]["features"], torch.from_numpy(values.to_numpy(copy=True)[1]))
 

@@ -270,50 +270,6 @@ def test_a_delimiter_at_the_end_of_every_row(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------ numbers, as pandas reads them
 
-# Spellings that pandas' read_csv takes for numbers.
-NUMBERS = [
-    "+1",
-    "-2",
-    "007",
-    ".5",
-    "5.",
-    "-.5e-3",
-    "1E5",
-    "1e+5",
-    "1e-400",
-    "1e400",
-    "-1e400",
-    " 7 ",
-    "\t7",
-    "7 ",
-    '"7"',
-    '"1.5"',
-    "inf",
-    "-inf",
-    "+inf",
-    "Infinity",
-    "-INFINITY",
-    "9007199254740993.0",
-    "0.1",
-    "1.7976931348623157e308",
-    "4.9e-324",
-    "2.2250738585072011e-308",
-    "123456789012345678.5",
-    "0.30000000000000004",
-    "-0.0",
-    "1" * 25 + ".0",
-    "0." + "3" * 40,
-]
-
-
-@pytest.mark.parametrize("text", NUMBERS)
-def test_numbers_are_pandas_numbers(text: str, tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text(f"a,b\n{text},0.5\n2.5,0.5\n")
-    want = frame(tmp_path / "t.csv")
-    got = read(tmp_path / "t.csv")
-    assert_same(got, want)
-    assert np.signbit(got.numpy()).tolist() == np.signbit(want.numpy()).tolist()
-
 
 def test_random_numbers_round_as_python_rounds(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
@@ -338,16 +294,12 @@ NO_NUMBERS = {
     "50%": "percentage",
     "'1'": "single quotes",
     ' "1"': "blank before the quotes",
-    "$1": "text|not a number",
-    "1d": "text|not a number",
     "\u22121": "text|not a number",
     "\uff11": "text|not a number",
     "1\u00a0": "text|not a number",
-    "1 2": "text|not a number",
-    "--1": "text|not a number",
-    "1.2.3": "text|not a number",
-    "infinit": "text|not a number",
 }
+ODD = ["x1", "$1", "1d", "1e", "1e+", "e5", ".", "-", "--1", "+-5", "1.2.3", "1e5.5", "NAN", "Na", "tru"]
+NO_NUMBERS |= dict.fromkeys(ODD, "text|not a number")
 
 
 @pytest.mark.parametrize("text", NO_NUMBERS)
@@ -361,12 +313,6 @@ def test_what_is_no_number_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(errors.BadValueError, match=NO_NUMBERS[text]) as caught:
         read(path)
     assert (caught.value.row, caught.value.column) == (5000, "b")
-
-
-def test_lines_may_end_as_they_like(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_bytes(b"a,b\r\n1,2\n3,4\r5,6\r\n\n7,8")
-    assert_same(read(path), frame(path))
 
 
 @pytest.mark.parametrize("text", ["a,b,c\n1,2,3\n4,5\n", "a,b\n1,2\n4,5,6\n"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
 from pathlib import Path
 from typing import Any
 
@@ -137,16 +136,6 @@ def test_nan_is_missing(tmp_path: Path) -> None:
             table(path)
         assert (caught.value.row, caught.value.column) == (1, "x")
         assert_same(table(path, fill_value=9)[:, 0], torch.tensor([0.5, 9, 2], dtype=torch.float64))
-
-
-@pytest.mark.parametrize(
-    "kind", [pa.decimal32(9, 2), pa.decimal64(18, 3), pa.decimal128(5, 0), pa.decimal128(15, 4)]
-)
-def test_decimals_stored_as_integers(kind: Any, tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    values = [decimal.Decimal(v).scaleb(-kind.scale) for v in (0, 1, -1, 12345, -99999)]
-    pq.write_table(pa.table({"x": pa.array(values, kind)}), path, store_decimal_as_integer=True)
-    assert_same(table(path)[:, 0], torch.tensor([float(v) for v in values], dtype=torch.float64))
 
 
 def test_integers_beyond_int64_are_an_error(tmp_path: Path) -> None:
