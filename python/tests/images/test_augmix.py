@@ -9,17 +9,13 @@ from typing import Any
 import pytest
 import torch
 from PIL import Image
+from torchvision import transforms as v1
+from torchvision.transforms import InterpolationMode, v2
 
-torchvision = pytest.importorskip("torchvision")
-
-from torchvision import transforms as v1  # noqa: E402
-from torchvision.transforms import InterpolationMode, v2  # noqa: E402
-
-import gofast  # noqa: E402
-from gofast._plan import arithmetic  # noqa: E402
-from gofast._plan.compile import compile  # noqa: E402
-from image_data import save_folder  # noqa: E402
-from picture_chains import check_loaders, scene  # noqa: E402
+from beside_torchvision import same_folder, stays_in_python, tensor
+from gofast._plan import arithmetic
+from image_data import save_folder
+from picture_chains import check_loaders, scene
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -34,38 +30,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_folder(tmp_path_factory.mktemp("pictures"), pictures)
 
 
-def same(folder: Path, transforms: list[Any], seed: int, rounds: int = 1, native: bool | None = True) -> None:
-    """Both datasets make the same of a folder's pictures, and leave torch's generator the same."""
-    chain = v1.Compose(transforms)
-    assert compile(chain).native is native or native is None, compile(chain).report
-    theirs, ours = torchvision.datasets.ImageFolder(folder, chain), gofast.ImageFolder(folder, chain)
-    indices = list(range(len(theirs))) * rounds
-    torch.manual_seed(seed)
-    # A double normal number that the generator keeps is the first that is drawn.
-    torch.randn(1, dtype=torch.float64)
-    start = torch.get_rng_state()
-    want = [theirs[i][0] for i in indices]
-    state = torch.get_rng_state()
-    torch.set_rng_state(start)
-    got = [sample for sample, _ in ours.__getitems__(indices)]
-    assert torch.equal(torch.get_rng_state(), state), f"seed {seed}: {chain}"
-    for number, (a, b) in enumerate(zip(want, got, strict=True)):
-        told = f"seed {seed}, sample {number}: {chain}"
-        assert type(a) is type(b), told
-        if isinstance(a, Image.Image):
-            assert (a.mode, a.size, a.info, a.tobytes()) == (b.mode, b.size, b.info, b.tobytes()), told
-        else:
-            assert a.shape == b.shape and torch.equal(a, b), told
-            assert a.stride() == b.stride() or 1 in a.shape, told
-
-
 @pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
 @pytest.mark.parametrize("all_ops", [True, False])
 def test_every_operation_at_every_magnitude(folder: Path, m: Any, all_ops: bool) -> None:
     """One chain of eight operations, mixed with the picture: 1,024 operations, of 220 that there are."""
     for seed, size in enumerate([(48, 32), (32, 73)]):
         augment = m.AugMix(10, 1, 8, alpha=9.0, all_ops=all_ops)
-        same(folder, [m.Resize(size), augment, m.PILToTensor()], seed, rounds=8)
+        same_folder(folder, [m.Resize(size), augment, m.PILToTensor()], seed, rounds=8)
 
 
 @pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
@@ -73,16 +44,8 @@ def test_chains(folder: Path, m: Any) -> None:
     d = random.Random(1 if m is v1 else 2)
     seen = [InterpolationMode.NEAREST, InterpolationMode.BILINEAR]
     for seed in range(24):
-        size = d.choice(
-            [
-                (1, 1),
-                (2, 5),
-                (3, 3),
-                (1, 40),
-                (8 * d.randint(1, 11), 8 * d.randint(1, 11)),
-                (d.randint(1, 90), 17),
-            ]
-        )
+        even, odd = (8 * d.randint(1, 11), 8 * d.randint(1, 11)), (d.randint(1, 90), 17)
+        size = d.choice([(1, 1), (2, 5), (3, 3), (1, 40), even, odd])
         augment = m.AugMix(
             d.randint(1, 10),
             d.randint(1, 3),
@@ -92,15 +55,14 @@ def test_chains(folder: Path, m: Any) -> None:
             d.choice(seen),
         )
         chain = [m.Resize(size), m.RandomHorizontalFlip()]
-        tensor = [m.PILToTensor() if m is v1 else m.ToImage()]
         if seed % 3 == 1:
-            chain += [augment, *tensor]
+            chain += [augment, tensor(m)]
         elif seed % 3 == 2 and 1 not in size:
-            chain += [*tensor, augment]
+            chain += [tensor(m), augment]
         else:
             chain += [augment]
         # v2's contrast of the last few pixels is left to torch.
-        same(folder, chain, seed, native=None if m is v2 else True)
+        same_folder(folder, chain, seed, native=None if m is v2 else True)
 
 
 def test_a_common_recipe(folder: Path) -> None:
@@ -109,23 +71,10 @@ def test_a_common_recipe(folder: Path) -> None:
             m.RandomResizedCrop(224),
             [m.ToTensor()] if m is v1 else [v2.ToImage(), v2.ToDtype(torch.float32, True)],
         )
-        same(
-            folder,
-            [
-                sized,
-                m.RandomHorizontalFlip(),
-                m.AugMix(),
-                *flat,
-                m.Normalize([0.4], [0.2]),
-                m.RandomErasing(),
-            ],
-            3,
-        )
-    same(
-        folder,
-        [v2.ToImage(), v2.Resize((40, 50)), v2.CenterCrop(32), v2.AugMix(), v2.RandomVerticalFlip()],
-        4,
-    )
+        last = [m.Normalize([0.4], [0.2]), m.RandomErasing()]
+        same_folder(folder, [sized, m.RandomHorizontalFlip(), m.AugMix(), *flat, *last], 3)
+    tensors = [v2.ToImage(), v2.Resize((40, 50)), v2.CenterCrop(32), v2.AugMix(), v2.RandomVerticalFlip()]
+    same_folder(folder, tensors, 4)
 
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -155,9 +104,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("case", FOREIGN)
 def test_what_stays_in_python(case: str) -> None:
-    transforms, reason = FOREIGN[case]
-    lines = compile(v1.Compose(transforms)).report
-    assert any(not line.native and reason in line.what for line in lines), lines
+    stays_in_python(*FOREIGN[case])
 
 
 def test_another_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,12 +121,12 @@ def test_another_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(arithmetic, "_found", {})
         with monkeypatch.context() as patch:
             patch.setattr(arithmetic, kernel, lambda *_: None)
-            assert any(f"torch's {what}" in line.what for line in compile(v1.Compose(chain)).report)
+            stays_in_python(chain, f"torch's {what}")
             if kernel == "_samples":
-                same(folder, chain, 1, native=False)
+                same_folder(folder, chain, 1, native=False)
     monkeypatch.setattr(arithmetic, "_found", {})
     monkeypatch.setattr(arithmetic, "_DIRICHLET", ((1.0, [0.1, 0.2, 0.7]),))
-    assert any("Dirichlet" in line.what for line in compile(v1.Compose(chain)).report)
+    stays_in_python(chain, "Dirichlet")
 
 
 def test_kernels_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,4 +158,4 @@ def test_both_ways_of_matrices(folder: Path, monkeypatch: pytest.MonkeyPatch, ho
     monkeypatch.setattr(torch.Tensor, "bmm", multiplied)
     monkeypatch.setattr(arithmetic, "_found", {})
     assert arithmetic.matrices((32, 40)) == how
-    same(folder, [v2.Resize((32, 40)), v2.PILToTensor(), step], 3, rounds=3)
+    same_folder(folder, [v2.Resize((32, 40)), v2.PILToTensor(), step], 3, rounds=3)

@@ -16,6 +16,7 @@ from torchvision.transforms import v2
 from torchvision.transforms.v2.functional import _misc as f2
 
 import gofast
+from beside_torchvision import same_folder, stays_in_python, tensor
 from gofast._core import gaussian
 from gofast._plan import blur
 from gofast._plan.compile import compile
@@ -39,19 +40,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def same(root: Path, transform: Any) -> None:
-    """All samples, and the generator behind them."""
-    theirs, ours = datasets.ImageFolder(root, transform), gofast.ImageFolder(root, transform)
-    torch.manual_seed(7)
-    wanted, state = [theirs[i][0] for i in range(len(theirs))], torch.get_rng_state()
-    torch.manual_seed(7)
-    got = [ours[i][0] for i in range(len(ours))]
-    assert torch.equal(torch.get_rng_state(), state)
-    for x, y in zip(got, wanted, strict=True):
-        assert type(x) is type(y)
-        assert torch.equal(x, y) and x.dtype == y.dtype and x.stride() == y.stride()
-
-
 @pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_of_pictures(root: Path, m: Any, kernel: tuple[int, int]) -> None:
@@ -60,28 +48,24 @@ def test_of_pictures(root: Path, m: Any, kernel: tuple[int, int]) -> None:
         if not fits or (size == (224, 224) and kernel != (23, 23)):
             continue
         for sigma in ((0.1, 2.0), (2.0, 9.0), 0.4)[: 1 if min(size) > 90 else 3]:
-            transform = m.Compose([m.CenterCrop(size), m.GaussianBlur(kernel, sigma), m.PILToTensor()])
-            assert compile(transform).native
-            same(root, transform)
+            chain = [m.CenterCrop(size), m.GaussianBlur(kernel, sigma), m.PILToTensor()]
+            same_folder(root, chain, strides=True)
 
 
 @pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
 def test_of_tensors(root: Path, m: Any) -> None:
     """Of bytes, however they lie in memory: what comes out is contiguous."""
-    first = [m.PILToTensor()] if m is v1 else [v2.ToImage()]
-    cropped = [[m.CenterCrop((40, 50)), *first], [*first, m.CenterCrop((40, 50))]]
+    cropped = [[m.CenterCrop((40, 50)), tensor(m)], [tensor(m), m.CenterCrop((40, 50))]]
     for before in cropped[: 1 if m is v1 else 2]:
         for behind in ([], [m.RandomHorizontalFlip(), m.ConvertImageDtype(torch.float32)]):
-            transform = m.Compose([*before, m.GaussianBlur((9, 7)), *behind])
-            assert compile(transform).native
-            same(root, transform)
+            same_folder(root, [*before, m.GaussianBlur((9, 7)), *behind], strides=True)
 
 
 @pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
 def test_of_some_samples_only(root: Path, m: Any) -> None:
     blurs = m.RandomApply([m.GaussianBlur(5), m.RandomGrayscale(), m.GaussianBlur((3, 7), 1.5)], p=0.5)
     last = [m.RandomHorizontalFlip(), m.GaussianBlur(9), v1.ToTensor()]
-    same(root, m.Compose([m.RandomResizedCrop(32), blurs, *last]))
+    same_folder(root, [m.RandomResizedCrop(32), blurs, *last], strides=True)
 
 
 def test_what_a_pil_image_says_beside_pixels_is_lost(root: Path) -> None:
@@ -132,36 +116,27 @@ def test_records_have_torchs_weights(root: Path, rng: Any) -> None:
     ],
 )
 def test_what_stays_in_python(steps: list[Any], reason: str) -> None:
-    line = compile(v1.Compose(steps)).report[-1]
-    assert not line.native and reason in line.what
+    stays_in_python(steps, reason)
 
 
-TRANSFORM = v1.Compose([v1.CenterCrop(16), v1.GaussianBlur(3), v1.ToTensor()])
+CHAIN = [v1.CenterCrop(16), v1.GaussianBlur(3), v1.ToTensor()]
 
 
-def test_another_convolution_stays_in_python() -> None:
-    assert compile(TRANSFORM).native
+def test_another_convolution_stays_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compile(v1.Compose(CHAIN)).native
     with torch.autocast("cpu"):
-        line = compile(TRANSFORM).report[1]
-        assert not line.native and line.what == "torch convolves in torch.bfloat16 here"
-    assert compile(TRANSFORM).native
-
-
-def test_another_order_of_sums_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blur, "_found", {})
-    real = torch.nn.functional.conv2d
+        stays_in_python(CHAIN, "torch convolves in torch.bfloat16 here")
+    assert compile(v1.Compose(CHAIN)).native
+    convolve, make = torch.nn.functional.conv2d, f1._get_gaussian_kernel2d
 
     def turned(x: torch.Tensor, weight: torch.Tensor, groups: int) -> torch.Tensor:
-        return real(x.mT.contiguous(), weight.mT.contiguous(), groups=groups).mT
+        return convolve(x.mT.contiguous(), weight.mT.contiguous(), groups=groups).mT
 
-    monkeypatch.setattr(torch.nn.functional, "conv2d", turned)
-    line = compile(TRANSFORM).report[1]
-    assert not line.native and "in another order" in line.what
-
-
-def test_other_weights_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blur, "_found", {})
-    real = f1._get_gaussian_kernel2d
-    monkeypatch.setattr(f1, "_get_gaussian_kernel2d", lambda *a, **k: real(*a, **k) * (1 + 2**-23))
-    line = compile(TRANSFORM).report[1]
-    assert not line.native and "other weights" in line.what
+    for place, name, other, why in (
+        (torch.nn.functional, "conv2d", turned, "in another order"),
+        (f1, "_get_gaussian_kernel2d", lambda *a, **k: make(*a, **k) * (1 + 2**-23), "other weights"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(blur, "_found", {})
+            patch.setattr(place, name, other)
+            stays_in_python(CHAIN, why)

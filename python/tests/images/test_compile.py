@@ -7,90 +7,23 @@ import json
 import math
 import subprocess
 import sys
-import warnings
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torchvision import transforms as v1
+from torchvision import tv_tensors
+from torchvision.transforms import InterpolationMode, v2
 
-torchvision = pytest.importorskip("torchvision")
-
-from torchvision import transforms as v1  # noqa: E402
-from torchvision import tv_tensors  # noqa: E402
-from torchvision.transforms import InterpolationMode, v2  # noqa: E402
-
-from gofast._plan import transforms  # noqa: E402
-from gofast._plan.compile import compile, format_report  # noqa: E402
-from test_compiled_chains import MEAN, STD, check_what_is_handed_over, picture  # noqa: E402
-
-NORMALIZE = {
-    "op": "normalize",
-    "mean": [float(np.float32(v)) for v in MEAN],
-    "std": [float(np.float32(v)) for v in STD],
-}
-RESIZED_CROP = {
-    "op": "random_resized_crop",
-    "size": [32, 32],
-    "scale": [0.08, 1.0],
-    "ratio": [3 / 4, 4 / 3],
-    "log_ratio": torch.log(torch.tensor((3 / 4, 4 / 3))).tolist(),
-    "filter": "bilinear",
-}
-DIVIDE = {"op": "to_float", "how": "divide"}
-MULTIPLY = {"op": "to_float", "how": "multiply"}
-CAST = {"op": "to_float", "how": "cast"}
-FLIP = {"op": "hflip", "p": 0.5}
-UINT8 = {"op": "to_uint8"}
-
-
-def resize(*size: int, max_size: int | None = None, filter: str = "bilinear") -> dict[str, object]:
-    return {"op": "resize", "size": list(size), "max_size": max_size, "filter": filter}
-
-
-def crop(version: str, **changes: object) -> dict[str, object]:
-    step = {
-        "op": "random_crop",
-        "size": [32, 32],
-        "padding": None,
-        "pad_if_needed": False,
-        "fill": [0, 0, 0],
-        "mode": "constant",
-        "version": version,
-    }
-    return step | changes
-
-
-def pad(*padding: int, fill: tuple[int, int, int] = (0, 0, 0), mode: str = "constant") -> dict[str, object]:
-    return {"op": "pad", "padding": list(padding), "fill": list(fill), "mode": mode}
-
-
-def jitter(**ranges: list[float]) -> dict[str, object]:
-    return {
-        "op": "color_jitter",
-        "brightness": None,
-        "contrast": None,
-        "saturation": None,
-        "hue": None,
-    } | ranges
-
-
-def erasing(*value: float, p: float = 0.5) -> dict[str, object]:
-    return {
-        "op": "random_erasing",
-        "p": p,
-        "scale": [0.02, 0.33],
-        "ratio": [0.3, 3.3],
-        "log_ratio": torch.log(torch.tensor((0.3, 3.3))).tolist(),
-        "value": list(value) * (3 // len(value)),
-    }
-
-
-def quiet(make: object, *arguments: object, **options: object) -> object:
-    """v2.ToTensor warns when it is made."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return make(*arguments, **options)  # type: ignore[operator]
+from beside_torchvision import same_folder
+from gofast._plan import transforms
+from gofast._plan.compile import compile, format_report
+from image_data import save_folder
+from picture_chains import quiet
+from test_compiled_chains import MEAN, STD, check_what_is_handed_over, picture
 
 
 class OwnResize(v1.Resize):
@@ -112,254 +45,88 @@ def own(image):
     return image
 
 
+TO_FLOATS = [v1.ToTensor(), v1.Normalize(MEAN, STD)]
+RESIZED = {"op": "resize", "size": [16], "max_size": None, "filter": "bilinear"}
+
 # -- wholly native -------------------------------------------------------------
 
-# Each with the steps that it becomes.
-NATIVE = {
-    "none": (None, []),
-    "empty": (v1.Compose([]), []),
-    "v1 train": (
-        v1.Compose(
-            [v1.RandomResizedCrop(32), v1.RandomHorizontalFlip(), v1.ToTensor(), v1.Normalize(MEAN, STD)]
-        ),
-        [RESIZED_CROP, FLIP, DIVIDE, NORMALIZE],
+# What each becomes is torchvision's own, on pictures.
+NATIVE: dict[str, Any] = {
+    "none": None,
+    "empty": v1.Compose([]),
+    "train": v1.Compose([v1.RandomResizedCrop(32), v1.RandomHorizontalFlip(), *TO_FLOATS]),
+    "sequential": torch.nn.Sequential(v1.Resize((20, 30)), v2.PILToTensor(), v2.ConvertImageDtype()),
+    "nested": v1.Compose(
+        [v2.Compose([v2.Resize([24])]), torch.nn.Sequential(v1.Grayscale(3)), v1.ToTensor()]
     ),
-    "v1 val": (
-        v1.Compose([v1.Resize(40), v1.CenterCrop(32), v1.ToTensor(), v1.Normalize(MEAN, STD)]),
-        [resize(40), {"op": "center_crop", "size": [32, 32]}, DIVIDE, NORMALIZE],
-    ),
-    "v2 train": (
-        v2.Compose(
-            [
-                v2.RandomResizedCrop(32, antialias=True),
-                v2.RandomHorizontalFlip(0.5),
-                v2.ToImage(),
-                v2.ToDtype(torch.float32, scale=True),
-                v2.Normalize(MEAN, STD),
-            ]
-        ),
-        [RESIZED_CROP, FLIP, MULTIPLY, NORMALIZE],
-    ),
-    "v2 val of tensors": (
-        v2.Compose(
-            [
-                v2.ToImage(),
-                v2.Resize(40, InterpolationMode.BICUBIC),
-                v2.CenterCrop(32),
-                v2.ToDtype(torch.float32, scale=True),
-                v2.Normalize(MEAN, STD),
-            ]
-        ),
-        [resize(40, filter="torch_bicubic"), {"op": "center_crop", "size": [32, 32]}, MULTIPLY, NORMALIZE],
-    ),
-    "sequential": (
-        torch.nn.Sequential(v1.Resize((20, 30)), v2.PILToTensor(), v1.ConvertImageDtype(torch.float32)),
-        [resize(20, 30), DIVIDE],
-    ),
-    "nested": (
-        v1.Compose([v2.Compose([v2.Resize([24])]), torch.nn.Sequential(v1.Grayscale(3)), v1.ToTensor()]),
-        [resize(24), {"op": "grayscale", "channels": 3}, DIVIDE],
-    ),
-    "alone": (v1.ToTensor(), [DIVIDE]),
-    "resize list": (v1.Resize([24]), [resize(24)]),
-    "resize max_size": (v1.Resize(24, max_size=40), [resize(24, max_size=40)]),
-    "resize None": (v2.Resize(None, max_size=40), [resize(max_size=40)]),
-    "resize antialias": (v1.Resize(24, antialias=None), [resize(24)]),
-    "resize numpy": (v1.Resize((np.int64(24), np.int32(25))), [resize(24, 25)]),
-    "nearest-exact": (v1.Resize(24, InterpolationMode.NEAREST_EXACT), [resize(24, filter="nearest")]),
-    "center crop list": (v2.CenterCrop([20, 24]), [{"op": "center_crop", "size": [20, 24]}]),
-    "center crop one": (v1.CenterCrop((20,)), [{"op": "center_crop", "size": [20, 20]}]),
-    "pad int": (v1.Pad(2), [pad(2, 2, 2, 2)]),
-    "pad two": (v2.Pad((1, 2)), [pad(1, 2, 1, 2)]),
-    "pad four": (v1.Pad([1, 2, 3, 4], fill=7), [pad(1, 2, 3, 4, fill=(7, 7, 7))]),
-    "pad fill": (v2.Pad(1, fill=(1, 2.9, 3)), [pad(1, 1, 1, 1, fill=(1, 2, 3))]),
-    "pad fill one": (v1.Pad(1, fill=(9,)), [pad(1, 1, 1, 1, fill=(9, 9, 9))]),
-    "pad fill others": (v2.Pad(1, fill={tv_tensors.Mask: 1, "others": 2}), [pad(1, 1, 1, 1, fill=(2, 2, 2))]),
-    "pad fill of PIL": (v2.Pad(1, fill={Image.Image: 3, "others": 2}), [pad(1, 1, 1, 1, fill=(3, 3, 3))]),
-    "pad fill of masks": (v2.Pad(1, fill={tv_tensors.Mask: 1}), [pad(1, 1, 1, 1)]),
-    "pad fill None": (v2.Pad(1, fill=None), [pad(1, 1, 1, 1)]),
-    "pad mode": (v1.Pad(1, fill=9, padding_mode="reflect"), [pad(1, 1, 1, 1, mode="reflect")]),
-    "random crop v1": (v1.RandomCrop(32, padding=4), [crop("v1", padding=[4, 4, 4, 4])]),
-    "random crop v2": (v2.RandomCrop(32, padding=(1, 2, 3, 4)), [crop("v2", padding=[1, 2, 3, 4])]),
-    "random crop v2 two": (v2.RandomCrop(32, padding=(1, 2)), [crop("v2", padding=[1, 2, 1, 2])]),
-    "random crop v2 zero": (v2.RandomCrop(32, padding=0), [crop("v2")]),
-    "random crop needed": (
-        v1.RandomCrop((32, 32), pad_if_needed=True, fill=(1, 2, 3), padding_mode="constant"),
-        [crop("v1", pad_if_needed=True, fill=[1, 2, 3])],
-    ),
-    "random crop mirrored": (
-        v2.RandomCrop(32, padding=1, pad_if_needed=True, padding_mode="symmetric"),
-        [crop("v2", padding=[1, 1, 1, 1], pad_if_needed=True, mode="symmetric")],
-    ),
-    "resized crop": (
-        v2.RandomResizedCrop((32, 32), scale=(0.5, 1), ratio=[1, 1], interpolation="bicubic"),
-        [
-            RESIZED_CROP
-            | {"scale": [0.5, 1.0], "ratio": [1.0, 1.0], "log_ratio": [0.0, 0.0], "filter": "bicubic"}
-        ],
-    ),
-    "vflip": (v2.RandomVerticalFlip(1), [{"op": "vflip", "p": 1.0}]),
-    "grey": (v1.Grayscale(), [{"op": "grayscale", "channels": 1}]),
-    "grey normalized": (
-        v1.Compose([v1.Grayscale(), v1.ToTensor(), v1.Normalize(0.5, 0.25)]),
-        [{"op": "grayscale", "channels": 1}, DIVIDE, {"op": "normalize", "mean": [0.5], "std": [0.25]}],
-    ),
-    "random grey": (v2.RandomGrayscale(0.2), [{"op": "random_grayscale", "p": 0.2}]),
-    "solarize": (
-        v1.RandomSolarize(127.5),
-        [{"op": "random_solarize", "p": 0.5, "threshold": 128, "version": "v1"}],
-    ),
-    "solarize a tensor": (
-        v2.Compose([v2.ToImage(), v2.RandomSolarize(128.0000001, 0.25)]),  # 128 as a float32
-        [{"op": "to_uint8"}, {"op": "random_solarize", "p": 0.25, "threshold": 128, "version": "v2"}],
-    ),
-    "jitter none v1": (v1.ColorJitter(), [jitter()]),
-    "jitter none v2": (v2.ColorJitter(), [jitter()]),
-    "jitter": (
-        v1.ColorJitter(0.5, (0.5, 2), hue=0.25),
-        [jitter(brightness=[0.5, 1.5], contrast=[0.5, 2.0], hue=[-0.25, 0.25])],
-    ),
-    "jitter v2": (v2.ColorJitter(saturation=[0.5, 0.75]), [jitter(saturation=[0.5, 0.75])]),
-    "uint8 v1": (v1.PILToTensor(), [UINT8]),
-    "uint8 v2": (v2.Compose([v2.PILToTensor(), v2.ToDtype(torch.uint8, scale=True)]), [UINT8]),
-    "tv image": (v2.Compose([v2.ToImage(), v2.ToImage()]), [UINT8]),
-    "pure": (v2.Compose([v2.ToPureTensor(), v2.ToImage(), v2.ToPureTensor(), v2.Identity()]), [UINT8]),
-    "tensor to tv image": (v2.Compose([v2.PILToTensor(), v2.ToImage()]), [UINT8]),
-    "v2 ToTensor": (v2.Compose([quiet(v2.ToTensor), quiet(v2.ToTensor), v2.PILToTensor()]), [DIVIDE]),
-    "ToDtype of PIL": (
-        v2.Compose(
-            [v2.ToDtype(torch.float32, scale=True), v2.ConvertImageDtype(), v2.ToDtype({"others": None})]
-        ),
-        [],
-    ),
-    "cast": (v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32)]), [CAST]),
-    "v2 ConvertImageDtype": (v2.Compose([v2.ToImage(), v2.ConvertImageDtype()]), [MULTIPLY]),
-    "half": (v2.Compose([v2.ToImage(), v2.ToDtype(torch.float16, scale=True)]), [MULTIPLY]),
-    "bfloat16 at the end": (
-        v1.Compose(
-            [
-                v1.ToTensor(),
-                v1.Normalize(MEAN, STD),
-                v1.ConvertImageDtype(torch.bfloat16),
-                v1.RandomHorizontalFlip(),
-                v1.RandomErasing(),
-            ]
-        ),
-        [DIVIDE, NORMALIZE, FLIP, erasing(0.0)],
-    ),
-    "flip of a tensor": (
-        v2.Compose([v2.ToImage(), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True)]),
-        [FLIP, MULTIPLY],
-    ),
-    "normalize by tensors": (
-        v1.Compose([v1.ToTensor(), v1.Normalize(torch.tensor(MEAN, dtype=torch.float64), np.array(STD))]),
-        [DIVIDE, NORMALIZE],
-    ),
-    "normalize by one": (
-        v2.Compose(
-            [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [1], inplace=True)]
-        ),
-        [MULTIPLY, {"op": "normalize", "mean": [0.5] * 3, "std": [1.0] * 3}],
-    ),
-    "erasing v1": (
-        v1.Compose([v1.ToTensor(), v1.RandomErasing(0.25, value=(1, 2, 3))]),
-        [DIVIDE, erasing(1, 2, 3, p=0.25)],
-    ),
-    "erasing v2": (v2.Compose([v2.ToImage(), v2.RandomErasing(value=7)]), [UINT8, erasing(7)]),
-    "random apply v1": (
-        v1.RandomApply([v1.Compose([v1.ColorJitter(hue=0.25)]), v1.RandomGrayscale()], 0.8),
-        [
-            {
-                "op": "random_apply",
-                "p": 0.8,
-                "steps": [jitter(hue=[-0.25, 0.25]), {"op": "random_grayscale", "p": 0.1}],
-                "version": "v1",
-            }
-        ],
-    ),
-    "random apply v2": (
-        v2.RandomApply(torch.nn.ModuleList([v2.RandomApply([v2.Pad(1)])]), 0.5),
-        [
-            {
-                "op": "random_apply",
-                "p": 0.5,
-                "steps": [{"op": "random_apply", "p": 0.5, "steps": [pad(1, 1, 1, 1)], "version": "v2"}],
-                "version": "v2",
-            }
-        ],
-    ),
-    "random choice": (
-        v2.RandomChoice([v2.Pad(1), v2.Compose([v2.RandomHorizontalFlip(), v2.Identity()])], p=[3, 1]),
-        [
-            {
-                "op": "random_choice",
-                "numbers": [0.75, 0.25],
-                "members": [[pad(1, 1, 1, 1)], [FLIP]],
-                "version": "v2",
-            }
-        ],
-    ),
-    "random choice v1": (
-        v1.RandomChoice([v1.Pad(1), v1.RandomHorizontalFlip(), v1.Compose([])], [1, 0.5, 2]),
-        [
-            {
-                "op": "random_choice",
-                "numbers": [1.0, 1.5, 3.5],
-                "members": [[pad(1, 1, 1, 1)], [FLIP], []],
-                "version": "v1",
-            }
-        ],
-    ),
-    "random order v1": (
-        v1.RandomOrder((v1.RandomChoice([v1.Pad(1), v1.Pad(1)]), v1.RandomHorizontalFlip())),
-        [
-            {
-                "op": "random_order",
-                "members": [
-                    [
-                        {
-                            "op": "random_choice",
-                            "numbers": [1.0, 2.0],
-                            "members": [[pad(1, 1, 1, 1)]] * 2,
-                            "version": "v1",
-                        }
-                    ],
-                    [FLIP],
-                ],
-                "version": "v1",
-            }
-        ],
-    ),
-    "random order": (
-        v2.RandomOrder([v2.RandomOrder([v2.Pad(1)]), v2.RandomHorizontalFlip()]),
-        [
-            {
-                "op": "random_order",
-                "members": [
-                    [{"op": "random_order", "members": [[pad(1, 1, 1, 1)]], "version": "v2"}],
-                    [FLIP],
-                ],
-                "version": "v2",
-            }
-        ],
-    ),
-    "random apply of a tensor": (
-        v1.Compose([v1.ToTensor(), v1.RandomApply([v1.RandomHorizontalFlip()])]),
-        [DIVIDE, {"op": "random_apply", "p": 0.5, "steps": [FLIP], "version": "v1"}],
-    ),
+    "resize max_size": v1.Resize(24, max_size=40),
+    "resize None": v2.Resize(None, max_size=40),
+    "resize antialias": v1.Resize(24, antialias=None),
+    "resize numpy": v1.Resize((np.int64(24), np.int32(25))),
+    "nearest-exact": v1.Resize(24, InterpolationMode.NEAREST_EXACT),
+    "center crop list": v2.CenterCrop([20, 24]),
+    "center crop one": v1.CenterCrop((20,)),
+    "pad two": v2.Pad((1, 2)),
+    "pad four": v1.Pad([1, 2, 3, 4], fill=7),
+    "pad fill": v2.Pad(1, fill=(1, 2.9, 3)),
+    "pad fill one": v1.Pad(1, fill=(9,)),
+    "pad fill others": v2.Pad(1, fill={tv_tensors.Mask: 1, "others": 2}),
+    "pad fill of PIL": v2.Pad(1, fill={Image.Image: 3, "others": 2}),
+    "pad fill of masks": v2.Pad(1, fill={tv_tensors.Mask: 1}),
+    "pad fill None": v2.Pad(1, fill=None),
+    "pad mode": v1.Pad(1, fill=9, padding_mode="reflect"),
+    "random crop v1": v1.RandomCrop(32, padding=4),
+    "random crop v2": v2.RandomCrop(32, padding=(1, 2, 3, 4)),
+    "random crop v2 two": v2.RandomCrop(32, padding=(1, 2)),
+    "random crop v2 zero": v2.RandomCrop(32, padding=0),
+    "random crop needed": v1.RandomCrop((62, 62), pad_if_needed=True, fill=(1, 2, 3)),
+    "random crop mirrored": v2.RandomCrop(50, padding=1, pad_if_needed=True, padding_mode="symmetric"),
+    "resized crop": v2.RandomResizedCrop((32, 32), (0.5, 1), [1, 1], "bicubic"),
+    "grey normalized": v1.Compose([v1.Grayscale(), v1.ToTensor(), v1.Normalize(0.5, 0.25)]),
+    "solarize": v1.RandomSolarize(127.5),
+    "solarize a tensor": v2.Compose([v2.ToImage(), v2.RandomSolarize(128.0000001, 0.25)]),  # 128 as a float32
+    "jitter none v1": v1.ColorJitter(),
+    "jitter none v2": v2.ColorJitter(),
+    "jitter": v1.ColorJitter(0.5, (0.5, 2), hue=0.25),
+    "uint8": v2.Compose([v2.PILToTensor(), v2.ToDtype(torch.uint8, scale=True)]),
+    "tv image": v2.Compose([v2.ToImage(), v2.ToImage()]),
+    "pure": v2.Compose([v2.ToPureTensor(), v2.ToImage(), v2.ToPureTensor(), v2.Identity()]),
+    "tensor to tv image": v2.Compose([v2.PILToTensor(), v2.ToImage()]),
+    "v2 ToTensor": v2.Compose([quiet(v2.ToTensor), quiet(v2.ToTensor), v2.PILToTensor()]),
+    "ToDtype of PIL": v2.Compose([v2.ToDtype(torch.float32, scale=True), v2.ToDtype({"others": None})]),
+    "cast": v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32)]),
+    "v2 ConvertImageDtype": v2.Compose([v2.ToImage(), v2.ConvertImageDtype()]),
+    "half": v2.Compose([v2.ToImage(), v2.ToDtype(torch.float16, scale=True)]),
+    "bfloat16": v1.Compose([*TO_FLOATS, v1.ConvertImageDtype(torch.bfloat16), v1.RandomErasing()]),
+    "normalize by tensors": v1.Compose([v1.ToTensor(), v1.Normalize(torch.tensor(MEAN), np.array(STD))]),
+    "normalize by one": v1.Compose([v1.ToTensor(), v2.Normalize([0.5], [1], inplace=True)]),
+    "erasing v1": v1.Compose([v1.ToTensor(), v1.RandomErasing(0.25, value=(1, 2, 3))]),
+    "erasing v2": v2.Compose([v2.ToImage(), v2.RandomErasing(value=7)]),
+    "apply": v1.RandomApply([v1.Compose([v1.ColorJitter(hue=0.25)]), v1.RandomGrayscale()], 0.8),
+    "apply of modules": v2.RandomApply(torch.nn.ModuleList([v2.RandomApply([v2.Pad(1)])]), 0.5),
+    "choice": v2.RandomChoice([v2.Pad(1), v2.Compose([v2.RandomHorizontalFlip()])], p=[3, 1]),
+    "choice v1": v1.RandomChoice([v1.Pad(1), v1.RandomHorizontalFlip(), v1.Compose([])], [1, 0.5, 2]),
+    "order v1": v1.RandomOrder((v1.RandomChoice([v1.Pad(1), v1.Pad(1)]), v1.RandomHorizontalFlip())),
+    "order": v2.RandomOrder([v2.RandomOrder([v2.Pad(1)]), v2.RandomHorizontalFlip()]),
+    "apply of a tensor": v1.Compose([v1.ToTensor(), v1.RandomApply([v1.RandomHorizontalFlip()])]),
 }
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_folder(tmp_path_factory.mktemp("pictures"), [picture(50, 40), picture(37, 61)])
+
+
 @pytest.mark.parametrize("case", NATIVE)
-def test_wholly_native(case: str) -> None:
-    transform, steps = NATIVE[case]
+def test_wholly_native(folder: Path, case: str) -> None:
+    transform = NATIVE[case]
     plan = compile(transform)
-    assert plan.steps == steps, format_report(plan.report)
     assert plan.native and plan.rest == [] and plan.rest_draws is False and not plan.in_order
     assert all(line.native and line.what for line in plan.report)
     assert json.loads(json.dumps(plan.steps, allow_nan=False)) == plan.steps
     assert compile(transform) == plan
     check_what_is_handed_over(transform, plan)
+    same_folder(folder, [] if transform is None else [transform], rounds=3)
 
 
 @pytest.mark.parametrize("mode", list(InterpolationMode))
@@ -428,11 +195,9 @@ PYTHON = {
     "own function": (own, "your own code"),
     "own v2": (OwnTransform(), "your own code"),
     "Lambda v1": (v1.Lambda(own), "your own code"),
-    "Lambda v2": (v2.Lambda(own), "your own code"),
     "not callable": (5, "not callable"),
     "subclass": (OwnResize(8), "a subclass of Resize"),
     "own Compose": (OwnCompose([v1.Resize(8)]), "a subclass of Compose"),
-    "list": ([v1.Resize(8)], "not callable"),
     "odd Compose": (v1.Compose(iter([v1.Resize(8)])), "not a plain list"),
     "cycle": (cyclic(), "not a plain list"),
     "hook": (hooked(v1.Resize(8)), "has hooks"),
@@ -456,7 +221,6 @@ PYTHON = {
     "choice v1 p": (v1.RandomChoice([v1.Resize(8), v1.Pad(1)], [1, -1]), "unusual p"),
     "choice v1 short p": (v1.RandomChoice([v1.Resize(8), v1.Pad(1)], [1]), "unusual p"),
     "choice v1 no p": (v1.RandomChoice([v1.Resize(8)], [0.0]), "unusual p"),
-    "choice v1 nan": (v1.RandomChoice([v1.Resize(8)], [math.nan]), "unusual p"),
     "choice v1 array": (with_attributes(v1.RandomChoice([v1.Resize(8)]), p=np.ones(1)), "unusual p"),
     "order v1 own": (v1.RandomOrder([v1.Resize(8), own]), "own in it: your own code"),
     "choice own": (v2.RandomChoice([v2.Resize(8), v2.Compose([own])]), "own in it: your own code"),
@@ -464,9 +228,7 @@ PYTHON = {
     "choice p": (with_attributes(v2.RandomChoice([v2.Resize(8)]), p=[-1.0]), "unusual p"),
     "choice p of ints": (with_attributes(v2.RandomChoice([v2.Resize(8)]), p=[1]), "unusual p"),
     "choice no p": (with_attributes(v2.RandomChoice([v2.Resize(8)]), p=[0.0]), "unusual p"),
-    "choice of none": (with_attributes(v2.RandomChoice([v2.Resize(8)]), p=[]), "unusual p"),
     "choice of many": (v2.RandomChoice([v2.Identity()] * 65), "not 1 to 64"),
-    "order of many": (v2.RandomOrder([v2.Identity()] * 65), "not 1 to 64"),
     "order conversion": (v2.RandomOrder([v2.Grayscale(), v2.Resize(8)]), "decides what the sample becomes"),
     "blur of any size": (v1.GaussianBlur(3), "blurs pictures whose sizes differ"),
     "elastic": (v2.ElasticTransform(), "there is no native one"),
@@ -487,29 +249,22 @@ PYTHON = {
     "padding float": (v1.Pad(1.5), "unusual padding"),
     "fill channels": (v1.Pad(1, fill=(1, 2)), "unusual fill"),
     "fill large": (v1.Pad(1, fill=256), "unusual fill"),
-    "fill nan": (v2.Pad(1, fill=math.nan), "unusual fill"),
     "fill of masks and PIL": (v2.Pad(1, fill={Image.Image: 300}), "unusual fill"),
     "padding_mode": (v1.RandomCrop(8, padding_mode="wrap"), "unusual padding_mode"),
     "padding_mode array": (v1.RandomCrop(8, padding_mode=np.zeros(2)), "unusual padding_mode"),
     "mirrored twice": (v1.RandomCrop(8, 1, True, padding_mode="reflect"), "mirrors the picture twice"),
     "p above 1": (v1.RandomHorizontalFlip(1.5), "unusual p"),
-    "p tensor": (v1.RandomHorizontalFlip(torch.tensor(0.5)), "unusual p"),
     "scale": (quiet(v1.RandomResizedCrop, 8, scale=(1, 0.5)), "unusual scale"),
-    "scale nan": (v1.RandomResizedCrop(8, scale=(0.5, math.nan)), "unusual scale"),
     "ratio": (v1.RandomResizedCrop(8, ratio=(0, 1)), "unusual ratio"),
-    "ratio three": (v1.RandomResizedCrop(8, ratio=(1, 1, 1)), "unusual ratio"),
     "grey channels": (v1.Grayscale(2), "unusual num_output_channels"),
     "solarize": (v1.RandomSolarize(-1), "unusual threshold"),
     "hue": (with_attributes(v1.ColorJitter(hue=0.5), hue=(-1, 1)), "unusual hue"),
-    "brightness": (v1.ColorJitter(brightness=(0, 1e30)), "unusual brightness"),
     "normalize PIL": (v2.Normalize(MEAN, STD), "needs a float tensor"),
     "convert PIL": (v1.ConvertImageDtype(torch.float32), "torchvision raises"),
     "erase PIL": (v2.RandomErasing(), "of a PIL image"),
     "apply own": (v1.RandomApply([own]), "own in it: your own code"),
     "apply conversion": (v1.RandomApply([v1.ToTensor()]), "decides what the sample becomes"),
-    "apply grey": (v2.RandomApply([v2.Grayscale()]), "decides what the sample becomes"),
     "apply hooked": (v2.RandomApply([hooked(v2.Resize(8))]), "Resize in it: has hooks"),
-    "apply p": (v1.RandomApply([v1.Resize(8)], p=-1), "unusual p"),
     "apply deep": (applied(101), "more than 100 lie in one another"),
     "apply itself": (applied(0), "more than 100 lie in one another"),
     "apply odd list": (v1.RandomApply({v1.Resize(8)}), "not a plain list"),
@@ -522,7 +277,7 @@ def test_runs_in_python(case: str) -> None:
     transform, reason = PYTHON[case]
     first, last = v1.Resize(16), v1.ToTensor()
     plan = compile(v1.Compose([first, transform, last]))
-    assert plan.steps == [resize(16)]
+    assert plan.steps == [RESIZED]
     assert len(plan.rest) == 2 and plan.rest[0] is transform and plan.rest[1] is last
     assert plan.hands_over == "pil" and not plan.native
     assert [line.native for line in plan.report] == [True, False, False]
@@ -600,31 +355,27 @@ def test_solarizing_a_view() -> None:
 
 
 @pytest.mark.parametrize(
-    "chain, steps",
+    "chain",
     [
-        ([v2.ToImage(), v2.RandomErasing(), v2.ToDtype(torch.float32, scale=True)], [UINT8, erasing(0.0)]),
-        ([v1.ToTensor(), v1.ConvertImageDtype(torch.float16), v1.Normalize(MEAN, STD)], [DIVIDE]),
-        ([v1.ToTensor(), v1.ConvertImageDtype(torch.float16), v1.ConvertImageDtype(torch.float32)], [DIVIDE]),
-        (
-            [v1.Grayscale(), v1.ToTensor(), v1.Normalize(MEAN, STD)],
-            [{"op": "grayscale", "channels": 1}, DIVIDE],
-        ),
-        ([v1.ToTensor(), v1.RandomErasing(), v1.Normalize(MEAN, STD)], [DIVIDE, erasing(0.0)]),
-        ([v1.ToTensor(), v1.Normalize(MEAN, STD), v1.Normalize(MEAN, STD)], [DIVIDE, NORMALIZE]),
-        ([v1.ToTensor(), *9 * [v1.RandomErasing()]], [DIVIDE, *8 * [erasing(0.0)]]),
-        ([v1.Grayscale(), v1.Pad(1, fill=(1, 2, 3))], [{"op": "grayscale", "channels": 1}]),
+        [v2.ToImage(), v2.RandomErasing(), v2.ToDtype(torch.float32, scale=True)],
+        [v1.ToTensor(), v1.ConvertImageDtype(torch.float16), v1.Normalize(MEAN, STD)],
+        [v1.ToTensor(), v1.ConvertImageDtype(torch.float16), v1.ConvertImageDtype(torch.float32)],
+        [v1.Grayscale(), *TO_FLOATS],
+        [v1.ToTensor(), v1.RandomErasing(), v1.Normalize(MEAN, STD)],
+        [*TO_FLOATS, v1.Normalize(MEAN, STD)],
+        [v1.ToTensor(), *9 * [v1.RandomErasing()]],
+        [v1.Grayscale(), v1.Pad(1, fill=(1, 2, 3))],
     ],
 )
-def test_last_of_a_chain_in_python(chain: list[object], steps: list[dict[str, object]]) -> None:
-    plan = compile(v1.Compose(chain))
-    assert plan.steps == steps and plan.rest == chain[-1:]
+def test_last_of_a_chain_in_python(chain: list[object]) -> None:
+    assert compile(v1.Compose(chain)).rest == chain[-1:]
 
 
 def test_nested_containers_are_cut_where_python_begins() -> None:
-    chain = [v1.Resize(8), own, v1.ToTensor(), v2.RandomHorizontalFlip()]
+    chain = [v1.Resize(16), own, v1.ToTensor(), v2.RandomHorizontalFlip()]
     nested = v2.Compose([v1.Compose(chain[:1]), v1.Compose([v2.Compose(chain[1:3]), chain[3]])])
     plan = compile(nested)
-    assert plan.steps == [resize(8)] and plan.rest == chain[1:]
+    assert plan.steps == [RESIZED] and plan.rest == chain[1:]
     assert [line.name for line in plan.report] == ["Resize", "own", "ToTensor", "RandomHorizontalFlip"]
     what = ["your own code", "comes after own; native of a PIL image", "comes after own"]
     assert [line.what for line in plan.report[1:]] == what
@@ -640,7 +391,7 @@ def test_replaced_methods_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_unusual_processes_run_in_python() -> None:
-    train = NATIVE["v1 train"][0]
+    train = NATIVE["train"]
     torch.set_default_dtype(torch.float64)
     try:
         plan = compile(train)

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from torchvision import datasets
 from torchvision.transforms import v2
 
 import gofast
-from gofast._plan.compile import compile
+from beside_torchvision import same_folder, stays_in_python
 from picture_chains import write_pictures
 
 DISTORT = v2.RandomPhotometricDistort
@@ -59,26 +58,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("last", ["tensor", "picture"])
 def test_native_and_the_same(root: Path, name: str, last: str) -> None:
     """With PIL images handed over, what they say beside pixels too."""
-    steps = [*CHAINS[name], *([v2.ToImage()] if last == "tensor" else [v2.Lambda(_said)])]
-    transform = v2.Compose(steps)
-    plan = compile(transform)
-    assert len(plan.rest) == (last == "picture")
-    theirs, ours = datasets.ImageFolder(root, transform), gofast.ImageFolder(root, transform)
-    for seed in range(1 if last == "tensor" else 2):
-        torch.manual_seed(seed)
-        wanted, state = [theirs[i][0] for i in range(len(theirs))], torch.get_rng_state()
-        torch.manual_seed(seed)
-        got = [ours[i][0] for i in range(len(ours))]
-        assert torch.equal(state, torch.get_rng_state())
-        for x, y in zip(got, wanted, strict=True):
-            if last == "tensor":
-                assert torch.equal(x, y) and type(x) is type(y) and x.stride() == y.stride()
-            else:
-                assert x == y
-
-
-def _said(image: Any) -> Any:
-    return image.size, image.mode, image.tobytes(), sorted(map(str, image.info))
+    if last == "tensor":
+        same_folder(root, [*CHAINS[name], v2.ToImage()], strides=True)
+    else:
+        same_folder(root, [*CHAINS[name], v2.Lambda(lambda image: image)], rounds=2, native=False)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +85,7 @@ def _said(image: Any) -> Any:
     ],
 )
 def test_what_stays_in_python(steps: list[Any], reason: str) -> None:
-    line = compile(v2.Compose(steps)).report[-1]
-    assert not line.native and reason in line.what
+    stays_in_python(steps, reason)
 
 
 def test_a_picture_that_is_scaled_to_nothing(root: Path) -> None:

@@ -19,6 +19,7 @@ from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms import functional as f1
 
 import gofast
+from beside_torchvision import same_folder, stays_in_python, tensor
 from gofast._core import perspective
 from gofast._images import composes
 from gofast._plan import perspective as plan_of_perspective
@@ -42,26 +43,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def seeded(dataset: Any, indices: Any, seed: int) -> Any:
-    """The samples, and the generator behind them."""
-    torch.manual_seed(seed)
-    return [dataset[i][0] for i in indices], torch.get_rng_state()
-
-
-def same(root: Path, transforms: list[Any], seed: int, count: int | None = None) -> None:
-    """Both datasets make the same of a folder's pictures, and leave torch's generator the same."""
-    chain = v1.Compose(transforms)
-    plan = compile(chain)
-    assert plan.native or (plan.hands_over == "pil" and not plan.rest), plan.report
-    theirs, ours = datasets.ImageFolder(root, chain), gofast.ImageFolder(root, chain)
-    few = random.Random(seed).sample(range(len(theirs)), count or len(theirs))
-    assert not difference(seeded(ours, few, seed), seeded(theirs, few, seed)), chain
-
-
-def tensor(m: Any) -> Any:
-    return m.PILToTensor() if m is v1 else m.ToImage()
-
-
 @VERSIONS
 @pytest.mark.parametrize("seen", SEEN, ids=str)
 def test_of_pictures(root: Path, m: Any, seen: InterpolationMode) -> None:
@@ -70,7 +51,7 @@ def test_of_pictures(root: Path, m: Any, seen: InterpolationMode) -> None:
     for turn in range(24):
         step = m.RandomPerspective(d.choice((0, 0.2, 0.5, 0.8)), d.choice((0.5, 1)), seen, FILLS[turn % 6])
         behind = d.choice(([], [m.RandomCrop(5, pad_if_needed=True)], [m.Resize(20)]))
-        same(root, [step, *behind, *([tensor(m)] if turn % 4 else [])], turn)
+        same_folder(root, [step, *behind, *([tensor(m)] if turn % 4 else [])], turn)
 
 
 @VERSIONS
@@ -78,7 +59,7 @@ def test_as_far_as_corners_may_move(root: Path, m: Any) -> None:
     """They may nearly lie on one line there: the picture is what torch's numbers make of it."""
     for turn in range(12):
         seen, size = SEEN[turn % 3], (12 + turn, 40)
-        same(root, [m.Resize(size), m.RandomPerspective(1, 1, seen, 7), tensor(m)], turn)
+        same_folder(root, [m.Resize(size), m.RandomPerspective(1, 1, seen, 7), tensor(m)], turn)
 
 
 @VERSIONS
@@ -86,8 +67,10 @@ def test_grey_pictures_and_random_apply(root: Path, m: Any) -> None:
     inner = [m.RandomPerspective(0.6, 0.7, fill=(3, 4, 5)), v2.RandomHorizontalFlip(), v1.RandomPerspective()]
     for turn in range(6):
         chain = [m.RandomApply(inner, 0.6), m.RandomCrop(33, pad_if_needed=True), v1.RandomPerspective(0.9)]
-        same(root, [*chain, v1.ToTensor(), m.RandomErasing()], turn)
-        same(root, [m.Grayscale(1), m.RandomPerspective(fill=9), m.Resize((20, 24)), v1.ToTensor()], turn)
+        same_folder(root, [*chain, v1.ToTensor(), m.RandomErasing()], turn)
+        same_folder(
+            root, [m.Grayscale(1), m.RandomPerspective(fill=9), m.Resize((20, 24)), v1.ToTensor()], turn
+        )
 
 
 @pytest.mark.skipif(not PHOTOGRAPHS, reason="GOFAST_TEST_DATA has real photographs")
@@ -96,8 +79,8 @@ def test_grey_pictures_and_random_apply(root: Path, m: Any) -> None:
 def test_of_photographs(m: Any, seen: InterpolationMode) -> None:
     root = Path(PHOTOGRAPHS, "imagenet-500")
     for first, p in ((m.Resize((224, 224)), 1.0), (m.RandomResizedCrop(176), 0.5)):
-        same(root, [first, m.RandomPerspective(0.5, p, seen), tensor(m)], 5, 40)
-    same(root, [m.RandomPerspective(0.4, 1.0, seen, 128), m.CenterCrop(200), tensor(m)], 6, 20)
+        same_folder(root, [first, m.RandomPerspective(0.5, p, seen), tensor(m)], 5, few=40)
+    same_folder(root, [m.RandomPerspective(0.4, 1.0, seen, 128), m.CenterCrop(200), tensor(m)], 6, few=20)
 
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -215,26 +198,24 @@ def test_of_late_pictures_and_in_a_decoder(root: Path, m: Any) -> None:
 
 @VERSIONS
 def test_a_tensor_stays_in_python(m: Any) -> None:
-    chain = m.Compose([m.Resize((9, 9)), tensor(m), m.RandomPerspective()])
-    line = compile(chain).report[-1]
-    assert not line.native and "transforms a tensor with torch's own arithmetic" in line.what
+    chain = [m.Resize((9, 9)), tensor(m), m.RandomPerspective()]
+    stays_in_python(chain, "transforms a tensor with torch's own arithmetic")
 
 
 @VERSIONS
 def test_other_coefficients_are_noticed(m: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     home = plan_of_perspective._HOMES["v1" if m is v1 else "v2"]
-    chain = m.Compose([m.RandomPerspective(), m.CenterCrop(9), tensor(m)])
-    assert compile(chain).native
+    chain = [m.RandomPerspective(), m.CenterCrop(9), tensor(m)]
+    assert compile(m.Compose(chain)).native
     monkeypatch.setattr(
         f"{home}._get_perspective_coeffs",
         lambda starts, ends: (
             [1.0000001 * c for c in f1._get_perspective_coeffs(starts, ends)] if m is v2 else [1.0] * 8
         ),
     )
-    line = compile(chain).report[0]
-    assert not line.native and "other coefficients" in line.what
+    stays_in_python(chain, "other coefficients")
     monkeypatch.delattr(f"{home}._get_perspective_coeffs")
-    assert "are made elsewhere" in compile(chain).report[0].what
+    stays_in_python(chain, "are made elsewhere")
 
 
 def test_a_file_that_was_too_small_and_is_replaced(tmp_path: Path) -> None:

@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from torchvision import datasets
 from torchvision import transforms as v1
 from torchvision.models import ResNet50_Weights, ViT_B_16_Weights
 from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms._presets import ImageClassification, ObjectDetection, SemanticSegmentation
 
-import gofast
-from gofast._plan.compile import compile
+from beside_torchvision import same_folder, stays_in_python
 from picture_chains import write_pictures
 
 # The presets, and whether all of it is native; what stays must be so for a reason.
@@ -41,17 +38,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_native_and_the_same(root: Path, name: str) -> None:
-    transform = PRESETS[name]
-    assert compile(transform).native
-    theirs, ours = datasets.ImageFolder(root, transform), gofast.ImageFolder(root, transform)
-    torch.manual_seed(1)
-    wanted, state = [theirs[i][0] for i in range(len(theirs))], torch.get_rng_state()
-    torch.manual_seed(1)
-    got = [ours[i][0] for i in range(len(ours))]
-    assert torch.equal(state, torch.get_rng_state())
-    for x, y in zip(got, wanted, strict=True):
-        assert type(x) is type(y)
-        assert torch.equal(x, y) and x.dtype == y.dtype and x.stride() == y.stride()
+    same_folder(root, [PRESETS[name]], strides=True)
 
 
 def _changed(preset: Any, **attributes: Any) -> Any:
@@ -72,5 +59,4 @@ def _changed(preset: Any, **attributes: Any) -> Any:
     ],
 )
 def test_what_stays_in_python(transform: Any, reason: str) -> None:
-    line = compile(transform).report[-1]
-    assert not line.native and reason in line.what
+    stays_in_python([transform], reason)

@@ -9,24 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torchvision
 from PIL import Image
+from torchvision import transforms as v1
+from torchvision.transforms import InterpolationMode, v2
 
-torchvision = pytest.importorskip("torchvision")
-
-from torchvision import transforms as v1  # noqa: E402
-from torchvision.transforms import AutoAugmentPolicy, InterpolationMode, v2  # noqa: E402
-
-import gofast  # noqa: E402
-from gofast._loader.view import View  # noqa: E402
-from gofast._plan import arithmetic, hues  # noqa: E402
-from gofast._plan.compile import compile  # noqa: E402
-from picture_chains import any_affine, check_loaders, scene  # noqa: E402
+import gofast
+from beside_torchvision import same_folder, stays_in_python, tensor
+from gofast._loader.view import View
+from gofast._plan import arithmetic, hues
+from gofast._plan.compile import compile
+from image_data import save_folder
+from picture_chains import scene
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
 BOTH = pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
 SEEN = (InterpolationMode.NEAREST, InterpolationMode.BILINEAR)
-FILES = [(64, 48), (65, 40), (30, 97), (128, 128), (9, 3)]
 # Of height and width: in the first, torch's kernels leave no pixels over.
 EVEN = [(32, 32), (64, 33), (1, 32), (96, 1), (2, 16), (48, 50), (32, 8)]
 ODD = [(1, 1), (2, 2), (3, 3), (1, 9), (7, 1), (31, 17), (50, 67)]
@@ -35,132 +34,28 @@ ODD = [(1, 1), (2, 2), (3, 3), (1, 9), (7, 1), (31, 17), (50, 67)]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pictures of odd sizes; flat ones and noise too."""
-    root = tmp_path_factory.mktemp("pictures")
-    (root / "class").mkdir()
-    pictures = [scene(width, height, seed) for seed, (width, height) in enumerate(FILES)]
+    sizes = [(64, 48), (65, 40), (30, 97), (128, 128), (9, 3)]
+    pictures = [scene(width, height, seed) for seed, (width, height) in enumerate(sizes)]
     noise = np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)
     pictures += [Image.new("RGB", (20, 20), (255, 0, 128)), Image.fromarray(noise)]
-    for i, picture in enumerate(pictures):
-        picture.save(root / "class" / f"{i:02}.png")
-    return root
-
-
-def same(
-    folder: Path, transforms: list[Any], seed: int, native: bool = True, order: bool = False, rounds: int = 1
-) -> None:
-    """Both datasets make the same of a folder's pictures, and leave torch's generator the same."""
-    chain = v1.Compose(transforms)
-    assert compile(chain).native is native, compile(chain).report
-    theirs, ours = torchvision.datasets.ImageFolder(folder, chain), gofast.ImageFolder(folder, chain)
-    indices = list(range(len(theirs))) * rounds
-    torch.manual_seed(seed)
-    want = [theirs[i][0] for i in indices]
-    state = torch.get_rng_state()
-    torch.manual_seed(seed)
-    got = [sample for sample, _ in ours.__getitems__(indices)]
-    assert torch.equal(torch.get_rng_state(), state), f"seed {seed}: {chain}"
-    for number, (a, b) in enumerate(zip(want, got, strict=True)):
-        told = f"seed {seed}, sample {number}: {chain}"
-        assert type(a) is type(b) and a.dtype is b.dtype, told
-        assert a.shape == b.shape and torch.equal(a, b), told
-        assert not order or a.stride() == b.stride() or 1 in a.shape, told
-
-
-def tensor(m: Any) -> Any:
-    return m.PILToTensor() if m is v1 else m.ToImage()
-
-
-def fill(d: random.Random) -> Any:
-    return d.choice((0, d.randint(0, 255), [d.randint(0, 255) for _ in range(3)], (9,), (255, 0.0, 7)))
-
-
-@BOTH
-def test_augmentations(folder: Path, m: Any) -> None:
-    d = random.Random(1)
-    for round, size in enumerate(EVEN):
-        seen, colour = d.choice(SEEN), d.choice((None, fill(d)))
-        policy = list(AutoAugmentPolicy)[round % 3]
-        for augment in (
-            m.TrivialAugmentWide(d.choice((31, 2, 7)), seen, colour),
-            m.RandAugment(d.randint(0, 3), d.randint(0, 30), 31, seen, colour),
-            m.AutoAugment(policy, seen, colour),
-        ):
-            behind = d.choice(([], [m.RandomVerticalFlip()], [m.ConvertImageDtype(torch.float32)]))
-            same(folder, [m.Resize(size), tensor(m), augment, *behind], 1000 * round, rounds=3)
-
-
-@BOTH
-@pytest.mark.parametrize("seen", SEEN)
-@pytest.mark.parametrize("colour", [None, (7, 130, 255)])
-def test_every_operation_at_every_magnitude(
-    folder: Path, m: Any, seen: InterpolationMode, colour: Any
-) -> None:
-    """By policies of one operation at a time, in turn over the pictures."""
-    bins = 10
-    augment = m.AutoAugment(interpolation=seen, fill=colour)
-    space = (
-        m.RandAugment()._augmentation_space(bins, (64, 64)) if m is v1 else m.AutoAugment._AUGMENTATION_SPACE
-    )
-    for name in dict.fromkeys((*space, "Invert")):
-        ranged = name not in ("Identity", "AutoContrast", "Equalize", "Invert")
-        if name == "Identity":
-            continue
-        policies = [((name, 1.0, at), ("Equalize", 0.0, None)) for at in (range(bins) if ranged else (None,))]
-        if m is v1:
-            augment.policies = policies
-        else:
-            augment._policies = policies
-        same(folder, [m.Resize((64, 33)), tensor(m), augment], 77, rounds=4)
-
-
-@BOTH
-def test_turns_of_a_square(folder: Path, m: Any) -> None:
-    """v2 turns by quarters without sampling; TrivialAugmentWide's thirty-one magnitudes have 90 degrees."""
-    augment = m.AutoAugment()
-    magnitudes = m.TrivialAugmentWide()
-    for angle in (90.0, 45.0, 180.0):
-        for size in ((32, 32), (32, 16)):
-            rotation = m.RandomRotation((angle, angle), fill=3)
-            same(folder, [m.Resize(size), tensor(m), rotation], 1)
-            same(folder, [m.Resize(size), tensor(m), m.RandomRotation((-angle, -angle), center=(3, 4))], 1)
-    same(folder, [m.Resize((16, 16)), tensor(m), magnitudes, augment], 5, rounds=40)
-
-
-@BOTH
-def test_tones(folder: Path, m: Any) -> None:
-    d = random.Random(3)
-    for round, size in enumerate([*ODD, *EVEN]):
-        p = d.choice((0.0, 0.5, 1.0, d.random()))
-        tones = [
-            m.RandomAdjustSharpness(d.choice((0, d.uniform(0, 3))), p),
-            m.RandomAutocontrast(p),
-            m.RandomEqualize(p),
-            m.RandomInvert(p),
-            m.RandomPosterize(1 + round % 8, p),
-            m.RandomSolarize(d.choice((0, 255, d.uniform(0, 255))), p),
-            m.RandomGrayscale(p),
-        ]
-        for tone in tones:
-            order = not isinstance(tone, (m.RandomEqualize, m.RandomGrayscale))
-            same(folder, [m.Resize(size), tensor(m), tone], round, order=order)
-        same(folder, [m.Resize(size), tensor(m), *d.sample(tones, 4)], 100 * round)
+    return save_folder(tmp_path_factory.mktemp("pictures"), pictures)
 
 
 @BOTH
 def test_without_a_known_size(folder: Path, m: Any) -> None:
     """What is done to whole bytes does not depend on torch's kernels."""
     chain = [tensor(m), m.RandomInvert(), m.RandomPosterize(3), m.RandomSolarize(99.5), m.RandomEqualize()]
-    same(folder, chain, 1)
-    same(folder, [m.Grayscale(), *chain], 2)
+    same_folder(folder, chain, 1)
+    same_folder(folder, [m.Grayscale(), *chain], 2)
 
 
 @BOTH
 def test_grey(folder: Path, m: Any) -> None:
     for round, size in enumerate(ODD):
         to = [m.ConvertImageDtype(torch.float32), m.Normalize([0.4], [0.2])]
-        same(folder, [m.Resize(size), tensor(m), m.Grayscale(1)], round, order=True)
-        same(folder, [m.Resize(size), tensor(m), m.Grayscale(1), *to], round)
-        same(folder, [m.Resize(size), tensor(m), m.Grayscale(3), m.RandomHorizontalFlip(), *to], round)
+        same_folder(folder, [m.Resize(size), tensor(m), m.Grayscale(1)], round, strides=True)
+        same_folder(folder, [m.Resize(size), tensor(m), m.Grayscale(1), *to], round)
+        same_folder(folder, [m.Resize(size), tensor(m), m.Grayscale(3), m.RandomHorizontalFlip(), *to], round)
 
 
 @BOTH
@@ -173,7 +68,7 @@ def test_jitter(folder: Path, m: Any) -> None:
             jitter = m.ColorJitter(
                 d.choice((0, 0.4, 1.0, (2, 3))), contrast, d.choice((0, 0.4, 1.0, (1, 5))), hue
             )
-            same(folder, [m.Resize(size), tensor(m), jitter], round, order=True, rounds=3)
+            same_folder(folder, [m.Resize(size), tensor(m), jitter], round, strides=True, rounds=3)
 
 
 def test_hues_of_all_colours(tmp_path: Path) -> None:
@@ -184,24 +79,9 @@ def test_hues_of_all_colours(tmp_path: Path) -> None:
     Image.fromarray(np.stack([red, green, blue], -1).reshape(512, 512, 3)).save(tmp_path / "class" / "a.png")
     for m in (v1, v2):
         for hue in ((0, 0), (-0.5, -0.5), 0.5, 0.1):
-            same(tmp_path, [m.CenterCrop(512), tensor(m), m.ColorJitter(hue=hue)], 1, order=True, rounds=6)
-
-
-@BOTH
-def test_rotations_and_affine_transforms(folder: Path, m: Any) -> None:
-    d = random.Random(2)
-    for round, size in enumerate(2 * [*ODD, *EVEN]):
-        seen, colour = d.choice(SEEN), fill(d)
-        center = d.choice((None, None, (d.randint(-5, 60), d.uniform(0, 40))))
-        degrees = d.choice((30, (-400, 400), (0, 0), (720, 720)))
-        rotation = m.RandomRotation(degrees, seen, False, center, colour)
-        behind = d.choice(([], [m.RandomHorizontalFlip()], [m.ConvertImageDtype(torch.float32)]))
-        same(folder, [m.Resize(size), tensor(m), rotation, *behind], 100 * round)
-        affine = any_affine(m, d, seen, colour, center)
-        same(folder, [m.Resize(size), tensor(m), affine, *behind], 100 * round, order=True)
-    if m is v2:
-        same(folder, [m.Resize((31, 17)), tensor(m), m.RandomRotation(50, SEEN[1], fill=None)], 1)
-        same(folder, [m.Resize((31, 17)), tensor(m), m.RandomAffine(50, interpolation=SEEN[1], fill=None)], 1)
+            same_folder(
+                tmp_path, [m.CenterCrop(512), tensor(m), m.ColorJitter(hue=hue)], 1, strides=True, rounds=6
+            )
 
 
 def test_recipes(folder: Path) -> None:
@@ -214,34 +94,10 @@ def test_recipes(folder: Path) -> None:
     ):
         crop = v2.RandomResizedCrop(64, interpolation=SEEN[1], antialias=True)
         chain = [v2.PILToTensor(), crop, v2.RandomHorizontalFlip(), augment, *normal, v2.RandomErasing(0.5)]
-        same(folder, [*chain, v2.ToPureTensor()], 3, rounds=4)
+        same_folder(folder, [*chain, v2.ToPureTensor()], 3, rounds=4)
         small = [v2.ToImage(), v2.Resize((32, 32)), v2.RandomCrop(32, padding=4), v2.RandomHorizontalFlip()]
-        same(folder, [*small, augment, *normal], 4, rounds=4)
-        same(folder, [*small, v2.RandomApply([augment], 0.5), v2.Resize((9, 9))], 5, rounds=4)
-
-
-@BOTH
-def test_inside_of_random_apply(folder: Path, m: Any) -> None:
-    for round in range(3):
-        chain = [m.Resize((32, 24)), tensor(m)]
-        chain += [m.RandomApply([m.ColorJitter(0.4, 0.4, 0.4, 0.1), m.RandomGrayscale()], 0.6)]
-        same(folder, [*chain, m.TrivialAugmentWide()], round, rounds=3)
-
-
-@BOTH
-@pytest.mark.filterwarnings("ignore:This DataLoader will create")
-@pytest.mark.parametrize("workers", [0, 1, 3])
-def test_loaders(folder: Path, m: Any, workers: int) -> None:
-    chain = m.Compose(
-        [
-            m.Resize((32, 40)),
-            tensor(m),
-            m.TrivialAugmentWide(),
-            m.ColorJitter(0.4, 0.4, 0.4),
-            m.RandomAffine(9),
-        ]
-    )
-    check_loaders(folder, chain, workers)
+        same_folder(folder, [*small, augment, *normal], 4, rounds=4)
+        same_folder(folder, [*small, v2.RandomApply([augment], 0.5), v2.Resize((9, 9))], 5, rounds=4)
 
 
 def test_python_goes_on(folder: Path) -> None:
@@ -260,7 +116,7 @@ def test_python_goes_on(folder: Path) -> None:
     ):
         chain = v2.Compose([v2.Resize((32, 32)), v2.ToImage(), *steps, rest])
         assert len(compile(chain, handed=True).native_part) == kept, steps
-        same(folder, [chain], 1, native=False, rounds=2)
+        same_folder(folder, [chain], native=False, rounds=2)
 
 
 SIZED = v2.Resize((32, 32))
@@ -285,9 +141,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("case", FOREIGN)
 def test_what_stays_in_python(case: str) -> None:
-    transforms, reason = FOREIGN[case]
-    lines = compile(v1.Compose(transforms)).report
-    assert not lines[-1].native and any(reason in line.what for line in lines), lines
+    stays_in_python(*FOREIGN[case])
 
 
 def test_threads_of_torchs(folder: Path) -> None:
