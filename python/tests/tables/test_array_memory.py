@@ -227,7 +227,8 @@ def test_copies_of_three(duplicate: Any) -> None:
     again = duplicate(ds)
     assert_same(list(DataLoader(again, batch_size=3)), list(DataLoader(ds, batch_size=3)))
     assert (again.tensors[0].data_ptr() == ds.tensors[0].data_ptr()) == (duplicate is copy.copy)
-    ds = ArrayDataset(x.astype(np.float32), np.arange(4), mean=0.5, std=2, keys=("x", "y"), output="dict", one_hot=4)
+    options: dict[str, Any] = {"mean": 0.5, "std": 2, "keys": ("x", "y"), "output": "dict", "one_hot": 4}
+    ds = ArrayDataset(x.astype(np.float32), np.arange(4), **options)
     again = duplicate(ds)
     assert_same((again[:], again[1]), (ds[:], ds[1]))
 
