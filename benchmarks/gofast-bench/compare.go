@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func newCompareCommand() *cobra.Command {
 		Use:   "compare A.json B.json",
 		Short: "Say whether a second run of the same work was faster",
 		Long: `Compare two reports of gofast-bench run, made with --json or --out, for each number of
-threads: the ratio of the medians, with a 95 % interval by bootstrap, and a verdict.
+threads: the ratio of the medians, with a 95 % interval, and a verdict.
 
 An interval knows how much the epochs of a run differ from each other, and nothing of what
 changed between the runs: other load, another clock of the processor, a colder disk. Repeat
@@ -82,20 +83,22 @@ func compare(a, b *report.Report, force bool) (*comparison, error) {
 	if len(made.Differs) > 0 && !force {
 		return nil, fmt.Errorf("this is not the same work, so the ratio would say nothing: %s (--force compares all the same)", strings.Join(made.Differs, "; "))
 	}
-	for _, first := range a.Runs {
-		second := runOf(b, first.Threads)
-		if len(second.Seconds) == 0 {
-			made.Notes = append(made.Notes, fmt.Sprintf("B did not measure %s", report.Threads(first.Threads)))
+	seconds := map[int][2][]float64{} // by the number of threads
+	for i, r := range []*report.Report{a, b} {
+		for _, run := range r.Runs {
+			both := seconds[run.Threads]
+			both[i] = perSample(run.Seconds, r.Work.Samples) // of other numbers of samples, only these can be compared
+			seconds[run.Threads] = both
+		}
+	}
+	for _, threads := range slices.Sorted(maps.Keys(seconds)) {
+		both := seconds[threads]
+		if i := slices.IndexFunc(both[:], func(s []float64) bool { return s == nil }); i >= 0 {
+			made.Notes = append(made.Notes, fmt.Sprintf("%c did not measure %s", 'A'+i, report.Threads(threads)))
 			continue
 		}
-		// Of other numbers of samples, only times of a sample can be compared.
-		c := statistics.Compare(perSample(first.Seconds, a.Work.Samples), perSample(second.Seconds, b.Work.Samples), a.Work.Seed)
-		made.Threads = append(made.Threads, verdicts{first.Threads, c.String(), c})
-	}
-	for _, second := range b.Runs {
-		if len(runOf(a, second.Threads).Seconds) == 0 {
-			made.Notes = append(made.Notes, fmt.Sprintf("A did not measure %s", report.Threads(second.Threads)))
-		}
+		c := statistics.Compare(both[0], both[1])
+		made.Threads = append(made.Threads, verdicts{threads, c.String(), c})
 	}
 	if len(made.Threads) == 0 {
 		return nil, fmt.Errorf("no number of threads was measured in both")
@@ -111,53 +114,40 @@ func perSample(seconds []float64, samples int64) []float64 {
 	return each
 }
 
-// differentWork says in what the work differs.
-func differentWork(a, b *report.Report) (differs []string) {
-	differ := func(what string, x, y any) {
-		if first, second := fmt.Sprint(x), fmt.Sprint(y); first != second {
-			differs = append(differs, fmt.Sprintf("%s: %s, and then %s", what, first, second))
+// differences are those of two reports, by what each field is called in words.
+func differences(fields func(r *report.Report) []any, a, b *report.Report, format string) (differs []string) {
+	x, y := fields(a), fields(b)
+	for i := 0; i < len(x); i += 2 {
+		if first, second := fmt.Sprint(x[i+1]), fmt.Sprint(y[i+1]); first != second {
+			differs = append(differs, fmt.Sprintf(format, x[i], first, second))
 		}
 	}
-	x, y := &a.Work, &b.Work
-	differ("kind of data", x.Kind, y.Kind)
-	differ("samples", x.Samples, y.Samples)
-	differ("files (a hash of names and sizes)", x.Digest, y.Digest)
-	differ("transform", x.Transform, y.Transform)
-	differ("shape", x.Shape, y.Shape)
-	differ("dtype", x.DType, y.DType)
-	differ("batch", x.Batch, y.Batch)
-	differ("order", x.Order, y.Order)
-	differ("seed", x.Seed, y.Seed)
-	differ("drop-cache", x.DropCache, y.DropCache)
-	differ("device", a.Device, b.Device)
-	differ("bad pictures", len(a.Bad), len(b.Bad))
 	return differs
 }
 
+// differentWork says in what the work differs.
+func differentWork(a, b *report.Report) []string {
+	return differences(func(r *report.Report) []any {
+		w := &r.Work
+		return []any{"kind of data", w.Kind, "samples", w.Samples, "files (a hash of names and sizes)", w.Digest, "transform", w.Transform, "shape", w.Shape,
+			"dtype", w.DType, "batch", w.Batch, "order", w.Order, "seed", w.Seed, "drop-cache", w.DropCache, "device", r.Device, "bad pictures", len(r.Bad)}
+	}, a, b, "%s: %s, and then %s")
+}
+
 // notes are differences around the work.
-func notes(a, b *report.Report) (notes []string) {
-	differ := func(what string, x, y any) {
-		if x != y {
-			notes = append(notes, fmt.Sprintf("%s differs: %v, and then %v", what, x, y))
-		}
-	}
-	m, n := &a.Machine, &b.Machine
-	differ("processor", m.CPU, n.CPU)
-	differ("number of usable processors", m.Usable, n.Usable)
-	differ("gofast", m.Gofast+" "+m.Revision, n.Gofast+" "+n.Revision)
-	differ("Go", m.Go, n.Go)
-	differ("libjpeg", m.JPEG, n.JPEG)
-	differ("Huffman decoder of gofast's own", m.OwnHuffman, n.OwnHuffman)
-	differ("kernel", m.Kernel, n.Kernel)
-	differ("governor", m.Governor, n.Governor)
+func notes(a, b *report.Report) []string {
+	notes := differences(func(r *report.Report) []any {
+		m := &r.Machine
+		return []any{"processor", m.CPU, "number of usable processors", m.Usable, "gofast", m.Gofast + " " + m.Revision, "Go", m.Go, "libjpeg", m.JPEG,
+			"Huffman decoder of gofast's own", m.OwnHuffman, "kernel", m.Kernel, "governor", m.Governor}
+	}, a, b, "%s differs: %s, and then %s")
 	if math.Abs(a.Cache.Resident-b.Cache.Resident) > 0.1 {
 		notes = append(notes, fmt.Sprintf("page cache before the run differs: %.0f %% of the bytes in memory, and then %.0f %%", 100*a.Cache.Resident, 100*b.Cache.Resident))
 	}
-	for name, r := range map[string]*report.Report{"A": a, "B": b} {
+	for i, r := range []*report.Report{a, b} {
 		if r.Machine.Load > 0.5*float64(r.Machine.Usable) {
-			notes = append(notes, fmt.Sprintf("the machine was busy before %s: load %.1f on %d CPUs", name, r.Machine.Load, r.Machine.Usable))
+			notes = append(notes, fmt.Sprintf("the machine was busy before %c: load %.1f on %d CPUs", 'A'+i, r.Machine.Load, r.Machine.Usable))
 		}
 	}
-	slices.Sort(notes)
 	return notes
 }

@@ -43,12 +43,10 @@ func TestRunOnADevice(t *testing.T) {
 	}
 	out, _ = command(t, 0, append(args, "--json")...)
 	var r report.Report
-	m := moves{}
-	r.Runs = []report.Run{{Moves: &m}}
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	if m.Rate <= 0 || m.CopySeconds <= 0 || m.Bytes < 2*2000*1200 || m.Overlap < 0 || m.Overlap > 1 {
+	if m := r.Runs[0].Moves; m.Rate <= 0 || m.CopySeconds <= 0 || m.Bytes < 2*2000*1200 || m.Overlap < 0 || m.Overlap > 1 {
 		t.Errorf("%+v", m)
 	}
 }

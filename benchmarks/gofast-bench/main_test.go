@@ -55,7 +55,7 @@ func TestRunOfATable(t *testing.T) {
 		t.Errorf("unexpected report: %+v", r)
 	}
 	out, log := command(t, 0, args...)
-	if !strings.Contains(out, "100 rows in 1 file") || !strings.Contains(log, "epoch 5 of 5, threads 2") {
+	if !strings.Contains(out, "100 rows in 1 file") || !strings.Contains(log, "epoch 5 of 5, 2 threads") {
 		t.Errorf("%q, %q", out, log)
 	}
 	if out, _ := command(t, 0, append(args, "--csv")...); strings.Count(out, "\n") != 1+10 {
@@ -109,8 +109,7 @@ func TestWrongCommandLines(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"walk"}, {"run"}, {"run", ""}, {"run", "x", "--threads", "0"}, {"run", "x", "--threads", "1,1"}, {"run", "x", "--batch", "0"}, {"run", "x", "--epochs", "0"},
 		{"run", "x", "--no"}, {"run", "x", "--header", "maybe"}, {"run", "x", "--device", "cpu"}, {"run", "x", "--device", "cuda:-1"}, {"run", "x", "--order", "random"},
-		{"run", "x", "--as", "audio"}, {"run", "x", "--on-error", "skip"}, {"run", "x", "--transform", "resize"}, {"run", "x", "--seed", "-1"},
-		{"run", path, "--transform", "resize=4x4"}, {"run", path, "--csv", "--json"}, {"compare"}, {"compare", "a"}, {"roof"}, {"roof", "x", "--epochs", "0"}, {"roof", "x", "--epochs", "9223372036854775807"},
+		{"run", "x", "--as", "audio"}, {"run", "x", "--on-error", "skip"}, {"run", "x", "--transform", "resize"}, {"run", path, "--transform", "resize=4x4"}, {"run", path, "--csv", "--json"}, {"compare"}, {"compare", "a"}, {"roof"}, {"roof", "x", "--epochs", "0"}, {"run", path, "--drop-cache"},
 		{"synth"}, {"synth", "x", "--size", "5"}, {"synth", "x", "--kind", "gif"},
 	} {
 		if out, log := command(t, 2, args...); out != "" || !strings.Contains(log, "Try 'gofast-bench") {
@@ -121,13 +120,12 @@ func TestWrongCommandLines(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	damaged := pictures(t, "--broken", "2")
+	first := filepath.Join(damaged, "class000", "000000.png")
 	for _, c := range []struct {
 		args []string
 		says string
 	}{
-		{[]string{"run", t.TempDir()}, "nothing to measure: no pictures"},
-		{[]string{"run", damaged, "--epochs", "1"}, filepath.Join(damaged, "class000", "000000.png")},
-		{[]string{"roof", damaged, "--epochs", "1"}, filepath.Join(damaged, "class000", "000000.png")},
+		{[]string{"run", t.TempDir()}, "nothing to measure: no pictures"}, {[]string{"run", damaged, "--epochs", "1"}, first}, {[]string{"roof", damaged, "--epochs", "1"}, first},
 		{[]string{"run", "nowhere.jpg"}, "nowhere.jpg"}, {[]string{"compare", "nowhere", "nowhere"}, "nowhere"}, {[]string{"synth", damaged}, "already"},
 		{[]string{"run", damaged, "--out", os.Args[0] + "/x"}, "--out"},
 	} {
@@ -140,6 +138,14 @@ func TestFailures(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Bad) != 2 || r.Bad[0].Reason == "" {
 		t.Errorf("%v: %+v", err, r.Bad)
 	}
+	// What stands in the way of a file is known too late, and the figures are printed all the same.
+	folder := filepath.Join(t.TempDir(), "out")
+	if err := os.MkdirAll(filepath.Join(folder, "report.json"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, log := command(t, 1, "run", table(t, "label,a\n1,2\n"), "--out", folder, "--epochs", "1", "--threads", "1"); !strings.Contains(out, "1 rows in 1 file") || !strings.Contains(log, "report.json") {
+		t.Errorf("%q, %q", out, log)
+	}
 }
 
 func TestInterrupted(t *testing.T) {
@@ -147,7 +153,7 @@ func TestInterrupted(t *testing.T) {
 	cancel()
 	for _, args := range [][]string{{"run", pictures(t)}, {"roof", pictures(t)}, {"synth", filepath.Join(t.TempDir(), "x"), "--count", "5"}} {
 		var out, log bytes.Buffer
-		if status := execute(ctx, args, &out, &log); status != statusInterrupted || out.Len() > 0 {
+		if status := execute(ctx, args, &out, &log); status != 130 || out.Len() > 0 {
 			t.Errorf("%q: %d, %s", args, status, log.String())
 		}
 	}
@@ -167,7 +173,7 @@ func TestSignalsEndAtOnce(t *testing.T) {
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for signal, status := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+	for signal, status := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} { // as shells say it
 		program := exec.Command(os.Args[0], "compare", pipe, pipe)
 		program.Env = append(os.Environ(), "GOFAST_BENCH_TEST_MAIN=1")
 		if err := program.Start(); err != nil {
@@ -207,48 +213,11 @@ func TestOutputThatFails(t *testing.T) {
 	}
 }
 
-func TestAFolderForTheReport(t *testing.T) {
-	path, folder := table(t, "label,a\n1,2\n"), filepath.Join(t.TempDir(), "out")
-	command(t, 2, "run", path, "--out", folder, "--epochs", "0")
-	command(t, 2, "run", path, "--out", folder, "--threads", "x")
-	if _, err := os.Stat(folder); err == nil {
-		t.Error("a wrong command line made a folder")
-	}
-	// What stands in the way of a file is known too late, and the figures are printed all the same.
-	if err := os.MkdirAll(filepath.Join(folder, "report.json"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if out, log := command(t, 1, "run", path, "--out", folder, "--epochs", "1", "--threads", "1"); !strings.Contains(out, "1 rows in 1 file") || !strings.Contains(log, "report.json") {
-		t.Errorf("%q, %q", out, log)
-	}
-}
-
-// A terminal that is narrow or low gets what fits: the table is rewritten line by line.
-func TestLiveTableFits(t *testing.T) {
-	for _, c := range []struct {
-		columns, rows uint16
-		want          string
-	}{{80, 24, "abcdef\nghi\nj\n"}, {4, 24, "abc\nghi\nj\n"}, {80, 3, "abcdef\nghi\n"}, {1, 2, "\n"}, {1, 1, ""}} {
-		if got := fit("abcdef\nghi\nj\n", unix.Winsize{Col: c.columns, Row: c.rows}); got != c.want {
-			t.Errorf("%d x %d: %q", c.columns, c.rows, got)
-		}
-	}
-}
-
 func TestHelpAndCompletion(t *testing.T) {
-	for _, name := range []string{"run", "compare", "roof", "synth"} {
-		out, _ := command(t, 0, name, "--help")
-		if !strings.Contains(out, "Examples:\n  gofast-bench ") || !strings.Contains(out, "--json") {
-			t.Errorf("%q", out)
-		}
-	}
-	if out, _ := command(t, 0, "completion", "bash"); !strings.Contains(out, "gofast-bench") {
-		t.Errorf("%.100q", out)
-	}
-	if out, _ := command(t, 0, "__complete", "run", "x", "--order", ""); !strings.Contains(out, "shuffle") {
+	if out, _ := command(t, 0, "run", "--help"); !strings.Contains(out, "Examples:\n  gofast-bench ") || !strings.Contains(out, "randomresizedcrop=224") {
 		t.Errorf("%q", out)
 	}
-	if out, _ := command(t, 0, "--version"); !strings.Contains(out, "version") {
+	if out, _ := command(t, 0, "__complete", "run", "x", "--order", ""); !strings.Contains(out, "shuffle") {
 		t.Errorf("%q", out)
 	}
 }
@@ -263,7 +232,7 @@ func TestTheExtensionStaysFree(t *testing.T) {
 	if !strings.Contains(packages, "gofast/gofast/image") {
 		t.Fatalf("no dependencies of pybind: %q", packages)
 	}
-	for _, foreign := range []string{"cobra", "pflag", "gonum.org", "gofast-bench"} {
+	for _, foreign := range []string{"cobra", "pflag", "gofast-bench"} {
 		if strings.Contains(packages, foreign) {
 			t.Errorf("pybind depends on %s", foreign)
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
-	"time"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/measure"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
@@ -18,7 +17,7 @@ type roofs struct {
 }
 
 func newRoofCommand() *cobra.Command {
-	w, epochs := &workFlags{}, 0
+	w := &workFlags{}
 	c := &cobra.Command{
 		Use:   "roof PATH...",
 		Short: "Measure this machine's limits for these data, and say which one binds",
@@ -35,21 +34,11 @@ The limit that binds is the lowest one. run comes close to it, or something else
 			if err := w.check(); err != nil {
 				return err
 			}
-			if err := checkEpochs(epochs); err != nil {
-				return err
-			}
-			start := time.Now()
-			s, err := w.open(c.Context(), c, paths)
+			s, config, r, err := w.open(c, paths)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			r, err := measure.Begin(c.Context(), s, w.work(s.Kind, epochs), time.Since(start))
-			if err != nil {
-				return err
-			}
-			config := w.config(s.Kind)
-			config.Epochs = epochs
 			limits, err := measure.Roofs(c.Context(), s, r.Work.Bytes, config, func(done, of int) {
 				fmt.Fprintf(c.ErrOrStderr(), "round %d of %d\n", done, of)
 			})
@@ -69,37 +58,30 @@ The limit that binds is the lowest one. run comes close to it, or something else
 			return nil
 		},
 	}
-	w.add(c)
-	c.Flags().IntVar(&epochs, "epochs", 3, "epochs of each; one more is run first to warm up")
+	w.add(c, 3)
 	return c
 }
 
 func writeLimits(w io.Writer, r *report.Report, limits []measure.Limits) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "%s/s\t", r.Work.Unit())
-	for _, l := range limits {
-		fmt.Fprintf(t, "%s\t", report.Threads(l.Threads))
-	}
-	fmt.Fprintln(t)
-	for k := range limits[0].Roofs {
-		fmt.Fprintf(t, "%s\t", limits[0].Roofs[k].Name)
+	row := func(name string, cell func(measure.Limits) string) {
+		fmt.Fprintf(t, "%s\t", name)
 		for _, l := range limits {
-			fmt.Fprintf(t, "%s\t", report.Grouped(l.Roofs[k].SamplesPerS))
+			fmt.Fprintf(t, "%s\t", cell(l))
 		}
 		fmt.Fprintln(t)
 	}
-	fmt.Fprintf(t, "run\t")
-	for _, l := range limits {
-		fmt.Fprintf(t, "%s\t", report.Grouped(l.Run.SamplesPerS))
+	row(r.Work.Unit()+"/s", func(l measure.Limits) string { return report.Threads(l.Threads) })
+	for k, roof := range limits[0].Roofs {
+		row(roof.Name, func(l measure.Limits) string { return report.Grouped(l.Roofs[k].SamplesPerS) })
 	}
-	fmt.Fprintln(t)
+	row("run", func(l measure.Limits) string { return report.Grouped(l.Run.SamplesPerS) })
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
 	for _, l := range limits {
-		copying := l.Roofs[0]
-		fmt.Fprintf(w, "%-11s %s (copying is %.1f GB/s)\n", report.Threads(l.Threads)+":", l.Says, copying.BytesPerS/1e9)
+		fmt.Fprintf(w, "%-11s %s (copying is %.1f GB/s)\n", report.Threads(l.Threads)+":", l.Says, l.Roofs[0].BytesPerS/1e9)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/data"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/measure"
@@ -20,19 +17,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The batches that are usual.
-const (
-	pictureBatch = 64
-	tableBatch   = 512
-)
-
 type runOptions struct {
-	work    workFlags
-	epochs  int
-	csv     bool
-	out     string
-	device  string
-	ordinal int // of the device; -1: none
+	workFlags
+	csv         bool
+	out, device string
 }
 
 func newRunCommand() *cobra.Command {
@@ -47,7 +35,7 @@ picture, a pattern, @FILE with a path a line; or a table: CSV, TSV, Parquet, npy
 several files, a pattern or a folder are one table.
 
 Epochs of the numbers of threads take turns, so that a slow moment falls on all. The first
-epoch of each warms up, and is reported apart. Medians have 95 % intervals by bootstrap.
+epoch of each warms up, and is reported apart. Medians have 95 % intervals by the sign test.
 
 Transforms of pictures, separated by commas:
 ` + transform.Words(),
@@ -58,8 +46,7 @@ Transforms of pictures, separated by commas:
 		Args: somePaths,
 		RunE: func(c *cobra.Command, paths []string) error { return runCommand(c, o, paths) },
 	}
-	o.work.add(c)
-	c.Flags().IntVar(&o.epochs, "epochs", 5, "epochs to time for each number of threads; one more is run first to warm up")
+	o.add(c, 5)
 	c.Flags().BoolVar(&o.csv, "csv", false, "print CSV on stdout, an epoch a line")
 	c.Flags().StringVar(&o.out, "out", "", "folder for report.json, which benchmarks/plot.py draws, and report.csv")
 	c.Flags().StringVar(&o.device, "device", "", "move the batches to a GPU: cuda:0, or cuda")
@@ -67,13 +54,21 @@ Transforms of pictures, separated by commas:
 }
 
 func runCommand(c *cobra.Command, o *runOptions, paths []string) error {
-	if err := o.check(); err != nil {
-		return err
-	}
 	if o.csv && wantsJSON(c) {
 		return usagef("--json and --csv: give one of them")
 	}
-	r, err := o.measure(c.Context(), c, paths)
+	if _, err := ordinal(o.device); err != nil && o.device != "" {
+		return usagef("--device %q: %w", o.device, err)
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.out != "" {
+		if err := tryFolder(o.out); err != nil { // before minutes of measuring
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	r, err := o.measure(c, paths)
 	if err != nil {
 		return err
 	}
@@ -83,50 +78,15 @@ func runCommand(c *cobra.Command, o *runOptions, paths []string) error {
 			fmt.Fprintf(c.ErrOrStderr(), "written to %s\n", o.out)
 		}
 	}
-	return errors.Join(saving, o.print(c, r))
-}
-
-func (o *runOptions) print(c *cobra.Command, r *report.Report) error {
 	switch {
 	case wantsJSON(c):
-		return writeJSON(c.OutOrStdout(), r)
+		err = writeJSON(c.OutOrStdout(), r)
 	case o.csv:
-		return r.WriteCSV(c.OutOrStdout())
+		err = r.WriteCSV(c.OutOrStdout())
+	default:
+		err = r.WriteText(c.OutOrStdout())
 	}
-	if err := r.WriteText(c.OutOrStdout()); err != nil {
-		return err
-	}
-	return writeMoves(c.OutOrStdout(), r)
-}
-
-func (o *runOptions) check() error {
-	err := checkEpochs(o.epochs)
-	if err != nil {
-		return err
-	}
-	if o.ordinal, err = ordinal(o.device); err != nil {
-		return usagef("--device %q: %w", o.device, err)
-	}
-	if err := o.work.check(); err != nil {
-		return err
-	}
-	if o.out == "" {
-		return nil
-	}
-	if err := tryFolder(o.out); err != nil { // before minutes of measuring
-		return fmt.Errorf("--out: %w", err)
-	}
-	return nil
-}
-
-// mostEpochs keeps a slip of the finger from running for ever.
-const mostEpochs = 1_000_000
-
-func checkEpochs(n int) error {
-	if n < 1 || n > mostEpochs {
-		return usagef("--epochs %d: give a number from 1 to %d", n, mostEpochs)
-	}
-	return nil
+	return errors.Join(saving, err)
 }
 
 // tryFolder makes a folder, and tries whether files can be written there.
@@ -141,36 +101,34 @@ func tryFolder(path string) error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-func (o *runOptions) measure(ctx context.Context, c *cobra.Command, paths []string) (*report.Report, error) {
-	gpu, err := openGPU(o.ordinal)
+func (o *runOptions) measure(c *cobra.Command, paths []string) (*report.Report, error) {
+	gpu, err := openGPU(o.device)
 	if err != nil {
 		return nil, err
 	}
-	defer gpu.closeDevice()
-	start := time.Now()
-	s, err := o.work.open(ctx, c, paths)
+	s, config, r, err := o.open(c, paths)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	config := o.work.config(s.Kind)
-	config.Epochs = o.epochs
-	r, err := measure.Begin(ctx, s, o.work.work(s.Kind, o.epochs), time.Since(start))
-	if err != nil {
+	if gpu != nil {
+		defer gpu.close()
+		r.Device, config.Batches = gpu.String(), gpu.batches
+	}
+	config.Live = func(run *report.Run, epoch int) {
+		if epoch == 0 {
+			fmt.Fprintf(c.ErrOrStderr(), "warm-up, %s: %s\n", report.Threads(run.Threads), report.Duration(run.Warmup))
+			return
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "epoch %d of %d, %s: %s %s/s\n", epoch, o.epochs, report.Threads(run.Threads),
+			report.Grouped(float64(s.Len())/run.Seconds[epoch-1]), r.Work.Unit())
+	}
+	if err := measure.Epochs(c.Context(), s, config, r); err != nil {
 		return nil, err
 	}
-	if gpu.device != nil {
-		r.Device, config.Batches = gpu.name, gpu.batches
-		defer gpu.closeLoaders()
+	if gpu != nil {
+		gpu.addTo(r)
 	}
-	live := newLive(c.ErrOrStderr(), o.epochs)
-	config.Live = live.show
-	err = measure.Epochs(ctx, s, config, r)
-	live.end()
-	if err != nil {
-		return nil, err
-	}
-	gpu.addTo(r)
 	r.Bad = badOnes(s)
 	return r, nil
 }
@@ -202,23 +160,4 @@ func save(r *report.Report, folder string) error {
 		}
 	}
 	return nil
-}
-
-// somePaths is cobra's MinimumNArgs(1) in words that say which.
-func somePaths(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return usagef("give a path: a folder of pictures, or the files of a table")
-	}
-	if slices.Contains(args, "") {
-		return usagef("a path is empty")
-	}
-	return nil
-}
-
-// powers are 1, 2, 4, ... up to n, and n.
-func powers(n int) (text string) {
-	for i := 1; i < n; i *= 2 {
-		text += strconv.Itoa(i) + ","
-	}
-	return text + strconv.Itoa(n)
 }

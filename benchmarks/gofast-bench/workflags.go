@@ -1,11 +1,12 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/data"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/measure"
@@ -19,7 +20,7 @@ import (
 // workFlags say what is done: run and roof share them.
 type workFlags struct {
 	as, transform, order, onError, label, header, threadList string
-	batch                                                    int
+	batch, epochs                                            int
 	shuffle, dropCache                                       bool
 	seed                                                     uint64
 
@@ -29,53 +30,70 @@ type workFlags struct {
 	given   func(flag string) bool
 }
 
-func (w *workFlags) add(c *cobra.Command) {
+// The batches that are usual.
+const (
+	pictureBatch = 64
+	tableBatch   = 512
+)
+
+// choices are the values of flags that have few; the first is the default.
+var choices = map[string][]string{
+	"as":       {data.Auto, data.Pictures, data.Table},
+	"order":    {"sequential", "shuffle"},
+	"on-error": {"raise", "zero"},
+	"header":   {"auto", "true", "false"},
+}
+
+func (w *workFlags) add(c *cobra.Command, epochs int) {
 	f := c.Flags()
 	f.StringVar(&w.as, "as", data.Auto, "pictures, table, or auto: what the files' names say")
 	f.StringVar(&w.transform, "transform", transform.Default, "what is made of pictures, see above")
 	f.IntVar(&w.batch, "batch", 0, fmt.Sprintf("samples of a batch (default %d pictures, %d rows)", pictureBatch, tableBatch))
+	f.IntVar(&w.epochs, "epochs", epochs, "epochs to time for each number of threads; one more is run first to warm up")
 	f.StringVar(&w.threadList, "threads", powers(engine.Threads()), "numbers of engine threads to measure, separated by commas")
 	f.StringVar(&w.order, "order", "sequential", "sequential, or shuffle: another order every epoch")
 	f.BoolVar(&w.shuffle, "shuffle", false, "the same as --order shuffle")
-	f.Uint64Var(&w.seed, "seed", 0, "seed of the shuffle, of random transforms and of the intervals")
+	f.Uint64Var(&w.seed, "seed", 0, "seed of the shuffle and of random transforms")
 	f.BoolVar(&w.dropCache, "drop-cache", false, "ask the kernel to forget the files before each epoch, so that they come from the disk")
-	f.StringVar(&w.onError, "on-error", "raise", "raise: a picture that cannot be made ends the run; zero: it is counted, and zeroes are in its place")
+	f.StringVar(&w.onError, "on-error", "raise", "raise: a picture that cannot be made ends the run; zero: it is counted, and zeroes stand for it")
 	f.StringVar(&w.label, "label", "label", "table: name of the label column; only the default may be absent, \"\" for none")
 	f.StringVar(&w.header, "header", "auto", "table: whether the first line of a text file names the columns: auto, true or false")
-	for flag, values := range map[string][]string{"as": {data.Auto, data.Pictures, data.Table}, "order": {"sequential", "shuffle"},
-		"on-error": {"raise", "zero"}, "header": {"auto", "true", "false"}} {
+	for flag, values := range choices {
 		// Fails only for a flag that is not there.
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
 	w.given = f.Changed
 }
 
-// mostThreads are more than any machine has use for.
-const mostThreads = 1024
-
-func oneOf(flag, value string, values ...string) error {
-	if !slices.Contains(values, value) {
-		return usagef("--%s %q: give %s", flag, value, strings.Join(values, " or "))
+// powers are 1, 2, 4, ... up to n, and n.
+func powers(n int) (text string) {
+	for i := 1; i < n; i *= 2 {
+		text += strconv.Itoa(i) + ","
 	}
-	return nil
+	return text + strconv.Itoa(n)
 }
+
+// A slip of the finger neither runs for ever nor starts more threads than any machine has use for.
+const (
+	mostThreads = 1024
+	mostEpochs  = 1_000_000
+)
 
 func (w *workFlags) check() error {
 	if w.shuffle {
 		w.order = "shuffle"
 	}
-	for _, err := range []error{
-		oneOf("as", w.as, data.Auto, data.Pictures, data.Table), oneOf("order", w.order, "sequential", "shuffle"),
-		oneOf("on-error", w.onError, "raise", "zero"), oneOf("header", w.header, "auto", "true", "false"),
-	} {
-		if err != nil {
-			return err
+	for flag, value := range map[string]string{"as": w.as, "order": w.order, "on-error": w.onError, "header": w.header} {
+		if !slices.Contains(choices[flag], value) {
+			return usagef("--%s %q: give %s", flag, value, strings.Join(choices[flag], " or "))
 		}
 	}
 	if w.batch < 0 || w.given("batch") && w.batch == 0 || w.batch > 1<<30 {
 		return usagef("--batch %d: give a number from 1 on", w.batch)
 	}
-	w.threads = nil
+	if w.epochs < 1 || w.epochs > mostEpochs {
+		return usagef("--epochs %d: give a number from 1 to %d", w.epochs, mostEpochs)
+	}
 	for text := range strings.SplitSeq(w.threadList, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || n < 1 || n > mostThreads || slices.Contains(w.threads, n) {
@@ -91,51 +109,46 @@ func (w *workFlags) check() error {
 	return nil
 }
 
-// open opens the paths. check has been called.
-func (w *workFlags) open(ctx context.Context, c *cobra.Command, paths []string) (*data.Source, error) {
+// open opens the paths, and begins a report about them. check has been called.
+func (w *workFlags) open(c *cobra.Command, paths []string) (s *data.Source, config measure.Config, r *report.Report, err error) {
 	o := data.Options{Paths: paths, As: w.as, Threads: slices.Max(w.threads), Seed: w.seed, Plan: w.plan, Zeros: w.onError == "zero",
 		Label: w.label, LabelRequired: w.given("label")}
 	if names, err := strconv.ParseBool(w.header); err == nil {
 		o.Header = &names
 	}
-	s, err := data.Open(ctx, o)
-	if err != nil {
-		return nil, err
+	start := time.Now()
+	if s, err = data.Open(c.Context(), o); err != nil {
+		return nil, config, nil, err
 	}
+	opened := time.Since(start)
 	if s.Note != "" {
 		fmt.Fprintln(c.ErrOrStderr(), "gofast-bench:", s.Note)
 	}
-	unused := []string{"label", "header"}
+	config = measure.Config{Batch: w.batch, Threads: w.threads, Epochs: w.epochs, Shuffle: w.order == "shuffle", Seed: w.seed, DropCache: w.dropCache}
+	work := report.Work{Epochs: w.epochs, Order: w.order, Seed: w.seed, DropCache: w.dropCache}
+	usual, unused := pictureBatch, []string{"label", "header"}
 	if s.Kind == data.Table {
-		unused = []string{"transform", "on-error", "drop-cache"}
+		usual, unused = tableBatch, []string{"transform", "on-error", "drop-cache"}
+	} else {
+		work.Transform, work.OnError = w.spelled, w.onError
 	}
-	for _, flag := range unused {
-		if w.given(flag) {
-			s.Close()
-			return nil, usagef("--%s has no meaning for %s", flag, map[string]string{data.Table: "a table", data.Pictures: "pictures"}[s.Kind])
-		}
+	config.Batch = cmp.Or(w.batch, usual)
+	work.Batch = config.Batch
+	if i := slices.IndexFunc(unused, w.given); i >= 0 {
+		err = usagef("--%s has no meaning for %s", unused[i], s.Kind)
+	} else {
+		r, err = measure.Begin(c.Context(), s, work, opened)
 	}
-	return s, nil
+	if err != nil {
+		s.Close()
+	}
+	return s, config, r, err
 }
 
-func (w *workFlags) config(kind string) measure.Config {
-	return measure.Config{Batch: w.batchOf(kind), Threads: w.threads, Shuffle: w.order == "shuffle", Seed: w.seed, DropCache: w.dropCache}
-}
-
-func (w *workFlags) batchOf(kind string) int {
-	switch {
-	case w.batch > 0:
-		return w.batch
-	case kind == data.Table:
-		return tableBatch
+// somePaths is cobra's MinimumNArgs(1) in words that say which.
+func somePaths(_ *cobra.Command, args []string) error {
+	if len(args) == 0 || slices.Contains(args, "") {
+		return usagef("give a path: a folder of pictures, or the files of a table")
 	}
-	return pictureBatch
-}
-
-func (w *workFlags) work(kind string, epochs int) report.Work {
-	made := report.Work{Batch: w.batchOf(kind), Epochs: epochs, Order: w.order, Seed: w.seed, DropCache: w.dropCache}
-	if kind == data.Pictures {
-		made.Transform, made.OnError = w.spelled, w.onError
-	}
-	return made
+	return nil
 }

@@ -87,8 +87,9 @@ func refused(kind error, path, says string) error {
 func Open(ctx context.Context, o Options) (s *Source, err error) {
 	s = &Source{Kind: o.As, Paths: o.Paths, Bad: &Bad{}}
 	if o.As == Auto {
-		if s.Kind, err = kindOf(o.Paths); err != nil {
-			return nil, err
+		s.Kind = Pictures
+		if allTables(o.Paths) {
+			s.Kind = Table
 		}
 	}
 	if s.Kind == Table {
@@ -106,37 +107,29 @@ func Open(ctx context.Context, o Options) (s *Source, err error) {
 	return s, nil
 }
 
-// kindOf says what the names of the paths say: a table if all of them do so.
-func kindOf(paths []string) (string, error) {
-	kind := ""
+// allTables says whether all paths are named as tables: files with a table's ending, and folders that hold such files, and
+// neither pictures nor folders. A table beside these is their labels.
+func allTables(paths []string) bool {
 	for _, path := range paths {
-		one := Pictures
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			if one, err = kindOfFolder(path); err != nil {
-				return "", err
-			}
-		} else if inspect.TableEnding(path) != "" {
-			one = Table
+		entries, isFolder := entriesOf(path)
+		if isFolder && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return inspect.TableEnding(e.Name()) != "" }) ||
+			!isFolder && inspect.TableEnding(path) == "" {
+			return false
 		}
-		if kind != "" && one != kind {
-			return "", refused(gofast.ErrConfig, path, "is "+one+", and "+paths[0]+" is "+kind+": measure them one after the other")
+		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.Type().IsRegular() || isPicture(e.Name()) }) {
+			return false
 		}
-		kind = one
 	}
-	return kind, nil
+	return true
 }
 
-// kindOfFolder: a folder of a table has tables in it, and neither pictures nor folders. A table beside these is their labels.
-func kindOfFolder(path string) (string, error) {
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return "", refused(gofast.ErrRead, path, "cannot list the folder")
+// entriesOf are a folder's. To look into a pipe would wait for a writer.
+func entriesOf(path string) (entries []os.DirEntry, isFolder bool) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return nil, false
 	}
-	tables := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return inspect.TableEnding(e.Name()) != "" })
-	if tables && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.Type().IsRegular() || isPicture(e.Name()) }) {
-		return Table, nil
-	}
-	return Pictures, nil
+	entries, _ = os.ReadDir(path) // what cannot be listed is reported by what opens it
+	return entries, true
 }
 
 func isPicture(name string) bool {
@@ -164,27 +157,20 @@ func (s *Source) openTable(ctx context.Context, o Options) (err error) {
 // openPictures opens a folder of classes, a folder of pictures, or a list of files.
 func (s *Source) openPictures(ctx context.Context, o Options) (err error) {
 	options, root := gofast.FolderOptions{Threads: o.Threads, Seed: o.Seed}, o.Paths[0]
-	if info, err := os.Stat(root); len(o.Paths) == 1 && err == nil && info.IsDir() {
-		entries, err := os.ReadDir(root)
-		if err != nil {
-			return refused(gofast.ErrRead, root, "cannot list the folder")
-		}
-		options.Kind = folder.Tree
-		if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && isPicture(e.Name()) }) {
-			options.Kind = folder.Classes
+	if entries, isFolder := entriesOf(root); isFolder && len(o.Paths) == 1 {
+		options.Kind = folder.Classes
+		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && isPicture(e.Name()) }) {
+			options.Kind = folder.Tree
 		}
 		s.Dataset, err = gofast.OpenFolder(ctx, root, o.Plan, options)
-		if err != nil {
-			return err
-		}
 	} else {
-		files, err := listed(o.Paths)
-		if err != nil {
-			return err
+		var files []string
+		if files, err = expand(o.Paths); err == nil {
+			s.Dataset, err = gofast.OpenFiles(ctx, files, o.Plan, options)
 		}
-		if s.Dataset, err = gofast.OpenFiles(ctx, files, o.Plan, options); err != nil {
-			return err
-		}
+	}
+	if err != nil {
+		return err
 	}
 	if o.Zeros {
 		s.OnError = s.Bad.add
@@ -195,33 +181,52 @@ func (s *Source) openPictures(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// listed are the pictures that paths name: files, patterns, and @FILE, a list with a path a line, which counts from the
-// list's folder.
-func listed(paths []string) (files []string, err error) {
+// expand makes files of paths: files; patterns, sorted; folders, of which those of a table are taken, but neither hidden ones
+// nor Spark's markers; and @FILE, a list with a path a line, which counts from the list's folder.
+func expand(paths []string) (files []string, err error) {
 	for _, path := range paths {
 		if list, named := strings.CutPrefix(path, "@"); named {
-			text, err := os.ReadFile(list)
+			found, err := listed(list)
 			if err != nil {
-				return nil, gofast.NewError(gofast.ErrNotFound, "open", "the list of pictures cannot be read").At(list).Because(err)
+				return nil, err
 			}
-			for line := range strings.Lines(string(text)) {
-				if line = strings.TrimSpace(line); line != "" && !filepath.IsAbs(line) {
-					line = filepath.Join(filepath.Dir(list), line)
-				}
-				if line != "" {
-					files = append(files, line)
-				}
-			}
+			files = append(files, found...)
 			continue
 		}
-		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // to look into a pipe would wait for a writer
-			return nil, refused(gofast.ErrRead, path, "is not a regular file: a folder of pictures stands alone")
+		found := []string{path}
+		if info, err := os.Stat(path); err != nil {
+			found, _ = filepath.Glob(path) // a bad pattern matches nothing
+		} else if info.IsDir() {
+			found, _ = filepath.Glob(filepath.Join(escaped.Replace(path), "[^._]*"))
+			found = slices.DeleteFunc(found, func(name string) bool { return inspect.TableEnding(name) == "" })
 		}
-		found, err := expand([]string{path})
-		if err != nil {
-			return nil, err
+		found = slices.DeleteFunc(found, func(name string) bool {
+			info, err := os.Stat(name)
+			return err != nil || !info.Mode().IsRegular()
+		})
+		if len(found) == 0 {
+			return nil, refused(gofast.ErrNotFound, path, "no such file, pattern of files or folder of tables (a folder of pictures stands alone)")
 		}
 		files = append(files, found...)
+	}
+	return files, nil
+}
+
+// escaped keeps the characters of a folder's name from being a pattern.
+var escaped = strings.NewReplacer("*", "\\*", "?", "\\?", "[", "\\[", "\\", "\\\\")
+
+func listed(list string) (files []string, err error) {
+	text, err := os.ReadFile(list)
+	if err != nil {
+		return nil, gofast.NewError(gofast.ErrNotFound, "open", "the list of files cannot be read").At(list).Because(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !filepath.IsAbs(line) {
+			line = filepath.Join(filepath.Dir(list), line)
+		}
+		if line != "" {
+			files = append(files, line)
+		}
 	}
 	return files, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,20 +46,15 @@ func TestWhatPathsNamePictures(t *testing.T) {
 	root := pictures(t, 0)
 	class := filepath.Join(root, "class001")
 	list := filepath.Join(root, "list.txt")
-	if err := os.WriteFile(list, []byte("class000/000000.png\n\n"+filepath.Join(class, "000001.png")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "labels.csv"), []byte("name,label\n"), 0o600); err != nil {
+	if err := errors.Join(os.WriteFile(list, []byte("class000/000000.png\n\n"+filepath.Join(class, "000001.png")+"\n"), 0o600),
+		os.WriteFile(filepath.Join(root, "labels.csv"), []byte("name,label\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	// Data sets often lie elsewhere: a link to them, and a folder of links, are what they lead to.
 	elsewhere := t.TempDir()
 	link, linked := filepath.Join(elsewhere, "link"), filepath.Join(elsewhere, "linked")
 	for at, to := range map[string]string{link: root, filepath.Join(linked, "a"): class, filepath.Join(linked, "b"): filepath.Join(root, "class002")} {
-		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(to, at); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.Symlink(to, at)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,30 +77,26 @@ func TestWhatPathsNamePictures(t *testing.T) {
 	}
 }
 
-// Less is measured than the user thinks: that is said.
-func TestFoldersThatCannotBeListedAreNamed(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may list all folders")
+func TestExpandTakesTablesOfAFolder(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "[a]*") // no pattern
+	for _, name := range []string{"b.csv", "a.CSV", "README.md", "a.csv.crc", "_SUCCESS.csv", ".a.csv", "c.tsv.zst", "folder.csv/x.csv"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700), os.WriteFile(filepath.Join(root, name), []byte("1\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	root := pictures(t, 0)
-	locked := filepath.Join(root, "class001")
-	if err := os.Chmod(locked, 0); err != nil {
-		t.Fatal(err)
+	got, err := expand([]string{root, filepath.Join(root, "README.md")})
+	for i := range got {
+		got[i] = filepath.Base(got[i])
 	}
-	defer os.Chmod(locked, 0o700)
-	if s, err := open(t, Options{Paths: []string{root}}); err != nil || !strings.Contains(s.Note, "class001") || s.Len() != 6 {
-		t.Errorf("%v, %+v", err, s)
+	if err != nil || !slices.Equal(got, []string{"a.CSV", "b.csv", "c.tsv.zst", "README.md"}) {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 
 func TestWhatCannotBeOpened(t *testing.T) {
 	root, empty, other := pictures(t, 0), t.TempDir(), t.TempDir()
-	table := filepath.Join(other, "t.csv")
-	if err := os.WriteFile(table, []byte("a,b\n1,2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	emptyList := filepath.Join(other, "empty.list")
-	if err := os.WriteFile(emptyList, nil, 0o600); err != nil {
+	table, emptyList := filepath.Join(other, "t.csv"), filepath.Join(other, "empty.list")
+	if err := errors.Join(os.WriteFile(table, []byte("a,b\n1,2\n"), 0o600), os.WriteFile(emptyList, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	pipe := filepath.Join(other, "pipe") // nobody writes into it
@@ -116,12 +108,11 @@ func TestWhatCannotBeOpened(t *testing.T) {
 		kind error
 		says string
 	}{
-		{Options{Paths: []string{pipe}}, gofast.ErrRead, "not a regular file"},
+		{Options{Paths: []string{pipe}}, gofast.ErrNotFound, "no such file"},
 		{Options{Paths: []string{empty}}, gofast.ErrNotFound, empty},
 		{Options{Paths: []string{empty}, As: Pictures}, gofast.ErrNotFound, empty},
 		{Options{Paths: []string{"nowhere/*.jpg"}}, gofast.ErrNotFound, "nowhere"},
-		{Options{Paths: []string{root, table}}, gofast.ErrConfig, "one after the other"},
-		{Options{Paths: []string{root, root}}, gofast.ErrRead, "stands alone"},
+		{Options{Paths: []string{root, table}}, gofast.ErrNotFound, "stands alone"},
 		{Options{Paths: []string{"@nowhere"}}, gofast.ErrNotFound, "nowhere"},
 		{Options{Paths: []string{"@" + emptyList}}, gofast.ErrNotFound, "nothing to measure"},
 		{Options{Paths: []string{root}, As: Table}, gofast.ErrNotFound, root},

@@ -2,6 +2,7 @@
 package machine
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -36,9 +37,10 @@ type Facts struct {
 // Look finds the facts.
 func Look() Facts {
 	_ = image.LoadFormats(nil) // what is missing is empty below
+	info := read("/proc/cpuinfo")
 	f := Facts{
-		CPU: processor(read("/proc/cpuinfo")), CPUs: onlineCPUs(), Cores: cores("/sys/devices/system/cpu"), Usable: runtime.GOMAXPROCS(0),
-		Memory:   kilobytes(field(read("/proc/meminfo"), "MemTotal")),
+		CPU:  cmp.Or(field(info, "model name"), runtime.GOARCH+" part "+field(info, "CPU part")), // arm64 has no names
+		CPUs: max(runtime.NumCPU(), strings.Count("\n"+info, "\nprocessor")), Cores: cores(), Usable: runtime.GOMAXPROCS(0),
 		Governor: strings.TrimSpace(read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
 		Go:       runtime.Version(), Gofast: gofast.Version, Revision: revision(),
 		JPEG: jpeg.Library(), OwnHuffman: jpeg.Exchanged(),
@@ -47,17 +49,21 @@ func Look() Facts {
 	if unix.Uname(&name) == nil {
 		f.Kernel = unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
 	}
-	if load := strings.Fields(read("/proc/loadavg")); len(load) > 0 {
-		f.Load, _ = strconv.ParseFloat(load[0], 64)
+	var now unix.Sysinfo_t
+	if unix.Sysinfo(&now) == nil {
+		f.Memory, f.Load = int64(now.Totalram)*int64(now.Unit), float64(now.Loads[0])/65536
 	}
 	return f
 }
 
+// Status is a field of /proc/self/status in bytes: VmRSS is what is in memory now, VmHWM the most that was.
+func Status(name string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSuffix(field(read("/proc/self/status"), name), " kB"), 10, 64)
+	return n << 10
+}
+
 func read(path string) string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
+	data, _ := os.ReadFile(path) // what is missing stays empty
 	return string(data)
 }
 
@@ -71,58 +77,20 @@ func field(text, name string) string {
 	return ""
 }
 
-// kilobytes reads "123 kB".
-func kilobytes(text string) int64 {
-	n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(text, "kB")), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n << 10
-}
-
-// onlineCPUs are the machine's, whatever this process may use of them.
-func onlineCPUs() int {
-	return max(runtime.NumCPU(), strings.Count("\n"+read("/proc/cpuinfo"), "\nprocessor"))
-}
-
-// processor is the model's name; where the kernel gives none, as on arm64, its numbers.
-func processor(info string) string {
-	if name := field(info, "model name"); name != "" {
-		return name
-	}
-	if maker, part := field(info, "CPU implementer"), field(info, "CPU part"); part != "" {
-		return runtime.GOARCH + " implementer " + maker + " part " + part
-	}
-	return runtime.GOARCH
-}
-
 // cores counts the sets of CPUs that share a core.
-func cores(root string) int {
-	lists, _ := filepath.Glob(root + "/cpu[0-9]*/topology/thread_siblings_list") // no bad pattern
+func cores() int {
+	lists, _ := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*/topology/thread_siblings_list") // no bad pattern
 	known := map[string]bool{}
 	for _, list := range lists {
-		known[strings.TrimSpace(read(list))] = true
+		known[read(list)] = true
 	}
 	return len(known)
 }
 
-// revision is the commit that the program was built from, where the go command noted it.
+// revision says what the program was built from, as far as the go command noted it.
 func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	found, dirty := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			found = s.Value[:min(len(s.Value), 12)]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "-dirty"
-		}
-	}
-	if found == "" {
+	if info, ok := debug.ReadBuildInfo(); ok {
 		return info.Main.Version
 	}
-	return found + dirty
+	return ""
 }

@@ -3,6 +3,7 @@ package measure
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/data"
@@ -10,6 +11,8 @@ import (
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/statistics"
 	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/engine"
+	"golang.org/x/sys/unix"
 )
 
 // Config is what is measured of a source.
@@ -22,125 +25,206 @@ type Config struct {
 	DropCache bool
 	// Batches makes a loader's epochs; nil: Host.
 	Batches func(gofast.Loader) (Batches, error)
-	// Live is called after every epoch, with what is known so far; nil: not.
-	Live func(r *report.Report, epoch int, threads int)
+	// Live is called after every epoch; nil: not.
+	Live func(run *report.Run, epoch int)
+}
+
+// Batches goes over one epoch's batches and calls each as soon as one is there.
+type Batches func(ctx context.Context, order []int64, each func(rows int)) error
+
+// Host are a loader's batches in memory.
+func Host(l gofast.Loader) Batches {
+	return func(ctx context.Context, order []int64, each func(int)) error {
+		for b, err := range l.Batches(ctx, order) {
+			if err == nil {
+				err = ctx.Err() // nothing asks where batches are always ready
+			}
+			if err != nil {
+				return err
+			}
+			each(b.Rows)
+		}
+		return nil
+	}
+}
+
+func (c *Config) loader(e *gofast.Engine, d *gofast.Dataset) gofast.Loader {
+	return gofast.Loader{Engine: e, Dataset: d, BatchRows: int(min(int64(c.Batch), d.Len()))}
+}
+
+// order is that of an epoch, which is one more at each.
+func (c *Config) order(d *gofast.Dataset, epoch int) []int64 {
+	if c.Shuffle {
+		return gofast.Shuffled(d.Len(), c.Seed, uint64(epoch))
+	}
+	return gofast.Sequential(d.Len())
+}
+
+// forget drops the files from the page cache, if that is asked for.
+func (c *Config) forget(ctx context.Context, s *data.Source) error {
+	if !c.DropCache {
+		return nil
+	}
+	files, path := s.Files()
+	return machine.DropCache(ctx, files, path)
+}
+
+// timed are the epochs of a number of threads.
+type timed struct {
+	gofast.Loader
+	batches                  Batches
+	processor, first, others []float64 // seconds: of an epoch's processors, and from asking for a batch to having it
+	warm                     gofast.Stats
 }
 
 // Epochs times the source's epochs, with the thread counts interleaved, so that a slow
 // moment of the machine falls on all of them. The first of each warms up. It adds the runs
 // to the report.
 func Epochs(ctx context.Context, s *data.Source, c Config, r *report.Report) error {
-	loaders, makers := make([]gofast.Loader, len(c.Threads)), make([]Batches, len(c.Threads))
+	all := make([]timed, len(c.Threads))
 	for i, n := range c.Threads {
-		loader := gofast.Loader{Engine: gofast.NewEngine(n), Dataset: s.Dataset, BatchRows: int(min(int64(c.Batch), s.Len()))}
-		defer loader.Engine.Close()
-		loaders[i] = loader
 		r.Runs = append(r.Runs, report.Run{Threads: n})
-		if c.Batches == nil {
-			makers[i] = Host(loader)
-			continue
-		}
-		var err error
-		if makers[i], err = c.Batches(loader); err != nil {
-			return err
+		t := &all[i]
+		t.Loader = c.loader(gofast.NewEngine(n), s.Dataset)
+		defer t.Engine.Close()
+		if t.batches = Host(t.Loader); c.Batches != nil {
+			var err error
+			if t.batches, err = c.Batches(t.Loader); err != nil {
+				return err
+			}
 		}
 	}
-	memory, epochs, warm := watchMemory(), make([][]Epoch, len(c.Threads)), make([]gofast.Stats, len(c.Threads))
-	defer func() {
-		memory.stop()
-		r.Memory, r.PeakBytes = memory.points, memory.peak
-	}()
-	start, telling := time.Now(), time.Duration(0)
-	files, path := s.Files()
+	start := time.Now()
 	for epoch := range c.Epochs + 1 {
-		for i, n := range c.Threads {
-			if c.DropCache {
-				memory.run(0, false)
-				if err := machine.DropCache(ctx, files, path); err != nil {
+		for i := range all {
+			run := &r.Runs[i]
+			if err := c.forget(ctx, s); err != nil {
+				return err
+			}
+			if c.DropCache && r.Dropped == nil {
+				left, err := look(ctx, s)
+				if err != nil {
 					return err
 				}
-				if r.Dropped == nil {
-					left, err := machine.LookCache(ctx, files, path)
-					if err != nil {
-						return err
-					}
-					r.Dropped = &left
-				}
+				r.Dropped = &left
 			}
-			memory.run(n, epoch == 0)
-			e, err := run(ctx, loaders[i], uint64(epoch), order(s.Len(), c, epoch), makers[i])
+			seconds, err := all[i].epoch(ctx, c, epoch)
 			if err != nil {
 				return err
 			}
-			memory.run(0, false)
 			if epoch == 0 {
-				r.Runs[i].Warmup, warm[i] = e.Seconds, loaders[i].Engine.Stats()
+				run.Warmup = seconds
 			} else {
-				epochs[i] = append(epochs[i], e)
-				r.Runs[i].Seconds = append(r.Runs[i].Seconds, e.Seconds)
-				// Every figure of a million epochs, behind each of them, would take longer than the epochs.
-				if now := time.Now(); epoch == c.Epochs || 50*telling <= now.Sub(start) {
-					summarise(&r.Runs[i], epochs[i], loaders[i].Engine.Stats().Sub(warm[i]), s.Len(), c.Seed)
-					telling += time.Since(now)
-				}
+				run.Seconds = append(run.Seconds, seconds)
 			}
+			r.Memory = append(r.Memory, report.Memory{Seconds: time.Since(start).Seconds(), Bytes: machine.Status("VmRSS"), Threads: run.Threads, Warmup: epoch == 0})
 			if c.Live != nil {
-				c.Live(r, epoch, n)
+				c.Live(run, epoch)
 			}
 		}
+	}
+	r.PeakBytes = machine.Status("VmHWM")
+	for i := range all {
+		all[i].summarise(&r.Runs[i])
 	}
 	return nil
 }
 
-func order(n int64, c Config, epoch int) func() []int64 {
-	return func() []int64 {
-		if c.Shuffle {
-			return gofast.Shuffled(n, c.Seed, uint64(epoch))
-		}
-		return gofast.Sequential(n)
+// epoch times one, with the making of its order, as a training loop would. The first is not kept.
+func (t *timed) epoch(ctx context.Context, c Config, epoch int) (seconds float64, err error) {
+	t.Dataset.SetEpoch(uint64(epoch))
+	rows, waits := int64(0), []float64(nil)
+	before, start := processorSeconds(), time.Now()
+	last := start
+	err = t.batches(ctx, c.order(t.Dataset, epoch), func(n int) {
+		now := time.Now()
+		waits = append(waits, now.Sub(last).Seconds())
+		last, rows = now, rows+int64(n)
+	})
+	seconds = time.Since(start).Seconds()
+	if err == nil && rows != t.Dataset.Len() {
+		err = fmt.Errorf("an epoch gave %d samples of %d", rows, t.Dataset.Len())
 	}
+	if err != nil {
+		return 0, err
+	}
+	if epoch == 0 {
+		t.warm = t.Engine.Stats()
+		return seconds, nil
+	}
+	t.processor = append(t.processor, processorSeconds()-before)
+	t.first, t.others = append(t.first, waits[0]), append(t.others, waits[1:]...)
+	return seconds, nil
+}
+
+func processorSeconds() float64 {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+func sum(values []float64) (all float64) {
+	for _, v := range values {
+		all += v
+	}
+	return all
 }
 
 // summarise makes a run's figures of its epochs, and of what its engine did in them.
-func summarise(r *report.Run, epochs []Epoch, did gofast.Stats, samples int64, seed uint64) {
-	var processor, first, others []float64
-	busy := 0.0
-	for _, e := range epochs {
-		processor = append(processor, e.Processor/float64(samples))
-		busy += e.Processor
-		first = append(first, e.Batches[0])
-		others = append(others, e.Batches[1:]...)
-	}
-	r.Median, r.Interval = statistics.Median(r.Seconds), statistics.MedianInterval(r.Seconds, seed)
-	r.SamplesPerS = float64(samples) / r.Median
+func (t *timed) summarise(r *report.Run) {
+	samples := float64(t.Dataset.Len())
+	r.Median, r.Interval = statistics.Median(r.Seconds), statistics.MedianInterval(r.Seconds)
+	r.SamplesPerS = samples / r.Median
 	if r.Interval != nil {
-		r.PerSInterval = &statistics.Interval{Low: float64(samples) / r.Interval.High, High: float64(samples) / r.Interval.Low}
+		r.PerSInterval = &statistics.Interval{Low: samples / r.Interval.High, High: samples / r.Interval.Low}
 	}
-	r.ProcessorS, r.FirstBatch = statistics.Median(processor), statistics.Median(first)
-	all := 0.0
-	for _, s := range r.Seconds {
-		all += s
+	all := sum(r.Seconds) * float64(r.Threads)
+	r.ProcessorS, r.Busy = statistics.Median(t.processor)/samples, sum(t.processor)/all
+	r.FirstBatch, r.Latency = statistics.Median(t.first), statistics.Percentiles(t.others)
+	r.Stages = stagesOf(t.Engine.Stats().Sub(t.warm).Stages, all, samples*float64(len(r.Seconds)))
+}
+
+// stageNames are the engine's stages in the order of the work, in words.
+var stageNames = [][2]string{
+	{engine.StageHeader, "headers"}, {engine.StageRead, "reading"}, {engine.StageDecode, "opening and other decoding"}, {engine.StageEntropy, "entropy decoding"},
+	{engine.StageInverse, "inverse transform and colour"}, {engine.StageResize, "resize"}, {engine.StageSteps, "other steps"},
+	{engine.StageNumbers, "numbers"}, {engine.StageGather, "gathering rows"},
+}
+
+// stagesOf are the shares of the threads' time, which is all their seconds, and behind them the rest, in which they had
+// nothing to do. The clock of a stage goes on while its thread waits for a file or a processor.
+func stagesOf(took map[string]time.Duration, all, samples float64) (stages []report.Stage) {
+	left := all
+	for _, stage := range stageNames {
+		if seconds := took[stage[0]].Seconds(); seconds > 0 {
+			stages = append(stages, report.Stage{Name: stage[1], Seconds: seconds / samples, Share: seconds / all})
+			left -= seconds
+		}
 	}
-	r.Busy = busy / (all * float64(r.Threads))
-	r.Stages = stagesOf(did.Stages, all*float64(r.Threads), samples*int64(len(epochs)))
-	r.Latency = statistics.Percentiles(others)
+	left = max(left, 0) // two clocks may differ by microseconds
+	return append(stages, report.Stage{Name: report.Waiting, Seconds: left / samples, Share: left / all})
+}
+
+func look(ctx context.Context, s *data.Source) (machine.Cache, error) {
+	files, path := s.Files()
+	return machine.LookCache(ctx, files, path)
 }
 
 // Begin is a report without runs: the work, the machine and the state of the page cache.
 func Begin(ctx context.Context, s *data.Source, work report.Work, opened time.Duration) (*report.Report, error) {
 	r := &report.Report{Format: report.Format, Started: time.Now().UTC(), Machine: machine.Look(), Work: work, OpenS: opened.Seconds()}
-	files, path := s.Files()
 	var err error
-	if r.Cache, err = machine.LookCache(ctx, files, path); err != nil {
+	if r.Cache, err = look(ctx, s); err != nil {
 		return nil, err
 	}
 	w := &r.Work
-	w.Kind, w.Paths, w.Samples, w.Files, w.Shape, w.DType = s.Kind, s.Paths, s.Len(), files, s.Shape, s.DType
+	w.Files, _ = s.Files()
+	w.Kind, w.Paths, w.Samples, w.Shape, w.DType = s.Kind, s.Paths, s.Len(), s.Shape, s.DType
 	if s.Table != nil {
 		w.Stored = s.Table.Type
 	}
-	if w.Digest, w.Bytes, err = s.Digest(ctx); err != nil {
-		return nil, err
-	}
-	return r, nil
+	w.Digest, w.Bytes, err = s.Digest(ctx)
+	return r, err
 }

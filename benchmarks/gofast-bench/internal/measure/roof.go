@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/data"
-	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/machine"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/statistics"
 	"github.com/gofast-org/gofast/gofast"
 	"github.com/gofast-org/gofast/gofast/image"
@@ -53,25 +52,18 @@ func Roofs(ctx context.Context, s *data.Source, fileBytes int64, c Config, progr
 	if err != nil {
 		return nil, err
 	}
-	engines := make([]*gofast.Engine, len(c.Threads))
+	engines, seconds := make([]*gofast.Engine, len(c.Threads)), make([][][]float64, len(c.Threads))
 	for i, n := range c.Threads {
-		engines[i] = gofast.NewEngine(n)
+		engines[i], seconds[i] = gofast.NewEngine(n), make([][]float64, len(parts))
 		defer engines[i].Close()
 	}
-	seconds := make([][][]float64, len(c.Threads))
-	for i := range seconds {
-		seconds[i] = make([][]float64, len(parts))
-	}
-	files, path := s.Files()
 	for round := range c.Epochs + 1 {
 		for i := range c.Threads {
 			for k, p := range parts {
-				if c.DropCache {
-					if err := machine.DropCache(ctx, files, path); err != nil {
-						return nil, err
-					}
+				if err := c.forget(ctx, s); err != nil {
+					return nil, err
 				}
-				took, err := p.time(ctx, engines[i], s, c, round)
+				took, err := p.time(ctx, engines[i], c, round)
 				if err != nil {
 					return nil, err
 				}
@@ -80,9 +72,7 @@ func Roofs(ctx context.Context, s *data.Source, fileBytes int64, c Config, progr
 				}
 			}
 		}
-		if progress != nil {
-			progress(round, c.Epochs)
-		}
+		progress(round, c.Epochs)
 	}
 	limits := make([]Limits, len(c.Threads))
 	for i, n := range c.Threads {
@@ -112,14 +102,14 @@ func partsOf(s *data.Source, fileBytes int64) (parts []part, err error) {
 }
 
 // time is one epoch of a part, in seconds.
-func (p part) time(ctx context.Context, e *gofast.Engine, s *data.Source, c Config, round int) (float64, error) {
+func (p part) time(ctx context.Context, e *gofast.Engine, c Config, round int) (float64, error) {
 	if p.work == nil {
 		return copying(ctx, e.ThreadCount(), p.bytes)
 	}
 	p.work.SetEpoch(uint64(round))
-	order := order(s.Len(), c, round)()
+	order := c.order(p.work, round)
 	start := time.Now()
-	err := Host(gofast.Loader{Engine: e, Dataset: p.work, BatchRows: int(min(int64(c.Batch), s.Len()))})(ctx, order, func(int) {})
+	err := Host(c.loader(e, p.work))(ctx, order, func(int) {})
 	return time.Since(start).Seconds(), err
 }
 
@@ -159,17 +149,15 @@ func copying(ctx context.Context, threads int, bytes int64) (float64, error) {
 
 // limitsOf puts the medians together.
 func limitsOf(threads int, parts []part, seconds [][]float64, samples int64) Limits {
-	l := Limits{Threads: threads}
-	lowest := Roof{}
+	var roofs []Roof
 	for k, p := range parts {
 		median := statistics.Median(seconds[k])
-		roof := Roof{Name: p.name, SamplesPerS: float64(samples) / median, BytesPerS: float64(p.bytes) / median, Needed: p.needed, Seconds: median}
-		if k == len(parts)-1 {
-			l.Run = roof
-			break
-		}
-		l.Roofs = append(l.Roofs, roof)
-		if p.needed && (lowest.Name == "" || roof.SamplesPerS < lowest.SamplesPerS) {
+		roofs = append(roofs, Roof{Name: p.name, SamplesPerS: float64(samples) / median, BytesPerS: float64(p.bytes) / median, Needed: p.needed, Seconds: median})
+	}
+	l := Limits{Threads: threads, Roofs: roofs[:len(roofs)-1], Run: roofs[len(roofs)-1]}
+	lowest := roofs[0]
+	for _, roof := range l.Roofs {
+		if roof.Needed && roof.SamplesPerS < lowest.SamplesPerS {
 			lowest = roof
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/machine"
@@ -66,7 +66,7 @@ type Run struct {
 	FirstBatch   float64              `json:"first_batch_seconds"`          // median over epochs
 	Latency      []float64            `json:"batch_seconds_quantiles"`      // 0 %, 1 %, ... 100 %: from asking to having a batch, beside each epoch's first
 	Stages       []Stage              `json:"stages"`                       // of threads x seconds
-	Moves        any                  `json:"moves,omitempty"`              // what a device says
+	Moves        *Moves               `json:"moves,omitempty"`              // what a device says
 }
 
 // Stage is what the threads did.
@@ -74,6 +74,16 @@ type Stage struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds_per_sample"` // of all threads
 	Share   float64 `json:"share"`              // of threads x seconds
+}
+
+// Moves is what a device says of one number of threads: of all epochs together, of batches of 1 MiB and more.
+type Moves struct {
+	Bytes         int64   `json:"bytes"`
+	Rate          float64 `json:"bytes_per_second"` // of the copies themselves
+	CopySeconds   float64 `json:"copy_seconds"`
+	KernelSeconds float64 `json:"kernel_seconds"`
+	WaitedSeconds float64 `json:"waited_seconds"` // by the loop, for batches that had not arrived
+	Overlap       float64 `json:"overlap"`        // the share of copies and kernels that the loop did not wait for
 }
 
 // Waiting is the stage that is no work: for files, for work, or for a processor.
@@ -101,52 +111,36 @@ func (w *Work) Unit() string {
 	return "pictures"
 }
 
-// mostBytes bounds a report that is read.
-const mostBytes = 256 << 20
-
 // Read reads a report's JSON.
 func Read(path string) (*Report, error) {
-	file, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, mostBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > mostBytes {
-		return nil, fmt.Errorf("%s: no report of gofast-bench run --json: larger than %d MiB", path, mostBytes>>20)
 	}
 	var r Report
-	if err := json.Unmarshal(data, &r); err != nil {
+	if err = json.Unmarshal(data, &r); err == nil {
+		err = r.check()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: no report of gofast-bench run --json: %w", path, err)
-	}
-	if r.Format != Format {
-		return nil, fmt.Errorf("%s: a report of format %d, and this gofast-bench reads format %d: run it again", path, r.Format, Format)
-	}
-	if err := r.check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &r, nil
 }
 
 // check refuses figures that no run gives.
 func (r *Report) check() error {
+	if r.Format != Format {
+		return fmt.Errorf("it has format %d, and this gofast-bench reads format %d: run it again", r.Format, Format)
+	}
 	seen := map[int]bool{}
 	for _, run := range r.Runs {
-		if run.Threads < 1 || seen[run.Threads] || len(run.Seconds) == 0 {
-			return errors.New("damaged: a number of threads is wrong, there twice, or without epochs")
+		if run.Threads < 1 || seen[run.Threads] || len(run.Seconds) == 0 || !(slices.Min(run.Seconds) > 0) {
+			return errors.New("a number of threads is wrong, there twice, or without epochs that take time")
 		}
 		seen[run.Threads] = true
-		for _, s := range run.Seconds {
-			if !(s > 0) {
-				return errors.New("damaged: an epoch took no time")
-			}
-		}
 	}
 	if len(r.Runs) == 0 {
-		return errors.New("it has no runs: is it of gofast-bench run?")
+		return errors.New("it has no runs")
 	}
 	return nil
 }

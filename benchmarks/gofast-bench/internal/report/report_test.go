@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +12,6 @@ import (
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/machine"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/statistics"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 func sample() *Report {
 	quantiles := make([]float64, 101)
@@ -44,18 +41,9 @@ func TestText(t *testing.T) {
 	if err := sample().WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", "report.txt")
-	if *update {
-		if err := os.WriteFile(golden, text.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text.String() != string(want) {
-		t.Errorf("go test -update writes it again:\n%s", text.String())
+	want, err := os.ReadFile(filepath.Join("testdata", "report.txt"))
+	if err != nil || text.String() != string(want) {
+		t.Errorf("%v:\n%s", err, text.String())
 	}
 }
 
@@ -95,11 +83,9 @@ func TestReadRefusesWhatIsNoReport(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		string(good): "", "": "no report", "[1]": "no report", `{"format":1}`: "format 1", `{"format":2}`: "no runs",
-		`{"format":2,"runs":[{"threads":1,"seconds":[0]}]}`:                               "no time",
-		`{"format":2,"runs":[{"threads":1,"seconds":[1]},{"threads":1,"seconds":[1]}]}`:   "twice",
-		`{"format":2,"runs":[{"threads":-1,"seconds":[1]}]}`:                              "wrong",
-		`{"format":2,"runs":[{"threads":1,"seconds":[]}]}`:                                "without epochs",
-		string(bytes.Replace(good, []byte(`"seconds":[1,`), []byte(`"seconds":[-1,`), 1)): "no time",
+		`{"format":2,"runs":[{"threads":1,"seconds":[0]}]}`:                             "take time",
+		`{"format":2,"runs":[{"threads":1,"seconds":[1]},{"threads":1,"seconds":[1]}]}`: "twice",
+		`{"format":2,"runs":[{"threads":1,"seconds":[]}]}`:                              "without epochs",
 	} {
 		path := filepath.Join(t.TempDir(), "r.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

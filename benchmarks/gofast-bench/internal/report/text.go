@@ -110,28 +110,14 @@ func (r *Report) cacheText() string {
 	return "before the run: " + said(r.Cache)
 }
 
-// WriteRuns is the table of the runs.
-func (r *Report) WriteRuns(w io.Writer) error {
+// writeRuns is the table of the runs.
+func (r *Report) writeRuns(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "threads\t%s/s\t95 %% interval\tepoch\twarm-up\tfirst batch\tbatch p50\tp95\tp99\tCPU each\tbusy\t\n", r.Work.Unit())
 	for _, run := range r.Runs {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f %%\t\n", run.Threads, Grouped(run.SamplesPerS), intervalText(run.PerSInterval),
 			Duration(run.Median), Duration(run.Warmup), Duration(run.FirstBatch), run.quantile(50), run.quantile(95), run.quantile(99),
 			Duration(run.ProcessorS), 100*run.Busy)
-	}
-	return t.Flush()
-}
-
-// WriteLive is what is known of the runs so far, in lines that fit a terminal.
-func (r *Report) WriteLive(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "threads\t%s/s\t95 %% interval\tepoch\tepochs\t\n", r.Work.Unit())
-	for _, run := range r.Runs {
-		if len(run.Seconds) == 0 {
-			fmt.Fprintf(t, "%d\twarming up\t\t\t\t\n", run.Threads)
-			continue
-		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t\n", run.Threads, Grouped(run.SamplesPerS), intervalText(run.PerSInterval), Duration(run.Median), len(run.Seconds))
 	}
 	return t.Flush()
 }
@@ -157,7 +143,7 @@ const mostListed = 20
 func (r *Report) WriteText(w io.Writer) error {
 	r.WriteHead(w)
 	fmt.Fprintln(w)
-	if err := r.WriteRuns(w); err != nil {
+	if err := r.writeRuns(w); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\nmemory at most %s, that of all numbers of threads together\n\n", bytesText(r.PeakBytes))
@@ -169,14 +155,14 @@ func (r *Report) WriteText(w io.Writer) error {
 			"the processors. The stages hold that time.\n", 100*held)
 	}
 	r.WriteBad(w)
-	return nil
+	return r.writeMoves(w)
 }
 
 // held is the largest share of the threads' time in which they had work and no processor.
 func (r *Report) held() (most float64) {
 	for _, run := range r.Runs {
 		if len(run.Stages) > 0 {
-			most = max(most, 1-run.Stage(Waiting).Share-run.Busy)
+			most = max(most, 1-run.stage(Waiting).Share-run.Busy)
 		}
 	}
 	return most
@@ -196,17 +182,8 @@ func (r *Report) WriteBad(w io.Writer) {
 	}
 }
 
-// StageNames are those of all runs, in the order of the work.
-func (r *Report) StageNames() (names []string) {
-	longest := slices.MaxFunc(r.Runs, func(a, b Run) int { return len(a.Stages) - len(b.Stages) })
-	for _, s := range longest.Stages {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-// Stage is a stage of the run; zero if it has none of the name.
-func (r *Run) Stage(name string) Stage {
+// stage is a stage's of the run; zero if it has none of the name.
+func (r *Run) stage(name string) Stage {
 	for _, s := range r.Stages {
 		if s.Name == name {
 			return s
@@ -221,13 +198,41 @@ func (r *Report) writeStages(w io.Writer) error {
 	for _, run := range r.Runs {
 		fmt.Fprintf(t, "%s\t", Threads(run.Threads))
 	}
-	for _, name := range r.StageNames() {
-		fmt.Fprintf(t, "\n%s\t", name)
+	longest := slices.MaxFunc(r.Runs, func(a, b Run) int { return len(a.Stages) - len(b.Stages) })
+	for _, row := range longest.Stages {
+		fmt.Fprintf(t, "\n%s\t", row.Name)
 		for _, run := range r.Runs {
-			s := run.Stage(name)
+			s := run.stage(row.Name)
 			fmt.Fprintf(t, "%.1f %% (%s)\t", 100*s.Share, Duration(s.Seconds))
 		}
 	}
 	fmt.Fprintln(t)
 	return t.Flush()
 }
+
+// writeMoves is the table of what went to a device.
+func (r *Report) writeMoves(w io.Writer) error {
+	if r.Device == "" {
+		return nil
+	}
+	fmt.Fprintf(w, "\non %s:\n", r.Device)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "threads\tMB to the device\tcopy rate GB/s\tcopies ms\tkernels ms\tnot waited for\t")
+	for _, run := range r.Runs {
+		m := run.Moves
+		if m == nil || m.CopySeconds == 0 { // smaller ones are not timed
+			fmt.Fprintf(t, "%d\t-\t-\t-\t-\t-\t\n", run.Threads)
+			continue
+		}
+		fmt.Fprintf(t, "%d\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f %%\t\n", run.Threads, float64(m.Bytes)/1e6, m.Rate/1e9, m.CopySeconds*1e3, m.KernelSeconds*1e3, 100*m.Overlap)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, overlapMeans)
+	return err
+}
+
+const overlapMeans = `copies and kernels: of all epochs together, of batches of 1 MiB and more
+not waited for: the overlap, which is the share of that time in which the loop, waiting for each batch, did not wait; the
+rest of it lay under the filling and the copies of other batches`

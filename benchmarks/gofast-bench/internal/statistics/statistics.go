@@ -1,13 +1,11 @@
-// Package statistics says how sure a median is: 95 % intervals by the bootstrap, which
-// assumes nothing about how times are distributed.
+// Package statistics says how sure a median is, and which of two is smaller. It assumes nothing about how times are
+// distributed.
 package statistics
 
 import (
+	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // Interval is where a value lies with 95 % confidence.
@@ -16,12 +14,9 @@ type Interval struct {
 	High float64 `json:"high"`
 }
 
-// resamples makes the ends of an interval steady to 1 % of its width.
-const resamples = 4000
-
-// FewestForInterval values are needed for an interval. The widest that there is, from the least of n values to the
-// largest, misses the median when all lie on one side of it: in 2 of 2^n cases, which is 6 % of five values and 25 % of three.
-const FewestForInterval = 5
+// Fewest values are needed for an interval. The widest that there is, from the least of n values to the largest, misses
+// the median when all lie on one side of it: in 2 of 2^n cases, which is 6 % of five values and 25 % of three.
+const Fewest = 5
 
 // Percentiles are the quantiles from 0 % to 100 % of values, in between where one lies between two, as numpy has them;
 // nil of none.
@@ -40,61 +35,27 @@ func Percentiles(values []float64) []float64 {
 
 // Median is the middle of values, or the mean of the two in the middle; NaN of none.
 func Median(values []float64) float64 {
-	return medianOf(slices.Sorted(slices.Values(values)))
-}
-
-func medianOf(sorted []float64) float64 {
-	n := len(sorted)
+	sorted, n := slices.Sorted(slices.Values(values)), len(values)
 	if n == 0 {
 		return math.NaN()
 	}
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// many values are resampled by their number: the place of their median is as good as normal.
-const many = 1000
-
-// resampler draws medians of resampled values.
-type resampler struct {
-	values, drawn []float64 // sorted
-	random        *rand.Rand
-}
-
-func newResampler(values []float64, random *rand.Rand) *resampler {
-	return &resampler{slices.Sorted(slices.Values(values)), make([]float64, len(values)), random}
-}
-
-func (r *resampler) median() float64 {
-	if n := float64(len(r.values)); n > many { // sorting 4000 times a million values would take an hour
-		return r.values[min(max(int(n/2+r.random.NormFloat64()*math.Sqrt(n)/2), 0), len(r.values)-1)]
-	}
-	for i := range r.drawn {
-		r.drawn[i] = r.values[r.random.IntN(len(r.values))]
-	}
-	slices.Sort(r.drawn)
-	return medianOf(r.drawn)
-}
-
-// MedianInterval is the interval of the median; nil of fewer than FewestForInterval values.
-func MedianInterval(values []float64, seed uint64) *Interval {
-	if len(values) < FewestForInterval {
+// MedianInterval is the interval of the median by the sign test; nil of fewer than Fewest values.
+func MedianInterval(values []float64) *Interval {
+	if len(values) < Fewest {
 		return nil
 	}
-	r := newResampler(values, rand.New(rand.NewPCG(seed, uint64(len(values)))))
-	medians := make([]float64, resamples)
-	for i := range medians {
-		medians[i] = r.median()
-	}
-	interval, sorted := between(medians), slices.Sorted(slices.Values(values))
+	sorted := slices.Sorted(slices.Values(values))
 	k := rank(len(sorted))
-	return &Interval{min(interval.Low, sorted[k]), max(interval.High, sorted[len(sorted)-1-k])}
+	return &Interval{sorted[k], sorted[len(sorted)-1-k]}
 }
 
-// rank is how many of n values at each end can be left out, so that those between hold the median in 95 % of all cases,
-// however they are distributed. The bootstrap alone leaves out one of seven at each end, and holds it in 87 %.
+// rank is how many of n values at each end can be left out, so that those between hold the median in 95 % of all cases.
 func rank(n int) int {
-	if n > many {
-		return (n - 1) / 2 // the bootstrap of so many is right, and 2^-n soon is 0
+	if n > 1000 { // 2^-n soon is 0, and the normal distribution is right
+		return int(float64(n)/2 - 0.98*math.Sqrt(float64(n)))
 	}
 	k, tail := 0, math.Exp2(-float64(n)) // of cases with at most k values on one side
 	for chance := tail; ; k++ {
@@ -105,8 +66,55 @@ func rank(n int) int {
 	}
 }
 
-// between is the middle 95 % of values.
-func between(values []float64) *Interval {
-	slices.Sort(values)
-	return &Interval{stat.Quantile(0.025, stat.Empirical, values, nil), stat.Quantile(0.975, stat.Empirical, values, nil)}
+// Verdict is what two series of times show.
+type Verdict string
+
+// The verdicts.
+const (
+	Faster   Verdict = "faster"
+	Slower   Verdict = "slower"
+	NotShown Verdict = "no difference shown"
+	TooFew   Verdict = "too few epochs"
+)
+
+// Comparison is how many times faster the second series is.
+type Comparison struct {
+	Ratio    float64   `json:"ratio"` // of the medians: the first's time by the second's
+	Interval *Interval `json:"interval"`
+	Verdict  Verdict   `json:"verdict"`
+}
+
+// Compare compares the times of the same work. How far each median may be off adds up as independent errors do.
+func Compare(first, second []float64) Comparison {
+	c := Comparison{Ratio: Median(first) / Median(second), Verdict: TooFew}
+	a, b := MedianInterval(first), MedianInterval(second)
+	if a == nil || b == nil {
+		return c
+	}
+	off := func(value, bound float64) float64 { return math.Log(value / bound) }
+	x, y := Median(first), Median(second)
+	c.Interval = &Interval{c.Ratio * math.Exp(-math.Hypot(off(x, a.Low), off(y, b.High))), c.Ratio * math.Exp(math.Hypot(off(x, a.High), off(y, b.Low)))}
+	switch {
+	case c.Interval.Low > 1:
+		c.Verdict = Faster
+	case c.Interval.High < 1:
+		c.Verdict = Slower
+	default:
+		c.Verdict = NotShown
+	}
+	return c
+}
+
+// String is the comparison in words, of B to A.
+func (c Comparison) String() string {
+	switch c.Verdict {
+	case Faster:
+		return fmt.Sprintf("B is %.2fx faster (%.2f to %.2f)", c.Ratio, c.Interval.Low, c.Interval.High)
+	case Slower:
+		return fmt.Sprintf("B is %.2fx slower (%.2f to %.2f)", 1/c.Ratio, 1/c.Interval.High, 1/c.Interval.Low)
+	case NotShown:
+		return fmt.Sprintf("no difference shown (B is %.2fx as fast, %.2f to %.2f)", c.Ratio, c.Interval.Low, c.Interval.High)
+	default:
+		return fmt.Sprintf("no verdict: %d epochs or more are needed on both sides (B looks %.2fx as fast)", Fewest, c.Ratio)
+	}
 }
