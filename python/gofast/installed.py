@@ -9,18 +9,17 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from types import ModuleType, TracebackType
+from types import FunctionType, ModuleType, TracebackType
 from typing import Any
 
-import torch.utils.data
 from torch.utils.data.dataloader import DataLoader as TorchDataLoader
 
-from . import errors
+from . import errors, images, loader
 
 __all__ = ["install", "uninstall"]
 
 _lock = threading.RLock()
-_replaced: list[tuple[ModuleType, str, Any, Any]] = []  # module, name, what was there, what is there now
+_replaced: list[tuple[Any, str, Any, Any]] = []  # of a module or class: name, what was there, what is now
 _filter: Any = None  # of warnings
 _depth = 0  # how often install was called, and not taken back
 made: list[Any] = []  # the datasets and loaders that a script made through what is installed, the first ones
@@ -28,19 +27,20 @@ _MOST_MADE = 16
 
 
 def install() -> Installed:
-    """Replaces ``PIL.Image.open``, torchvision's ImageFolder and torch's DataLoader by gofast's.
+    """Makes ``PIL.Image.open``, torchvision's ImageFolder and torch's DataLoader give gofast's.
 
-    Until `uninstall`, ``PIL.Image.open`` gives late pictures (`gofast.open`),
-    ``torchvision.datasets.ImageFolder`` is `gofast.ImageFolder`, and ``torch.utils.data.DataLoader`` is
-    `gofast.DataLoader`. torchvision's other datasets, and all code that opens pictures through Pillow, gain
-    without being named. Samples, batches and random draws stay what they were. ``python -m gofast train.py``
-    does it for a script that is not changed.
+    Until `uninstall`, ``PIL.Image.open`` gives late pictures (`gofast.open`), and a call of
+    ``torchvision.datasets.ImageFolder`` or ``torch.utils.data.DataLoader`` makes a `gofast.ImageFolder` or a
+    `gofast.DataLoader`, which are subclasses of these. torchvision's other datasets, and all code that opens
+    pictures through Pillow, gain without being named. Samples, batches and random draws stay what they were.
+    ``python -m gofast train.py`` does it for a script that is not changed.
 
-    Not reached: what was imported by name before (``from torch.utils.data import DataLoader``), subclasses of
-    DataLoader, which are torch's as before, and Pillow's own calls of its open. ``isinstance`` answers as it
-    did, but for Pillow's classes of files: a late picture is no ``JpegImageFile`` and no ``ImageFile``. A
-    file that was cut short raises where it did. One that is damaged in the middle raises when its pixels
-    are asked for, which may be later than in Pillow. `gofast.errors.FallbackWarning` is silent meanwhile.
+    Not reached: subclasses of DataLoader and ImageFolder, which are torch's as before, classes whose methods
+    were patched, ``PIL.Image.open`` if it was imported by name before, and Pillow's own calls of it.
+    ``isinstance`` answers as it did, but for Pillow's classes of files: a late picture is no
+    ``JpegImageFile`` and no ``ImageFile``. A file that was cut short raises where it did. One that is damaged
+    in the middle raises when its pixels are asked for, which may be later than in Pillow.
+    `gofast.errors.FallbackWarning` is silent meanwhile.
 
     Returns:
         A context manager, whose end is `uninstall`.
@@ -74,9 +74,9 @@ def uninstall() -> None:
         if _depth > 0:
             return
         while _replaced:
-            module, name, before, now = _replaced.pop()
-            if getattr(module, name, None) is now:
-                setattr(module, name, before)
+            holder, name, before, now = _replaced.pop()
+            if getattr(holder, name, None) is now:
+                setattr(holder, name, before)
         if _watcher in sys.meta_path:
             sys.meta_path.remove(_watcher)
         if _filter in warnings.filters:
@@ -110,92 +110,56 @@ def _put_in_place() -> None:
 
     @functools.wraps(opening.by_pillow)
     def open(fp: Any, mode: Any = "r", formats: Any = None) -> Any:
-        if _depth == 0:  # whoever wrapped this one goes on calling it
+        if _depth == 0:  # a wrapper of this one goes on calling it
             return opening.by_pillow(fp, mode, formats)
         if sys._getframe(1).f_globals.get("__name__", "").startswith("PIL."):
             return opening.by_pillow(fp, mode, formats)  # Pillow takes its own images apart
         follow()
         return opening.open_late(fp, mode, formats)
 
-    if PIL.Image.open is opening.by_pillow:  # somebody else's stays
+    if PIL.Image.open is opening.by_pillow:  # another's stays
         _replace(PIL.Image, "open", open)
-    for module in (torch.utils.data, torch.utils.data.dataloader):
-        if module.DataLoader is TorchDataLoader:
-            _replace(module, "DataLoader", _class("DataLoader"))
+    _take_over(TorchDataLoader, loader.DataLoader)
     sys.meta_path.insert(0, _watcher)
     if "torchvision.datasets" in sys.modules:
         _put_in_torchvision(sys.modules["torchvision.datasets"])
 
 
 def _put_in_torchvision(datasets: ModuleType) -> None:
-    folder = sys.modules["torchvision.datasets.folder"]
-    own = folder.ImageFolder
-    for module in (datasets, folder):
-        if module.ImageFolder is own and own.__module__ == "torchvision.datasets.folder":
-            _replace(module, "ImageFolder", _class("ImageFolder"))
+    _take_over(sys.modules["torchvision.datasets.folder"].ImageFolder, images.ImageFolder)
 
 
-def _replace(module: ModuleType, name: str, now: Any) -> None:
-    _replaced.append((module, name, getattr(module, name), now))
-    setattr(module, name, now)
+def _replace(holder: Any, name: str, now: Any) -> None:
+    _replaced.append((holder, name, getattr(holder, name), now))
+    setattr(holder, name, now)
 
 
-# -- the classes
+def _take_over(theirs: type, ours: type) -> None:
+    """Makes a call of their class give an object of ours, a subclass of it.
 
+    Their class stays where it is. So it can be derived from, annotated with, patched, compared and called by
+    its methods' names as before, and an object of a subclass stays theirs.
+    """
+    init: Any = vars(theirs)["__init__"]
 
-class _Stands(type):
-    """A class that stands for another: whatever is one of that is one of this."""
-
-    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
-        # A loader that somebody has changed is torch's, with all that it relies on.
-        loader = globals().get("DataLoader")
-        if loader is not None and loader in bases:
-            plain = tuple(TorchDataLoader if base is loader else base for base in bases)
-            return type(plain[0])(name, plain, body, **options)
-        return super().__new__(cls, name, bases, body, **options)
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        original = vars(cls).get("_stands_for")
-        return super().__instancecheck__(instance) if original is None else isinstance(instance, original)
-
-    def __subclasscheck__(cls, kind: type) -> bool:
-        original = vars(cls).get("_stands_for")
-        return super().__subclasscheck__(kind) if original is None else issubclass(kind, original)
-
-
-def _class(name: str) -> Any:
-    """The class that replaces torch's DataLoader, or of torchvision's ImageFolder."""
-    if name in globals():
-        return globals()[name]
-    if name == "DataLoader":
-        from .loader import DataLoader as own
-
-        original: type = TorchDataLoader
-    else:
-        from .images import ImageFolder as own  # type: ignore[assignment]
-
-        original = sys.modules["torchvision.datasets.folder"].ImageFolder
-
+    @functools.wraps(init)
     def __init__(self: Any, *args: Any, **options: Any) -> None:
-        own.__init__(self, *args, **options)
+        if _depth == 0 or type(self) is not theirs or _patched(theirs, ours):
+            init(self, *args, **options)
+            return
+        self.__class__ = ours
+        ours.__init__(self, *args, **options)  # type: ignore[misc]
         if len(made) < _MOST_MADE:
             made.append(self)
 
-    body = {
-        "__init__": functools.wraps(own.__init__)(__init__),
-        "__module__": __name__,
-        "__doc__": own.__doc__,
-        "_stands_for": original,
-    }
-    globals()[name] = _Stands(name, (own,), body)
-    return globals()[name]
+    _replace(theirs, "__init__", __init__)
 
 
-def __getattr__(name: str) -> Any:
-    """For pickles: a worker process that was spawned may be the first to ask."""
-    if name == "DataLoader" or (name == "ImageFolder" and "torchvision.datasets.folder" in sys.modules):
-        return _class(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def _patched(theirs: type, ours: type) -> bool:
+    """Whether a method of their class, which ours would hide, comes from another module."""
+    methods = {name: method for name, method in vars(theirs).items() if isinstance(method, FunctionType)}
+    hidden = (method for name, method in methods.items() if getattr(ours, name) is not method)
+    return any(m.__globals__["__name__"] != theirs.__module__ for m in hidden if m.__name__ != "__init__")
 
 
 # -- what is imported later

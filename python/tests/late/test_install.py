@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import abc
+import copy
+import functools
+import inspect
 import os
 import pickle
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import PIL.Image
 import pytest
@@ -25,15 +29,13 @@ from image_data import make_folder
 from same import difference
 
 OWN_OPEN, OWN_FOLDER = PIL.Image.open, torchvision.datasets.ImageFolder
+OWN_INIT, OWN_SIGNATURE = TorchDataLoader.__init__, inspect.signature(TorchDataLoader)
+Item = TypeVar("Item")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_folder(tmp_path_factory.mktemp("pictures"), 15)
-
-
-class Subclass(OWN_FOLDER):  # type: ignore[misc]
-    """Made before anything is installed, as torchvision's ImageNet is."""
 
 
 def batches(root: Path) -> list[Any]:
@@ -49,19 +51,10 @@ def test_everything_is_the_same_and_put_back(folder: Path) -> None:
         assert not difference(batches(folder), want, True)
         data = torchvision.datasets.ImageFolder(str(folder), T.ToTensor())
         assert isinstance(data, gofast.ImageFolder) and isinstance(data, OWN_FOLDER)
-        assert isinstance(Subclass(str(folder)), torchvision.datasets.ImageFolder)
-        assert issubclass(Subclass, torchvision.datasets.ImageFolder)
         assert pickle.loads(pickle.dumps(data)).samples == data.samples
         loader = torch.utils.data.DataLoader(data)
         assert isinstance(loader, gofast.DataLoader)
-        assert isinstance(TorchDataLoader(data), torch.utils.data.DataLoader)
-
-        class Own(torch.utils.data.DataLoader):  # type: ignore[type-arg]
-            def __init__(self, *args: Any) -> None:
-                super().__init__(*args, batch_size=3)
-
-        assert Own.__mro__[1] is TorchDataLoader and isinstance(Own(data), torch.utils.data.DataLoader)
-        assert len(Own(data)) == 5
+        assert isinstance(pickle.loads(pickle.dumps(loader)), gofast.DataLoader)
         with gofast.install():
             pass  # takes back only itself
         path = str(next(folder.glob("*/*.jpg")))
@@ -71,9 +64,77 @@ def test_everything_is_the_same_and_put_back(folder: Path) -> None:
         parser.feed(Path(path).read_bytes())
         assert parser.close().tobytes() == OWN_OPEN(path).tobytes()
     assert PIL.Image.open is OWN_OPEN
-    assert torch.utils.data.DataLoader is TorchDataLoader is torch.utils.data.dataloader.DataLoader
-    assert torchvision.datasets.ImageFolder is OWN_FOLDER is torchvision.datasets.folder.ImageFolder
+    assert type(TorchDataLoader(data)) is TorchDataLoader and TorchDataLoader.__init__ is OWN_INIT
+    assert type(OWN_FOLDER(str(folder))) is OWN_FOLDER
     gofast.uninstall()
+
+
+class ByName(TorchDataLoader):  # type: ignore[type-arg]
+    def __init__(self, *args: Any) -> None:
+        TorchDataLoader.__init__(self, *args, batch_size=3)
+
+    def __iter__(self) -> Any:
+        yield from TorchDataLoader.__iter__(self)
+
+
+class WithABase(TorchDataLoader, abc.ABC):  # type: ignore[type-arg]
+    pass
+
+
+class Marked(type):
+    pass
+
+
+class WithAMetaclass(TorchDataLoader, metaclass=Marked):  # type: ignore[type-arg]
+    pass
+
+
+class OfItems(TorchDataLoader[Item], Generic[Item]):
+    pass
+
+
+class FolderByName(OWN_FOLDER, abc.ABC):  # type: ignore[misc]
+    def __init__(self, *args: Any) -> None:
+        OWN_FOLDER.__init__(self, *args)
+
+    def __getitem__(self, index: int) -> Any:
+        return *OWN_FOLDER.__getitem__(self, index), index
+
+
+def test_classes_are_derived_from_as_torchs_own(folder: Path) -> None:
+    """Subclasses stay torch's, and all of Python's ways to use a class work."""
+    values: Any = torch.arange(7)
+    kinds: list[Any] = [ByName, WithABase, WithAMetaclass, OfItems]
+    want = [[batch.tolist() for batch in kind(values)] for kind in kinds]
+    transform = T.ToTensor()
+    samples = [*FolderByName(str(folder), transform)]
+    with gofast.install():
+        for kind, batches in zip(kinds, want, strict=True):
+            loader = kind(values)
+            assert [batch.tolist() for batch in loader] == batches
+            assert type(loader) is kind and isinstance(loader, TorchDataLoader)
+            assert type(pickle.loads(pickle.dumps(loader))) is kind
+        annotated = TorchDataLoader[int](values)
+        assert isinstance(annotated, gofast.DataLoader)
+        assert [*TorchDataLoader.__iter__(annotated)] == [*annotated]
+        assert inspect.signature(TorchDataLoader) == OWN_SIGNATURE
+        assert not difference([*FolderByName(str(folder), transform)], samples, True)
+        assert isinstance(copy.copy(TorchDataLoader(values)), gofast.DataLoader)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'batches'"):
+            TorchDataLoader(values, batches=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_patched_method_counts(wrapped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = TorchDataLoader._get_iterator
+
+    def patched(self: Any) -> Any:
+        return iter(["patched"])
+
+    now = functools.wraps(own)(patched) if wrapped else patched
+    monkeypatch.setattr(TorchDataLoader, "_get_iterator", now)
+    with gofast.install():
+        assert [*TorchDataLoader(torch.arange(3))] == ["patched"]  # type: ignore[arg-type]
 
 
 SCRIPT = """
@@ -90,8 +151,7 @@ def work(path, out):
 
 if __name__ == "__main__":
     from torch.utils.data import DataLoader
-    from torchvision.datasets import ImageFolder
-    print(sys.argv, __file__, sys.path[0], helper.value, DataLoader.__module__, ImageFolder.__module__)
+    print(sys.argv, __file__, sys.path[0], helper.value, type(DataLoader([1])).__module__)
     for method in ("fork", "spawn"):
         context = multiprocessing.get_context(method)
         out = context.Queue()
@@ -121,17 +181,17 @@ def test_a_script_runs_as_python_runs_it(folder: Path, tmp_path: Path) -> None:
     pixels = OWN_OPEN(path).crop((1, 1, 4, 4)).tobytes()
     done = run("scripts/train.py", path, "raise", cwd=tmp_path)
     first, forked, spawned = done.stdout.splitlines()
-    home = "gofast.installed gofast.installed"
-    assert first == f"{['scripts/train.py', path, 'raise']} {script} {script.parent} 5 {home}"
+    assert first == f"{['scripts/train.py', path, 'raise']} {script} {script.parent} 5 gofast.loader"
     assert forked == str(("LateImage", pixels, "__main__", "__main__"))
     assert spawned == str(("LateImage", pixels, "__mp_main__", "__mp_main__"))
     assert done.returncode == 1
     assert done.stderr.splitlines()[:3] == [
         "Traceback (most recent call last):",
-        f'  File "{script}", line 25, in <module>',
+        f'  File "{script}", line 24, in <module>',
         '    raise ValueError("the script\'s own")',
     ]
-    assert done.stderr.splitlines()[-1] == "gofast: native: 2 of 2 pictures", done.stderr
+    said = "gofast: native: 2 of 2 pictures, 0 of 1 loaders; not native: torch's own machinery: list is"
+    assert done.stderr.splitlines()[-1].startswith(said), done.stderr
 
 
 HEADER = """
@@ -188,7 +248,7 @@ import multiprocessing, sys
 def leaf(out):
     main = sys.modules["__main__"]
     from torch.utils.data import DataLoader
-    out.put((__name__, main.__file__, str(main.__spec__), DataLoader.__module__, sys.path[-1][:1]))
+    out.put((__name__, main.__file__, str(main.__spec__), type(DataLoader([1])).__module__, sys.path[-1][:1]))
 
 def work(out):
     child = multiprocessing.get_context("spawn").Process(target=leaf, args=(out,))
@@ -211,7 +271,7 @@ def test_a_launcher_runs_a_script_that_spawns(tmp_path: Path) -> None:
     (tmp_path / "launch.py").write_text(LAUNCHER)
     (tmp_path / "train.py").write_text(LAUNCHED)
     done = run("launch.py", str(tmp_path / "train.py"), cwd=tmp_path)
-    expected = f"__mp_main__ {tmp_path / 'train.py'} None gofast.installed /\n"
+    expected = f"__mp_main__ {tmp_path / 'train.py'} None gofast.loader /\n"
     assert done.stdout == 2 * expected, done.stderr
 
 
