@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import multiprocessing
-import multiprocessing.connection
 import os
 import signal
 import sys
@@ -13,15 +12,16 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
 
 from .processes import Watcher
 
-Send = Callable[[Any], None]
 _PR_SET_PDEATHSIG = 1
 LATE = "it hangs, or takes far longer for a batch than seconds= has room for"
 _PATIENCE = (
@@ -38,29 +38,22 @@ class Outcome:
     """What came back from a child.
 
     Attributes:
-        messages: in the order in which they were sent; also those of a child that ended badly.
-        error: why it did not end well, in words; None if it did.
-        kind: the class of the exception that it raised, "timeout" or "died"; "" if it ended well.
+        value: of the work; None if it did not end well.
+        error: why it did not, in words; "" if it did.
         watcher: what the kernel said of it and its workers.
         others: processors that other programs kept busy meanwhile.
     """
 
-    messages: list[Any] = field(default_factory=list)
-    error: str | None = None
-    kind: str = ""
-    watcher: Watcher | None = None
+    value: Any = None
+    error: str = ""
+    watcher: Watcher = field(default_factory=lambda: Watcher(0))
     others: float = 0.0
 
-    @property
-    def last(self) -> Any:
-        """The last message; None without any."""
-        return self.messages[-1] if self.messages else None
 
+def apart(work: Callable[[], Any], planned: float) -> Outcome:
+    """Runs work() in a forked child.
 
-def apart(work: Callable[[Send], None], planned: float) -> Outcome:
-    """Runs work(send) in a forked child and collects what it sends.
-
-    The child and what it starts are killed at the limit, at Ctrl-C, and with this process.
+    The child and what it starts are killed at its end, at the limit, at Ctrl-C, and with this process.
 
     Args:
         planned: seconds that it should take. Ten times that and half a minute more is the limit.
@@ -73,21 +66,22 @@ def apart(work: Callable[[Send], None], planned: float) -> Outcome:
         warnings.simplefilter("ignore", DeprecationWarning)  # CPython 3.12+: fork of a process with threads
         child.start()
     assert child.pid is not None
-    watcher = Watcher(child.pid)
-    outcome = Outcome(watcher=watcher)
-    done = False
+    outcome = Outcome(watcher=Watcher(child.pid))
+    ended = False
     try:
         theirs.close()
         _lead(child.pid)
-        done = _collect(ours, outcome, limit_of(planned))
-        outcome.others = watcher.others()
+        ended = _collect(ours, outcome, limit_of(planned))
+        outcome.others = outcome.watcher.others()
     finally:
-        _kill(child.pid)  # with its workers; it has sent all that it had to say
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)  # with its workers; it has sent all that it had to say
         child.join()
         ours.close()
-    if not done and not outcome.kind:
-        outcome.kind = "died"
-        outcome.error = f"the process that measured ended with {_ending(child.exitcode or 0)}"
+    if not ended:
+        code = child.exitcode or 0
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+        outcome.error = f"the process that measured ended with {how}"
     child.close()
     return outcome
 
@@ -97,33 +91,23 @@ def limit_of(planned: float) -> float:
     return 10 * planned + _PATIENCE
 
 
-def _collect(ours: multiprocessing.connection.Connection, outcome: Outcome, limit: float) -> bool:
-    """Whether the child came to its end."""
-    assert outcome.watcher is not None
+def _collect(ours: Connection, outcome: Outcome, limit: float) -> bool:
+    """Waits for the answer. False if the child died without one."""
     end = time.monotonic() + limit
-    while True:
-        left = end - time.monotonic()
-        if left <= 0:
-            outcome.kind, outcome.error = "timeout", f"no end within {limit:.0f} s: {LATE}"
-            return False
-        try:
-            if not ours.poll(min(left, 0.1)):
-                outcome.watcher.look()
-                continue
-            kind, message = ours.recv()
-        except (EOFError, OSError):
-            time.sleep(0.1)  # its own end, whose status says why, comes a moment later
-            return False
-        if kind == "end":
+    while not ours.poll(0.1):
+        outcome.watcher.look()
+        if time.monotonic() > end:
+            outcome.error = f"no end within {limit:.0f} s: {LATE}"
             return True
-        if kind == "message":
-            outcome.messages.append(message)
-        else:
-            outcome.kind, outcome.error = kind, message
-            return False
+    try:
+        outcome.value, outcome.error = ours.recv()
+    except (EOFError, OSError):
+        time.sleep(0.1)  # its own end, whose status says why, comes a moment later
+        return False
+    return True
 
 
-def _child(work: Callable[[Send], None], theirs: multiprocessing.connection.Connection, parent: int) -> None:
+def _child(work: Callable[[], Any], theirs: Connection, parent: int) -> None:
     _lead(0)  # Ctrl-C is the parent's to handle, and one signal ends all of this group
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -134,19 +118,23 @@ def _child(work: Callable[[Send], None], theirs: multiprocessing.connection.Conn
     torch.set_num_threads(1)
     _own_servers()
     try:
-        work(lambda message: theirs.send(("message", message)))
-        theirs.send(("end", None))
+        theirs.send((work(), ""))
     except BaseException as error:
-        lines = "".join(traceback.format_exception_only(error)).strip().splitlines()
-        # torch's text of a worker's error is a traceback, whose last line says what happened.
-        text = lines[0] if len(lines) == 1 else f"{lines[0]} ... {lines[-1]}"
-        text = str(error) if isinstance(error, RefusalError) else text
-        theirs.send((type(error).__name__, text[:1000]))
+        theirs.send((None, _said_of(error)))
     finally:
         theirs.close()
         sys.stdout.flush()
         sys.stderr.flush()
         os.killpg(0, signal.SIGKILL)  # the answer is on its way; workers need no farewell
+
+
+def _said_of(error: BaseException) -> str:
+    """An error in a line."""
+    if isinstance(error, RefusalError):
+        return str(error)
+    lines = "".join(traceback.format_exception_only(error)).strip().splitlines()
+    # torch's text of a worker's error is a traceback, whose last line says what happened.
+    return (lines[0] if len(lines) == 1 else f"{lines[0]} ... {lines[-1]}")[:1000]
 
 
 def _own_servers() -> None:
@@ -165,18 +153,5 @@ def _own_servers() -> None:
 
 def _lead(pid: int) -> None:
     """Makes a child the leader of a group. Both sides do: neither may go on before it is one."""
-    try:
+    with suppress(ProcessLookupError, PermissionError):  # it has ended
         os.setpgid(pid, pid)
-    except (ProcessLookupError, PermissionError):
-        pass  # it has ended
-
-
-def _kill(group: int) -> None:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
-
-
-def _ending(code: int) -> str:
-    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"

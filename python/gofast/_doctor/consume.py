@@ -118,7 +118,6 @@ def consume(
     *,
     least: int = LEAST,
     most: float | None = None,
-    each: Callable[[Run], None] = lambda run: None,
 ) -> Run:
     """Runs the loop for some seconds, over as many epochs as fit.
 
@@ -129,7 +128,6 @@ def consume(
         least: batches that are counted even when they take longer,
         most: but no longer than these seconds from the first batch on, once there are two; None: four times
             as long, and five more. Spawned workers may take many seconds until then.
-        each: called with what is known so far, after each batch.
     """
     run, clock, cpu = Run(), time.perf_counter, time.thread_time
     most = 4 * seconds + 5 if most is None else most
@@ -167,7 +165,6 @@ def consume(
                     since = now
                 fresh = False
                 del batch
-                each(run)
                 # Workers finish at about the same time: batches come in bursts, and only whole ones are fair.
                 enough = len(run.steps) >= least and run.seconds >= seconds and len(run.steps) % warm == 0
                 late = now - begin > most and len(run.steps) > 1

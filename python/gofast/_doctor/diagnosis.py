@@ -6,25 +6,25 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
 
+from .._core import generators
 from .._core.machine import Machine
 from .._core.units import duration
 from ..errors import OptionError
 from .anatomy import take_apart
-from .apart import LATE, RefusalError, Send, apart, limit_of
-from .consume import Run, Simulated, StandIn, Step, TimeUp, consume, limited, nothing
+from .apart import LATE, RefusalError, apart, limit_of
+from .consume import Run, Simulated, Step, TimeUp, consume, limited
 from .facts import Facts
-from .loaders import like, needs_device, starting, workers
-from .randomness import kept
-from .remedies import FITTING, SIZE, Offers
+from .loaders import is_native, like, needs_device, starting, workers
 from .report import DoctorReport
 from .rules import judge
-from .trials import Build, compare
+from .trials import Trials
 from .verdicts import Finding, Remedy, Verdict
 
 _BUSY = 0.25  # of all processors that other programs keep busy, from which it is said
@@ -42,35 +42,56 @@ def diagnose(
     """
     _check(loader, step, seconds)
     machine = machine or Machine()
-    facts = Facts(loader, machine.cores(), machine.memory(), step is None, Run())
-    finding, remedies = Finding(Verdict.FAILED), list[Remedy]()
-    trials: _Trials | None = None
+    watching, apart_for, trying = (share * seconds for share in _SHARES)
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="gofast-doctor-") as folder, kept(loader):
+    with tempfile.TemporaryDirectory(prefix="gofast-doctor-") as folder, _kept(loader):
+        facts = Facts(
+            loader,
+            workers(loader),
+            is_native(loader),
+            machine.cores(),
+            machine.memory(),
+            step is None,
+            folder,
+        )
+        finding, remedies = Finding(Verdict.FAILED), list[Remedy]()
+        trials: Trials | None = None
         try:
-            _watch_the_loop(facts, step, _SHARES[0] * seconds)
-            if facts.run.batches and not facts.run.once and not facts.error:
-                facts.anatomy, outcome = take_apart(loader, _SHARES[1] * seconds)
-                facts.notes += facts.anatomy.notes
-                _say_how_busy(facts, facts.anatomy.others)
-                if outcome.error is not None:
-                    facts.error = facts.error or outcome.error
-                    if not facts.anatomy.run.waits:
-                        facts.anatomy = None
-            elif facts.run.once:
+            _watch_the_loop(facts, step, watching)
+            # A busy machine starts workers late; how late, the loop has shown.
+            start = max([starting(loader), *facts.run.starts[:1]])
+            if facts.run.once:
                 facts.error = "it gave its batches once, and has no second epoch to take apart"
-            trials = _Trials(facts, folder, _SHARES[2] * seconds, rounds)
+            elif facts.run.batches and not facts.error:
+                _say_how_busy(facts, take_apart(facts, apart_for, start).others)
+            trials = Trials(facts, trying, start, rounds)
             finding = judge(facts, trials.attempt)
             remedies = trials.all_of(finding.code)
         except KeyboardInterrupt:
-            if facts.anatomy is None:
+            if facts.flat is None:
                 raise
             facts.notes.append("stopped by Ctrl-C: this is what was known by then")
             if finding.code is Verdict.FAILED:
                 finding = judge(facts, lambda key: None)
-            remedies = list(trials.known.values()) if trials else []
+            remedies = [*trials.known.values()] if trials else []
     _say_how_long(facts, seconds, time.monotonic() - begin)
     return DoctorReport.of(facts, finding, remedies)
+
+
+@contextmanager
+def _kept(loader: Any) -> Iterator[None]:
+    """Gives torch, `random`, `numpy.random` and the loader's own generators their states back at the end."""
+    own = [(found, generators.state_of(found)) for found in generators.owned(loader)]
+    states = generators.Generators.now()
+    devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        for found, state in own:
+            generators.put_state(found, state)
+        states.put()
+        if devices is not None:
+            torch.cuda.set_rng_state_all(devices)
 
 
 def _say_how_busy(facts: Facts, others: float) -> None:
@@ -115,9 +136,8 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
             "CUDA is in use here, and forked processes cannot use it: there, batches stay in ordinary memory"
         )
     if step is None:
-        outcome = apart(lambda send: _simulated(loader, seconds, send), seconds + starting(loader))
-        facts.run = outcome.last or Run()
-        facts.error = outcome.error or ""
+        outcome = apart(lambda: consume(like(loader), Simulated(), seconds), seconds + starting(loader))
+        facts.run, facts.error = outcome.value or Run(), outcome.error
         facts.notes.append(
             "the step was simulated: a wait as long as a fast GPU may take for such a batch (2 GB/s of it, "
             "1 ms at least). Give step= for a verdict about your own"
@@ -133,19 +153,11 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
         loader = like(loader, timeout=limit)  # only the main thread can be stopped from outside
     try:
         with limited(limit):
-            facts.run = consume(
-                like(loader), _named(step), seconds, each=lambda run: setattr(facts, "run", run)
-            )
+            facts.run = consume(like(loader), _named(step), seconds)
     except TimeUp:
         facts.error = f"the loop was stopped after {limit:.0f} s: {LATE}"
-    except RefusalError as error:
-        facts.error = str(error)
     except Exception as error:
-        facts.error = f"{type(error).__name__}: {error}"
-
-
-def _simulated(loader: Any, seconds: float, send: Send) -> None:
-    send(consume(like(loader), Simulated(), seconds))
+        facts.error = str(error) if isinstance(error, RefusalError) else f"{type(error).__name__}: {error}"
 
 
 def _named(step: Step) -> Step:
@@ -158,47 +170,3 @@ def _named(step: Step) -> Step:
             raise RefusalError(f"the step raised {type(error).__name__}: {error}") from error
 
     return call
-
-
-class _Trials:
-    """Tries changes, and remembers what came of each.
-
-    Attributes:
-        known: the remedies that were tried, by key.
-    """
-
-    def __init__(self, facts: Facts, folder: str, seconds: float, rounds: int) -> None:
-        self._facts, self._folder, self._seconds, self._rounds = facts, folder, seconds, rounds
-        self.known: dict[str, Remedy] = {}
-
-    def _step(self) -> Step:
-        run = self._facts.run
-        busy = run.busy / max(len(run.steps), 1)
-        return Simulated() if self._facts.simulated else StandIn(run.step, busy)
-
-    def attempt(self, key: str) -> float | None:
-        """The gain of one change; None if it cannot be tried."""
-        if key not in self.known and self._rounds:
-            self._try((key,), self._seconds / 3)
-        return self.known[key].gain if key in self.known else None
-
-    def all_of(self, code: Verdict) -> list[Remedy]:
-        """All changes that may help against this, the greatest gain first."""
-        if not self._rounds:
-            return []
-        keys = FITTING.get(code, ())
-        self._try([key for key in keys if key not in self.known], self._seconds)
-        found = [self.known[key] for key in keys if key in self.known]
-        return sorted(found, key=lambda remedy: -(remedy.gain or 0.0))
-
-    def _try(self, keys: Sequence[str], seconds: float) -> None:
-        offers = Offers(self._facts, self._folder, self._seconds / 8)
-        tried: list[tuple[Remedy, Build]] = []
-        for remedy, build in filter(None, map(offers.of, keys)):
-            self.known[remedy.key] = remedy
-            if build is not None:
-                tried.append((remedy, build))
-        # The step of a larger batch would take longer, by an unknown time.
-        step = nothing if keys == (SIZE,) else self._step()
-        for remedy in compare(self._facts.loader, tried, step, seconds, self._rounds):
-            self.known[remedy.key] = remedy

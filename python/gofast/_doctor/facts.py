@@ -1,14 +1,18 @@
-"""All that was measured of a loader, as the rules and the report see it."""
+"""All that was measured of a loader, as the rules, the remedies and the report see it."""
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
 from .._core.machine import MemoryUse
-from .anatomy import Anatomy, Part
 from .consume import Run
-from .loaders import are_pictures, is_iterable
+from .loaders import are_pictures
+from .processes import Process
+from .stacks import Seen
+
+GROUPS = ("read", "decode", "transform", "own", "collate")  # of the stages that stacks tell
 
 
 @dataclass
@@ -17,50 +21,75 @@ class Facts:
 
     Attributes:
         loader: the user's.
+        workers: processes that it asks for; threads if it is native.
+        native: gofast's engine makes the batches; it tells of its stages itself.
         cores: processors that may be used.
         memory: None if unknown.
         simulated: the step is not the user's.
+        folder: for files that measurements make.
         run: the loop with the step, as it is.
-        anatomy: the loader taken apart; None if that was not possible.
+        flat: the loop without a step; None if the loader could not be taken apart.
+        stacks: what the looks at the stacks found, of all workers together.
+        engine: seconds a batch of each stage of gofast's engine, with the threads that it has.
+        order: seconds until the sampler gives an epoch's first batch.
+        sampler: seconds of the sampler, a batch.
+        transfer: processor seconds of bringing a batch from one worker to the loop: the worker's, the loop's.
+        processes: the workers, as the kernel saw them, but for those that hardly lived.
+        main: the process that had the loader.
         error: why measuring ended early; "" if it did not.
         notes: what the reader should know of how it was measured.
     """
 
     loader: Any
+    workers: int
+    native: bool
     cores: int
     memory: MemoryUse | None
     simulated: bool
-    run: Run
-    anatomy: Anatomy | None = None
+    folder: str = ""
+    run: Run = field(default_factory=Run)
+    flat: Run | None = None
+    stacks: Seen = field(default_factory=Seen)
+    engine: dict[str, float] = field(default_factory=dict)
+    order: float = 0.0
+    sampler: float = 0.0
+    transfer: tuple[float, float] = (0.0, 0.0)
+    processes: list[Process] = field(default_factory=list)
+    main: Process | None = None
     error: str = ""
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def iterable(self) -> bool:
-        """Samples come from a generator."""
-        return is_iterable(self.loader)
-
-    @property
-    def processes(self) -> int:
-        """Worker processes, at least 1: the loop's own process is one if there are none."""
-        return max(self.anatomy.workers, 1) if self.anatomy and not self.anatomy.native else 1
-
-    @property
-    def pictures(self) -> bool:
-        """Samples are pictures that gofast decodes."""
-        return are_pictures(getattr(self.loader, "dataset", None))
-
     def python_steps(self) -> list[tuple[str, str]]:
         """The steps of a gofast dataset's transform that run in Python, with the reasons."""
-        if not self.pictures:
+        dataset: Any = getattr(self.loader, "dataset", None)
+        if not are_pictures(dataset):
             return []
         from .._loader.explain import explain
 
-        lines = explain(self.loader.dataset).lines
         skipped = ("source", "decode", "on_error", "gofast.DataLoader")
         return [
-            (name.strip(), why) for name, where, why in lines if where == "Python" and name not in skipped
+            (name.strip(), why)
+            for name, where, why in explain(dataset).lines
+            if where == "Python" and name not in skipped
         ]
+
+    def parts(self) -> dict[str, tuple[float, float]]:
+        """Seconds a batch of each group of stages in one worker, and those in which it slept or waited."""
+        found, batches = dict.fromkeys(GROUPS, (0.0, 0.0)), max(self.stacks.batches, 1)
+        for name, (took, blocked) in self.stacks.stages.items():
+            took, blocked = max(took, 0.0), min(max(blocked, 0.0), max(took, 0.0))
+            group = name.partition(":")[0]
+            found[group] = found[group][0] + took / batches, found[group][1] + blocked / batches
+        return found
+
+    def steps(self) -> dict[str, float]:
+        """Seconds a batch of each step of the transform, the longest first."""
+        found = {
+            name.partition(":")[2]: took / max(self.stacks.batches, 1)
+            for name, (took, _) in self.stacks.stages.items()
+            if name.startswith("transform:") and took > 0
+        }
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def weights(self) -> dict[str, float]:
         """Seconds a batch that each stage takes at least, with the workers that there are.
@@ -69,19 +98,23 @@ class Facts:
         The sampler and the receiving end of the transport have the loop's own thread alone. Empty where the
         stages of samples could not be timed.
         """
-        if self.anatomy is None:
-            return {}
-        if self.anatomy.native or not self.anatomy.stacks.batches:
-            return self.anatomy.engine
-        count, found = self.processes, dict[str, float]()
-        for name, part in self.anatomy.parts().items():
-            found[name] = side_by_side(part, count, self.cores)
-        found["sampler"] = self.anatomy.sampler
-        theirs, loops = self.anatomy.transfer
-        found["transfer"] = max(loops, theirs / count)
-        return found
+        if self.native or not self.stacks.batches:
+            return self.engine
+        count = max(self.workers, 1)
+        found = {
+            name: (took - blocked) / min(count, self.cores) + blocked / count
+            for name, (took, blocked) in self.parts().items()
+        }
+        return {**found, "sampler": self.sampler, "transfer": max(self.transfer[1], self.transfer[0] / count)}
 
-
-def side_by_side(part: Part, workers: int, cores: int) -> float:
-    """Seconds a batch that a stage takes, if so many workers share it."""
-    return (part.busy - part.blocked) / max(min(workers, cores), 1) + part.blocked / workers
+    def stragglers(self) -> tuple[float, float, float]:
+        """How uneven samples are: the share of time in those that take 10 times the median or more, the
+        share of samples that they are, and how many times the median the slowest takes."""
+        seen, total, count = self.stacks.slow, self.stacks.fetching, self.stacks.samples
+        if not seen or count <= len(seen):
+            return 0.0, 0.0, 1.0
+        # Samples that no two looks met are quick, and known by their sum alone.
+        quick = max(total - sum(seen), 0.0) / (count - len(seen))
+        usual = max(quick if 2 * len(seen) < count else statistics.median(seen), 1e-6)
+        slow = [seconds for seconds in seen if seconds > 10 * usual]
+        return sum(slow) / max(total, 1e-9), len(slow) / count, max(seen) / usual

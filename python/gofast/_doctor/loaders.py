@@ -45,32 +45,6 @@ def like(loader: Any, **changes: Any) -> Any:
     return made
 
 
-def ours(loader: DataLoader[Any], dataset: Any, **changes: Any) -> Any:
-    """A gofast.DataLoader with the arguments of a torch DataLoader, over this dataset."""
-    from ..loader import DataLoader as Ours
-
-    loader = like(loader)
-    arguments: dict[str, Any] = {
-        "num_workers": loader.num_workers,
-        "collate_fn": loader.collate_fn,
-        "pin_memory": loader.pin_memory,
-        "timeout": loader.timeout,
-        "worker_init_fn": loader.worker_init_fn,
-        "multiprocessing_context": loader.multiprocessing_context,
-        "generator": loader.generator,
-        "prefetch_factor": loader.prefetch_factor,
-        "persistent_workers": loader.persistent_workers,
-    }
-    if loader.batch_sampler is not None and type(loader.batch_sampler) is not BatchSampler:
-        arguments["batch_sampler"] = loader.batch_sampler
-    else:
-        arguments["batch_size"] = loader.batch_size
-        arguments["drop_last"] = loader.drop_last
-        if not isinstance(dataset, IterableDataset):
-            arguments["sampler"] = loader.sampler
-    return Ours(dataset, **{**arguments, **changes})
-
-
 def is_iterable(loader: Any) -> bool:
     """Whether samples come from a generator, one after the other, and not by their index."""
     return not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset)
@@ -100,17 +74,14 @@ def is_native(loader: Any) -> bool:
 
 def samples_of(batch: Any, loader: Any = None) -> int:
     """How many samples a batch has: the length of the first tensor, array or list in it, at least 1."""
+    size = getattr(loader, "batch_size", None)
     if isinstance(batch, (torch.Tensor, np.ndarray)):
         return max(int(batch.shape[0]), 1) if batch.ndim else 1
     if isinstance(batch, Mapping):
         return samples_of(next(iter(batch.values())), loader) if batch else 1
     if isinstance(batch, (list, tuple)) and batch:
-        first = batch[0]
-        if isinstance(first, (torch.Tensor, np.ndarray, Mapping, list, tuple)):
-            size = getattr(loader, "batch_size", None)
-            return len(batch) if size is not None and len(batch) == size else samples_of(first, loader)
-        return len(batch)
-    size = getattr(loader, "batch_size", None)
+        nested = isinstance(batch[0], (torch.Tensor, np.ndarray, Mapping, list, tuple))
+        return samples_of(batch[0], loader) if nested and len(batch) != size else len(batch)
     return size if isinstance(size, int) else 1
 
 
@@ -150,7 +121,6 @@ def estimated_bytes(batch: Any, depth: int = 4) -> int:
         batch = list(batch.values())
     if isinstance(batch, Collection) and depth:
         some = list(itertools.islice(batch, 100))
-        return int(
-            sum(estimated_bytes(part, depth - 1) for part in some) * max(len(batch) / max(len(some), 1), 1)
-        )
+        known = sum(estimated_bytes(part, depth - 1) for part in some)
+        return int(known * max(len(batch) / max(len(some), 1), 1))
     return 8

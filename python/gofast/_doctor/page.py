@@ -9,7 +9,7 @@ from typing import Any
 
 from .._core.units import duration
 from . import plots, text
-from .summary import Summary
+from .text import Summary
 from .verdicts import Remedy
 
 _STYLE = """
@@ -56,9 +56,8 @@ def page(report: Summary) -> str:
 
 
 def _body(report: Summary, figures: dict[str, Any]) -> Iterator[str]:
-    yield f'<p class="lead">{escape(text.headline(report).removeprefix(report.verdict).strip())}</p>'
-    said = [*report.evidence, *text.facts(report)]
-    if said:
+    yield f'<p class="lead">{escape(text.lead(report))}</p>'
+    if said := text.said_of(report):
         yield f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in said)}</ul>"
     yield from _loop(figures["loop"])
     for title, remedies in text.groups(report):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
-_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
-class Seen:
+class Process:
     """One process, from its birth to the last look at it.
 
     Attributes:
@@ -21,7 +22,6 @@ class Seen:
         ended: processor seconds of its children that have ended.
         read: bytes that came from storage.
         states: how often its main thread was seen in each state ("R", "S", "D").
-        looks: how often it was looked at.
     """
 
     life: float = 0.0
@@ -30,8 +30,7 @@ class Seen:
     pss: int = 0
     ended: float = 0.0
     read: int = 0
-    states: dict[str, int] = field(default_factory=dict)
-    looks: int = 0
+    states: Counter[str] = field(default_factory=Counter)
 
     @property
     def cpu(self) -> float:
@@ -50,35 +49,22 @@ class Seen:
 
     def look(self, pid: int) -> None:
         """Reads /proc. Raises OSError once the process is gone."""
-        folder = _PROC / str(pid)
-        stat = (folder / "stat").read_text().rpartition(")")[2].split()
-        born = int(stat[19]) / os.sysconf("SC_CLK_TCK")
-        self.life = max(time.clock_gettime(time.CLOCK_BOOTTIME) - born, 1e-9)
-        self.ended = (int(stat[13]) + int(stat[14])) / os.sysconf("SC_CLK_TCK")
-        self.states[stat[0]] = self.states.get(stat[0], 0) + 1
+        stat = _read(f"{pid}/stat").rpartition(")")[2].split()
+        self.life = max(time.clock_gettime(time.CLOCK_BOOTTIME) - int(stat[19]) / _TICKS, 1e-9)
+        self.ended = (int(stat[13]) + int(stat[14])) / _TICKS
+        self.states[stat[0]] += 1
         self.rss = max(self.rss, int(stat[21]) * os.sysconf("SC_PAGESIZE"))
-        for task in os.listdir(folder / "task"):
-            try:
-                cpu, delay, _ = map(int, (folder / "task" / task / "schedstat").read_text().split())
-            except (OSError, ValueError):
-                continue  # the thread has ended, or this kernel does not tell
-            self.threads[int(task)] = cpu, delay
-        self.looks += 1
-        try:
-            for line in (folder / "io").read_text().splitlines():
-                if line.startswith("read_bytes:"):
-                    self.read = int(line.split()[1])
-        except OSError:
-            pass  # a hardened kernel does not tell
-
-    def weigh(self, pid: int) -> None:
-        """Reads the memory that is this process's own share. It takes the kernel a millisecond or more."""
-        try:
-            for line in (_PROC / str(pid) / "smaps_rollup").read_text().splitlines():
-                if line.startswith("Pss:"):
-                    self.pss = max(self.pss, int(line.split()[1]) * 1024)
-        except OSError:
-            pass
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError, ValueError):  # the thread has ended, or this kernel does not tell
+                cpu, delay, _ = map(int, _read(f"{pid}/task/{task}/schedstat").split())
+                self.threads[int(task)] = cpu, delay
+        with suppress(OSError, IndexError):  # a hardened kernel does not tell
+            self.read = int(_read(f"{pid}/io").split("\nread_bytes:")[1].split()[0])
+        if self.states.total() % 8 == 4:  # its own share of memory takes the kernel a millisecond or more
+            with suppress(OSError, IndexError):
+                self.pss = max(
+                    self.pss, int(_read(f"{pid}/smaps_rollup").split("\nPss:")[1].split()[0]) << 10
+                )
 
 
 class Watcher:
@@ -91,9 +77,8 @@ class Watcher:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self.main = Seen()
-        self.workers: dict[int, Seen] = {}
-        self._looks = 0
+        self.main = Process()
+        self.workers: dict[int, Process] = {}
         self._begin = time.monotonic(), machine_busy()
 
     def others(self) -> float:
@@ -105,19 +90,11 @@ class Watcher:
 
     def look(self) -> None:
         """Looks once. 0.1 ms for each process."""
-        try:
+        with suppress(OSError):
             self.main.look(self._pid)
-        except OSError:
-            return
         for pid in descendants(self._pid):
-            seen = self.workers.setdefault(pid, Seen())
-            try:
-                seen.look(pid)
-            except OSError:
-                continue
-            if self._looks % 8 == 3:
-                seen.weigh(pid)
-        self._looks += 1
+            with suppress(OSError):
+                self.workers.setdefault(pid, Process()).look(pid)
 
 
 def machine_busy() -> float:
@@ -126,21 +103,22 @@ def machine_busy() -> float:
     What a hypervisor took away counts too: it was not to be had here.
     """
     try:
-        fields = (_PROC / "stat").read_text().split("\n", 1)[0].split()[1:]
-        ticks = [int(field) for field in fields]
+        ticks = [int(text) for text in _read("stat").split("\n", 1)[0].split()[1:]]
     except (OSError, ValueError):
         return 0.0
-    return (sum(ticks[:3]) + sum(ticks[5:8])) / os.sysconf("SC_CLK_TCK")
+    return (sum(ticks[:3]) + sum(ticks[5:8])) / _TICKS
 
 
 def descendants(pid: int) -> set[int]:
     """The processes that a process has started, and theirs."""
     found: set[int] = set()
-    try:
-        for task in os.listdir(_PROC / str(pid) / "task"):
-            children = (_PROC / str(pid) / "task" / task / "children").read_text().split()
-            for child in map(int, children):
+    with suppress(OSError):  # it has ended
+        for task in os.listdir(f"/proc/{pid}/task"):
+            for child in map(int, _read(f"{pid}/task/{task}/children").split()):
                 found |= {child} | descendants(child)
-    except OSError:
-        pass  # it has ended
     return found
+
+
+def _read(name: str) -> str:
+    with open(f"/proc/{name}") as file:
+        return file.read()

@@ -1,21 +1,21 @@
-"""Which changes may help against which bottleneck, and how each is tried."""
+"""Which changes may help against which bottleneck, and how each is tried: a row for each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, default_collate
 
 from . import swap, variants
 from .apart import apart
 from .facts import Facts
-from .loaders import innermost, is_native, like
-from .trials import Build
+from .loaders import innermost, is_iterable, like
 from .verdicts import Remedy, Verdict
 
-Offer = tuple[Remedy, Build | None]  # without a function, it cannot be tried, and the remedy says why
-
+Build = Callable[[], Any]  # makes a loader, in a child
 _SAMPLES = ("gofast", "num_workers", "cache", "pin_memory")
 SIZE = "batch_size"
 FITTING: dict[Verdict, tuple[str, ...]] = {
@@ -35,212 +35,215 @@ FITTING: dict[Verdict, tuple[str, ...]] = {
     Verdict.LOW_MEMORY: ("fewer_workers", "gofast", "uint8"),
     Verdict.UNCLEAR: ("gofast", "num_workers", "prefetch_factor"),
 }
-_NEEDED = ("ToTensor", "PILToTensor", "ToImage", "Normalize")  # others rely on what these make
-_BUSY_DEVICE = "CUDA is in use here, and cannot be used by the process of a trial"
 
 
-class Offers:
-    """The changes that can be made to one loader: a method for each key, None where it makes no sense.
+def offered(facts: Facts, key: str) -> tuple[Remedy, Build | None] | None:
+    """A change to this loader, and what makes the loader with it. None where the change makes no sense.
 
-    Args:
-        folder: for files that a trial makes.
-        seconds: that a trial may take to prepare itself.
+    Without the second, it cannot be tried, and the remedy says why.
+    """
+    if not isinstance(facts.loader, DataLoader) and key != "map_style":
+        return None
+    row = _TABLE[key]
+    how = row.fits(facts)
+    if how is None:
+        return None
+    title, code, caution = (text.format(how) for text in (row.title, row.code, row.caution))
+    untried, make = row.untried(facts), row.make
+    remedy = Remedy(
+        key, title, code, untried=untried, caution="" if untried else caution, shows_cost=row.shows_cost
+    )
+    return remedy, None if untried or make is None else lambda: make(facts, how)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A change.
+
+    Attributes:
+        title, code, caution: as a Remedy's; {} is what `fits` gives.
+        fits: how the loader would be changed, such as 8 for num_workers; None where that makes no sense.
+        make: makes the loader from that, in a child; None: it cannot be tried.
+        untried: why it cannot be tried; "" if it can.
     """
 
-    def __init__(self, facts: Facts, folder: str, seconds: float) -> None:
-        self.facts, self.loader, self.folder, self.seconds = facts, facts.loader, folder, seconds
-        self.workers = facts.anatomy.workers if facts.anatomy else 0
+    title: str
+    fits: Callable[[Facts], Any]
+    make: Callable[[Facts, Any], Any] | None = None
+    code: str = ""
+    caution: str = ""
+    untried: Callable[[Facts], str] = lambda facts: ""
+    shows_cost: bool = False
 
-    def of(self, key: str) -> Offer | None:
-        """The change of this key."""
-        make: Callable[[], Offer | None] = getattr(self, key)
-        return make() if isinstance(self.loader, DataLoader) or key == "map_style" else None
 
-    def gofast(self) -> Offer | None:
-        try:
-            title, code = swap.what(self.loader, self._opens_pictures())
-        except swap.CannotSwapError:
-            return None
-        loader = self.loader
-        same = apart(lambda send: send(swap.same_batches(loader)), self.seconds)
-        remedy = Remedy("gofast", title, code)
-        if same.error is not None:
-            remedy.untried = f"gofast could not take over: {same.error}"
-            return remedy, None
-        if not same.last:
-            remedy.untried = "the first batch was not the same: the dataset draws in a way of its own"
-            return remedy, None
-        remedy.caution = "the first batches were compared, and are equal"
-        return remedy, lambda: swap.swapped(loader)
+def _option(
+    name: str,
+    fits: Callable[[Facts], Any],
+    title: str = "",
+    caution: str = "",
+    untried: Callable[[Facts], str] = lambda facts: "",
+) -> _Row:
+    """An argument of DataLoader that gets another value."""
+    code, title = f"DataLoader(..., {name}={{}})", title or f"{name}={{}}"
+    return _Row(title, fits, lambda facts, value: like(facts.loader, **{name: value}), code, caution, untried)
 
-    def _opens_pictures(self) -> bool:
-        return self.facts.anatomy is not None and self.facts.anatomy.parts()["decode"].busy > 0
 
-    def num_workers(self) -> Offer | None:
-        waits = self._waits()
-        count = min(max(4 * self.facts.cores, 4), 32) if waits else self.facts.cores
-        if count <= self.workers or is_native(self.loader):
-            return None
-        remedy = Remedy("num_workers", f"num_workers={count}", f"DataLoader(..., num_workers={count})")
-        if self.facts.iterable:
-            remedy.untried = (
-                "each worker would give all samples again, unless the dataset shares them out by "
-                "torch.utils.data.get_worker_info()"
-            )
-            return remedy, None
-        loader = self.loader
-        return remedy, lambda: like(loader, num_workers=count)
+def _torchs(facts: Facts, value: Any, least: int = 1) -> Any:
+    """The value where torch's workers make the batches, and there are so many."""
+    return None if facts.native or facts.workers < least else value
 
-    def _waits(self) -> bool:
-        """Whether samples wait more than they compute. Then more workers than processors are right."""
-        parts = self.facts.anatomy.parts().values() if self.facts.anatomy else ()
-        return sum(part.blocked for part in parts) > 0.5 * sum(part.busy for part in parts)
 
-    def fewer_workers(self) -> Offer | None:
-        count = min(self.facts.cores, self.workers // 2)
-        if count < 1 or is_native(self.loader):
-            return None
-        loader = self.loader
-        code = f"DataLoader(..., num_workers={count})"
-        return Remedy("fewer_workers", f"num_workers={count}", code), lambda: like(loader, num_workers=count)
+def _more_workers(facts: Facts) -> Any:
+    # Where samples wait more than they compute, more workers than processors are right.
+    took, blocked = (sum(seconds) for seconds in zip(*facts.parts().values(), strict=True))
+    count = min(max(4 * facts.cores, 4), 32) if blocked > 0.5 * took else facts.cores
+    return _torchs(facts, count, 0) if count > facts.workers else None
 
-    def no_workers(self) -> Offer | None:
-        if not self.workers or is_native(self.loader):
-            return None
-        loader = self.loader
-        remedy = Remedy(
-            "no_workers", "num_workers=0: no way between processes", "DataLoader(..., num_workers=0)"
-        )
-        return remedy, lambda: like(loader, num_workers=0)
 
-    def persistent_workers(self) -> Offer | None:
-        loader = self.loader
-        remedy = Remedy(
-            "persistent_workers",
-            "workers that live on after an epoch",
-            "DataLoader(..., persistent_workers=True)",
-        )
-        return remedy, lambda: like(loader, persistent_workers=True)
+def _fewer_workers(facts: Facts) -> Any:
+    return _torchs(facts, min(facts.cores, facts.workers // 2), 2)
 
-    def prefetch_factor(self) -> Offer | None:
-        if not self.workers or is_native(self.loader):
-            return None
-        count = 4 * (self.loader.prefetch_factor or 2)
-        loader = self.loader
-        remedy = Remedy(
-            "prefetch_factor", f"prefetch_factor={count}", f"DataLoader(..., prefetch_factor={count})"
-        )
-        remedy.caution = f"up to {count * self.workers} batches wait in memory"
-        return remedy, lambda: like(loader, prefetch_factor=count)
 
-    def pin_memory(self) -> Offer | None:
-        in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-        if self.loader.pin_memory or not in_use:
-            return None  # without a GPU in use, nothing gains from it
-        remedy = Remedy("pin_memory", "pin_memory=True", "DataLoader(..., pin_memory=True)")
-        remedy.untried = _BUSY_DEVICE
-        return remedy, None
+def _prefetch(facts: Facts) -> Any:
+    return _torchs(facts, 4 * (getattr(facts.loader, "prefetch_factor", None) or 2))
 
-    def in_order(self) -> Offer | None:
-        if self.workers < 2 or not hasattr(self.loader, "in_order") or is_native(self.loader):
-            return None
-        loader = self.loader
-        remedy = Remedy(
-            "in_order", "batches in the order in which they are ready", "DataLoader(..., in_order=False)"
-        )
-        remedy.caution = "the order of batches changes from run to run"
-        return remedy, lambda: like(loader, in_order=False)
 
-    def batch_size(self) -> Offer | None:
-        size, loader = self.loader.batch_size, self.loader
-        if size is not None:
-            remedy = Remedy(SIZE, f"batch_size={8 * size}", f"DataLoader(..., batch_size={8 * size})")
-        elif loader.batch_sampler is not None:
-            remedy = Remedy(SIZE, "a batch_sampler with batches of eight times the size")
-        else:
-            return None
-        remedy.caution = (
-            "tried without a step. Larger batches change the training: its learning rate, for one"
-        )
-        return remedy, lambda: variants.larger_batches(loader)
+def _pin(facts: Facts) -> bool | None:
+    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return True if in_use and not facts.loader.pin_memory else None  # without a GPU, nothing gains from it
 
-    def threads(self) -> Offer | None:
-        if not self.workers:
-            return None
-        loader = self.loader
-        code = "worker_init_fn=lambda worker: torch.set_num_threads(1), and OMP_NUM_THREADS=1"
-        return Remedy("threads", "one thread in each worker", code), lambda: variants.one_thread(loader)
 
-    def sampler(self) -> Offer | None:
-        if self.facts.iterable:
-            return None
-        remedy = Remedy("sampler", "torch's RandomSampler instead of yours", shows_cost=True)
-        remedy.caution = "another order; draw all indices of an epoch at once, with torch or numpy"
-        loader = self.loader
-        return remedy, lambda: variants.torchs_sampler(loader)
+def _size(facts: Facts) -> tuple[str, str] | None:
+    size = facts.loader.batch_size
+    if size is not None:
+        return f"batch_size={8 * size}", f"DataLoader(..., batch_size={8 * size})"
+    return (
+        None
+        if facts.loader.batch_sampler is None
+        else ("a batch_sampler with batches of eight times the size", "")
+    )
 
-    def default_collate(self) -> Offer | None:
-        from torch.utils.data import default_collate
 
-        if self.loader.collate_fn is default_collate:
-            return None
-        loader = self.loader
-        remedy = Remedy("default_collate", "torch's default_collate instead of yours", shows_cost=True)
-        remedy.caution = "other batches; work on whole tensors (torch.stack) in yours"
-        return remedy, lambda: variants.default_collated(loader)
+def _step(facts: Facts) -> str | None:
+    """A step that runs in Python, or the slowest that no other relies on."""
+    needed = ("ToTensor", "PILToTensor", "ToImage", "Normalize")
+    fallen = [name for name, _ in facts.python_steps()]
+    slow = [name for name in facts.steps() if name not in needed]
+    return next(iter([*fallen, *slow]), None) if variants.steps_of(facts.loader) else None
 
-    def step(self) -> Offer | None:
-        steps = self.facts.anatomy.steps() if self.facts.anatomy else {}
-        fallen = self.facts.python_steps()
-        if not (fallen or steps) or variants.steps_of(self.loader) is None:
-            return None
-        own = [name for name in steps if name not in _NEEDED]
-        if not fallen and not own:
-            return None
-        name = fallen[0][0] if fallen else own[0]
-        loader = self.loader
-        remedy = Remedy("step", f"the transform without {name}", shows_cost=True)
-        remedy.caution = "other samples; write it with whole tensors, or with steps that gofast runs natively"
-        return remedy, lambda: variants.without_step(loader, name)
 
-    def uint8(self) -> Offer | None:
-        names = [type(step).__name__ for step in variants.steps_of(self.loader) or []]
-        if "ToTensor" not in names:
-            return None
-        loader = self.loader
-        remedy = Remedy(
-            "uint8", "uint8 pictures, made numbers on the GPU", "PILToTensor() instead of ToTensor()"
-        )
-        remedy.caution = (
-            "a quarter of the bytes; divide by 255 and normalise in the step, or use device= of gofast"
-        )
-        return remedy, lambda: variants.as_bytes(loader)
+def _if(fits: bool) -> bool | None:
+    return fits or None
 
-    def cache(self) -> Offer | None:
-        if self.facts.iterable or self.facts.memory is None:
-            return None
-        room, loader, seconds = self.facts.memory.free / 2, self.loader, self.seconds
-        remedy = Remedy("cache", "all samples kept in memory after the first epoch")
-        remedy.caution = "tried with some of them"
-        return remedy, lambda: variants.in_memory(loader, seconds, room)
 
-    def smaller_files(self) -> Offer | None:
-        dataset = innermost(self.loader.dataset)
-        if not hasattr(dataset, "samples"):
-            return None
-        remedy = Remedy("smaller_files", "files that are hardly larger than what is used of them")
-        remedy.caution = "tried with some of them; JPEG of quality 90, not the same pixels"
-        loader, folder, seconds = self.loader, self.folder, self.seconds
-        return remedy, lambda: variants.smaller_files(loader, folder, seconds)
+def _gofast(facts: Facts) -> str:
+    same = apart(lambda: swap.same_batches(facts.loader), 0.5)
+    if same.error:
+        return f"gofast could not take over: {same.error}"
+    return "" if same.value else "the first batch was not the same: the dataset draws in a way of its own"
 
-    def tensors(self) -> Offer | None:
-        remedy = Remedy("tensors", "tensors or arrays instead of Python objects: they cross as memory")
-        remedy.untried = "only you can change what samples are"
-        return remedy, None
 
-    def map_style(self) -> Offer | None:
-        remedy = Remedy(
-            "map_style", "a Dataset with __getitem__: workers and gofast then make samples side by side"
-        )
-        remedy.untried = "only you can say what sample i is"
-        return remedy, None
+_TABLE: dict[str, _Row] = {
+    "gofast": _Row(
+        "{0[0]}",
+        lambda facts: swap.what(facts.loader, pictures=facts.parts()["decode"][0] > 0),
+        lambda facts, _: swap.swapped(facts.loader),
+        "{0[1]}",
+        "the first batches were compared, and are equal",
+        _gofast,
+    ),
+    "num_workers": _option(
+        "num_workers",
+        _more_workers,
+        untried=lambda facts: (
+            "each worker would give all samples again, unless the dataset shares them out by "
+            "torch.utils.data.get_worker_info()"
+            if is_iterable(facts.loader)
+            else ""
+        ),
+    ),
+    "fewer_workers": _option("num_workers", _fewer_workers),
+    "no_workers": _option(
+        "num_workers", lambda facts: _torchs(facts, 0), "num_workers={}: no way between processes"
+    ),
+    "persistent_workers": _option(
+        "persistent_workers", lambda facts: True, "workers that live on after an epoch"
+    ),
+    "prefetch_factor": _option(
+        "prefetch_factor", _prefetch, caution="up to {} batches of each worker wait in memory"
+    ),
+    "pin_memory": _option(
+        "pin_memory",
+        _pin,
+        untried=lambda facts: "CUDA is in use here, and cannot be used by the process of a trial",
+    ),
+    "in_order": _option(
+        "in_order",
+        lambda facts: _torchs(facts, False, 2) if hasattr(facts.loader, "in_order") else None,
+        "batches in the order in which they are ready",
+        "the order of batches changes from run to run",
+    ),
+    SIZE: _Row(
+        "{0[0]}",
+        _size,
+        lambda facts, _: variants.larger_batches(facts.loader),
+        "{0[1]}",
+        "tried without a step. Larger batches change the training: its learning rate, for one",
+    ),
+    "threads": _Row(
+        "one thread in each worker",
+        lambda facts: _if(facts.workers > 0),
+        lambda facts, _: variants.one_thread(facts.loader),
+        "worker_init_fn=lambda worker: torch.set_num_threads(1), and OMP_NUM_THREADS=1",
+    ),
+    "sampler": _Row(
+        "torch's RandomSampler instead of yours",
+        lambda facts: _if(not is_iterable(facts.loader)),
+        lambda facts, _: variants.torchs_sampler(facts.loader),
+        caution="another order; draw all indices of an epoch at once, with torch or numpy",
+        shows_cost=True,
+    ),
+    "default_collate": _Row(
+        "torch's default_collate instead of yours",
+        lambda facts: _if(facts.loader.collate_fn is not default_collate),
+        lambda facts, _: like(facts.loader, collate_fn=default_collate),
+        caution="other batches; work on whole tensors (torch.stack) in yours",
+        shows_cost=True,
+    ),
+    "step": _Row(
+        "the transform without {}",
+        _step,
+        lambda facts, name: variants.without_step(facts.loader, name),
+        caution="other samples; write it with whole tensors, or with steps that gofast runs natively",
+        shows_cost=True,
+    ),
+    "uint8": _Row(
+        "uint8 pictures, made numbers on the GPU",
+        lambda facts: _if("ToTensor" in [type(step).__name__ for step in variants.steps_of(facts.loader)]),
+        lambda facts, _: variants.as_bytes(facts.loader),
+        "PILToTensor() instead of ToTensor()",
+        "a quarter of the bytes; divide by 255 and normalise in the step, or use device= of gofast",
+    ),
+    "cache": _Row(
+        "all samples kept in memory after the first epoch",
+        lambda facts: None if is_iterable(facts.loader) or facts.memory is None else facts.memory.free / 2,
+        lambda facts, room: variants.in_memory(facts.loader, room),
+        caution="tried with some of them",
+    ),
+    "smaller_files": _Row(
+        "files that are hardly larger than what is used of them",
+        lambda facts: _if(hasattr(innermost(facts.loader.dataset), "samples")),
+        lambda facts, _: variants.smaller_files(facts.loader, facts.folder),
+        caution="tried with some of them; JPEG of quality 90, not the same pixels",
+    ),
+    "tensors": _Row(
+        "tensors or arrays instead of Python objects: they cross as memory",
+        lambda facts: True,
+        untried=lambda facts: "only you can change what samples are",
+    ),
+    "map_style": _Row(
+        "a Dataset with __getitem__: workers and gofast then make samples side by side",
+        lambda facts: True,
+        untried=lambda facts: "only you can say what sample i is",
+    ),
+}

@@ -6,16 +6,15 @@ import dataclasses
 import os
 import platform
 from html import escape
-from typing import Any
 
 import torch
 
 from .facts import Facts
-from .loaders import is_native
+from .loaders import is_iterable
 from .page import page
-from .summary import Summary
-from .text import text
-from .verdicts import FINE, SENTENCES, Finding, Remedy
+from .processes import Process
+from .text import Summary, text
+from .verdicts import FINE, Finding, Remedy
 
 _MOST = 400  # batches whose times are kept for the plot
 
@@ -43,22 +42,51 @@ class DoctorReport(Summary):
     @classmethod
     def of(cls, facts: Facts, finding: Finding, remedies: list[Remedy]) -> DoctorReport:
         """The report of what was measured."""
+        loader, run, memory = facts.loader, facts.run, facts.memory
+        dataset = getattr(loader, "dataset", None)
         return cls(
             {
                 "code": finding.code.value,
                 "healthy": finding.code in FINE,
-                "verdict": SENTENCES[finding.code],
+                "verdict": finding.code.sentence,
                 "evidence": finding.evidence,
                 "also": [code.value for code in finding.also],
                 "remedies": [{**dataclasses.asdict(each), "helps": each.helps} for each in remedies],
                 "notes": facts.notes,
                 "error": facts.error,
-                "loader": _loader(facts),
-                "loop": _loop(facts),
+                "loader": {
+                    "class": f"{type(loader).__module__.split('.')[0]}.{type(loader).__name__}",
+                    "dataset": None if dataset is None else type(dataset).__name__,
+                    "batch_size": getattr(loader, "batch_size", None),
+                    "num_workers": getattr(loader, "num_workers", 0),
+                    "native": facts.native,
+                    "iterable": is_iterable(loader),
+                },
+                "loop": {
+                    "simulated_step": facts.simulated,
+                    "batches": run.batches,
+                    "samples_a_batch": run.size,
+                    "bytes_a_batch": run.largest,
+                    "wait": run.wait,
+                    "step": run.step,
+                    "share_of_waiting": run.share,
+                    "samples_a_second": run.rate,
+                    "first_batch": run.starts[0] if run.starts else None,
+                    "epochs": len(run.starts),
+                    "flat_out": facts.flat.wait if facts.flat else None,
+                    "waits": [round(seconds, 6) for seconds in run.waits[:_MOST]],
+                    "steps": [round(seconds, 6) for seconds in run.steps[:_MOST]],
+                },
                 "stages": {name: round(seconds, 9) for name, seconds in facts.weights().items()},
-                "transform": facts.anatomy.steps() if facts.anatomy else {},
-                "workers": _workers(facts),
-                "machine": _machine(facts),
+                "transform": facts.steps(),
+                "workers": [_worker(seen) for seen in facts.processes],
+                "machine": {
+                    "cores": facts.cores,
+                    "memory_limit": memory.limit if memory else None,
+                    "memory_free": memory.free if memory else None,
+                    "python": platform.python_version(),
+                    "torch": torch.__version__,
+                },
             }
         )
 
@@ -81,65 +109,16 @@ class DoctorReport(Summary):
         return f'<iframe style="width:100%;height:40em;border:0" srcdoc="{escape(page(self))}"></iframe>'
 
 
-def _loader(facts: Facts) -> dict[str, Any]:
-    loader = facts.loader
-    dataset = getattr(loader, "dataset", None)
-    kind = type(loader)
+def _worker(seen: Process) -> dict[str, float]:
+    """A worker process, flat out: its shares of computing, waiting for a processor, and the rest."""
+    computing, waiting = seen.cpu / seen.life, seen.delay / seen.life
     return {
-        "class": f"{kind.__module__.split('.')[0]}.{kind.__name__}",
-        "dataset": None if dataset is None else type(dataset).__name__,
-        "batch_size": getattr(loader, "batch_size", None),
-        "num_workers": getattr(loader, "num_workers", 0),
-        "native": facts.anatomy.native if facts.anatomy else is_native(loader),
-        "iterable": facts.iterable,
-    }
-
-
-def _loop(facts: Facts) -> dict[str, Any]:
-    run = facts.run
-    return {
-        "simulated_step": facts.simulated,
-        "batches": run.batches,
-        "samples_a_batch": run.size,
-        "bytes_a_batch": run.largest,
-        "wait": run.wait,
-        "step": run.step,
-        "share_of_waiting": run.share,
-        "samples_a_second": run.rate,
-        "first_batch": run.starts[0] if run.starts else None,
-        "epochs": len(run.starts),
-        "flat_out": facts.anatomy.interval if facts.anatomy else None,
-        "waits": [round(seconds, 6) for seconds in run.waits[:_MOST]],
-        "steps": [round(seconds, 6) for seconds in run.steps[:_MOST]],
-    }
-
-
-def _workers(facts: Facts) -> list[dict[str, float]]:
-    """Worker processes, flat out: their shares of computing, waiting for a processor, and the rest."""
-    found = []
-    for seen in facts.anatomy.processes if facts.anatomy else ():
-        computing, waiting = seen.cpu / seen.life, seen.delay / seen.life
-        found.append(
-            {
-                "computing": round(computing, 4),
-                "waiting_for_processor": round(waiting, 4),
-                "idle": round(max(1 - computing - waiting, 0.0), 4),
-                "running_threads": round(seen.running, 2),
-                "rss": seen.rss,
-                "pss": seen.pss,
-                "read_from_storage": seen.read,
-                "seen_waiting_for_storage": round(seen.states.get("D", 0) / seen.looks, 3),
-            }
-        )
-    return found
-
-
-def _machine(facts: Facts) -> dict[str, Any]:
-    memory = facts.memory
-    return {
-        "cores": facts.cores,
-        "memory_limit": memory.limit if memory else None,
-        "memory_free": memory.free if memory else None,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
+        "computing": round(computing, 4),
+        "waiting_for_processor": round(waiting, 4),
+        "idle": round(max(1 - computing - waiting, 0.0), 4),
+        "running_threads": round(seen.running, 2),
+        "rss": seen.rss,
+        "pss": seen.pss,
+        "read_from_storage": seen.read,
+        "seen_waiting_for_storage": round(seen.states["D"] / max(seen.states.total(), 1), 3),
     }

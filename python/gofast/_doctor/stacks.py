@@ -6,16 +6,17 @@ time since the last look, as the kernel counts it: on a processor, waiting for o
 
 from __future__ import annotations
 
-import collections
-import json
+import heapq
 import os
+import pickle
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field
 from multiprocessing import util
-from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any
 
@@ -26,7 +27,7 @@ from .stages import codes, is_own, line_of, stage_of, within
 _EVERY = 0.003  # seconds
 TELL = 0.1  # seconds between two reports of a worker
 _SWITCH = 5e-4  # seconds after which a thread that computes in Python lets the looking one in; 5 ms are usual
-_MOST = 24  # stages, lines and slow samples that a report names: it must fit into a pipe's 4096 bytes at once
+_SLOW = 2000  # slow samples that are remembered, the slowest
 
 
 @dataclass
@@ -37,7 +38,7 @@ class Seen:
         batches, samples: made meanwhile.
         stages: for each stage its time, without waits for a processor, and the part of it in which the thread
             neither computed nor waited for a processor: it slept, or waited for data.
-        slow: samples that were met at several looks, the longest first.
+        slow: samples that were met at several looks.
         lines: how often the user's lines were met.
         looks: at a process that made samples.
     """
@@ -46,7 +47,7 @@ class Seen:
     samples: int = 0
     stages: dict[str, tuple[float, float]] = field(default_factory=dict)
     slow: list[float] = field(default_factory=list)
-    lines: dict[str, int] = field(default_factory=dict)
+    lines: Counter[str] = field(default_factory=Counter)
     looks: int = 0
 
     @property
@@ -57,8 +58,8 @@ class Seen:
     @property
     def hot(self) -> str:
         """The user's line on which most time goes, with its share; "" if no line has a fifth of it."""
-        place = max(self.lines, key=lambda place: self.lines[place], default="")
-        share = self.lines.get(place, 0) / max(self.looks, 1)
+        place, count = next(iter(self.lines.most_common(1)), ("", 0))
+        share = count / max(self.looks, 1)
         return f"{place} ({share:.0%} of the time)" if self.looks >= 10 and share >= 0.2 else ""
 
     def spend(self, stage: str, took: float, blocked: float) -> None:
@@ -68,35 +69,13 @@ class Seen:
 
     def add(self, other: Seen) -> None:
         """Adds what was seen of another process."""
-        self.batches, self.samples, self.looks = (
-            self.batches + other.batches,
-            self.samples + other.samples,
-            self.looks + other.looks,
-        )
+        self.batches += other.batches
+        self.samples += other.samples
+        self.looks += other.looks
         for stage, (took, blocked) in other.stages.items():
             self.spend(stage, took, blocked)
-        self.slow = sorted(self.slow + other.slow, reverse=True)
-        self.lines = dict(collections.Counter(self.lines) + collections.Counter(other.lines))
-
-    def text(self) -> bytes:
-        """What fits into a pipe at once."""
-        return json.dumps(
-            {
-                **asdict(self),
-                "pid": os.getpid(),
-                "stages": {k[:40]: [round(s, 6) for s in v] for k, v in _largest(self.stages).items()},
-                "slow": [round(seconds, 5) for seconds in sorted(self.slow, reverse=True)[:_MOST]],
-                "lines": _largest(dict(self.lines), 8),
-            },
-            separators=(",", ":"),
-        ).encode()
-
-
-def _largest(found: dict[str, Any], most: int = _MOST) -> dict[str, Any]:
-    return dict(sorted(found.items(), key=lambda item: item[1], reverse=True)[:most])
-
-
-# -- one process -------------------------------------------------------------------
+        self.slow += other.slow
+        self.lines += other.lines
 
 
 class Stacks:
@@ -104,22 +83,20 @@ class Stacks:
 
     Args:
         dataset: whose transform and loader are known by their names.
-        writer: where a worker tells what it found; None in the loop's own process.
+        file: where a worker tells what it found; "" in the loop's own process.
         whole: batches come from any iterable: all of `next` is looked at, not only torch's fetching.
     """
 
-    def __init__(self, dataset: Any, writer: Connection | None = None, whole: bool = False) -> None:
+    def __init__(self, dataset: Any, file: str = "", whole: bool = False) -> None:
         self.seen = Seen()
         self._codes = dict(codes(dataset))
-        self._writer, self._whole = writer, whole
+        self._file, self._whole = file, whole
         self._target, self._over = threading.get_ident(), threading.Event()
-        self._file = _schedstat()
+        self._schedstat = _schedstat()
         self._last = time.perf_counter(), *self._kernel()
-        self._sample: tuple[
-            Any, ...
-        ] = ()  # held till the next look, so that no other frame can look the same
-        self._sample_took = 0.0
-        self._told = 0.0
+        # The sample that is made: its frames are held till the next look, so that no other can look the same.
+        self._sample: tuple[Any, ...] = (None, None, 0)
+        self._sample_took = self._told = 0.0
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Stacks:
@@ -133,38 +110,32 @@ class Stacks:
         self._thread.join()
         sys.setswitchinterval(self._switch)
         self._end_sample()
-        if self._file >= 0:
-            os.close(self._file)
+        self._tell()
+        if self._schedstat >= 0:
+            os.close(self._schedstat)
 
     def _run(self) -> None:
         while not self._over.wait(_EVERY):
             self.look(sys._current_frames().get(self._target))
-            now = time.perf_counter()
-            if self._writer is not None and now - self._told > TELL:
-                self._told = now
-                self.tell()
+            if self._last[0] - self._told > TELL:
+                self._told = self._last[0]
+                self._tell()
 
-    def tell(self) -> None:
+    def _tell(self) -> None:
         """Reports what was found so far, which replaces earlier reports of this process."""
         self.seen.batches, self.seen.samples = made
-        text = self.seen.text()
-        if self._writer is not None and len(text) < 4000:  # more could be mixed with what others write
-            try:
-                self._writer.send_bytes(text)
-            except OSError:
-                pass  # the pipe is full: a later report says more
-
-    def end(self) -> None:
-        """The last report. No thread may be alive when an interpreter ends, as a spawned worker does."""
-        self.__exit__()
-        self.tell()
+        if self._file:
+            with suppress(OSError):
+                with open(f"{self._file}.new", "wb") as file:
+                    pickle.dump(self.seen, file)
+                os.replace(f"{self._file}.new", self._file)
 
     def look(self, frame: FrameType | None) -> None:
         """Gives the time since the last look to what is seen now."""
         now, cpu, delay = time.perf_counter(), *self._kernel()
         # The kernel counts a wait for a processor when it is over: a single look may find less than nothing.
         took = now - self._last[0] - (delay - self._last[2])
-        blocked = took - (cpu - self._last[1]) if self._file >= 0 else 0.0
+        blocked = took - (cpu - self._last[1]) if self._schedstat >= 0 else 0.0
         self._last = now, cpu, delay
         calls, root = within(frame, self._whole)
         if root is None:
@@ -174,7 +145,7 @@ class Stacks:
         own = next((call for call in calls if is_own(call.f_code)), None)
         if own is not None:
             place = f"{os.path.basename(own.f_code.co_filename)}:{own.f_lineno} in {own.f_code.co_name}"
-            self.seen.lines[place] = self.seen.lines.get(place, 0) + 1
+            self.seen.lines[place] += 1
         if "collate_fn" in line_of(root):
             self._end_sample()
             self.seen.spend("collate", took, blocked)
@@ -189,26 +160,25 @@ class Stacks:
     def _same_sample(self, root: FrameType, calls: list[FrameType], took: float) -> None:
         """Counts the looks at one sample: a call of the dataset, or a generator between two samples."""
         if not calls or calls[-1].f_code.co_name == "__getitems__":
-            return self._end_sample()
-        sample = (root, calls[-1], len(root.f_locals.get("data", ())))
-        before = self._sample
-        if not before or before[0] is not root or before[1] is not calls[-1] or before[2] != sample[2]:
+            self._end_sample()
+            return
+        sample, before = (root, calls[-1], len(root.f_locals.get("data", ()))), self._sample
+        if before[0] is not root or before[1] is not calls[-1] or before[2] != sample[2]:
             self._end_sample()
         self._sample = sample
         self._sample_took += took
-        return None
 
     def _end_sample(self) -> None:
         if self._sample_took > 1.5 * _EVERY:
             self.seen.slow.append(self._sample_took)
-            if len(self.seen.slow) > 4000:
-                self.seen.slow = sorted(self.seen.slow, reverse=True)[:2000]
-        self._sample, self._sample_took = (), 0.0
+            if len(self.seen.slow) > 2 * _SLOW:
+                self.seen.slow = heapq.nlargest(_SLOW, self.seen.slow)
+        self._sample, self._sample_took = (None, None, 0), 0.0
 
     def _kernel(self) -> tuple[float, float]:
         """Seconds on a processor, and of waiting for one; 0 where the kernel does not tell."""
         try:
-            cpu, delay, _ = os.pread(self._file, 96, 0).split()
+            cpu, delay, _ = os.pread(self._schedstat, 96, 0).split()
         except (OSError, ValueError):
             return 0.0, 0.0
         return int(cpu) / 1e9, int(delay) / 1e9
@@ -239,16 +209,27 @@ class Counted:
 
 
 class Started:
-    """The user's worker_init_fn, and then the thread that looks at this worker."""
+    """The user's worker_init_fn, and then the thread that looks at this worker. It tells in a folder."""
 
-    def __init__(self, inner: Callable[[int], object] | None, writer: Connection) -> None:
-        self.inner, self.writer = inner, writer
+    def __init__(self, inner: Callable[[int], object] | None, folder: str) -> None:
+        self.inner, self.folder = inner, folder
 
     def __call__(self, worker: int) -> None:
         if self.inner is not None:
             self.inner(worker)
         made[:] = 0, 0
         info = get_worker_info()
-        stacks = Stacks(info.dataset if info is not None else None, self.writer)
-        stacks.__enter__()
-        util.Finalize(None, stacks.end, exitpriority=10)  # a short epoch ends before the next report
+        looking = Stacks(info.dataset if info is not None else None, f"{self.folder}/{os.getpid()}.seen")
+        looking.__enter__()
+        # A short epoch ends before the next report; and no thread may be alive when an interpreter ends.
+        util.Finalize(None, looking.__exit__, exitpriority=10)
+
+
+def told(folder: str) -> Seen:
+    """What all workers have told."""
+    found = Seen()
+    for name in os.listdir(folder):
+        if name.endswith(".seen"):
+            with open(os.path.join(folder, name), "rb") as file:
+                found.add(pickle.load(file))
+    return found

@@ -8,56 +8,64 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Subset, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Subset, TensorDataset
 
+from .._loader.view import NativeDataset
 from .apart import RefusalError
-from .loaders import is_native, like, ours
+from .loaders import innermost, is_native, like
 
 
-class CannotSwapError(RefusalError):
-    """gofast has nothing to put instead of this dataset. The text says why."""
-
-
-def what(loader: Any, pictures: bool = True) -> tuple[str, str]:
-    """What would be swapped: in words, and as a line of code.
+def what(loader: DataLoader[Any], pictures: bool) -> tuple[str, str] | None:
+    """What would be swapped: in words, and as a line of code. None if gofast has nothing to put instead.
 
     Args:
         pictures: whether Pillow decodes pictures here.
-
-    Raises:
-        CannotSwapError: nothing.
     """
-    if not isinstance(loader, DataLoader):
-        raise CannotSwapError("this loader is no torch DataLoader")
-    if is_native(loader):
-        raise CannotSwapError("gofast makes these batches already")
-    dataset, name = _innermost(loader.dataset), "gofast.DataLoader"
-    if _is_ours(dataset):
-        if hasattr(type(loader), "_native_view"):
-            raise CannotSwapError("it is gofast's already; a part of it runs in Python")
+    dataset, own = innermost(loader.dataset), hasattr(type(loader), "_native_view")
+    if is_native(loader) or (isinstance(dataset, NativeDataset) and own):
+        return None  # gofast makes these batches, or a part of it runs in Python
+    if isinstance(dataset, NativeDataset):
         return "gofast.DataLoader", "loader = gofast.DataLoader(dataset, ...)"
     if type(dataset) is TensorDataset:
-        return f"gofast.ArrayDataset and {name}", "dataset = gofast.ArrayDataset(*tensors)"
+        return "gofast.ArrayDataset and gofast.DataLoader", "dataset = gofast.ArrayDataset(*tensors)"
     if _is_folder(dataset):
-        return f"gofast.ImageFolder and {name}", "dataset = gofast.ImageFolder(root, transform)"
-    if not pictures:
-        raise CannotSwapError(f"{type(dataset).__name__} is code of your own, and opens no pictures")
-    return "gofast.install() before the script's imports", "python -m gofast train.py"
+        return "gofast.ImageFolder and gofast.DataLoader", "dataset = gofast.ImageFolder(root, transform)"
+    return ("gofast.install() before the script's imports", "python -m gofast train.py") if pictures else None
 
 
-def swapped(loader: Any) -> Any:
+def swapped(loader: DataLoader[Any]) -> Any:
     """The loader with gofast. Only to be called in a forked child: it may put gofast in Pillow's place."""
-    what(loader)
     dataset = _converted(loader.dataset)
     if dataset is not None:
-        return ours(loader, dataset)
+        return _ours(like(loader), dataset)
     from ..installed import install
 
     install()
     return like(loader)
 
 
-def same_batches(loader: Any) -> bool:
+def _ours(loader: DataLoader[Any], dataset: Any) -> Any:
+    """A gofast.DataLoader with the arguments of a torch DataLoader, over this dataset."""
+    from ..loader import DataLoader as Ours
+
+    names: tuple[str, ...] = (
+        "num_workers",
+        "collate_fn",
+        "pin_memory",
+        "timeout",
+        "worker_init_fn",
+        "generator",
+    )
+    names += ("multiprocessing_context", "prefetch_factor", "persistent_workers")
+    if loader.batch_sampler is not None and type(loader.batch_sampler) is not BatchSampler:
+        names += ("batch_sampler",)
+    else:
+        names += ("batch_size", "drop_last", *(() if isinstance(dataset, IterableDataset) else ("sampler",)))
+    arguments: dict[str, Any] = {name: getattr(loader, name) for name in names}
+    return Ours(dataset, **arguments)
+
+
+def same_batches(loader: DataLoader[Any]) -> bool:
     """Whether both give the same first batch for the same seed. Only ever called in a forked child."""
     first = _first(like(loader, num_workers=0))
     return equal(first, _first(swapped(like(loader, num_workers=0))))
@@ -74,35 +82,15 @@ def _first(loader: Any) -> Any:
 
 def equal(one: Any, other: Any) -> bool:
     """Whether two samples or batches hold the same values. A list equals a tuple."""
+    if isinstance(one, Mapping):
+        same = isinstance(other, Mapping) and one.keys() == other.keys()
+        return same and all(equal(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        same = isinstance(other, (list, tuple)) and len(one) == len(other)
+        return same and all(map(equal, one, other))
     if isinstance(one, torch.Tensor):
         return isinstance(other, torch.Tensor) and one.dtype == other.dtype and torch.equal(one, other)
-    if isinstance(one, Mapping):
-        return (
-            isinstance(other, Mapping)
-            and one.keys() == other.keys()
-            and all(equal(one[key], other[key]) for key in one)
-        )
-    if isinstance(one, (list, tuple)):
-        return (
-            isinstance(other, (list, tuple))
-            and len(one) == len(other)
-            and all(equal(a, b) for a, b in zip(one, other, strict=True))
-        )
-    if isinstance(one, np.ndarray):
-        return bool(np.array_equal(one, other))
-    return bool(one == other)
-
-
-def _innermost(dataset: Any) -> Any:
-    while type(dataset) is Subset:
-        dataset = dataset.dataset
-    return dataset
-
-
-def _is_ours(dataset: Any) -> bool:
-    from .._loader.view import NativeDataset
-
-    return isinstance(dataset, NativeDataset)
+    return bool(np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other)
 
 
 def _is_folder(dataset: Any) -> bool:
@@ -112,7 +100,7 @@ def _is_folder(dataset: Any) -> bool:
 
 def _converted(dataset: Any) -> Any:
     """The dataset as gofast's; None if there is nothing like it."""
-    if _is_ours(dataset):
+    if isinstance(dataset, NativeDataset):
         return dataset
     if type(dataset) is Subset:
         inner = _converted(dataset.dataset)
@@ -124,13 +112,9 @@ def _converted(dataset: Any) -> Any:
     if _is_folder(dataset):
         from ..images import ImageFolder
 
-        made = ImageFolder(
-            dataset.root,
-            transform=dataset.transform,
-            target_transform=dataset.target_transform,
-            loader=dataset.loader,
-        )
+        names = ("root", "transform", "target_transform", "loader")
+        made = ImageFolder(**{name: getattr(dataset, name) for name in names})
         if list(made.samples) != list(dataset.samples):
-            raise CannotSwapError("the folder has other files now than this dataset lists")
+            raise RefusalError("the folder has other files now than this dataset lists")
         return made
     return None

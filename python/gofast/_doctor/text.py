@@ -1,27 +1,60 @@
-"""The report as text: the verdict, what speaks for it, what helps."""
+"""The report's content, and its text: the verdict, what speaks for it, what helps."""
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
+from typing import Any
 
 from .._core.units import duration, size
-from .summary import Summary
 from .verdicts import Remedy, Verdict
 
 _WIDTH = 100
 
 
+class Summary:
+    """The figures of an examination, as `to_dict` gives them, and the parts of them that have a type."""
+
+    def __init__(self, figures: dict[str, Any]) -> None:
+        self._figures = figures
+        self.code = Verdict(figures["code"])
+        self.healthy: bool = figures["healthy"]
+        self.verdict: str = figures["verdict"]
+        self.evidence: list[str] = figures["evidence"]
+        names = [each.name for each in dataclasses.fields(Remedy)]
+        self.remedies = [Remedy(**{name: told[name] for name in names}) for told in figures["remedies"]]
+        self.also = [Verdict(code) for code in figures["also"]]
+        self.notes: list[str] = figures["notes"]
+
+    @property
+    def advised(self) -> list[Remedy]:
+        """The changes that helped in every round."""
+        return [remedy for remedy in self.remedies if remedy.helps and not remedy.shows_cost]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in what json can write: texts, numbers, lists and dicts. Times are in seconds."""
+        return dict(self._figures)
+
+
 def text(report: Summary) -> str:
     """The whole report, lines of 100 characters at most."""
-    lines = [f"gofast.doctor: {report.code}", *_wrapped(headline(report)), ""]
-    lines += [line for said in (*report.evidence, *facts(report)) for line in _wrapped(said, "- ")]
+    lines = [f"gofast.doctor: {report.code}", *_wrapped(f"{report.verdict} {lead(report)}"), ""]
+    lines += [line for said in said_of(report) for line in _wrapped(said, "- ")]
     for title, remedies in groups(report):
         lines += ["", f"{title}:"]
         for remedy in remedies:
-            lines += _remedy(remedy)
+            tried = remedy.gain is not None
+            lines.append(f"  {gain(remedy):<24}{remedy.title}" if tried else f"  {remedy.title}")
+            for said in (remedy.code if remedy.helps else "", remedy.untried or remedy.caution):
+                lines += _wrapped(said, indent=26 if tried else 4)
     if report.notes:
         lines += ["", *(line for note in report.notes for line in _wrapped(f"Note: {note}."))]
     return printable("\n".join(lines))
+
+
+def _wrapped(said: str, bullet: str = "", indent: int = 0) -> list[str]:
+    after = " " * max(len(bullet), indent)
+    return textwrap.wrap(said, _WIDTH, initial_indent=bullet or after, subsequent_indent=after)
 
 
 def printable(said: str) -> str:
@@ -29,83 +62,59 @@ def printable(said: str) -> str:
     return said.encode("utf-8", "backslashreplace").decode()
 
 
-def headline(report: Summary) -> str:
-    """The first sentences."""
+def lead(report: Summary) -> str:
+    """What comes behind the verdict: how much of the loop is waiting, or why nothing is known."""
     figures = report.to_dict()
     loop = figures["loop"]
     if report.code in (Verdict.EMPTY, Verdict.FAILED) or not loop["batches"]:
-        return report.verdict + (f" {figures['error']}" if figures["error"] else "")
-    wait, step, share = loop["wait"], loop["step"], loop["share_of_waiting"]
+        return str(figures["error"])
     kind = "simulated step" if loop["simulated_step"] else "step"
-    waits = (
-        f"The loop waits {duration(wait)} for each batch, and its {kind} takes {duration(step)}: "
-        f"loading is {share:.0%} of the time."
+    return (
+        f"The loop waits {duration(loop['wait'])} for each batch, and its {kind} takes "
+        f"{duration(loop['step'])}: loading is {loop['share_of_waiting']:.0%} of the time."
     )
-    return f"{report.verdict} {waits}"
 
 
-def facts(report: Summary) -> list[str]:
-    """What is worth knowing besides the evidence, for a loader that is not fine."""
-    figures = report.to_dict()
-    said: list[str] = []
+def said_of(report: Summary) -> list[str]:
+    """The evidence, and for a loader that is not fine, what else is worth knowing."""
+    figures, said = report.to_dict(), [*report.evidence]
+    stages: dict[str, float] = figures["stages"]
     workers: list[dict[str, float]] = figures["workers"]
-    if report.healthy or not figures["stages"]:
+    if report.healthy or not stages:
         return said
-    shares = _shares(figures["stages"])
+    total = sum(stages.values())
+    shares = sorted(((took / total, name) for name, took in stages.items() if total > 0), reverse=True)
     if shares:
-        said.append(f"a batch's time: {shares}")
-    if workers:
-        count = len(workers)
-        asked = figures["loader"]["num_workers"] or count  # short epochs start them again, and all were seen
-        mean = {key: sum(each[key] for each in workers) / count for key in workers[0]}
-        busy = min(mean["computing"], 1.0)
         said.append(
-            f"{asked} worker{'s' * (asked != 1)}: computing {busy:.0%}, waiting for a processor "
-            f"{mean['waiting_for_processor']:.0%}, idle {mean['idle']:.0%} of the time; "
+            "a batch's time: " + ", ".join(f"{name} {share:.0%}" for share, name in shares if share >= 0.01)
+        )
+    if workers:
+        asked = figures["loader"]["num_workers"] or len(
+            workers
+        )  # short epochs start them again: all were seen
+        mean = {key: sum(each[key] for each in workers) / len(workers) for key in workers[0]}
+        said.append(
+            f"{asked} worker{'s' * (asked != 1)}: computing {min(mean['computing'], 1):.0%}, waiting for a "
+            f"processor {mean['waiting_for_processor']:.0%}, idle {mean['idle']:.0%} of the time; "
             f"{size(mean['pss'] or mean['rss'])} of memory each"
         )
     return said
 
 
-def _shares(stages: dict[str, float]) -> str:
-    total = sum(stages.values())
-    if total <= 0:
-        return ""
-    names = sorted(stages, key=lambda name: -stages[name])
-    return ", ".join(f"{name} {stages[name] / total:.0%}" for name in names if stages[name] >= 0.01 * total)
-
-
 def groups(report: Summary) -> list[tuple[str, list[Remedy]]]:
     """The remedies under their headings; empty ones left out."""
     costs = [remedy for remedy in report.remedies if remedy.shows_cost and remedy.gain is not None]
-    rest = [r for r in report.remedies if r not in report.advised and r not in costs]
-    tried = [remedy for remedy in rest if remedy.gain is not None]
+    rest = [remedy for remedy in report.remedies if remedy not in report.advised and remedy not in costs]
     named = (
         ("What to change (samples a second, tried here)", report.advised),
         ("What it costs (tried here)", costs),
-        ("Tried, without a gain beyond noise", tried),
-        ("Not tried", [remedy for remedy in rest if remedy not in tried]),
+        ("Tried, without a gain beyond noise", [remedy for remedy in rest if remedy.gain is not None]),
+        ("Not tried", [remedy for remedy in rest if remedy.gain is None]),
     )
     return [(title, remedies) for title, remedies in named if remedies]
 
 
 def gain(remedy: Remedy) -> str:
-    """The ratio with its interval."""
-    if remedy.gain is None:
-        return ""
+    """The ratio with its interval; "" if it was not tried."""
     interval = f" ({remedy.low:.2f} to {remedy.high:.2f})" if remedy.rounds > 1 else ""
-    return f"{remedy.gain:.2f}x{interval}"
-
-
-def _remedy(remedy: Remedy) -> list[str]:
-    head = f"  {gain(remedy):<24}{remedy.title}" if remedy.gain is not None else f"  {remedy.title}"
-    lines = [head]
-    indent = " " * (26 if remedy.gain is not None else 4)
-    more = [remedy.code if remedy.helps else "", remedy.untried or remedy.caution]
-    for said in filter(None, more):
-        lines += textwrap.wrap(said, _WIDTH, initial_indent=indent, subsequent_indent=indent)
-    return lines
-
-
-def _wrapped(said: str, bullet: str = "") -> list[str]:
-    return textwrap.wrap(said, _WIDTH, initial_indent=bullet, subsequent_indent=" " * len(bullet))
+    return "" if remedy.gain is None else f"{remedy.gain:.2f}x{interval}"

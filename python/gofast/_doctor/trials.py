@@ -4,35 +4,61 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .apart import Send, apart
-from .consume import Step, consume
-from .loaders import like, starting
-from .verdicts import Remedy
+from .apart import apart
+from .consume import Simulated, StandIn, Step, consume, nothing
+from .facts import Facts
+from .loaders import like
+from .remedies import FITTING, SIZE, Build, offered
+from .verdicts import Remedy, Verdict
 
-Build = Callable[[], Any]
 
+class Trials:
+    """Tries changes, and remembers what came of each.
 
-def rate_of(build: Build, step: Step, seconds: float, patience: float) -> tuple[float, str]:
-    """Samples a second of a fresh loader; or 0, and why it could not be measured.
+    Attributes:
+        known: the remedies that were tried, by key.
 
     Args:
-        patience: seconds that starting its workers should take; they are not a part of the rate.
+        starting: seconds that the start of the loader's workers should take.
+        rounds: how often each change is tried; 0: never.
     """
 
-    def work(send: Send) -> None:
-        loader = build()
-        run = consume(loader, step, seconds)
-        send(("rate", run.rate))
+    def __init__(self, facts: Facts, seconds: float, starting: float, rounds: int) -> None:
+        self._facts, self._seconds, self._starting, self._rounds = facts, seconds, starting, rounds
+        self.known: dict[str, Remedy] = {}
 
-    outcome = apart(work, seconds + patience)
-    if outcome.error is not None:
-        return 0.0, outcome.error
-    rate = outcome.last[1] if outcome.last else 0.0
-    return (rate, "") if rate > 0 else (0.0, "too few batches came")
+    def attempt(self, key: str) -> float | None:
+        """The gain of one change; None if it cannot be tried."""
+        self._try([key], self._seconds / 3)
+        return self.known[key].gain if key in self.known else None
+
+    def all_of(self, code: Verdict) -> list[Remedy]:
+        """All changes that may help against this, the greatest gain first."""
+        keys = FITTING.get(code, ())
+        self._try(keys, self._seconds)
+        found = [self.known[key] for key in keys if key in self.known]
+        return sorted(found, key=lambda remedy: -(remedy.gain or 0.0))
+
+    def _try(self, keys: Sequence[str], seconds: float) -> None:
+        run, tried = self._facts.run, list[tuple[Remedy, Build]]()
+        for key in keys if self._rounds else ():
+            offer = None if key in self.known else offered(self._facts, key)
+            if offer is not None:
+                remedy, build = offer
+                self.known[key] = remedy
+                if build is not None:
+                    tried.append((remedy, build))
+        # The step of a larger batch would take longer, by an unknown time.
+        step: Step = nothing
+        if [*keys] != [SIZE]:
+            busy = run.busy / max(len(run.steps), 1)
+            step = Simulated() if self._facts.simulated else StandIn(run.step, busy)
+        for remedy in compare(self._facts.loader, tried, step, seconds, self._rounds, self._starting):
+            self.known[remedy.key] = remedy
 
 
 def compare(
@@ -41,6 +67,7 @@ def compare(
     step: Step,
     seconds: float,
     rounds: int = 3,
+    starting: float = 0.0,
 ) -> list[Remedy]:
     """The remedies with their gains.
 
@@ -51,16 +78,15 @@ def compare(
     Args:
         tried: each with the function that builds its loader; called in a child.
         seconds: for all together.
+        starting: seconds that the start of the loader's workers should take; no part of a rate.
     """
-    if not tried:
-        return []
-    slot = max(seconds / (rounds * (len(tried) + 1)), 0.15)
-    patience = 4 * starting(loader)  # a change may have more workers
+    slot = max(seconds / (rounds * (len(tried) + 1)), 0.15) if tried else 0.0
+    patience = 4 * starting  # a change may have more workers
     before: list[float] = []
     after: list[list[float]] = [[] for _ in tried]
     failed = ["" for _ in tried]
     end = time.monotonic() + 3 * seconds + 5
-    for _ in range(rounds):
+    for _ in range(rounds if tried else 0):
         if before and time.monotonic() > end:
             break
         rate, why = rate_of(lambda: like(loader), step, slot, patience)
@@ -79,6 +105,12 @@ def compare(
         replace(remedy, untried=why) if why else _with_gain(remedy, before, rates)
         for (remedy, _), rates, why in zip(tried, after, failed, strict=True)
     ]
+
+
+def rate_of(build: Build, step: Step, seconds: float, patience: float) -> tuple[float, str]:
+    """Samples a second of a fresh loader; or 0, and why it could not be measured."""
+    outcome = apart(lambda: consume(build(), step, seconds).rate, seconds + patience)
+    return (outcome.value, "") if outcome.value else (0.0, outcome.error or "too few batches came")
 
 
 def _with_gain(remedy: Remedy, before: Sequence[float], after: Sequence[float]) -> Remedy:

@@ -11,23 +11,45 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.utils.data import BatchSampler, Dataset, RandomSampler, default_collate
+from torch.utils.data import BatchSampler, Dataset, RandomSampler
 
 from .._core.units import size
 from .apart import RefusalError
 from .loaders import estimated_bytes, innermost, like, samples_of
+from .stages import name_of
 from .swap import equal
 
-
-class CannotTryError(RefusalError):
-    """This change cannot be tried with this loader. The text says why."""
+_PREPARE = 0.5  # seconds in which samples or files are made before a trial
 
 
-def steps_of(loader: Any) -> list[Any] | None:
-    """The steps of a dataset's transform if it is a Compose; None if not."""
+def steps_of(loader: Any) -> list[Any]:
+    """The steps of a dataset's transform if it is a Compose."""
     transform = getattr(innermost(getattr(loader, "dataset", None)), "transform", None)
     steps = getattr(transform, "transforms", None)
-    return steps if isinstance(steps, list) and type(transform).__name__ == "Compose" else None
+    return steps if isinstance(steps, list) and type(transform).__name__ == "Compose" else []
+
+
+def _with_steps(loader: Any, steps: list[Any]) -> Any:
+    dataset = innermost(loader.dataset)
+    dataset.transform.transforms = steps
+    dataset.transform = dataset.transform  # gofast's datasets look at it then
+    return like(loader)
+
+
+def without_step(loader: Any, name: str) -> Any:
+    """The transform without its steps of this name."""
+    return _with_steps(loader, [step for step in steps_of(loader) if name_of(step) != name])
+
+
+def as_bytes(loader: Any) -> Any:
+    """uint8 pictures: the steps that make floats of them are left out, as a GPU can do them."""
+    from torchvision.transforms import PILToTensor
+
+    steps = steps_of(loader)
+    names = [type(step).__name__ for step in steps]
+    if names[-1] not in ("ToTensor", "Normalize"):
+        raise RefusalError("the transform does not end with ToTensor, or with Normalize behind it")
+    return _with_steps(loader, [*steps[: names.index("ToTensor")], PILToTensor()])
 
 
 class OneThread:
@@ -84,40 +106,6 @@ def torchs_sampler(loader: Any) -> Any:
     return like(loader, sampler=random_order, batch_sampler=BatchSampler(random_order, samples, False))
 
 
-def default_collated(loader: Any) -> Any:
-    """torch's default_collate instead of the user's collate_fn."""
-    return like(loader, collate_fn=default_collate)
-
-
-def without_step(loader: Any, name: str) -> Any:
-    """The transform without its steps of this name."""
-    steps = steps_of(loader)
-    if steps is None:
-        raise CannotTryError("the transform is not a Compose")
-    transform = innermost(loader.dataset).transform
-    transform.transforms = [step for step in steps if getattr(step, "__name__", type(step).__name__) != name]
-    innermost(loader.dataset).transform = transform  # gofast's datasets look at it then
-    return like(loader)
-
-
-def as_bytes(loader: Any) -> Any:
-    """uint8 pictures: the steps that make floats of them are left out, as a GPU can do them."""
-    steps = steps_of(loader)
-    names = [type(step).__name__ for step in steps or []]
-    if (
-        steps is None
-        or "ToTensor" not in names
-        or steps[-1].__class__.__name__ not in ("ToTensor", "Normalize")
-    ):
-        raise CannotTryError("the transform does not end with ToTensor, or with Normalize behind it")
-    from torchvision.transforms import PILToTensor
-
-    transform = innermost(loader.dataset).transform
-    transform.transforms = [*steps[: names.index("ToTensor")], PILToTensor()]
-    innermost(loader.dataset).transform = transform
-    return like(loader)
-
-
 class InMemory(Dataset[Any]):
     """Some samples of a dataset in memory, instead of all of them."""
 
@@ -131,42 +119,39 @@ class InMemory(Dataset[Any]):
         return self._length
 
 
-def in_memory(loader: Any, seconds: float, room: float) -> Any:
+def in_memory(loader: Any, room: float) -> Any:
     """Samples that were made before, kept in memory.
 
     Args:
-        seconds: for making some.
         room: bytes that all of them may take.
     """
-    dataset, samples, end = loader.dataset, list[Any](), time.perf_counter() + seconds
-    length = len(dataset)
-    torch.manual_seed(1)
-    random.seed(1)
-    first = dataset[0]
-    torch.manual_seed(2)
-    random.seed(2)
-    if not equal(first, dataset[0]):
-        raise CannotTryError("samples are random: each epoch needs others")
-    whole = estimated_bytes(first) * length
+    dataset, samples, end = loader.dataset, list[Any](), time.perf_counter() + _PREPARE
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        random.seed(seed)
+        samples.append(dataset[0])
+    if not equal(*samples):
+        raise RefusalError("samples are random: each epoch needs others")
+    whole = estimated_bytes(samples.pop()) * len(dataset)
     if whole > room:
-        raise CannotTryError(f"all samples would take {size(whole)}, more than half of the free memory")
-    for index in range(min(length, 256)):
+        raise RefusalError(f"all samples would take {size(whole)}, more than half of the free memory")
+    for index in range(1, min(len(dataset), 256)):
         samples.append(dataset[index])
         if time.perf_counter() > end:
             break
-    return like(loader, dataset=InMemory(samples, length))
+    return like(loader, dataset=InMemory(samples, len(dataset)))
 
 
-def smaller_files(loader: Any, folder: str, seconds: float) -> Any:
+def smaller_files(loader: Any, folder: str) -> Any:
     """Pictures that were made smaller before: their shorter side is an eighth longer than what is used."""
     from PIL import Image
 
     dataset = innermost(loader.dataset)
-    samples = getattr(dataset, "samples", None)
+    samples = dataset.samples
     if not isinstance(samples, list) or not samples or not isinstance(samples[0], tuple):
-        raise CannotTryError("the dataset has no list `samples` of files")
+        raise RefusalError("the dataset has no list `samples` of files")
     used = _shorter_side(dataset[0])
-    end, made = time.perf_counter() + seconds, list[Any]()
+    end, made = time.perf_counter() + _PREPARE, list[Any]()
     some = samples[:: max(len(samples) // 24, 1)][:24]
     for path, *rest in some:
         with Image.open(path) as picture:
@@ -181,7 +166,7 @@ def smaller_files(loader: Any, folder: str, seconds: float) -> Any:
         if time.perf_counter() > end:
             break
     if not made or (len(made) < len(some) / 2 and time.perf_counter() < end):
-        raise CannotTryError("most files are hardly larger than what is used of them")
+        raise RefusalError("most files are hardly larger than what is used of them")
     dataset.samples = [made[index % len(made)] for index in range(len(samples))]
     return like(loader)
 
@@ -189,5 +174,5 @@ def smaller_files(loader: Any, folder: str, seconds: float) -> Any:
 def _shorter_side(sample: Any) -> int:
     picture = sample[0] if isinstance(sample, (list, tuple)) else sample
     if not isinstance(picture, torch.Tensor) or picture.ndim != 3:
-        raise CannotTryError("samples are no picture tensors")
+        raise RefusalError("samples are no picture tensors")
     return int(min(picture.shape[-2:]))

@@ -10,54 +10,56 @@ class Verdict(str, Enum):
     """The code of a verdict. Its value is its name in small letters, and equals that text.
 
     HEALTHY and SLOW_STEP ask for no change of the loader.
+
+    Attributes:
+        sentence: the first of a report, before the share of waiting.
     """
 
-    HEALTHY = "healthy"
-    SLOW_STEP = "slow_step"
-    SLOW_STORAGE = "slow_storage"
-    SLOW_DECODE = "slow_decode"
-    SLOW_TRANSFORM = "slow_transform"
-    SLOW_DATASET = "slow_dataset"
-    HEAVY_COLLATE = "heavy_collate"
-    HEAVY_PICKLING = "heavy_pickling"
-    SLOW_SAMPLER = "slow_sampler"
-    GENERATOR_BOUND = "generator_bound"
-    STRAGGLER = "straggler"
-    TINY_BATCHES = "tiny_batches"
-    TOO_MANY_WORKERS = "too_many_workers"
-    OVERSUBSCRIBED_THREADS = "oversubscribed_threads"
-    WORKER_START = "worker_start"
-    LOW_MEMORY = "low_memory"
-    EMPTY = "empty"
-    FAILED = "failed"
-    UNCLEAR = "unclear"
+    sentence: str
+
+    def __new__(cls, code: str, sentence: str = "") -> Verdict:
+        made = str.__new__(cls, code)
+        made._value_, made.sentence = code, sentence
+        return made
+
+    HEALTHY = "healthy", "The loader keeps up. There is nothing to change."
+    SLOW_STEP = (
+        "slow_step",
+        "The step is the limit. The loader could feed a far faster one: leave it as it is.",
+    )
+    SLOW_STORAGE = "slow_storage", "Samples wait for their data: storage or network is slow."
+    SLOW_DECODE = "slow_decode", "Decoding pictures takes most of the time."
+    SLOW_TRANSFORM = "slow_transform", "The transform takes most of the time."
+    SLOW_DATASET = "slow_dataset", "The dataset's own work takes most of the time."
+    HEAVY_COLLATE = "heavy_collate", "Putting samples together (collate) takes most of the time."
+    HEAVY_PICKLING = "heavy_pickling", "Bringing batches from the workers to the loop takes most of the time."
+    SLOW_SAMPLER = "slow_sampler", "The sampler takes most of the time, and no worker can help it."
+    GENERATOR_BOUND = (
+        "generator_bound",
+        "The samples' generator takes most of the time: it makes one after the other.",
+    )
+    STRAGGLER = "straggler", "A few samples take far longer than the others, and the loop waits for them."
+    TINY_BATCHES = "tiny_batches", "The batches are so small that each costs more than its samples."
+    TOO_MANY_WORKERS = (
+        "too_many_workers",
+        "There are more workers than processors, and they wait for each other.",
+    )
+    OVERSUBSCRIBED_THREADS = (
+        "oversubscribed_threads",
+        "The workers compute with more threads than there are processors.",
+    )
+    WORKER_START = "worker_start", "Epochs are short, and each starts its workers again."
+    LOW_MEMORY = (
+        "low_memory",
+        "Memory is almost used up: files leave the page cache, and workers may be killed.",
+    )
+    EMPTY = "empty", "The loader gives no batch."
+    FAILED = "failed", "The loader could not be measured."
+    UNCLEAR = "unclear", "The loop waits for the loader, but no stage explains why."
 
     def __str__(self) -> str:
-        return self.value
+        return str(self.value)
 
-
-# The first sentence of a report, after the share of waiting.
-SENTENCES = {
-    Verdict.HEALTHY: "The loader keeps up. There is nothing to change.",
-    Verdict.SLOW_STEP: "The step is the limit. The loader could feed a far faster one: leave it as it is.",
-    Verdict.SLOW_STORAGE: "Samples wait for their data: storage or network is slow.",
-    Verdict.SLOW_DECODE: "Decoding pictures takes most of the time.",
-    Verdict.SLOW_TRANSFORM: "The transform takes most of the time.",
-    Verdict.SLOW_DATASET: "The dataset's own work takes most of the time.",
-    Verdict.HEAVY_COLLATE: "Putting samples together (collate) takes most of the time.",
-    Verdict.HEAVY_PICKLING: "Bringing batches from the workers to the loop takes most of the time.",
-    Verdict.SLOW_SAMPLER: "The sampler takes most of the time, and no worker can help it.",
-    Verdict.GENERATOR_BOUND: "The samples' generator takes most of the time: it makes one after the other.",
-    Verdict.STRAGGLER: "A few samples take far longer than the others, and the loop waits for them.",
-    Verdict.TINY_BATCHES: "The batches are so small that each costs more than its samples.",
-    Verdict.TOO_MANY_WORKERS: "There are more workers than processors, and they wait for each other.",
-    Verdict.OVERSUBSCRIBED_THREADS: "The workers compute with more threads than there are processors.",
-    Verdict.WORKER_START: "Epochs are short, and each starts its workers again.",
-    Verdict.LOW_MEMORY: "Memory is almost used up: files leave the page cache, and workers may be killed.",
-    Verdict.EMPTY: "The loader gives no batch.",
-    Verdict.FAILED: "The loader could not be measured.",
-    Verdict.UNCLEAR: "The loop waits for the loader, but no stage explains why.",
-}
 
 FINE = (Verdict.HEALTHY, Verdict.SLOW_STEP)
 

@@ -445,7 +445,7 @@ def test_trials_end_when_they_have_taken_too_long(monkeypatch: pytest.MonkeyPatc
 
 def test_a_busy_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnosis.os, "cpu_count", lambda: 2)
-    facts = Facts([], 2, None, True, Run(starts=[4.0]))
+    facts = Facts([], 0, False, 2, None, True, run=Run(starts=[4.0]))
     diagnosis._say_how_busy(facts, 0.1)
     diagnosis._say_how_long(facts, 10, 20)
     assert facts.notes == []
@@ -455,20 +455,19 @@ def test_a_busy_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "this took 60 s instead of 10. The first batch came 4000 ms" in facts.notes[1]
 
 
-def _from_a_fork_server(send: apart.Send) -> None:
+def _from_a_fork_server() -> int | None:
     child = multiprocessing.get_context("forkserver").Process(target=time.sleep, args=(0,))
     child.start()
     child.join()
-    send(child.exitcode)
+    return child.exitcode
 
 
 def test_a_process_that_has_a_fork_server_already() -> None:
-    def work(send: apart.Send) -> None:
-        _from_a_fork_server(send)
+    def work() -> Any:
         outcome = apart.apart(_from_a_fork_server, 5)
-        send(outcome.error or outcome.last)
+        return _from_a_fork_server(), outcome.error or outcome.value
 
-    assert apart.apart(work, 10).messages == [0, 0]
+    assert apart.apart(work, 10).value == (0, 0)
 
 
 def test_a_fork_while_a_thread_drops_a_semaphore(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -485,13 +484,11 @@ def test_a_fork_while_a_thread_drops_a_semaphore(monkeypatch: pytest.MonkeyPatch
     thread.start()
     held.wait()
     try:
-        outcome = apart.apart(
-            lambda send: send(type(multiprocessing.get_context("spawn").Lock()).__name__), 0.5
-        )
+        outcome = apart.apart(lambda: type(multiprocessing.get_context("spawn").Lock()).__name__, 0.5)
     finally:
         over.set()
         thread.join()
-    assert (outcome.error, outcome.last) == (None, "Lock")
+    assert (outcome.error, outcome.value) == ("", "Lock")
 
 
 def test_what_is_refused() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 import mmap
+import pickle
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -206,15 +207,15 @@ def test_time_goes_where_it_is_seen() -> None:
     assert " in __getitem__ (" in found.hot
 
 
-def test_a_report_fits_into_a_pipe_and_adds_up() -> None:
-    stages = {f"transform:{'x' * 90}{i}"[::-1]: (1e-3 * i, 1e-4) for i in range(300)}
-    one = Seen(3, 12, stages, [0.1] * 5000, {f"{'f' * 60}.py:{i} in function": i for i in range(99)}, 40)
-    told = json.loads(one.text())
-    assert len(one.text()) < 4000
-    assert len(told["stages"]) == len(told["slow"]) == 24
-    both = Seen(1, 4, {"own": (1.0, 0.5)}, [0.3], {"a": 2}, 10)
-    both.add(Seen(2, 8, {"own": (2.0, 0.0), "read": (1.0, 1.0)}, [0.7], {"a": 1}, 5))
-    assert both == Seen(3, 12, {"own": (3.0, 0.5), "read": (1.0, 1.0)}, [0.7, 0.3], {"a": 3}, 15)
+def test_what_workers_tell_adds_up(tmp_path: Path) -> None:
+    one = Seen(1, 4, {"own": (1.0, 0.5)}, [0.3], Counter(a=2), 10)
+    other = Seen(2, 8, {"own": (2.0, 0.0), "read": (1.0, 1.0)}, [0.7], Counter(a=1), 5)
+    for at, seen in enumerate((one, other)):
+        (tmp_path / f"{at}.seen").write_bytes(pickle.dumps(seen))
+    (tmp_path / "2.seen.new").write_bytes(b"half a rep")
+    found = stacks.told(str(tmp_path))
+    found.slow.sort()
+    assert found == Seen(3, 12, {"own": (3.0, 0.5), "read": (1.0, 1.0)}, [0.3, 0.7], Counter(a=3), 15)
 
 
 def test_late_pictures_are_decoded(tmp_path: Path) -> None:
