@@ -25,7 +25,7 @@ from ._core.openmp import as_in_workers
 from ._core.warn import warn
 from ._device.wanted import wanted as wanted_device
 from ._loader.classes import warn_of_conflicts
-from ._loader.copies import not_copied
+from ._loader.copies import Copies, Uncopied
 from ._loader.counted import CountedHere, CountedWorkers
 from ._loader.counts import Counts
 from ._loader.fallback import warn_of_loader
@@ -324,19 +324,26 @@ class DataLoader(TorchDataLoader[T]):
 
     def _native_view(self) -> View | Refusal:
         """The dataset as the engine sees it, or why this loader must run on torch's machinery."""
+        return self._judged()[0]
+
+    def _judged(self) -> tuple[View | Refusal, Copies | None]:
+        """The same, and what makes copies of the collate function for workers."""
+        collate, init, copies = self.collate_fn, self.worker_init_fn, None
         if not self._auto_collation:
-            return Refusal("batch_size=None: samples are asked for one by one")
-        if self.collate_fn is default_collate and not is_torchs():
-            return Refusal("default_collate_fn_map has functions of your own: they make the batches")
+            return Refusal("batch_size=None: samples are asked for one by one"), None
+        if collate is default_collate and not is_torchs():
+            return Refusal("default_collate_fn_map has functions of your own: they make the batches"), None
         if self.num_workers > 0:
-            collate, init = self.collate_fn, self.worker_init_fn
-            why = not_copied(collate)
-            if why is not None:
-                return Refusal(f"collate_fn={called(collate)} needs processes of its own: {why}")
+            try:
+                copies = Copies(collate)
+            except Uncopied as why:
+                return Refusal(f"collate_fn={called(collate)} needs processes of its own: {why}"), None
             if not only_seeds(init):
-                return Refusal(f"worker_init_fn={called(init)} does more than seed, in worker processes")
+                return Refusal(
+                    f"worker_init_fn={called(init)} does more than seed, in worker processes"
+                ), None
         with as_in_workers(self.num_workers):
-            return resolve(self.dataset)
+            return resolve(self.dataset), copies
 
     def __iter__(self) -> _BaseDataLoaderIter:
         iterator = super().__iter__()
@@ -364,7 +371,7 @@ class DataLoader(TorchDataLoader[T]):
         return OnDevice(wanted, self.resident)
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
-        view, rows = self._native_view(), self.collate_fn is not default_collate
+        (view, copies), rows = self._judged(), self.collate_fn is not default_collate
         wanted = self._wanted_device()
         if (isinstance(view, Refusal) or rows) and self.resident is True and wanted is not None:
             from ._device.resident import NOT_A_TABLE, OWN_COLLATE
@@ -383,6 +390,6 @@ class DataLoader(TorchDataLoader[T]):
         moved = rows and wanted is not None  # what the collate function makes is moved
         destination = None if moved else self._destination()
         lane = Lane(view, threads, self._idle, stamp, destination, rows, self._counts)
-        iterator = NativeIterator(self, lane, on_device=wanted is not None and not moved)
+        iterator = NativeIterator(self, lane, copies, on_device=wanted is not None and not moved)
         self._live[id(iterator)] = iterator
         return iterator

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .batch import Rows
-from .copies import Copies, loaded
+from .copies import loaded
 from .mixing import mixers, recycled
 
 if TYPE_CHECKING:
     from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
     from .._core.generators import Generators
+    from .copies import Copies
     from .counts import Counts
     from .workers import Workers
 
@@ -39,6 +40,7 @@ class Collation:
     Args:
         fetcher: torch's, which has the function.
         workers: None where torch would call the function in this process too.
+        copies: of the function, for the workers.
         counts: of the loader.
 
     Attributes:
@@ -46,12 +48,13 @@ class Collation:
         overtaken: samples of later batches were drawn from a generator that the last call has changed.
     """
 
-    def __init__(self, fetcher: _MapDatasetFetcher, workers: Workers | None, counts: Counts) -> None:
+    def __init__(
+        self, fetcher: _MapDatasetFetcher, workers: Workers | None, copies: Copies | None, counts: Counts
+    ) -> None:
         self._fetcher, self._workers, self._counts = fetcher, workers, counts
         self._functions: list[Any] = [fetcher.collate_fn]  # one of each worker
-        if workers is not None:
-            copies = Copies(fetcher.collate_fn)
-            self._functions = [copies.make() for _ in range(workers.count)]
+        if workers is not None and copies is not None:
+            self._functions = copies.take(workers.count)
         self._mixers = [mixers(function) for function in self._functions]
         self._unchanged = 0
         self.finished = 0

@@ -23,17 +23,18 @@ import random
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
-_MOST_BYTES = 8 << 20  # of a copy: to make it takes 5 ms for each worker and epoch; a fork takes some 20 ms
+_MOST_BYTES = 8 << 20  # of a copy: to make it takes 14 to 27 ms for each worker and epoch; a fork some 20 ms
 _LIBRARIES = {"torch", "torchvision", "numpy", "random", "math", "itertools", "functools", "operator"}
 _LIBRARIES |= {"collections", "copy", "dataclasses", "enum", "typing", "re"}
-_PLAIN = (str, bytes, int, float, complex, bool, type(None), range, enum.Enum)
 _SHARED = (type, types.ModuleType, types.CodeType, np.ufunc, torch.dtype, torch.device)
-_DESCRIPTORS = (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_CONSTANT = (str, bytes, int, float, complex, bool, type(None), range, enum.Enum, types.CodeType, np.ufunc)
+_CONSTANT += (torch.dtype, torch.device, types.GetSetDescriptorType, types.MemberDescriptorType)
+_CONSTANT += (types.MethodDescriptorType, types.WrapperDescriptorType)
 # The generators of the process, which have a worker's state during a call.
 _GENERATORS = (random.random.__self__, np.random.mtrand._rand, torch.default_generator)  # type: ignore[attr-defined]
 # What acts on the whole process: builtin functions, and names of functions and attributes.
@@ -43,16 +44,7 @@ _ACTING |= {"use_deterministic_algorithms", "backends", "chdir", "register_modul
 # By these a class says how it is copied, or keeps what it makes.
 _OWN_WAYS = {"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__copy__", "__deepcopy__"}
 _OWN_WAYS |= {"__del__"}
-_OF_CLASSES = {"__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__init__", "__slots__"}
-_OF_CLASSES |= {"__qualname__", "__firstlineno__", "__static_attributes__", "__annotate_func__", "__hash__"}
-_OF_CLASSES |= {"__slotnames__", "__annotations_cache__", "__match_args__", "__dataclass_params__"}
-_OF_CLASSES |= {
-    "__dataclass_fields__",
-    "__orig_bases__",
-    "__parameters__",
-    "__abstractmethods__",
-    "_abc_impl",
-}
+_PER_CLASS = "it assigns to an attribute, perhaps of a class"
 
 
 class Uncopied(Exception):
@@ -72,26 +64,21 @@ class Copies:
         try:
             pickler.dump(function)
             self._bytes, self._shared = room.getvalue(), pickler.shared
-            self.make()  # what cannot be loaded is not copied either
+            self._first = [self.make()]  # what cannot be loaded is not copied either
         except Uncopied:
             raise
         except Exception as error:  # of pickle, and of the user's attributes
             raise Uncopied(f"it cannot be copied ({type(error).__name__}: {error})"[:200]) from None
         if pickler.classes and pickler.assigns:
-            raise Uncopied("it assigns to an attribute, perhaps of a class")
+            raise Uncopied(_PER_CLASS)
 
     def make(self) -> Any:
         """One of them."""
         return loaded(self._bytes, self._shared)
 
-
-def not_copied(function: Any) -> str | None:
-    """Why a function cannot be copied for workers, or None if it can."""
-    try:
-        Copies(function)
-    except Uncopied as why:
-        return str(why)
-    return None
+    def take(self, count: int) -> list[Any]:
+        """So many, of which one was made already. Call it once."""
+        return [*self._first, *(self.make() for _ in range(count - 1))]
 
 
 def loaded(data: bytes, shared: list[Any]) -> Any:
@@ -125,8 +112,7 @@ class _Pickler(pickle.Pickler):
             if not isinstance(value, _SHARED) and not _is_known(value):
                 return None
             self._check(value)
-            if isinstance(value, type) and not _is_known(value) and value is not self._instance_of:
-                self.classes = True
+            self.classes |= _is_users_class(value) and value is not self._instance_of
             self._instance_of = None
         self.shared.append(value)
         return len(self.shared) - 1
@@ -138,12 +124,10 @@ class _Pickler(pickle.Pickler):
             return types.MethodType, (value.__func__, value.__self__)
         if isinstance(value, types.CellType):
             return types.CellType, (), value.cell_contents, None, None, _fill
-        tensor: Any = value if isinstance(value, torch.Tensor) else None
-        if tensor is not None and (tensor.device.type != "cpu" or tensor.is_shared()):
+        if isinstance(value, torch.Tensor) and (value.device.type != "cpu" or value.is_shared()):
             raise Uncopied("it uses a tensor that processes share")
-        builtin = isinstance(value, types.BuiltinFunctionType)
-        if (builtin and isinstance(value.__self__, types.ModuleType)) or isinstance(
-            value, (Iterator, np.memmap, functools._lru_cache_wrapper)
+        if isinstance(value, (Iterator, np.memmap, functools._lru_cache_wrapper)) or (
+            isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType)
         ):
             raise Uncopied(f"it uses {_called(value)}, which cannot be copied")
         self._alone(value)
@@ -155,77 +139,92 @@ class _Pickler(pickle.Pickler):
         """Refuses memory that two tensors or arrays share: their copies would not."""
         if isinstance(value, torch.nn.Parameter):
             return  # it is copied with its data, a tensor of the same memory
+        root = 0
         if isinstance(value, torch.Tensor) and value.layout is torch.strided:
             root = value.untyped_storage().data_ptr()
-        elif isinstance(value, np.ndarray):
-            while isinstance(value.base, np.ndarray):
-                value = value.base
-            root = value.__array_interface__["data"][0]
-        else:
-            return
+        while isinstance(value, np.ndarray):
+            value, root = value.base, value.__array_interface__["data"][0]
         if root and root in self._memory:
             raise Uncopied("it uses tensors or arrays that share memory")
         self._memory.add(root)
 
     def _function(self, old: types.FunctionType) -> Any:
-        used = used_by(old.__code__)
-        self.assigns |= used.assigned
-        _refuse(old.__name__, used, own=True)
-        cells = old.__closure__ or ()
+        used = self._looked_at(old, own=True)
         scope = self._scopes.setdefault(id(old.__globals__), {})
-        named = {name: old.__globals__[name] for name in used.globals if name in old.__globals__}
-        _refuse_classes(old.__name__, used, [*named.values(), *(cell.cell_contents for cell in cells)], type)
+        named = {name: old.__globals__[name] for name in used["globals"] if name in old.__globals__}
         named["__name__"] = old.__globals__.get("__name__")
         state = (named, old.__defaults__, old.__kwdefaults__, old.__qualname__, vars(old))
-        return _new, (old.__code__, scope, old.__name__, cells), state, None, None, _finish
+        made = (old.__code__, scope, old.__name__, old.__closure__ or ())
+        return _new, made, state, None, None, _finish
+
+    def _looked_at(self, function: types.FunctionType, own: bool) -> dict[str, set[str]]:
+        """What a function uses. Refuses names that act on the whole process.
+
+        Args:
+            own: the code runs in a copy's own scope; else workers would share what it assigns to.
+        """
+        name, used = function.__name__, used_by(function.__code__)
+        self.assigns |= bool(used["assigned"])
+        foreign = [one for one in sorted(used["imports"]) if one.partition(".")[0] not in _LIBRARIES]
+        if foreign:
+            raise Uncopied(f"{name} imports {foreign[0]}")
+        for one in sorted(used["globals"] | used["attributes"]):
+            if one in _ACTING or (one.startswith(("set_", "__")) and one not in ("__init__", "__name__")):
+                raise Uncopied(f"{name} uses {one}")
+        if used["assigned"] and "type" in used["globals"]:
+            raise Uncopied(_PER_CLASS)
+        if used["written"] and not own:
+            raise Uncopied(f"{name} assigns to {min(used['written'])}")
+        return used
 
     def _check(self, value: Any) -> None:
         """Refuses what is shared but may be changed."""
-        if isinstance(value, (types.CodeType, *_PLAIN)) or _is_known(value) or id(value) in self._checked:
+        if isinstance(value, _CONSTANT) or _is_known(value) or id(value) in self._checked:
             return
         self._checked[id(value)] = value
         if isinstance(value, type):
-            if value.__module__ == "builtins":
-                return
             for base in value.__mro__:
                 if base is not object and not _is_known(base):
                     self._class(base)
         elif isinstance(value, types.ModuleType):
             raise Uncopied(f"it uses the module {value.__name__}, which others may change")
-        elif isinstance(value, (tuple, frozenset)):
-            for one in value:
-                self._check(one)
-        elif isinstance(value, (classmethod, staticmethod)):
-            self._check(value.__func__)
-            if isinstance(value, classmethod) and used_by(value.__func__.__code__).assigned:
-                raise Uncopied(f"{value.__func__.__name__} assigns to an attribute of a class")
-        elif isinstance(value, property):
-            for one in (value.fget, value.fset, value.fdel):
-                self._check(one)
         elif isinstance(value, types.FunctionType):
             self._shared_code(value)
-        elif not isinstance(value, (*_DESCRIPTORS, *_SHARED)):
+        elif isinstance(value, classmethod) and used_by(value.__func__.__code__)["assigned"]:
+            raise Uncopied(_PER_CLASS)
+        elif isinstance(value, (classmethod, staticmethod)):
+            self._check(value.__func__)
+        elif isinstance(value, (property, tuple, frozenset)):
+            own = isinstance(value, property)
+            for one in (value.fget, value.fset, value.fdel) if own else value:
+                self._check(one)
+        else:
             raise Uncopied(f"it uses {_called(value)}, which all workers would share")
 
     def _class(self, kind: type) -> None:
         for name, member in vars(kind).items():
             if name in _OWN_WAYS:
                 raise Uncopied(f"{kind.__name__} has a {name} of its own")
-            if name not in _OF_CLASSES:
+            # Others with such names are Python's, and no code above reads them.
+            special = name.startswith("__") and name.endswith("__")
+            called = isinstance(member, (types.FunctionType, classmethod, staticmethod, property))
+            if name not in ("__init__", "__annotate_func__", "_abc_impl") and (called or not special):
                 self._check(member)
 
     def _shared_code(self, function: types.FunctionType) -> None:
-        used = used_by(function.__code__)
-        self.assigns |= used.assigned
-        _refuse(function.__name__, used, own=False)
-        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-            self._check(default)
-        for cell in function.__closure__ or ():
-            self._check(cell.cell_contents)
-        named = [function.__globals__[name] for name in used.globals if name in function.__globals__]
-        for value in named:
+        used = self._looked_at(function, own=False)
+        named = [function.__globals__[name] for name in used["globals"] if name in function.__globals__]
+        cells = [cell.cell_contents for cell in function.__closure__ or ()]
+        for value in (
+            *(function.__defaults__ or ()),
+            *(function.__kwdefaults__ or {}).values(),
+            *cells,
+            *named,
+        ):
             self._check(value)
-        _refuse_classes(function.__name__, used, named, (type, types.FunctionType))
+        functions = any(isinstance(value, types.FunctionType) and not _is_known(value) for value in named)
+        if used["assigned"] and (functions or any(map(_is_users_class, named))):
+            raise Uncopied(_PER_CLASS)
 
 
 def _new(code: Any, scope: dict[str, Any], name: str, cells: Any) -> types.FunctionType:
@@ -244,25 +243,16 @@ def _fill(cell: types.CellType, value: Any) -> None:
 
 
 _OURS = (_new, _finish, _fill)
+# What a name is to an instruction. "written" are globals, and variables of a function around it.
+_KINDS = dict.fromkeys(("LOAD_GLOBAL", "LOAD_NAME"), "globals")
+_KINDS |= dict.fromkeys(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"), "attributes")
+_KINDS |= dict.fromkeys(("IMPORT_NAME", "IMPORT_STAR"), "imports")
+_KINDS |= dict.fromkeys(("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF"), "written")
+_KINDS |= dict.fromkeys(("STORE_ATTR", "DELETE_ATTR"), "assigned")
 
 
-class Used(NamedTuple):
-    """The names that a function uses, as what.
-
-    Attributes:
-        written: globals, and variables of a function around it, that it assigns to.
-        assigned: whether it assigns to attributes.
-    """
-
-    globals: set[str]
-    attributes: set[str]
-    imports: set[str]
-    written: set[str]
-    assigned: bool
-
-
-def used_by(code: types.CodeType) -> Used:
-    """What a function's code uses, with the functions in it.
+def used_by(code: types.CodeType) -> dict[str, set[str]]:
+    """The names that a function's code uses, with the functions in it: see _KINDS.
 
     Raises:
         Uncopied: this Python's bytecode is not as it was.
@@ -272,32 +262,16 @@ def used_by(code: types.CodeType) -> Used:
     return _used(code)
 
 
-def _used(code: types.CodeType) -> Used:
-    made = Used(set(), set(), set(), set(), False)
+def _used(code: types.CodeType) -> dict[str, set[str]]:
+    made: dict[str, set[str]] = {kind: set() for kind in _KINDS.values()}
     for step in dis.get_instructions(code):
-        kind, name = step.opname, str(step.argval)
-        if kind in ("LOAD_GLOBAL", "LOAD_NAME"):
-            made.globals.add(name)
-        elif kind in ("STORE_GLOBAL", "DELETE_GLOBAL") or (
-            kind in ("STORE_DEREF", "DELETE_DEREF") and name in code.co_freevars
-        ):
-            made.written.add(name)
-        elif kind in ("IMPORT_NAME", "IMPORT_STAR"):
-            made.imports.add(name)
-        elif kind in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"):
-            made.attributes.add(name)
-        elif kind in ("STORE_ATTR", "DELETE_ATTR"):
-            made = made._replace(assigned=True)
+        kind = _KINDS.get(step.opname)
+        if kind and ("DEREF" not in step.opname or step.argval in code.co_freevars):
+            made[kind].add(str(step.argval))
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            more = _used(inner)
-            made = Used(
-                made.globals | more.globals,
-                made.attributes | more.attributes,
-                made.imports | more.imports,
-                made.written | more.written,
-                made.assigned or more.assigned,
-            )
+            for kind, names in _used(inner).items():
+                made[kind] |= names
     return made
 
 
@@ -310,28 +284,18 @@ def _probe(a: Any) -> Any:
     return lambda: a.e
 
 
-_PROBED = Used({"len", "_PROBED"}, {"b", "c", "pi", "e"}, {"math"}, {"_probed"}, True)
+_PROBED = {
+    "globals": {"len", "_PROBED"},
+    "attributes": {"b", "c", "pi", "e"},
+    "imports": {"math"},
+    "written": {"_probed"},
+    "assigned": {"d"},
+}
 _probed = 0
 
 
-def _refuse(name: str, used: Used, own: bool) -> None:
-    """Refuses names that act on the whole process, and on others where the code is not a copy's own."""
-    foreign = [one for one in sorted(used.imports) if one.partition(".")[0] not in _LIBRARIES]
-    if foreign:
-        raise Uncopied(f"{name} imports {foreign[0]}")
-    for one in sorted(used.globals | used.attributes):
-        if one in _ACTING or (one.startswith(("set_", "__")) and one not in ("__init__", "__name__")):
-            raise Uncopied(f"{name} uses {one}")
-    if used.assigned and "type" in used.globals:
-        raise Uncopied(f"{name} assigns to an attribute, perhaps of a class")
-    if used.written and not own:
-        raise Uncopied(f"{name} assigns to {min(used.written)}")
-
-
-def _refuse_classes(name: str, used: Used, values: list[Any], kinds: Any) -> None:
-    """Refuses code that assigns to attributes, and has what keeps them for all workers."""
-    if used.assigned and any(isinstance(value, kinds) and not _is_known(value) for value in values):
-        raise Uncopied(f"{name} assigns to an attribute, perhaps of a class")
+def _is_users_class(value: Any) -> bool:
+    return isinstance(value, type) and not _is_known(value)
 
 
 def _is_known(value: Any) -> bool:

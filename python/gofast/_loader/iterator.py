@@ -23,6 +23,7 @@ from .schedule import draw_order, is_known
 from .workers import Workers
 
 if TYPE_CHECKING:
+    from .copies import Copies
     from .draws import Draws
     from .lane import Lane
 
@@ -41,7 +42,9 @@ class NativeIterator(_BaseDataLoaderIter):
     a finalizer may call it. A thread inside `next` then gets a CanceledError or a last batch.
     """
 
-    def __init__(self, loader: TorchDataLoader[Any], lane: Lane, on_device: bool = False) -> None:
+    def __init__(
+        self, loader: TorchDataLoader[Any], lane: Lane, copies: Copies | None, on_device: bool
+    ) -> None:
         self._lane = lane
         self._on_device = on_device  # batches arrive there: there is nothing to pin
         # The thread inside `next` holds the lock. The same thread can take it again, so that a signal
@@ -66,7 +69,7 @@ class NativeIterator(_BaseDataLoaderIter):
         if lane.view.draws:
             self._draw = lane.view.new_draws(workers)
         if lane.rows:
-            self._collation = Collation(self._dataset_fetcher, workers, self._lane.counts)
+            self._collation = Collation(self._dataset_fetcher, workers, copies, self._lane.counts)
         _alive.add(self)
         if self._pull_ahead:
             self._reset(loader, first_iter=True)  # calls iter(sampler) again, as torch does

@@ -45,7 +45,7 @@ def only_seeds(function: Any) -> bool:
     except (Uncopied, ValueError):  # a cell may be empty
         return False
     outer += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    outer += [v for n, v in function.__globals__.items() if n in used.globals]
+    outer += [v for n, v in function.__globals__.items() if n in used["globals"]]
     allowed, functions = set(_ATTRIBUTES), _FUNCTIONS
     if not _accelerated():  # torch.manual_seed would seed its generators too, which are this process's
         allowed, functions = allowed | {"manual_seed"}, (*functions, torch.manual_seed)
@@ -59,11 +59,11 @@ def only_seeds(function: Any) -> bool:
         ):
             return False
     return (
-        not used.assigned
-        and not used.written
-        and used.imports <= _IMPORTS
-        and used.attributes <= allowed
-        and used.globals - function.__globals__.keys() <= _BUILTINS
+        not used["assigned"]
+        and not used["written"]
+        and used["imports"] <= _IMPORTS
+        and used["attributes"] <= allowed
+        and used["globals"] - function.__globals__.keys() <= _BUILTINS
     )
 
 

@@ -25,7 +25,7 @@ import gofast
 import image_data
 import same
 from gofast._loader import copies
-from gofast._loader.copies import _MOST_BYTES, not_copied
+from gofast._loader.copies import _MOST_BYTES, Copies, Uncopied
 from gofast._loader.iterator import NativeIterator
 from gofast._loader.seeding import only_seeds
 
@@ -36,6 +36,15 @@ MIX = v2.RandomChoice([v2.MixUp(num_classes=3), v2.CutMix(num_classes=3)])
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return image_data.make_folder(tmp_path_factory.mktemp("pictures"))
+
+
+def not_copied(function: Any) -> str:
+    """Why a function cannot be copied for workers; "" if it can."""
+    try:
+        Copies(function)
+    except Uncopied as why:
+        return str(why)
+    return ""
 
 
 def mixed(rows: Any) -> Any:
@@ -286,6 +295,58 @@ def both_count(rows: Any) -> Any:
     return through_another(rows), COUNT["n"]
 
 
+def imports_another(rows: Any) -> Any:
+    import os
+
+    return os.getpid()
+
+
+class Keeps:
+    """Hands out a list that it goes on writing to."""
+
+    calls = 0
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def __call__(self, rows: Any) -> Any:
+        self.seen.append(len(rows))
+        return {"n": torch.tensor(len(rows)), "seen": self.seen}
+
+    def __private(self, rows: Any) -> int:
+        return len(rows)
+
+    def private(self) -> Any:
+        return self.__private
+
+
+def counts_by_class(kind: Any, rows: Any) -> int:
+    kind.calls += 1
+    return int(kind.calls)
+
+
+WHOLE = torch.zeros(4)
+HEAD = WHOLE[:2]
+
+
+def writes_to_a_part(rows: Any) -> torch.Tensor:
+    HEAD.add_(1)
+    return WHOLE.clone()
+
+
+class Delegates:
+    """Cannot be loaded: it asks for `inner` before there is one."""
+
+    def __init__(self) -> None:
+        self.inner = default_collate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def __call__(self, rows: Any) -> Any:
+        return self.inner(rows)
+
+
 TOTAL, LOCK, FILE = 0, threading.Lock(), Path(__file__).open()  # noqa: SIM115
 MANY, TOGETHER = torch.zeros(_MOST_BYTES, dtype=torch.uint8), torch.zeros(2).share_memory_()
 
@@ -347,6 +408,10 @@ def test_what_a_function_keeps_is_each_workers_own(folder: Path, make: Any) -> N
         (lambda rows: open("log"), "uses open"),  # noqa: SIM115
         (lambda rows: same.difference(rows, rows), "uses the module same"),
         (lambda rows: __import__("os").getpid(), "uses __import__"),
+        (imports_another, "imports_another imports os"),
+        (functools.partial(counts_by_class, Keeps), "of a class"),
+        (writes_to_a_part, "share memory"),
+        (Delegates(), "cannot be copied"),
         (functools.partial(print, file=None), ""),
         (lambda rows, lock=LOCK: lock, "cannot be copied"),
         (lambda rows, file=FILE: file, "uses a TextIOWrapper"),
@@ -356,22 +421,12 @@ def test_what_a_function_keeps_is_each_workers_own(folder: Path, make: Any) -> N
 )
 def test_functions_that_cannot_be_copied(function: Any, why: str) -> None:
     said = not_copied(function)
-    assert why in said if said and why else not said and not why
-
-
-def imports_another(rows: Any) -> Any:
-    import os
-
-    return os.getpid()
-
-
-def test_a_function_that_imports_is_not_copied() -> None:
-    assert not_copied(imports_another) == "imports_another imports os"
+    assert why in said and bool(why) == bool(said)
 
 
 def test_this_pythons_bytecode_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a version of Python names its instructions in another way, nothing is believed."""
-    monkeypatch.setattr(copies, "_PROBED", copies._PROBED._replace(imports=set()))
+    monkeypatch.setattr(copies, "_PROBED", copies._PROBED | {"imports": set()})
     assert not_copied(seed_worker) == "this version of Python is not known"
 
 
@@ -441,68 +496,16 @@ def test_it_is_said_how_far_ahead(folder: Path) -> None:
     assert "when it is asked for" in gofast.explain(gofast.DataLoader(dataset, collate_fn=mixed)).lines[-1][2]
 
 
-class Keeps:
-    """Hands out a list that it goes on writing to."""
-
-    calls = 0
-
-    def __init__(self) -> None:
-        self.seen: list[int] = []
-
-    def __call__(self, rows: Any) -> Any:
-        self.seen.append(len(rows))
-        return {"n": torch.tensor(len(rows)), "seen": self.seen}
-
-    def __private(self, rows: Any) -> int:
-        return len(rows)
-
-    def private(self) -> Any:
-        return self.__private
-
-
 def test_what_a_function_hands_out_is_a_copy() -> None:
     """As a worker's queue makes one: batches that are held do not change when the function writes on."""
     loader = gofast.DataLoader(gofast.ArrayDataset(torch.arange(12.0)), 4, num_workers=1, collate_fn=Keeps())
     batches = list(loader)
     assert [batch["seen"] for batch in batches] == [[4], [4, 4], [4, 4, 4]]
-    assert not_copied(Keeps().private()) is None
+    assert not not_copied(Keeps().private())
     private = gofast.DataLoader(
         gofast.ArrayDataset(torch.arange(12.0)), 4, num_workers=1, collate_fn=Keeps().private()
     )
     assert list(private) == [4, 4, 4]
-
-
-def counts_by_class(kind: Any, rows: Any) -> int:
-    kind.calls += 1
-    return int(kind.calls)
-
-
-WHOLE = torch.zeros(4)
-HEAD = WHOLE[:2]
-
-
-def writes_to_a_part(rows: Any) -> torch.Tensor:
-    HEAD.add_(1)
-    return WHOLE.clone()
-
-
-class Delegates:
-    """Cannot be loaded: it asks for `inner` before there is one."""
-
-    def __init__(self) -> None:
-        self.inner = default_collate
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-    def __call__(self, rows: Any) -> Any:
-        return self.inner(rows)
-
-
-def test_what_copies_would_not_share_is_not_copied() -> None:
-    assert "of a class" in str(not_copied(functools.partial(counts_by_class, Keeps)))
-    assert "share memory" in str(not_copied(writes_to_a_part))
-    assert not_copied(Delegates()) is not None
 
 
 def test_the_default_generator_is_a_workers(folder: Path) -> None:
