@@ -12,7 +12,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch.utils.data import DataLoader as TorchDataLoader
@@ -28,6 +28,7 @@ from ._loader.classes import warn_of_conflicts
 from ._loader.copies import Copies, Uncopied
 from ._loader.counted import CountedHere, CountedWorkers
 from ._loader.counts import Counts
+from ._loader.destination import Destination
 from ._loader.fallback import warn_of_loader
 from ._loader.iterator import NativeIterator
 from ._loader.lane import Idle, Lane
@@ -37,9 +38,6 @@ from ._loader.trace import Trace
 from ._loader.view import Refusal, View, called, resolve
 from ._tables.codings import warn_of_codings
 from .errors import OptionError
-
-if TYPE_CHECKING:
-    from ._loader.destination import Destination
 
 T = TypeVar("T", covariant=True)
 
@@ -357,15 +355,11 @@ class DataLoader(TorchDataLoader[T]):
     def _wanted_device(self) -> torch.device | None:
         return wanted_device(self.device)
 
-    def _destination(self) -> Destination | None:
-        """Where the engine's batches arrive, if that is not ordinary memory."""
-        wanted = self._wanted_device()
-        if wanted is None and not (self.pin_memory and torch.cuda.is_available()):
-            return None
+    def _destination(self) -> Destination:
+        """Where the engine's batches arrive."""
+        wanted, rows = self._wanted_device(), self.collate_fn is not default_collate
         if wanted is None:
-            from ._loader.destination import Pinned
-
-            return Pinned(self.collate_fn is not default_collate)
+            return Destination(rows, pinned=self.pin_memory and torch.cuda.is_available())
         from ._device.destination import OnDevice
 
         return OnDevice(wanted, self.resident)
@@ -388,8 +382,8 @@ class DataLoader(TorchDataLoader[T]):
         if self.threads is not None:
             _warn_of_fewer(self.threads)
         moved = rows and wanted is not None  # what the collate function makes is moved
-        destination = None if moved else self._destination()
-        lane = Lane(view, threads, self._idle, stamp, destination, rows, self._counts)
+        destination = Destination(rows) if moved else self._destination()
+        lane = Lane(view, threads, self._idle, stamp, destination, self._counts)
         iterator = NativeIterator(self, lane, copies, on_device=wanted is not None and not moved)
         self._live[id(iterator)] = iterator
         return iterator

@@ -124,7 +124,7 @@ def install(monkeypatch: Any) -> Log:
     """Make gofast's loader work on `Numbers` through fake streams."""
     from gofast import loader
     from gofast._core import engine
-    from gofast._loader import lane, stamp
+    from gofast._loader import destination, lane, stamp
     from gofast._loader.view import Refusal
 
     log = Log()
@@ -142,5 +142,5 @@ def install(monkeypatch: Any) -> Log:
         return stream
 
     monkeypatch.setattr(lane.Lane, "_new_stream", new_stream)
-    monkeypatch.setattr(lane.Lane, "_fits", lambda self, stream: True)
+    monkeypatch.setattr(destination.Destination, "fits", lambda self, stream, view: True)
     return log

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .._loader.destination import Destination
 from .device import Device, opened
 from .finish import finish_of
 from .mover import move
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from .._loader.view import View
 
 
-class OnDevice:
+class OnDevice(Destination):
     """A device, for one iterator: without an index, torch's current one at that moment.
 
     Raises:
@@ -25,6 +26,8 @@ class OnDevice:
     """
 
     def __init__(self, wanted: torch.device, resident: Resident) -> None:
+        super().__init__()
+        self.ordinary = False
         self.device: Device = opened(wanted)
         self._resident = resident
         self._tables: weakref.WeakKeyDictionary[View, Table | None] = weakref.WeakKeyDictionary()
@@ -35,18 +38,18 @@ class OnDevice:
         return self._tables[view]
 
     def row_bytes(self, view: View) -> int:
-        """Bytes of a sample that make batches large."""
+        """See Destination."""
         return view.row_bytes if self._table(view) is None else ROW_BYTES
 
     def stream(self, view: View, batch_size: int, threads: int | None) -> Any:
-        """A stream whose batches arrive there."""
+        """See Destination."""
         table = self._table(view)
         if table is not None:
             return ResidentStream(self.device, view, table)
         return DeviceStream(self.device, view, batch_size, threads)
 
     def fits(self, stream: Any, view: View) -> bool:
-        """Whether a stream of an earlier iterator goes there too, in the same way."""
+        """See Destination."""
         kind = DeviceStream if self._table(view) is None else ResidentStream
         return type(stream) is kind and stream._device is self.device
 
@@ -59,7 +62,7 @@ class OnDevice:
         self.device.check_capture()
 
     def explained(self, view: View | None) -> str:
-        """See Destination."""
+        """How batches get there; without a view, those of torch's own machinery."""
         if view is None:
             return f"{self.device}: moved when a batch is handed out, through a pinned block"
         if is_resident(self.device, view, self._resident):
@@ -69,5 +72,5 @@ class OnDevice:
         return f"{self.device}: {finish_of(self.device, view).what}, up to {AHEAD} batches ahead"
 
     def move(self, batch: Any) -> Any:
-        """A batch that was made in another way, on the device."""
+        """See Destination."""
         return move(self.device, batch)

@@ -32,9 +32,9 @@ _MOST_BYTES = 8 << 20  # of a copy: to make it takes 14 to 27 ms for each worker
 _LIBRARIES = {"torch", "torchvision", "numpy", "random", "math", "itertools", "functools", "operator"}
 _LIBRARIES |= {"collections", "copy", "dataclasses", "enum", "typing", "re"}
 _SHARED = (type, types.ModuleType, types.CodeType, np.ufunc, torch.dtype, torch.device)
-_CONSTANT = (str, bytes, int, float, complex, bool, type(None), range, enum.Enum, types.CodeType, np.ufunc)
-_CONSTANT += (torch.dtype, torch.device, types.GetSetDescriptorType, types.MemberDescriptorType)
-_CONSTANT += (types.MethodDescriptorType, types.WrapperDescriptorType)
+_CONSTANT: tuple[Any, ...] = (str, bytes, int, float, complex, bool, type(None), range, enum.Enum)
+_CONSTANT += (types.CodeType, np.ufunc, torch.dtype, torch.device)
+_CONSTANT += (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType)
 # The generators of the process, which have a worker's state during a call.
 _GENERATORS = (random.random.__self__, np.random.mtrand._rand, torch.default_generator)  # type: ignore[attr-defined]
 # What acts on the whole process: builtin functions, and names of functions and attributes.
@@ -124,7 +124,8 @@ class _Pickler(pickle.Pickler):
             return types.MethodType, (value.__func__, value.__self__)
         if isinstance(value, types.CellType):
             return types.CellType, (), value.cell_contents, None, None, _fill
-        if isinstance(value, torch.Tensor) and (value.device.type != "cpu" or value.is_shared()):
+        tensor: Any = value if isinstance(value, torch.Tensor) else None
+        if tensor is not None and (tensor.device.type != "cpu" or tensor.is_shared()):
             raise Uncopied("it uses a tensor that processes share")
         if isinstance(value, (Iterator, np.memmap, functools._lru_cache_wrapper)) or (
             isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType)
@@ -194,9 +195,10 @@ class _Pickler(pickle.Pickler):
             raise Uncopied(_PER_CLASS)
         elif isinstance(value, (classmethod, staticmethod)):
             self._check(value.__func__)
-        elif isinstance(value, (property, tuple, frozenset)):
-            own = isinstance(value, property)
-            for one in (value.fget, value.fset, value.fdel) if own else value:
+        elif isinstance(value, property):
+            self._check((value.fget, value.fset, value.fdel))
+        elif isinstance(value, (tuple, frozenset)):
+            for one in value:
                 self._check(one)
         else:
             raise Uncopied(f"it uses {_called(value)}, which all workers would share")

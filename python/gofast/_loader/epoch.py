@@ -200,9 +200,14 @@ class Epoch:
             queue.fill()
         if not queue.flights:
             raise StopIteration
-        collation = self._collation
+        collation, flight = self._collation, queue.flights[0]
         try:
-            batch = self._made()
+            try:
+                batch = flight.take(flight.ticket)
+            except ChangedError:
+                if queue.draw is None:
+                    raise
+                batch = self._made_again()
         except OutOfMemoryError:
             raise
         except Exception:
@@ -226,26 +231,18 @@ class Epoch:
                 queue.fill()
         return batch
 
-    def _made(self) -> Any:
-        flight = self._queue.flights[0]
-        try:
-            return flight.take(flight.ticket)
-        except ChangedError:
-            if self._queue.draw is None:
-                raise
-        return self._made_again(MOST_REDRAWN)
-
-    def _made_again(self, times: int) -> Any:
+    def _made_again(self) -> Any:
         """The batch whose pictures on disk are not those that it was drawn for."""
-        self._queue.recall(changed=True)
-        self._queue.fill()
-        flight = self._queue.flights[0]
-        try:
-            return flight.take(flight.ticket)
-        except ChangedError:
-            if times == 1:
-                raise
-        return self._made_again(times - 1)
+        for left in reversed(range(MOST_REDRAWN)):
+            self._queue.recall(changed=True)
+            self._queue.fill()
+            flight = self._queue.flights[0]
+            try:
+                return flight.take(flight.ticket)
+            except ChangedError:
+                if not left:
+                    raise
+        raise AssertionError
 
     def _land(self) -> None:
         """A batch is given."""

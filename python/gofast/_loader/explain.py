@@ -11,7 +11,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset
 from .._core import engine
 from .._core.openmp import as_in_workers
 from ..errors import GofastError
-from .destination import Pinned
+from .destination import PINNED
 from .schedule import draw_order
 from .view import Line, NativeDataset, Refusal, View, called, resolve
 
@@ -162,7 +162,7 @@ def _loader(loader: Any) -> list[Line]:
         if found:
             what = "every batch is copied into pinned memory"
             if view is not None or not (ours or loader.num_workers or _refused(loader.dataset)):
-                what = Pinned().explained(view)
+                what = PINNED
         lines.append(("pin_memory", "Python", what))
     if view is not None:
         what, now = "look-ahead", "each batch when it is asked for"

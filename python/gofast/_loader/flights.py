@@ -67,7 +67,14 @@ class Flights:
         """A list was pulled."""
         if pull.indices is None:
             pull.indices = index_list(pull.index, masks=self.draw is not None)
-        if self._follows and pull.indices is not None and len(pull.indices):
+        stamp = self._lane.stamp
+        if (
+            self._follows
+            and stamp is not None
+            and pull.indices is not None
+            and len(pull.indices)
+            and not stamp.holds()
+        ):
             self._follow(pull)
         (self.drawn if self.draw is None else self.pulled).append(pull)
 
@@ -88,20 +95,20 @@ class Flights:
         """Draws and submits as far ahead as it may."""
         if self.pulled:
             self._draw_on()
-        drawn, flights = self.drawn, self.flights
+        lane, drawn, flights = self._lane, self.drawn, self.flights
         while drawn:
             pull = drawn[0]
             indices = pull.indices
             samples = pull.samples
             if samples is None:
                 samples = 0 if indices is None else len(indices)
-            size = samples * self._lane.row_bytes
+            size = samples * lane.row_bytes
             if len(flights) >= FLIGHTS_AHEAD and self._bytes + size > BYTES_AHEAD:
                 return
             if pull.take is None:
                 if samples:
                     each = pull.each or samples
-                    stream = self._lane.open(each)
+                    stream = lane.stream or lane.open(each)
                     pull.ticket, pull.take = stream.submit(indices, each, pull.records), stream.take
                 else:
                     pull.take, pull.ticket = self._fetch, pull.index

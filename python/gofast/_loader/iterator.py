@@ -159,7 +159,7 @@ class NativeIterator(_BaseDataLoaderIter):
 
     def _next_data(self) -> Any:
         if self._on_device:
-            self._lane.check()
+            self._lane.destination.check()
         if self._init_error is not None:
             raise self._init_error
         if self._epoch is None:
@@ -196,7 +196,7 @@ class NativeIterator(_BaseDataLoaderIter):
             if collation is not None:
                 return Unmade(index)
             lane.counts.fallback("batches whose indices only torch's own code can read")
-            return lane.moved(lane.counts.fetched(lambda: fetcher.fetch(index), len(index)))  # type: ignore[no-untyped-call]
+            return lane.destination.move(lane.counts.fetched(lambda: fetcher.fetch(index), len(index)))  # type: ignore[no-untyped-call]
 
         return Epoch(
             lane, order, fetch, self._pull_ahead, self._draw, collation, self._simulated, sampler, state

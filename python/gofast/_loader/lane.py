@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .collation import Unmade
-from .counts import Counts
 from .filler import Filler
 from .stream import Stream
 from .view import Refusal, View
@@ -15,6 +14,7 @@ from .view import Refusal, View
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from .counts import Counts
     from .destination import Destination
     from .stamp import Stamp
 
@@ -56,9 +56,7 @@ class Lane:
     Args:
         stamp: shows the user's changes at once. None if torch would have workers: they have copies of the
             dataset, made together with the iterator.
-        destination: where batches arrive, if that is not ordinary memory.
-        rows: batches are handed out as lists of rows.
-        counts: of the loader; None: nobody asks.
+        counts: of the loader.
     """
 
     def __init__(
@@ -66,46 +64,35 @@ class Lane:
         view: View,
         threads: int | None,
         idle: Idle,
-        stamp: Stamp | None = None,
-        destination: Destination | None = None,
-        rows: bool = False,
-        counts: Counts | None = None,
+        stamp: Stamp | None,
+        destination: Destination,
+        counts: Counts,
     ) -> None:
-        self.rows = rows
-        self.counts = Counts() if counts is None else counts
-        self._destination = destination
+        self.counts, self.destination, self.rows = counts, destination, destination.rows
         self._look_at(view)
         self.stamp = stamp
         self._threads = threads
         self._idle = idle
-        self._stream: Stream | None = None
+        self.stream: Stream | None = None
         self._filler: Filler | None = None
         self._pid = os.getpid()
 
     def _look_at(self, view: View) -> None:
         self.view = view
-        self.row_bytes: int = (
-            view.row_bytes if self._destination is None else self._destination.row_bytes(view)
-        )
+        self.row_bytes: int = self.destination.row_bytes(view)
 
     def open(self, batch_size: int) -> Stream:
         """The stream. batch_size is the number of rows in the first batch."""
-        if self._stream is None:
-            idle = self._idle.take(self.view, self._threads)
-            self._stream = idle if idle is not None and self._fits(idle) else self._new_stream(batch_size)
-            self._stream.counts = self.counts
-        return self._stream
-
-    def _fits(self, stream: Stream) -> bool:
-        """Whether a stream's batches arrive where this lane's shall."""
-        if self._destination is None:
-            return type(stream) is Stream and not stream.pinned and stream.rows == self.rows
-        return self._destination.fits(stream, self.view)
+        if self.stream is None:
+            stream = self._idle.take(self.view, self._threads)
+            if stream is None or not self.destination.fits(stream, self.view):
+                stream = self._new_stream(batch_size)
+            stream.counts, self.stream = self.counts, stream
+        return self.stream
 
     def _new_stream(self, batch_size: int) -> Stream:
-        if self._destination is None:
-            return Stream(self.view, batch_size, self._threads, rows=self.rows)
-        return self._destination.stream(self.view, batch_size, self._threads)
+        made: Stream = self.destination.stream(self.view, batch_size, self._threads)
+        return made
 
     @property
     def ahead(self) -> bool:
@@ -117,7 +104,7 @@ class Lane:
         filling."""
         if self.rows:
             return Unmade(rows[start:stop].tolist())
-        if self._destination is not None:
+        if not self.destination.ordinary:
             stream = self.open(stop - start)
             ticket = stream.submit(rows[start:stop], stop - start)
             try:
@@ -129,19 +116,9 @@ class Lane:
             self._filler = Filler(self.view, self._threads, hands_over=False, counts=self.counts)
         return self._filler.collated(rows, start, stop)
 
-    def check(self) -> None:
-        """Raises where no batch may be handed out now; the next call gets it, since nothing has moved yet."""
-        if self._destination is not None:
-            self._destination.check()
-
-    def moved(self, batch: Any) -> Any:
-        """A batch that the engine did not make, where batches arrive."""
-        return batch if self._destination is None else self._destination.move(batch)
-
     def follow(self) -> bool:
-        """Take over the changes since the last look. Returns whether the engine can make the samples."""
-        if self.stamp is None or self.stamp.holds():
-            return True
+        """Take over a change. Returns whether the engine can make the samples."""
+        assert self.stamp is not None
         view = self.stamp.renew()
         if isinstance(view, Refusal):
             return False
@@ -154,16 +131,16 @@ class Lane:
     def cancel(self) -> None:
         """Cancel the work under way, and return when nothing is being written any more."""
         if self._pid != os.getpid():  # forked: the stream is the parent's
-            self._stream, self._pid = None, os.getpid()
-        if self._stream is not None:
-            self._stream.close()
+            self.stream, self._pid = None, os.getpid()
+        if self.stream is not None:
+            self.stream.close()
 
     def close(self) -> None:
         """Cancel the work under way and leave the stream to the loader's next iterator.
 
         Does nothing after a fork or when the interpreter ends: the stream's engine is then gone.
         """
-        stream, self._stream = self._stream, None
+        stream, self.stream = self.stream, None
         if stream is not None and self._pid == os.getpid() and not sys.is_finalizing():
             stream.close()
             if stream.usable:  # not if the garbage collector runs the iterator's `__del__`

@@ -14,7 +14,8 @@ from torch.utils.data._utils import pin_memory as torchs
 from torchvision import transforms
 
 import gofast
-from gofast._loader import destination, iterator, pinning
+from gofast._loader import iterator, pinning
+from gofast._loader.destination import Destination
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def pinned(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torchs, "pin_memory", lambda batch, device=None: batch)
     monkeypatch.setattr(iterator, "_pin_memory", lambda batch, device=None: batch)
-    monkeypatch.setattr(gofast.DataLoader, "_destination", lambda self: destination.Pinned())
+    monkeypatch.setattr(gofast.DataLoader, "_destination", lambda self: Destination(pinned=True))
     return there
 
 
@@ -79,7 +80,7 @@ def test_batches_lie_in_it(pinned: set[int], dataset: Any, kind: Any) -> None:
 def test_nothing_is_pinned_that_nobody_asked_for(
     pinned: set[int], dataset: Any, kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gofast.DataLoader, "_destination", lambda self: None)
+    monkeypatch.setattr(gofast.DataLoader, "_destination", lambda self: Destination())
     assert len(list(kind(dataset, 8))) > 0
     assert not pinned
 
