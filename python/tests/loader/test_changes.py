@@ -39,7 +39,6 @@ ROWS = 30
 Change = Callable[[Any, Any], None]  # of a loader's dataset and batch sampler
 BEHIND = 1000  # the epoch
 WHEN = pytest.mark.parametrize("after", [0, 1, 3, 6])
-ARRAYS = pytest.mark.parametrize("kind", ["tensor", "numpy", "read-only"])
 
 
 @pytest.fixture(scope="module")
@@ -113,23 +112,6 @@ def write(dataset: Any, _: Any) -> None:
     dataset.tensors[1][:] += 2000
 
 
-@pytest.mark.arrives("device")
-@WHEN
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_an_arrays_memory(after: int, shuffle: bool) -> None:
-    compare(lambda kind: (rows(kind), {"batch_size": 4, "shuffle": shuffle}), write, after)
-
-
-@WHEN
-def test_an_arrays_memory_behind_a_subset(after: int) -> None:
-    def change(subset: Any, _: Any) -> None:
-        write(subset.dataset, None)
-
-    compare(
-        lambda kind: (Subset(rows(kind), [5, 1, 9, 9, 3, 2, 28, 11] * 4), {"batch_size": 4}), change, after
-    )
-
-
 def test_what_nobody_can_write_to_is_read_ahead() -> None:
     """A read-only view of memory that has another, writable owner is not that."""
     owner = np.zeros((9, 2), np.float32)
@@ -147,85 +129,74 @@ def test_what_nobody_can_write_to_is_read_ahead() -> None:
     assert not gofast.ArrayDataset(torch.zeros(9, 2))._steady
 
 
-def replace_indices(subset: Any, _: Any) -> None:
-    subset.indices = [7, 8] * (ROWS // 2)
+def to(path: str, value: Any) -> Change:
+    """Sets an attribute of an attribute; a function makes the value of the old one."""
+
+    def change(dataset: Any, _: Any) -> None:
+        *inner, last = path.split(".")
+        for name in inner:
+            dataset = dataset[int(name)] if name.isdigit() else getattr(dataset, name)
+        setattr(dataset, last, value(getattr(dataset, last)) if callable(value) else value)
+
+    return change
 
 
-def replace_by_a_tuple(subset: Any, _: Any) -> None:
-    subset.indices = tuple(reversed(subset.indices))
+def whole(kind: str) -> Any:
+    return Subset(steady_rows(kind), list(range(ROWS)))
 
 
-def replace_by_what_does_not_fit(subset: Any, _: Any) -> None:
-    subset.indices = [1, 2, ROWS] * (ROWS // 3)
+def deep(kind: str) -> Any:
+    inner = Subset(steady_rows(kind), [9, 8, 7, 6, 5, 4, 3, 2, 1, 0])
+    return Subset(ConcatDataset([steady_rows(kind), inner]), [35, 3, 36, 4, 37] * 6)
 
 
-def replace_dataset(subset: Any, _: Any) -> None:
-    inner = subset.dataset
-    subset.dataset = Subset(inner, list(range(ROWS - 1, -1, -1)))
+SET: dict[str, tuple[Callable[[str], Any], Change]] = {
+    "memory": (rows, write),
+    "memory behind a subset": (
+        lambda kind: Subset(rows(kind), [5, 1, 9, 9, 3, 2, 28, 11] * 4),
+        lambda subset, _: write(subset.dataset, None),
+    ),
+    "indices": (whole, to("indices", [7, 8] * (ROWS // 2))),
+    "a tuple": (whole, to("indices", lambda old: tuple(reversed(old)))),
+    "what does not fit": (whole, to("indices", [1, 2, ROWS] * (ROWS // 3))),
+    "dataset": (whole, to("dataset", lambda inner: Subset(inner, list(range(ROWS - 1, -1, -1))))),
+    "deep in a tree": (deep, to("dataset.datasets.1.indices", [9, 8, 7, 6, 5, 29, 28, 27, 1, 0])),
+}
 
 
 @pytest.mark.arrives("device", "copied")
 @WHEN
 @pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize(
-    "change", [replace_indices, replace_by_a_tuple, replace_by_what_does_not_fit, replace_dataset]
-)
-def test_an_attribute_of_a_subset(after: int, shuffle: bool, change: Change) -> None:
-    def make(kind: str) -> Any:
-        return Subset(steady_rows(kind), list(range(0, ROWS, 1))), {"batch_size": 4, "shuffle": shuffle}
-
-    compare(make, change, after)
+@pytest.mark.parametrize("case", SET)
+def test_rows(after: int, shuffle: bool, case: str) -> None:
+    make, change = SET[case]
+    compare(lambda kind: (make(kind), {"batch_size": 4, "shuffle": shuffle}), change, after)
 
 
-@WHEN
-def test_a_subset_deep_in_a_tree(after: int) -> None:
-    def make(kind: str) -> Any:
-        inner = Subset(steady_rows(kind), [9, 8, 7, 6, 5, 4, 3, 2, 1, 0])
-        return Subset(ConcatDataset([steady_rows(kind), inner]), [35, 3, 36, 4, 37] * 6), {"batch_size": 4}
-
-    def change(subset: Any, _: Any) -> None:
-        subset.dataset.datasets[1].indices = [9, 8, 7, 6, 5, 29, 28, 27, 1, 0]
-
-    compare(make, change, after)
-
-
-def write_indices(subset: Any, _: Any) -> None:
-    subset.indices[:] = [2, 4] * (len(subset.indices) // 2)
-
-
-def write_one(subset: Any, _: Any) -> None:
-    subset.indices[25] = 3
-
-
-def shorten_indices(subset: Any, _: Any) -> None:
-    del subset.indices[9:]
-
-
-def lengthen_indices(subset: Any, _: Any) -> None:
-    subset.indices.append(3)
+EDITS: dict[str, Callable[[Any], object]] = {
+    "all": lambda indices: indices.__setitem__(slice(None), [2, 4] * (len(indices) // 2)),
+    "one": lambda indices: indices.__setitem__(25, 3),
+    "shorter": lambda indices: indices.__delitem__(slice(9, None)),
+    "longer": lambda indices: indices.append(3),
+}
 
 
 @pytest.mark.parametrize("after", [1, 3])
 @pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize("change", [write_indices, write_one, shorten_indices, lengthen_indices])
-def test_an_edit_in_place_shows_in_the_next_epoch(after: int, shuffle: bool, change: Change) -> None:
-    if shuffle and change in (shorten_indices, lengthen_indices):
-        return  # RandomSampler reads the length again at its end
-
-    def make(kind: str) -> Any:
-        return Subset(steady_rows(kind), list(range(ROWS))), {"batch_size": 4, "shuffle": shuffle}
-
-    compare(make, change, after, torchs=BEHIND)
-
-
-def test_an_array_of_indices_edited_in_place_shows_in_the_next_epoch() -> None:
-    def change(subset: Any, _: Any) -> None:
-        subset.indices[10:] = 3
-
-    def make(kind: str) -> Any:
-        return Subset(steady_rows(kind), np.arange(ROWS)), {"batch_size": 4}  # type: ignore[arg-type]
-
-    compare(make, change, 2, torchs=BEHIND)
+@pytest.mark.parametrize("kind", [list, np.array])
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_in_place_shows_in_the_next_epoch(after: int, shuffle: bool, kind: Any, edit: str) -> None:
+    if edit in ("shorter", "longer") and (shuffle or kind is not list):
+        return  # RandomSampler reads the length again at its end; arrays keep theirs
+    compare(
+        lambda name: (
+            Subset(steady_rows(name), kind(range(ROWS))),
+            {"batch_size": 4, "shuffle": shuffle},
+        ),
+        lambda subset, _: EDITS[edit](subset.indices),
+        after,
+        torchs=BEHIND,
+    )
 
 
 @pytest.mark.parametrize("mask", [True, torch.tensor(1, dtype=torch.uint8)])
@@ -242,41 +213,24 @@ def test_a_mask_in_a_subset_is_no_row_number(mask: Any) -> None:
 
 @WHEN
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("drop_last", [False, True])
-def test_the_batch_size(after: int, workers: int, drop_last: bool) -> None:
+@pytest.mark.parametrize("case", ["size", "size, drop_last", "indices"])
+def test_the_sampler(after: int, workers: int, case: str) -> None:
     """Also with workers: the sampler is in the main process."""
 
     def make(kind: str) -> Any:
         data = steady_rows(kind)
-        return data, {"batch_sampler": BatchSampler(RandomSampler(data), 4, drop_last)}
+        if case == "indices":
+            return data, {"batch_size": 4, "sampler": SubsetRandomSampler(list(range(28)))}
+        return data, {"batch_sampler": BatchSampler(RandomSampler(data), 4, case == "size, drop_last")}
 
-    def change(_: Any, sampler: Any) -> None:
-        sampler.batch_size = 7
-
-    compare(make, change, after, workers)
-
-
-@WHEN
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_samplers_indices(after: int, workers: int) -> None:
-    def make(kind: str) -> Any:
-        return steady_rows(kind), {"batch_size": 4, "sampler": SubsetRandomSampler(list(range(28)))}
-
-    def change(_: Any, sampler: Any) -> None:
-        sampler.sampler.indices = [29] * 28
-
-    compare(make, change, after, workers)
+    change = to("sampler.indices", [29] * 28) if case == "indices" else to("batch_size", 7)
+    compare(make, lambda _, sampler: change(sampler, None), after, workers)
 
 
 def test_workers_have_copies_of_the_dataset() -> None:
     """With num_workers > 0 a Subset's new indices are those of the next epoch, here as with torch."""
     for workers in (1, 2):
-        compare(
-            lambda kind: (Subset(steady_rows(kind), list(range(ROWS))), {"batch_size": 4}),
-            replace_indices,
-            2,
-            workers,
-        )
+        compare(lambda kind: (whole(kind), {"batch_size": 4}), SET["indices"][1], 2, workers)
 
 
 VAL = (T.Resize(40), T.CenterCrop(32), T.ToTensor())
@@ -288,32 +242,27 @@ def resize_in_place(dataset: Any, _: Any) -> None:
     dataset.transform.transforms[1].size = (20, 20)
 
 
-def crop_in_place(dataset: Any, _: Any) -> None:
-    dataset.transform.transforms[0].size = (20, 20)
-
-
-def begin_to_draw(dataset: Any, _: Any) -> None:
-    dataset.transform = T.Compose(list(TRAIN))
-
-
-def cease_to_draw(dataset: Any, _: Any) -> None:
-    dataset.transform = T.Compose(list(VAL))
-
-
-def into_python(dataset: Any, _: Any) -> None:
-    dataset.transform = T.Compose([T.Resize((20, 20)), T.ToTensor(), lambda x: x + torch.rand(1)])
-
-
-def set_target_transform(dataset: Any, _: Any) -> None:
-    dataset.target_transform = lambda label: label + 5
-
-
-def replace_samples(dataset: Any, _: Any) -> None:
-    dataset.samples = [dataset.samples[0]] * len(dataset.samples)
-
-
 def write_samples(dataset: Any, _: Any) -> None:
     dataset.samples[4:20] = [dataset.samples[0]] * 16
+
+
+def in_python(x: Any) -> Any:
+    return x + torch.rand(1)
+
+
+INTO_PYTHON = to("transform", lambda _: T.Compose([T.Resize((20, 20)), T.ToTensor(), in_python]))
+REPLACED = to("samples", lambda samples: [samples[0]] * len(samples))
+PICTURES: dict[str, tuple[Any, Change]] = {
+    "resize in place": (VAL, resize_in_place),
+    "begin to draw": (VAL, to("transform", lambda _: T.Compose(list(TRAIN)))),
+    "into Python": (VAL, INTO_PYTHON),
+    "target_transform": (VAL, to("target_transform", lambda _: lambda label: label + 5)),
+    "samples": (VAL, REPLACED),
+    "crop in place": (TRAIN, to("transform.transforms.0.size", (20, 20))),
+    "cease to draw": (TRAIN, to("transform", lambda _: T.Compose(list(VAL)))),
+    "draws into Python": (TRAIN, INTO_PYTHON),
+    "samples that draw": (TRAIN, REPLACED),
+}
 
 
 def pictures(folder: Path, kind: str, steps: Any) -> Any:
@@ -326,22 +275,9 @@ def pictures(folder: Path, kind: str, steps: Any) -> Any:
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 @WHEN
 @pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize(
-    ("steps", "change"),
-    [
-        (VAL, resize_in_place),
-        (VAL, begin_to_draw),
-        (VAL, into_python),
-        (VAL, set_target_transform),
-        (VAL, replace_samples),
-        (TRAIN, crop_in_place),
-        (TRAIN, cease_to_draw),
-        (TRAIN, into_python),
-        (TRAIN, replace_samples),
-    ],
-    ids=lambda value: value.__name__ if callable(value) else "train" if value is TRAIN else "val",
-)
-def test_pictures(folder: Path, steps: Any, change: Change, after: int, shuffle: bool) -> None:
+@pytest.mark.parametrize("case", PICTURES)
+def test_pictures(folder: Path, case: str, after: int, shuffle: bool) -> None:
+    steps, change = PICTURES[case]
     compare(
         lambda kind: (pictures(folder, kind, steps), {"batch_size": 4, "shuffle": shuffle}), change, after
     )
@@ -408,10 +344,8 @@ def test_a_plan_is_compiled_when_its_transform_has_changed(
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_the_epoch_of_stateless_draws(folder: Path, after: int, shuffle: bool) -> None:
     def make(_: str) -> Any:
-        return gofast.ImageFolder(str(folder), T.Compose(list(TRAIN)), rng="stateless", seed=5), {
-            "batch_size": 4,
-            "shuffle": shuffle,
-        }
+        dataset = gofast.ImageFolder(str(folder), T.Compose(list(TRAIN)), rng="stateless", seed=5)
+        return dataset, {"batch_size": 4, "shuffle": shuffle}
 
     compare(make, lambda dataset, _: dataset.set_epoch(3), after)
 
@@ -431,8 +365,7 @@ def test_the_epoch_of_another_dataset_changes_nothing(folder: Path) -> None:
 @WHEN
 def test_a_subset_of_pictures(folder: Path, after: int) -> None:
     def make(kind: str) -> Any:
-        family: Any = datasets.ImageFolder if kind == "torch" else gofast.ImageFolder
-        parts = [family(str(folder), T.Compose([T.Resize((24, 24)), T.ToTensor()])) for _ in range(2)]
+        parts = [pictures(folder, kind, [T.Resize((24, 24)), T.ToTensor()]) for _ in range(2)]
         return Subset(ConcatDataset(parts), list(range(0, 60, 2))), {"batch_size": 4}
 
     def change(subset: Any, _: Any) -> None:
