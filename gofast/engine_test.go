@@ -1,16 +1,12 @@
 package gofast
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/table/gather"
@@ -167,56 +163,6 @@ func cMemory(t *testing.T, bytes int64) engine.Slot {
 	return slot
 }
 
-// After Cancel nothing may write into memory that the caller owns: it is
-// overwritten at once here, and looked at again after the engine is closed.
-func TestCancelledWorkNeverWrites(t *testing.T) {
-	table := digits(t, 2000)
-	e := NewEngine(3)
-	r := rand.New(rand.NewPCG(1, 1))
-	type cancelled struct{ slot, labels engine.Slot }
-	var all []cancelled
-	for range 200 {
-		n := 1 + r.IntN(2000)
-		ring, err := engine.NewRing(table.view.RowBytes()*int64(n), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		slot, _ := ring.Acquire()
-		ring.Drop()
-		slot.Describe(int64(n), []int64{64}, 2, 32)
-		labels := cMemory(t, int64(8*n))
-		ticket, err := e.Submit(engine.Request{View: table.view, Indices: Sequential(int64(n)), BatchRows: n, Slots: []engine.Slot{slot}, Labels: labels.Data()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(r.IntN(40)) * time.Microsecond)
-		ticket.Cancel()
-		ticket.Release()
-		data, ids := slot.Bytes(table.view.RowBytes()*int64(n)), labels.Bytes(int64(8*n))
-		for i := range data {
-			data[i] = 0xa5
-		}
-		for i := range ids {
-			ids[i] = 0xa5
-		}
-		if r.IntN(4) == 0 {
-			slot.Release() // unmapped now: a late write would be a fault
-			continue
-		}
-		all = append(all, cancelled{slot, labels})
-	}
-	e.Close()
-	for i, c := range all {
-		if ids := c.labels.Bytes(8); !bytes.Equal(ids, bytes.Repeat([]byte{0xa5}, 8)) {
-			t.Errorf("ticket %d wrote labels after it was cancelled", i)
-		}
-		if data := c.slot.Bytes(256); !bytes.Equal(data, bytes.Repeat([]byte{0xa5}, 256)) {
-			t.Errorf("ticket %d wrote samples after it was cancelled", i)
-		}
-		c.slot.Release()
-	}
-}
-
 func TestCloseFinishesAndRefuses(t *testing.T) {
 	table := digits(t, 500)
 	e := NewEngine(2)
@@ -236,39 +182,6 @@ func TestCloseFinishesAndRefuses(t *testing.T) {
 	if _, err := e.Submit(request); !errors.Is(err, ErrClosed) {
 		t.Errorf("want ErrClosed, got %v", err)
 	}
-}
-
-// Many callers, tickets limited to one thread, waiting, cancelling and a view
-// that is forgotten: for the race detector.
-func TestManyCallers(t *testing.T) {
-	table := digits(t, 300)
-	e := NewEngine(3)
-	defer e.Close()
-	var group sync.WaitGroup
-	for caller := range 4 {
-		group.Go(func() {
-			r := rand.New(rand.NewPCG(uint64(caller), 7))
-			for range 50 {
-				order := Shuffled(300, uint64(caller), r.Uint64())
-				seen := 0
-				for b, err := range e.Batches(context.Background(), table, order, 1+r.IntN(100)) {
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					seen += b.Rows
-					if r.IntN(10) == 0 {
-						break
-					}
-				}
-				if seen == 0 {
-					t.Error("no rows")
-				}
-			}
-		})
-	}
-	group.Wait()
-	e.Forget(table.view)
 }
 
 func TestContextEndsBatches(t *testing.T) {

@@ -2,11 +2,9 @@ package gofast_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -39,40 +37,6 @@ func TestHeadersRebuildTheirUsers(t *testing.T) {
 				t.Errorf("%s includes %s: it must import %s, if only as _", p.ImportPath, header, owner.ImportPath)
 			}
 		}
-	}
-}
-
-// TestHeaderOfAnotherPackage changes one, in a copy of this module.
-func TestHeaderOfAnotherPackage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds for two seconds")
-	}
-	module := t.TempDir()
-	run := func(folder, name string, args ...string) string {
-		command := exec.Command(name, args...)
-		command.Dir = folder
-		out, err := command.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s %v: %s", name, args, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	run("..", "cp", "-r", "--parents", "go.mod", "go.sum", "gofast/engine", "gofast/numbers", "gofast/internal", module)
-	run(module, "go", "build", "./gofast/engine")
-	stale := func() string { return run(module, "go", "list", "-f", "{{.Stale}}", "./gofast/engine") }
-	if got := stale(); got != "false" {
-		t.Fatalf("just built, and stale is %s", got)
-	}
-	header, err := os.OpenFile(filepath.Join(module, "gofast/internal/fault/fault.h"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := header.WriteString("// changed\n"); err != nil {
-		t.Fatal(err)
-	}
-	header.Close()
-	if got := stale(); got != "true" {
-		t.Errorf("fault.h was changed, and engine, whose slot.h includes it, is not stale")
 	}
 }
 

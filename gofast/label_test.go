@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -73,50 +72,6 @@ func TestAccessorsSayWhatTheyCannotRead(t *testing.T) {
 	}
 }
 
-func TestClasses(t *testing.T) {
-	text := "x,y\n1,dog\n3,cat\n"
-	label := []ColumnRef{{Name: "y"}}
-	for _, c := range []struct {
-		classes Classes
-		want    []int64
-	}{
-		{Classes{}, []int64{1, 0}},
-		{Classes{Names: []string{"dog", "cat"}}, []int64{0, 1}},
-		{Classes{Names: []string{"ant", "cat", "dog"}}, []int64{2, 1}},
-		{Classes{Names: []string{"cat", "dog"}, Numbers: []int64{-100, 7}}, []int64{7, -100}},
-	} {
-		table, err := labelled(t, text, TableOptions{Label: label, Classes: c.classes}, gather.Transform{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		eachBatch(t, table, func(b Batch) {
-			if got, err := b.Int64Labels(); err != nil || !slices.Equal(got, c.want) {
-				t.Errorf("%v: %v %v, want %v", c.classes, got, err, c.want)
-			}
-		})
-	}
-	_, err := labelled(t, text, TableOptions{Label: label, Classes: Classes{Names: []string{"dog"}}}, gather.Transform{})
-	var e *Error
-	if !errors.Is(err, ErrLabel) || !errors.As(err, &e) || e.Line != 3 || e.Row != 1 || e.Column != "y" || e.Cell != "cat" {
-		t.Errorf("an unknown label: %v", err)
-	}
-	_, err = labelled(t, "x,y\n1,5\n3,6\n", TableOptions{Label: label, Classes: Classes{Values: []int64{5}}}, gather.Transform{})
-	if !errors.Is(err, ErrLabel) || !errors.As(err, &e) || e.Line != 3 || e.Cell != "6" {
-		t.Errorf("an unknown integer: %v", err)
-	}
-	for _, bad := range []TableOptions{
-		{Label: label, Classes: Classes{Names: []string{"a"}, Values: []int64{1}}},
-		{Label: label, Classes: Classes{Names: []string{"a"}, Numbers: []int64{1, 2}}},
-		{Label: label, Classes: Classes{Names: []string{"a"}}, LabelType: "int"},
-		{Label: label, LabelType: "word"},
-		{Classes: Classes{Names: []string{"a"}}},
-	} {
-		if _, err := labelled(t, text, bad, gather.Transform{}); !errors.Is(err, ErrConfig) {
-			t.Errorf("%+v: %v", bad, err)
-		}
-	}
-}
-
 // A default label may be absent, one that is asked for may not.
 func TestAbsentLabel(t *testing.T) {
 	text := "x,Target\n1,2\n"
@@ -126,5 +81,20 @@ func TestAbsentLabel(t *testing.T) {
 	_, err := labelled(t, text, TableOptions{Label: []ColumnRef{{Name: "target"}}}, gather.Transform{})
 	if !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), `did you mean "Target"?`) {
 		t.Errorf("a label that is absent: %v", err)
+	}
+}
+
+// A name is whatever JSON says, also beyond the 16 bits of an escape.
+func TestColumnRefFromJSON(t *testing.T) {
+	for text, want := range map[string]ColumnRef{`"a\/b"`: {Name: "a/b"}, `"\ud83d\ude00"`: {Name: "\U0001F600"}, "-2": {Index: -2, ByPos: true}} {
+		var got ColumnRef
+		if err := got.UnmarshalJSON([]byte(text)); err != nil || got != want {
+			t.Errorf("%s: %v %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"1.5", "null", "[]"} {
+		if err := new(ColumnRef).UnmarshalJSON([]byte(text)); err == nil {
+			t.Errorf("%s is no column", text)
+		}
 	}
 }

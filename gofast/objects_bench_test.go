@@ -1,6 +1,12 @@
 package gofast
 
 import (
+	"os"
+	"path/filepath"
+
+	jpegdecoder "github.com/gofast-org/gofast/gofast/image/jpeg"
+	"github.com/gofast-org/gofast/gofast/internal/pillowtest"
+
 	"context"
 	"maps"
 	"testing"
@@ -9,6 +15,17 @@ import (
 	images "github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/source"
 )
+
+// photographs are ImageNet's.
+func photographs(b *testing.B) string {
+	b.Helper()
+	data := os.Getenv("GOFAST_TEST_DATA")
+	if data == "" {
+		b.Skip("GOFAST_TEST_DATA names no folder with imagenet-500")
+	}
+	pillowtest.Library(b, "libjpeg-*.so*", jpegdecoder.Format.Load)
+	return filepath.Join(data, "imagenet-500")
+}
 
 // Photographs behind requests of 50 ms, against the same files read by the threads: two of
 // them, a random crop that needs the size of each, 4,000 pictures so that the first request

@@ -103,7 +103,7 @@ func TestStatsOfPictures(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	// A crop of random size needs the headers first; PNG does not say what of its decoding is what.
-	checkStages(t, s, StageNames("read", "header", "decode", "resize", "numbers")...)
+	checkStages(t, s, engine.StageRead, engine.StageHeader, engine.StageDecode, engine.StageResize, engine.StageNumbers)
 	for _, unknown := range []string{engine.StageEntropy, engine.StageInverse, engine.StageGather} {
 		if _, there := s.Stages[unknown]; there {
 			t.Errorf("PNG files have the stage %s", unknown)
@@ -116,13 +116,6 @@ func TestStatsOfPictures(t *testing.T) {
 		iterate(t, e, folder, 7)
 		checkStages(t, e.Stats().Sub(before))
 	}
-}
-
-// StageNames is here so that a name that is none does not compile away: each must be one of the documented ones.
-func StageNames(names ...string) []string {
-	all := []string{engine.StageRead, engine.StageHeader, engine.StageDecode, engine.StageEntropy, engine.StageInverse,
-		engine.StageResize, engine.StageSteps, engine.StageNumbers, engine.StageGather}
-	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(all, name) })
 }
 
 // Several goroutines iterate, read and close; under the race detector too.

@@ -50,17 +50,16 @@ func judge(t *testing.T, d *picture.Decoder, file []byte, r *rand.Rand) (accepte
 	if int64(size.X)*int64(size.Y) > d.MaxPixels {
 		return false
 	}
-	x, y := r.IntN(size.X), r.IntN(size.Y)
-	region := image.Rect(x, y, x+1+r.IntN(size.X-x), y+1+r.IntN(size.Y-y))
+	region := part(r, size)
 	whole, wholeErr := d.Decode(file, image.Rectangle{})
-	part, partErr := d.Decode(file, region)
+	some, partErr := d.Decode(file, region)
 	if (wholeErr == nil) != (partErr == nil) || errs.Name(wholeErr) != errs.Name(partErr) && wholeErr != nil {
 		t.Fatalf("the verdict depends on the region: whole %v, %v %v", wholeErr, region, partErr)
 	}
 	if wholeErr != nil {
 		return false
 	}
-	if !bytes.Equal(part.Pix, crop(whole, region)) {
+	if !bytes.Equal(some.Pix, crop(whole, region)) {
 		t.Fatalf("%v of %v differs from the whole picture's", region, size)
 	}
 	return true

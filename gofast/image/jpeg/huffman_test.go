@@ -107,18 +107,3 @@ func FuzzCoefficients(f *testing.F) {
 		p.agree(t, file, part(rand.New(rand.NewPCG(seed, 1)), size))
 	})
 }
-
-func BenchmarkCoefficients(b *testing.B) {
-	p := newPair(b)
-	file := photo(b, 468, 401, false)
-	for name, d := range map[string]*picture.Decoder{"ours": p.ours, "library": p.library} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(file)))
-			for b.Loop() {
-				if _, err := d.Decode(file, image.Rectangle{}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

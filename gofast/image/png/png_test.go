@@ -183,25 +183,3 @@ func TestFaultsSayWhere(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-func BenchmarkDecode(b *testing.B) {
-	d := decoder(b)
-	r := rand.New(rand.NewPCG(7, 8))
-	m := image.NewNRGBA(image.Rect(0, 0, 500, 375))
-	for i := range m.Pix { // smooth with noise, like a photograph
-		m.Pix[i] = byte(i/4%500/3 + i/2000/4 + r.IntN(8))
-		if i%4 == 3 {
-			m.Pix[i] = 255
-		}
-	}
-	var file bytes.Buffer
-	if err := png.Encode(&file, m); err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(m.Pix)))
-	for b.Loop() {
-		if _, err := decode(d, file.Bytes(), manyPixels); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -329,17 +329,3 @@ func TestIsFused(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkDraw(b *testing.B) {
-	steps := compile(b, usual...)
-	sizes, records := slices.Repeat([]stepstest.Size{{500, 375}}, 256), make([]int32, 5*256)
-	state, samples, answers := stepstest.Seed(0), 0, []stepstest.Answer(nil)
-	for b.Loop() {
-		code, result := stepstest.Draw(steps, true, stepstest.Generators{Torch: state}, sizes, records, answers)
-		samples += int(result.Done)
-		if code == stepstest.Ask {
-			answers = append(answers, stepstest.Answer{result.Ask, float32(math.Exp(float64(result.Ask)))})
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(samples), "ns/sample")
-}

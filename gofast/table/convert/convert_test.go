@@ -338,22 +338,3 @@ func TestErrors(t *testing.T) {
 		t.Errorf("files left: %v", left)
 	}
 }
-
-func BenchmarkParquet(b *testing.B) {
-	const rows, width = 60_000, 784
-	t := Table{Rows: rows, Width: width, Type: table.Uint8, Shape: []int{width}, Features: make([]byte, rows*width),
-		Labels: []Label{intLabel}, Values: make([]byte, rows*8)}
-	for i := range t.Features {
-		t.Features[i] = byte(i * 2654435761 >> 13)
-	}
-	for i := range width {
-		t.Names = append(t.Names, fmt.Sprint("pixel", i))
-	}
-	path := filepath.Join(b.TempDir(), "t.parquet")
-	b.SetBytes(int64(len(t.Features)))
-	for b.Loop() {
-		if err := Write(ctx, t, path, Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

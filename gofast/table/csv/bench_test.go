@@ -62,23 +62,6 @@ func floats(rows, columns int) []byte {
 	return b.Bytes()
 }
 
-// integers is a table of integers that need 32 bits.
-func integers(rows, columns int) []byte {
-	rng := rand.New(rand.NewPCG(9, 10))
-	var b bytes.Buffer
-	headerLine(&b, columns)
-	for range rows {
-		for c := range columns {
-			if c > 0 {
-				b.WriteByte(',')
-			}
-			fmt.Fprint(&b, rng.IntN(200000)-100000)
-		}
-		b.WriteByte('\n')
-	}
-	return b.Bytes()
-}
-
 func benchDecode(b *testing.B, path string, t table.Type, labels int) {
 	for _, threads := range []int{1, 2} {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
@@ -134,17 +117,4 @@ func BenchmarkTrainCSV(b *testing.B) {
 
 func BenchmarkFloats(b *testing.B) {
 	benchDecode(b, generated(b, floats(20_000, 50)), table.Float64, 0)
-}
-
-func BenchmarkIntegers(b *testing.B) {
-	benchDecode(b, generated(b, integers(50_000, 50)), table.Int32, 0)
-}
-
-// A real file, converted to CSV by the caller.
-func BenchmarkFile(b *testing.B) {
-	path := os.Getenv("GOFAST_BENCH_CSV")
-	if path == "" {
-		b.Skip("set GOFAST_BENCH_CSV to a CSV file whose first column is the label")
-	}
-	benchDecode(b, path, table.Uint8, 1)
 }

@@ -1,13 +1,10 @@
 package csv
 
 import (
-	"context"
-	"errors"
 	"regexp"
 	"testing"
 	"time"
 
-	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
 )
 
@@ -103,60 +100,5 @@ func TestCoded(t *testing.T) {
 				t.Errorf("%q: %v, want %v", c.text, got.cells, c.want)
 			}
 		}
-	}
-}
-
-func TestCodedErrors(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		unit table.Unit // 0: categories a and b
-		kind error
-		line int64
-		cell string
-	}{
-		{"x,y\na,1\n\nc,2\n", 0, errs.ErrCategory, 4, "c"},
-		{"x,y\na,1\nA,2\n", 0, errs.ErrCategory, 3, "A"},
-		{"x,y\na,1\n1,2\n", 0, errs.ErrCategory, 3, "1"},
-		{"x,y\na,1\na ,2\n", 0, errs.ErrCategory, 3, "a "},
-		{"x,y\na,1\n\xff,2\n", 0, errs.ErrValue, 3, "\ufffd"},
-		{"x,y\na,1\nNaT,2\n", 0, errs.ErrCategory, 3, "NaT"},
-		{"x,y\na,1\n,2\n", 0, errs.ErrMissing, 3, ""},
-		{"x,y\n2024-01-31,1\n2024-02-30,2\n", table.Day, errs.ErrValue, 3, "2024-02-30"},
-		{"x,y\n2024-01-31,1\n17,2\n", table.Day, errs.ErrValue, 3, "17"},
-		{"x,y\n2024-01-31,1\n2262-04-12,2\n", table.Nanosecond, errs.ErrValue, 3, "2262-04-12"},
-		{"x,y\n2024-01-31,1\n1677-09-21,2\n", table.Nanosecond, errs.ErrValue, 3, "1677-09-21"},
-		{"x,y\n2024-01-31,1\nNA,2\n", table.Nanosecond, errs.ErrMissing, 3, "NA"},
-	} {
-		codings := coding("a", "b")
-		if c.unit != 0 {
-			codings = map[int]table.Coding{0: {Unit: c.unit}}
-		}
-		path := write(t, []byte(c.text))
-		s := setup{codings: codings}
-		_, read := s.read(t, path)
-		r, err := s.open(t, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, ranged := r.Range(context.Background(), s.selection(r))
-		r.Close()
-		for _, err := range []error{read, ranged} {
-			var e *errs.Error
-			if !errors.Is(err, c.kind) || !errors.As(err, &e) || e.Line != c.line || e.Column != "x" || e.Cell != c.cell || e.Path != path {
-				t.Errorf("%q: %v", c.text, err)
-			}
-		}
-	}
-}
-
-// The column is known to hold text: its blanks do not stand between cells.
-func TestOneColumnOfTexts(t *testing.T) {
-	path := write(t, []byte("my colour\nlight blue\ndark blue\n"))
-	if _, err := (setup{}).open(t, path); !errors.Is(err, errs.ErrSchema) {
-		t.Errorf("without a coding: %v", err)
-	}
-	got, err := setup{codings: coding("dark blue", "light blue")}.read(t, path)
-	if err != nil || !same(got.cells, []float64{1, 0}) {
-		t.Errorf("%v %v", got, err)
 	}
 }

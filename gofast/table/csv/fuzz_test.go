@@ -111,23 +111,6 @@ func TestNumbersAgainstStrconv(t *testing.T) {
 	}
 }
 
-func TestIntegers(t *testing.T) {
-	for text, want := range map[string]int64{
-		"0": 0, "-0": 0, "+0": 0, "007": 7, "-12": -12, "999999999999999999": 999999999999999999,
-		"1000000000000000000": 1000000000000000000, "9223372036854775807": math.MaxInt64, "-9223372036854775808": math.MinInt64,
-		"0000000000000000000000000000012": 12,
-	} {
-		if k, bits := classify([]byte(text)); k != intCell || int64(bits) != want {
-			t.Errorf("%q is %d of kind %d, want %d", text, int64(bits), k, want)
-		}
-	}
-	for _, text := range []string{"9223372036854775808", "-9223372036854775809", "18446744073709551616", "99999999999999999999999"} {
-		if k, _ := classify([]byte(text)); k != hugeCell {
-			t.Errorf("%q is of kind %d, want an integer that is too large", text, k)
-		}
-	}
-}
-
 // The kernels and the general parser, one chunk and tiny ones, one thread and
 // three: for any bytes the same table or the same error.
 func FuzzDecode(f *testing.F) {

@@ -1,19 +1,14 @@
 package parquet
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"math/big"
 	"math/rand/v2"
-	"strings"
 	"testing"
-	"time"
 
 	pq "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 
-	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
@@ -109,148 +104,6 @@ func TestTimes(t *testing.T) {
 					t.Fatalf("column %d, row %d: %v is %v in %v, want %v", i, row, v, got, unit, want)
 				}
 			}
-		}
-	}
-}
-
-func TestTimesThatDoNotFit(t *testing.T) {
-	ms := func(v int64) []byte {
-		tab := fileOf{}
-		tab.add("x", pq.Timestamp(pq.Millisecond), []any{int64(0), v})
-		return tab.bytes(t)
-	}
-	legacy := func(v deprecated.Int96) []byte {
-		tab := fileOf{}
-		tab.add("x", pq.Leaf(pq.Int96Type), []any{int96(0), v})
-		return tab.bytes(t)
-	}
-	year9999 := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
-	far := deprecated.Int96{0xffffffff, 0x7fffffff, 0x7fffffff}
-	for _, c := range []struct {
-		content []byte
-		unit    table.Unit
-		cell    string // "": it fits
-	}{
-		{ms(year9999.UnixMilli()), table.Nanosecond, "9999-12-31 23:59:59"},
-		{ms(year9999.UnixMilli()), table.Microsecond, ""},
-		{ms(math.MaxInt64), table.Microsecond, "9223372036854775807 ms"},
-		{ms(math.MaxInt64), table.Millisecond, ""},
-		{ms(math.MinInt64), table.Day, "-9223372036854775808 ms"},
-		{ms(math.MinInt64 / 1000), table.Microsecond, ""},
-		{ms(math.MinInt64/1000 - 1), table.Microsecond, "-290308-12-21 19:59:05"},
-		{legacy(deprecated.Int96{0, 0, uint32(julian1970 + year9999.Unix()/86400)}), table.Nanosecond, "9999-12-31 00:00:00"},
-		{legacy(far), table.Nanosecond, "5874898-06-03 00:00:00"},
-		{legacy(far), table.Millisecond, ""},
-		{legacy(deprecated.Int96{0, 0x80000000, 0x80000000}), table.Nanosecond, "-5884323-05-15 00:00:00"},
-		{legacy(deprecated.Int96{0, 0x80000000, 0x80000000}), table.Day, ""},
-	} {
-		r := mustOpen(t, c.content)
-		_, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{0}, Codings: map[int]table.Coding{0: {Unit: c.unit}}}, nil, 1<<20)
-		var e *errs.Error
-		switch {
-		case c.cell == "" && err != nil:
-			t.Errorf("in %v: %v", c.unit, err)
-		case c.cell != "" && (!errors.Is(err, errs.ErrValue) || !errors.As(err, &e) || e.Row != 1 || e.Column != "x" || !strings.Contains(e.Text, "dates=")):
-			t.Errorf("in %v: %v", c.unit, err)
-		case c.cell != "" && !strings.Contains(e.Cell, c.cell):
-			t.Errorf("in %v: the cell is %q, want %q", c.unit, e.Cell, c.cell)
-		}
-	}
-}
-
-// Every encoding of text, with nulls, into every type that may be chosen.
-func TestCategories(t *testing.T) {
-	words := []any{"red", nil, "blue", "green", nil, "", "red"}
-	names := []string{"red", "green", "blue", ""}
-	fill := 9.0
-	for _, c := range []struct {
-		ints  []int64
-		reals []float64
-		kind  table.Type
-	}{
-		{nil, nil, table.Uint8},
-		{[]int64{0, -1, 7, 300}, nil, table.Int16},
-		{[]int64{0, math.MaxInt64, math.MinInt64, 300}, nil, table.Int64},
-		{nil, []float64{0.5, 1, 2, 3}, table.Float32},
-		{nil, []float64{0.1, 1, 2, 3}, table.Float64},
-	} {
-		categories := table.NewCategories(names, c.ints, c.reals)
-		for _, encoding := range []string{"plain", "dict", "delta", "deltalen"} {
-			tab := fileOf{perRows: 4}
-			tab.add("x", pq.Optional(text(encoding)), words)
-			r := mustOpen(t, tab.bytes(t))
-			d, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{0}, Fill: &fill, Codings: map[int]table.Coding{0: {Categories: categories}}}, nil, 1<<20)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d.Type != c.kind {
-				t.Errorf("%v %v: stored as %v, want %v", c.ints, c.reals, d.Type, c.kind)
-			}
-			for row, word := range words {
-				want := any(int64(9))
-				for i, name := range names {
-					switch {
-					case word != any(name):
-					case c.reals != nil:
-						want = c.reals[i]
-					case c.ints != nil:
-						want = c.ints[i]
-					default:
-						want = int64(i)
-					}
-				}
-				if got := d.At(row, 0); got != number(want, d.Type) {
-					t.Errorf("%s, row %d: %v, want %v", encoding, row, got, want)
-				}
-			}
-		}
-	}
-}
-
-func text(encoding string) pq.Node {
-	if encoding == "deltalen" {
-		return pq.Encoded(pq.String(), &pq.DeltaLengthByteArray)
-	}
-	if encoding == "delta" {
-		return pq.Encoded(pq.String(), &pq.DeltaByteArray)
-	}
-	return encoded(pq.String(), encoding)
-}
-
-func TestCodingsRefused(t *testing.T) {
-	content, _, _ := timeFile(t, 10)
-	r := mustOpen(t, content)
-	at := index(t, r, "word")
-	colours := table.Coding{Categories: table.NewCategories([]string{"red", "green"}, nil, nil)}
-	seconds := table.Coding{Unit: table.Second}
-	for _, c := range []struct {
-		column  int
-		coding  table.Coding
-		kind    error
-		checked bool // when the options are, not at a cell
-		row     int64
-		text    string
-	}{
-		{at, colours, errs.ErrCategory, false, 2, `"red", "green": correct it, or add it to categories=: "blue"`},
-		{at, seconds, errs.ErrSchema, true, errs.None, "holds text"},
-		{0, colours, errs.ErrSchema, true, errs.None, "holds dates or times"},
-		{1, seconds, errs.ErrMissing, false, 3, "fill_value="},
-	} {
-		err := r.(table.Coder).CheckCoding(c.column, c.coding)
-		if (err != nil) != c.checked {
-			t.Errorf("column %d: %v", c.column, err)
-		}
-		if err == nil {
-			_, err = tabletest.Decode(t.Context(), r, table.Selection{Features: []int{c.column}, Codings: map[int]table.Coding{c.column: c.coding}}, nil, 1<<20)
-		}
-		var e *errs.Error
-		if !errors.Is(err, c.kind) || !errors.As(err, &e) || e.Row != c.row || e.Path == "" || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("column %d: %v", c.column, err)
-		}
-	}
-	for _, label := range []bool{false, true} {
-		if _, err := r.(*Reader).use([]int{0}, label, nil); !errors.Is(err, errs.ErrUnsupported) || label == strings.Contains(err.Error(), `dates={"c0": "s"}`) {
-			t.Errorf("a date without dates=, as a label %v: %v", label, err)
 		}
 	}
 }

@@ -3,9 +3,7 @@ package parquet
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -50,85 +48,6 @@ func index(tb testing.TB, r table.Reader, name string) int {
 		tb.Fatalf("no column %q", name)
 	}
 	return i
-}
-
-// textLabels decodes one text column.
-func textLabels(tb testing.TB, r table.Reader, name string) ([]string, error) {
-	tb.Helper()
-	d, err := tabletest.Decode(tb.Context(), r, table.Selection{Labels: []int{index(tb, r, name)}}, nil, 1<<20)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]string, d.Rows)
-	for i := range list {
-		list[i] = d.Word(i, 0)
-	}
-	return list, nil
-}
-
-func TestImagesAndText(t *testing.T) {
-	for _, rows := range []int{1, 12, 500} {
-		r := mustOpen(t, imageFile(t, rows))
-		for _, name := range []string{"binary", "list"} {
-			i := index(t, r, name)
-			if shape := r.Columns()[i].Shape; !slices.Equal(shape, []int{5}) {
-				t.Fatalf("%s has shape %v", name, shape)
-			}
-			d, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{i}}, nil, 1<<20)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for row := range rows {
-				for k := range 5 {
-					want := int64(row + k)
-					if name == "binary" {
-						want = int64(byte(row*7 + k))
-					}
-					if d.At(row, k) != want {
-						t.Fatalf("%s, row %d, value %d: %v, want %d", name, row, k, d.At(row, k), want)
-					}
-				}
-			}
-		}
-		labels, err := textLabels(t, r, "label")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := textLabels(t, r, "text")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range rows {
-			if labels[i] != []string{"cat", "dog", "bird"}[i%3] || text[i] != fmt.Sprint("text ", i%4) {
-				t.Fatalf("row %d: %q and %q", i, labels[i], text[i])
-			}
-		}
-	}
-}
-
-// TestOrderAndDuplicates: columns come in the selection's order, in any width,
-// and one may be taken twice; labels are several columns of either kind.
-func TestOrderAndDuplicates(t *testing.T) {
-	type row struct {
-		A int32
-		B [3]byte
-		C float64
-		D int64
-	}
-	r := mustOpen(t, structs(t, []row{{1, [3]byte{2, 3, 4}, 0.5, 6}, {7, [3]byte{8, 9, 10}, 1.5, 12}}))
-	d, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{3, 1, 0, 3}, Labels: []int{2, 0}},
-		[]table.LabelKind{table.FloatLabel, table.IntLabel}, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := []byte{6, 2, 3, 4, 1, 6, 12, 8, 9, 10, 7, 12}; !bytes.Equal(d.Features, want) {
-		t.Fatalf("features %v, want %v", d.Features, want)
-	}
-	for i, want := range []uint64{math.Float64bits(0.5), 1, math.Float64bits(1.5), 7} {
-		if got := binary.LittleEndian.Uint64(d.Labels[8*i:]); got != want {
-			t.Fatalf("label word %d is %x, want %x", i, got, want)
-		}
-	}
 }
 
 // TestRefused: what cannot be used is a typed error that names the place.
@@ -196,89 +115,6 @@ func TestRefused(t *testing.T) {
 				t.Fatalf("row %d, path %q, column %q in %v", e.Row, e.Path, e.Column, err)
 			}
 		})
-	}
-}
-
-// TestFill: the fill value stands for null and NaN, and counts for the type.
-func TestFill(t *testing.T) {
-	type row struct {
-		X *int64
-		F *float64
-		L []*float32 `parquet:",list"`
-	}
-	one, half, nan, quarter, nan32 := int64(1), 0.5, math.NaN(), float32(0.25), float32(math.NaN())
-	content := structs(t, []row{
-		{&one, &half, []*float32{&quarter, &nan32}}, {nil, &nan, []*float32{nil, &quarter}}, {&one, nil, []*float32{&quarter, &quarter}},
-	})
-	cases := []struct {
-		column string
-		fill   float64
-		kind   table.Type
-		want   []any
-	}{
-		{"X", 0, table.Uint8, []any{int64(1), int64(0), int64(1)}},
-		{"X", -1, table.Int16, []any{int64(1), int64(-1), int64(1)}},
-		{"X", 0.5, table.Float32, []any{1.0, 0.5, 1.0}},
-		{"X", 0.1, table.Float64, []any{1.0, 0.1, 1.0}},
-		{"X", math.Inf(1), table.Float32, []any{1.0, math.Inf(1), 1.0}},
-		{"F", 7, table.Float32, []any{0.5, 7.0, 7.0}},
-		{"F", 0.1, table.Float64, []any{0.5, 0.1, 0.1}},
-		{"L", 9, table.Float32, []any{0.25, 9.0, 9.0, 0.25, 0.25, 0.25}},
-	}
-	for _, c := range cases {
-		r := mustOpen(t, content)
-		d, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{index(t, r, c.column)}, Fill: &c.fill}, nil, 1<<20)
-		if err != nil {
-			t.Fatalf("%s filled with %v: %v", c.column, c.fill, err)
-		}
-		if d.Type != c.kind {
-			t.Errorf("%s filled with %v: %v, want %v", c.column, c.fill, d.Type, c.kind)
-		}
-		for i, want := range c.want {
-			if got := d.At(i/d.Width, i%d.Width); got != want {
-				t.Errorf("%s filled with %v: value %d is %v, want %v", c.column, c.fill, i, got, want)
-			}
-		}
-	}
-	r := mustOpen(t, content)
-	nanFill := math.NaN()
-	d, err := tabletest.Decode(t.Context(), r, table.Selection{Features: []int{index(t, r, "F")}, Fill: &nanFill}, nil, 1<<20)
-	if err != nil || !math.IsNaN(d.At(1, 0).(float64)) || d.At(0, 0) != 0.5 {
-		t.Fatalf("filled with NaN: %v, %v", d, err)
-	}
-}
-
-// TestLabels: a label is never filled, and says what it is.
-func TestLabels(t *testing.T) {
-	type row struct {
-		I *int64
-		S *string
-		T string `parquet:",dict"`
-	}
-	one, word := int64(1), "a"
-	content := structs(t, []row{{&one, &word, "x"}, {nil, nil, "\xff"}})
-	fill := 3.0
-	r := mustOpen(t, content)
-	for _, name := range []string{"I", "S"} {
-		sel := table.Selection{Labels: []int{index(t, r, name)}, Fill: &fill}
-		kind := table.IntLabel
-		if name == "S" {
-			kind = table.TextLabel
-		}
-		_, err := r.Decode(t.Context(), sel, table.Target{Features: table.Matrix{Type: table.Uint8}, Labels: make([]byte, 16),
-			Kinds: []table.LabelKind{kind}, Dict: []*table.Dictionary{table.NewDictionary()}})
-		var e *errs.Error
-		if !errors.Is(err, errs.ErrMissing) || !errors.As(err, &e) || e.Row != 1 || e.Column != name {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := textLabels(t, r, "T"); !errors.Is(err, errs.ErrValue) {
-		t.Errorf("text that is not UTF-8: %v", err)
-	}
-	_, err := r.Decode(t.Context(), table.Selection{Labels: []int{index(t, r, "T")}}, table.Target{
-		Features: table.Matrix{Type: table.Uint8}, Labels: make([]byte, 16), Kinds: []table.LabelKind{table.IntLabel}})
-	if !errors.Is(err, table.ErrNarrow) {
-		t.Errorf("text into an integer label: %v", err)
 	}
 }
 

@@ -91,7 +91,7 @@ func tryAll(tb testing.TB, content []byte) error {
 		}
 		var typed *errs.Error
 		switch {
-		case err == nil || errors.Is(err, tabletest.TooLarge):
+		case err == nil || errors.Is(err, tabletest.ErrTooLarge):
 			return nil
 		case !errors.As(err, &typed):
 			return fmt.Errorf("an error without a type: %w", err)
@@ -387,7 +387,7 @@ func TestHostile(t *testing.T) {
 		{"rows of the file", with(good, func(f *forged) { f.rows = 1001 }), errs.ErrDamaged, "1001 rows"},
 		{"rows of the group", with(good, func(f *forged) { f.rows, f.groupRows = 999, 999 }), errs.ErrDamaged, "1000 values for 999 rows"},
 		{"negative rows", with(good, func(f *forged) { f.rows, f.groupRows = -1, -1 }), errs.ErrDamaged, "rows"},
-		{"2^62 rows", with(good, func(f *forged) { f.rows, f.groupRows, f.values = 1<<62, 1<<62, 1<<62 }), tabletest.TooLarge, ""},
+		{"2^62 rows", with(good, func(f *forged) { f.rows, f.groupRows, f.values = 1<<62, 1<<62, 1<<62 }), tabletest.ErrTooLarge, ""},
 		{"bomb of 1 MiB in a page of 1000 values", with(one(forgedPage{values: 1000, encoding: encPlain, uncompressed: 1 << 20, body: bombBody}), func(f *forged) { f.codec = codecZstd }), errs.ErrDamaged, "can be needed"},
 		{"bomb that claims 4000 bytes", with(one(forgedPage{values: 1000, encoding: encPlain, uncompressed: 4000, body: bombBody}), func(f *forged) { f.codec = codecZstd }), errs.ErrDamaged, "decompress"},
 		{"page beyond the limit", with(forged{rows: 1 << 22, groupRows: 1 << 22, values: 1 << 22}, func(f *forged) {

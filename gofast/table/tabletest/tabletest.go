@@ -44,12 +44,12 @@ type Decoded struct {
 	Dict     []*table.Dictionary
 }
 
-// TooLarge says that a table does not fit Decode's limit.
-var TooLarge = errors.New("test: the table is too large")
+// ErrTooLarge says that a table does not fit Decode's limit.
+var ErrTooLarge = errors.New("test: the table is too large")
 
 // Decode does what the root package does: the type first that the columns' hints ask for, then the range, then the type
 // that holds everything. kinds are those of the labels; nil: as the columns say. A table of more than limit bytes is
-// TooLarge.
+// ErrTooLarge.
 func Decode(ctx context.Context, r table.Reader, sel table.Selection, kinds []table.LabelKind, limit int64) (*Decoded, error) {
 	columns := r.Columns()
 	m := table.Matrix{Type: table.Uint8}
@@ -68,7 +68,7 @@ func Decode(ctx context.Context, r table.Reader, sel table.Selection, kinds []ta
 			dicts[i] = table.NewDictionary()
 		}
 		if most := limit / int64(max(m.RowBytes(), 8*len(kinds), 1)); bound > most {
-			return nil, TooLarge
+			return nil, ErrTooLarge
 		}
 		m.Data = make([]byte, int(bound)*m.RowBytes())
 		for i := range m.Data {
