@@ -75,7 +75,7 @@ func NewFetcher(objects []Object, extents []Extent, options FetchOptions) (*Fetc
 	if err != nil {
 		return nil, errs.New(errs.ErrLimit, "fetch", "no memory for the list of samples").Because(err)
 	}
-	f := &Fetcher{objects: objects, extents: extents, requests: options.Requests, arrays: arrays, blocks: blocks{budget: options.Budget, free: map[int64][][]byte{}},
+	f := &Fetcher{objects: objects, extents: extents, requests: options.Requests, arrays: arrays, blocks: newBlocks(options.Budget),
 		wanted: map[int64]*fetched{}, landed: make(chan struct{})}
 	base := unsafe.Pointer(unsafe.SliceData(arrays))
 	f.starts, f.lengths = unsafe.Slice((*uintptr)(base), n), unsafe.Slice((*uint64)(unsafe.Add(base, 8*n)), n)
@@ -160,13 +160,15 @@ func (f *Fetcher) request(ctx context.Context, w *fetched) {
 	defer f.lock.Unlock()
 	f.flying--
 	switch w.err = err; {
-	case err != nil || w.leases == 0 || f.closed: // after Close, the arrays are gone
+	case f.closed: // the arrays are gone, and the memory goes with the last request
+	case err != nil || w.leases == 0:
 		f.give(w)
 	default:
 		f.starts[w.sample], f.lengths[w.sample] = uintptr(unsafe.Pointer(unsafe.SliceData(w.block))), uint64(e.Length)
 	}
 	close(w.done)
 	if f.closed && f.flying == 0 {
+		f.blocks.unmap()
 		close(f.landed)
 	}
 	f.begin()
@@ -201,11 +203,7 @@ func (f *Fetcher) read(ctx context.Context, p []byte, e Extent) (failed *errs.Er
 
 // give takes the memory of a sample back. The lock is held.
 func (f *Fetcher) give(w *fetched) {
-	if f.closed {
-		f.blocks.drop(w.block)
-	} else {
-		f.blocks.put(w.block)
-	}
+	f.blocks.put(w.block)
 	w.block = nil
 }
 
@@ -216,14 +214,12 @@ func (f *Fetcher) release(l *Lease) {
 			continue
 		}
 		delete(f.wanted, w.sample) // whoever wants it now gets another
-		if w.block == nil {
-			continue // not begun, or failed
+		if w.block == nil || f.closed {
+			continue // not begun, or failed; or all went with Close
 		}
 		select {
 		case <-w.done:
-			if !f.closed {
-				f.starts[w.sample], f.lengths[w.sample] = 0, 0
-			}
+			f.starts[w.sample], f.lengths[w.sample] = 0, 0
 			f.give(w)
 		default:
 			w.cancel() // its request gives the memory back
@@ -262,9 +258,11 @@ func (f *Fetcher) Close() {
 	}
 	f.closed, f.queue = true, nil
 	f.cancel()
-	f.blocks.dropFree()
 	_ = unix.Munmap(f.arrays) // cannot fail for a mapping of ours
 	flying := f.flying
+	if flying == 0 {
+		f.blocks.unmap()
+	}
 	f.lock.Unlock()
 	if flying == 0 {
 		return
