@@ -37,9 +37,8 @@ def install() -> Installed:
 
     Not reached: subclasses of DataLoader and ImageFolder, which are torch's as before, classes whose methods
     were patched, ``PIL.Image.open`` if it was imported by name before, and Pillow's own calls of it.
-    ``isinstance`` answers as it did, but for Pillow's classes of files: a late picture is no
-    ``JpegImageFile`` and no ``ImageFile``. A file that was cut short raises where it did. One that is damaged
-    in the middle raises when its pixels are asked for, which may be later than in Pillow.
+    ``isinstance`` answers as it did. A file that was cut short raises where it did. One that is damaged in
+    the middle raises when its pixels are asked for, which may be later than in Pillow.
     `gofast.errors.FallbackWarning` is silent meanwhile.
 
     Returns:

@@ -35,9 +35,9 @@ class LateOther(LateImage):
         return None
 
     def _make(self, making: LateMaking) -> None:
+        made = making.source.by_pillow(b"", making.mode, making.draft)
         self._looked_at = True
         self._settle()
-        made = making.source.by_pillow(b"", making.mode, making.draft)
         own = self._has_files_palette()
         self.im = made.im
         if own:

@@ -49,9 +49,9 @@ class LateImage(Image.Image):
     what survives, and does them. Whatever else is asked of it sees an ordinary image: the pixels are made
     then, and are those of Pillow to the last bit.
 
-    It is not of Pillow's class for the file's format: ``isinstance(im, JpegImageFile)`` is false, though its
-    attributes and methods are there. A pickle of it holds the pixels, as Pillow's does, and becomes an
-    ordinary image of Pillow's. After ``with`` it can still be used.
+    Its ``__class__`` is Pillow's for the file's format, so ``isinstance(im, JpegImageFile)`` is true; only
+    ``type(im)`` tells. A pickle of it holds the pixels, as Pillow's does, and becomes an ordinary image of
+    Pillow's. After ``with`` it can still be used.
 
     Raises:
         OSError and others: where Pillow would decode a damaged picture, and what Pillow then raises.
@@ -74,6 +74,7 @@ class LateImage(Image.Image):
         self.info = header.info
         self.format, self.format_description = header.format, header.format_description
         self.filename = header.filename
+        self._exif = header._exif  # what Pillow found in it for the resolution, also where it is damaged
         if late_info:
             self._late_info = late_info
 
@@ -121,8 +122,6 @@ class LateImage(Image.Image):
         return late
 
     def _make(self, making: LateMaking) -> None:
-        self._looked_at = True
-        self._settle()
         grey, pixels, made = making.mode == "L", None, self._grey(making)
         if made is None and making.draft is None:
             pixels = self._ready or making.source.pixels(making.chain, making.size, 1 if grey else 4)
@@ -130,6 +129,8 @@ class LateImage(Image.Image):
             made = Image.frombytes(making.mode, making.size, pixels, "raw", "L" if grey else "RGBX")
         elif made is None:
             made = making.source.by_pillow(making.chain, making.mode, making.draft)
+        self._looked_at = True
+        self._settle()
         self.im, self._ready = made.im, None
 
     def _grey(self, making: LateMaking) -> Image.Image | None:
@@ -354,23 +355,10 @@ class LateImage(Image.Image):
 
     # -- what becomes of it elsewhere ------------------------------------------------
 
-    @property
-    def _pillows_class(self) -> type[Image.Image]:
-        """The class that Pillow's own image would have."""
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Image.Image]:  # type: ignore[override]
+        """The class that Pillow's own image would have: isinstance and Pillow's == ask for it."""
         return Image.Image if self._file is None else self._file.kind
-
-    def __eq__(self, other: object) -> bool:
-        kind = other._pillows_class if isinstance(other, LateImage) else type(other)
-        if kind is not self._pillows_class:
-            return False
-        assert isinstance(other, Image.Image)
-        return bool(
-            self.mode == other.mode
-            and self.size == other.size
-            and self.info == other.info
-            and self.tobytes() == other.tobytes()
-            and (self.mode != "P" or self.getpalette() == other.getpalette())
-        )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         data = self.tobytes()
@@ -382,7 +370,7 @@ class LateImage(Image.Image):
             header.info, palette = self.info, self.getpalette()
             header.tobytes, header.getpalette = lambda: data, lambda: palette  # type: ignore[method-assign, assignment, misc]
             state = header.__getstate__()
-        return copyreg._reconstructor, (self._pillows_class, object, None), state  # type: ignore[attr-defined]
+        return copyreg._reconstructor, (self.__class__, object, None), state  # type: ignore[attr-defined]
 
 
 def _shape(image: Image.Image, mode: str, size: tuple[int, int]) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image, ImageFilter, ImageOps, PngImagePlugin
+from PIL import Image, ImageFile, ImageFilter, ImageOps, IptcImagePlugin, JpegImagePlugin, PngImagePlugin
 
 import gofast
 from gofast._late import source
@@ -276,8 +276,9 @@ def test_attributes_of_the_formats_class(files: list[Path]) -> None:
 def test_equality_and_pickles(files: list[Path]) -> None:
     for path in files:
         late, plain = gofast.open(path), pillows(path)
-        assert late == plain and late.copy() == plain.copy() and plain.copy() == late.copy()
-        assert late != plain.copy() and late != 3
+        assert late == plain and plain == late
+        assert late.copy() == plain.copy() and plain.copy() == late.copy()
+        assert late != plain.copy() and plain.copy() != late and late != 3
         for made in (pickle.loads(pickle.dumps(gofast.open(path))), copy.deepcopy(gofast.open(path))):
             assert type(made) is type(plain) and made == plain
         crop = pickle.loads(pickle.dumps(gofast.open(path).crop((1, 1, 8, 20))))
@@ -369,7 +370,8 @@ def test_unused_ones_hold_no_descriptor_and_little_memory(files: list[Path]) -> 
     finally:
         tracemalloc.stop()
     info = held[0].info
-    assert each - sys.getsizeof(info) - sum(map(sys.getsizeof, info.values())) < 1000
+    exif = 1700  # what Pillow has read of it at the opening
+    assert each - sys.getsizeof(info) - sum(map(sys.getsizeof, info.values())) < 1000 + exif
 
 
 def test_several_of_one_file_are_decoded_once(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -482,7 +484,51 @@ def test_a_cut_file_raises_where_pillow_decodes(tmp_path: Path) -> None:
         path.write_bytes(path.read_bytes()[:-2000])
         for opened in (pillows, late_of):
             with pytest.raises(OSError):
-                opened(path).convert("RGB")
+                image = opened(path)  # a WebP raises here
+                with pytest.raises(OSError):
+                    image.convert("RGB")
+                image.convert("RGB")  # the second time too
+
+
+@pytest.mark.parametrize("sampling", [0, 1, 2])
+def test_what_pillow_asks_of_a_files_class(sampling: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    photograph(3, 61, 43).save(path, subsampling=sampling, quality=80)
+    late, plain = gofast.open(path), pillows(path)
+    assert isinstance(late, JpegImagePlugin.JpegImageFile) and late.__class__ is type(plain)
+    assert JpegImagePlugin.get_sampling(late) == JpegImagePlugin.get_sampling(plain) == sampling
+    assert IptcImagePlugin.getiptcinfo(late) is None
+    written = []
+    for image in (late, plain):
+        to = io.BytesIO()
+        image.save(to, "JPEG", quality="keep")
+        written.append(to.getvalue())
+    assert written[0] == written[1]
+    assert not isinstance(late.copy(), ImageFile.ImageFile)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_exif_is_what_pillow_kept_of_it(files: list[Path], tmp_path: Path) -> None:
+    """Pillow reads it at the opening, for the resolution, and forgives there what it would raise later."""
+    exif = Image.Exif()
+    exif.update({0x0112: 6, 0x010E: "a description", 0x011A: 72.0})
+    whole = exif.tobytes()
+    path = tmp_path / "a.jpg"
+    for cut in [*range(6, len(whole)), *(-i for i in range(1, 40))]:
+        damaged = bytearray(whole[:cut] if cut > 0 else whole)
+        if cut < 0:
+            damaged[6 - cut] ^= 0xFF
+        photograph(3, 20, 10).save(path, exif=bytes(damaged))
+        made = []
+        for opened in (pillows, gofast.open):
+            image = opened(path)
+            image.info.clear()
+            try:
+                turned = ImageOps.exif_transpose(opened(path))
+                made.append((dict(image.getexif()), turned.size, turned.tobytes(), turned.info))
+            except Exception as error:
+                made.append((dict(image.getexif()), type(error), str(error), None))
+        assert made[0] == made[1], cut
 
 
 def test_a_file_may_go_once_pillow_would_have_read_it(
