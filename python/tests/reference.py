@@ -10,6 +10,8 @@ import pandas as pd
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from gofast import TableDataset
+
 DIGITS = Path(__file__).parents[2] / "examples" / "data" / "digits.parquet"
 
 
@@ -31,6 +33,13 @@ class Classic(Dataset[dict[str, torch.Tensor]]):
         )
         label = -1 if self.labels is None else int(self.labels.iloc[index])
         return {"image": pixels, "label": torch.tensor(label, dtype=torch.int64)}
+
+
+def stored(path: Any, **options: Any) -> torch.Tensor:
+    """All features of a table as float64, exactly as they are stored."""
+    usual: dict[str, Any] = {"label": None, "scale": None, "dtype": torch.float64, "output": "tuple"}
+    features: torch.Tensor = TableDataset(path, **{**usual, **options})[:][0]
+    return features
 
 
 def assert_same(got: Any, want: Any) -> None:

@@ -82,26 +82,14 @@ def test_files_without_labels_are_pictures(flat: Path) -> None:
     assert type(clone) is torch.Tensor and torch.equal(clone, expected[0])
 
 
-LABELS: list[Any] = [
-    [3, 1, 2],
-    torch.tensor([3, 1, 2], dtype=torch.int32),
-    np.array([3, 1, 2], np.uint8),
-    torch.tensor([0.5, 1.5, 2.5]),
-    np.array([0.5, 1.5, 2.5], np.float32),
-    torch.eye(3),
-    [True, False, True],
-    ["x", "y", "z"],
-    [1 << 40, 2, 3],
-    (2.5, 3.5, 4.5),
-]
-
-
-@pytest.mark.parametrize("labels", LABELS, ids=lambda labels: str(labels).replace("\n", " "))
+@pytest.mark.parametrize(
+    "labels",
+    [torch.tensor([3, 1, 2], dtype=torch.int32), torch.eye(3), ["x", "y", "z"], (2.5, 3.5, 4.5)],
+    ids=str,
+)
 def test_labels(flat: Path, labels: Any) -> None:
     paths = gofast.ImageFiles(flat).paths
     expected = torch.utils.data.default_collate(list(labels))
-    if isinstance(expected, torch.Tensor) and expected.dtype in (torch.int32, torch.uint8):
-        expected = expected.long()
     for source in (flat, paths, (Path(p) for p in paths)):
         dataset = gofast.ImageFiles(source, labels, PLAIN)
         for clone in (dataset, copy.deepcopy(dataset), pickle.loads(pickle.dumps(dataset))):
@@ -113,19 +101,6 @@ def test_labels(flat: Path, labels: Any) -> None:
                 else:
                     assert list(made) == expected
             assert clone.paths == [str(path) for path in paths] and len(clone.targets) == 3
-
-
-def test_labels_by_path(flat: Path) -> None:
-    by_name = {"a.jpg": 5, "c.png": 6, "B.JPG": 7, "other": 8}
-    with pytest.warns(errors.GofastWarning, match="labels has 1 for pictures that are not there"):
-        assert gofast.ImageFiles(flat, by_name).targets == [7, 5, 6]
-    del by_name["other"]
-    by_path = {flat / name: label for name, label in by_name.items()}
-    assert gofast.ImageFiles(flat, by_path).targets == [7, 5, 6]
-    del by_path[flat / "B.JPG"]
-    assert gofast.ImageFiles([flat / "c.png", flat / "a.jpg"], by_path).targets == [6, 5]
-    with pytest.raises(errors.OptionError, match=r"labels has none for .*B\.JPG"):
-        gofast.ImageFiles(flat, {"a.jpg": 5, "c.png": 6})
 
 
 def test_lists_of_files(flat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,17 +151,6 @@ def test_what_is_native_and_the_true_reason(steps: list[Any], native: int, why: 
     assert reason.startswith(why)
 
 
-def test_explain_says_so(folder: Path) -> None:
-    ours = gofast.ImageFolder(folder, v1.Compose([RESIZED, *TO_NUMBERS, SAME]))
-    plan = gofast.explain(ours)
-    assert "differ in size" not in plan
-    assert [line.split()[:2] for line in plan.splitlines() if line.startswith(("ToTensor", "Normalize"))] == [
-        ["ToTensor", "C"],
-        ["Normalize", "C"],
-    ]
-    assert "your own code (one tensor a sample)" in plan
-
-
 @pytest.mark.arrives("copied")
 @pytest.mark.parametrize("module", [v1, v2])
 @pytest.mark.parametrize("workers", [0, 2])
@@ -214,16 +203,6 @@ def test_a_tv_image_is_handed_over(folder: Path) -> None:
         assert ours[i][0].stride() == theirs[i][0].stride()
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
-def test_dtype_rounds_what_the_rest_makes(folder: Path, dtype: torch.dtype) -> None:
-    transform = v1.Compose([RESIZED, *TO_NUMBERS, v1.Lambda(lambda x: x * (1 / 3))])
-    ours = gofast.ImageFolder(folder, transform, dtype=dtype)
-    theirs = datasets.ImageFolder(str(folder), transform)
-    assert ours._plan.hands_over == "tensor" and ours._plan.dtype == "float32"
-    for i in range(len(theirs)):
-        assert torch.equal(ours[i][0], theirs[i][0].to(dtype)) and ours[i][0].dtype == dtype
-
-
 def test_channels_last_is_no_matter_of_the_rest(folder: Path) -> None:
     """It sees torchvision's strides."""
     transform = v1.Compose([RESIZED, *TO_NUMBERS, v1.Lambda(looked_at)])
@@ -260,21 +239,6 @@ def test_bad_samples(folder: Path, tmp_path: Path, policy: str, crop: Any) -> No
         assert torch.equal(made, ours[0])
     else:
         assert made.shape == (3, 8, 9) and made.min() > 900
-
-
-def test_labels_that_draw_come_between(folder: Path) -> None:
-    transform = v1.Compose([v1.RandomCrop(8, pad_if_needed=True), v1.ToTensor(), noisy])
-    options: dict[str, Any] = {
-        "transform": transform,
-        "target_transform": lambda y: y + float(torch.rand(())),
-    }
-    theirs, ours = datasets.ImageFolder(str(folder), **options), gofast.ImageFolder(folder, **options)
-    seen = []
-    for dataset in (theirs, ours):
-        torch.manual_seed(2), random.seed(2), np.random.seed(2)
-        seen.append([y for _, y in DataLoader(dataset, 4, shuffle=True)])
-    for x, y in zip(*seen, strict=True):
-        assert torch.equal(x, y)
 
 
 def test_another_order_of_the_same_steps_is_another_plan(folder: Path) -> None:

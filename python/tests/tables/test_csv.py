@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from gofast import TableDataset, errors
-from reference import assert_same
+from reference import assert_same, stored
 
 Write = Callable[..., Path]
 NA = [
@@ -49,15 +49,6 @@ def write(tmp_path: Path) -> Write:
         return path
 
     return write
-
-
-def table(path: Any, **options: Any) -> torch.Tensor:
-    """All features as float64, exactly as stored."""
-    ds = TableDataset(
-        path, **{"label": None, "scale": None, "dtype": torch.float64, "output": "tuple", **options}
-    )
-    features: torch.Tensor = ds[:][0]
-    return features
 
 
 def names(path: Path) -> list[str]:
@@ -116,38 +107,38 @@ NUMBERS += [
 @pytest.mark.parametrize("cell", NUMBERS)
 def test_numbers(cell: str, write: Write) -> None:
     path = write(f"a,b\n1,{cell}\n{cell},3\n")
-    assert_same(table(path), pandas(path))
+    assert_same(stored(path), pandas(path))
 
 
 def test_every_missing_word_is_missing(write: Write) -> None:
     path = write("a,b\n1,2\n" + "".join(f"{word},3\n" for word in NA))
-    assert_same(table(path, fill_value=FILL), pandas(path))
+    assert_same(stored(path, fill_value=FILL), pandas(path))
     for word in NA:
         path = write(f"a,b\n1,2\n{word},3\n")
         with pytest.raises(errors.MissingValueError) as caught:
-            table(path)
+            stored(path)
         assert (caught.value.row, caught.value.column, caught.value.path) == (1, "a", str(path))
         with pytest.raises(errors.MissingValueError, match="label"):
-            table(write(f"a,b\n1,2\n3,{word}\n"), label="b")
+            stored(write(f"a,b\n1,2\n3,{word}\n"), label="b")
 
 
 def test_a_missing_word_in_quotes_is_missing(write: Write) -> None:
     path = write('a,b\n1,2\n"NA","3"\n"",4\n')
-    assert_same(table(path, fill_value=FILL), pandas(path))
+    assert_same(stored(path, fill_value=FILL), pandas(path))
 
 
 @pytest.mark.parametrize("cell", ["9223372036854775808", "-9223372036854775809", "99999999999999999999999"])
 def test_integers_beyond_64_bits_are_an_error(cell: str, write: Write) -> None:
     with pytest.raises(errors.BadValueError, match="beyond int64") as caught:
-        table(write(f"a,b\n1,2\n3,{cell}\n"))
+        stored(write(f"a,b\n1,2\n3,{cell}\n"))
     assert (caught.value.row, caught.value.column) == (1, "b")
 
 
 def test_integers_beside_floats_must_be_exact(write: Write) -> None:
     with pytest.raises(errors.BadValueError, match="exactly"):
-        table(write("a,b\n9007199254740993,0.5\n"))
+        stored(write("a,b\n9007199254740993,0.5\n"))
     path = write("a,b\n9007199254740992,0.5\n")
-    assert_same(table(path), pandas(path))
+    assert_same(stored(path), pandas(path))
 
 
 @pytest.mark.parametrize(
@@ -156,13 +147,13 @@ def test_integers_beside_floats_must_be_exact(write: Write) -> None:
 def test_booleans(words: tuple[str, str], write: Write) -> None:
     yes, no = words
     path = write(f"a,b\n{yes},{no}\n{no},{no}\n")
-    assert_same(table(path), pandas(path))
+    assert_same(stored(path), pandas(path))
 
 
 def test_booleans_beside_numbers_are_an_error(write: Write) -> None:
     for text in ("a,b\n1,2\nTrue,3\n", "a,b\nTrue,2\n1,3\n", "a,b\n" + "1,2\n" * 30_000 + "True,2\n"):
         with pytest.raises((errors.BadValueError, errors.SchemaError)) as caught:
-            table(write(text))
+            stored(write(text))
         assert caught.value.column == "a"
 
 
@@ -209,7 +200,7 @@ def test_layouts(text: str, packed: str, write: Write) -> None:
     path = write(data, "t.csv" + (packed and "." + packed))
     delimiter = next((d for d in ("\t", ";", "|") if d in text and "," not in text), ",")
     want = pd.read_csv(io.BytesIO(raw), sep=delimiter)
-    assert_same(table(path), pandas(io.BytesIO(raw), sep=delimiter))
+    assert_same(stored(path), pandas(io.BytesIO(raw), sep=delimiter))
     assert names(path) == [c for c in want.columns if c != "Unnamed: 0"]
 
 
@@ -219,7 +210,7 @@ def test_layouts(text: str, packed: str, write: Write) -> None:
 def test_no_header(text: str, write: Write) -> None:
     path = write(text)
     sep = ";" if ";" in text else ","
-    assert_same(table(path, fill_value=FILL, header=False), pandas(path, header=None, sep=sep))
+    assert_same(stored(path, fill_value=FILL, header=False), pandas(path, header=None, sep=sep))
     ds = TableDataset(write(text.replace(",,", ",0,")), label=None, header=False)
     assert ds._memory.layout.features == tuple(str(i) for i in range(text.split("\n")[0].count(sep) + 1))
 
@@ -227,7 +218,7 @@ def test_no_header(text: str, write: Write) -> None:
 def test_a_header_alone_is_a_table_of_no_rows(write: Write) -> None:
     for text in ("a,b", "a,b\n", "\ufeffa,b\r\n\r\n"):
         path = write(text)
-        assert table(path).shape == (0, 2)
+        assert stored(path).shape == (0, 2)
         assert names(path) == ["a", "b"]
 
 
@@ -272,7 +263,7 @@ def test_long_lines_and_many_columns(write: Write) -> None:
     x = rng.integers(-300, 300, (40, 20_000))
     buffer = io.StringIO()
     pd.DataFrame(x, columns=[f"c{i}" for i in range(20_000)]).to_csv(buffer, index=False)
-    assert_same(table(write(buffer.getvalue())), torch.from_numpy(x.astype(np.float64)))
+    assert_same(stored(write(buffer.getvalue())), torch.from_numpy(x.astype(np.float64)))
 
 
 @pytest.mark.parametrize("late", ["300", "-1", "0.5", "99999999999", "1e300", "NaN"])
@@ -316,10 +307,10 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
         ds = TableDataset(path, scale=None, dtype=torch.float64)
         assert_same(ds[:]["features"], want)
         assert_same(ds.targets, torch.tensor(whole["label"].to_numpy()))
-    assert_same(table([tmp_path / "part-1.csv"] * 2, label="label")[2:], want[2:4])
+    assert_same(stored([tmp_path / "part-1.csv"] * 2, label="label")[2:], want[2:4])
     packed = tmp_path / "more.csv.gz"
     packed.write_bytes(gzip.compress((tmp_path / "part-3.csv").read_bytes()))
-    assert_same(table([tmp_path / "part-0.csv", packed], label="label"), want[[0, 1, 6, 7]])
+    assert_same(stored([tmp_path / "part-0.csv", packed], label="label"), want[[0, 1, 6, 7]])
 
 
 def test_classes_are_those_of_all_files(tmp_path: Path) -> None:
@@ -346,7 +337,7 @@ def test_files_that_differ_are_an_error_naming_both(
     (tmp_path / "1.csv").write_text(first)
     (tmp_path / "2.csv").write_text(second)
     with pytest.raises(errors.SchemaError) as caught:
-        table(tmp_path)
+        stored(tmp_path)
     text = str(caught.value)
     assert "1.csv" in text and "2.csv" in text and said in text
 
@@ -426,7 +417,7 @@ def test_generated_tables(tmp_path_factory: pytest.TempPathFactory, made: tuple[
     path.write_bytes(text.encode())
     want = pandas(path, sep=delimiter, header=0 if header else None)
     try:
-        got = table(path, fill_value=FILL, header=header)
+        got = stored(path, fill_value=FILL, header=header)
     except errors.BadValueError as error:
         assert "no type holds both exactly" in str(error)
         return

@@ -24,7 +24,7 @@ import torch
 from PIL import Image
 
 from gofast import TableDataset, errors
-from reference import assert_same
+from reference import assert_same, stored
 
 FRAME = pd.DataFrame({"a": [1, 2, 3], "b": [1.5, 2.5, 3.5], "label": [0, 1, 0]})
 CSV = FRAME.to_csv(index=False).encode()
@@ -149,12 +149,6 @@ def test_headers_that_look_like_something_else(header: str, tmp_path: Path) -> N
 # ------------------------------------------------------------------ how a text file begins
 
 
-def read(path: Path, **options: Any) -> torch.Tensor:
-    ds = TableDataset(path, label=None, dtype=torch.float64, scale=None, output="tuple", **options)
-    features: torch.Tensor = ds[:][0]
-    return features
-
-
 def frame(path: Path, **options: Any) -> torch.Tensor:
     return torch.from_numpy(pd.read_csv(path, **options).to_numpy(np.float64, copy=True))
 
@@ -164,37 +158,37 @@ def test_bzip2(tmp_path: Path) -> None:
     (tmp_path / "t.csv.bz2").write_bytes(
         bz2.compress(rows[:1000].encode()) + bz2.compress(rows[1000:].encode())
     )
-    assert_same(read(tmp_path / "t.csv.bz2"), frame(tmp_path / "t.csv.bz2"))
+    assert_same(stored(tmp_path / "t.csv.bz2"), frame(tmp_path / "t.csv.bz2"))
     (tmp_path / "cut.csv.bz2").write_bytes(bz2.compress(rows.encode())[:-100])
     with pytest.raises(errors.DamagedError, match="damaged or cut"):
-        read(tmp_path / "cut.csv.bz2")
+        stored(tmp_path / "cut.csv.bz2")
 
 
 @pytest.mark.parametrize("delimiter", [" ", ":", "^", "~", "!", "&", ";", ",", "\t", "|"])
 def test_delimiter(delimiter: str, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     FRAME.to_csv(path, sep=delimiter, index=False)
-    assert_same(read(path, delimiter=delimiter), frame(path, sep=delimiter))
+    assert_same(stored(path, delimiter=delimiter), frame(path, sep=delimiter))
     if delimiter not in ",;|\t":
         with pytest.raises(errors.SchemaError, match="say delimiter=") as caught:
-            read(path)
+            stored(path)
         assert repr(delimiter)[1:-1] in str(caught.value)
     big = pd.DataFrame(np.arange(40_000).reshape(-1, 4) % 256, columns=list("abcd"))  # through the kernels
     big.to_csv(path, sep=delimiter, index=False)
-    assert_same(read(path, delimiter=delimiter), frame(path, sep=delimiter))
+    assert_same(stored(path, delimiter=delimiter), frame(path, sep=delimiter))
 
 
 @pytest.mark.parametrize("delimiter", ["", ",,", "\n", '"', "5", "a", ".", "-", "ü", 7])
 def test_delimiters_that_cannot_be(delimiter: Any, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(CSV)
     with pytest.raises(errors.OptionError, match="delimiter="):
-        read(tmp_path / "t.csv", delimiter=delimiter)
+        stored(tmp_path / "t.csv", delimiter=delimiter)
 
 
 def test_a_delimiter_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(CSV)
     with pytest.raises(errors.SchemaError):
-        read(tmp_path / "t.csv", delimiter=";")
+        stored(tmp_path / "t.csv", delimiter=";")
 
 
 WRONG_GUESSES = {
@@ -212,7 +206,7 @@ WRONG_GUESSES = {
 def test_no_number_comes_of_a_wrong_guess(kind: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(WRONG_GUESSES[kind])
     with pytest.raises(errors.GofastError):
-        read(tmp_path / "t.csv")
+        stored(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
@@ -220,7 +214,7 @@ def test_no_number_comes_of_a_wrong_guess(kind: str, tmp_path: Path) -> None:
 def test_excels_first_line(line: str, ends: str, tmp_path: Path) -> None:
     text = FRAME.to_csv(index=False, sep=";", lineterminator=ends)
     (tmp_path / "t.csv").write_bytes(f"\ufeff{line}{ends}{text}".encode())
-    assert_same(read(tmp_path / "t.csv"), frame(tmp_path / "t.csv", sep=";", skiprows=1))
+    assert_same(stored(tmp_path / "t.csv"), frame(tmp_path / "t.csv", sep=";", skiprows=1))
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
@@ -231,9 +225,9 @@ def test_skiprows(before: str, ends: str, tmp_path: Path) -> None:
     lines = before.count("\n")
     if before == "\n\n" and ends == "\r":
         pytest.skip("pandas takes them for one line")
-    assert_same(read(path, skiprows=lines), frame(path, skiprows=lines))
+    assert_same(stored(path, skiprows=lines), frame(path, skiprows=lines))
     path.with_suffix(".gz").write_bytes(gzip.compress(path.read_bytes()))
-    assert_same(read(path.with_suffix(".gz"), skiprows=lines), frame(path, skiprows=lines))
+    assert_same(stored(path.with_suffix(".gz"), skiprows=lines), frame(path, skiprows=lines))
 
 
 def test_a_preamble_is_named(tmp_path: Path) -> None:
@@ -241,17 +235,17 @@ def test_a_preamble_is_named(tmp_path: Path) -> None:
     for before in ("Report of 2020\n", "# made by us\n# on a day\n"):
         path.write_bytes(before.encode() + CSV)
         with pytest.raises(errors.SchemaError, match="skiprows="):
-            read(path)
+            stored(path)
     path.write_bytes(CSV + b"# half\n")
     with pytest.raises(errors.DamagedError, match="comment"):
-        read(path)
+        stored(path)
 
 
 @pytest.mark.parametrize("lines", [-1, 5, 1.5, "1"])
 def test_skiprows_that_cannot_be(lines: Any, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(CSV)
     with pytest.raises(errors.GofastError, match="skiprows="):
-        read(tmp_path / "t.csv", skiprows=lines)
+        stored(tmp_path / "t.csv", skiprows=lines)
 
 
 def test_a_delimiter_at_the_end_of_every_row(tmp_path: Path) -> None:
@@ -259,13 +253,13 @@ def test_a_delimiter_at_the_end_of_every_row(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,2,\n3,4,\n")
     for options in ({}, {"fill_value": 0}):
         with pytest.raises(errors.SchemaError, match="every row ends with"):
-            read(tmp_path / "t.csv", **options)
+            stored(tmp_path / "t.csv", **options)
     (tmp_path / "t.csv").write_text("a,b,\n1,2,\n3,4,\n")
     assert_same(
-        read(tmp_path / "t.csv", columns=["a", "b"]), torch.tensor([[1.0, 2], [3, 4]], dtype=torch.float64)
+        stored(tmp_path / "t.csv", columns=["a", "b"]), torch.tensor([[1.0, 2], [3, 4]], dtype=torch.float64)
     )
     with pytest.raises(errors.MissingValueError, match="Unnamed: 2"):
-        read(tmp_path / "t.csv")
+        stored(tmp_path / "t.csv")
 
 
 # ------------------------------------------------------------------ numbers, as pandas reads them
@@ -279,7 +273,7 @@ def test_random_numbers_round_as_python_rounds(tmp_path: Path) -> None:
         whole, part = ("".join(map(str, row[: rng.integers(1, 25)])) for _ in range(2))
         texts.append(f"{whole}.{part}" + (f"e{rng.integers(-330, 310)}" if rng.random() < 0.5 else ""))
     (tmp_path / "t.csv").write_text("a\n" + "\n".join(texts) + "\n")
-    assert read(tmp_path / "t.csv")[:, 0].tolist() == [float(text) for text in texts]
+    assert stored(tmp_path / "t.csv")[:, 0].tolist() == [float(text) for text in texts]
 
 
 # Text to pandas as well: refused, with the reason where there is a usual one.
@@ -308,10 +302,10 @@ def test_what_is_no_number_is_refused(text: str, tmp_path: Path) -> None:
     path.write_text(f"a,b\n0.5,{text}\n1,2\n", encoding="utf-8")
     assert pd.read_csv(path)["b"].dtype.kind not in "iuf"
     with pytest.raises((errors.SchemaError, errors.BadValueError), match=NO_NUMBERS[text]):
-        read(path)
+        stored(path)
     path.write_text("a,b\n" + "0.5,1\n" * 5000 + f"0.5,{text}\n", encoding="utf-8")  # behind the sample
     with pytest.raises(errors.BadValueError, match=NO_NUMBERS[text]) as caught:
-        read(path)
+        stored(path)
     assert (caught.value.row, caught.value.column) == (5000, "b")
 
 
@@ -320,5 +314,5 @@ def test_ragged_rows_are_refused(text: str, tmp_path: Path) -> None:
     """pandas fills the first with NaN."""
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(errors.DamagedError) as caught:
-        read(tmp_path / "t.csv", fill_value=0)
+        stored(tmp_path / "t.csv", fill_value=0)
     assert caught.value.row == 1

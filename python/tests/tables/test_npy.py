@@ -14,19 +14,10 @@ import pytest
 import torch
 
 from gofast import TableDataset, errors
-from reference import assert_same
+from reference import assert_same, stored
 
 INTEGERS = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"]
 KINDS = [*INTEGERS, "f2", "f4", "f8", "b1"]
-
-
-def table(path: Any, **options: Any) -> torch.Tensor:
-    """All features as float64, exactly as stored."""
-    ds = TableDataset(
-        path, **{"label": None, "scale": None, "dtype": torch.float64, "output": "tuple", **options}
-    )
-    features: torch.Tensor = ds[:][0]
-    return features
 
 
 def values(kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
@@ -54,9 +45,9 @@ def save(path: Path, x: npt.NDArray[Any], version: tuple[int, int] = (1, 0)) -> 
 def test_types_and_orders(kind: str, order: Any, endian: str, tmp_path: Path) -> None:
     x = values(kind, (300, 33)).astype(endian + kind, order=order)
     path = save(tmp_path / "x.npy", x)
-    assert_same(table(path), torch.from_numpy(x.astype(np.float64, order="C")))
+    assert_same(stored(path), torch.from_numpy(x.astype(np.float64, order="C")))
     assert_same(
-        table(path, columns=[5, -1, 0]), torch.from_numpy(x[:, [5, -1, 0]].astype(np.float64, order="C"))
+        stored(path, columns=[5, -1, 0]), torch.from_numpy(x[:, [5, -1, 0]].astype(np.float64, order="C"))
     )
 
 
@@ -102,7 +93,7 @@ def test_the_smallest_storage(tmp_path: Path) -> None:
 def test_unsigned_beyond_int64_is_an_error(tmp_path: Path) -> None:
     path = save(tmp_path / "x.npy", np.array([[1, 2], [3, 2**63]], np.uint64))
     with pytest.raises(errors.BadValueError) as caught:
-        table(path)
+        stored(path)
     assert (caught.value.row, caught.value.column) == (1, "1")
 
 
@@ -110,9 +101,9 @@ def test_nan_is_missing(tmp_path: Path) -> None:
     for kind in ("f2", "f4", "f8"):
         path = save(tmp_path / "x.npy", np.array([[1, 2], [3, np.nan]], kind))
         with pytest.raises(errors.MissingValueError) as caught:
-            table(path)
+            stored(path)
         assert (caught.value.row, caught.value.column) == (1, "1")
-        assert_same(table(path, fill_value=0.5), torch.tensor([[1, 2], [3, 0.5]], dtype=torch.float64))
+        assert_same(stored(path, fill_value=0.5), torch.tensor([[1, 2], [3, 0.5]], dtype=torch.float64))
 
 
 @pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
@@ -170,14 +161,14 @@ def test_several_files(tmp_path: Path) -> None:
     for i in range(3):
         np.save(tmp_path / f"{i}.npy", np.full((4, 5), i * 100))
     want = torch.repeat_interleave(torch.tensor([0.0, 100, 200]), 4)[:, None].expand(12, 5).to(torch.float64)
-    assert_same(table(tmp_path), want.contiguous())
+    assert_same(stored(tmp_path), want.contiguous())
     np.save(tmp_path / "3.npy", np.zeros((4, 6)))
     with pytest.raises(errors.SchemaError, match=r"3\.npy"):
-        table(tmp_path)
+        stored(tmp_path)
 
 
 def test_no_rows(tmp_path: Path) -> None:
-    assert table(save(tmp_path / "x.npy", np.zeros((0, 5)))).shape == (0, 5)
+    assert stored(save(tmp_path / "x.npy", np.zeros((0, 5)))).shape == (0, 5)
 
 
 # ------------------------------------------------------------------ what is refused
@@ -239,25 +230,25 @@ def test_lying_headers(name: str, packed: bool, tmp_path: Path) -> None:
     else:
         (tmp_path / "x").write_bytes(data)
     with pytest.raises(error) as caught:
-        table(tmp_path / "x")
+        stored(tmp_path / "x")
     assert caught.value.path == str(tmp_path / "x")
 
 
 def test_pickles_are_never_loaded(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.array([{"a": 1}], object), allow_pickle=True)
     with pytest.raises(errors.UnsupportedError, match="pickle"):
-        table(tmp_path / "x.npy")
+        stored(tmp_path / "x.npy")
 
 
 def test_trailing_bytes_and_missing_bytes(tmp_path: Path) -> None:
     whole = save(tmp_path / "x.npy", np.arange(10.0)).read_bytes()
     (tmp_path / "short.npy").write_bytes(whole[:-1])
     with pytest.raises(errors.DamagedError):
-        table(tmp_path / "short.npy")
+        stored(tmp_path / "short.npy")
     # numpy would read the first array of such a file and say nothing of the rest
     (tmp_path / "long.npy").write_bytes(whole + b"more")
     with pytest.raises(errors.DamagedError, match="4 bytes follow"):
-        table(tmp_path / "long.npy")
+        stored(tmp_path / "long.npy")
 
 
 def test_bad_archives(tmp_path: Path) -> None:
@@ -274,22 +265,22 @@ def test_bad_archives(tmp_path: Path) -> None:
     two = io.BytesIO()
     np.save(two, np.arange(5))
     with pytest.raises(errors.SchemaError, match=r"a.*b"):
-        table(archive(("a.npy", one.getvalue()), ("b.npy", two.getvalue())))
+        stored(archive(("a.npy", one.getvalue()), ("b.npy", two.getvalue())))
     with pytest.warns(UserWarning, match="Duplicate"), pytest.raises(errors.SchemaError, match="a"):
-        table(archive(("a.npy", one.getvalue()), ("a.npy", one.getvalue())))
+        stored(archive(("a.npy", one.getvalue()), ("a.npy", one.getvalue())))
     with pytest.raises(errors.GofastError):
-        table(archive())
+        stored(archive())
     with pytest.raises(errors.GofastError):
-        table(archive(("readme.txt", b"hello")))
+        stored(archive(("readme.txt", b"hello")))
     with pytest.raises(errors.UnsupportedError):
-        table(archive(("a.npy", one.getvalue()), compression=zipfile.ZIP_BZIP2))
+        stored(archive(("a.npy", one.getvalue()), compression=zipfile.ZIP_BZIP2))
     archive(("a.npy", one.getvalue()))
     data = bytearray(path.read_bytes())
     at = data.index(np.arange(4).tobytes())
     data[at] ^= 1
     path.write_bytes(data)
     with pytest.raises(errors.DamagedError, match="a"):
-        table(path)
+        stored(path)
 
 
 def test_a_bomb_is_stopped_by_the_memory_limit(tmp_path: Path) -> None:
@@ -304,4 +295,4 @@ def test_a_bomb_is_stopped_by_the_memory_limit(tmp_path: Path) -> None:
             file.write(bytes(1 << 20))
     assert path.stat().st_size < 1 << 20
     with pytest.raises(errors.LimitError, match="cache="):
-        table(path, limits={"memory": 16 << 20})
+        stored(path, limits={"memory": 16 << 20})

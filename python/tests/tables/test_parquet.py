@@ -15,18 +15,9 @@ import pytest
 import torch
 
 from gofast import TableDataset, errors
-from reference import assert_same
+from reference import assert_same, stored
 
 ROWS = 3000
-
-
-def table(path: Any, **options: Any) -> torch.Tensor:
-    """All features as float64, exactly as stored."""
-    ds = TableDataset(
-        path, **{"label": None, "scale": None, "dtype": torch.float64, "output": "tuple", **options}
-    )
-    features: torch.Tensor = ds[:][0]
-    return features
 
 
 def want(path: Path, fill: float | None = None) -> torch.Tensor:
@@ -67,7 +58,7 @@ def test_pyarrow(codec: str, version: str, dictionary: bool, tmp_path: Path) -> 
         numbers(), path, compression=codec, data_page_version=version, use_dictionary=dictionary,
         row_group_size=700, data_page_size=2048, write_page_index=dictionary, write_page_checksum=True,
     )  # fmt: skip
-    assert_same(table(path), want(path))
+    assert_same(stored(path), want(path))
 
 
 @pytest.mark.parametrize("group", [1, 7, 64, 1024, 1 << 20])
@@ -75,7 +66,7 @@ def test_pyarrow(codec: str, version: str, dictionary: bool, tmp_path: Path) -> 
 def test_row_groups_and_pages(group: int, page: int, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(numbers(2, 500), path, row_group_size=group, data_page_size=page)
-    assert_same(table(path), want(path))
+    assert_same(stored(path), want(path))
 
 
 @pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"])
@@ -89,7 +80,7 @@ def test_encodings(encoding: str, version: str, tmp_path: Path) -> None:
         whole, path, use_dictionary=False, column_encoding=dict.fromkeys(whole.column_names, encoding),
         data_page_version=version, row_group_size=1000, data_page_size=1000,
     )  # fmt: skip
-    assert_same(table(path), want(path))
+    assert_same(stored(path), want(path))
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
@@ -98,7 +89,7 @@ def test_dictionary_that_grows_too_large_goes_on_plain(version: str, tmp_path: P
     pq.write_table(
         numbers(4), path, dictionary_pagesize_limit=1500, data_page_size=500, data_page_version=version
     )
-    assert_same(table(path), want(path))
+    assert_same(stored(path), want(path))
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
@@ -120,9 +111,9 @@ def test_nulls(version: str, dictionary: bool, tmp_path: Path) -> None:
         row_group_size=900,
         data_page_size=1500,
     )
-    assert_same(table(path, fill_value=-7), want(path, fill=-7))
+    assert_same(stored(path, fill_value=-7), want(path, fill=-7))
     with pytest.raises(errors.MissingValueError) as caught:
-        table(path, columns=["none"])
+        stored(path, columns=["none"])
     assert (caught.value.row, caught.value.column, caught.value.path) == (ROWS - 1, "none", str(path))
     with pytest.raises(errors.MissingValueError):
         TableDataset(path, label="none", columns=["all"], fill_value=0)
@@ -133,16 +124,16 @@ def test_nan_is_missing(tmp_path: Path) -> None:
     for kind in (pa.float32(), pa.float64()):
         pq.write_table(pa.table({"x": pa.array([0.5, float("nan"), 2], kind)}), path)
         with pytest.raises(errors.MissingValueError) as caught:
-            table(path)
+            stored(path)
         assert (caught.value.row, caught.value.column) == (1, "x")
-        assert_same(table(path, fill_value=9)[:, 0], torch.tensor([0.5, 9, 2], dtype=torch.float64))
+        assert_same(stored(path, fill_value=9)[:, 0], torch.tensor([0.5, 9, 2], dtype=torch.float64))
 
 
 def test_integers_beyond_int64_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": pa.array([1, 2**63], pa.uint64())}), path)
     with pytest.raises(errors.BadValueError) as caught:
-        table(path)
+        stored(path)
     assert (caught.value.row, caught.value.column) == (1, "x")
 
 
@@ -177,7 +168,7 @@ def test_lists_of_floats(tmp_path: Path) -> None:
     x = np.random.default_rng(9).standard_normal((50, 7)).astype(np.float32)
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": pa.array(list(x))}), path)
-    assert_same(table(path), torch.from_numpy(x.astype(np.float64)))
+    assert_same(stored(path), torch.from_numpy(x.astype(np.float64)))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +178,7 @@ def test_lists_of_unequal_length_are_an_error(rows: Any, tmp_path: Path) -> None
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": pa.array(rows, pa.list_(pa.uint8()))}), path)
     with pytest.raises(errors.GofastError) as caught:
-        table(path)
+        stored(path)
     assert caught.value.row == 1 and caught.value.column == "x"
 
 
@@ -326,7 +317,7 @@ def test_every_number_type_of_other_writers(writer: str, tmp_path: Path) -> None
             connection.register("whole", whole)
             connection.execute(f"COPY whole TO '{path}' (FORMAT parquet, PARQUET_VERSION v2)")
     pq.write_table(whole, tmp_path / "whole.parquet")
-    assert_same(table(path), want(tmp_path / "whole.parquet"))
+    assert_same(stored(path), want(tmp_path / "whole.parquet"))
 
 
 def test_polars_pictures(tmp_path: Path) -> None:
@@ -367,8 +358,8 @@ def test_what_is_no_number_is_named(column: Any, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [1, 2], "odd": column}), path)
     with pytest.raises((errors.UnsupportedError, errors.SchemaError), match="odd"):
-        table(path, columns=["x", "odd"])
-    assert_same(table(path, columns=["x"])[:, 0], torch.tensor([1, 2], dtype=torch.float64))
+        stored(path, columns=["x", "odd"])
+    assert_same(stored(path, columns=["x"])[:, 0], torch.tensor([1, 2], dtype=torch.float64))
 
 
 @pytest.mark.parametrize("first", [pa.int64(), pa.float64(), pa.string(), pa.bool_()])
@@ -391,17 +382,17 @@ def test_duplicate_columns_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"]), path)
     with pytest.raises(errors.SchemaError, match="x"):
-        table(path)
+        stored(path)
 
 
 def test_no_rows(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(numbers(1, 10).slice(0, 0), path)
-    assert table(path).shape == (0, 14)
+    assert stored(path).shape == (0, 14)
 
 
 def test_encrypted_files_say_so(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PARE" + bytes(50) + b"PARE")
     with pytest.raises(errors.FormatError, match="encrypted"):
-        table(path)
+        stored(path)

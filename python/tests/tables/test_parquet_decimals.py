@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from gofast import TableDataset, errors
+from reference import stored
 
 KINDS = [
     pa.decimal32(9, 2),
@@ -39,12 +40,6 @@ def values_of(kind: Any, count: int, seed: int = 3) -> list[decimal.Decimal]:
         return [decimal.Decimal(n).scaleb(-kind.scale) for n in [0, 1, -1, top, -top, *whole]]
 
 
-def read(path: Path, **options: Any) -> torch.Tensor:
-    ds = TableDataset(path, label=None, dtype=torch.float64, output="tuple", **options)
-    features: torch.Tensor = ds[:][0]
-    return features
-
-
 WRITTEN: dict[str, dict[str, Any]] = {
     "default": {},
     "plain": {"use_dictionary": False},
@@ -61,7 +56,7 @@ def test_every_decimal_is_rounded_once(kind: Any, written: str, tmp_path: Path) 
     values = values_of(kind, 40)
     options = WRITTEN[written]
     pq.write_table(pa.table({"x": pa.array(values, kind)}), tmp_path / "t.parquet", **options)
-    assert read(tmp_path / "t.parquet")[:, 0].tolist() == [float(v) for v in values]
+    assert stored(tmp_path / "t.parquet")[:, 0].tolist() == [float(v) for v in values]
 
 
 def test_nulls_lists_and_labels(tmp_path: Path) -> None:
@@ -80,7 +75,7 @@ def test_nulls_lists_and_labels(tmp_path: Path) -> None:
     assert ds[:][0][:, 0].tolist() == want
     assert ds.targets.tolist() == [float(v) for v in values]
     pq.write_table(pa.table({"x": pa.array(rows, pa.list_(kind))}), tmp_path / "l.parquet")
-    assert read(tmp_path / "l.parquet").tolist() == [[float(a), float(b)] for a, b in rows]
+    assert stored(tmp_path / "l.parquet").tolist() == [[float(a), float(b)] for a, b in rows]
 
 
 def test_whole_decimals_are_integers_by_their_type(tmp_path: Path) -> None:
@@ -99,4 +94,4 @@ def test_duckdb_writes_hugeint_decimals(tmp_path: Path) -> None:
     rows = "SELECT (range * 123456789.987654321)::DECIMAL(38, 12) AS x FROM range(500)"
     duckdb.sql(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
     want = [float(v) for v in pq.read_table(path)["x"].to_pylist()]
-    assert read(path)[:, 0].tolist() == want
+    assert stored(path)[:, 0].tolist() == want
