@@ -80,10 +80,10 @@ def test_nulls_lists_and_labels(tmp_path: Path) -> None:
 
 def test_whole_decimals_are_integers_by_their_type(tmp_path: Path) -> None:
     """18 digits without a fraction are integers, as when they are stored in 64 bits; more are floats."""
-    for digits, stored in ((18, "uint8"), (19, "float32")):
+    for digits, kind in ((18, "uint8"), (19, "float32")):
         table = pa.table({"x": pa.array([1, 2], pa.decimal128(digits, 0))})
         pq.write_table(table, tmp_path / "t.parquet")
-        assert TableDataset(tmp_path / "t.parquet", label=None)._memory.layout.type == stored
+        assert TableDataset(tmp_path / "t.parquet", label=None)._memory.layout.type == kind
     with pytest.raises(errors.SchemaError, match="integers"):
         pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "u.parquet")
         TableDataset([tmp_path / "t.parquet", tmp_path / "u.parquet"], label=None)
