@@ -208,9 +208,8 @@ class ArrayDataset(RowDataset):
         bad = ((labels < 0) | (labels >= classes)).nonzero()
         if len(bad):
             row = int(bad[0])
-            error = errors.BadValueError(f"row {row}: label {int(labels[row])} is outside one_hot={classes}")
-            error.row = row
-            raise error
+            said = f"row {row}: label {int(labels[row])} is outside one_hot={classes}"
+            raise errors.BadValueError(said).at(row=row)
 
     def _one_hot(self, labels: torch.Tensor, classes: int) -> torch.Tensor:
         """One-hot rows for labels [n, ...], which may have changed since they were checked."""

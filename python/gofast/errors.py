@@ -7,6 +7,7 @@ would expect, so ``except FileNotFoundError`` and ``except ValueError`` work.
 from __future__ import annotations
 
 import json
+from typing import Any, TypeVar
 
 __all__ = [
     "BadImageError",
@@ -36,6 +37,9 @@ __all__ = [
 ]
 
 
+Error = TypeVar("Error", bound="GofastError")
+
+
 class GofastError(Exception):
     """Base of all errors of gofast.
 
@@ -57,6 +61,11 @@ class GofastError(Exception):
     offset: int | None = None
     index: int | None = None
     debug: str | None = None
+
+    def at(self: Error, **place: Any) -> Error:
+        """The same error, which says where it is by some of the attributes."""
+        self.__dict__.update(place)
+        return self
 
     def __str__(self) -> str:
         # KeyError and OSError would quote or reformat the sentence.

@@ -271,6 +271,4 @@ class ImageFiles(VisionDataset):
 
 def _no_pictures(root: str, extensions: Sequence[str] | None) -> errors.NotFoundError:
     what = "no file" if extensions is None else f"no file that ends with {', '.join(extensions)}"
-    error = errors.NotFoundError(f"{root}: {what}")
-    error.path = root
-    return error
+    return errors.NotFoundError(f"{root}: {what}").at(path=root)

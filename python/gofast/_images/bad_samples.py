@@ -77,11 +77,8 @@ class BadSamples:
         if self.most is not None:
             count = int(np.count_nonzero(files.bad))
             if count > self.most:
-                made = errors.LimitError(
-                    f"{count} bad samples are more than max_bad={self.most}; the last: {error}"
-                )
-                made.path, made.index = files.path(sample), sample
-                raise made from error
+                said = f"{count} bad samples are more than max_bad={self.most}; the last: {error}"
+                raise errors.LimitError(said).at(path=files.path(sample), index=sample) from error
         if first:
             what = self.on_error if isinstance(self.on_error, str) else "your function decides"
             more = ", bad_samples() has them all" if self._kept else ""

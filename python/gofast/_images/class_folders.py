@@ -66,9 +66,8 @@ class FolderDataset(VisionDataset):
         numbers = numbered(classes)
         for name in names:
             if name not in numbers:
-                error = unknown(name, numbers, os.path.join(self.root, name))
-                error.path = os.path.join(self.root, name)
-                raise error
+                path = os.path.join(self.root, name)
+                raise unknown(name, numbers, path).at(path=path)
         return names, {name: numbers[name] for name in names}
 
     def _scan(

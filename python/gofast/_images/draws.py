@@ -22,7 +22,7 @@ from .._core.native import DrawRequest
 from .._loader.core_dataset import CoreDataset
 from .._loader.view import row_index_error
 from .._loader.workers import Workers
-from .options import Rng
+from .core_pictures import CorePictures
 
 _OK, _ASK, _RAISES, _, _UNKNOWN_SIZES, _NO_INDEX = range(6)  # GF_DRAW_...: image.h, steps/draw.h
 _STATE_BYTES = 5056  # of a CPU generator's get_state(); gofast/image/steps/draw.h has the layout
@@ -34,13 +34,9 @@ RAISED = ValueError, torch.linalg.LinAlgError  # type: ignore[attr-defined]
 class DrawnView(Protocol):
     """A view, as the draws for its samples see it: ImageView."""
 
-    record_words: int
-    rng: Rng
     needs_size: bool
     draws_python: bool
     torch_words: Sequence[picture_operations.TorchWords]
-
-    def __len__(self) -> int: ...
 
     @property
     def core(self) -> CoreDataset:
@@ -60,7 +56,7 @@ class DrawnView(Protocol):
 def find_sizes(view: DrawnView, indices: array[int]) -> array[int]:
     """Width and height of each picture, where draws depend on them: headers are read, which may take long."""
     sizes = _no_sizes(view, indices)
-    _draw(view, indices, sizes, None, 0, None)
+    _draw(view.core, indices, sizes, DrawRequest(), view)
     return sizes
 
 
@@ -87,42 +83,61 @@ def draw(
         ValueError: as torchvision's own, where a picture is too small for a crop.
         torch.linalg.LinAlgError: likewise, for a perspective.
     """
-    records = array("i", bytes(4 * len(indices) * view.record_words))
-    _draw(view, indices, sizes, records, state, python)
-    if view.torch_words:
-        torch_words.fill(records, view.record_words, view.torch_words)
-    return records
+    return _records(view.core, view.torch_words, indices, sizes, state, python, view)
 
 
-def _draw(
-    view: DrawnView,
+def draw_one(
+    core: CorePictures, size: tuple[int, int], state: int, python: generators.PythonWords | None
+) -> array[int]:
+    """The record of a picture of this size, whichever it is; arguments and errors are those of `draw`."""
+    return _records(core, core.torch_words, array("q", [0]), array("i", size), state, python)
+
+
+def _records(
+    core: CoreDataset,
+    words: Sequence[picture_operations.TorchWords],
     indices: array[int],
     sizes: array[int],
-    records: array[int] | None,
     state: int,
     python: generators.PythonWords | None,
-) -> None:
+    view: DrawnView | None = None,
+) -> array[int]:
     flags = rounding() if state else 0
     if flags is None:
         raise errors.UnsupportedError(
             "this torch draws its random numbers in a way that gofast does not know"
         )
-    asked, answers = array("f"), torch.empty(0, device="cpu")
-    request = DrawRequest(*indices.buffer_info(), sizes.buffer_info()[0])
-    if records is not None:
-        request.records, request.state, request.flags = records.buffer_info()[0], state, flags
+    records = array("i", bytes(4 * len(indices) * core.record_words))
+    request = DrawRequest(records=records.buffer_info()[0], state=state, flags=flags)
     if python is not None:
         request.python = python.words.buffer_info()[0]
+    _draw(core, indices, sizes, request, view)
+    if words:
+        torch_words.fill(records, core.record_words, words)
+    return records
+
+
+def _draw(
+    core: CoreDataset,
+    indices: array[int],
+    sizes: array[int],
+    request: DrawRequest,
+    view: DrawnView | None,
+) -> None:
+    """Runs a request to its end. Without a view, all sizes are known."""
+    (request.indices, request.n), request.sizes = indices.buffer_info(), sizes.buffer_info()[0]
+    helpers = (0, 0) if view is None else view.helpers
+    asked, answers = array("f"), torch.empty(0, device="cpu")
     while True:
-        code, done, ask, text = engine.capsule().draw(view.core.address, *view.helpers, addressof(request))
+        code, done, ask, text = engine.capsule().draw(core.address, *helpers, addressof(request))
         if code == _OK:
             return
         request.done = done
         if code == _RAISES:
             raise ValueError(text)
         if code == _NO_INDEX:
-            raise row_index_error(indices[done], len(view))
-        if code == _UNKNOWN_SIZES:
+            raise row_index_error(indices[done], core.length)
+        if code == _UNKNOWN_SIZES and view is not None:
             for position, index in enumerate(indices):
                 if sizes[2 * position] < 0:
                     sizes[2 * position : 2 * position + 2] = array("i", view.size_of(index))

@@ -199,9 +199,8 @@ def _handed(
 def _scanned_again(options: Scan, index: str | None, digest: str) -> Files:
     files = Files.scan(options, index)
     if files._digest() != digest:
-        changed = errors.ChangedError(f"{options['root']}: other files than when the dataset was pickled")
-        changed.path = options["root"]
-        raise changed
+        said = f"{options['root']}: other files than when the dataset was pickled"
+        raise errors.ChangedError(said).at(path=options["root"])
     return files
 
 

@@ -63,9 +63,7 @@ def numbers(labels: Sequence[Any], class_to_idx: Mapping[Any, int], paths: Seque
     for label, path in zip(labels, paths, strict=True):
         number = class_to_idx.get(label) if isinstance(label, Hashable) else None
         if number is None:
-            error = unknown(label, class_to_idx, path)
-            error.path = path
-            raise error
+            raise unknown(label, class_to_idx, path).at(path=path)
         made.append(number)
     return made
 

@@ -99,9 +99,7 @@ def matching(pattern: str) -> Pictures:
     """
     found = patterns.matching(pattern)
     if not found:
-        error = errors.NotFoundError(f"{pattern}: no file matches the pattern")
-        error.path = pattern
-        raise error
+        raise errors.NotFoundError(f"{pattern}: no file matches the pattern").at(path=pattern)
     return Pictures(found, ())
 
 

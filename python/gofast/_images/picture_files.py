@@ -150,9 +150,8 @@ class BatchFiles(PictureFiles):
         for i, path in enumerate(files):
             name = os.fsencode(path)
             if len(name) >= _PATH_BYTES or b"\0" in name:
-                error = errors.NotFoundError(f"sample {i}: {path[:100]!r} cannot be the path of a file")
-                error.path, error.index = path, i
-                raise error
+                said = f"sample {i}: {path[:100]!r} cannot be the path of a file"
+                raise errors.NotFoundError(said).at(path=path, index=i)
             self._named[i, : len(name) + 1] = np.frombuffer(name + b"\0", np.uint8)
 
     def let_go(self) -> None:

@@ -6,7 +6,6 @@ import ctypes
 import random
 import struct
 import zlib
-from array import array
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,7 +18,7 @@ from .._loader.wire import Wire
 from . import bad_image, pillow
 from .bad_samples import excusable, stand_ins
 from .core_pictures import CorePictures
-from .draws import DrawnView, draw
+from .draws import draw_one
 from .picture_files import PictureFiles
 from .seen import HasPictures
 
@@ -51,24 +50,22 @@ class SamplePlace:
     """Where a sample of a batch belongs, and what it is made with.
 
     Attributes:
-        view: of the batch.
         record: address of what was drawn for it.
         address: of its memory.
         bytes: of that memory.
     """
 
-    __slots__ = ("address", "bytes", "core", "dataset", "record", "view")
+    __slots__ = ("address", "bytes", "core", "dataset", "record")
 
     def __init__(
         self,
-        view: DrawnView,
         dataset: HasPictures,
         core: CorePictures,
         record: int,
         address: int,
         row_bytes: int,
     ) -> None:
-        self.view, self.dataset, self.core, self.record = view, dataset, core, record
+        self.dataset, self.core, self.record = dataset, core, record
         self.address, self.bytes = address, row_bytes
 
     def make(self, image: Image.Image, record: int | None = None) -> None:
@@ -103,9 +100,9 @@ class SamplePlace:
         drawn = ctypes.string_at(self.record, 4 * words)
         seed = zlib.crc32(drawn + struct.pack("<qq", sample, attempt))
         state = torch.Generator().manual_seed(seed).get_state()
-        any_index = array("q", [0])  # sizes and generator are given: nothing else depends on it
-        python = generators.PythonWords(random.Random(seed).getstate()) if self.view.draws_python else None
-        record = draw(self.view, any_index, array("i", image.size), state.data_ptr(), python)
+        twister = random.Random(seed).getstate() if self.core.plan.draws_python else None
+        python = None if twister is None else generators.PythonWords(twister)
+        record = draw_one(self.core, image.size, state.data_ptr(), python)
         self.make(image, record.buffer_info()[0])
 
     def make_of_no_file(self, image: Image.Image, sample: int, attempt: int) -> None:
@@ -130,7 +127,6 @@ class StoredPlace(SamplePlace):
 
     def __init__(
         self,
-        view: DrawnView,
         dataset: HasPictures,
         core: CorePictures,
         record: int,
@@ -139,7 +135,7 @@ class StoredPlace(SamplePlace):
         slot: int,
     ) -> None:
         whole = torch.empty(wire.shape, dtype=getattr(torch, wire.made), device="cpu")
-        super().__init__(view, dataset, core, record, whole.data_ptr(), whole.nbytes)
+        super().__init__(dataset, core, record, whole.data_ptr(), whole.nbytes)
         self._whole, self._raw, self._slot, self._is_stored = whole, raw, slot, False
 
     @property
@@ -271,11 +267,8 @@ def _make(place: SamplePlace, image: Image.Image, sample: int) -> None:
 
 
 def _changed(sample: int, path: str, text: str) -> errors.ChangedError:
-    error = errors.ChangedError(
-        f"sample {sample}: {path}: {text}; asked for again, it is drawn for as it is now"
-    )
-    error.path, error.index = path, sample
-    return error
+    said = f"sample {sample}: {path}: {text}; asked for again, it is drawn for as it is now"
+    return errors.ChangedError(said).at(path=path, index=sample)
 
 
 def _unreadable(sample: int, path: str, error: OSError, fault: Fault | None) -> errors.BadImageError:
@@ -285,9 +278,8 @@ def _unreadable(sample: int, path: str, error: OSError, fault: Fault | None) -> 
         found = [] if fault.text in text else [fault.text]
         found += [f"at byte {fault.offset}"] if fault.offset >= 0 else []
         text += f" ({' '.join(found)})" if found else ""
-    bad = bad_image.like(type(error))(f"sample {sample}: {text}")
-    bad.path, bad.index = path, sample
-    bad.offset = fault.offset if fault is not None and fault.offset >= 0 else None
+    offset = fault.offset if fault is not None and fault.offset >= 0 else None
+    bad = bad_image.like(type(error))(f"sample {sample}: {text}").at(path=path, index=sample, offset=offset)
     bad.errno, bad.strerror, bad.filename = error.errno, error.strerror, error.filename
     return bad
 

@@ -190,13 +190,13 @@ class ImageView(View):
             dataset, fault = self.datasets[part], rescue.Fault(code, offset, text)
             if finished is None:
                 address = data + position * self.row_bytes
-                place = rescue.SamplePlace(self, dataset, core, record, address, self.row_bytes)
+                place = rescue.SamplePlace(dataset, core, record, address, self.row_bytes)
                 used = rescue.rescue(place, sample, fault)
             else:
                 wire = self.wire()
                 assert wire is not None
                 slot_at = data + position * wire.row_bytes
-                stored = rescue.StoredPlace(self, dataset, core, record, wire, self._raw[part], slot_at)
+                stored = rescue.StoredPlace(dataset, core, record, wire, self._raw[part], slot_at)
                 used = rescue.rescue(stored, sample, fault)
                 if stored.finished is not None:
                     finished[position] = stored.finished

@@ -89,9 +89,8 @@ def make_dataset(
 
 def no_classes(directory: str | Path) -> errors.NotFoundError:
     """The error for a folder without classes, with torchvision's text."""
-    error = errors.NotFoundError(f"Couldn't find any class folder in {directory}.")
-    error.path = os.fspath(directory)
-    return error
+    said = f"Couldn't find any class folder in {directory}."
+    return errors.NotFoundError(said).at(path=os.fspath(directory))
 
 
 def no_files(classes: Sequence[str], extensions: str | Sequence[str] | None) -> errors.NotFoundError:

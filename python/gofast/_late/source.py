@@ -146,11 +146,9 @@ class Source:
 
     def _changed(self, what: str) -> errors.ChangedError:
         self.state = SourceState.FAILED
-        error = errors.ChangedError(
-            f"{os.fsdecode(self.name)}: the file was opened as a late picture and {what}; open it again"
-        )
-        error.path = os.fsdecode(self.name)
-        return error
+        path = os.fsdecode(self.name)
+        said = f"{path}: the file was opened as a late picture and {what}; open it again"
+        return errors.ChangedError(said).at(path=path)
 
     def reopen(self) -> ImageFile.ImageFile:
         """Pillow's own image, of which nothing was read but the header; no file is open."""

@@ -362,6 +362,5 @@ def _is_torchs(dataset: Dataset[Any], kind: type[_T]) -> TypeGuard[_T]:
 
 def row_index_error(index: int, length: int) -> errors.RowIndexError:
     """The error of an index outside a dataset of length rows."""
-    error = errors.RowIndexError(f"index {index} is out of range for a dataset of {length} rows")
-    error.index = index
-    return error
+    said = f"index {index} is out of range for a dataset of {length} rows"
+    return errors.RowIndexError(said).at(index=index)

@@ -8,10 +8,8 @@ from typing import Any
 
 from . import transforms
 from .state import Kind, State, Step
-from .translate import translate
+from .translate import draws, looks_beside, translate
 from .values import NotNative
-
-__all__ = ["Line", "Plan", "compile", "format_report"]
 
 # Steps that leave a decoder what it needs not make, and those before which it may still be told so.
 _CROPS = ("center_crop", "random_crop", "random_resized_crop")
@@ -160,7 +158,7 @@ def compile_chain(chain: list[Any], start: State, handed: bool, drawn: bool) -> 
     if any(step["op"] == "to_float" for step in steps):
         # It makes the tensor; only what does the same to a picture can stand between.
         steps = [step for step in steps if step["op"] != "to_uint8"]
-    random = [transforms.draws(leaf) for leaf in rest]
+    random = [draws(leaf) for leaf in rest]
     plan = Plan(
         steps=steps,
         native_part=chain[:at],
@@ -196,7 +194,7 @@ def _why_not_handed(state: State) -> str:
 def _shown(rest: Sequence[object]) -> bool:
     """Whether somebody's own code gets the PIL image, or what torchvision's transforms make of it."""
     for leaf in rest:
-        if transforms.looks_beside(leaf):
+        if looks_beside(leaf):
             return True
         if transforms.converts(leaf):
             return False
@@ -258,12 +256,3 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_value(v) for v in value)}]"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def format_report(report: Sequence[Line]) -> str:
-    """A report as an aligned table, one line a transform."""
-    table = [("transform", "runs in", "what", "cost")]
-    table += [(line.name, "C" if line.native else "Python", line.what, line.cost) for line in report]
-    widths = [max(len(line[i]) for line in table) for i in range(4)]
-    lines = (zip(line, widths, strict=True) for line in table)
-    return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in line).rstrip() for line in lines)

@@ -46,49 +46,8 @@ _METHODS = (
 # Of classes of torchvision and torch: their methods, when they were last found to be their own.
 _genuine: dict[type, tuple[object, ...]] = {}
 
-# Classes of torchvision that draw nothing; v1 and v2 agree. A class that is in neither
-# table is not known to be deterministic.
-_DETERMINISTIC = frozenset(
-    (
-        "CenterCrop",
-        "ConvertImageDtype",
-        "FiveCrop",
-        "Grayscale",
-        "Identity",
-        "ImageClassification",
-        "LinearTransformation",
-        "Normalize",
-        "ObjectDetection",
-        "PILToTensor",
-        "Pad",
-        "RGB",
-        "Resize",
-        "SemanticSegmentation",
-        "TenCrop",
-        "ToDtype",
-        "ToImage",
-        "ToPILImage",
-        "ToPureTensor",
-        "ToTensor",
-    )
-)
-_DRAWING = frozenset(
-    (
-        "AugMix",
-        "AutoAugment",
-        "ColorJitter",
-        "ElasticTransform",
-        "GaussianBlur",
-        "GaussianNoise",
-        "JPEG",
-        "RandAugment",
-        "ScaleJitter",
-        "TrivialAugmentWide",
-    )
-)
-
 # Classes of torchvision that call some of the transforms that they are given.
-_CALLING = ("RandomApply", "RandomChoice", "RandomOrder")
+CALLING = ("RandomApply", "RandomChoice", "RandomOrder")
 
 # Those that leave nothing of a PIL image but its pixels.
 _CONVERTING = (
@@ -141,7 +100,7 @@ def tampered(transform: object) -> str | None:
     kind = type(transform)
     if kind.__module__ == relatives.MODULE:
         return None  # `identify` has read its code
-    if kind.__name__ in _CALLING and not isinstance(transform, torch.nn.Module) and not _has_own_random():
+    if kind.__name__ in CALLING and not isinstance(transform, torch.nn.Module) and not _has_own_random():
         return "random was replaced"
     methods = tuple(getattr(kind, name, None) for name in _METHODS)
     if _genuine.get(kind) == methods:
@@ -217,37 +176,10 @@ def sequence(transforms: object) -> list[object] | None:
     return None
 
 
-def draws(transform: object) -> bool | None:
-    """Whether calling it draws random numbers; None where that cannot be known."""
-    known = identify(transform)
-    if known is None or tampered(transform) is not None:
-        return None
-    if known.name in _DRAWING or known.name.startswith("Random"):
-        return True
-    return False if known.name in _DETERMINISTIC else None
-
-
 def converts(transform: object) -> bool:
     """Whether it is one of those that make tensors of PIL images."""
     known = identify(transform)
     return known is not None and known.name in _CONVERTING and tampered(transform) is None
-
-
-def looks_beside(transform: object, depth: int = MOST_NESTED) -> bool:
-    """Whether it may look at what a PIL image has beside pixels: torchvision's own transforms do not.
-
-    Args:
-        depth: how many more may lie in one another; beyond, nobody knows.
-    """
-    known = identify(transform)
-    if known is None or tampered(transform) is not None:
-        return True
-    if known.name in _CALLING:
-        members = sequence(getattr(transform, "transforms", None))
-        if members is None or depth == 0:
-            return True
-        return any(looks_beside(leaf, depth - 1) for one in members for leaf in leaves(one))
-    return not (known.name in _DETERMINISTIC or known.name in _DRAWING or known.name.startswith("Random"))
 
 
 def name(transform: Any) -> str:

@@ -25,7 +25,7 @@ from . import (
     tensors,
 )
 from .state import Native, State, Step
-from .transforms import attributes, identify, tampered
+from .transforms import CALLING, MOST_NESTED, attributes, identify, leaves, sequence, tampered
 from .values import NotNative
 
 
@@ -85,3 +85,34 @@ _NATIVE: dict[str, Native] = {
     **crops.NATIVE,
     **containers.native(translate),
 }
+
+# Classes of torchvision that draw, beside those whose names say so, and that draw nothing though no step
+# stands for them. A class that is nowhere here is not known to be deterministic.
+_DRAWING = {"AugMix", "AutoAugment", "ColorJitter", "ElasticTransform", "GaussianBlur", "GaussianNoise"}
+_DRAWING |= {"JPEG", "RandAugment", "ScaleJitter", "TrivialAugmentWide"}
+_STILL = ("LinearTransformation", "ToPILImage")
+
+
+def draws(transform: object) -> bool | None:
+    """Whether calling it draws random numbers; None where that cannot be known."""
+    known = identify(transform)
+    if known is None or tampered(transform) is not None:
+        return None
+    if known.name in _DRAWING or known.name.startswith("Random"):
+        return True
+    return False if known.name in _NATIVE or known.name in _STILL else None
+
+
+def looks_beside(transform: object, depth: int = MOST_NESTED) -> bool:
+    """Whether it may look at what a PIL image has beside pixels: torchvision's own transforms do not.
+
+    Args:
+        depth: how many more may lie in one another; beyond, it is taken to look.
+    """
+    known = identify(transform)
+    if known is None or known.name not in CALLING or tampered(transform) is not None:
+        return draws(transform) is None
+    members = sequence(getattr(transform, "transforms", None))
+    if members is None or depth == 0:
+        return True
+    return any(looks_beside(leaf, depth - 1) for one in members for leaf in leaves(one))

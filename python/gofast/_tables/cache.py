@@ -67,12 +67,12 @@ def open_cache(path: str, fingerprint: str | None) -> CacheTable | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise _read_error(path, error) from None
+        raise _unread(path, error) from None
     try:
         layout = _layout(fd, fingerprint)
     except OSError as error:
         os.close(fd)
-        raise _read_error(path, error) from None
+        raise _unread(path, error) from None
     except (ValueError, TypeError, KeyError, IndexError, struct.error, RecursionError):
         layout = None  # JSON with the right checksum and the wrong fields: not a file of gofast
     except BaseException:
@@ -84,10 +84,8 @@ def open_cache(path: str, fingerprint: str | None) -> CacheTable | None:
     return CacheTable(fd, layout)
 
 
-def _read_error(path: str, error: OSError) -> errors.ReadError:
-    failed = errors.ReadError(f"cache {path}: cannot read the cache: {error.strerror}")
-    failed.path = path
-    return failed
+def _unread(path: str, error: OSError) -> errors.ReadError:
+    return errors.ReadError(f"cache {path}: cannot read the cache: {error.strerror}").at(path=path)
 
 
 def _layout(fd: int, fingerprint: str | None) -> Layout | None:
@@ -197,21 +195,16 @@ def _source(path: str) -> list[int | str]:
         with open(path, "rb", buffering=0, opener=_open_regular) as file:
             info = os.fstat(file.fileno())
             if not stat.S_ISREG(info.st_mode):
-                failed = errors.ReadError(f"open {path}: not a regular file")
-                failed.path = path
-                raise failed
+                raise errors.ReadError(f"open {path}: not a regular file").at(path=path)
             ends = hashlib.blake2b(os.pread(file.fileno(), _HASHED, 0), digest_size=16)
             ends.update(os.pread(file.fileno(), _HASHED, max(_HASHED, info.st_size - _HASHED)))
     except FileNotFoundError:
-        missing = errors.NotFoundError(f"open {path}: no such file")
-        missing.path = path
-        raise missing from None
+        raise errors.NotFoundError(f"open {path}: no such file").at(path=path) from None
     except errors.ReadError:
         raise
     except OSError as error:
-        failed = errors.ReadError(f"open {path}: cannot read the file: {error.strerror}")
-        failed.path = path
-        raise failed from None
+        said = f"open {path}: cannot read the file: {error.strerror}"
+        raise errors.ReadError(said).at(path=path) from None
     return [*Stamp.of(info), ends.hexdigest()]
 
 

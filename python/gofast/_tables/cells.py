@@ -45,9 +45,7 @@ def bad_cell(layout: Layout, locate: Locate, row: int, position: int, text: str)
     column, place = column_of(layout, position), locate(row)
     where = "" if place.path is None else f"{place.path}: "
     where += f"row {place.row}" if place.line is None else f"line {place.line}"
-    error = errors.BadValueError(f'{where}, column "{column}": {text}')
-    error.path, error.row, error.line, error.column = *place, column
-    return error
+    return errors.BadValueError(f'{where}, column "{column}": {text}').at(**place._asdict(), column=column)
 
 
 def column_of(layout: Layout, position: int) -> str:

@@ -74,12 +74,10 @@ def _open_cached(cache: str, paths: list[str], config: Selection, running: Sourc
         table_operations.build_cache(request, f"building {cache}")
     table = open_cache(cache, current)
     if table is None:
-        error = errors.ChangedError(
+        raise errors.ChangedError(
             f"cache {cache}: the sources or the cache changed while it was built: "
             "is another dataset using this path?"
-        )
-        error.path = cache
-        raise error
+        ).at(path=cache)
     return MappedMemory(table.fd, table.layout)
 
 
@@ -95,7 +93,6 @@ def _cached_alone(path: str, table: CacheTable, config: Mapping[str, object]) ->
         )
     held = list(table.layout.labels)
     if config["label"] and config["label"] != held and not config["label_optional"]:
-        error = errors.SchemaError(f"open {path}: the cache holds the labels {held}, not {config['label']}")
-        error.path = path
-        raise error
+        said = f"open {path}: the cache holds the labels {held}, not {config['label']}"
+        raise errors.SchemaError(said).at(path=path)
     return memory

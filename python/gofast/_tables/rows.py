@@ -170,9 +170,8 @@ class RowDataset(NativeDataset):
         labels = self._memory.label_column(0)
         bad = np.flatnonzero((labels < 0) | (labels >= classes))
         if len(bad):
-            error = errors.BadValueError(f"row {bad[0]}: label {labels[bad[0]]} is outside one_hot={classes}")
-            error.row = int(bad[0])
-            raise error
+            said = f"row {bad[0]}: label {labels[bad[0]]} is outside one_hot={classes}"
+            raise errors.BadValueError(said).at(row=int(bad[0]))
 
     # -- torch's protocol ------------------------------------------------------
 

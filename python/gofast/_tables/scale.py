@@ -82,11 +82,8 @@ def _check(memory: Memory, shape: Sequence[int] | None, locate: Locate) -> None:
     )
     if layout.bool:
         path = locate(0).path
-        error = errors.BadValueError(
-            f"{'' if path is None else f'{path}: '}the features are booleans, but {said}"
-        )
-        error.path = path
-        raise error
+        where = "" if path is None else f"{path}: "
+        raise errors.BadValueError(f"{where}the features are booleans, but {said}").at(path=path)
     found = first_bad(memory.features, _not_a_code)
     if found is not None:
         value = memory.features[found]

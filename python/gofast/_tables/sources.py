@@ -109,12 +109,10 @@ _LAKES = {"_delta_log": "deltalake.DeltaTable(path)", ".hoodie": "Hudi's own rea
 def _in_folder(path: str, made: set[str]) -> list[str]:
     for mark, reader in _LAKES.items():
         if os.path.isdir(os.path.join(path, mark)):
-            failed = errors.FormatError(
+            raise errors.FormatError(
                 f"open {path}: {mark} says which rows of these files count, and gofast does not read it: "
                 f"write the table as one file, with {reader}"
-            )
-            failed.path = path
-            raise failed
+            ).at(path=path)
     tables, others = [], []
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
         if entry.name.startswith((".", "_")) or os.path.realpath(entry.path) in made:
@@ -130,12 +128,10 @@ def _in_folder(path: str, made: set[str]) -> list[str]:
     if len(endings) > 1:
         files = {end: [e.name for e in tables if _ending(e.name) == end] for end in endings}
         counted = ", ".join(f"{len(names)} {end} ({_some(names)})" for end, names in files.items())
-        error = errors.SchemaError(
+        raise errors.SchemaError(
             f"open {path}: the folder holds files of {len(endings)} formats, perhaps the same rows twice: "
             f"{counted}; choose with a glob, such as {pattern!r}"
-        )
-        error.path = path
-        raise error
+        ).at(path=path)
     if others:
         warn(
             f"{path}: {len(tables)} {endings[0]} files of the folder are read and these are not: "
@@ -197,6 +193,4 @@ def _some(names: list[str]) -> str:
 
 
 def _not_found(path: str, why: str) -> errors.NotFoundError:
-    error = errors.NotFoundError(f"open {path}: {why}")
-    error.path = path
-    return error
+    return errors.NotFoundError(f"open {path}: {why}").at(path=path)

@@ -105,12 +105,10 @@ class _Computed:
         what = "channel" if self._groups != layout.width else "column"
         name = column_of(layout, first) if what == "column" else str(first)
         more = f" (and {int(bad.sum()) - 1} more)" if bad.sum() > 1 else ""
-        error = errors.BadValueError(
+        raise errors.BadValueError(
             f'mean="auto", std="auto": {what} "{name}"{more} {why}: leave it out with exclude=, '
             "or give the numbers"
-        )
-        error.column = name
-        raise error
+        ).at(column=name)
 
     def mean(self) -> Vector:
         return self._mean.astype(np.float32)

@@ -20,7 +20,8 @@ from torchvision.transforms import InterpolationMode, v2
 
 from beside_torchvision import same_folder
 from gofast._plan import transforms
-from gofast._plan.compile import compile, format_report
+from gofast._plan.compile import compile
+from gofast._plan.translate import draws
 from image_data import save_folder
 from picture_chains import quiet
 from test_compiled_chains import MEAN, STD, check_what_is_handed_over, picture
@@ -507,7 +508,7 @@ def test_every_class_of_torchvision_is_known_to_draw_or_not() -> None:
                 bare = kind.__new__(kind)
                 if isinstance(bare, torch.nn.Module):
                     torch.nn.Module.__init__(bare)
-                if transforms.identify(bare) is not None and transforms.draws(bare) is None:
+                if transforms.identify(bare) is not None and draws(bare) is None:
                     unknown.add(name)
     assert unknown <= {
         *("Compose", "Lambda", "Transform"),
@@ -525,15 +526,3 @@ def test_torchvision_is_not_imported() -> None:
         "assert 'torchvision' not in sys.modules and 'PIL' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
-
-
-def test_format_report() -> None:
-    plan = compile(v1.Compose([v1.Resize(8), v2.RandomHorizontalFlip(), own, v1.ToTensor()]))
-    assert format_report(plan.report).splitlines() == [
-        "transform             runs in  what                                    cost",
-        "Resize                C        resize: size [8], filter bilinear",
-        "RandomHorizontalFlip  C        hflip: p 0.5",
-        "own                   Python   your own code                           "
-        "decoded whole, one PIL image a sample; takes turns with the native draws",
-        "ToTensor              Python   comes after own; native of a PIL image",
-    ]

@@ -23,7 +23,7 @@ from torchvision.transforms import v2
 import gofast
 from gofast._images import late_program
 from gofast._plan import relatives
-from gofast._plan.compile import compile, format_report
+from gofast._plan.compile import compile
 from image_data import make_folder, photograph
 from same import difference
 
@@ -270,11 +270,6 @@ def test_unusual_sizes(size: tuple[int, int]) -> None:
     file = io.BytesIO()
     small.save(file, "png")
     assert difference(transform(gofast.open(file.getvalue())), transform(small)) == ""
-
-
-def test_report_says_so() -> None:
-    report = format_report(compile(v1.Compose([cut, v1.ToTensor(), v1.Normalize(*NORMALIZE)])).report)
-    assert "native of a PIL image" in report.splitlines()[2]
 
 
 # -- timm's classes ------------------------------------------------------------------
