@@ -1,4 +1,4 @@
-"""The parent's side of a measuring process (child.py, images_child.py): start, ask, stop."""
+"""The parent's side of a measuring process (child.py, sides_child.py): start, ask, stop."""
 
 from __future__ import annotations
 
@@ -40,20 +40,21 @@ class Client:
             env=environment,
             start_new_session=True,
         )
-        self.versions: dict[str, Any] | None = None
+        self.started = False
         if waits:
             self.start()
 
     def start(self) -> None:
         """Waits until it has imported what it needs."""
-        if self.versions is None:
-            self.versions = self._answer("start")
+        if not self.started:
+            self._answer("start")
+            self.started = True
 
     def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
         """Sends one command and waits for its answer."""
         self.start()
         assert self.process.stdin is not None
-        what = " ".join([command, *(str(arguments[key]) for key in ("kind",) if key in arguments)])
+        what = " ".join([command, *(arguments[key] for key in ("side", "section") if key in arguments)])
         try:
             self.process.stdin.write(json.dumps({"do": command, **arguments}) + "\n")
             self.process.stdin.flush()

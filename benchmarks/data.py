@@ -13,12 +13,12 @@ import pandas as pd
 
 CACHE = Path(__file__).resolve().parent.parent / "build" / "benchmarks"
 COLUMNS = ["label", *(f"pixel{number}" for number in range(784))]
-SAMPLE_ROWS, SHORT_ROWS = 500, 1_000
+SAMPLE_ROWS = 500
 
 
 @dataclass(frozen=True)
 class Files:
-    """One table in both formats, two short cuts of it, and its values as the reference for every peer."""
+    """One table in both formats, a short cut of it, and its values as the reference for every peer."""
 
     name: str
     rows: int
@@ -26,7 +26,6 @@ class Files:
     parquet: str
     sample_csv: str  # SAMPLE_ROWS rows: what a peer reads to get its imports done
     sample_parquet: str
-    short: str  # SHORT_ROWS rows as Parquet: the table of many short epochs
     reference: str  # uint8 [rows, 785], written by pandas from the Parquet file
 
     def size(self, file_format: str) -> int:
@@ -53,14 +52,12 @@ def prepare(csv: str | None, parquet: str | None, rows: int) -> Files:
     paths = {
         "sample_csv": CACHE / f"{key}-sample.csv",
         "sample_parquet": CACHE / f"{key}-sample.parquet",
-        "short": CACHE / f"{key}-short.parquet",
         "reference": CACHE / f"{key}.npy",
     }
     if not csv_path.exists():
         _write(frame, csv_path)
     _write(frame.head(SAMPLE_ROWS), paths["sample_csv"])
     _write(frame.head(SAMPLE_ROWS), paths["sample_parquet"])
-    _write(frame.head(SHORT_ROWS), paths["short"])
     np.save(paths["reference"], frame.to_numpy("uint8"))
     for path in (csv_path, source):
         path.read_bytes()  # into the page cache: reading the disk is not what is compared
@@ -104,3 +101,43 @@ def synthetic(rows: int) -> npt.NDArray[np.uint8]:
         noisy = image * 330 + random.normal(0, 12, image.shape).astype(np.float32) * (image > 0.15)
         table[start : start + count, 1:] = np.where(image > 0.15, noisy, 0).clip(0, 255).reshape(count, 784)
     return table
+
+
+LINKS = 2_000  # pictures of an epoch: a second or more for the fastest
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder for each class, and the same with every picture linked `repeats` times."""
+
+    name: str
+    once: str
+    path: str
+    pictures: int
+    repeats: int
+    bytes: int  # of a picture, on average
+
+
+def photographs(source: str | None, pictures: int, every: int = 1) -> Folder:
+    """Finds the photographs, takes every n-th, and links them until there are so many. Without a source:
+    ImageNet's, under GOFAST_TEST_DATA."""
+    if source is None:
+        real = os.environ.get("GOFAST_TEST_DATA")
+        if real is None:
+            raise SystemExit("set GOFAST_TEST_DATA to a folder with imagenet-500/, or give --folder=")
+        source = os.path.join(real, "imagenet-500")
+    root = Path(source).resolve()
+    files = sorted(path for path in root.glob("*/*") if path.is_file())[::every]
+    if not files:
+        raise SystemExit(f"{source}: there is no <class>/<picture> in it")
+    repeats = -(-pictures // len(files))
+    linked = CACHE / f"{root.name}-{len(files)}x{repeats}"
+    for path in files:
+        folder = linked / path.parent.name
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in range(repeats):
+            link = folder / f"{path.stem}-{number}{path.suffix}"
+            if not link.is_symlink():
+                link.symlink_to(path)
+    total = sum(len(path.read_bytes()) for path in files)  # into the page cache: no disk is compared
+    return Folder(root.name, str(root), str(linked), len(files), repeats, total // len(files))

@@ -6,8 +6,6 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 # Section -> peer -> values in seconds or bytes, one a round.
 Measured = dict[str, dict[str, list[float]]]
 
@@ -25,6 +23,25 @@ class Ratio:
     elsewhere: str | None = None
     ours: str = "gofast"
 
+    def row(self, measured: Measured) -> dict[str, Any] | None:
+        """The figure, if both sides were measured."""
+        theirs = measured.get(self.elsewhere or self.section, {})
+        others = {peer: statistics.median(theirs[peer]) for peer in self.against if peer in theirs}
+        if self.ours not in measured.get(self.section, {}) or not others:
+            return None
+        best = min(others, key=lambda peer: others[peer])
+        ours = statistics.median(measured[self.section][self.ours])
+        value = others[best] / ours
+        found = "aim" if value >= self.aim else "least" if value >= self.least else "missed"
+        return {
+            "gofast": ours,
+            "against": best,
+            "other": others[best],
+            "value": value,
+            "unit": "x",
+            "reached": found,
+        }
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -36,13 +53,14 @@ class Limit:
     least: float
     aim: float
 
-
-SCALE = {"ms": 1e3, "MB": 1e-6}
-
-
-def median(values: list[float]) -> float:
-    """The middle value."""
-    return statistics.median(values)
+    def row(self, measured: Measured) -> dict[str, Any] | None:
+        """The figure, if it was measured."""
+        if "gofast" not in measured.get(self.section, {}):
+            return None
+        scale = {"ms": 1e3, "MB": 1e-6}[self.unit]
+        value = statistics.median(measured[self.section]["gofast"]) * scale
+        found = "aim" if value <= self.aim else "least" if value <= self.least else "missed"
+        return {"value": value, "unit": self.unit, "reached": found}
 
 
 def spread(values: list[float]) -> tuple[float, float]:
@@ -53,89 +71,10 @@ def spread(values: list[float]) -> tuple[float, float]:
     return low, high
 
 
-def growth(readings: list[list[int]]) -> dict[str, Any]:
-    """The slope of memory with its standard error, and the change of descriptors and threads.
-
-    Memory moves in steps (an allocator's, Go's collector's), so neighbouring readings are not independent:
-    the line is laid through the means of 20 blocks."""
-    rows = np.asarray(readings, dtype=np.float64)
-    blocks = np.array_split(rows[:, 0], 20)
-    means = np.array([block.mean() for block in blocks])
-    epochs = (np.arange(len(blocks)) + 0.5) * len(rows) / len(blocks)
-    slope, base = np.polyfit(epochs, means, 1)
-    residuals = means - (slope * epochs + base)
-    error = float(residuals.std(ddof=2) / (epochs.std() * len(epochs) ** 0.5))
-    return {
-        "bytes an epoch": float(slope),
-        "standard error": error,
-        "descriptors": int(rows[-1, 1] - rows[0, 1]),
-        "threads": int(rows[-1, 2] - rows[0, 2]),
-    }
-
-
-def grows(result: dict[str, Any]) -> bool:
-    """True when the growth is more than noise: over two standard errors and over one page an epoch."""
-    slope = result["bytes an epoch"]
-    leaks = slope > 2 * result["standard error"] and slope > 4096
-    return bool(leaks or result["descriptors"] > 0 or result["threads"] > 0)
-
-
-def reached(value: float, least: float, aim: float, more: bool) -> str:
-    """The word for the report: aim, least or missed."""
-    for bound, word in ((aim, "aim"), (least, "least")):
-        if value >= bound if more else value <= bound:
-            return word
-    return "missed"
-
-
-def table(
-    measured: Measured,
-    growths: dict[str, dict[str, Any]],
-    ratios: tuple[Ratio, ...],
-    limits: tuple[Limit, ...] = (),
-) -> list[dict[str, Any]]:
+def table(measured: Measured, promised: tuple[Ratio | Limit, ...]) -> list[dict[str, Any]]:
     """Every figure whose values were measured."""
-    rows: list[dict[str, Any]] = []
-    for ratio in ratios:
-        theirs = measured.get(ratio.elsewhere or ratio.section, {})
-        others = {peer: median(theirs[peer]) for peer in ratio.against if peer in theirs}
-        if ratio.ours not in measured.get(ratio.section, {}) or not others:
-            continue
-        best = min(others, key=lambda peer: others[peer])
-        ours = median(measured[ratio.section][ratio.ours])
-        value = others[best] / ours
-        rows.append(
-            {
-                "what": ratio.what,
-                "section": ratio.section,
-                "gofast": ours,
-                "against": best,
-                "other": others[best],
-                "value": value,
-                "unit": "x",
-                "least": ratio.least,
-                "aim": ratio.aim,
-                "reached": reached(value, ratio.least, ratio.aim, more=True),
-            }
-        )
-    for limit in limits:
-        if "gofast" not in measured.get(limit.section, {}):
-            continue
-        value = median(measured[limit.section]["gofast"]) * SCALE[limit.unit]
-        rows.append(
-            {
-                "what": limit.what,
-                "section": limit.section,
-                "value": value,
-                "unit": limit.unit,
-                "least": limit.least,
-                "aim": limit.aim,
-                "reached": reached(value, limit.least, limit.aim, more=False),
-            }
-        )
-    for mode, result in growths.items():
-        word = "missed" if grows(result) else "aim"
-        rows.append(
-            {"what": f"growth over short epochs, {mode}", "section": "growth", **result, "reached": word}
-        )
-    return rows
+    return [
+        {"what": one.what, "section": one.section, "least": one.least, "aim": one.aim, **row}
+        for one in promised
+        if (row := one.row(measured)) is not None
+    ]

@@ -1,4 +1,4 @@
-"""Readings from /proc: memory, descriptors and threads of this process, and what others do meanwhile."""
+"""Readings from /proc: memory and processors of this process, and what others do meanwhile."""
 
 from __future__ import annotations
 
@@ -9,36 +9,16 @@ import time
 from pathlib import Path
 
 
-def _status(field: str) -> int:
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith(field + ":"):
-            return int(line.split()[1])
-    raise ValueError(f"/proc/self/status has no {field}")
-
-
-def resident() -> int:
-    """Bytes in memory now, shared pages (a table's memfd) included."""
-    return _status("VmRSS") * 1024
-
-
-def peak() -> int:
-    """The most bytes in memory since forget_peak."""
-    return _status("VmHWM") * 1024
+def status(field: str) -> int:
+    """Bytes of this process: VmRSS is what is in memory now, shared pages (a table's memfd) included, VmHWM
+    the most that was since forget_peak."""
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    return 1024 * int(text.partition(f"{field}:")[2].split()[0])
 
 
 def forget_peak() -> None:
     """Starts the peak again at the present value."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-
-
-def descriptors() -> int:
-    """Open file descriptors, without the one that lists them."""
-    return len(os.listdir("/proc/self/fd")) - 1
-
-
-def threads() -> int:
-    """Threads of this process."""
-    return _status("Threads")
 
 
 def descendants() -> list[int]:

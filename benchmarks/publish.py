@@ -90,7 +90,8 @@ def finish(benchmark: Benchmark, stored: Stored, partial: bool, output: Path | N
     that output names, is only stored."""
     standard = report.standard_path(stored, benchmark.name)
     target = output or (PARTIAL / f"{benchmark.name}-partial.json" if partial else standard)
-    report.save(stored, target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     print(report.text(stored, benchmark))
     if output is None and not partial:
         publish(target)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 import importlib.metadata
-import json
 import os
 import platform
 import re
+import statistics
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Benchmark:
         table: README's lines between the sentence about the data and the one about versions.
         what: begins README's first sentence: the data.
         packages: whose versions are kept.
-        ratios, limits: what gofast has to reach.
+        promised: what gofast has to reach.
         remarks: what the plain text says at its end.
         plot: None if there is none.
     """
@@ -61,8 +61,7 @@ class Benchmark:
     table: Callable[[Stored], list[str]]
     what: Callable[[Stored], str]
     packages: tuple[str, ...]
-    ratios: tuple[figures.Ratio, ...]
-    limits: tuple[figures.Limit, ...] = ()
+    promised: tuple[figures.Ratio | figures.Limit, ...]
     remarks: Callable[[Stored], list[str]] = lambda _: []
     plot: Plot | None = None
 
@@ -111,17 +110,11 @@ def sections(measured: figures.Measured) -> dict[str, dict[str, Any]]:
     """Every section's medians, spreads and values."""
     return {
         section: {
-            peer: {"median": figures.median(values), "spread": figures.spread(values), "values": values}
+            peer: {"median": statistics.median(values), "spread": figures.spread(values), "values": values}
             for peer, values in by_peer.items()
         }
         for section, by_peer in measured.items()
     }
-
-
-def save(stored: dict[str, Any], path: Path) -> None:
-    """Writes the JSON."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 
 
 def duration(seconds: float) -> str:
@@ -129,6 +122,11 @@ def duration(seconds: float) -> str:
     if seconds >= 1:
         return f"{seconds:.3g} s"
     return f"{seconds * 1e3:.3g} ms"
+
+
+def cpu(section: str) -> str:
+    """The section of another's processor time."""
+    return f"{section} cpu"
 
 
 def standard_path(stored: Stored, benchmark: str) -> Path:
@@ -140,7 +138,7 @@ def standard_path(stored: Stored, benchmark: str) -> Path:
     return RESULTS / f"{benchmark}-{machine}-{stored['commit']}.json"
 
 
-def pictures(about: dict[str, Any]) -> str:
+def pictures(about: Stored) -> str:
     """The photographs that were measured, for README."""
     size = f"{about['bytes a picture'] / 1e3:.0f} kB on average"
     return f"{about['pictures']} photographs, {about['name']} ({size})"
@@ -164,11 +162,7 @@ def text(stored: Stored, benchmark: Benchmark) -> str:
             lines.append(f"  {peer:<38} {middle:>12}   {low} .. {high}, n={len(values['values'])}")
     lines.append("\nfigures")
     for row in stored["figures"]:
-        if row["section"] == "growth":
-            value = f"{row['bytes an epoch'] / 1e3:.2f} +- {row['standard error'] / 1e3:.2f} kB an epoch"
-            value += f", descriptors {row['descriptors']:+d}, threads {row['threads']:+d}"
-        else:
-            value = f"{row['value']:.3g} {row['unit']} (least {row['least']}, aim {row['aim']})"
+        value = f"{row['value']:.3g} {row['unit']} (least {row['least']}, aim {row['aim']})"
         lines.append(f"  {row['what']:<56} {value:<34} {row['reached']}")
     share = stored["processors used by others"]
     if share > BUSY:

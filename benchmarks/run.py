@@ -6,7 +6,7 @@ import argparse
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,17 +18,32 @@ from benchmarks.client import Client, PeerFailed
 Step = TypeVar("Step")
 
 
-def parser(name: str, about: str | None, rounds: int, only: str) -> argparse.ArgumentParser:
+def words(known: Iterable[str], between: str = ",") -> Callable[[str], list[str]]:
+    """Reads some of the known names; argparse tells of others."""
+
+    def read(text: str) -> list[str]:
+        found = text.split(between)
+        if wrong := set(found) - set(known):
+            raise argparse.ArgumentTypeError(f"there is no {', '.join(sorted(wrong))}")
+        return found
+
+    return read
+
+
+def parser(
+    name: str, about: str | None, rounds: int, only: str, known: Iterable[str]
+) -> argparse.ArgumentParser:
     """The options that all benchmarks have.
 
     Args:
         rounds: the default.
         only: what --only takes, in words.
+        known: what --only takes.
     """
     made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=about)
     made.add_argument("--rounds", type=int, default=rounds, help=f"how often all is measured (now {rounds})")
     made.add_argument("--quick", action="store_true", help="few rounds of little: a check, no measurement")
-    made.add_argument("--only", type=lambda text: text.split(","), help=only)
+    made.add_argument("--only", type=words(known), help=only)
     made.add_argument("--output", type=Path, help="where the JSON goes; no plot and no README table then")
     return made
 
@@ -42,16 +57,16 @@ class Run:
         rounds: how often everything is measured.
 
     Attributes:
-        wanted: only these peers; None: all.
+        only, wanted: these sections and these peers; None: all.
         missing: what is not measured, and why.
     """
 
     def __init__(self, benchmark: report.Benchmark, options: argparse.Namespace, rounds: int) -> None:
         self.benchmark, self.rounds, self.output = benchmark, rounds, options.output
-        self.wanted: set[str] | None = getattr(options, "peers", None)
+        self.only: list[str] | None = options.only
+        self.wanted: list[str] | None = getattr(options, "peers", None)
         self.partial = bool(options.quick or options.only or self.wanted)
         self.measured: figures.Measured = {}
-        self.growths: dict[str, dict[str, Any]] = {}
         self.missing: dict[str, str] = {}
         self.started, self.neighbours = time.monotonic(), process.Neighbours()
         if self.output is None and not self.partial:
@@ -116,6 +131,6 @@ class Run:
             **report.frame(made.packages, about, self.rounds, self.neighbours.share()),
             "sections": report.sections(self.measured),
             **more,
-            "figures": figures.table(self.measured, self.growths, made.ratios, made.limits),
+            "figures": figures.table(self.measured, made.promised),
         }
         publish.finish(made, result, self.partial, self.output)

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import statistics
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import data, figures, peers, run, tables_report
+from benchmarks import data, run, tables_report
 from benchmarks.client import Client, once
-from benchmarks.peers.contract import FRESH, OWN, PERSISTENT, PLAIN
+from benchmarks.peers.epochs import EPOCHS, FRESH, OWN, PERSISTENT, PLAIN
+from benchmarks.peers.openers import OPENERS
 
 MODES = {512: (PLAIN, OWN, FRESH, PERSISTENT), 16: (PLAIN, OWN)}
-SECTIONS = ("csv", "parquet", "cache", "epochs", "memory", "import", "growth")
-GROWTH_EPOCHS = 200
+SECTIONS = ("csv", "parquet", "cache", "epochs", "memory", "import")
 
 
 class TablesRun(run.Run):
@@ -31,7 +32,7 @@ class TablesRun(run.Run):
     def open_files(self, file_format: str) -> None:
         """File to tensors (gofast: to the first batch), each time in a fresh process."""
         path, sample = getattr(self.files, file_format), getattr(self.files, f"sample_{file_format}")
-        names = self.asked([name for known, name in peers.OPENERS if known == file_format])
+        names = self.asked(list(OPENERS[file_format]))
         for number in range(self.rounds):
             for name in names:
                 answer = once(
@@ -56,14 +57,14 @@ class TablesRun(run.Run):
             answer = once("reopen", path=self.files.csv, cache=str(path))
             self.add("cache", "gofast", answer["seconds"])
             self.add("cache", "gofast, first batch", answer["first batch"])
-        self.say(f"cache: opened in {figures.median(self.measured['cache']['gofast']) * 1e3:.1f} ms")
+        self.say(f"cache: opened in {statistics.median(self.measured['cache']['gofast']) * 1e3:.1f} ms")
 
     def epochs(self) -> None:
         """All loaders of all peers, one process a peer, in turn."""
         with contextlib.ExitStack() as stack:
             clients: dict[str, Client] = {}
             known: dict[str, dict[str, Any]] = {}
-            for name in self.asked(list(peers.EPOCHS)):
+            for name in self.asked(list(EPOCHS)):
                 clients[name] = stack.enter_context(Client())
                 known[name] = clients[name].ask("prepare", peer=name, path=self.files.parquet)
             plan = [
@@ -102,20 +103,12 @@ class TablesRun(run.Run):
         for _ in range(self.rounds):
             self.add("import", "gofast", once("imports")["seconds"])
 
-    def growth(self) -> None:
-        """Many short epochs: memory, descriptors and threads must stay where they are."""
-        for mode in (OWN, PLAIN, FRESH) if self.asked(["gofast"]) else ():
-            answer = once("growth", mode=mode, path=self.files.short, epochs=GROWTH_EPOCHS)
-            self.growths[mode] = figures.growth(answer["readings"])
-            self.say(f"growth, {mode}: {self.growths[mode]}")
-
 
 def main() -> None:
     """Measures, then writes the JSON, the plot and README's table."""
-    parser = run.parser("tables", __doc__, 7, f"sections of {','.join(SECTIONS)}")
-    parser.add_argument(
-        "--peers", type=lambda text: set(text.split(",")), help="only these peers, by their names"
-    )
+    parser = run.parser("tables", __doc__, 7, f"sections of {','.join(SECTIONS)}", SECTIONS)
+    peers = {*EPOCHS, *OPENERS["csv"], *OPENERS["parquet"]}
+    parser.add_argument("--peers", type=run.words(peers), help=f"only these of {', '.join(sorted(peers))}")
     parser.add_argument("--csv", help="a CSV file: label, pixel0 .. pixel783")
     parser.add_argument("--parquet", help="the same table as a Parquet file")
     options = parser.parse_args()
@@ -128,11 +121,11 @@ def main() -> None:
         "epochs": tables.epochs,
         "memory": tables.memory,
         "import": tables.imports,
-        "growth": tables.growth,
     }
-    for section in options.only or SECTIONS:
+    for section in tables.only or SECTIONS:
         steps[section]()
-    tables.finish(tables_report.about(files), growth=tables.growths)
+    sizes = {f"{kind} bytes": files.size(kind) for kind in ("csv", "parquet")}
+    tables.finish({"name": files.name, "rows": files.rows, **sizes})
 
 
 if __name__ == "__main__":

@@ -1,56 +1,51 @@
-"""The arithmetic behind the figures: a leak is seen, noise is not, ratios take the right peers."""
+"""The arithmetic behind the figures: ratios take the right peers, intervals know of processes."""
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks import compare, figures, publish, tables_report
-
-
-def readings(leak: int, descriptors: int = 0) -> list[list[int]]:
-    noise = random.Random(0)
-    return [
-        [300_000_000 + noise.randrange(200_000) + leak * epoch, 20 + descriptors * (epoch // 100), 9]
-        for epoch in range(200)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("leak", "descriptors", "expected"), [(0, 0, False), (100, 0, False), (8_192, 0, True), (0, 1, True)]
-)
-def test_growth(leak: int, descriptors: int, expected: bool) -> None:
-    assert figures.grows(figures.growth(readings(leak, descriptors))) is expected
+from benchmarks import compare, figures, images_report, publish, recipes_report, tables_report
+from benchmarks.peers import images, recipes
+from benchmarks.peers.images import BARE, OWN, PIL
 
 
 def test_ratios_and_limits() -> None:
-    rows = {
-        row["section"]: row
-        for row in figures.table(
-            {
-                "parquet": {
-                    "pandas": [0.9, 0.35, 0.35],
-                    "polars": [0.4, 0.4, 0.4],
-                    "gofast": [0.1, 0.1, 0.5],
-                },
-                "epoch 16 plain": {"vectorised": [0.2]},
-                "epoch 16 own loader": {"indexing": [0.01], "gofast": [0.1]},
-                "import": {"gofast": [0.02]},
-            },
-            {},
-            tables_report.RATIOS,
-            tables_report.LIMITS,
-        )
+    two = f"{OWN}, 2 threads"
+    measured = {
+        "parquet": {"pandas": [0.9, 0.35, 0.35], "polars": [0.4, 0.4, 0.4], "gofast": [0.1, 0.1, 0.5]},
+        "epoch 16 plain": {"vectorised": [0.2]},
+        "epoch 16 own loader": {"indexing": [0.01], "gofast": [0.1]},
+        "import": {"gofast": [0.02]},
+        "train": {
+            f"{PIL}, 0 workers": [0.004],
+            f"{PIL}, 2 workers": [0.002],
+            two: [0.0005, 0.0004, 0.0006],
+            f"{BARE}, 2 threads": [0.00048],
+        },
     }
-    assert rows["parquet"]["against"] == "pandas"
-    assert rows["parquet"]["value"] == pytest.approx(3.5)
-    assert rows["parquet"]["reached"] == "least"
-    assert rows["epoch 16 own loader"]["value"] == pytest.approx(2.0)
-    assert rows["epoch 16 own loader"]["reached"] == "missed"
-    assert (rows["import"]["value"], rows["import"]["reached"]) == (pytest.approx(20.0), "least")
+    rows = figures.table(measured, (*tables_report.PROMISED, *images_report.PROMISED))
+    assert [(row["section"], row.get("against"), row["value"], row["reached"]) for row in rows] == [
+        ("parquet", "pandas", pytest.approx(3.5), "least"),
+        ("epoch 16 own loader", "vectorised", pytest.approx(2.0), "missed"),
+        ("import", None, pytest.approx(20.0), "least"),
+        ("train", f"{BARE}, 2 threads", pytest.approx(0.96), "least"),
+        ("train", f"{PIL}, 2 workers", pytest.approx(4), "aim"),
+    ]
+
+
+def test_ratios_name_sides_that_exist() -> None:
+    for ratio in images_report.PROMISED:
+        assert {ratio.ours, *ratio.against} <= images.PEERS.keys()
+    assert recipes_report.WHAT.keys() == recipes.MODULES.keys()
+    for ratio in recipes_report.PROMISED:
+        if recipes.MODULES[ratio.section] in ("timm_", "datasets_"):
+            continue  # stand beside the development environment
+        sides = recipes.recipe(ratio.section).sides
+        assert {ratio.ours, *ratio.against} <= sides.keys(), ratio.what
+        assert all((side.reference is None) == ("gofast" not in name) for name, side in sides.items())
 
 
 def test_readme_without_markers(tmp_path: Path) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib
 
 from benchmarks import environments
-from benchmarks.peers.images.contract import Peer
+from benchmarks.peers.images.contract import WORKERS, Peer
 
-WORKERS = (0, 1, 2, 4)
 OWN, PLAIN = "gofast.DataLoader", "gofast, torch's DataLoader"
 FRESH = "torchvision PIL, 2 fresh workers"
 DALI, BARE = "DALI CPU, 2 threads", "bare C pipeline"
@@ -19,7 +18,7 @@ ROOFS = (f"{BARE}, 1 thread", f"{BARE}, 2 threads", "decode alone, whole", "deco
 # imported in the measuring process only; where that fails the peer is reported as not measured.
 PEERS: dict[str, tuple[str, str, int | None]] = {
     **{f"{PIL}, {n} workers": ("torchvision_", "PIL", n) for n in WORKERS},
-    **{f"{TENSORS}, {n} workers": ("torchvision_", "TENSORS", n) for n in WORKERS},
+    **{f"{TENSORS}, {n} workers": ("torchvision_", "TENSORS", n) for n in WORKERS if n},
     "OpenCV, 2 workers": ("opencv", "PEER", None),
     "datago": ("datago_", "PEER", None),
     "SPDL, 2 threads": ("spdl_", "PEER", None),

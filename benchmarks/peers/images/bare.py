@@ -21,9 +21,8 @@ import numpy.typing as npt
 import torch
 
 from benchmarks import data
-from benchmarks.peers.images.contract import BATCH, SIZE, TRAIN, Peer
+from benchmarks.peers.images.contract import BATCH, SHORT_SIDE, SIZE, TRAIN, Peer
 from benchmarks.peers.images.gofast_ import dataset
-from benchmarks.peers.images.region import central
 
 ROOT = Path(__file__).resolve().parents[3]
 BUFFERS = 3  # bare.h
@@ -95,6 +94,20 @@ class Bare:
         self.run(indices[:count], records)
         values = (ctypes.c_float * (count * self.row_bytes // 4)).from_address(self.buffer)
         return torch.tensor(np.ctypeslib.as_array(values)).view(count, 3, SIZE, SIZE)
+
+
+def central(width: int, height: int) -> tuple[int, int, int, int]:
+    """The part of a picture that Resize and CenterCrop need: x, y, width, height."""
+    scale = min(width, height) / SHORT_SIDE
+    wide, high = (int(side * SHORT_SIDE / min(width, height)) for side in (width, height))
+    reach = max(scale, 1.0)  # the bilinear filter's, on each side
+    box = []
+    for side, resized in ((width, wide), (height, high)):
+        first = round((resized - SIZE) / 2)
+        start = max(0, int(first * side / resized - reach))
+        end = min(side, int((first + SIZE) * side / resized + reach) + 1)
+        box.append((start, end - start))
+    return box[0][0], box[1][0], box[0][1], box[1][1]
 
 
 class Decode:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 TRAIN, VAL = "train", "val"
 KINDS = (TRAIN, VAL)  # RandomResizedCrop and flip, shuffled; Resize and CenterCrop, in the files' order
 SIZE, SHORT_SIDE, BATCH = 224, 256, 64
+WORKERS = (0, 2, 4)
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 

@@ -26,12 +26,9 @@ def own(threads: int) -> Callable[[str, str], Iterable[Any]]:
     """gofast.DataLoader, which must not fall back to torch's machinery here."""
 
     def opened(folder: str, kind: str) -> Iterable[Any]:
+        files = dataset(folder, kind)
         made: Any = gofast.DataLoader(
-            dataset(folder, kind),
-            batch_size=BATCH,
-            shuffle=kind == TRAIN,
-            num_workers=threads,
-            threads=threads,
+            files, BATCH, shuffle=kind == TRAIN, num_workers=threads, threads=threads
         )
         if made._native_view() is None:
             raise RuntimeError(f"gofast.DataLoader runs torch's machinery:\n{gofast.explain(made.dataset)}")

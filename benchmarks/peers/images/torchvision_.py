@@ -12,25 +12,21 @@ from torchvision.datasets import ImageFolder
 from torchvision.io import ImageReadMode, decode_image
 from torchvision.transforms import v2
 
-from benchmarks.peers.images.contract import BATCH, MEAN, SHORT_SIDE, SIZE, STD, TRAIN, Peer
+from benchmarks.peers.images.contract import BATCH, MEAN, SHORT_SIDE, SIZE, STD, TRAIN, WORKERS, Peer
+
+
+def _transform(m: Any, kind: str, *numbers: Any) -> Any:
+    """The transforms of torchvision's own ImageNet scripts; m is v1 or v2."""
+    if kind == TRAIN:
+        first = [m.RandomResizedCrop(SIZE, antialias=True), m.RandomHorizontalFlip()]
+    else:
+        first = [m.Resize(SHORT_SIDE, antialias=True), m.CenterCrop(SIZE)]
+    return m.Compose([*first, *numbers, m.Normalize(MEAN, STD)])
 
 
 def pil_transform(kind: str) -> Any:
-    """The transforms of torchvision's own ImageNet scripts."""
-    if kind == TRAIN:
-        first: list[Any] = [transforms.RandomResizedCrop(SIZE), transforms.RandomHorizontalFlip()]
-    else:
-        first = [transforms.Resize(SHORT_SIDE), transforms.CenterCrop(SIZE)]
-    return transforms.Compose([*first, transforms.ToTensor(), transforms.Normalize(MEAN, STD)])
-
-
-def tensor_transform(kind: str) -> Any:
-    """The same on uint8 tensors."""
-    if kind == TRAIN:
-        first: list[Any] = [v2.RandomResizedCrop(SIZE, antialias=True), v2.RandomHorizontalFlip()]
-    else:
-        first = [v2.Resize(SHORT_SIDE, antialias=True), v2.CenterCrop(SIZE)]
-    return v2.Compose([*first, v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
+    """Of PIL pictures."""
+    return _transform(transforms, kind, transforms.ToTensor())
 
 
 def load_tensor(path: str) -> torch.Tensor:
@@ -39,16 +35,10 @@ def load_tensor(path: str) -> torch.Tensor:
     return picture
 
 
-def loader(dataset: Any, kind: str, workers: int) -> DataLoader[Any]:
+def loader(dataset: Any, kind: str, workers: int, persistent: bool = True) -> DataLoader[Any]:
     """torch's DataLoader. Workers live on from epoch to epoch, which is the best for them."""
-    return DataLoader(
-        dataset,
-        batch_size=BATCH,
-        shuffle=kind == TRAIN,
-        num_workers=workers,
-        multiprocessing_context="fork" if workers else None,
-        persistent_workers=workers > 0,
-    )
+    forked: Any = {"multiprocessing_context": "fork", "persistent_workers": persistent} if workers else {}
+    return DataLoader(dataset, BATCH, shuffle=kind == TRAIN, num_workers=workers, **forked)
 
 
 def single() -> None:
@@ -69,24 +59,20 @@ def pil(workers: int) -> Callable[[str, str], DataLoader[Any]]:
 
 
 def tensors(workers: int) -> Callable[[str, str], DataLoader[Any]]:
-    """ImageFolder with a loader that gives tensors."""
+    """ImageFolder with a loader that gives uint8 tensors, and v2's transforms."""
 
     def opened(folder: str, kind: str) -> DataLoader[Any]:
-        if not workers:
-            single()
-        return loader(ImageFolder(folder, tensor_transform(kind), loader=load_tensor), kind, workers)
+        transform = _transform(v2, kind, v2.ToDtype(torch.float32, scale=True))
+        return loader(ImageFolder(folder, transform, loader=load_tensor), kind, workers)
 
     return opened
 
 
 def fresh(folder: str, kind: str) -> DataLoader[Any]:
     """torch's default: two workers that are started for every epoch."""
-    dataset = ImageFolder(folder, pil_transform(kind))
-    return DataLoader(
-        dataset, batch_size=BATCH, shuffle=kind == TRAIN, num_workers=2, multiprocessing_context="fork"
-    )
+    return loader(ImageFolder(folder, pil_transform(kind)), kind, 2, persistent=False)
 
 
 FRESH = Peer(fresh, exact=True, workers=2)
-PIL = {workers: Peer(pil(workers), exact=True, workers=workers) for workers in (0, 1, 2, 4)}
-TENSORS = {workers: Peer(tensors(workers), workers=workers) for workers in (0, 1, 2, 4)}
+PIL = {workers: Peer(pil(workers), exact=True, workers=workers) for workers in WORKERS}
+TENSORS = {workers: Peer(tensors(workers), workers=workers) for workers in WORKERS if workers}

@@ -18,7 +18,7 @@ class Side:
     """One way to run a recipe: a folder to an epoch's batches, which are iterated again and again.
 
     Attributes:
-        open: the folder to the batches; raises Missing where something is not there.
+        open: the folder to the batches. Those that have a `turn` time themselves.
         reference: gives the batches that these must equal, for the same seeds; None: these are them.
         about: says which steps of the recipe run in Python.
     """
@@ -40,10 +40,6 @@ class Recipe:
     pictures: int = 2_000
 
 
-class Missing(Exception):
-    """A side needs what is not there; the text says what."""
-
-
 def workers(count: int) -> str:
     """How a side's name ends."""
     return f"{count} workers"
@@ -51,23 +47,12 @@ def workers(count: int) -> str:
 
 def loader(kind: Any, dataset: Any, count: int, **options: Any) -> Any:
     """A DataLoader of this class. Workers live on from epoch to epoch, which is the best for them."""
-    context = "fork" if count else None
-    options = {"batch_size": BATCH, "shuffle": True, **options}
-    return kind(
-        dataset,
-        num_workers=count,
-        multiprocessing_context=context,
-        persistent_workers=count > 0,
-        **options,
-    )
+    forked = {"multiprocessing_context": "fork", "persistent_workers": True} if count else {}
+    return kind(dataset, num_workers=count, **{"batch_size": BATCH, "shuffle": True, **forked, **options})
 
 
 def sides(
-    theirs: Callable[[str], Any],
-    ours: Callable[[str], Any],
-    name: str,
-    drop_in: bool = True,
-    **options: Any,
+    theirs: Callable[[str], Any], ours: Callable[[str], Any], name: str, drop_in: bool = True, **options: Any
 ) -> dict[str, Side]:
     """The usual ones: a dataset of theirs in torch's DataLoader, and one of ours there and in gofast's.
 
@@ -83,19 +68,11 @@ def sides(
         return lambda folder: loader(DataLoader, made(folder), count, **options)
 
     def own(count: int) -> Open:
-        def opened(folder: str) -> Any:
-            import gofast
-
-            return loader(gofast.DataLoader, ours(folder), count, **options)
-
-        return opened
+        return lambda folder: loader(gofast().DataLoader, ours(folder), count, **options)
 
     def about(folder: str) -> list[str]:
-        import gofast
-
-        return [
-            f"{step}: {what}" for step, where, what in gofast.explain(ours(folder)).lines if where == "Python"
-        ]
+        lines = gofast().explain(ours(folder)).lines
+        return [f"{step}: {what}" for step, where, what in lines if where == "Python"]
 
     found = {f"{name}, {workers(n)}": Side(plain(theirs, n)) for n in THEIR_WORKERS}
     for n in (0, 2):
@@ -104,3 +81,21 @@ def sides(
     for n in (2,) if drop_in else (0, 2):
         found[f"gofast, torch's DataLoader, {workers(n)}"] = Side(plain(ours, n), plain(theirs, n))
     return found
+
+
+def gofast() -> Any:
+    """The module, which the sides without it do not import."""
+    import gofast
+
+    return gofast
+
+
+def folders(transform: Callable[[], Any], name: str = "torchvision", **options: Any) -> dict[str, Side]:
+    """torchvision's ImageFolder is swapped for gofast's, and nothing else."""
+
+    def theirs(folder: str) -> Any:
+        from torchvision.datasets import ImageFolder
+
+        return ImageFolder(folder, transform())
+
+    return sides(theirs, lambda folder: gofast().ImageFolder(folder, transform()), name, **options)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from benchmarks.peers.recipes.contract import Missing, Recipe, sides
+from benchmarks.peers.recipes.contract import Recipe, gofast, sides
 from benchmarks.peers.recipes.torchvision_ import END, crop
 
 
@@ -38,11 +38,7 @@ def theirs(folder: str) -> Any:
 
 def ours(folder: str) -> Any:
     """The same with gofast.Decoder."""
-    import gofast
-
-    if not hasattr(gofast, "Decoder"):
-        raise Missing("gofast.Decoder is not there")
-    decode = gofast.Decoder(crop(224, *END))
+    decode = gofast().Decoder(crop(224, *END))
 
     def applied(rows: Any) -> Any:
         return {"image": list(decode(rows["image"])), "label": rows["label"]}
@@ -55,6 +51,4 @@ def collated(rows: Any) -> Any:
     return torch.stack([row["image"] for row in rows]), torch.tensor([row["label"] for row in rows])
 
 
-RECIPES = {
-    "parquet bytes": Recipe(sides(theirs, ours, "datasets", drop_in=False, collate_fn=collated)),
-}
+RECIPES = {"parquet bytes": Recipe(sides(theirs, ours, "datasets", drop_in=False, collate_fn=collated))}

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torchvision
 from PIL import Image
 from torch.utils.data import Dataset
 from torchvision import transforms as T
 
-from benchmarks.peers.recipes.contract import Missing, Recipe, sides
+from benchmarks.peers.recipes.contract import Recipe, folders, gofast, sides
 from benchmarks.peers.recipes.torchvision_ import END, crop
 
 BICUBIC = T.InterpolationMode.BICUBIC
@@ -59,31 +58,12 @@ class Pictures(Dataset[Any]):
         return self.transform(image), index
 
 
-def opener() -> Callable[..., Any]:
-    """gofast.open."""
-    import gofast
-
-    found: Callable[..., Any] | None = getattr(gofast, "open", None)
-    if found is None:
-        raise Missing("gofast.open is not there")
-    return found
-
-
-def dino(folder: str) -> Any:
-    """The same of gofast."""
-    import gofast
-
-    return gofast.ImageFolder(folder, TenCrops())
-
-
 RECIPES = {
-    "dino": Recipe(
-        sides(lambda folder: torchvision.datasets.ImageFolder(folder, TenCrops()), dino, "torchvision"), 500
-    ),
+    "dino": Recipe(folders(TenCrops), 500),
     "custom dataset": Recipe(
         sides(
             lambda folder: Pictures(folder, crop(224, *END)),
-            lambda folder: Pictures(folder, crop(224, *END), opener()),
+            lambda folder: Pictures(folder, crop(224, *END), gofast().open),
             "Image.open",
             drop_in=False,
         )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import torchvision
 from timm.data import auto_augment, create_transform
 
-from benchmarks.peers.recipes.contract import Recipe, sides
+from benchmarks.peers.recipes.contract import Recipe, folders
 
 
 def posterize(image: Any, bits: int, **_: Any) -> Any:
@@ -26,15 +25,4 @@ def transform() -> Any:
     return made
 
 
-def ours(folder: str) -> Any:
-    """gofast's folder."""
-    import gofast
-
-    return gofast.ImageFolder(folder, transform())
-
-
-RECIPES = {
-    "timm": Recipe(
-        sides(lambda folder: torchvision.datasets.ImageFolder(folder, transform()), ours, "timm"), 1_000
-    )
-}
+RECIPES = {"timm": Recipe(folders(transform, "timm"), 1_000)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ from torch.utils.data import default_collate
 from torchvision import transforms as T
 from torchvision.transforms import v2
 
-from benchmarks.peers.recipes.contract import MEAN, STD, Recipe, sides
+from benchmarks.peers.recipes.contract import MEAN, STD, Recipe, folders
 
 SIZE, CLASSES = 224, 1000
 END = [T.ToTensor(), T.Normalize(MEAN, STD)]
@@ -41,43 +40,28 @@ def simclr() -> Any:
     return crop(SIZE, jitter, T.RandomGrayscale(0.2), blur, *END)
 
 
-def folders(transform: Callable[[], Any], pictures: int = 2_000, **options: Any) -> Recipe:
-    """torchvision's ImageFolder against gofast's."""
-
-    def theirs(folder: str) -> Any:
-        return torchvision.datasets.ImageFolder(folder, transform())
-
-    def ours(folder: str) -> Any:
-        import gofast
-
-        return gofast.ImageFolder(folder, transform())
-
-    return Recipe(sides(theirs, ours, "torchvision", **options), pictures)
-
-
 def ten_crops() -> Any:
     """The usual evaluation with ten crops."""
     end = T.Lambda(lambda crops: torch.stack([T.functional.to_tensor(crop) for crop in crops]))
     return T.Compose([T.Resize(256), T.TenCrop(SIZE), end])
 
 
+def affine() -> Any:
+    """Small turns and shifts."""
+    moved = T.RandomAffine(10, (0.1, 0.1), (0.9, 1.1), 5, T.InterpolationMode.BILINEAR)
+    return crop(SIZE, T.RandomRotation(15), moved, *END)
+
+
+PRESET = torchvision.models.ResNet50_Weights.DEFAULT.transforms
 RECIPES = {
-    "basic": folders(lambda: crop(SIZE, *END)),
-    "reference": folders(lambda: reference(T.TrivialAugmentWide())),
-    "reference mixup": folders(lambda: reference(T.TrivialAugmentWide()), collate_fn=mixed),
-    "randaugment": folders(lambda: crop(SIZE, T.RandAugment(2, 9), *END, T.RandomErasing(0.25))),
-    "autoaugment": folders(lambda: crop(SIZE, T.AutoAugment(), *END)),
-    "augmix": folders(lambda: crop(SIZE, T.AugMix(), *END), 500),
-    "simclr": folders(simclr, 500),
-    "preset": folders(torchvision.models.ResNet50_Weights.DEFAULT.transforms, shuffle=False),
-    "rotation affine": folders(
-        lambda: crop(
-            SIZE,
-            T.RandomRotation(15),
-            T.RandomAffine(10, (0.1, 0.1), (0.9, 1.1), 5, T.InterpolationMode.BILINEAR),
-            *END,
-        ),
-        1_000,
-    ),
-    "ten crops": folders(ten_crops, 500, shuffle=False, batch_size=16),
+    "basic": Recipe(folders(lambda: crop(SIZE, *END))),
+    "reference": Recipe(folders(lambda: reference(T.TrivialAugmentWide()))),
+    "reference mixup": Recipe(folders(lambda: reference(T.TrivialAugmentWide()), collate_fn=mixed)),
+    "randaugment": Recipe(folders(lambda: crop(SIZE, T.RandAugment(2, 9), *END, T.RandomErasing(0.25)))),
+    "autoaugment": Recipe(folders(lambda: crop(SIZE, T.AutoAugment(), *END))),
+    "augmix": Recipe(folders(lambda: crop(SIZE, T.AugMix(), *END)), 500),
+    "simclr": Recipe(folders(simclr), 500),
+    "preset": Recipe(folders(PRESET, shuffle=False)),
+    "rotation affine": Recipe(folders(affine), 1_000),
+    "ten crops": Recipe(folders(ten_crops, shuffle=False, batch_size=16), 500),
 }

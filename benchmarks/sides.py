@@ -1,0 +1,81 @@
+"""The frame of the benchmarks of pictures: the sides of a section make the same batches, one process each, in
+turn (A B C, A B C, ...), so that a machine that slows down slows all of them down. What a side gives is
+checked, by images_check.py or recipes_check.py, before it is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from typing import Any
+
+from benchmarks import data, report, run
+from benchmarks.client import Client
+
+MODULE = "benchmarks.sides_child"
+
+
+class SidesRun(run.Run):
+    """One run over pictures.
+
+    Args:
+        quick_turn: seconds of a turn, at least, with --quick.
+    """
+
+    with_cpu = False  # processor time is kept too
+
+    def __init__(self, benchmark: report.Benchmark, options: argparse.Namespace, quick_turn: float) -> None:
+        super().__init__(benchmark, options, 1 if options.quick else options.rounds)
+        self.source, self.quick = options.folder, options.quick
+        self.turn = quick_turn if options.quick else 2.0
+
+    def folder(self, pictures: int, every: int = 1) -> data.Folder:
+        """A folder of at least so many pictures; with --quick each n-th, once."""
+        if self.quick:
+            return data.photographs(self.source, 1, every)
+        return data.photographs(self.source, pictures)
+
+    def python(self, side: str) -> str:
+        """A side's interpreter; ImportError if it is not to be had here."""
+        return sys.executable
+
+    def named(self, section: str, side: str) -> str:
+        """What a side is called where it is missing."""
+        return f"{section}, {side}"
+
+    def needed(self, side: str) -> bool:
+        """Whether the run ends where this side fails."""
+        return False
+
+    def opened(self, section: str, side: str, answer: dict[str, Any]) -> None:
+        """Keeps what a side's check found."""
+
+    def measure(self, section: str, sides: list[str], folder: str) -> None:
+        """A section of the result."""
+        with contextlib.ExitStack() as stack:
+            clients: dict[str, Client] = {}
+            for side in self.asked(sides):
+                try:
+                    client = Client(MODULE, self.python(side), waits=False)  # all import meanwhile
+                    clients[side] = stack.enter_context(client)
+                except ImportError as error:
+                    self.is_missing(self.named(section, side), str(error))
+
+            def ask(name: str, command: str, **arguments: Any) -> dict[str, Any] | None:
+                called = self.named(section, name)
+                answer = self.ask(clients[name], called, command, self.needed(name), **arguments)
+                if answer is None:
+                    del clients[name]
+                return answer
+
+            what = {"benchmark": self.benchmark.name, "section": section, "folder": folder}
+            for side in list(clients):
+                if (answer := ask(side, "open", side=side, **what)) is not None:
+                    self.opened(section, side, answer)
+                    self.say(f"{section}, {side}: checked")
+            for side in self.in_turn(list(clients), section):
+                if side in clients and (answer := ask(side, "turn", seconds=self.turn)) is not None:
+                    self.add(section, side, answer["seconds"])
+                    if self.with_cpu:
+                        self.add(report.cpu(section), side, answer["cpu"])
