@@ -29,11 +29,15 @@ help: ## list the targets
 
 setup: $(VENV)/.stamp ## make .venv with pinned tools (PYTHON=python3.12 chooses the interpreter)
 
-$(VENV)/.stamp: python/requirements-dev.txt
-	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "gofast needs Python >= 3.11 to develop: none found, give one with PYTHON=..."; exit 1; }
+# What is missing is said at once, before a download of minutes.
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "gofast needs Python >= 3.11 to develop: none found, give one with PYTHON=..."; exit 1; }
+	@$(PYTHON) pybind/build_native.py --check 9
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.stamp: python/requirements-dev.txt | $(BIN)/python
 	@echo "setting up $(VENV): torch and its kin are about 3 GB to download, a few minutes, once"
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --requirement python/requirements-dev.txt
+	$(BIN)/python -m pip install --requirement python/requirements-dev.txt
 	$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "gofast-sources.pth").write_text("$(CURDIR)/python\n")'
 	touch $@
 
@@ -47,7 +51,7 @@ define beside
 		"$(CURDIR)/python\n" + pathlib.Path("$(CURDIR)/$(VENV)", *pathlib.Path(sysconfig.get_path("purelib")).parts[-3:]).as_posix() + "\n")'
 endef
 
-wheel: setup ## build dist/gofast_torch-<version>-cp310-abi3-<platform>.whl
+wheel: | $(BIN)/python ## build dist/gofast_torch-<version>-cp310-abi3-<platform>.whl
 	rm -rf dist/*.whl
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	@ls dist/*.whl

@@ -72,7 +72,7 @@ def check_go() -> str:
 
 def check_compiler() -> str:
     """The C compiler that cgo will call."""
-    compiler = run("go", "env", "CC").strip()
+    compiler = run("go", "env", "CC").strip() if shutil.which("go") else os.environ.get("CC", "gcc")
     if not compiler or shutil.which(compiler.split()[0]) is None:
         raise BuildError(
             f"gofast needs a C compiler to build from source and {compiler or 'gcc'} is not on PATH: "
@@ -90,6 +90,22 @@ def check_headers() -> str:
             "install them (Debian and Ubuntu: apt install python3-dev) or use a wheel"
         )
     return include
+
+
+def missing(free_gb: float) -> list[str]:
+    """All that this machine lacks for a build: a sentence each."""
+    found = []
+    for check in (check_go, check_compiler, check_headers):
+        try:
+            check()
+        except BuildError as error:
+            found.append(str(error))
+    free = shutil.disk_usage(ROOT).free / 1e9
+    if free < free_gb:
+        found.append(
+            f"gofast's environment takes {free_gb:g} GB and {ROOT} has {free:.1f} GB left: make room"
+        )
+    return found
 
 
 def check_pybindgen() -> None:
@@ -302,7 +318,17 @@ def main() -> int:
     )
     parser.add_argument("--debug", action="store_true", help="keep symbols, for gdb")
     parser.add_argument("--force", action="store_true", help="build even when nothing changed")
+    parser.add_argument(
+        "--check",
+        type=float,
+        metavar="GB",
+        help="build nothing; say what this machine lacks, free disk included",
+    )
     options = parser.parse_args()
+    if options.check is not None:
+        lacking = missing(options.check)
+        print(*lacking, sep="\n", end="\n" * bool(lacking), file=sys.stderr)
+        return len(lacking) > 0
     try:
         changed = build(options.out, options.debug, options.force)
         print(f"{LIBRARY} {'built' if changed else 'is up to date'}")

@@ -182,6 +182,17 @@ def test_without_go(tmp_path: Path) -> None:
     )
 
 
+def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
+    """Before `make` downloads gigabytes."""
+    command = [sys.executable, str(BUILDER), "--check", "1e9"]
+    env = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    go, compiler, disk = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "needs Go >= 1.26" in go and "apt install gcc" in compiler and "GB left: make room" in disk
+    assert subprocess.run([*command[:-1], "0"], capture_output=True).returncode == 0
+
+
 def test_with_an_old_go(tmp_path: Path) -> None:
     said = say_what_is_missing(tmp_path, {"go": "echo go1.22.5"})
     assert "needs Go >= 1.26" in said and "go1.22.5" in said
