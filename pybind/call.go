@@ -26,8 +26,6 @@ var calls = map[string]func(config string) (any, error){
 	"numbers":      with(numbersOf),
 	"codes":        with(writeCodes),
 	"torch_words":  with(torchWordsOf),
-	"scan_text":    with(scanText),
-	"verify_text":  with(verifyText),
 	"here":         with(aboutHere),
 	"start_trace":  with(startTrace),
 	"stop_trace":   with(stopTrace),

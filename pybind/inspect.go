@@ -3,7 +3,6 @@ package pybind
 import (
 	"context"
 	"runtime"
-	"strings"
 
 	"github.com/gofast-org/gofast/gofast"
 	"github.com/gofast-org/gofast/gofast/image/pixel"
@@ -34,19 +33,6 @@ func scanFiles(ctx context.Context, t *task, c inspectConfig) (any, error) {
 func verifyFiles(ctx context.Context, t *task, c inspectConfig) (any, error) {
 	c.Progress = t.progress
 	return inspect.Verify(ctx, c.paths(), c.Options)
-}
-
-// scanText and verifyText write reports for people; Python has asked Pillow meanwhile.
-func scanText(r inspect.Report) (any, error) {
-	var text strings.Builder
-	err := r.WriteText(&text)
-	return text.String(), err
-}
-
-func verifyText(v inspect.Verification) (any, error) {
-	var text strings.Builder
-	err := v.WriteText(&text)
-	return text.String(), err
 }
 
 // aboutHere says what this process runs with: the kernels that fit the processor, by

@@ -1,9 +1,9 @@
-// Package inspect says what lies in files before anybody trains on them. Scan reads
+// Package inspect says what lies in files before a training on them. Scan reads
 // headers: counts, formats, sizes, broken files, duplicates, the columns of tables. Verify
 // reads everything, as training would, and lists what is damaged.
 //
 // Both take files, folders with all that lies below them, and globs, and read files in
-// parallel. Memory is bounded: 50 bytes a file and its path, and what the largest
+// parallel. Memory is bounded: 80 bytes a file and its path, and what the largest
 // pictures take that are in work. What a file is, its content says; the end of its name
 // only says that a picture or a table was to be expected.
 package inspect

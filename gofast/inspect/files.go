@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,61 +16,46 @@ import (
 	"github.com/gofast-org/gofast/gofast/source/folder"
 )
 
-// files is a list of files. Close it.
+// files is a list of files.
 type files struct {
-	parts      []part
-	count      int
+	list       []file
+	folders    int           // that were given
 	unreadable []folder.Name // folders that could not be listed
 	circles    []Problem     // links that lead back to a folder that they lie in
 }
 
-// part is files that were named, or those of a folder.
-type part struct {
-	first, count int
-	named        []string
-	root         string // of a folder, with a slash behind it
-	index        []byte // mapped; see package folder
-	schema       folder.Schema
+type file struct {
+	path string
+	root int // bytes of path that are the folder that was given, and the slash behind it; -1: the file was named
 }
 
 // list finds the files. What is given twice counts twice, except the same path again.
 func list(ctx context.Context, paths []string, o *Options) (*files, error) {
-	f := &files{unreadable: []folder.Name{}}
-	if err := f.add(ctx, paths, o); err != nil {
-		f.close()
-		return nil, err
-	}
-	return f, nil
-}
-
-func (f *files) add(ctx context.Context, paths []string, o *Options) error {
 	if len(paths) == 0 {
-		return errs.New(errs.ErrConfig, "inspect", "no files, folders or patterns")
+		return nil, errs.New(errs.ErrConfig, "inspect", "no files, folders or patterns")
 	}
-	seen := map[string]bool{}
+	f, seen := &files{unreadable: []folder.Name{}}, map[string]bool{}
 	for _, path := range paths {
 		found := []string{path}
 		if _, err := os.Lstat(path); err != nil {
 			if found, _ = filepath.Glob(path); len(found) == 0 { // a bad pattern matches nothing
-				return notThere(path, err)
+				return nil, notThere(path, err)
 			}
 		}
 		for _, path := range found {
-			if clean := filepath.Clean(path); seen[clean] {
-				continue
-			} else {
-				seen[clean] = true
-			}
-			if info, err := os.Stat(path); err == nil && info.IsDir() {
-				if err := f.addFolder(ctx, path, o); err != nil {
-					return err
-				}
+			clean := filepath.Clean(path)
+			if seen[clean] {
 				continue
 			}
-			f.addFile(path)
+			seen[clean] = true
+			if info, err := os.Stat(path); err != nil || !info.IsDir() {
+				f.list = append(f.list, file{path, -1})
+			} else if err := f.addFolder(ctx, path, o); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return nil
+	return f, nil
 }
 
 // notThere is the error of a path that matches nothing: it may be there, behind a folder that cannot be searched.
@@ -85,16 +69,6 @@ func notThere(path string, err error) error {
 	return errs.New(errs.ErrRead, "inspect", "cannot look at it").At(path).Because(err)
 }
 
-func (f *files) addFile(path string) {
-	if n := len(f.parts); n == 0 || f.parts[n-1].index != nil {
-		f.parts = append(f.parts, part{first: f.count})
-	}
-	last := &f.parts[len(f.parts)-1]
-	last.named = append(last.named, path)
-	last.count++
-	f.count++
-}
-
 func (f *files) addFolder(ctx context.Context, path string, o *Options) error {
 	fd, schema, err := folder.Build(ctx, folder.Options{Kind: folder.Tree, Root: folder.Name(path), Threads: o.Threads, Limits: o.Limits, LeaveCircles: true}, "")
 	if err != nil {
@@ -105,13 +79,19 @@ func (f *files) addFolder(ctx context.Context, path string, o *Options) error {
 	if err != nil {
 		return errs.New(errs.ErrRead, "inspect", "cannot map the list of files").At(path).Because(err)
 	}
-	f.parts = append(f.parts, part{first: f.count, count: int(schema.Count), root: string(schema.Root), index: index, schema: schema})
-	f.count += int(schema.Count)
+	defer func() { _ = unix.Munmap(index) }() // cannot fail for a mapping of ours
+	root := string(schema.Root)
+	for i := range schema.Count {
+		at := schema.PathsOffset + int64(binary.NativeEndian.Uint64(index[schema.PathOffsetsOffset+8*i:]))
+		name, _, _ := bytes.Cut(index[at:], []byte{0})
+		f.list = append(f.list, file{root + string(name), len(root)})
+	}
+	f.folders++
 	for _, name := range schema.Unreadable {
 		f.unreadable = append(f.unreadable, schema.Root+name)
 	}
 	for _, name := range schema.Circles {
-		f.circles = append(f.circles, problemOf(f.count, string(schema.Root+name), errCircle))
+		f.circles = append(f.circles, problemOf(len(f.list), root+string(name), errCircle))
 	}
 	return nil
 }
@@ -119,59 +99,21 @@ func (f *files) addFolder(ctx context.Context, path string, o *Options) error {
 var errCircle = errs.New(errs.ErrUnsupported, "inspect",
 	"a link of this path leads back to a folder that it lies in: torchvision's ImageFolder lists the same files again and again, 40 links deep. Remove the link")
 
-func (f *files) close() {
-	for _, p := range f.parts {
-		if p.index != nil {
-			_ = unix.Munmap(p.index) // cannot fail for a mapping of ours
-		}
-	}
-	f.parts = nil
-}
-
-func (f *files) at(i int) (*part, string) {
-	n, _ := slices.BinarySearchFunc(f.parts, i, func(p part, i int) int {
-		if p.first+p.count <= i {
-			return -1
-		}
-		return 1
-	})
-	p := &f.parts[n]
-	if p.index == nil {
-		return p, p.named[i-p.first]
-	}
-	at := binary.NativeEndian.Uint64(p.index[p.schema.PathOffsetsOffset+8*int64(i-p.first):])
-	text := p.index[p.schema.PathsOffset+int64(at):]
-	return p, string(text[:bytes.IndexByte(text, 0)])
-}
-
-// path is the path of a file.
-func (f *files) path(i int) string {
-	p, name := f.at(i)
-	return p.root + name
-}
+func (f *files) path(i int) string { return f.list[i].path }
 
 // class is the folder in its folder that a file lies in, as torchvision's ImageFolder sees it: "" for
 // a file that was named, or that lies in the folder itself. Of several folders, each has classes of its own.
 func (f *files) class(i int) string {
-	p, name := f.at(i)
-	if p.index == nil {
+	path, root := f.list[i].path, f.list[i].root
+	if root < 0 {
 		return ""
 	}
-	class, _, below := strings.Cut(name, "/")
-	if !below {
+	class, _, below := strings.Cut(path[root:], "/")
+	switch {
+	case !below:
 		return ""
-	}
-	if len(f.parts) > 1 {
-		return p.root + class
+	case f.folders > 1:
+		return path[:root] + class
 	}
 	return class
-}
-
-// sizeOf is the size of a regular file, and 0 for all else.
-func sizeOf(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return 0
-	}
-	return info.Size()
 }

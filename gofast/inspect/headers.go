@@ -3,16 +3,28 @@ package inspect
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
+	"regexp"
+	"strconv"
 )
 
-// The headers of formats other than JPEG: sizes and colours. Each function may be given any
-// bytes that begin with its format's magic, of any length.
+// What headers tell besides the size, which the core's decoders read for the formats that they know; where they leave a
+// file to Pillow, and of other formats, the size too. Each function may be given any bytes that begin with its
+// format's magic, of any length.
 
 var little, big = binary.LittleEndian, binary.BigEndian
 
-func pngHeader(head []byte, _ int64) (d details) {
-	if len(head) < 33 || string(head[12:16]) != "IHDR" {
+// details are what the header of a picture says; zero values where it does not.
+type details struct {
+	width, height int
+	colour        string // "grey", "rgb", "palette", ...
+	subsampling   string // of the chroma of a JPEG: "4:2:0"
+	progressive   bool   // a JPEG's scans, a PNG's interlacing
+	orientation   int    // of Exif: 1 is upright, 2 to 8 are turned or mirrored
+	body          int64  // where the data of the pixels begin
+}
+
+func pngHeader(head []byte) (d details) {
+	if len(head) < 33 {
 		return d
 	}
 	d.width, d.height = int(big.Uint32(head[16:])), int(big.Uint32(head[20:]))
@@ -22,89 +34,56 @@ func pngHeader(head []byte, _ int64) (d details) {
 	}
 	d.progressive = head[28] == 1
 	for at := 33; at+8 <= len(head); {
-		size, name := int64(big.Uint32(head[at:])), string(head[at+4:at+8])
-		if name == "IDAT" {
+		end := at + 8 + int(big.Uint32(head[at:]))
+		switch string(head[at+4 : at+8]) {
+		case "IDAT":
 			d.body = int64(at)
-			break
+			return d
+		case "eXIf":
+			d.orientation = firstDirectory(head[at+8 : min(end, len(head))]).orientation
 		}
-		if end := int64(at) + 8 + size; name == "eXIf" && end <= int64(len(head)) {
-			d.orientation = firstDirectory(head[at+8 : end]).orientation
-		}
-		if size > int64(len(head)) {
-			break
-		}
-		at += 12 + int(size)
+		at = end + 4
 	}
 	return d
 }
 
-func webpHeader(head []byte, _ int64) (d details) {
-	if len(head) < 30 {
+func webpHeader(head []byte) (d details) {
+	d.colour = "rgb"
+	const alpha = 1 << 4
+	if len(head) >= 25 && (head[15] == 'X' && head[20]&alpha != 0 || head[15] == 'L' && head[24]&alpha != 0) {
+		d.colour = "rgb with alpha"
+	}
+	return d
+}
+
+// pnm is the header of binary PGM and PPM files: width, height and maximum between blanks and comments.
+var pnm = regexp.MustCompile(`^P[56]` + `(?:[\t-\r ]|#.*\n)+(\d{1,9})` + `(?:[\t-\r ]|#.*\n)+(\d{1,9})` + `(?:[\t-\r ]|#.*\n)+(\d{1,9})`)
+
+func pnmHeader(head []byte) (d details) {
+	d.colour = map[byte]string{'5': "grey", '6': "rgb"}[head[1]]
+	m := pnm.FindSubmatchIndex(head)
+	if m == nil {
 		return d
 	}
-	switch string(head[12:16]) {
-	case "VP8 ": // lossy; the size stands behind the start code
-		if string(head[23:26]) == "\x9d\x01\x2a" {
-			d.width, d.height = int(little.Uint16(head[26:])&0x3fff), int(little.Uint16(head[28:])&0x3fff)
-		}
-		d.colour = "rgb"
-	case "VP8L":
-		bits := little.Uint32(head[21:])
-		d.width, d.height = int(bits&0x3fff)+1, int(bits>>14&0x3fff)+1
-		d.colour = "rgb"
-		if bits>>28&1 == 1 {
-			d.colour = "rgb with alpha"
-		}
-	case "VP8X":
-		d.width = int(little.Uint32(head[23:])>>8) + 1
-		d.height = int(little.Uint32(head[26:])>>8) + 1
-		d.colour = "rgb"
-		if head[20]&0x10 != 0 {
-			d.colour = "rgb with alpha"
-		}
+	number := func(i int) int {
+		n, _ := strconv.Atoi(string(head[m[2*i]:m[2*i+1]])) // digits, as matched
+		return n
 	}
-	return d
-}
-
-// pnmHeader reads binary PGM and PPM: width, height and maximum between blanks and comments.
-func pnmHeader(head []byte, length int64) (d details) {
-	d.colour = map[byte]string{'5': "grey", '6': "rgb"}[head[1]]
-	var numbers [3]int
-	at := 2
-	for i := range numbers {
-		for at < len(head) && (head[at] <= ' ' || head[at] == '#') {
-			if head[at] == '#' {
-				end := bytes.IndexByte(head[at:], '\n')
-				if end < 0 {
-					return d
-				}
-				at += end
-			}
-			at++
-		}
-		from := at
-		for ; at < len(head) && head[at] >= '0' && head[at] <= '9' && at-from < 9; at++ {
-			numbers[i] = 10*numbers[i] + int(head[at]-'0')
-		}
-		if from == at {
-			return d
-		}
-	}
-	if numbers[2] > 255 {
+	if number(3) > 255 {
 		d.colour += ", 16 bits"
 	}
-	d.width, d.height, d.body = numbers[0], numbers[1], int64(at)+1
+	d.width, d.height, d.body = number(1), number(2), int64(m[1])+1
 	return d
 }
 
-func gifHeader(head []byte, _ int64) (d details) {
+func gifHeader(head []byte) (d details) {
 	if len(head) >= 10 {
 		d.width, d.height, d.colour = int(little.Uint16(head[6:])), int(little.Uint16(head[8:])), "palette"
 	}
 	return d
 }
 
-func bmpHeader(head []byte, _ int64) (d details) {
+func bmpHeader(head []byte) (d details) {
 	if len(head) < 30 {
 		return d
 	}
@@ -118,8 +97,6 @@ func bmpHeader(head []byte, _ int64) (d details) {
 	d.colour = map[bool]string{true: "palette", false: "rgb"}[bits <= 8]
 	return d
 }
-
-func tiffHeader(head []byte, _ int64) details { return firstDirectory(head) }
 
 // firstDirectory reads the first directory of a TIFF file, or of Exif data, which are one: size,
 // colour and orientation, as far as they stand in the bytes that are there.
@@ -161,9 +138,4 @@ func firstDirectory(b []byte) (d details) {
 		entries = entries[12:]
 	}
 	return d
-}
-
-// describe is how a beginning that no format has is shown.
-func describe(head []byte) string {
-	return fmt.Sprintf("it begins with % x", head[:min(len(head), 8)])
 }

@@ -166,10 +166,6 @@ func TestDamagedPicturesAreNamed(t *testing.T) {
 	if len(damaged) != 7 || damaged["whole.jpg"]+damaged["tail.jpg"] != "" {
 		t.Errorf("%v", damaged)
 	}
-	var text strings.Builder
-	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "page.jpg: picture: the content is no picture: this is an HTML page") {
-		t.Errorf("%v %s", err, text.String())
-	}
 }
 
 func TestDuplicatesAreByContent(t *testing.T) {
@@ -222,9 +218,8 @@ func TestTheLargestPictureOfAll(t *testing.T) {
 	entry := func(tag byte) string { return string([]byte{tag, 1, 4, 0, 1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}) }
 	path := write(t, filepath.Join(root, "a.tif"), []byte("II*\x00\x08\x00\x00\x00\x02\x00"+entry(0)+entry(1)+"\x00\x00\x00\x00"))
 	r := scan(t, path)
-	var text strings.Builder
-	if err := r.WriteText(&text); err != nil || r.Pictures.Largest.Width != math.MaxUint32 || !strings.Contains(text.String(), "4294967295x4294967295") {
-		t.Errorf("%v %+v %s", err, r.Pictures, text.String())
+	if s := r.Pictures.Largest; s.Width != math.MaxUint32 || s.Height != math.MaxUint32 {
+		t.Errorf("%+v", r.Pictures)
 	}
 }
 
@@ -264,10 +259,6 @@ func TestOddFiles(t *testing.T) {
 		var back Report
 		if err != nil || json.Unmarshal(text, &back) != nil || back.Broken[1].Path != r.Broken[1].Path || !strings.Contains(string(text), `\udcff`) {
 			t.Errorf("%v %s", err, text)
-		}
-		var page strings.Builder
-		if err := r.WriteText(&page); err != nil || strings.Contains(page.String(), "\x1b") {
-			t.Errorf("%v %q", err, page.String())
 		}
 	}
 	if v := verify(t, root); len(v.Damaged) != 2 {
@@ -382,7 +373,7 @@ func FuzzHeaders(f *testing.F) {
 				pictures[i].sure(whole)
 			}
 			if pictures[i].header != nil {
-				if d := pictures[i].header(whole, int64(len(whole))); d.orientation < 0 || d.orientation > 8 {
+				if d := pictures[i].header(whole); d.orientation < 0 || d.orientation > 8 {
 					t.Errorf("%s: %+v", pictures[i].name, d)
 				}
 			}

@@ -2,23 +2,12 @@ package inspect
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 )
 
-// details are what the header of a picture says; zero values where it does not.
-type details struct {
-	width, height int
-	colour        string // "grey", "rgb", "palette", ...
-	subsampling   string // of the chroma of a JPEG: "4:2:0"
-	progressive   bool   // a JPEG's scans, a PNG's interlacing
-	orientation   int    // of Exif: 1 is upright, 2 to 8 are turned or mirrored
-	body          int64  // where the data of the pixels begin
-}
-
 // jpegHeader walks the markers as the core's own reader does (image/jpeg/header.c), which decides
 // whether the file is one; this only looks for what is worth telling.
-func jpegHeader(head []byte, _ int64) (d details) {
+func jpegHeader(head []byte) (d details) {
 	components, adobe := 0, -1
 	for at := 2; ; {
 		for at < len(head) && head[at] != 0xff {
@@ -38,7 +27,7 @@ func jpegHeader(head []byte, _ int64) (d details) {
 		if at+2 > len(head) {
 			return d
 		}
-		size := max(int(binary.BigEndian.Uint16(head[at:])), 2)
+		size := max(int(big.Uint16(head[at:])), 2)
 		segment := head[min(at+2, len(head)):min(at+size, len(head))]
 		at += size
 		switch {
@@ -53,7 +42,7 @@ func jpegHeader(head []byte, _ int64) (d details) {
 		case marker == 0xee && len(segment) >= 12 && bytes.HasPrefix(segment, []byte("Adobe")):
 			adobe = int(segment[11])
 		case marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xcc && len(segment) >= 6:
-			d.height, d.width = int(binary.BigEndian.Uint16(segment[1:])), int(binary.BigEndian.Uint16(segment[3:]))
+			d.height, d.width = int(big.Uint16(segment[1:])), int(big.Uint16(segment[3:]))
 			components = int(segment[5])
 			d.progressive = marker&3 == 2
 			d.subsampling = subsampling(segment[6:], components)

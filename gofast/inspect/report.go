@@ -69,6 +69,8 @@ type Spread struct {
 	P95    int64   `json:"p95"`
 	Max    int64   `json:"max"`
 	Mean   float64 `json:"mean"`
+
+	count int64 // of the numbers
 }
 
 // Sized is a picture and its size.
@@ -76,6 +78,8 @@ type Sized struct {
 	Path   folder.Name `json:"path"`
 	Width  int         `json:"width"`
 	Height int         `json:"height"`
+
+	file int // its number: of pictures of one size, the first counts
 }
 
 // Class is a folder of pictures.
@@ -98,6 +102,8 @@ type Table struct {
 	table.Facts
 	// Unusable says why gofast does not open it, although it is not damaged.
 	Unusable string `json:"unusable,omitempty"`
+
+	file int // its number, by which tables are sorted
 }
 
 // Others are the files that are neither pictures nor tables.

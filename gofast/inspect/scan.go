@@ -8,7 +8,6 @@ import (
 	stdimage "image"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,21 +43,21 @@ func Scan(ctx context.Context, paths []string, o Options) (report *Report, err e
 	if err != nil {
 		return nil, canceled(err, op)
 	}
-	defer all.close()
-	s, err := newScanner(all, &o)
-	if err != nil {
+	budget := limits.NewBudget(o.Limits.WithDefaults().Memory)
+	const each = 24 + 8 // a print, and its place in an order
+	if err := budget.Reserve(int64(len(all.list))*each, fmt.Sprintf("a scan of %d files", len(all.list))); err != nil {
 		return nil, err
 	}
-	report = &Report{Files: int64(all.count), Unreadable: all.unreadable}
+	s := &scanner{files: all, tally: newTally(), options: &o, budget: budget,
+		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, prints: make([]print, len(all.list))}
+	if err := all.each(ctx, o.Threads, s.look); err != nil {
+		return nil, canceled(err, op)
+	}
+	s.r.Broken = append(s.r.Broken, all.circles...)
+	report = s.report(all)
 	for _, path := range paths {
 		report.Paths = append(report.Paths, folder.Name(path))
 	}
-	total, err := s.look(ctx)
-	if err != nil {
-		return nil, canceled(err, op)
-	}
-	total.broken = append(total.broken, all.circles...)
-	total.report(all, report)
 	if report.Duplicates, err = s.duplicates(ctx); err != nil {
 		return nil, canceled(err, op)
 	}
@@ -66,9 +65,26 @@ func Scan(ctx context.Context, paths []string, o Options) (report *Report, err e
 	return report, nil
 }
 
+// each does something with every file, on all threads. The error ends it.
+func (f *files) each(ctx context.Context, threads int, do func(ctx context.Context, i int, head []byte) error) error {
+	return pool.Each(ctx, threads, (len(f.list)+together-1)/together, func(ctx context.Context, job int) error {
+		head := make([]byte, headBytes)
+		for i := job * together; i < min((job+1)*together, len(f.list)); i++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := do(ctx, i, head); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // scanner is a scan at work.
 type scanner struct {
 	*files
+	*tally
 	options *Options
 	budget  *limits.Budget
 	columns atomic.Int64 // of tables, that were described
@@ -77,129 +93,60 @@ type scanner struct {
 	done    atomic.Int64
 }
 
-// print is what duplicates have in common: the size, and a hash of the beginning. 128 bits, by seeds that
-// nobody knows, stand for all of a small file. Size is -1 of a file that cannot be read.
-type print struct {
-	size int64
-	head [2]uint64
-}
-
-func newScanner(all *files, o *Options) (*scanner, error) {
-	budget := limits.NewBudget(o.Limits.WithDefaults().Memory)
-	const each = 24 + 8 // a print, and its place in an order
-	if err := budget.Reserve(int64(all.count)*each, fmt.Sprintf("a scan of %d files", all.count)); err != nil {
-		return nil, err
-	}
-	return &scanner{files: all, options: o, budget: budget, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, prints: make([]print, all.count)}, nil
-}
-
-// look reads the beginning of every file.
-func (s *scanner) look(ctx context.Context) (*tally, error) {
-	var lock sync.Mutex
-	total := newTally()
-	var idle []*looker
-	err := pool.Each(ctx, s.options.Threads, (s.count+together-1)/together, func(ctx context.Context, job int) error {
-		lock.Lock()
-		var l *looker
-		if n := len(idle); n > 0 {
-			l, idle = idle[n-1], idle[:n-1]
-		}
-		lock.Unlock()
-		if l == nil {
-			l = &looker{scanner: s, tally: newTally(), head: make([]byte, headBytes)}
-		}
-		for i := job * together; i < min((job+1)*together, s.count); i++ {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := l.file(ctx, i); err != nil {
-				return err
-			}
-			s.options.Progress(s.done.Add(1), int64(s.count))
-		}
-		lock.Lock()
-		idle = append(idle, l)
-		lock.Unlock()
-		return nil
-	})
-	for _, l := range idle {
-		total.add(l.tally)
-	}
-	return total, err
-}
-
-// looker is what one thread looks with.
-type looker struct {
-	*scanner
-	*tally
-	head []byte
-}
-
-// file looks at one file. Its error is not the file's, but the end of the scan.
-func (l *looker) file(ctx context.Context, i int) error {
-	path := l.path(i)
-	l.prints[i].size = -1
+// look looks at one file. Its error is not the file's, but the end of the scan.
+func (s *scanner) look(ctx context.Context, i int, head []byte) error {
+	defer func() { s.options.Progress(s.done.Add(1), int64(len(s.list))) }()
+	path := s.path(i)
+	s.prints[i].size = -1
 	f, err := source.Open(path)
 	if err != nil {
-		l.broken = append(l.broken, problemOf(i, path, err))
+		s.broken(i, path, err, false)
 		return nil
 	}
 	defer f.Close()
-	l.bytes += f.Size()
-	head := l.head[:min(int64(headBytes), f.Size())]
+	head = head[:min(headBytes, f.Size())]
 	if err := f.ReadFull(head, 0); err != nil {
-		l.broken = append(l.broken, problemOf(i, path, err))
+		s.broken(i, path, err, false)
 		return nil
 	}
-	l.prints[i] = print{f.Size(), [2]uint64{maphash.Bytes(l.seeds[0], head), maphash.Bytes(l.seeds[1], head)}}
-	switch what, format := kindOf(path, head); what {
+	s.prints[i] = print{f.Size(), [2]uint64{maphash.Bytes(s.seeds[0], head), maphash.Bytes(s.seeds[1], head)}}
+	what, format := kindOf(path, head)
+	s.saw(what, f.Size(), s.class(i), strings.ToLower(filepath.Ext(path)))
+	switch what {
 	case pictureKind:
-		l.picture(l.class(i), f.Size())
-		l.lookAtPicture(i, f, format, head)
+		s.lookAtPicture(i, f, format, head)
 	case tableKind:
-		return l.lookAtTable(ctx, i, f)
-	default:
-		l.others++
-		l.otherSize += f.Size()
-		l.endings[strings.ToLower(filepath.Ext(path))]++
+		return s.lookAtTable(ctx, i, f)
 	}
 	return nil
 }
 
 // lookAtPicture reads the header as the core does, whose verdict counts, and tells what stands in it.
-func (l *looker) lookAtPicture(i int, f *source.File, format *format, head []byte) {
-	fail := func(err error) {
-		p := problemOf(i, f.Path(), err)
-		p.Picture = true
-		l.broken = append(l.broken, p)
-	}
+func (s *scanner) lookAtPicture(i int, f *source.File, format *format, head []byte) {
 	if format == nil {
-		fail(notAPicture(head))
+		s.broken(i, f.Path(), notAPicture(head), true)
 		return
 	}
 	head, size, err := coreHeader(f, format, head)
 	if err != nil && !errors.Is(err, errs.ErrUnsupported) {
-		fail(err)
+		s.broken(i, f.Path(), err, true)
 		return
 	}
 	var d details
 	if format.header != nil {
-		d = format.header(head, f.Size())
+		d = format.header(head)
 	}
 	if size.X > 0 {
 		d.width, d.height = size.X, size.Y
 	}
-	l.header(i, format, d, f.Size())
-	if why := unended(f, format.name, d); why != "" {
-		l.suspects = append(l.suspects, Problem{Path: folder.Name(f.Path()), Kind: errs.Name(errs.ErrDamaged), Reason: why, Picture: true, file: i})
-	}
+	s.header(i, folder.Name(f.Path()), format, d, f.Size(), unended(f, format.name, d))
 }
 
 // notAPicture is the error of a file whose name promises a picture.
 func notAPicture(head []byte) error {
 	text := "the file is empty"
 	if len(head) > 0 {
-		text = "the content is no known format of pictures, " + describe(head)
+		text = fmt.Sprintf("the content is no known format of pictures, it begins with % x", head[:min(len(head), 8)])
 		if advice := foreign.Advice(head); advice != "" {
 			text = "the content is no picture: " + advice
 		}

@@ -27,9 +27,9 @@ const (
 func isCache(f *source.File, head []byte) bool { return formats.Of(head) == "npz" && cache.Is(f) }
 
 // lookAtTable describes a table by its metadata, or by its first rows.
-func (l *looker) lookAtTable(ctx context.Context, i int, f *source.File) error {
-	t := tableAt{Table: Table{Path: folder.Name(f.Path()), Bytes: f.Size()}, file: i}
-	err := l.describeTable(ctx, f, &t.Table)
+func (s *scanner) lookAtTable(ctx context.Context, i int, f *source.File) error {
+	t := Table{Path: folder.Name(f.Path()), Bytes: f.Size(), file: i}
+	err := s.describeTable(ctx, f, &t)
 	switch {
 	case err == nil:
 	case errors.Is(err, errs.ErrCanceled) || ctx.Err() != nil:
@@ -37,17 +37,19 @@ func (l *looker) lookAtTable(ctx context.Context, i int, f *source.File) error {
 	case !isDamage(err):
 		t.Unusable = problemOf(i, "", err).Reason
 	default:
-		l.broken = append(l.broken, problemOf(i, f.Path(), err))
+		s.broken(i, f.Path(), err, false)
 		return nil
 	}
 	if t.Columns == nil { // not told
 		t.Columns = []table.ColumnFacts{}
 	}
-	l.tables = append(l.tables, t)
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.r.Tables = append(s.r.Tables, t)
 	return nil
 }
 
-func (l *looker) describeTable(ctx context.Context, f *source.File, t *Table) error {
+func (s *scanner) describeTable(ctx context.Context, f *source.File, t *Table) error {
 	head := make([]byte, min(64, f.Size()))
 	if err := f.ReadFull(head, 0); err != nil {
 		return err
@@ -66,17 +68,17 @@ func (l *looker) describeTable(ctx context.Context, f *source.File, t *Table) er
 	if err != nil {
 		return err
 	}
-	r, err := formats.Open(own, table.Options{Threads: 1, Limits: l.options.Limits, Budget: l.budget, Uncounted: true})
+	r, err := formats.Open(own, table.Options{Threads: 1, Limits: s.options.Limits, Budget: s.budget, Uncounted: true})
 	if err != nil {
 		own.Close()
 		return err
 	}
 	defer r.Close()
 	t.Width = len(r.Columns())
-	if err := l.countRows(ctx, f, r, t); err != nil {
+	if err := s.countRows(ctx, f, r, t); err != nil {
 		return err
 	}
-	if l.columns.Add(int64(t.Width)) > mostColumns {
+	if s.columns.Add(int64(t.Width)) > mostColumns {
 		t.Omitted = true
 		return nil
 	}
@@ -87,7 +89,7 @@ func (l *looker) describeTable(ctx context.Context, f *source.File, t *Table) er
 }
 
 // countRows counts the rows of a text file as long as that is cheap; other formats know.
-func (l *looker) countRows(ctx context.Context, f *source.File, r table.Reader, t *Table) error {
+func (s *scanner) countRows(ctx context.Context, f *source.File, r table.Reader, t *Table) error {
 	rows, exact := r.Rows()
 	counter, text := r.(table.Counter)
 	packed := rows == math.MaxInt64

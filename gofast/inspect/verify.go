@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,12 +62,9 @@ func Verify(ctx context.Context, paths []string, o Options) (report *Verificatio
 	if err != nil {
 		return nil, canceled(err, opVerify)
 	}
-	defer all.close()
 	v := &verifier{files: all, options: &o, budget: limits.NewBudget(o.Limits.WithDefaults().Memory),
-		report: &Verification{Files: int64(all.count), Damaged: []Problem{}, Unchecked: []Problem{}, Unreadable: all.unreadable}}
-	if err := v.measure(ctx); err != nil {
-		return nil, canceled(err, opVerify)
-	}
+		report: &Verification{Files: int64(len(all.list)), Damaged: []Problem{}, Unchecked: []Problem{}, Unreadable: all.unreadable}}
+	v.readers.New = func() any { return &reader{verifier: v, decoders: map[string]*picture.Decoder{}} }
 	if err := v.run(ctx); err != nil {
 		return nil, canceled(err, opVerify)
 	}
@@ -81,46 +79,42 @@ type verifier struct {
 	*files
 	options *Options
 	budget  *limits.Budget
-	total   int64
+	total   int64 // bytes of all files, for the progress
 	done    atomic.Int64
+	readers sync.Pool
 
 	lock   sync.Mutex
 	report *Verification
 	large  []int // tables that all threads read together
-	idle   []*reader
 }
 
-// reader is what one thread reads with.
+// reader is what one thread reads with. Decoders free what they hold when the garbage collector finds them.
 type reader struct {
 	*verifier
 	file     []byte
 	decoders map[string]*picture.Decoder
 }
 
-// measure adds up the sizes, for the progress.
-func (v *verifier) measure(ctx context.Context) error {
+func (v *verifier) run(ctx context.Context) error {
 	var total atomic.Int64
-	err := pool.Each(ctx, v.options.Threads, (v.count+together-1)/together, func(ctx context.Context, job int) error {
-		for i := job * together; i < min((job+1)*together, v.count) && ctx.Err() == nil; i++ {
-			total.Add(sizeOf(v.path(i)))
+	err := v.each(ctx, v.options.Threads, func(_ context.Context, i int, _ []byte) error {
+		if info, err := os.Stat(v.path(i)); err == nil && info.Mode().IsRegular() {
+			total.Add(info.Size())
 		}
-		return ctx.Err()
+		return nil
 	})
 	v.total = total.Load()
-	return err
-}
-
-func (v *verifier) run(ctx context.Context) error {
-	defer func() {
-		for _, r := range v.idle {
-			r.close()
-		}
-	}()
-	err := pool.Each(ctx, v.options.Threads, v.count, func(ctx context.Context, i int) error {
-		r := v.take()
-		defer v.give(r)
-		return r.verify(ctx, i)
-	})
+	if err == nil {
+		err = pool.Each(ctx, v.options.Threads, len(v.list), func(ctx context.Context, i int) error {
+			r := v.readers.Get().(*reader)
+			err := r.verify(ctx, i)
+			if cap(r.file) > mostKept {
+				r.file = nil
+			}
+			v.readers.Put(r)
+			return err
+		})
+	}
 	for _, i := range v.large {
 		if err != nil {
 			break
@@ -128,32 +122,6 @@ func (v *verifier) run(ctx context.Context) error {
 		err = v.table(ctx, i, v.options.Threads)
 	}
 	return err
-}
-
-func (v *verifier) take() *reader {
-	v.lock.Lock()
-	defer v.lock.Unlock()
-	if n := len(v.idle); n > 0 {
-		r := v.idle[n-1]
-		v.idle = v.idle[:n-1]
-		return r
-	}
-	return &reader{verifier: v, decoders: map[string]*picture.Decoder{}}
-}
-
-func (v *verifier) give(r *reader) {
-	if cap(r.file) > mostKept {
-		r.file = nil
-	}
-	v.lock.Lock()
-	defer v.lock.Unlock()
-	v.idle = append(v.idle, r)
-}
-
-func (r *reader) close() {
-	for _, d := range r.decoders {
-		d.Close()
-	}
 }
 
 // found notes the verdict on a file.
@@ -275,7 +243,7 @@ func (v *verifier) table(ctx context.Context, i, threads int) error {
 		return ctx.Err()
 	}
 	v.found(i, err, false)
-	if threads > 1 { // nobody else counts meanwhile
+	if threads > 1 { // alone: the other threads read it too
 		v.add(f.Size() - (v.done.Load() - before))
 	} else {
 		v.add(f.Size())

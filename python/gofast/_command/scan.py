@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from .._core import command_operations, engine
-from . import output
+from . import found, output
 
 _DESCRIPTION = """Reads the headers of pictures and tables, and decodes nothing.
 
@@ -39,5 +39,5 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         output.print_json(report)
     else:
-        output.print_text(command_operations.scan_text(report))
+        output.print_text(found.scan_text(report))
     return output.FAILED if report["broken"] or report["unreadable_folders"] else output.DONE

@@ -14,6 +14,7 @@ from .._core import codecs, command_operations, engine
 from .._core.progress import Progress
 from .._images import pillow
 from . import output
+from .found import verify_text
 
 _DESCRIPTION = """Decodes every picture to its last row and reads every table whole, as training would.
 
@@ -48,9 +49,7 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         output.print_json({**found, "by_pillow": asked})
     else:
-        output.print_text(command_operations.verify_text(found))
-        if asked:
-            print(f"decoded by Pillow  {asked}")
+        output.print_text(verify_text(found) + (f"decoded by Pillow  {asked}\n" if asked else ""))
     return output.FAILED if found["damaged"] or found["unreadable_folders"] else output.DONE
 
 

@@ -52,8 +52,6 @@ class Here(TypedDict):
     memory: int
 
 
-scan_text: Call[dict[str, Any], str] = Call("scan_text")
-verify_text: Call[Verification, str] = Call("verify_text")
 here: Call[Nothing, Here] = Call("here")
 scan: Task[Inspection, dict[str, Any]] = Task("scan")  # see inspect.Report
 verify_files: Task[Inspection, Verification] = Task("verify_files")
