@@ -34,6 +34,14 @@ def quietly(one_thread: None) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Twenty pictures of three classes, or PICTURES of them, where a module says so."""
+    from image_data import make_folder
+
+    return make_folder(tmp_path_factory.mktemp("pictures"), getattr(request.module, "PICTURES", 20))
+
+
 @pytest.fixture(scope="session")
 def standin_library(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> pathlib.Path:
     import standin

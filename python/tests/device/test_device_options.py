@@ -28,16 +28,13 @@ def test_what_is_no_cuda_device(table: gofast.TableDataset, device: Any) -> None
         gofast.prefetch([], device)
 
 
-@pytest.mark.parametrize("resident", ["always", 1, 0, None, 0.5])
-def test_what_is_no_choice_of_resident(table: gofast.TableDataset, resident: Any) -> None:
-    with pytest.raises(errors.OptionError, match="resident="):
-        gofast.DataLoader(table, resident=resident)
-
-
-@pytest.mark.parametrize("ahead", [-1, True, 1.0, None])
-def test_what_is_no_number_of_batches(ahead: Any) -> None:
-    with pytest.raises(errors.OptionError, match="ahead="):
-        gofast.prefetch([], "cuda", ahead=ahead)
+def test_other_options_that_make_no_sense(table: gofast.TableDataset) -> None:
+    for resident in ("always", 1, 0, None, 0.5):
+        with pytest.raises(errors.OptionError, match="resident="):
+            gofast.DataLoader(table, resident=resident)  # type: ignore[arg-type]
+    for ahead in (-1, True, 1.0, None):
+        with pytest.raises(errors.OptionError, match="ahead="):
+            gofast.prefetch([], "cuda", ahead=ahead)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("device", [None, "cpu", torch.device("cpu")])

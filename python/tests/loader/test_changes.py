@@ -32,7 +32,6 @@ from gofast._images import work
 from gofast._loader.stamp import Stamp
 from gofast._loader.view import View
 from gofast._plan.compile import compile as compile_plan
-from image_data import make_folder
 from same import difference
 
 ROWS = 30
@@ -41,9 +40,7 @@ BEHIND = 1000  # the epoch
 WHEN = pytest.mark.parametrize("after", [0, 1, 3, 6])
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), count=ROWS)
+PICTURES = ROWS  # of `folder`
 
 
 def log(loader: Any, change: Change, after: int) -> list[Any]:

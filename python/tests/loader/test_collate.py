@@ -22,7 +22,6 @@ from torchvision import transforms as T
 from torchvision.transforms import v2
 
 import gofast
-import image_data
 import same
 from gofast._loader import copies
 from gofast._loader.copies import _MOST_BYTES, Copies, Uncopied
@@ -33,9 +32,7 @@ TRAIN = T.Compose([T.RandomResizedCrop(12), T.RandomHorizontalFlip(), T.ToTensor
 MIX = v2.RandomChoice([v2.MixUp(num_classes=3), v2.CutMix(num_classes=3)])
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return image_data.make_folder(tmp_path_factory.mktemp("pictures"))
+PICTURES = 47  # of `folder`
 
 
 def not_copied(function: Any) -> str:

@@ -24,7 +24,6 @@ from torchvision import transforms as T
 import gofast
 from gofast._core.generators import Generators, owned, state_of
 from gofast._loader.iterator import NativeIterator
-from image_data import make_folder
 from same import difference
 
 N = 23
@@ -34,9 +33,7 @@ TRAIN = T.Compose([T.RandomResizedCrop(12), T.RandomHorizontalFlip(), T.ToTensor
 CHOICE = T.Compose([T.RandomChoice([T.CenterCrop(9), T.RandomCrop(9)]), T.RandomVerticalFlip(), T.ToTensor()])
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), count=N)
+PICTURES = N  # of `folder`
 
 
 def generator() -> torch.Generator:

@@ -28,7 +28,6 @@ from torchvision import transforms as T
 import gofast
 from gofast._core import warn
 from gofast._loader.view import Refusal, View, resolve
-from image_data import make_folder
 
 # torch warns of more workers than this machine has cores.
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -38,9 +37,7 @@ DRAWN = T.Compose([T.RandomResizedCrop(8), T.ToTensor()])
 MIXED = T.Compose([T.RandomResizedCrop(8), T.ElasticTransform(20.0, 0.0), T.ToTensor()])
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), count=12)
+PICTURES = 12  # of `folder`
 
 
 def rows(**options: Any) -> gofast.ArrayDataset:

@@ -18,7 +18,6 @@ from torchvision import transforms as T
 import gofast
 from gofast._core import warn
 from gofast.errors import FallbackWarning
-from image_data import make_folder
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:This DataLoader will create"),
@@ -29,11 +28,6 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warn, "_said", set())
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), count=6)
 
 
 def rows(**options: Any) -> gofast.ArrayDataset:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -25,7 +25,6 @@ from torch.utils.dlpack import from_dlpack
 import gofast
 from gofast._core import engine
 from gofast._loader import shared as shared_batches
-from killing import kill_worker
 
 ROWS, WIDTH = 512, 16
 X = torch.arange(ROWS * WIDTH, dtype=torch.float32).reshape(ROWS, WIDTH)
@@ -162,42 +161,6 @@ def test_batches_die_on_other_threads() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-
-
-def test_one_dataset_in_many_threads() -> None:
-    shared, failures = dataset(), []
-
-    def work(seed: int) -> None:
-        try:
-            generator = torch.Generator().manual_seed(seed)
-            for _ in range(100):
-                rows = torch.randint(-ROWS, ROWS, (32,), generator=generator)
-                images, labels = shared[rows]
-                assert torch.equal(images, X[rows]) and torch.equal(labels, Y[rows])
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-
-
-def test_closed_by_another_thread() -> None:
-    """While another reads from it, who gets batches, then CanceledError or the end; never a hang."""
-    for delay in range(20):
-        loader = gofast.DataLoader(dataset(), batch_size=2, num_workers=2)
-        closing = threading.Timer(delay / 5000, loader.close)
-        closing.start()
-        try:
-            for i, (images, _) in enumerate(loader):
-                assert torch.equal(images, X[2 * i : 2 * i + 2])
-        except gofast.errors.CanceledError:
-            pass
-        closing.join()
-        check_epoch(loader)
 
 
 # ---------------------------------------------------------------- what ends early
@@ -403,40 +366,19 @@ def test_workers_die_with_their_parent() -> None:
     assert not any(map(alive, workers))
 
 
-def test_killed_while_its_batches_are_held() -> None:
-    iterator = iter(DataLoader(dataset(), batch_size=8, num_workers=1, multiprocessing_context="fork"))
-    held = [next(iterator)[0] for _ in range(3)]
-    with pytest.raises(RuntimeError, match=r"worker"):
-        kill_worker(iterator)
-        while True:
-            next(iterator)
-    del iterator
-    gc.collect()
-    assert torch.equal(torch.cat(held), X[:24])
-    del held
-    assert mapped_rings() == 0
-    check_epoch(DataLoader(dataset(), batch_size=8, num_workers=1, multiprocessing_context="fork"))
-
-
 # ---------------------------------------------------------------- long ones
 
 
-@pytest.fixture
-def quiet_memory() -> Iterator[Callable[[], int]]:
+def quiet_memory() -> int:
     """Resident memory in kB, after what can be given back was."""
-    trim = ctypes.CDLL(None).malloc_trim
-
-    def now() -> int:
-        gc.collect()
-        trim(0)
-        return status("VmRSS")
-
-    yield now
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    return status("VmRSS")
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
-def test_fresh_workers_do_not_grow_memory(quiet_memory: Callable[[], int]) -> None:
+def test_fresh_workers_do_not_grow_memory() -> None:
     loader = DataLoader(dataset(), batch_size=64, num_workers=2, multiprocessing_context="fork")
     for _ in range(20):
         check_epoch(loader)
@@ -445,20 +387,6 @@ def test_fresh_workers_do_not_grow_memory(quiet_memory: Callable[[], int]) -> No
         check_epoch(loader)
     assert quiet_memory() - before < 2048  # 200 epochs: 10 kB an epoch would show
     assert mapped_rings() == 0
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(900)
-def test_held_and_dropped_epochs_do_not_grow_memory(quiet_memory: Callable[[], int]) -> None:
-    loaders = [gofast.DataLoader(dataset(), batch_size=4), DataLoader(dataset(), batch_size=4)]
-    for _ in range(50):
-        for loader in loaders:
-            check_epoch(loader)
-    before = quiet_memory()
-    for _ in range(500):
-        for loader in loaders:
-            check_epoch(loader)
-    assert quiet_memory() - before < 2048
 
 
 def test_an_iterator_that_the_garbage_collector_finds_leaves_no_stream_of_freed_rows() -> None:

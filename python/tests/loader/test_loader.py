@@ -10,7 +10,6 @@ import gc
 import inspect
 import os
 import pickle
-import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -414,56 +413,30 @@ def test_a_forked_child_leaves_the_parents_stream_alone(log: Log) -> None:
     assert len(values(iterator)) == 29
 
 
-def test_threads_with_iterators_of_their_own(log: Log) -> None:
-    made = DataLoader(Numbers(400), 2)
-    seen: list[int] = []
-    threads = [threading.Thread(target=lambda: seen.append(len(values(made)))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert seen == [200] * 4
-
-
 # -- what is passed on -------------------------------------------------------------
 
 
-class Told:
-    """Notes the epochs that it is told."""
+class Told(Numbers):
+    """Notes the epochs that it is told; a sampler and a dataset."""
 
     def __init__(self) -> None:
+        super().__init__(4)
         self.epochs: list[int] = []
 
     def set_epoch(self, epoch: int) -> None:
         self.epochs.append(epoch)
 
-
-class ToldSampler(Told):
     def __iter__(self) -> Iterator[int]:
         return iter(range(4))
-
-    def __len__(self) -> int:
-        return 4
 
 
 @pytest.mark.usefixtures("log")
 def test_set_epoch_reaches_each_part_once() -> None:
-    sampler, inner = ToldSampler(), ToldSampler()
-    DataLoader(Numbers(4), 2, sampler=sampler).set_epoch(3)
-    DataLoader(Numbers(4), batch_sampler=BatchSampler(inner, 2, False)).set_epoch(4)
-    assert (sampler.epochs, inner.epochs) == ([3], [4])
-
-
-@pytest.mark.usefixtures("log")
-def test_set_epoch_reaches_the_dataset() -> None:
-    class Dataset(Numbers, Told):
-        def __init__(self) -> None:
-            Numbers.__init__(self, 4)
-            Told.__init__(self)
-
-    dataset = Dataset()
+    sampler, inner, dataset = Told(), Told(), Told()
+    DataLoader(Numbers(4), 2, sampler=sampler).set_epoch(3)  # type: ignore[arg-type]
+    DataLoader(Numbers(4), batch_sampler=BatchSampler(inner, 2, False)).set_epoch(4)  # type: ignore[arg-type]
     DataLoader(dataset, 2).set_epoch(5)
-    assert dataset.epochs == [5]
+    assert (sampler.epochs, inner.epochs, dataset.epochs) == ([3], [4], [5])
 
 
 @BOTH

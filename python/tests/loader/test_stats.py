@@ -17,7 +17,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast import errors
-from gofast._loader.counts import Counts, bytes_of, kind_of
+from gofast._loader.counts import Counts, bytes_of
 from image_data import make_folder
 
 pytestmark = pytest.mark.filterwarnings(
@@ -28,11 +28,6 @@ TRAIN = T.Compose(
     [T.RandomResizedCrop(32), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize([0.5], [0.2])]
 )
 SAMPLE_BYTES = 3 * 32 * 32 * 4
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), count=20)
 
 
 @pytest.fixture
@@ -179,17 +174,6 @@ def test_a_row_that_is_not_there() -> None:
     next(batches)
     told = loader.stats()
     assert (told["errors"], told["batches"]) == ({"RowIndexError": 1}, 2)
-
-
-def test_kinds() -> None:
-    class Both(errors.BadImageError, OSError):
-        pass
-
-    assert [kind_of(error) for error in (Both("x"), OSError(), ValueError())] == [
-        "BadImageError",
-        "OSError",
-        "ValueError",
-    ]
 
 
 def test_pictures_for_pillow(tmp_path: Path) -> None:

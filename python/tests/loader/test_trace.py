@@ -19,15 +19,9 @@ from torchvision import transforms as T
 import gofast
 from gofast import errors
 from gofast._core import process_operations
-from image_data import make_folder
 
 VAL = T.Compose([T.Resize(40), T.CenterCrop(32), T.ToTensor()])
 ROUNDING = 0.002  # of two microseconds with three digits
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), count=20)
 
 
 def read(path: Path) -> tuple[Counter[str], dict[int, str]]:
