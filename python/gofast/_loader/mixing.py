@@ -68,18 +68,22 @@ _METHODS = ("transform", "_transform")  # since torchvision 0.21, and before
 
 @contextmanager
 def recycled(mixers: Sequence[Any]) -> Iterator[None]:
-    """Within this context, these MixUps and CutMixes mix large batches here: their class is ours.
+    """Within this context, these MixUps and CutMixes mix large batches here: their method is ours.
 
     torchvision's own classes stay as they are.
     """
-    theirs = [(one, type(one)) for one in mixers if type(one) not in _made]
+    ours = []
+    for one in mixers:
+        found = _of(type(one))
+        if found is not None and found[0] not in vars(one):  # not a user's, and not another thread's
+            ours.append((vars(one), found[0], types.MethodType(found[1], one)))
     try:
-        for one, kind in theirs:
-            object.__setattr__(one, "__class__", _of(kind))
+        for own, name, method in ours:
+            own[name] = method
         yield
     finally:
-        for one, kind in theirs:  # another thread that is inside goes on with torchvision's arithmetic
-            object.__setattr__(one, "__class__", kind)
+        for own, name, _ in ours:  # another thread that is inside goes on with torchvision's arithmetic
+            del own[name]
 
 
 def mixers(value: Any) -> list[Any]:
@@ -119,14 +123,13 @@ def _look(value: Any, kinds: tuple[Any, ...], found: dict[int, Any], seen: set[i
 
 
 _MOST = 100  # that are looked at in a list
-_made: weakref.WeakSet[type] = weakref.WeakSet()
-_known: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[type, tuple[str, Any] | None] = weakref.WeakKeyDictionary()
 
 
-def _of(kind: type) -> type:
-    """The subclass of a class that mixes here; the class itself where it does not mix as ours does."""
+def _of(kind: type) -> tuple[str, Any] | None:
+    """The name of a class's method that mixes, and ours; None where it does not mix as ours does."""
     if kind not in _known:
-        _known[kind] = kind
+        _known[kind] = None
         for title, (mix, can, trial) in _MIXES.items():
             theirs = getattr(sys.modules.get(_MODULE), title, None)
             if theirs is None or not issubclass(kind, theirs):
@@ -134,11 +137,7 @@ def _of(kind: type) -> type:
             name = next((name for name in _METHODS if name in vars(theirs)), "")
             own = getattr(kind, name, None)
             if own is not None and own is vars(theirs)[name] and _alike(own, mix, trial):
-                ours = type(
-                    kind.__name__, (kind,), {name: _mixing(own, mix, can), "__module__": kind.__module__}
-                )
-                _known[kind] = ours
-                _made.add(ours)
+                _known[kind] = name, _mixing(own, mix, can)
     return _known[kind]
 
 
