@@ -34,13 +34,9 @@ class Join(TypedDict):
     length: int
 
 
-class Made(TypedDict):
+class Made(Numbers):
     """What numbers are made of stored ones, by the words of a plan; see numbers.Spec."""
 
-    scale: str
-    mean: list[float] | None
-    std: list[float] | None
-    dtype: str
     channels: int
     last: bool
 

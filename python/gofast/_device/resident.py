@@ -21,8 +21,8 @@ from .finish import making_of
 if TYPE_CHECKING:
     from .._loader.core_dataset import IntArray
     from .._loader.counts import Counts
-    from .._loader.stored_table import StoredTable
     from .._loader.view import View
+    from .._loader.wire import StoredTable
     from .device import Device, Upload
 
 Resident = Literal["auto"] | bool

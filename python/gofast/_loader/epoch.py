@@ -62,7 +62,7 @@ class Epoch:
         state: dict[str, Any] | None = None,
     ) -> None:
         self._lane, self._pull_ahead = lane, pull_ahead
-        self._order: Any = order  # a DrawnOrder, where it is early
+        self._order = order
         self._collation, self._workers, self._sampler = collation, workers, sampler
         self._queue = Flights(lane, fetch, not pull_ahead, draw, collation)
         self._left = 0  # batches of the flight that was opened: self._take(self._ticket) gives the next
@@ -89,7 +89,7 @@ class Epoch:
         elif pull_ahead:
             self._begin()
         if not self._ahead and isinstance(order, DrawnOrder):
-            self._rows = order.indices(0, order.batches)
+            self._drawn, self._rows = order, order.indices(0, order.batches)
 
     def _begin(self) -> None:
         """Pulls what torch with workers has pulled before the next batch."""
@@ -151,11 +151,11 @@ class Epoch:
         if ends and not self._pull_ahead:
             self._order.finish()
         if not self._ahead:  # the rows may be written to at any time: the batch is made now
-            if number == self._order.batches:
+            if number == self._drawn.batches:
                 raise StopIteration
             self._opened += 1
             try:
-                return self._lane.make(self._rows, *self._order.bounds(number))
+                return self._lane.make(self._rows, *self._drawn.bounds(number))
             except OutOfMemoryError:
                 self._opened -= 1
                 raise

@@ -52,13 +52,15 @@ class Order:
 
     Attributes:
         batches: how many lists there are; None: that is not known.
-        early: the epoch is drawn at once: nobody notices when its later lists are pulled.
-        looks_up: see DrawnOrder.
-        last_pull, batch_size: likewise; NEVER where they are not known.
+        early: the epoch is drawn at once: nobody notices when its later lists are pulled. Only then do `at`,
+            the next list, and `ahead` mean something.
+        looks_up: `holds` must be asked.
+        last_pull, batch_size: see DrawnOrder; NEVER where they are not known.
     """
 
     batches: int | None = None
     early = looks_up = False
+    at = 0
     last_pull = batch_size = NEVER
 
     def pull(self) -> Pull | None:
@@ -67,6 +69,21 @@ class Order:
         Raises: what the sampler raises.
         """
         raise NotImplementedError
+
+    def ahead(self, most: int) -> Pull | None:
+        """The next lists, which torch does not pull yet. The caller moves `at` when it has them."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Makes the draw that torch's sampler makes when it runs to its end, once."""
+
+    def holds(self) -> bool:
+        """Whether the sampler still has the indices that were drawn from, which torch looks up."""
+        return True
+
+    def rest(self) -> Order:
+        """The lists that torch's own code pulls from here on, after a change of the sampler."""
+        return self
 
     def state(self) -> dict[str, Any]:
         """What `load` takes in another process, as plain data."""

@@ -61,10 +61,6 @@ class DrawnOrder(Order):
     Args:
         sampler: the batch sampler.
         before: the state that its generator had before the epoch was drawn, if it has one.
-
-    Attributes:
-        at: the next list.
-        looks_up: `holds` must be asked.
     """
 
     early = True
@@ -76,7 +72,6 @@ class DrawnOrder(Order):
         self.last_pull, short = divmod(drawn.count, self.batch_size)
         self.batches = self.last_pull + (not self.drop_last and short > 0)
         self.looks_up = drawn.looked_up is not None
-        self.at = 0
 
     def pull(self) -> Pull | None:
         """See Order."""
@@ -88,7 +83,7 @@ class DrawnOrder(Order):
         return pull
 
     def ahead(self, most: int) -> Pull | None:
-        """The next lists, which torch does not pull yet. The caller moves `at` when it has them."""
+        """See Order."""
         first = self.at
         stop = min(first + most, self.batches)
         if first == stop:
@@ -111,18 +106,18 @@ class DrawnOrder(Order):
         return start, min(start + self.batch_size, self._drawn.count)
 
     def holds(self) -> bool:
-        """Whether the sampler still has the indices that were drawn from, which torch looks up."""
+        """See Order."""
         looked_up = self._drawn.looked_up
         return looked_up is None or looked_up[0].indices is looked_up[1]
 
     def finish(self) -> None:
-        """Makes the draw that torch's sampler makes when it runs to its end, once."""
+        """See Order."""
         at_end, self._drawn.at_end = self._drawn.at_end, None
         if at_end is not None:
             at_end()
 
     def rest(self) -> Order:
-        """The lists that torch's own code pulls from here on, after a change of the sampler."""
+        """See Order."""
         rest = _Rest(self)
         lists = BatchSampler.__iter__(rest)  # type: ignore[arg-type]
         for _ in range(self.at):

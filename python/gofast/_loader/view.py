@@ -22,7 +22,7 @@ from .wire import Wire
 
 if TYPE_CHECKING:
     from .draws import Draws
-    from .stored_table import StoredTable
+    from .wire import StoredTable
     from .workers import Workers
 
 Output = Literal["dict", "tuple"]  # what a sample is

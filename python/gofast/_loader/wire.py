@@ -1,10 +1,12 @@
-"""What crosses to a device instead of finished samples: bytes, of which float32 would be four times as
-many."""
+"""What crosses to a device instead of finished samples: bytes, of which float32 would be four times as many;
+and tables that may stay there."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +14,9 @@ from .._core import dataset_operations
 from .._core.memory import address_of
 from .._core.numbers import Vector, itemsize
 from .core_dataset import CoreDataset
+
+if TYPE_CHECKING:
+    import torch
 
 Erasure = tuple[int, tuple[float, float, float]]  # a word in the record, and the value of each channel
 
@@ -85,3 +90,29 @@ def alike(mean: Vector | None, std: Vector | None) -> tuple[Vector | None, Vecto
     if all((v == v[0]).all() for v in (mean, std)):
         return mean[:1], std[:1]
     return mean, std
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StoredTable:
+    """A table as it is stored, and what is made of its rows.
+
+    Attributes:
+        memory: what it lies in: whoever keeps the table somewhere knows it again by this.
+        features: [rows, width].
+        wire: what is made of a row. Its core is that of finished samples.
+        label_key: what decides how labels are made.
+        labels: makes the labels of all rows, [rows, ...] on the CPU; None without.
+        label_bytes: of a row's.
+    """
+
+    memory: object
+    features: np.ndarray[Any, Any]
+    wire: Wire
+    label_key: Hashable
+    labels: Callable[[], torch.Tensor | None]
+    label_bytes: int
+
+    @property
+    def bytes(self) -> int:
+        """What it takes on the device."""
+        return self.features.nbytes + len(self.features) * self.label_bytes

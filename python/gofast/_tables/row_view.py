@@ -15,10 +15,9 @@ from .._core import engine, table_operations
 from .._core.memory import Memory, address_of
 from .._core.numbers import Spec, itemsize
 from .._loader.core_dataset import CoreDataset, IntArray, joined
-from .._loader.stored_table import StoredTable
 from .._loader.stream import RING, Rings
 from .._loader.view import Output, View
-from .._loader.wire import Wire, alike
+from .._loader.wire import StoredTable, Wire, alike
 
 
 class HasRows(Protocol):
