@@ -80,24 +80,3 @@ def test_a_comparison_says_what_differs(tools: ModuleType, capsys: pytest.Captur
         comparison.add("other rows", "", lambda: batches(label=2))
     with pytest.raises(ValueError, match="1 batches instead of 2"):
         comparison.add("too few", "", lambda: batches()[:1])
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--table", "nowhere.parquet"], "nowhere.parquet: not found"),
-        (["--workers", "0"], "1 or more"),
-        (["--shape", "1,x"], "--shape"),
-    ],
-)
-def test_wrong_options(
-    tools: ModuleType,
-    words: list[str],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["article.py", *words])
-    with pytest.raises(SystemExit) as ended:
-        tools.options()
-    assert ended.value.code == 2 and said in capsys.readouterr().err

@@ -24,6 +24,7 @@ from gofast._command import cache, doctor, main, output, verify, watched
 
 COMMAND = [sys.executable, "-c", "import sys; from gofast._command.main import main; sys.exit(main())"]
 TESTS = Path(__file__).parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])}
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
@@ -248,7 +249,7 @@ def test_every_command_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_command_that_python_m_gofast_was_asked_for(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "gofast", "scan", "photos"],
-        env={**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])},
+        env=ENVIRONMENT,
         cwd=tmp_path, capture_output=True, text=True, timeout=100,
     )  # fmt: skip
     assert done.returncode == output.USAGE
@@ -326,7 +327,7 @@ def started(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
     """The command in a process of its own, which says when it has begun on stderr."""
     return subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1]), "PYTHONUNBUFFERED": ""},
+        env={**ENVIRONMENT, "PYTHONUNBUFFERED": ""},
         stderr=subprocess.PIPE, text=True, **options,
     )  # fmt: skip
 
@@ -345,7 +346,7 @@ for line in sys.stdin.read().splitlines():
              f"scan {photos}", f"verify {photos}", "completion bash"]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", program], input="\n".join(lines), text=True, capture_output=True, timeout=100,
-        env={**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])},
+        env=ENVIRONMENT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
@@ -392,16 +393,14 @@ def test_names_cannot_speak_to_the_terminal(
 
 def test_ctrl_c(tmp_path: Path) -> None:
     """130 at once, and no traceback."""
-    for i in range(400):
-        Image.effect_noise((900, 900), 90).save(
-            tmp_path / f"{i}.png", compress_level=0
-        ) if i == 0 else os.link(tmp_path / "0.png", tmp_path / f"{i}.png")
-    environment = {**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])}
+    Image.effect_noise((900, 900), 90).save(tmp_path / "0.png", compress_level=0)
+    for i in range(1, 400):
+        os.link(tmp_path / "0.png", tmp_path / f"{i}.png")
     program = COMMAND[2].replace("sys.exit", "print('begun', flush=True); sys.exit")
+    command = [sys.executable, "-c", program, "verify", str(tmp_path), "--threads", "1"]
     child = subprocess.Popen(
-        [sys.executable, "-c", program, "verify", *[str(tmp_path)] , "--threads", "1"],
-        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert child.stdout is not None and child.stdout.readline() == "begun\n"
     time.sleep(0.3)
     child.send_signal(signal.SIGINT)
@@ -420,7 +419,7 @@ def test_ctrl_c_while_pillow_decodes(tmp_path: Path) -> None:
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", program, "verify", str(path)],
-        env={**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])},
+        env=ENVIRONMENT,
         capture_output=True, text=True, timeout=100,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (output.INTERRUPTED, "gofast: interrupted\n")

@@ -127,14 +127,8 @@ def flips(data: bytes, patterns: list[int], each: int) -> Iterator[tuple[str, by
 
 def splices(data: bytes, count: int) -> Iterator[tuple[str, bytes]]:
     rng = random.Random(1)
-    interesting = [
-        b"\xff" * 8,
-        b"\0" * 8,
-        b"\x80\x80\x80\x80\x80\x80\x80\x80\x40",
-        b"\xff\xff\xff\xff\x07",
-        b"\n",
-        b'"',
-    ]
+    varints = [b"\x80" * 8 + b"\x40", b"\xff" * 4 + b"\x07"]
+    interesting = [b"\xff" * 8, b"\0" * 8, *varints, b"\n", b'"']
     for n in range(count):
         a, b, c = sorted(rng.randrange(len(data) + 1) for _ in range(3))
         made = {
@@ -149,14 +143,10 @@ def splices(data: bytes, count: int) -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_files_are_valid(name: str, tmp_path: Path) -> None:
-    (tmp_path / "t").write_bytes(FILES[name]())
-    assert len(TableDataset(tmp_path / "t", missing_label=-1, fill_value=0)) in (2, 4, 8)
-
-
-@pytest.mark.parametrize("name", FILES)
 def test_every_truncation_and_a_few_flips_of_every_byte(name: str, tmp_path: Path) -> None:
     data = FILES[name]()
+    (tmp_path / "t").write_bytes(data)
+    assert len(TableDataset(tmp_path / "t", missing_label=-1, fill_value=0)) in (2, 4, 8)
     ways = itertools.cycle([ALL_COLUMNS, LAST_COLUMN])
     for length in range(len(data)):
         try_open(tmp_path / "t", data[:length], f"{name} cut to {length}", next(ways))

@@ -55,62 +55,56 @@ def test_groups_without_a_limit(tmp_path: Path, files: dict[str, str]) -> None:
     assert free.memory() is None
 
 
-def test_version_2_at_the_top(tmp_path: Path) -> None:
-    here = machine(
-        tmp_path,
+TOP = "sys/fs/cgroup"
+GROUP = f"{TOP}/system.slice/job.service"
+V1 = {"proc/self/cgroup": "4:memory:/job/7\n3:cpu,cpuacct:/job/7\n1:name=systemd:/\n0::/\n"}
+
+
+def version_1(cpu: str, memory: str) -> dict[str, str]:
+    return V1 | {
+        f"{TOP}/{cpu}/cpu.cfs_quota_us": "250000\n",
+        f"{TOP}/{cpu}/cpu.cfs_period_us": "100000\n",
+        f"{TOP}/{memory}/memory.limit_in_bytes": "1000\n",
+        f"{TOP}/{memory}/memory.usage_in_bytes": "900\n",
+        f"{TOP}/{memory}/memory.stat": "inactive_file 1\ntotal_inactive_file 300\n",
+    }
+
+
+LIMITED: dict[str, tuple[dict[str, str], float, int, int]] = {
+    "version 2, at the top": (
         {
             "proc/self/cgroup": "0::/\n",
             "proc/meminfo": "MemTotal: 9000 kB\nMemAvailable: 9000 kB\n",
-            "sys/fs/cgroup/cpu.max": "50000 100000\n",
-            "sys/fs/cgroup/memory.max": "1000\n",
-            "sys/fs/cgroup/memory.current": "900\n",
-            "sys/fs/cgroup/memory.stat": "anon 500\nfile 350\ninactive_file 100\nactive_file 250\n",
+            f"{TOP}/cpu.max": "50000 100000\n",
+            f"{TOP}/memory.max": "1000\n",
+            f"{TOP}/memory.current": "900\n",
+            f"{TOP}/memory.stat": "anon 500\nfile 350\ninactive_file 100\nactive_file 250\n",
         },
-    )
-    assert here.quota() == 0.5
-    assert here.cores() == 1
-    assert here.memory_limit() == 1000
-    known = here.memory()
-    assert known is not None
-    assert (known.limit, known.free, known.source) == (1000, 450, "control group")
-
-
-def test_version_2_nested(tmp_path: Path) -> None:
-    group = "sys/fs/cgroup/system.slice/job.service"
-    here = machine(
-        tmp_path,
+        0.5, 1000, 450,
+    ),
+    "version 2, nested": (  # a limit of what is above holds, too
         {
             "proc/self/cgroup": "0::/system.slice/job.service\n",
-            f"{group}/cpu.max": "max 100000\n",
-            "sys/fs/cgroup/system.slice/cpu.max": "150000 100000\n",  # a limit of what is above holds, too
-            f"{group}/memory.max": "max\n",
-            f"{group}/memory.current": "1\n",
-            "sys/fs/cgroup/system.slice/memory.max": "2000\n",
-            "sys/fs/cgroup/system.slice/memory.current": "500\n",
+            f"{GROUP}/cpu.max": "max 100000\n",
+            f"{TOP}/system.slice/cpu.max": "150000 100000\n",
+            f"{GROUP}/memory.max": "max\n",
+            f"{GROUP}/memory.current": "1\n",
+            f"{TOP}/system.slice/memory.max": "2000\n",
+            f"{TOP}/system.slice/memory.current": "500\n",
         },
-    )
-    assert here.quota() == 1.5
-    assert here.memory_limit() == 2000
-    known = here.memory()
-    assert known is not None
-    assert known.free == 1500
+        1.5, 2000, 1500,
+    ),
+    "version 1, nested": (version_1("cpu,cpuacct/job/7", "memory/job/7"), 2.5, 1000, 400),
+    "version 1, in a container": (version_1("cpu", "memory"), 2.5, 1000, 400),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("mounted", ["job/7", ""], ids=["nested", "in a container"])
-def test_version_1(tmp_path: Path, mounted: str) -> None:
-    here = machine(
-        tmp_path,
-        {
-            "proc/self/cgroup": "4:memory:/job/7\n3:cpu,cpuacct:/job/7\n1:name=systemd:/\n0::/\n",
-            f"sys/fs/cgroup/cpu{',cpuacct' if mounted else ''}/{mounted}/cpu.cfs_quota_us": "250000\n",
-            f"sys/fs/cgroup/cpu{',cpuacct' if mounted else ''}/{mounted}/cpu.cfs_period_us": "100000\n",
-            f"sys/fs/cgroup/memory/{mounted}/memory.limit_in_bytes": "1000\n",
-            f"sys/fs/cgroup/memory/{mounted}/memory.usage_in_bytes": "900\n",
-            f"sys/fs/cgroup/memory/{mounted}/memory.stat": "inactive_file 1\ntotal_inactive_file 300\n",
-        },
-    )
-    assert here.quota() == 2.5
-    assert here.memory_limit() == 1000
+@pytest.mark.parametrize("name", LIMITED)
+def test_limits(name: str, tmp_path: Path) -> None:
+    files, quota, limit, free = LIMITED[name]
+    here = machine(tmp_path, files)
+    assert (here.quota(), here.memory_limit()) == (quota, limit)
+    assert 1 <= here.cores() <= max(1, round(quota))
     known = here.memory()
     assert known is not None
-    assert (known.limit, known.free, known.source) == (1000, 400, "control group")
+    assert (known.limit, known.free, known.source) == (limit, free, "control group")

@@ -7,8 +7,6 @@ import ast
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
 import gofast
 
 PACKAGE = Path(gofast.__file__).parent
@@ -95,15 +93,6 @@ def wrong_arrows(graph: Graph) -> list[str]:
     ]
 
 
-def plant(folder: Path, files: Mapping[str, str]) -> Graph:
-    """The imports of a package of these files."""
-    for name, text in files.items():
-        path = folder / "gofast" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return imports(folder / "gofast")
-
-
 def test_no_circle() -> None:
     assert circle(imports(PACKAGE)) == []
 
@@ -121,35 +110,3 @@ def test_every_room_is_known_and_packed() -> None:
         "gofast",
         *(f"gofast.{name}" for name in rooms),
     }
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from . import b",
-        "from .b import x",
-        "from .._core import b",
-        "import gofast._core.b",
-        "from gofast._core import b",
-        "def f():\n    from .b import x",
-        "if TYPE_CHECKING:\n    from .b import x",
-    ],
-)
-def test_a_planted_circle_is_seen(tmp_path: Path, text: str) -> None:
-    files = {"__init__.py": "", "_core/__init__.py": "", "_core/a.py": text, "_core/b.py": "from . import a"}
-    assert circle(plant(tmp_path, files)) == ["gofast._core.a", "gofast._core.b", "gofast._core.a"]
-
-
-def test_a_planted_circle_with_the_package_is_seen(tmp_path: Path) -> None:
-    files = {"__init__.py": "from .table import x", "table.py": "def f():\n    from . import y"}
-    assert circle(plant(tmp_path, files)) == ["gofast", "gofast.table", "gofast"]
-
-
-@pytest.mark.parametrize(
-    "text", ["from ..table import x", "from .._tables import rows", "from .. import table"]
-)
-def test_a_planted_wrong_arrow_is_seen(tmp_path: Path, text: str) -> None:
-    files = {"__init__.py": "", "table.py": "", "_tables/__init__.py": "", "_tables/rows.py": ""}
-    files |= {"errors.py": "", "_plan/__init__.py": "", "_plan/a.py": f"{text}\nfrom .. import errors"}
-    (said,) = wrong_arrows(plant(tmp_path, files))
-    assert said.startswith("gofast._plan.a imports gofast.")
