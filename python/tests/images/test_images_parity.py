@@ -148,121 +148,58 @@ def test_rests(pictures: Path) -> None:
     assert made > 500
 
 
-SIZE, HALF = 96, 48
-
-# What users write, and what the core can only do a part of.
-PIPELINES = {
-    "train": lambda: v1.Compose(
-        [v1.RandomResizedCrop(SIZE), v1.RandomHorizontalFlip(), v1.ToTensor(), v1.Normalize(MEAN, STD)]
-    ),
-    "val": lambda: v1.Compose(
-        [v1.Resize(SIZE + 16), v1.CenterCrop(SIZE), v1.ToTensor(), v1.Normalize(MEAN, STD)]
-    ),
-    "train v2": lambda: v2.Compose(
-        [
-            v2.RandomResizedCrop(SIZE, antialias=True),
-            v2.RandomHorizontalFlip(),
-            v2.ToImage(),
-            v2.ToDtype(torch.float32, scale=True),
-            v2.Normalize(MEAN, STD),
-        ]
-    ),
-    "train v2 tensors": lambda: v2.Compose(
-        [
-            v2.ToImage(),
-            v2.RandomResizedCrop(SIZE, antialias=True),
-            v2.RandomHorizontalFlip(),
-            v2.ToDtype(torch.float32, scale=True),
-            v2.Normalize(MEAN, STD),
-        ]
-    ),
-    "val v2 tensors": lambda: v2.Compose(
-        [
-            v2.PILToTensor(),
-            v2.Resize(SIZE + 16, v2.InterpolationMode.BICUBIC),
-            v2.CenterCrop(SIZE),
-            v2.ToDtype(torch.float32, scale=True),
-            v2.Normalize(MEAN, STD),
-        ]
-    ),
-    "SimCLR": lambda: v1.Compose(
-        [
-            v1.RandomResizedCrop(SIZE),
-            v1.RandomHorizontalFlip(),
-            v1.RandomApply([v1.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.8),
-            v1.RandomGrayscale(0.2),
-            v1.ToTensor(),
-        ]
-    ),
-    "SimCLR with blur": lambda: v1.Compose(
-        [
-            v1.RandomResizedCrop(SIZE),
-            v1.RandomApply([v1.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.8),
-            v1.GaussianBlur(9),
-            v1.ToTensor(),
-        ]
-    ),
-    "jitter and erasing": lambda: v1.Compose(
-        [
-            v1.Resize((SIZE, SIZE)),
-            v1.ColorJitter(0.4, 0.4, 0.4, 0.1),
-            v1.ToTensor(),
-            v1.Normalize(MEAN, STD),
-            v1.RandomErasing(0.5),
-        ]
-    ),
-    "RandAugment": lambda: v2.Compose([v2.RandomResizedCrop(SIZE), v2.RandAugment(), v2.ToImage()]),
-    "bytes as floats": lambda: v2.Compose(
-        [
-            v2.Resize((SIZE, HALF)),
-            v2.ToImage(),
-            v2.ToDtype(torch.float32),
-            v2.Normalize([255 * m for m in MEAN], [255 * s for s in STD]),
-        ]
-    ),
-    "five crops": lambda: v1.Compose([v1.Resize((SIZE, SIZE)), v1.FiveCrop(HALF), v1.Lambda(stack)]),
-    "ten random crops": lambda: v1.Compose(
-        [v1.RandomResizedCrop(SIZE), v1.TenCrop((HALF, HALF - 9), vertical_flip=True), v1.Lambda(stack)]
-    ),
-    "five random crops v2": lambda: v2.Compose(
-        [
-            v2.RandomResizedCrop(SIZE),
-            v2.RandomHorizontalFlip(),
-            v2.FiveCrop(HALF),
-            v2.ToImage(),
-            v2.ToDtype(torch.float32, scale=True),
-            v2.Normalize(MEAN, STD),
-        ]
-    ),
-    "rotation": lambda: v2.Compose([v2.RandomCrop(HALF, pad_if_needed=True), v2.RandomRotation(30)]),
-    "choice": lambda: v1.Compose(
-        [v1.RandomCrop(HALF, pad_if_needed=True), v1.RandomChoice([v1.RandomVerticalFlip(), v1.Pad(3)])]
-    ),
-    "choices and orders": lambda: choices(v1, v1.ToTensor()),
-    "choices and orders v2": lambda: choices(v2, v2.ToImage()),
-}
+HALF = 48
 
 
-def choices(m: Any, last: Any) -> Any:
+def pipelines(size: int = 96) -> dict[str, Any]:
+    """What users write, and what the core can only do a part of."""
+    floats, numbers = [v1.ToTensor(), v1.Normalize(MEAN, STD)], v2.ToDtype(torch.float32, scale=True)
+    crop, crop2 = v1.RandomResizedCrop(size), v2.RandomResizedCrop(size)
+    flip, flip2 = v1.RandomHorizontalFlip(), v2.RandomHorizontalFlip()
+    simclr = v1.RandomApply([v1.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.8)
+    codes = v2.Normalize([255 * m for m in MEAN], [255 * s for s in STD])
+    some = v1.RandomChoice([v1.RandomVerticalFlip(), v1.Pad(3)])
+    bicubic = v2.Resize(size + 16, v2.InterpolationMode.BICUBIC)
+    small, small2 = v1.RandomCrop(HALF, pad_if_needed=True), v2.RandomCrop(HALF, pad_if_needed=True)
+    stacked, ten = v1.Lambda(stack), v1.TenCrop((HALF, HALF - 9), vertical_flip=True)
+    made = {
+        "train": [crop, flip, *floats],
+        "val": [v1.Resize(size + 16), v1.CenterCrop(size), *floats],
+        "train v2": [crop2, flip2, v2.ToImage(), numbers, v2.Normalize(MEAN, STD)],
+        "train v2 tensors": [v2.ToImage(), crop2, flip2, numbers, v2.Normalize(MEAN, STD)],
+        "val v2 tensors": [v2.PILToTensor(), bicubic, v2.CenterCrop(size), numbers, v2.Normalize(MEAN, STD)],
+        "SimCLR": [crop, flip, simclr, v1.RandomGrayscale(0.2), v1.ToTensor()],
+        "SimCLR with blur": [crop, simclr, v1.GaussianBlur(9), v1.ToTensor()],
+        "jitter and erasing": [crop, v1.ColorJitter(0.4, 0.4, 0.4, 0.1), *floats, v1.RandomErasing(0.5)],
+        "RandAugment": [crop2, v2.RandAugment(), v2.ToImage()],
+        "bytes as floats": [v2.Resize((size, HALF)), v2.ToImage(), v2.ToDtype(torch.float32), codes],
+        "five crops": [v1.Resize((size, size)), v1.FiveCrop(HALF), stacked],
+        "ten random crops": [crop, ten, stacked],
+        "five random crops v2": [crop2, flip2, v2.FiveCrop(HALF), v2.ToImage(), numbers],
+        "rotation": [small2, v2.RandomRotation(30)],
+        "choice": [small, some],
+        "choices and orders": choices(v1, size, v1.ToTensor()),
+        "choices and orders v2": choices(v2, size, v2.ToImage()),
+    }
+    return {name: v2.Compose(steps) if "v2" in name else v1.Compose(steps) for name, steps in made.items()}
+
+
+def choices(m: Any, size: int, last: Any) -> list[Any]:
     colour = [m.ColorJitter(0.4, 0.4, 0.4, 0.1), m.RandomSolarize(100), m.RandomGrayscale(0.3)]
-    turns = [
-        m.RandomHorizontalFlip(),
-        m.RandomRotation(20),
-        m.RandomChoice([m.TrivialAugmentWide(), *colour]),
-    ]
-    whole = m.Compose([m.Resize(SIZE + 9), m.CenterCrop(SIZE)])
-    chosen = m.RandomChoice([m.RandomResizedCrop(SIZE), whole], p=[0.8, 0.3])
-    return m.Compose([chosen, m.RandomOrder([*turns, *colour]), last])
+    some = m.RandomChoice([m.TrivialAugmentWide(), *colour])
+    whole = m.Compose([m.Resize(size + 9), m.CenterCrop(size)])
+    chosen = m.RandomChoice([m.RandomResizedCrop(size), whole], p=[0.8, 0.3])
+    return [chosen, m.RandomOrder([m.RandomHorizontalFlip(), m.RandomRotation(20), some, *colour]), last]
 
 
 def stack(crops: Any) -> torch.Tensor:
     return torch.stack([v1.functional.to_tensor(crop) for crop in crops])
 
 
-@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("pipeline", pipelines())
 def test_pipelines(pictures: Path, pipeline: str) -> None:
     pair = Pair(pictures)
-    pair.transform(PIPELINES[pipeline]())
+    pair.transform(pipelines()[pipeline])
     whole(pair, 1, seed=3)
 
 
@@ -289,7 +226,7 @@ def test_crops_in_loaders(pictures: Path, pipeline: str, workers: int, loader: A
         return [batch for _ in range(2) for batch in kind(dataset, 16, shuffle=True, num_workers=workers)]
 
     pair = Pair(pictures)
-    pair.transform(PIPELINES[pipeline]())
+    pair.transform(pipelines()[pipeline])
     assert pair.compare(1, load, one_sample=False)
 
 
@@ -300,11 +237,11 @@ def as_samples(samples: Any) -> list[Any]:
 PHOTOGRAPHS = os.environ.get("GOFAST_TEST_DATA", "")
 
 
-@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("pipeline", pipelines())
 @pytest.mark.skipif(not PHOTOGRAPHS, reason="GOFAST_TEST_DATA has real photographs")
 def test_pipelines_on_photographs(pipeline: str) -> None:
     pair = photographs()
-    pair.transform(PIPELINES[pipeline]())
+    pair.transform(pipelines()[pipeline])
     few = random.Random(pipeline).sample(range(len(pair.theirs)), 40)
     assert pair.compare(1, lambda dataset: [dataset[i] for i in few], one_sample=False)
 
@@ -321,11 +258,10 @@ def photographs() -> Pair:
     ["train", "val", "train v2", "train v2 tensors", "val v2 tensors", "SimCLR", "jitter and erasing"],
 )
 @pytest.mark.skipif(not PHOTOGRAPHS, reason="GOFAST_TEST_DATA has real photographs")
-def test_epochs_of_photographs(monkeypatch: pytest.MonkeyPatch, pipeline: str) -> None:
+def test_epochs_of_photographs(pipeline: str) -> None:
     """At the size that ImageNet is trained with."""
-    monkeypatch.setattr(sys.modules[__name__], "SIZE", 224)
     pair = photographs()
-    pair.transform(PIPELINES[pipeline]())
+    pair.transform(pipelines(224)[pipeline])
     whole(pair, 20 if pipeline in ("train", "val") else 3, seed=100)
 
 
@@ -337,7 +273,7 @@ import test_images_parity as parity
 pair = parity.Pair(Path(sys.argv[1]))
 assert torch.backends.cpu.get_cpu_capability() == "DEFAULT"
 for name in ("train", "SimCLR", "jitter and erasing"):
-    pair.transform(parity.PIPELINES[name]())
+    pair.transform(parity.pipelines()[name])
     parity.whole(pair, 2, seed=9)
 assert pair.native == 6
 """
@@ -360,7 +296,7 @@ SOURCES = [str(folder) for folder in Path(__file__).parents[:3]]
 def test_unusual_defaults_run_in_python(pictures: Path, change: str) -> None:
     """torch draws other numbers then: nothing may be drawn natively."""
     pair = Pair(pictures)
-    pair.transform(PIPELINES["train"]())
+    pair.transform(pipelines()["train"])
     pair.compare(1, lambda dataset: dataset[0], one_sample=True)
     assert pair.native == 1
     try:
