@@ -23,8 +23,7 @@ from gofast._plan import transforms
 from gofast._plan.compile import compile
 from gofast._plan.translate import draws
 from image_data import save_folder
-from picture_chains import quiet
-from test_compiled_chains import MEAN, STD, check_what_is_handed_over, picture
+from picture_chains import MEAN, STD, quiet, scene
 
 
 class OwnResize(v1.Resize):
@@ -115,7 +114,7 @@ NATIVE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_folder(tmp_path_factory.mktemp("pictures"), [picture(50, 40), picture(37, 61)])
+    return save_folder(tmp_path_factory.mktemp("pictures"), [scene(50, 40, 1), scene(37, 61, 2)])
 
 
 @pytest.mark.parametrize("case", NATIVE)
@@ -126,7 +125,6 @@ def test_wholly_native(folder: Path, case: str) -> None:
     assert all(line.native and line.what for line in plan.report)
     assert json.loads(json.dumps(plan.steps, allow_nan=False)) == plan.steps
     assert compile(transform) == plan
-    check_what_is_handed_over(transform, plan)
     same_folder(folder, [] if transform is None else [transform], rounds=3)
 
 
@@ -145,7 +143,7 @@ def test_filters(mode: InterpolationMode) -> None:
         v2.RandomResizedCrop(8, interpolation=mode.value),
     ):
         assert compile(transform).steps[0]["filter"] == name
-    image = picture(40, 30)
+    image = scene(40, 30, 1)
     expected = np.array(image.resize((9, 7), number[name]))
     assert np.array_equal(np.array(v1.Resize((7, 9), mode)(image)), expected)
     assert np.array_equal(np.array(v2.Resize((7, 9), mode)(image)), expected)
@@ -343,7 +341,6 @@ def test_runs_in_python_behind(case: str) -> None:
     assert plan.hands_over == ("tv_image" if isinstance(conversion, v2.ToImage) else "tensor")
     assert reason in plan.report[2].what
     assert plan.report[2].cost.startswith("one ")
-    check_what_is_handed_over(chain, plan)
 
 
 def test_solarizing_a_view() -> None:
@@ -351,7 +348,6 @@ def test_solarizing_a_view() -> None:
     chain = v2.Compose([v2.Resize((9, 9)), v2.ToImage(), v2.CenterCrop(8), v2.RandomSolarize(9)])
     plan = compile(chain)
     assert plan.native
-    check_what_is_handed_over(chain, plan, strides=False)
     assert len(compile(chain, handed=True).native_part) == 2
 
 
@@ -412,49 +408,32 @@ def test_unusual_processes_run_in_python() -> None:
 # -- what a plan says of itself ------------------------------------------------
 
 
+SIZED = v1.Resize((9, 9))
+
+
 @pytest.mark.parametrize(
-    "transform, draws, needs_size, shape",
+    "steps, draws, needs_size, shape",
     [
-        (None, False, False, None),
-        (v1.Resize((8, 9)), False, False, [3, 8, 9]),
-        (v1.Resize(8), False, False, None),
-        (v1.Compose([v1.CenterCrop((8, 12)), v1.Resize(4)]), False, False, [3, 4, 6]),
-        (v1.Compose([v1.CenterCrop((24, 8)), v1.Resize(4, max_size=9)]), False, False, [3, 9, 3]),
-        (v2.Compose([v2.CenterCrop((8, 24)), v2.Resize(None, max_size=9)]), False, False, [3, 3, 9]),
-        (v1.Compose([v1.CenterCrop(8), v1.Pad((1, 2, 3, 4)), v1.Grayscale()]), False, False, [1, 14, 12]),
-        (v1.RandomHorizontalFlip(), True, False, None),
-        (v1.ColorJitter(), True, False, None),
-        (v1.RandomResizedCrop(8), True, True, [3, 8, 8]),
-        (v1.RandomCrop(8), True, True, [3, 8, 8]),
-        (v1.Compose([v1.Resize((9, 9)), v1.RandomCrop(8)]), True, False, [3, 8, 8]),
-        (v1.Compose([v1.Resize(9), v1.RandomCrop(8)]), True, True, [3, 8, 8]),
-        (v1.Compose([v1.ToTensor(), v1.RandomErasing()]), True, True, None),
-        (v1.Compose([v1.Resize((9, 9)), v1.ToTensor(), v1.RandomErasing()]), True, False, [3, 9, 9]),
-        (v1.RandomApply([v1.Pad(1)]), True, False, None),
-        (v1.Compose([v1.Resize((9, 9)), v1.RandomApply([v1.Pad(1)])]), True, False, None),
-        (
-            v1.Compose([v1.Resize((9, 9)), v1.RandomApply([v1.Pad(1)]), v1.RandomCrop(8)]),
-            True,
-            True,
-            [3, 8, 8],
-        ),
-        (v1.Compose([v1.Resize((9, 9)), v1.RandomApply([v1.RandomCrop(9)])]), True, False, [3, 9, 9]),
-        (v1.RandomApply([v1.RandomCrop(9)]), True, True, None),
-        (v2.RandomChoice([v2.Pad(1), v2.RandomVerticalFlip()]), True, False, None),
-        (v2.RandomChoice([v2.RandomCrop(9), v2.Resize((9, 9))]), True, True, [3, 9, 9]),
-        (v2.Compose([v2.Resize((9, 8)), v2.RandomChoice([v2.RandomCrop(8)])]), True, False, [3, 8, 8]),
-        (
-            v2.Compose([v2.Resize((9, 9)), v2.RandomOrder([v2.RandomCrop(9), v2.RGB()])]),
-            True,
-            False,
-            [3, 9, 9],
-        ),
-        (v2.Compose([v2.Resize((9, 9)), v2.RandomOrder([v2.RandomCrop(8), v2.RGB()])]), True, True, None),
-        (v2.RandomOrder([v2.Resize((9, 9)), v2.RandomVerticalFlip()]), True, False, None),
+        ([], False, False, None),
+        ([v1.Resize(8)], False, False, None),
+        ([v1.CenterCrop((8, 12)), v1.Resize(4)], False, False, [3, 4, 6]),
+        ([v1.CenterCrop((24, 8)), v1.Resize(4, max_size=9)], False, False, [3, 9, 3]),
+        ([v2.CenterCrop((8, 24)), v2.Resize(None, max_size=9)], False, False, [3, 3, 9]),
+        ([v1.CenterCrop(8), v1.Pad((1, 2, 3, 4)), v1.Grayscale()], False, False, [1, 14, 12]),
+        ([v1.ColorJitter()], True, False, None),
+        ([v1.RandomCrop(8)], True, True, [3, 8, 8]),
+        ([SIZED, v1.RandomCrop(8)], True, False, [3, 8, 8]),
+        ([v1.ToTensor(), v1.RandomErasing()], True, True, None),
+        ([SIZED, v1.RandomApply([v1.Pad(1)])], True, False, None),
+        ([SIZED, v1.RandomApply([v1.Pad(1)]), v1.RandomCrop(8)], True, True, [3, 8, 8]),
+        ([SIZED, v1.RandomApply([v1.RandomCrop(9)])], True, False, [3, 9, 9]),
+        ([v2.RandomChoice([v2.RandomCrop(9), SIZED])], True, True, [3, 9, 9]),
+        ([SIZED, v2.RandomOrder([v2.RandomCrop(9), v2.RGB()])], True, False, [3, 9, 9]),
+        ([SIZED, v2.RandomOrder([v2.RandomCrop(8), v2.RGB()])], True, True, None),
     ],
 )
-def test_draws_and_shape(transform: object, draws: bool, needs_size: bool, shape: list[int] | None) -> None:
-    plan = compile(transform)
+def test_draws_and_shape(steps: list[Any], draws: bool, needs_size: bool, shape: list[int] | None) -> None:
+    plan = compile(v1.Compose(steps))
     assert (plan.draws, plan.needs_size, plan.shape) == (draws, needs_size, shape)
 
 
@@ -526,3 +505,8 @@ def test_torchvision_is_not_imported() -> None:
         "assert 'torchvision' not in sys.modules and 'PIL' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
+
+
+def test_a_reason_is_one_short_line() -> None:
+    plan = compile(v1.Compose([v1.ToTensor(), v1.Normalize(torch.rand(100, 3, 1), STD)]))
+    assert len(plan.report[1].what) < 90 and "\n" not in plan.report[1].what

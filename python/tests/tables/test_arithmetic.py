@@ -28,65 +28,27 @@ WIDTH = 105
 
 def values(storage: str) -> npt.NDArray[Any]:
     """Rows of a storage type, with every value that rounds in a special way."""
-    rng = np.random.default_rng(7)
+    rng, kind = np.random.default_rng(7), np.dtype(storage)
     if storage == "uint8":
         codes = np.arange(256, dtype=np.uint8)
         return np.concatenate([codes, rng.permuted(np.tile(codes, 40))])[: WIDTH * 60].reshape(60, WIDTH)
-    if storage.startswith("int"):
-        kind = np.dtype(storage)
-        bits = 8 * kind.itemsize
-        edges = [0, 1, -1, 2047, 2048, 2049, 2051, 4097, -2049, 255, 256, 257]
-        edges += [
-            s * v for p in range(bits - 1) for v in ((1 << p) - 1, 1 << p, (1 << p) + 1) for s in (1, -1)
-        ]
-        info = np.iinfo(kind)
-        edges = [e for e in edges if info.min <= e <= info.max] + [info.min, info.max, 65504, 65519, 65520][
-            : 2 if bits == 16 else 5
-        ]
-        scattered = rng.integers(info.min, info.max, 4 * WIDTH, dtype=kind) >> rng.integers(
-            0, bits, 4 * WIDTH, dtype=kind
-        )
-        return np.concatenate(
-            [np.array(edges, kind), np.resize(scattered, -len(edges) % WIDTH + 8 * WIDTH)]
-        ).reshape(-1, WIDTH)
-    edges_f = [
-        0.0,
-        -0.0,
-        np.inf,
-        -np.inf,
-        np.nan,
-        65504,
-        65519.99,
-        65520,
-        1e-7,
-        2.0**-14,
-        2.0**-24,
-        2.0**-25,
-        1.5 * 2.0**-25,
-    ]
-    edges_f += [
-        2049,
-        2051,
-        1 + 2.0**-11,
-        1 + 2.0**-11 + 2.0**-30,
-        1 + 2.0**-8,
-        1 + 2.0**-8 + 2.0**-30,
-        1 + 3 * 2.0**-8,
-    ]
-    edges_f += [
-        3.4028235e38,
-        3.5e38,
-        1e300,
-        1e-300,
-        5e-324,
-        1.17549435e-38,
-        0.1,
-        255.0,
-        254.99999,
-        16777217.0,
-    ]
-    scattered = rng.standard_normal(8 * WIDTH) * 10.0 ** rng.integers(-8, 8, 8 * WIDTH)
-    return np.concatenate([edges_f, scattered])[: 8 * WIDTH].astype(storage).reshape(8, WIDTH)
+    if kind.kind == "i":
+        bits, info = 8 * kind.itemsize, np.iinfo(kind)
+        powers = [(1 << p) + d for p in range(bits - 1) for d in (-1, 0, 1)]
+        half = [2047, 2049, 2051, 4097, 65504, 65519, 65520]  # where float16 rounds, and where it ends
+        edges = [0, *half, *powers, *(-n for n in half + powers), info.min, info.max]
+        edges = [n for n in edges if info.min <= n <= info.max]
+        shifts = rng.integers(0, bits, 4 * WIDTH, dtype=kind)
+        scattered = rng.integers(info.min, info.max, 4 * WIDTH, dtype=kind) >> shifts
+        filled = np.resize(scattered, -len(edges) % WIDTH + 8 * WIDTH)
+        return np.concatenate([np.array(edges, kind), filled]).reshape(-1, WIDTH)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 0.1, 255.0, 254.99999, 16777217.0]
+    of_half = [65504, 65519.99, 65520, 1e-7, 2.0**-14, 2.0**-24, 2.0**-25, 1.5 * 2.0**-25, 2049, 2051]
+    ties = [1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-30, 1 + 2.0**-8, 1 + 2.0**-8 + 2.0**-30, 1 + 3 * 2.0**-8]
+    of_single = [3.4028235e38, 3.5e38, 1e300, 1e-300, 5e-324, 1.17549435e-38]
+    some = rng.standard_normal(8 * WIDTH) * 10.0 ** rng.integers(-8, 8, 8 * WIDTH)
+    every = np.concatenate([special, of_half, ties, of_single, some])
+    return every[: 8 * WIDTH].astype(storage).reshape(8, WIDTH)
 
 
 def converted(x: Any, dtype: torch.dtype) -> torch.Tensor:

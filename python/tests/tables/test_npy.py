@@ -79,17 +79,6 @@ def test_larger_than_a_block(tmp_path: Path) -> None:
         )
 
 
-def test_the_smallest_storage(tmp_path: Path) -> None:
-    for low, high, storage in [
-        (0, 255, "uint8"),
-        (-1, 255, "int16"),
-        (0, 40_000, "int32"),
-        (-(2**40), 5, "int64"),
-    ]:
-        path = save(tmp_path / "x.npy", np.array([[low, 1], [high, 2]]))
-        assert f"stored as {storage}" in repr(TableDataset(path, label=None))
-
-
 def test_unsigned_beyond_int64_is_an_error(tmp_path: Path) -> None:
     path = save(tmp_path / "x.npy", np.array([[1, 2], [3, 2**63]], np.uint64))
     with pytest.raises(errors.BadValueError) as caught:
