@@ -256,7 +256,7 @@ class ArrayDataset(RowDataset):
 
     def _batch(self, indices: array[int]) -> Rows:
         if self._is_plain and self.one_hot is None and self._memory.writable:
-            return SourceBatch(self, indices)
+            return SourceBatch(indices, self._fill, lambda i: self._row(self._sample(self._checked(i))))
         return self._fill(indices)
 
     def _fill(self, indices: array[int]) -> Batch:

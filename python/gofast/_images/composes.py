@@ -53,7 +53,7 @@ def follow() -> None:
             if kind is None or name in _wrapped:
                 continue
             own = vars(kind).get(method)
-            if own is not None and own.__module__ == name:  # else somebody's own is there already
+            if own is not None and own.__module__ == name:  # else a replacement is there already
                 _wrapped[name] = kind, own
                 setattr(kind, method, _looking(own))
 

@@ -11,16 +11,17 @@ from typing import Any
 import torch
 
 from .. import errors
+from .._core import codecs
 from .._core.indices import listed
 from .._loader.changes import changes
 from .._loader.core_dataset import IntArray
+from .._loader.explain import overrides
 from .._loader.getitems import getitems
 from .._loader.view import Line, NativeDataset, Output, Refusal, called, overridden, row_index_error
 from .._plan.compile import Plan
 from . import rescue, vision
 from .bad_samples import BadSample, BadSamples
 from .core_pictures import CorePictures
-from .explained import steps
 from .files import Files
 from .listing import Listing
 from .options import PictureOptions
@@ -179,7 +180,29 @@ class ImageDataset(NativeDataset):
         return self._here().core
 
     def _explained(self) -> list[Line]:
-        return steps(self, ImageDataset)
+        """The lines of gofast.explain: which steps run natively and which in Python."""
+        lines = [("source", "Go", f"{len(self)} files")]
+        if self._reader is not None:
+            what = "your callable" if self._listing.readable else "samples are no (path, label) of files"
+            lines.append(("loader", "Python", f"{what}: one call a sample"))
+        else:
+            found = codecs.load()
+            native, missing = ", ".join(found["native"]) or "nothing", found["missing"]
+            lines.append(("decode", "C", f"{native} ({found['jpeg'] or 'no libjpeg'})"))
+            lines += [("decode", "Python", f"{name} by Pillow: {why}") for name, why in missing.items()]
+            seen = f"{self._fallbacks} picture{'s' * (self._fallbacks != 1)} so far"
+            lines.append(("decode", "Python", f"other formats by Pillow: {seen}"))
+        for line in self._plan.report:
+            where = "C" if line.native and self._reader is None else "Python"
+            lines.append((line.name, where, f"{line.what} ({line.cost})" if line.cost else line.what))
+        if self.target_transform is not None:
+            lines.append(("target_transform", "Python", "your callable: one call a sample"))
+        if self._options.channels_last and not self._core().channels_last:
+            lines.append(("channels_last", "", "without effect: Python makes the samples"))
+        bad, policy = int((self._files.bad > 0).sum()), self._bad.on_error
+        what = policy if isinstance(policy, str) else "your callable"
+        lines.append(("on_error", "Python", f"{what}: {bad} bad sample{'s' * (bad != 1)} so far"))
+        return lines + overrides(self, ImageDataset, "samples")
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> ImageView:
         return ImageView(parts, index_map, [part._core() for part in parts])

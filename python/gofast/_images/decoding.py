@@ -1,4 +1,4 @@
-"""Decodes batches that somebody hands over: what a Decoder keeps for one call at a time."""
+"""Decodes batches that are handed over: what a Decoder keeps for one call at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DecodingLane:
     """
 
     _called = "Decoder"
-    _steady = True  # nobody changes the files of a batch
+    _steady = True  # the files of a batch do not change
     _output: Output = "tuple"
     _names = ("image",)
     _listing: Any = None
@@ -86,12 +86,12 @@ class DecodingLane:
             pillow.free_pictures(place, count)
 
     def _here(self) -> Work:
-        """See ImageDataset."""
+        """The work of the transform as it is now."""
         self._work = Work.of(self, self._work, self._threads, hands_over=False, generator=self._generator)
         return self._work
 
     def _rounded(self, picture: Any) -> Any:
-        """See HasPictures."""
+        """As it is: a Decoder rounds nothing."""
         return picture
 
 

@@ -230,8 +230,8 @@ class TorchDraws(PictureDraws):
         self._generator = torch.default_generator if generator is None else generator
 
     def records(self, indices: array[int]) -> array[int]:
-        """See PictureDraws."""
-        # First: whoever else draws while headers are read must not lose what he drew.
+        """By the generator's next numbers."""
+        # First: what others draw while headers are read must not be lost.
         sizes = find_sizes(self._view, indices)
         with generators.taken():  # threads that took the same state would draw the same numbers
             state = self._generator.get_state()
@@ -244,11 +244,11 @@ class TorchDraws(PictureDraws):
                     python.put()
 
     def state(self) -> tuple[torch.Tensor, Any]:
-        """See PictureDraws."""
+        """The generator's, and Python's where it is drawn from."""
         return self._generator.get_state(), random.getstate() if self.python else None
 
     def rewind(self, state: tuple[torch.Tensor, Any], indices: array[int]) -> None:
-        """See PictureDraws."""
+        """Puts them back."""
         self._generator.set_state(state[0])
         if self.python:
             random.setstate(state[1])
@@ -264,7 +264,7 @@ class WorkerDraws(PictureDraws):
         self._batch = 0
 
     def records(self, indices: array[int]) -> array[int]:
-        """See PictureDraws."""
+        """By the generators of the worker whose turn it is."""
         sizes = find_sizes(self._view, indices)  # first: Ctrl-C must not come in the worker's turn
         worker = self._batch % self._workers.count
         self._batch += 1
@@ -276,11 +276,11 @@ class WorkerDraws(PictureDraws):
             self._workers[worker] = now if python is None else now.copy(now.torch, python.state)
 
     def state(self) -> tuple[int, generators.Generators]:
-        """See PictureDraws."""
+        """Whose turn it is, and its generators."""
         return self._batch, self._workers[self._batch % self._workers.count]
 
     def rewind(self, state: tuple[int, generators.Generators], indices: array[int]) -> None:
-        """See PictureDraws. What a collate function has drawn meanwhile from other generators stays drawn."""
+        """Puts them back. What a collate function has drawn meanwhile from other generators stays drawn."""
         self._batch, before = state
         worker = self._batch % self._workers.count
         python = before.python if self.python else None
@@ -292,7 +292,7 @@ class WorkerDraws(PictureDraws):
         self._batch += 1
 
     def begin(self, batch: int = 0) -> None:
-        """See PictureDraws. Persistent workers keep their generators, and the first one begins again."""
+        """From this batch's worker on. Persistent workers keep their generators; the first begins again."""
         self._batch = batch
 
 
@@ -302,13 +302,13 @@ class StatelessDraws(PictureDraws):
     early = True
 
     def records(self, indices: array[int]) -> array[int]:
-        """See PictureDraws."""
+        """By the samples' own streams."""
         return draw(self._view, indices, _no_sizes(self._view, indices), 0)
 
 
 @contextlib.contextmanager
 def from_generator(generator: torch.Generator | None) -> Iterator[None]:
-    """Whoever draws from torch's default generator meanwhile draws from this one; None: nothing changes."""
+    """What is drawn from torch's default generator meanwhile comes from this one; None: nothing changes."""
     if generator is None:
         yield
         return

@@ -165,7 +165,7 @@ class Files(PictureFiles):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Files:
-        return self  # nobody writes to it but the core
+        return self  # only the core writes to it
 
     def __reduce__(self) -> tuple[Any, ...]:
         if get_spawning_popen() is not None:

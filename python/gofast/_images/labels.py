@@ -25,7 +25,7 @@ def matched(labels: Any, pictures: Pictures) -> list[Any]:
             order of the pictures.
 
     Raises:
-        OptionError: a picture has no label, or two; or nobody can know which label belongs to which picture.
+        OptionError: a picture has no label, or two; or it is not known which label is whose.
     """
     if isinstance(labels, (str, bytes, os.PathLike)):
         raise errors.OptionError(

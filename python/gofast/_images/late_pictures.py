@@ -24,7 +24,7 @@ def late_picture(source: str | io.BytesIO) -> Any | None:
         with pillow._open(source) as file:
             image = open_late(file)
         return image.convert("RGB") if isinstance(image, LateImage) else None
-    except Exception:  # whoever reads it at once says what is wrong
+    except Exception:  # reading it at once says what is wrong
         return None
 
 
@@ -51,7 +51,7 @@ def transformed(
     try:
         made = transform(image)
         if source.state is SourceState.UNUSED:
-            image.load()  # nobody has looked: whether the file is whole must be known now
+            image.load()  # the transform has not looked: whether the file is whole must be known now
         if isinstance(made, LateImage):
             made = made.at_once()
     except Exception:

@@ -43,7 +43,7 @@ class LateProgram:
             chain: what is done to that first.
 
         Returns:
-            The sample. None where torchvision itself must make it, or says why nobody can: the generators
+            The sample. None where torchvision itself must make it, or raises: the generators
             stand as before then.
         """
         if not self._core.record_words:

@@ -128,7 +128,7 @@ def take_picture(place: int, mode: str, path: str | io.BytesIO | None) -> Image.
 
     Args:
         mode: "RGB", or "L" where the three channels are equal.
-        path: of the file, whose info goes with the image; None: nobody will look at that.
+        path: of the file, whose info goes with the image; None: it is not looked at.
     """
     from PIL import Image
 

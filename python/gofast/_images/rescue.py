@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 
-# A picture whose size nobody can tell: any crop can be drawn in it, and nothing will be made of it. image.h's
+# A picture of unknown size: any crop can be drawn in it, and nothing will be made of it. image.h's
 # GF_ANY_SIDE.
 ANY_SIDE = 1 << 14
 
@@ -106,7 +106,7 @@ class SamplePlace:
         self.make(image, record.buffer_info()[0])
 
     def make_of_no_file(self, image: Image.Image, sample: int, attempt: int) -> None:
-        """The same of a picture that nobody read from a file: the info of sample's does not go with it."""
+        """The same of a picture that comes from no file: the info of sample's does not go with it."""
         self.make_another(image, sample, attempt)
         if self.core.shape is None:
             pillow.MadePicture.from_address(self.address).info |= pillow.LOST
@@ -144,7 +144,7 @@ class StoredPlace(SamplePlace):
         return None if self._is_stored else self._whole
 
     def make(self, image: Image.Image, record: int | None = None) -> None:
-        """See SamplePlace."""
+        """Makes the stored sample, or where that cannot be, the finished one."""
         if record is None:
             try:
                 pillow.make_sample(self._raw, image, self.record, self._slot)
@@ -346,7 +346,7 @@ def _black(picture: Any) -> Any:
         return Image.new(picture.mode, picture.size)
     if hasattr(picture, "__array_interface__"):
         return picture * 0
-    raise errors.OptionError(f'on_error="zero": nobody knows a black {type(picture).__name__} of your loader')
+    raise errors.OptionError(f'on_error="zero": there is no black {type(picture).__name__} of your loader')
 
 
 def reason(dataset: HasPictures, sample: int) -> str:

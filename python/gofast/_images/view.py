@@ -89,13 +89,13 @@ class ImageView(View):
 
     @property
     def epochs(self) -> tuple[int, ...]:
-        """See View."""
+        """Of the datasets whose stateless draws depend on it."""
         if not self.draws or self.rng != "stateless":
             return ()
         return tuple(int(dataset._files.epoch[0]) for dataset in self.datasets)
 
     def watch(self) -> Callable[[], bool]:
-        """See View."""
+        """Looks whether transforms are those that were compiled."""
         held = [(dataset, dataset.transform) for dataset in self.datasets]
         unchanged = Unchanged([transform for _, transform in held])
         return lambda: all(dataset.transform is transform for dataset, transform in held) and unchanged()
@@ -208,7 +208,7 @@ class ImageView(View):
         return replaced
 
     def new_draws(self, workers: Workers | None) -> draws.PictureDraws:
-        """See View."""
+        """Stateless ones, torch's, or those of torch's workers."""
         if self.rng == "stateless":
             return draws.StatelessDraws(self)
         return (

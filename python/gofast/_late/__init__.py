@@ -1,1 +1,1 @@
-"""Pictures of Pillow's whose pixels are made when somebody needs them."""
+"""Pictures of Pillow's whose pixels are made when they are needed."""

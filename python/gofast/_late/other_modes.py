@@ -14,7 +14,7 @@ OTHERS = frozenset(["1", "P", "LA", "RGBA", "CMYK"])
 
 
 class LateOther(LateImage):
-    """A palette, alpha or CMYK picture. Whoever wants anything but RGB of it gets Pillow's own pixels."""
+    """A palette, alpha or CMYK picture. Anything but RGB of it has Pillow's own pixels."""
 
     def __init__(self, source: Source, header: ImageFile.ImageFile, late_info: dict[Any, Any] | None) -> None:
         super().__init__(source, header, late_info)
@@ -22,7 +22,7 @@ class LateOther(LateImage):
         self._files_palette = self._palette_now()
 
     def _palette_now(self) -> tuple[Any, ...]:
-        """By which a palette that somebody has put in or written to is known."""
+        """What tells that a palette was put in or written to."""
         own = self.palette
         return (own,) if own is None else (own, own.mode, own.rawmode, own.dirty, bytes(own.palette))
 
@@ -51,7 +51,7 @@ class LateOther(LateImage):
         palette: Any = Image.Palette.WEB,
         colors: int = 256,
     ) -> Image.Image:
-        """See Pillow's."""
+        """The conversion to RGB is recorded."""
         usual = mode == "RGB" and not matrix and "transparency" not in self.info and self._has_files_palette()
         late = super()._late if usual else None
         if late is not None and not self._looked_at:

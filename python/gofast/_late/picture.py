@@ -1,4 +1,4 @@
-"""LateImage: a PIL image whose pixels are made when somebody needs them."""
+"""LateImage: a PIL image whose pixels are made when they are needed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LateMaking(NamedTuple):
 
 
 class LateImage(Image.Image):
-    """A PIL image whose pixels are made when somebody needs them: what `gofast.open` returns.
+    """A PIL image whose pixels are made when they are needed: what `gofast.open` returns.
 
     It has all that ``PIL.Image.Image`` has. ``crop``, ``resize``, ``transpose``, ``rotate``, affine and
     perspective ``transform``, ``point`` with a table, ``convert`` to "RGB" or "L", ``copy`` and
@@ -134,7 +134,7 @@ class LateImage(Image.Image):
         self.im, self._ready = made.im, None
 
     def _grey(self, making: LateMaking) -> Image.Image | None:
-        """This picture, where it is the grey of one that somebody still has: both come of one decoding.
+        """This picture, where it is the grey of one that is still held: both come of one decoding.
 
         ImageEnhance's Color and Contrast need both. None where the other was made already, or is gone.
         """
@@ -165,7 +165,7 @@ class LateImage(Image.Image):
             self.info.update(late)
 
     def load(self) -> Any:
-        """See Pillow's. `ImageOps.exif_transpose` needs no pixels for what it asks."""
+        """Makes the pixels. `ImageOps.exif_transpose` needs no pixels for what it asks."""
         making = self._making
         if making is not None and self._im is None:
             if sys._getframe(1).f_code is _ONLY_TURNS and self._look() is not None:
@@ -175,7 +175,7 @@ class LateImage(Image.Image):
         return super().load()
 
     def tobytes(self, encoder_name: str = "raw", *args: Any) -> bytes:
-        """See Pillow's. numpy asks this too: the core makes the bytes, without a PIL image in between."""
+        """The pixels. numpy asks this too: the core makes the bytes, without a PIL image in between."""
         usual = encoder_name == "raw" and not args and not self._array_given
         late = self._look() if usual else None
         if late is None:
@@ -196,14 +196,14 @@ class LateImage(Image.Image):
         return new
 
     def copy(self) -> Image.Image:
-        """See Pillow's."""
+        """The same, recorded so far."""
         late = self._look()
         return super().copy() if late is None else self._then(late, b"", self.size, self.mode)
 
     __copy__ = copy
 
     def crop(self, box: Any = None) -> Image.Image:
-        """See Pillow's."""
+        """A box within the picture is recorded."""
         late = self._look()
         whole = (0, 0, *self.size)
         if late is None or type(box) not in (tuple, list) or tuple(box) == whole:
@@ -220,7 +220,7 @@ class LateImage(Image.Image):
     def resize(
         self, size: Any, resample: Any = None, box: Any = None, reducing_gap: float | None = None
     ) -> Image.Image:
-        """See Pillow's."""
+        """Another size is recorded."""
         late = self._look()
         usual = type(size) in (tuple, list) and (box is None or type(box) in (tuple, list))
         operation = b"" if late is None or not usual else self._resized(size, resample, box, reducing_gap)
@@ -254,7 +254,7 @@ class LateImage(Image.Image):
         return chains.resize(width, height, method)
 
     def transpose(self, method: Any) -> Image.Image:
-        """See Pillow's."""
+        """A turn is recorded."""
         late = self._look()
         if late is None or not isinstance(method, int) or method not in chains.TURNS:
             return super().transpose(method)
@@ -271,7 +271,7 @@ class LateImage(Image.Image):
         fill: int = 1,
         fillcolor: Any = None,
     ) -> Image.Image:
-        """See Pillow's. Its rotate computes numbers and calls this."""
+        """An affine or perspective transform is recorded. Pillow's rotate computes numbers and calls this."""
         operation = b""
         if self._late is not None:
             operation = arguments.warp(self.mode, size, method, data, resample, fillcolor)
@@ -287,7 +287,7 @@ class LateImage(Image.Image):
         return new
 
     def point(self, lut: Any, mode: str | None = None) -> Image.Image:
-        """See Pillow's. Most of ImageOps comes here, with a list."""
+        """A table of bytes is recorded. Most of ImageOps comes here, with a list."""
         late = self._look()
         if late is None or mode is not None or isinstance(lut, Image.ImagePointHandler):
             return super().point(lut, mode)
@@ -305,7 +305,7 @@ class LateImage(Image.Image):
         palette: Any = Image.Palette.WEB,
         colors: int = 256,
     ) -> Image.Image:
-        """See Pillow's."""
+        """A conversion to RGB or L is recorded."""
         late = self._look()
         if late is None or matrix or "transparency" in self.info:
             return super().convert(mode, matrix, dither, palette, colors)
@@ -320,7 +320,7 @@ class LateImage(Image.Image):
     # -- what files have -------------------------------------------------------------
 
     def draft(self, mode: Any, size: Any) -> Any:
-        """See Pillow's: it tells the decoder of a JPEG to make less of it."""
+        """Tells the decoder of a JPEG to make less of it."""
         making = self._making
         if self.format != "JPEG" or making is None or self._looked_at or making.draft is not None:
             return None
@@ -332,12 +332,12 @@ class LateImage(Image.Image):
         return result
 
     def verify(self) -> None:
-        """See Pillow's."""
+        """By Pillow, of the file."""
         if self._file is not None:
             self._file.reopen().verify()
 
     def close(self) -> None:
-        """See Pillow's."""
+        """The pixels go, as Pillow's do."""
         super().close()
         self._making = None
 

@@ -59,7 +59,7 @@ class Plan:
             between samples.
         strides: of a tensor handed over: "chw" is contiguous, "hwc" is the permuted view
             that PILToTensor and ToImage return, [1, 3 W, 3].
-        shown: whether a PIL image handed over comes before somebody's own code, who may look at its info.
+        shown: whether a PIL image handed over comes before the user's own code, which may look at its info.
         draws: whether the steps draw, from torch's generator as a rule.
         draws_python: whether they also draw from Python's random.
         needs_size: whether what they draw depends on the file's picture size.
@@ -192,7 +192,7 @@ def _why_not_handed(state: State) -> str:
 
 
 def _shown(rest: Sequence[object]) -> bool:
-    """Whether somebody's own code gets the PIL image, or what torchvision's transforms make of it."""
+    """Whether the user's own code gets the PIL image, or what torchvision's transforms make of it."""
     for leaf in rest:
         if looks_beside(leaf):
             return True

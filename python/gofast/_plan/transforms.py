@@ -1,4 +1,4 @@
-"""What a transform is: torchvision's own, to the letter, or somebody's code.
+"""What a transform is: torchvision's own, to the letter, or other code.
 
 torchvision itself is never imported here: a transform can only be torchvision's
 when its user has imported it.
@@ -31,7 +31,7 @@ MODULE_ATTRIBUTES = frozenset(vars(torch.nn.Module()))
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 # Methods that decide what a transform does. On a class of torchvision each comes from
-# torchvision or torch, unless somebody has replaced it.
+# torchvision or torch, unless it was replaced.
 _METHODS = (
     "__call__",
     "forward",

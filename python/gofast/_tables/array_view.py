@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,18 +33,6 @@ class HasArrays(HasRows, Protocol):
 
     def _gather(self, rows: torch.Tensor, first: int) -> tuple[torch.Tensor, ...]:
         """Rows of the arrays from number `first` on, gathered by torch."""
-
-    def _fill(self, indices: array[int]) -> Batch:
-        """The batch of these samples."""
-
-    def _checked(self, index: int) -> int:
-        """The row of an index."""
-
-    def _sample(self, row: int) -> list[Any]:
-        """A row of each array."""
-
-    def _row(self, values: Sequence[Any]) -> Any:
-        """The sample that indexing gives for these values."""
 
 
 class ArrayView(View):
@@ -81,7 +69,7 @@ class ArrayView(View):
 
     @property
     def core(self) -> CoreDataset:
-        """See View. Laid out again if torch has moved a tensor's memory meanwhile."""
+        """Laid out again if torch has moved a tensor's memory meanwhile."""
         if self._places != [d._memory.places() for d in self._arrays]:
             self._lay_out_now()
         return self._core
@@ -90,20 +78,20 @@ class ArrayView(View):
         return stored_rows(self._arrays, self._map)
 
     def shaped(self, images: torch.Tensor) -> torch.Tensor:
-        """See View."""
+        """Of the user's type, where the core only copies bytes."""
         if self._dtype is None:
             return images
         images = images.view(self._dtype)
         return images.squeeze(-1) if self._dtype.itemsize == 16 else images
 
     def row_more(self, values: torch.Tensor) -> list[Any]:
-        """See View."""
+        """Rows own their values."""
         return [value.clone() for value in values.unbind(0)]
 
     def more(
         self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
     ) -> tuple[Any, ...]:
-        """See View."""
+        """The arrays that torch gathers."""
         if not self.has_more:
             return ()
         rows = torch.frombuffer(indices, dtype=torch.int64) if isinstance(indices, array) else indices
@@ -128,17 +116,21 @@ class SourceBatch(Rows):
     """A batch that is made when it is collated. Its rows are views of the user's memory, as TensorDataset's.
 
     So a kept row does not keep the batch in memory, and writing to a row changes the array, as with torch.
+
+    Args:
+        fill: makes the batch of these samples.
+        row: makes one of them.
     """
 
-    def __init__(self, dataset: HasArrays, indices: array[int]) -> None:
+    def __init__(
+        self, indices: array[int], fill: Callable[[array[int]], Batch], row: Callable[[int], Any]
+    ) -> None:
         super().__init__(len(indices))
-        self._dataset = dataset
-        self._indices = indices
+        self._indices, self._fill, self._row = indices, fill, row
 
     def collated(self) -> Any:
         """The batch as ``default_collate`` of its rows would give it."""
-        return self._dataset._fill(self._indices).collated()
+        return self._fill(self._indices).collated()
 
     def _rows(self) -> Sequence[Any]:
-        dataset = self._dataset
-        return [dataset._row(dataset._sample(dataset._checked(i))) for i in self._indices]
+        return [self._row(i) for i in self._indices]

@@ -36,7 +36,7 @@ class Field:
     Attributes:
         tensor: the given tensor, or a tensor over a numpy array's memory.
         writable: whether samples may be views of the memory.
-        steady: nobody can write to the memory.
+        steady: the memory cannot be written to.
         way: how a batch is made. C: the kernel copies rows; INDEX: torch.index_select; ROWS: torch stacks
             row by row, because neither of the others would give the same batch.
     """

@@ -63,7 +63,7 @@ class RowView(View):
         self._table: StoredTable | None = None
 
     def table(self) -> StoredTable | None:
-        """See View."""
+        """Of one table in memory that does not change."""
         if len(self._tables) > 1 or not self.steady:
             return None
         if self._table is None:

@@ -20,11 +20,11 @@ from .._core.numbers import NAMES, Spec
 from .._loader.batch import Batch, Rows
 from .._loader.classes import in_order
 from .._loader.core_dataset import CoreDataset, IntArray
+from .._loader.explain import overrides
 from .._loader.filler import Filler
 from .._loader.getitems import getitems
 from .._loader.view import Line, NativeDataset, Output, Refusal, View, called, overridden, row_index_error
 from .cells import Place
-from .explained import steps
 from .row_view import RowView
 from .scale import Scale, default_keys, is_picture, is_unit, whole_shape
 from .statistics import Numbers, mean_and_std
@@ -315,7 +315,20 @@ class RowDataset(NativeDataset):
         return self._view()
 
     def _explained(self) -> list[Line]:
-        return steps(self, RowDataset)
+        """The lines of gofast.explain: which steps run natively and which in Python."""
+        made = [str(self.dtype).removeprefix("torch."), f"shape {self.shape}"]
+        if self._numbers.mean is not None:
+            made.insert(0, "(x - mean) / std")
+        if self._numbers.unit:
+            made.insert(0, "x / 255")
+        lines = self._sources()
+        lines.append(("transform", "Python" if lines[0][1] == "torch" else "C", ", ".join(made)))
+        lines += overrides(self, RowDataset, "rows")
+        for name in ("transform", "target_transform", "batch_transform"):
+            if getattr(self, name) is not None:
+                what = "batch" if name == "batch_transform" else "row"
+                lines.append((name, "Python", f"your callable: one call a {what}"))
+        return lines
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
         return RowView(parts, index_map)
