@@ -6,8 +6,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,18 +15,11 @@ import (
 	"github.com/gofast-org/gofast/gofast/device/devicetest"
 )
 
-// The device's figures stand beside the others. A machine without a driver says so.
+// The device's figures stand beside the others.
 func TestRunOnADevice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.npy")
 	command(t, 0, "synth", path, "--count", "2000", "--columns", "1200")
 	args := []string{"run", path, "--label", "", "--batch", "1000", "--epochs", "2", "--threads", "1", "--device", "cuda:0"} // 1.2 MB each
-	if os.Getenv("GOFAST_TEST_NO_GPU") == "" {
-		none := exec.Command(os.Args[0], "-test.run", "^TestNoGPU$")
-		none.Env = append(os.Environ(), "GOFAST_TEST_NO_GPU="+path)
-		if said, err := none.CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, said)
-		}
-	}
 	driver := devicetest.New(t, devicetest.Random)
 	first, err := device.Open(0, device.Options{Library: driver.Library}) // the driver of this process, from now on
 	if err != nil {
@@ -48,15 +39,5 @@ func TestRunOnADevice(t *testing.T) {
 	}
 	if m := r.Runs[0].Moves; m.Rate <= 0 || m.CopySeconds <= 0 || m.Bytes < 2*2000*1200 || m.Overlap < 0 || m.Overlap > 1 {
 		t.Errorf("%+v", m)
-	}
-}
-
-func TestNoGPU(t *testing.T) {
-	path := os.Getenv("GOFAST_TEST_NO_GPU")
-	if path == "" {
-		t.Skip("TestRunOnADevice runs it")
-	}
-	if _, log := command(t, 1, "run", path, "--device", "cuda:99"); !strings.Contains(log, "driver") && !strings.Contains(log, "device") {
-		t.Errorf("%q", log)
 	}
 }

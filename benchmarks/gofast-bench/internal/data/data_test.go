@@ -94,65 +94,22 @@ func TestExpandTakesTablesOfAFolder(t *testing.T) {
 }
 
 func TestWhatCannotBeOpened(t *testing.T) {
-	root, empty, other := pictures(t, 0), t.TempDir(), t.TempDir()
-	table, emptyList := filepath.Join(other, "t.csv"), filepath.Join(other, "empty.list")
-	if err := errors.Join(os.WriteFile(table, []byte("a,b\n1,2\n"), 0o600), os.WriteFile(emptyList, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	pipe := filepath.Join(other, "pipe") // nobody writes into it
+	root, empty := pictures(t, 0), t.TempDir()
+	pipe := filepath.Join(t.TempDir(), "pipe") // nothing writes into it
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		o    Options
-		kind error
 		says string
 	}{
-		{Options{Paths: []string{pipe}}, gofast.ErrNotFound, "no such file"},
-		{Options{Paths: []string{empty}}, gofast.ErrNotFound, empty},
-		{Options{Paths: []string{empty}, As: Pictures}, gofast.ErrNotFound, empty},
-		{Options{Paths: []string{"nowhere/*.jpg"}}, gofast.ErrNotFound, "nowhere"},
-		{Options{Paths: []string{root, table}}, gofast.ErrNotFound, "stands alone"},
-		{Options{Paths: []string{"@nowhere"}}, gofast.ErrNotFound, "nowhere"},
-		{Options{Paths: []string{"@" + emptyList}}, gofast.ErrNotFound, "nothing to measure"},
-		{Options{Paths: []string{root}, As: Table}, gofast.ErrNotFound, root},
+		{Options{Paths: []string{pipe}}, "no such file"}, {Options{Paths: []string{empty}}, empty}, {Options{Paths: []string{"nowhere/*.jpg"}}, "nowhere"},
+		{Options{Paths: []string{root, "t.csv"}}, "stands alone"}, {Options{Paths: []string{"@nowhere"}}, "nowhere"},
+		{Options{Paths: []string{"@" + os.DevNull}}, "nothing to measure"}, {Options{Paths: []string{root}, As: Table}, root},
 	} {
-		if _, err := open(t, c.o); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+		if _, err := open(t, c.o); !errors.Is(err, gofast.ErrNotFound) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v: %v", c.o.Paths, err)
 		}
-	}
-}
-
-func TestDamagedFilesAreNamedOrCounted(t *testing.T) {
-	root := pictures(t, 5)
-	epoch := func(s *Source) (rows int, err error) {
-		engine := gofast.NewEngine(2)
-		defer engine.Close()
-		for b, err := range engine.Batches(context.Background(), s.Dataset, gofast.Sequential(s.Len()), 4) {
-			if err != nil {
-				return rows, err
-			}
-			rows += b.Rows
-		}
-		return rows, nil
-	}
-	s, err := open(t, Options{Paths: []string{root}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := epoch(s); err == nil || !strings.Contains(err.Error(), filepath.Join(root, "class000", "000000.png")) {
-		t.Errorf("%v", err)
-	}
-	if s, err = open(t, Options{Paths: []string{root}, Zeros: true}); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // each is counted once
-		if rows, err := epoch(s); err != nil || rows != 9 {
-			t.Errorf("%d, %v", rows, err)
-		}
-	}
-	if reasons := s.Bad.Reasons(); len(reasons) != 5 || reasons[filepath.Join(root, "class000", "000000.png")] == "" {
-		t.Errorf("%v", reasons)
 	}
 }
 

@@ -121,25 +121,3 @@ func TestTheLowestNeededRoofBinds(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 }
-
-func TestRoofsOfPictures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the race detector notes every byte that is copied")
-	}
-	s := source(t)
-	progress := 0
-	limits, err := Roofs(context.Background(), s, 1000, Config{Batch: 8, Threads: []int{1, 2}, Epochs: 1}, func(int, int) { progress++ })
-	if err != nil || len(limits) != 2 || progress != 2 {
-		t.Fatalf("%v, %v", limits, err)
-	}
-	for _, l := range limits {
-		for _, roof := range append(l.Roofs, l.Run) {
-			if !(roof.SamplesPerS > 0) || roof.Name == "" {
-				t.Errorf("%+v", roof)
-			}
-		}
-		if len(l.Roofs) != 4 || l.Binds == "" {
-			t.Errorf("%+v", l)
-		}
-	}
-}

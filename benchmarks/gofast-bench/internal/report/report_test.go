@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -59,23 +58,6 @@ func TestTheTextTellsOfHeldThreads(t *testing.T) {
 	}
 }
 
-func TestCSVIsARowAnEpoch(t *testing.T) {
-	var text bytes.Buffer
-	if err := sample().WriteCSV(&text); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(&text).ReadAll()
-	if err != nil || len(rows) != 1+3+1 {
-		t.Fatalf("%v, %v", rows, err)
-	}
-	if got := strings.Join(rows[2][:5], " "); got != "1 2 1.1 1500 1363.63636" {
-		t.Errorf("%q", got)
-	}
-	if rows[4][9] != "" {
-		t.Errorf("one epoch has no interval: %q", rows[4])
-	}
-}
-
 func TestReadRefusesWhatIsNoReport(t *testing.T) {
 	good, err := json.Marshal(sample())
 	if err != nil {
@@ -94,19 +76,6 @@ func TestReadRefusesWhatIsNoReport(t *testing.T) {
 		_, err := Read(path)
 		if (err == nil) != (says == "") || err != nil && (!strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), path)) {
 			t.Errorf("%.60q: %v, want %q", text, err, says)
-		}
-	}
-}
-
-func TestNumbersForPeople(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 999: "999", 1000: "1,000", -1234567.6: "-1,234,568", 0.2: "0"} {
-		if got := Grouped(v); got != want {
-			t.Errorf("%g: %q", v, got)
-		}
-	}
-	for v, want := range map[float64]string{2: "2.00 s", 0.0015: "1.50 ms", 2.5e-6: "2.5 us", 3e-8: "30 ns"} {
-		if got := Duration(v); got != want {
-			t.Errorf("%g: %q", v, got)
 		}
 	}
 }

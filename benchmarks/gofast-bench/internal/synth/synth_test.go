@@ -97,19 +97,3 @@ func TestNothingIsOverwrittenOrHalfThere(t *testing.T) {
 		t.Errorf("%v, %v", entries, err)
 	}
 }
-
-func TestCheck(t *testing.T) {
-	for name, change := range map[string]func(*Options){
-		"kind": func(o *Options) { o.Kind = "gif" }, "count": func(o *Options) { o.Count = 0 }, "columns": func(o *Options) { o.Columns = -1 },
-		"broken": func(o *Options) { o.Broken = 12 }, "broken tables": func(o *Options) { o.Kind, o.Broken = CSV, 1 },
-		"size": func(o *Options) { o.Width = 0 }, "cells": func(o *Options) { o.Kind, o.Count, o.Columns = CSV, 1<<40, 1<<20 },
-	} {
-		o := options(JPEG)
-		if o.Check() != nil {
-			t.Fatal("the options are good")
-		}
-		if change(&o); o.Check() == nil {
-			t.Errorf("%s is not noticed", name)
-		}
-	}
-}
