@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,30 +52,24 @@ type Source struct {
 }
 
 // Bad collects the pictures that could not be made, and why.
-type Bad struct {
-	lock    sync.Mutex
-	reasons map[string]string
-}
+type Bad struct{ reasons sync.Map }
 
 func (b *Bad) add(err error) error {
-	b.lock.Lock()
-	defer b.lock.Unlock()
 	var known *gofast.Error
 	if !errors.As(err, &known) {
 		return err
 	}
-	if b.reasons == nil {
-		b.reasons = map[string]string{}
-	}
-	b.reasons[known.Path] = known.Text
+	b.reasons.Store(known.Path, known.Text)
 	return nil
 }
 
 // Reasons are the bad pictures by path.
 func (b *Bad) Reasons() map[string]string {
-	b.lock.Lock()
-	defer b.lock.Unlock()
-	return maps.Clone(b.reasons)
+	made := map[string]string{}
+	for path, reason := range b.reasons.Range {
+		made[path.(string)] = reason.(string)
+	}
+	return made
 }
 
 func refused(kind error, path, says string) error {

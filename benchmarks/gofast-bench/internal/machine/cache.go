@@ -42,18 +42,22 @@ func LookCache(ctx context.Context, n int64, path func(int64) string) (Cache, er
 	return c, nil
 }
 
-// inMemory counts a file's pages. Of a file that the user does not own and may not write,
-// the kernel says that all of it is in memory: that is not known.
+// inMemory counts a file's pages. Of a file that the user does not own and may not write, the kernel says that all of it is
+// in memory: that is not known.
 func inMemory(path string) (resident, pages int64, known bool) {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return 0, 0, false
+	}
+	about, ok := info.Sys().(*syscall.Stat_t)
+	if tells := ok && int(about.Uid) == os.Geteuid() || os.Geteuid() == 0 || unix.Access(path, unix.W_OK) == nil; !tells {
+		return 0, 0, false
+	}
+	file, err := os.Open(path)
 	if err != nil {
 		return 0, 0, false
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || !tells(path, info) {
-		return 0, 0, false
-	}
 	data, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		return 0, 0, false
@@ -63,18 +67,10 @@ func inMemory(path string) (resident, pages int64, known bool) {
 	states := make([]byte, (info.Size()+page-1)/page)
 	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)),
 		uintptr(unsafe.Pointer(unsafe.SliceData(states))))
-	if errno != 0 {
-		return 0, 0, false
-	}
 	for _, s := range states {
 		resident += int64(s & 1)
 	}
-	return resident, int64(len(states)), true
-}
-
-func tells(path string, info fs.FileInfo) bool {
-	about, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(about.Uid) == os.Geteuid() || os.Geteuid() == 0 || unix.Access(path, unix.W_OK) == nil
+	return resident, int64(len(states)), errno == 0
 }
 
 // DropCache asks the kernel to forget n files, whose pages then come from the disk again.

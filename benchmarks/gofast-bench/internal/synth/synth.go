@@ -145,33 +145,43 @@ func makePictures(ctx context.Context, to string, o Options) (*Made, error) {
 		index := int64(i) * o.Count / int64(o.Broken)
 		made.Broken, damaged[index] = append(made.Broken, name(index)), i%len(damages)
 	}
+	var size atomic.Int64
+	err := each(ctx, o.Count, func(i int64) error {
+		file, err := o.picture(i)
+		if err != nil {
+			return err
+		}
+		if how, broken := damaged[i]; broken {
+			file = damages[how](file)
+		}
+		size.Add(int64(len(file)))
+		_, err = write(name(i), func(w io.Writer) error {
+			_, err := w.Write(file)
+			return err
+		})
+		return err
+	})
+	made.Bytes = size.Load()
+	return made, err
+}
+
+// each calls make for 0 to n-1 on all processors, until one fails.
+func each(ctx context.Context, n int64, make func(i int64) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var next, size atomic.Int64
+	var next atomic.Int64
 	var done sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		done.Go(func() {
-			for i := next.Add(1) - 1; i < o.Count && ctx.Err() == nil; i = next.Add(1) - 1 {
-				file, err := o.picture(i)
-				if how, broken := damaged[i]; broken {
-					file = damages[how](file)
-				}
-				if err == nil {
-					_, err = write(name(i), func(w io.Writer) error {
-						_, err := w.Write(file)
-						return err
-					})
-				}
-				if err != nil {
+			for i := next.Add(1) - 1; i < n && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if err := make(i); err != nil {
 					stop(err)
 				}
-				size.Add(int64(len(file)))
 			}
 		})
 	}
 	done.Wait()
-	made.Bytes = size.Load()
-	return made, context.Cause(ctx)
+	return context.Cause(ctx)
 }
 
 // source is the random stream of a picture or a row.

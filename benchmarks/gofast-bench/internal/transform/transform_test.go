@@ -54,7 +54,7 @@ func TestWrongTextsSayWhatThereIs(t *testing.T) {
 	for text, says := range map[string]string{
 		"": "several sizes", "resize=256": "several sizes", "reszie=256": "randomresizedcrop=224", "resize=": "no size from 1", "resize=99999": "no size from 1",
 		"resize=2x": "no size from 1", "centercrop=-4": "no size from 1", "centercrop=4,hflip=2": "from 0 to 1", "centercrop=4,hflip=nan": "from 0 to 1",
-		"centercrop=4,normalize=1": "no std", "centercrop=4,normalize=1/0": "std", "centercrop=4,normalize=1:2/1": "std", "centercrop=4,normalize=inf/1": "no plan",
+		"centercrop=4,normalize=1": "is no std", "centercrop=4,normalize=1/0": "std", "centercrop=4,normalize=1:2/1": "std", "centercrop=4,normalize=inf/1": "no plan",
 		"centercrop=4,dtype=int8": "int8", "centercrop=4,layout=x": "channels_last", "centercrop=4,grayscale=2": "channels", "centercrop=32768": "pixels",
 		"centercrop=4,dtype=uint8,normalize=imagenet": "leave it away", "centercrop=4,grayscale=1,normalize=imagenet": "", `{"steps": 1}`: "no plan", `{"stages": []}`: "no plan",
 	} {
