@@ -47,24 +47,10 @@ def table_file(folder: Path) -> Path:
     return path
 
 
-def pictures(folder: Path) -> Path:
-    """A folder of photographs: GOFAST_TEST_DATA's, or made up."""
-    data = os.environ.get("GOFAST_TEST_DATA")
-    if data and (Path(data) / "imagenet-500").is_dir():
-        return Path(data) / "imagenet-500"
-    made = folder / "pictures"
-    if not made.is_dir():
-        from PIL import Image
-
-        rng = np.random.default_rng(0)
-        for i in range(200):
-            small = rng.integers(0, 256, (12, 16, 3), dtype=np.uint8)
-            noise = rng.normal(0, 6, (375, 500, 3))
-            smooth = np.asarray(Image.fromarray(small).resize((500, 375), Image.Resampling.BICUBIC), float)
-            path = made / f"class{i % 4}" / f"{i:03}.jpg"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            Image.fromarray((smooth + noise).clip(0, 255).astype(np.uint8)).save(path, quality=90)
-    return made
+def photographs() -> Path:
+    """Real photographs, or those of the examples."""
+    real = Path(os.environ.get("GOFAST_TEST_DATA", "nowhere")) / "imagenet-500"
+    return real if real.is_dir() else ROOT / "examples" / "data" / "photos"
 
 
 def epochs(loader: Any, samples: int) -> Callable[[], int]:
@@ -108,19 +94,13 @@ def transforms(name: str) -> Any:
     """Pipelines of torchvision."""
     from torchvision import transforms as t
 
-    norm = [t.ToTensor(), t.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))]
-    jitter = t.RandomApply([t.ColorJitter(0.4, 0.4, 0.2, 0.1)], 0.8)
-    return t.Compose(
-        {
-            "train": [t.RandomResizedCrop(224), t.RandomHorizontalFlip(), *norm],
-            "val": [t.Resize(256), t.CenterCrop(224), *norm],
-            "simclr": [
-                *(t.RandomResizedCrop(224), t.RandomHorizontalFlip(), jitter, t.RandomGrayscale(0.2)),
-                *(t.RandomApply([t.GaussianBlur(23, (0.1, 2.0))], 0.5), *norm),
-            ],
-            "randaugment": [t.RandomResizedCrop(224), t.RandAugment(), *norm],
-        }[name]
-    )
+    from benchmarks.peers.recipes.torchvision_ import END, crop, simclr
+
+    if name == "simclr":
+        return simclr()
+    if name == "val":
+        return t.Compose([t.Resize(256), t.CenterCrop(224), *END])
+    return crop(224, *END) if name == "train" else crop(224, t.RandAugment(), *END)
 
 
 def collate(rows: list[Any]) -> Any:
@@ -131,33 +111,24 @@ def collate(rows: list[Any]) -> Any:
     return [batch[0] * torch.rand(()), batch[1]]
 
 
-def picture_case(folder: Path, name: str, collated: bool = False) -> Callable[[], int]:
+def picture_case(name: str, collated: bool = False) -> Callable[[], int]:
     """Batches of pictures."""
     import gofast
 
-    dataset = gofast.ImageFolder(pictures(folder), transforms(name))
+    dataset = gofast.ImageFolder(photographs(), transforms(name))
     loader = gofast.DataLoader(
         dataset, 50, shuffle=True, num_workers=2, collate_fn=collate if collated else None
     )
     return epochs(loader, 200)
 
 
-def late_case(folder: Path) -> Callable[[], int]:
+def late_case() -> Callable[[], int]:
     """Pictures that are opened in a dataset of the user's."""
-    from torch.utils.data import Dataset
-
     import gofast
+    from benchmarks.peers.recipes.own_code import Pictures
 
-    paths, transform = sorted(pictures(folder).rglob("*.[jJ]*"))[:200], transforms("train")
-
-    class Own(Dataset[Any]):
-        def __len__(self) -> int:
-            return len(paths)
-
-        def __getitem__(self, index: int) -> Any:
-            return transform(gofast.open(paths[index]).convert("RGB")), index
-
-    return epochs(gofast.DataLoader(Own(), 50, shuffle=True), 200)
+    dataset = Pictures(str(photographs()), transforms("train"), gofast.open)
+    return epochs(gofast.DataLoader(dataset, 50, shuffle=True), 200)
 
 
 def looped(batches: int = 300) -> Any:
@@ -206,12 +177,12 @@ CASES: dict[str, Callable[[Path], Callable[[], int]]] = {
     "tables 16": lambda folder: table_case(folder, True, 16),
     "tables torch's 512": lambda folder: table_case(folder, False, 512, 2),
     "csv open": csv_case,
-    "images train": lambda folder: picture_case(folder, "train"),
-    "images val": lambda folder: picture_case(folder, "val"),
-    "simclr": lambda folder: picture_case(folder, "simclr"),
-    "randaugment": lambda folder: picture_case(folder, "randaugment"),
-    "gofast.open": late_case,
-    "collate": lambda folder: picture_case(folder, "train", collated=True),
+    "images train": lambda folder: picture_case("train"),
+    "images val": lambda folder: picture_case("val"),
+    "simclr": lambda folder: picture_case("simclr"),
+    "randaugment": lambda folder: picture_case("randaugment"),
+    "gofast.open": lambda folder: late_case(),
+    "collate": lambda folder: picture_case("train", collated=True),
 }
 PLAIN = "plain loop"
 DOCTOR: dict[str, Callable[[Path], Callable[[], int]]] = {
@@ -225,6 +196,7 @@ def serve(folder: Path) -> None:
     """Does what the other end of the pipe says: a case's name to prepare it, an empty line for a turn."""
     import warnings
 
+    sys.path.append(str(ROOT))  # the benchmarks are this checkout's, gofast is each side's
     import torchvision  # noqa: F401 -- while other processes import it too
 
     import gofast  # noqa: F401

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import math
 import os
 import pathlib
 import statistics
@@ -18,10 +19,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from torchvision.models import resnet50
+from torchvision.transforms import v2
 
 import gofast
+from benchmarks.compare import photographs
 
 ROWS, SIDE, BATCH = 2048, 224, 256  # of pictures: a batch of float32 has 154 MB; 64 of them 38.5 MB
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+NUMBERS = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -46,20 +52,12 @@ def exhaust(batches: Iterable[Any]) -> None:
         pass
 
 
-def pictures(folder: pathlib.Path) -> gofast.TableDataset:
+def table(folder: pathlib.Path, rows: int, shape: tuple[int, ...], **numbers: Any) -> gofast.TableDataset:
     """Bytes of pictures as a table: what is measured is their way, not their decoding."""
-    path = folder / "pictures.npz"
-    values = np.random.default_rng(0).integers(0, 256, (ROWS, 3 * SIDE * SIDE), np.uint8)
-    np.savez(path, features=values, label=np.arange(ROWS) % 10)
-    mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
-    return gofast.TableDataset(path, shape=(3, SIDE, SIDE), mean=mean, std=std)
-
-
-def digits(folder: pathlib.Path) -> gofast.TableDataset:
-    path = folder / "digits.npz"
-    values = np.random.default_rng(0).integers(0, 256, (60_000, 784), np.uint8)
-    np.savez(path, features=values, label=np.arange(60_000) % 10)
-    return gofast.TableDataset(path, shape=(1, 28, 28))
+    path = folder / f"{rows}.npz"
+    values = np.random.default_rng(0).integers(0, 256, (rows, math.prod(shape)), np.uint8)
+    np.savez(path, features=values, label=np.arange(rows) % 10)
+    return gofast.TableDataset(path, shape=shape, **numbers)
 
 
 def copy_rate(rounds: int) -> tuple[float, float]:
@@ -82,9 +80,9 @@ def copy_rate(rounds: int) -> tuple[float, float]:
 
 def wire(rounds: int, folder: pathlib.Path) -> tuple[float, float]:
     """Seconds an epoch of float32 pictures: by uint8 and a kernel; the same floats, pinned, by torch."""
-    table = pictures(folder)
-    ours = gofast.DataLoader(table, BATCH, num_workers=8, device="cuda", resident=False)
-    pinned = [batch["image"].pin_memory() for batch in gofast.DataLoader(table, BATCH)]
+    pictures = table(folder, ROWS, (3, SIDE, SIDE), mean=MEAN, std=STD)
+    ours = gofast.DataLoader(pictures, BATCH, num_workers=8, device="cuda", resident=False)
+    pinned = [batch["image"].pin_memory() for batch in gofast.DataLoader(pictures, BATCH)]
 
     def copies() -> None:
         for batch in pinned:
@@ -96,9 +94,9 @@ def wire(rounds: int, folder: pathlib.Path) -> tuple[float, float]:
 
 def resident(rounds: int, folder: pathlib.Path) -> tuple[float, float, float]:
     """Seconds a shuffled epoch of 60,000 x 784: resident, by hand, and torch's loader with two workers."""
-    table = digits(folder)
-    ours = gofast.DataLoader(table, 512, shuffle=True, device="cuda", resident=True)
-    everything = next(iter(gofast.DataLoader(table, 60_000)))
+    digits = table(folder, 60_000, (1, 28, 28))
+    ours = gofast.DataLoader(digits, 512, shuffle=True, device="cuda", resident=True)
+    everything = next(iter(gofast.DataLoader(digits, 60_000)))
     images, labels = everything["image"].cuda(), everything["label"].cuda()
 
     def by_hand() -> None:
@@ -120,35 +118,27 @@ def resident(rounds: int, folder: pathlib.Path) -> tuple[float, float, float]:
     return taken[0], taken[1], in_turns(max(rounds // 3, 1), by_workers)[0]
 
 
-def photographs() -> pathlib.Path:
-    """Real photographs, or those of the examples."""
-    data = os.environ.get("GOFAST_TEST_DATA", "")
-    real = pathlib.Path(data) / "imagenet-500"
-    return real if data and real.is_dir() else pathlib.Path(__file__).parents[1] / "examples/data/photos"
+def loaded(
+    steps: list[Any], batch: int, samples: int, threads: int, **options: Any
+) -> gofast.DataLoader[Any]:
+    """Photographs on the device, in random order."""
+    transform = v2.Compose([v2.RandomResizedCrop(SIDE), *steps])
+    folder = gofast.ImageFolder(photographs(), transform, **options)
+    sampler = torch.utils.data.RandomSampler(folder, replacement=True, num_samples=samples)
+    return gofast.DataLoader(folder, batch, sampler=sampler, num_workers=threads, device="cuda")
 
 
 def training(rounds: int) -> tuple[float, float]:
     """Seconds a step of ResNet-50 (bfloat16, channels_last, 256 photographs), and of it the wait for data."""
-    from torchvision.models import resnet50
-    from torchvision.transforms import v2
-
-    steps = [
-        v2.RandomResizedCrop(SIDE),
-        v2.RandomHorizontalFlip(),
-        v2.ToImage(),
-        v2.ToDtype(torch.float32, scale=True),
-    ]
-    steps.append(v2.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]))
-    folder = gofast.ImageFolder(photographs(), v2.Compose(steps), dtype=torch.bfloat16, channels_last=True)
-    sampler = torch.utils.data.RandomSampler(folder, replacement=True, num_samples=10 * BATCH)
-    loader = gofast.DataLoader(folder, BATCH, sampler=sampler, num_workers=os.cpu_count() or 1, device="cuda")
+    steps = [v2.RandomHorizontalFlip(), *NUMBERS, v2.Normalize(MEAN, STD)]
+    threads = os.cpu_count() or 1
+    loader = loaded(steps, BATCH, 10 * BATCH, threads, dtype=torch.bfloat16, channels_last=True)
     model = resnet50().cuda().to(memory_format=torch.channels_last).bfloat16()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
-    waits, taken = [], []
-    for _ in range(rounds + 1):
-        torch.cuda.synchronize()
-        start, waited = time.perf_counter(), 0.0
-        batches, n = iter(loader), 0
+    waits: list[float] = []
+
+    def epoch() -> None:
+        batches, waited = iter(loader), 0.0
         while True:
             asked = time.perf_counter()
             batch = next(batches, None)
@@ -159,25 +149,17 @@ def training(rounds: int) -> tuple[float, float]:
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-            n += 1
-        torch.cuda.synchronize()
-        taken.append((time.perf_counter() - start) / n)
-        waits.append(waited / n)
-    return statistics.median(taken[1:]), statistics.median(waits[1:])
+        waits.append(waited)
+
+    (taken,) = in_turns(rounds, epoch)
+    return taken / len(loader), statistics.median(waits[1:]) / len(loader)
 
 
 def scaling(rounds: int) -> list[tuple[int, float]]:
     """Photographs a second on the device, by the number of threads."""
-    from torchvision.transforms import v2
-
-    steps = v2.Compose([v2.RandomResizedCrop(SIDE), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
-    folder = gofast.ImageFolder(photographs(), steps)
     made = []
-    for threads in (1, 2, 4, 8, 16):
-        if threads > (os.cpu_count() or 1):
-            break
-        sampler = torch.utils.data.RandomSampler(folder, replacement=True, num_samples=256 * threads)
-        loader = gofast.DataLoader(folder, 64, sampler=sampler, num_workers=threads, device="cuda")
+    for threads in (n for n in (1, 2, 4, 8, 16) if n <= (os.cpu_count() or 1)):
+        loader = loaded(NUMBERS, 64, 256 * threads, threads)
         (taken,) = in_turns(rounds, functools.partial(exhaust, loader))
         made.append((threads, 256 * threads / taken))
     return made

@@ -7,16 +7,25 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
+import os
+import subprocess
+from pathlib import Path
 from typing import Any
 
-from benchmarks import data, environments, run, sides
+from benchmarks import data, environments, report, run, sides
 from benchmarks.client import Client
 from benchmarks.images_report import FIRST, IMAGES, MEMORY, TWO
-from benchmarks.peers.images import FRESH, OURS, PEERS, ROOFS
-from benchmarks.peers.images.contract import BATCH, KINDS, TRAIN
+from benchmarks.peers.images import DECODERS, FRESH, OURS, PEERS, ROOFS
+from benchmarks.peers.images.contract import BATCH, KINDS, TRAIN, VAL
+from gofast._core import codecs
 
 SECTIONS = (*KINDS, FIRST)
 QUICK_TURN = 0.2
+WORDS = {  # what is made of pictures, for gofast-bench
+    TRAIN: ["--order", "shuffle", "--transform", "randomresizedcrop=224,hflip,normalize=imagenet"],
+    VAL: ["--transform", "resize=256,centercrop=224,normalize=imagenet"],
+}
 FIRST_BATCHES = 5  # a round: one takes no longer than a blink
 
 
@@ -47,6 +56,21 @@ class ImagesRun(sides.SidesRun):
         if answer["note"]:
             self.notes[side] = answer["note"]
 
+    def decode_alone(self, kind: str, folder: str) -> None:
+        """The decoder by itself, on two threads, with the user's libjpeg."""
+        libjpeg = sorted(path for f in codecs.folders() for path in Path(f).glob("libjpeg-*.so.62*"))
+        named = {"GOFAST_LIBJPEG": str(libjpeg[-1])} if libjpeg else {}
+        command = ["go", "run", "./benchmarks/gofast-bench", "roof", folder, "--threads", "2", "--json"]
+        done = subprocess.run(
+            [*command, "--epochs", str(self.rounds), *WORDS[kind]],
+            env={**os.environ, **named}, cwd=report.ROOT, check=True, capture_output=True,
+        )  # fmt: skip
+        found = json.loads(done.stdout)
+        for roof in found["limits"][0]["roofs"]:
+            if roof["name"] in DECODERS:
+                seconds = roof["median_seconds_an_epoch"] / found["work"]["samples"]
+                self.add(kind, DECODERS[roof["name"]], seconds)
+
     def first_batch(self, folder: str) -> None:
         """From iter() to the first batch, in turn."""
         with contextlib.ExitStack() as stack:
@@ -75,6 +99,8 @@ def main() -> None:
             images.first_batch(folder.once)
         else:
             images.measure(section, [name for name in PEERS if name != FRESH], folder.path)
+            if images.wanted is None:
+                images.decode_alone(section, folder.path)
     about = {"name": folder.name, "pictures": folder.pictures, "repeats": folder.repeats}
     images.finish(
         {**about, "bytes a picture": folder.bytes, "batch": BATCH},

@@ -77,7 +77,8 @@ def cells(stored: Stored, name: str) -> list[str]:
     row = []
     for kind in KINDS:
         seconds, used = median(stored, kind, name), median(stored, cpu(kind), name)
-        row.append(f"{1 / seconds:,.0f} ({used * 1e3:.2f} ms)" if seconds and used else "")
+        each = f" ({used * 1e3:.2f} ms)" if used else ""
+        row.append(f"{1 / seconds:,.0f}{each}" if seconds else "")
     memory = median(stored, MEMORY, name)
     off = stored["mean difference from torchvision"].get(f"{name}, {VAL}")
     row.append(amount(MEMORY, memory) if memory else "")

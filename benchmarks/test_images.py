@@ -29,17 +29,6 @@ from benchmarks.peers.images import OWN, PEERS, PIL
 from benchmarks.recipes_check import different
 
 
-def test_central() -> None:
-    bare = pytest.importorskip("benchmarks.peers.images.bare", exc_type=ImportError)
-    for size, box in {
-        (256, 256): (15, 15, 227, 227),  # nothing is resized: the crop, and the filter's reach on each side
-        (512, 256): (143, 15, 227, 227),
-        (100, 200): (5, 55, 90, 90),  # enlarged
-        (1, 1): (0, 0, 1, 1),
-    }.items():
-        assert bare.central(*size) == box
-
-
 def test_compare() -> None:
     theirs = torch.zeros(2, 3, 4, 4), torch.tensor([1, 2])
     assert compare(theirs, theirs, True, "same") == 0

@@ -12,7 +12,12 @@ FRESH = "torchvision PIL, 2 fresh workers"
 DALI, BARE = "DALI CPU, 2 threads", "bare C pipeline"
 PIL, TENSORS = "torchvision PIL", "torchvision v2 tensors"
 
-ROOFS = (f"{BARE}, 1 thread", f"{BARE}, 2 threads", "decode alone, whole", "decode alone, what is needed")
+ROOFS = (f"{BARE}, 1 thread", f"{BARE}, 2 threads")
+# Those of `gofast-bench roof`, by its names.
+DECODERS = {
+    "decode whole pictures": "decode alone, whole",
+    "decode what is needed": "decode alone, what is needed",
+}
 
 # Name on the command line and in the tables -> (module of this package, attribute, key). Modules are
 # imported in the measuring process only; where that fails the peer is reported as not measured.
@@ -33,8 +38,6 @@ PEERS: dict[str, tuple[str, str, int | None]] = {
     f"{OWN}, 2 threads": ("gofast_", "OWN", 2),
     ROOFS[0]: ("bare", "FILL", 1),
     ROOFS[1]: ("bare", "FILL", 2),
-    ROOFS[2]: ("bare", "DECODE", None),
-    ROOFS[3]: ("bare", "DECODE_NEEDED", None),
     FRESH: ("torchvision_", "FRESH", None),
 }
 OURS = {name for name, (module, _, _) in PEERS.items() if module in ("gofast_", "bare", "torchvision_")}
