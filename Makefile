@@ -18,7 +18,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test test-all test-go test-race test-tsan faults test-asan test-python test-wheel test-integrations \
-	test-gpu fuzz soak bench bench-go compare bench-tables bench-images bench-recipes bench-gpu bench-system check-readme \
+	test-gpu fuzz soak bench bench-go compare bench-tables bench-images bench-recipes bench-gpu bench-system check-figures \
 	lint lint-workflows format wheel demo docs article notebook clean \
 	notices release try-release check-tag apt-aarch64 test-aarch64 wheel-aarch64 test-wheel-aarch64
 
@@ -122,7 +122,7 @@ fuzz: ## every Go fuzz target for FUZZTIME=30s
 
 # ------------------------------------------------------------------ measurements
 
-bench: ## tables, pictures and recipes, one after another, an hour on two cores; README's tables with them
+bench: ## tables, pictures and recipes, one after another, an hour on two cores; docs/benchmarks.md with them
 	@echo "1 of 3: tables" >&2; $(MAKE) --no-print-directory bench-tables
 	@echo "2 of 3: images" >&2; $(MAKE) --no-print-directory bench-images
 	@echo "3 of 3: recipes" >&2; $(MAKE) --no-print-directory bench-recipes
@@ -170,10 +170,10 @@ bench-gpu: build ## the GPU path's figures, on a machine with a GPU (ARGS="--rou
 
 PYTHON_CFLAGS = -I$(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
 
-check-readme: setup ## README's figures are those of benchmarks/results
+check-figures: setup ## docs/benchmarks.md's figures are those of benchmarks/results
 	$(BIN)/python -m benchmarks.publish --check
 
-lint: setup check-readme ## gofmt, vet, staticcheck, ruff, mypy, README's figures
+lint: setup check-figures ## gofmt, vet, staticcheck, ruff, mypy, the figures
 	@unformatted=$$(gofmt -l $(GO_FILES)); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }
 	go vet ./...
 	CGO_CFLAGS="$(PYTHON_CFLAGS)" go vet -tags python ./pybind/...

@@ -83,7 +83,7 @@ class ImagesRun(sides.SidesRun):
 
 
 def main() -> None:
-    """Measures, then writes the JSON, the plot and README's table."""
+    """Measures, then writes the JSON, the plot and the page's table."""
     parser = run.parser("images", __doc__, 3, f"sections of {','.join(SECTIONS)}", SECTIONS)
     parser.add_argument("--peers", type=run.words(PEERS, ";"), help="only these peers, with ';' between")
     parser.add_argument("--list", action="store_true", help="say the peers' names")

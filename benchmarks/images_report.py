@@ -1,4 +1,4 @@
-"""What image batches have to reach, and their text, plot and README table; report.py has what all share."""
+"""What image batches have to reach, and their text, plot and page table; report.py has what all share."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def peers(stored: Stored) -> list[str]:
     slowest = sorted(seconds, key=lambda name: -seconds[name])
     return [
         "| images/s (processor time each) | train | val | memory | pixels off |",
-        "|---|---|---|---|---|",
+        "|---|---|---|",
         *(f"| {' | '.join([name, *cells(stored, name)])} |" for name in slowest),
     ]
 
@@ -116,18 +116,18 @@ def roof(stored: Stored) -> list[str]:
 
 
 def table(stored: Stored) -> list[str]:
-    """README's lines: what each gives, what was promised, and what there is to say about it."""
+    """The page's lines: what each gives, what was promised, and what there is to say about it."""
     lines = [
         *peers(stored),
         "",
-        "| what | against | times faster | at least | aim |",
-        "|---|---|---|---|---|",
+        "| what | against | times faster |",
+        "|---|---|---|",
     ]
     for row in stored["figures"]:
         if "unit" in row:  # older results have rows of another kind
             digits = 2 if row["aim"] < 1 else 1
             value = f"{row['value']:.{digits}f}"
-            lines.append(f"| {row['what']} | {row['against']} | {value} | {row['least']} | {row['aim']} |")
+            lines.append(f"| {row['what']} | {row['against']} | {value} |")
     lines += [
         "",
         *roof(stored),

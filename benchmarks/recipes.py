@@ -30,7 +30,7 @@ class RecipesRun(sides.SidesRun):
 
 
 def main() -> None:
-    """Measures, then writes the JSON and README's table."""
+    """Measures, then writes the JSON and the page's table."""
     parser = run.parser("recipes", __doc__, ROUNDS, f"recipes of: {','.join(MODULES)}", MODULES)
     parser.add_argument("--folder", help="<class>/<picture> (default: imagenet-500 under GOFAST_TEST_DATA)")
     recipes = RecipesRun(parser.parse_args())

@@ -1,4 +1,4 @@
-"""What the recipes have to reach, their text and README table; report.py has what all benchmarks share."""
+"""What the recipes have to reach, their text and page table; report.py has what all benchmarks share."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def what(stored: Stored) -> str:
 
 
 def table(stored: Stored) -> list[str]:
-    """README's lines: a recipe a line."""
+    """The page's lines: a recipe a line."""
     lines = [
         "| recipe | without gofast, at its best | with gofast, at its best | times faster |",
         "|---|---|---|---|",

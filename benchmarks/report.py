@@ -1,4 +1,4 @@
-"""What every benchmark's result has for readers: JSON, a plain text, and the parts of README's tables."""
+"""What every benchmark's result has for readers: JSON, a plain text, and the parts of the page's tables."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Benchmark:
     """How the result of one benchmark is told.
 
     Attributes:
-        name: of its JSON files, of README's markers, and of `make bench-<name>`.
+        name: of its JSON files, of the page's markers, and of `make bench-<name>`.
         amount: writes a value of a section.
-        table: README's lines between the sentence about the data and the one about versions.
-        what: begins README's first sentence: the data.
+        table: the page's lines between the sentence about the data and the one about versions.
+        what: begins the page's first sentence: the data.
         packages: whose versions are kept.
         promised: what gofast has to reach.
         remarks: what the plain text says at its end.
@@ -82,7 +82,14 @@ def _processor() -> str:
 def frame(packages: tuple[str, ...], about: dict[str, Any], rounds: int, neighbours: float) -> dict[str, Any]:
     """What every JSON begins with: where, when and with what versions it was measured, on what data."""
     changed = _git(
-        "status", "--porcelain", "--untracked-files=no", "--", ".", ":!README.md", ":!benchmarks/results"
+        "status",
+        "--porcelain",
+        "--untracked-files=no",
+        "--",
+        ".",
+        ":!README.md",
+        ":!docs/benchmarks.md",
+        ":!benchmarks/results",
     )
     return {
         "machine": {
@@ -139,7 +146,7 @@ def standard_path(stored: Stored, benchmark: str) -> Path:
 
 
 def pictures(about: Stored) -> str:
-    """The photographs that were measured, for README."""
+    """The photographs that were measured, for the page."""
     size = f"{about['bytes a picture'] / 1e3:.0f} kB on average"
     return f"{about['pictures']} photographs, {about['name']} ({size})"
 
@@ -172,8 +179,8 @@ def text(stored: Stored, benchmark: Benchmark) -> str:
     return "\n".join([*lines, "", *benchmark.remarks(stored)])
 
 
-def readme_block(stored: Stored, benchmark: Benchmark, source: str) -> str:
-    """What stands in README about a result, in Markdown; source is its JSON's name."""
+def block(stored: Stored, benchmark: Benchmark, source: str) -> str:
+    """What stands in docs/benchmarks.md about a result, in Markdown; source is its JSON's name."""
     machine, count = stored["machine"], stored["rounds"]
     rounds = f"medians of {count} interleaved rounds" if count > 1 else "one round, so expect noise"
     lines = [
@@ -181,7 +188,7 @@ def readme_block(stored: Stored, benchmark: Benchmark, source: str) -> str:
         "",
     ]
     if benchmark.plot is not None:
-        lines += [f"![{benchmark.plot.about}](benchmarks/results/{Path(source).with_suffix('.svg')})", ""]
+        lines += [f"![{benchmark.plot.about}](../benchmarks/results/{Path(source).with_suffix('.svg')})", ""]
     versions = ", ".join(f"{name} {version.split('+')[0]}" for name, version in stored["versions"].items())
     lines += [
         *benchmark.table(stored),

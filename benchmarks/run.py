@@ -44,7 +44,7 @@ def parser(
     made.add_argument("--rounds", type=int, default=rounds, help=f"how often all is measured (now {rounds})")
     made.add_argument("--quick", action="store_true", help="few rounds of little: a check, no measurement")
     made.add_argument("--only", type=words(known), help=only)
-    made.add_argument("--output", type=Path, help="where the JSON goes; no plot and no README table then")
+    made.add_argument("--output", type=Path, help="where the JSON goes; no plot and no page table then")
     return made
 
 
@@ -70,7 +70,7 @@ class Run:
         self.missing: dict[str, str] = {}
         self.started, self.neighbours = time.monotonic(), process.Neighbours()
         if self.output is None and not self.partial:
-            publish.blocks(publish.README, benchmark.name)  # fails before minutes of measuring
+            publish.blocks(publish.PAGE, benchmark.name)  # fails before minutes of measuring
         # The clients, in sessions of their own, end with this process: on SIGTERM too, as on Ctrl-C.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
@@ -120,7 +120,7 @@ class Run:
         self.say(f"{name} is not measured: {reason}")
 
     def finish(self, about: dict[str, Any], **more: Any) -> None:
-        """Keeps and shows the result; a whole one goes into README.
+        """Keeps and shows the result; a whole one goes into docs/benchmarks.md.
 
         Args:
             about: the data.

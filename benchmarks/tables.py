@@ -105,7 +105,7 @@ class TablesRun(run.Run):
 
 
 def main() -> None:
-    """Measures, then writes the JSON, the plot and README's table."""
+    """Measures, then writes the JSON, the plot and the page's table."""
     parser = run.parser("tables", __doc__, 7, f"sections of {','.join(SECTIONS)}", SECTIONS)
     peers = {*EPOCHS, *OPENERS["csv"], *OPENERS["parquet"]}
     parser.add_argument("--peers", type=run.words(peers), help=f"only these of {', '.join(sorted(peers))}")

@@ -1,4 +1,4 @@
-"""The tables' JSON and README table; report.py has what all benchmarks share."""
+"""The tables' JSON and page table; report.py has what all benchmarks share."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def roof(stored: Stored) -> list[str]:
 
 
 def table(stored: Stored) -> list[str]:
-    """README's lines: what was promised, then the roof."""
+    """The page's lines: what was promised, then the roof."""
     lines = ["| what | classic | the peer to beat | gofast | times faster |", "|---|---|---|---|---|"]
     for row in stored["figures"]:
         section = row["section"]

@@ -48,12 +48,12 @@ def test_ratios_name_sides_that_exist() -> None:
         assert all((side.reference is None) == ("gofast" not in name) for name, side in sides.items())
 
 
-def test_readme_without_markers(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
+def test_a_page_without_markers(tmp_path: Path) -> None:
+    page = tmp_path / "benchmarks.md"
     start, end = publish.markers("tables")
-    readme.write_text(f"a {end} b {start} c")
+    page.write_text(f"a {end} b {start} c")
     with pytest.raises(SystemExit, match="needs one"):
-        publish.blocks(readme, "tables")
+        publish.blocks(page, "tables")
 
 
 def test_an_interval_knows_what_differs_between_processes() -> None:

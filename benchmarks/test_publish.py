@@ -1,4 +1,4 @@
-"""README's figures are those of the results in the repository, and a difference is noticed."""
+"""The page's figures are those of the results in the repository, and a difference is noticed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from benchmarks import environments, publish, report
 
 
-def test_readme_says_what_the_results_give() -> None:
+def test_page_says_what_the_results_give() -> None:
     assert publish.stale() == []
 
 
@@ -24,13 +24,13 @@ def test_readme_says_what_the_results_give() -> None:
         ("recipes", "times faster", "times"),
     ],
 )
-def test_a_changed_readme_is_stale(tmp_path: Path, name: str, old: str, new: str) -> None:
-    readme = tmp_path / "README.md"
+def test_a_changed_page_is_stale(tmp_path: Path, name: str, old: str, new: str) -> None:
+    page = tmp_path / "benchmarks.md"
     start, end = publish.markers(name)
-    head, block, tail = publish.blocks(publish.README, name)
+    head, block, tail = publish.blocks(publish.PAGE, name)
     assert old in block
-    readme.write_text(f"{head}{start}\n{block.replace(old, new)}\n{end}{tail}")
-    (only,) = publish.stale(readme)
+    page.write_text(f"{head}{start}\n{block.replace(old, new)}\n{end}{tail}")
+    (only,) = publish.stale(page)
     assert only.startswith(f"{name}: ") and "benchmarks.publish" in only
 
 
@@ -52,13 +52,13 @@ def test_a_result_that_is_missing_or_one_too_many_is_stale(tmp_path: Path) -> No
     assert "names no result" in only
 
 
-def test_publishing_again_mends_a_readme(tmp_path: Path) -> None:
-    _, block, _ = publish.blocks(publish.README, "recipes")
-    readme = tmp_path / "README.md"
-    readme.write_text(publish.README.read_text(encoding="utf-8").replace(block, "another table"))
-    assert len(publish.stale(readme)) == 1
-    publish.publish(report.RESULTS / (publish.named(block, "recipes") or ""), readme)
-    assert readme.read_text(encoding="utf-8") == publish.README.read_text(encoding="utf-8")
+def test_publishing_again_mends_a_page(tmp_path: Path) -> None:
+    _, block, _ = publish.blocks(publish.PAGE, "recipes")
+    page = tmp_path / "benchmarks.md"
+    page.write_text(publish.PAGE.read_text(encoding="utf-8").replace(block, "another table"))
+    assert len(publish.stale(page)) == 1
+    publish.publish(report.RESULTS / (publish.named(block, "recipes") or ""), page)
+    assert page.read_text(encoding="utf-8") == publish.PAGE.read_text(encoding="utf-8")
 
 
 def test_the_plots_are_those_of_the_results(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_the_plots_are_those_of_the_results(tmp_path: Path) -> None:
     for name, benchmark in publish.BENCHMARKS.items():
         if benchmark.plot is None:
             continue
-        result = report.RESULTS / (publish.named(publish.blocks(publish.README, name)[1], name) or "")
+        result = report.RESULTS / (publish.named(publish.blocks(publish.PAGE, name)[1], name) or "")
         plot.write(json.loads(result.read_text(encoding="utf-8")), tmp_path / "plot.svg", benchmark.plot)
         assert (tmp_path / "plot.svg").read_text() == result.with_suffix(".svg").read_text(), result.name
 

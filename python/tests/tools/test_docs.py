@@ -117,7 +117,7 @@ def test_python_commands_do_what_pages_say(said: dict[tuple[str, ...], tuple[int
     assert any("train.py" in words for words in said) and any("-c" in words for words in said)
     for words, (status, out, err) in said.items():
         assert status == 0, (words, err)
-        assert [line[:8] for line in err.splitlines()] == ["gofast: "] * 3, (words, err)
+        assert [line[:16] for line in err.splitlines()] == ["gofast: native: "], (words, err)
         if "train" in " ".join(words):
             assert out.split() == ["0", "36", "1", "36"], (words, out)
 
