@@ -3,6 +3,7 @@ package gofast
 import (
 	"context"
 
+	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/cache"
 )
@@ -14,12 +15,12 @@ import (
 // table; a cache with another fingerprint is replaced. force replaces any cache; it
 // is for callers that found the cache damaged themselves.
 func BuildCache(ctx context.Context, paths []string, options TableOptions, path, fingerprint string, force bool) error {
-	return cache.Build(ctx, path, fingerprint, force, func(lock *cache.Lock) error {
-		return buildCache(ctx, lock, paths, options, fingerprint)
+	return cache.Build(ctx, path, fingerprint, force, func(file *atomicfile.File) error {
+		return buildCache(ctx, file, paths, options, fingerprint)
 	})
 }
 
-func buildCache(ctx context.Context, lock *cache.Lock, paths []string, options TableOptions, fingerprint string) error {
+func buildCache(ctx context.Context, file *atomicfile.File, paths []string, options TableOptions, fingerprint string) error {
 	o, err := openTable(ctx, paths, options)
 	if err != nil {
 		return err
@@ -32,19 +33,18 @@ func buildCache(ctx context.Context, lock *cache.Lock, paths []string, options T
 			return err
 		}
 	}
-	var m *cacheMemory
+	var w *cache.Writer
 	err = o.decode(ctx, func(t table.Type) (memory, error) {
-		w, err := lock.Create(cache.Bound{Rows: o.bound, Width: o.schema.Width, Type: t, Labels: len(o.kinds)})
+		w, err = cache.Create(file, cache.Bound{Rows: o.bound, Width: o.schema.Width, Type: t, Labels: len(o.kinds)})
 		if err != nil {
-			return nil, err
+			return memory{}, err
 		}
-		m = &cacheMemory{w}
-		return m, nil
+		return memory{w.Features, w.Labels, w.Abort}, nil
 	})
 	if err != nil {
 		return err
 	}
-	return m.writer.Finish(ctx, o.cacheMeta(fingerprint))
+	return w.Finish(ctx, o.cacheMeta(fingerprint))
 }
 
 func (o *opened) cacheMeta(fingerprint string) cache.Meta {
@@ -64,10 +64,3 @@ func (o *opened) cacheMeta(fingerprint string) cache.Meta {
 
 // VerifyCache reads the whole cache at path and compares its checksums.
 func VerifyCache(ctx context.Context, path string) error { return cache.Verify(ctx, path) }
-
-// cacheMemory is a cache file as the memory of a table.
-type cacheMemory struct{ writer *cache.Writer }
-
-func (m *cacheMemory) features() []byte { return m.writer.Features }
-func (m *cacheMemory) labels() []byte   { return m.writer.Labels }
-func (m *cacheMemory) close()           { m.writer.Abort() }

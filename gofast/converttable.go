@@ -3,7 +3,6 @@ package gofast
 import (
 	"context"
 
-	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/convert"
 	"golang.org/x/sys/unix"
@@ -28,14 +27,9 @@ func ConvertTable(ctx context.Context, paths []string, options TableOptions, pat
 		}
 	}
 	options.Progress = half(false)
-	fd, schema, err := DecodeTable(ctx, paths, options)
+	data, schema, err := mapTable(ctx, paths, options)
 	if err != nil {
 		return err
-	}
-	data, err := unix.Mmap(fd, 0, int(schema.Size), unix.PROT_READ, unix.MAP_SHARED)
-	unix.Close(fd)
-	if err != nil {
-		return errs.New(errs.ErrRead, "convert", "cannot map the decoded table").Because(err)
 	}
 	defer func() { _ = unix.Munmap(data) }() // cannot fail for a mapping of ours
 	t := convert.Table{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,17 +45,7 @@ func digits(t *testing.T, rows int) *Dataset {
 	return table
 }
 
-func itoa(n int) string {
-	var digits [8]byte
-	i := len(digits)
-	for {
-		i--
-		digits[i] = byte('0' + n%10)
-		if n /= 10; n == 0 {
-			return string(digits[i:])
-		}
-	}
-}
+var itoa = strconv.Itoa
 
 func check(t *testing.T, b Batch, indices []int64) {
 	t.Helper()

@@ -38,12 +38,18 @@ func (f *far) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) {
 	return f.Object.ReadAt(ctx, p, offset)
 }
 
-// packed are files in an uncompressed tar, whose members are the extents.
-func packed(t *testing.T, paths []string) (path string, extents []source.Extent) {
+// packed is a folder of pictures, and its files in an uncompressed tar, whose members are the extents.
+func packed(t *testing.T, pictures int, seed uint64) (f *Dataset, path string, extents []source.Extent) {
 	t.Helper()
+	f, err := OpenFolder(t.Context(), pictureFolder(t, pictures), trainPlan, FolderOptions{Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Close)
 	var all bytes.Buffer
 	w := tar.NewWriter(&all)
-	for _, p := range paths {
+	for i := range f.Len() {
+		p := f.Path(i)
 		data, err := os.ReadFile(p)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +69,7 @@ func packed(t *testing.T, paths []string) (path string, extents []source.Extent)
 	if err := os.WriteFile(path, all.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return path, extents
+	return f, path, extents
 }
 
 // objectsOf opens a tar as several kinds of objects, the extracted files' labels with them.
@@ -93,20 +99,13 @@ func objectsOf(t *testing.T, kind, path string, extents []source.Extent, options
 }
 
 func TestObjectsMakeTheBatchesOfTheirFiles(t *testing.T) {
-	f, err := OpenFolder(context.Background(), pictureFolder(t, 30), trainPlan, FolderOptions{Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f, path, extents := packed(t, 30, 7)
 	e := NewEngine(2)
 	defer e.Close()
-	var paths []string
 	options := ObjectOptions{Seed: 7}
 	for i := range f.Len() {
-		paths = append(paths, f.Path(i))
 		options.Labels = append(options.Labels, int32(filepath.Base(filepath.Dir(f.Path(i)))[5]-'0'))
 	}
-	path, extents := packed(t, paths)
 	want, labels := epoch(t, e, f, 8)
 	for _, kind := range []string{"local", "memory", "far"} {
 		for _, options.FetchOptions = range []source.FetchOptions{{}, {Requests: 2}, {Budget: 200_000}} {
@@ -147,19 +146,10 @@ func TestObjectsMakeTheBatchesOfTheirFiles(t *testing.T) {
 // A picture that does not come is an error of its batch, with the object and the offset,
 // and OnError may let it pass.
 func TestObjectsThatFail(t *testing.T) {
-	f, err := OpenFolder(context.Background(), pictureFolder(t, 8), trainPlan, FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f, path, extents := packed(t, 8, 0)
 	e := NewEngine(2)
 	defer e.Close()
 	good, _ := epoch(t, e, f, 8)
-	var paths []string
-	for i := range f.Len() {
-		paths = append(paths, f.Path(i))
-	}
-	path, extents := packed(t, paths)
 	local, err := source.OpenLocal(path)
 	if err != nil {
 		t.Fatal(err)
@@ -202,16 +192,7 @@ func TestObjectsThatFail(t *testing.T) {
 func TestObjectsAreLetGo(t *testing.T) {
 	e := NewEngine(2)
 	defer e.Close()
-	f, err := OpenFolder(context.Background(), pictureFolder(t, 30), trainPlan, FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var paths []string
-	for i := range f.Len() {
-		paths = append(paths, f.Path(i))
-	}
-	path, extents := packed(t, paths)
+	f, path, extents := packed(t, 30, 0)
 	d := objectsOf(t, "far", path, extents, ObjectOptions{})
 	for range e.Batches(context.Background(), d, Sequential(30), 4) {
 		for _, err := range e.Batches(context.Background(), d, Sequential(30), 4) {
@@ -254,12 +235,7 @@ func TestObjectsAreLetGo(t *testing.T) {
 func TestChangedObjects(t *testing.T) {
 	e := NewEngine(1)
 	defer e.Close()
-	f, err := OpenFolder(context.Background(), pictureFolder(t, 2), trainPlan, FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	path, extents := packed(t, []string{f.Path(0), f.Path(1)})
+	_, path, extents := packed(t, 2, 0)
 	for _, kind := range []string{"local", "far"} {
 		d := objectsOf(t, kind, path, extents, ObjectOptions{})
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)

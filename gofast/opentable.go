@@ -17,14 +17,9 @@ import (
 // float. If t.Shape has two or three dimensions, rows are pictures: gather.ScaleAuto
 // divides these by 255, and no other numbers.
 func OpenTable(ctx context.Context, paths []string, options TableOptions, t gather.Transform) (*Dataset, error) {
-	fd, schema, err := DecodeTable(ctx, paths, options)
+	data, schema, err := mapTable(ctx, paths, options)
 	if err != nil {
 		return nil, err
-	}
-	data, err := unix.Mmap(fd, 0, int(schema.Size), unix.PROT_READ, unix.MAP_SHARED)
-	unix.Close(fd)
-	if err != nil {
-		return nil, errs.New(errs.ErrRead, "open", "cannot map the decoded table").Because(err)
 	}
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(data)))
 	stored := gather.Stored{

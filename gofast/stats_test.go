@@ -118,28 +118,6 @@ func TestStatsOfPictures(t *testing.T) {
 	}
 }
 
-// Several goroutines iterate, read and close; under the race detector too.
-func TestStatsAcrossThreads(t *testing.T) {
-	table := digits(t, 500)
-	e := NewEngine(4)
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			for range 5 {
-				iterate(t, e, table, 32)
-				if s := e.Stats(); s.Samples < 500 || s.Samples > 10_000 {
-					t.Errorf("%d samples meanwhile", s.Samples)
-				}
-			}
-		})
-	}
-	all.Wait()
-	e.Close()
-	if s := e.Stats(); s.Samples != 4*5*500 || s.Rows != s.Samples || s.Batches != 4*5*16 {
-		t.Errorf("%d samples, %d rows, %d batches", s.Samples, s.Rows, s.Batches)
-	}
-}
-
 type chromeTrace struct {
 	Other struct {
 		Dropped int64 `json:"dropped_events"`

@@ -13,6 +13,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
+	"golang.org/x/sys/unix"
 )
 
 // TableOptions say which columns of which files make a table.
@@ -112,10 +113,9 @@ type Schema struct {
 }
 
 // memory is the destination of a decoded table: a region or a cache file.
-type memory interface {
-	features() []byte
-	labels() []byte
-	close()
+type memory struct {
+	features, labels []byte
+	close            func()
 }
 
 // opened is the files of one table, with the columns chosen in each.
@@ -151,29 +151,44 @@ func DecodeTable(ctx context.Context, paths []string, options TableOptions) (fd 
 		return -1, Schema{}, err
 	}
 	defer o.close()
-	var region *regionMemory
+	var region *engine.Region
+	var m memory
 	err = o.decode(ctx, func(t table.Type) (memory, error) {
-		region, err = newRegionMemory(o, t)
+		region, m, err = o.region(t)
 		if errors.Is(err, errs.ErrLimit) && !o.exact {
 			// The bound assumes that every row has the fewest possible bytes, so it is
 			// often twice the real number. Counting takes a pass, which is worth it.
 			if err := o.count(ctx); err != nil {
-				return nil, err
+				return memory{}, err
 			}
-			region, err = newRegionMemory(o, t)
+			region, m, err = o.region(t)
 		}
-		return region, err
+		return m, err
 	})
 	if err != nil {
 		return -1, Schema{}, err
 	}
 	s := &o.schema
-	s.FeaturesOffset, s.LabelsOffset = 0, region.labelsOffset
-	s.Size = max(region.labelsOffset+s.Rows*int64(len(s.Labels))*8, 1)
-	if fd, err = region.region.Finish(s.Size); err != nil {
+	s.FeaturesOffset, s.LabelsOffset = 0, int64(len(m.features))
+	s.Size = max(s.LabelsOffset+s.Rows*int64(len(s.Labels))*8, 1)
+	if fd, err = region.Finish(s.Size); err != nil {
 		return -1, Schema{}, err
 	}
 	return fd, *s, nil
+}
+
+// mapTable is DecodeTable, with the region mapped into this process.
+func mapTable(ctx context.Context, paths []string, options TableOptions) (data []byte, schema Schema, err error) {
+	fd, schema, err := DecodeTable(ctx, paths, options)
+	if err != nil {
+		return nil, schema, err
+	}
+	data, err = unix.Mmap(fd, 0, int(schema.Size), unix.PROT_READ, unix.MAP_SHARED)
+	unix.Close(fd)
+	if err != nil {
+		return nil, schema, errs.New(errs.ErrRead, "open", "cannot map the decoded table").Because(err)
+	}
+	return data, schema, nil
 }
 
 // decode tries the narrowest type. If a value does not fit, it finds the range of the
@@ -257,8 +272,8 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 	rowBytes, labelBytes := int64(o.schema.Width*t.Size()), int64(len(o.kinds)*8)
 	for i, r := range o.readers {
 		target := table.Target{
-			Features: table.Matrix{Data: m.features()[rows*rowBytes:], Type: t, Width: o.schema.Width},
-			Labels:   m.labels()[rows*labelBytes:],
+			Features: table.Matrix{Data: m.features[rows*rowBytes:], Type: t, Width: o.schema.Width},
+			Labels:   m.labels[rows*labelBytes:],
 			Kinds:    o.storedKinds(i),
 			Dict:     dicts,
 		}
@@ -285,43 +300,27 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 				words, place = dicts[i].Sorted()
 			}
 			s.Classes = words
-			renumber(m.labels()[:rows*labelBytes], i, len(o.kinds), place)
+			renumber(m.labels[:rows*labelBytes], i, len(o.kinds), place)
 		}
 	}
 	return nil
 }
 
-// regionMemory lays the features and then the labels out in one region.
-type regionMemory struct {
-	region       *engine.Region
-	budget       *limits.Budget
-	reserved     int64
-	labelsOffset int64
-}
-
-func newRegionMemory(o *opened, t table.Type) (*regionMemory, error) {
+// region lays the features and then the labels out in a new region.
+func (o *opened) region(t table.Type) (region *engine.Region, m memory, err error) {
 	features, ok := limits.Mul(o.bound, int64(o.schema.Width), int64(t.Size()))
 	labels, ok2 := limits.Mul(o.bound, int64(len(o.kinds)), 8)
 	if !ok || !ok2 || features > 1<<60 || labels > 1<<60 {
-		return nil, errs.New(errs.ErrLimit, "table", fmt.Sprintf("%d rows of %d features do not fit an address space", o.bound, o.schema.Width))
+		return nil, m, errs.New(errs.ErrLimit, "table", fmt.Sprintf("%d rows of %d features do not fit an address space", o.bound, o.schema.Width))
 	}
-	m := &regionMemory{budget: o.budget, labelsOffset: (features + 4095) &^ 4095}
-	m.reserved = m.labelsOffset + labels
-	if err := o.budget.Reserve(m.reserved, fmt.Sprintf("a table of %d rows and %d features as %s", o.bound, o.schema.Width, t)); err != nil {
-		return nil, err
+	labelsAt := (features + 4095) &^ 4095
+	size := labelsAt + labels
+	if err := o.budget.Reserve(size, fmt.Sprintf("a table of %d rows and %d features as %s", o.bound, o.schema.Width, t)); err != nil {
+		return nil, m, err
 	}
-	region, err := engine.NewRegion("gofast-table", max(m.reserved, 1))
-	if err != nil {
-		o.budget.Release(m.reserved)
-		return nil, err
+	if region, err = engine.NewRegion("gofast-table", max(size, 1)); err != nil {
+		o.budget.Release(size)
+		return nil, m, err
 	}
-	m.region = region
-	return m, nil
-}
-
-func (m *regionMemory) features() []byte { return m.region.Bytes()[:m.labelsOffset] }
-func (m *regionMemory) labels() []byte   { return m.region.Bytes()[m.labelsOffset:m.reserved] }
-func (m *regionMemory) close() {
-	m.region.Close()
-	m.budget.Release(m.reserved)
+	return region, memory{region.Bytes()[:labelsAt], region.Bytes()[labelsAt:size], func() { region.Close(); o.budget.Release(size) }}, nil
 }

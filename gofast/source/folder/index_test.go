@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -269,38 +268,6 @@ func TestDeceivingIndex(t *testing.T) {
 			}
 		} else if !errors.Is(err, errs.ErrDamaged) {
 			t.Errorf("%s: %v, want ErrDamaged", name, err)
-		}
-	}
-}
-
-func TestTenBuildersAtOnce(t *testing.T) {
-	for name, c := range map[string]struct {
-		clock func() time.Time
-		most  int // scans
-	}{"old folder": {later, 1}, "young folder": {time.Now, 10}} {
-		options := plantSmall(t)
-		options.now = c.clock
-		path := filepath.Join(t.TempDir(), "index")
-		var group sync.WaitGroup
-		var mu sync.Mutex
-		scans := 0
-		for range 10 {
-			group.Go(func() {
-				fd, schema, err := Build(context.Background(), options, path)
-				if err != nil || schema.Count != 4 {
-					t.Errorf("%s: %+v, %v", name, schema, err)
-					return
-				}
-				unix.Close(fd)
-				if mu.Lock(); !schema.Reused {
-					scans++
-				}
-				mu.Unlock()
-			})
-		}
-		group.Wait()
-		if scans < 1 || scans > c.most {
-			t.Errorf("%s: %d scans, want 1 to %d", name, scans, c.most)
 		}
 	}
 }

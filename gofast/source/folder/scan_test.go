@@ -1,6 +1,7 @@
 package folder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,51 +183,29 @@ func TestUnreadableFolders(t *testing.T) {
 	})
 }
 
-// walk is os.walk and sorted, in the plainest words.
-func walk(root, path string, extensions []Name, deep bool) map[string][]string {
-	found := map[string][]string{}
-	entries, err := os.ReadDir(filepath.Join(root, path))
-	if err != nil {
-		return found
-	}
+// walk is os.walk and sorted, in the plainest words: the paths of the files with these endings.
+func walk(root, path string, extensions []Name, deep bool) (found []string) {
+	entries, _ := os.ReadDir(filepath.Join(root, path))
 	for _, e := range entries {
 		inner := filepath.Join(path, e.Name())
 		info, err := os.Stat(filepath.Join(root, inner))
+		ends := func(extension Name) bool { return pythonEnds(e.Name(), string(extension)) }
 		switch {
 		case err == nil && info.IsDir():
 			if deep {
-				for d, files := range walk(root, inner, extensions, deep) {
-					found[d] = files
-				}
+				found = append(found, walk(root, inner, extensions, deep)...)
 			}
-		default:
-			for _, extension := range extensions {
-				if pythonEnds(e.Name(), string(extension)) {
-					found[path] = append(found[path], e.Name())
-					break
-				}
-			}
+		case slices.ContainsFunc(extensions, ends):
+			found = append(found, inner)
 		}
 	}
+	slices.SortFunc(found, func(a, b string) int { // folder by folder
+		return cmp.Or(comparePoints(filepath.Dir(a), filepath.Dir(b)), comparePoints(a, b))
+	})
 	return found
 }
 
 func comparePoints(a, b string) int { return slices.Compare(points(a), points(b)) }
-
-func flatten(found map[string][]string) []string {
-	var folders, out []string
-	for d := range found {
-		folders = append(folders, d)
-	}
-	slices.SortFunc(folders, comparePoints)
-	for _, d := range folders {
-		slices.SortFunc(found[d], comparePoints)
-		for _, name := range found[d] {
-			out = append(out, filepath.Join(d, name))
-		}
-	}
-	return out
-}
 
 // plant fills a directory at random.
 func plant(t *testing.T, r *rand.Rand, root, path, outside string, depth int) {
@@ -269,7 +248,7 @@ func TestRandomTrees(t *testing.T) {
 		x := mustScan(t, Options{Kind: Classes, Root: Name(root), Extensions: extensions, Threads: threads})
 		var want []string
 		for i, class := range x.Classes() {
-			for _, path := range flatten(walk(root, class, extensions, true)) {
+			for _, path := range walk(root, class, extensions, true) {
 				want = append(want, fmt.Sprintf("%s %d", path, i))
 			}
 		}
@@ -279,7 +258,7 @@ func TestRandomTrees(t *testing.T) {
 		total += len(want)
 		for _, kind := range []string{Flat, Tree} {
 			x := mustScan(t, Options{Kind: kind, Root: Name(root), Extensions: extensions, Threads: threads})
-			want := flatten(walk(root, "", extensions, kind == Tree))
+			want := walk(root, "", extensions, kind == Tree)
 			slices.SortFunc(want, comparePoints)
 			for i := range want {
 				want[i] += " -1"

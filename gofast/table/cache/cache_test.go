@@ -6,12 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strconv"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,24 +22,16 @@ import (
 
 var ctx = context.Background()
 
-// Acquire is what Build holds meanwhile.
-func Acquire(ctx context.Context, path string) (*Lock, error) {
-	file, err := atomicfile.Begin(ctx, op, path)
-	return &Lock{file}, err
-}
-
-func (l *Lock) Release() { l.file.Release() }
-
 // build makes a small table: 3 rows of a bound of 5, an integer, a float and a
 // text label.
 func build(t testing.TB, path, fingerprint string) Meta {
 	t.Helper()
-	lock, err := Acquire(ctx, path)
+	lock, err := atomicfile.Begin(ctx, op, path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Release()
-	w, err := lock.Create(Bound{Rows: 5, Width: 4, Type: table.Int16, Labels: 3})
+	w, err := Create(lock, Bound{Rows: 5, Width: 4, Type: table.Int16, Labels: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,20 +103,20 @@ func TestBuildAndOpen(t *testing.T) {
 
 func TestNoLabelsAndNoRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.npz")
-	lock, err := Acquire(ctx, path)
+	lock, err := atomicfile.Begin(ctx, op, path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Release()
 	for _, rows := range []int64{2, 0} {
-		w, err := lock.Create(Bound{Rows: 2, Width: 3, Type: table.Uint8})
+		w, err := Create(lock, Bound{Rows: 2, Width: 3, Type: table.Uint8})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if rows == 0 {
 			w.Abort()
 			w.Abort()
-			if w, err = lock.Create(Bound{Rows: 0, Width: 3, Type: table.Uint8}); err != nil {
+			if w, err = Create(lock, Bound{Rows: 0, Width: 3, Type: table.Uint8}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -141,11 +130,11 @@ func TestNoLabelsAndNoRows(t *testing.T) {
 		if err != nil || len(c.Features) != int(rows)*3 || c.Labels != nil || !c.Bool {
 			t.Errorf("%+v %v", c, err)
 		}
-		if _, err := lock.Create(Bound{Rows: 1, Width: 1, Type: table.Uint8}); !errors.Is(err, errs.ErrClosed) {
+		if _, err := Create(lock, Bound{Rows: 1, Width: 1, Type: table.Uint8}); !errors.Is(err, errs.ErrClosed) {
 			t.Errorf("create after finish would overwrite the cache: %v", err)
 		}
 		lock.Release()
-		if lock, err = Acquire(ctx, path); err != nil {
+		if lock, err = atomicfile.Begin(ctx, op, path); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -259,27 +248,27 @@ func TestErrors(t *testing.T) {
 	if _, err := Open(filepath.Join(folder, "none"), ""); !errors.Is(err, errs.ErrNotFound) {
 		t.Errorf("no cache: %v", err)
 	}
-	if _, err := Acquire(ctx, filepath.Join(folder, "none", "t.npz")); !errors.Is(err, errs.ErrRead) {
+	if _, err := atomicfile.Begin(ctx, op, filepath.Join(folder, "none", "t.npz")); !errors.Is(err, errs.ErrRead) {
 		t.Errorf("no folder: %v", err)
 	}
 	path := filepath.Join(folder, "t.npz")
-	lock, err := Acquire(ctx, path)
+	lock, err := atomicfile.Begin(ctx, op, path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
-	if _, err := Acquire(short, path); !errors.Is(err, errs.ErrCanceled) {
+	if _, err := atomicfile.Begin(short, op, path); !errors.Is(err, errs.ErrCanceled) {
 		t.Errorf("locked: %v", err)
 	}
-	if _, err := lock.Create(Bound{Rows: 1 << 62, Width: 4, Type: table.Float64}); !errors.Is(err, errs.ErrLimit) {
+	if _, err := Create(lock, Bound{Rows: 1 << 62, Width: 4, Type: table.Float64}); !errors.Is(err, errs.ErrLimit) {
 		t.Errorf("too large: %v", err)
 	}
 	// More than any disk has: refused before anything is mapped.
-	if _, err := lock.Create(Bound{Rows: 1 << 57, Width: 1, Type: table.Uint8}); !errors.Is(err, errs.ErrRead) {
+	if _, err := Create(lock, Bound{Rows: 1 << 57, Width: 1, Type: table.Uint8}); !errors.Is(err, errs.ErrRead) {
 		t.Errorf("full disk: %v", err)
 	}
-	w, err := lock.Create(Bound{Rows: 2, Width: 1, Type: table.Uint8})
+	w, err := Create(lock, Bound{Rows: 2, Width: 1, Type: table.Uint8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,91 +281,6 @@ func TestErrors(t *testing.T) {
 	lock.Release()
 	lock.Release()
 	if left, _ := os.ReadDir(folder); len(left) != 0 {
-		t.Errorf("files left: %v", left)
-	}
-}
-
-// TestConcurrent builds from many goroutines: a flock belongs to an open file,
-// so they exclude each other as processes do.
-func TestConcurrent(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "t.npz")
-	var built, group = make(chan bool, 100), sync.WaitGroup{}
-	for range 20 {
-		group.Go(func() {
-			lock, err := Acquire(ctx, path)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer lock.Release()
-			if c, err := Open(path, "f"); err == nil {
-				c.Close()
-				return
-			}
-			w, err := lock.Create(Bound{Rows: 1000, Width: 100, Type: table.Uint8})
-			if err == nil {
-				fill(w.Features)
-				err = w.Finish(ctx, Meta{Fingerprint: "f", Rows: 1000, Shape: []int{100}})
-			}
-			if err != nil {
-				t.Error(err)
-			}
-			built <- true
-		})
-	}
-	group.Wait()
-	if len(built) != 1 {
-		t.Errorf("built %d times", len(built))
-	}
-	if err := Verify(ctx, path); err != nil {
-		t.Error(err)
-	}
-}
-
-const childVariable = "GOFAST_TEST_CACHE_CHILD"
-
-// TestKilledBuilder kills a process that holds the lock: the next one gets it
-// and what was left disappears.
-func TestKilledBuilder(t *testing.T) {
-	if path := os.Getenv(childVariable); path != "" {
-		lock, err := Acquire(ctx, path)
-		if err == nil {
-			_, err = lock.Create(Bound{Rows: 1000, Width: 100, Type: table.Uint8})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		os.Stdout.WriteString("built half\n")
-		time.Sleep(time.Minute) // killed long before
-		lock.Release()
-	}
-	path := filepath.Join(t.TempDir(), "t.npz")
-	child := exec.Command(os.Args[0], "-test.run=^TestKilledBuilder$")
-	child.Env = append(os.Environ(), childVariable+"="+path)
-	out, err := child.StdoutPipe()
-	if err == nil {
-		err = child.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-	defer cancel()
-	if _, err := Acquire(short, path); !errors.Is(err, errs.ErrCanceled) {
-		t.Errorf("the child does not hold the lock: %v", err)
-	}
-	if err := child.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	_ = child.Wait()
-	build(t, path, "f")
-	if err := Verify(ctx, path); err != nil {
-		t.Error(err)
-	}
-	if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
 		t.Errorf("files left: %v", left)
 	}
 }

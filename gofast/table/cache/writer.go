@@ -7,9 +7,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
 	"github.com/gofast-org/gofast/gofast/internal/crc"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/npy"
 )
@@ -21,7 +23,7 @@ type Writer struct {
 	Features []byte // Bound.Rows rows
 	Labels   []byte // Bound.Rows rows of Bound.Labels 8-byte values
 
-	lock    *Lock
+	file    *atomicfile.File
 	bound   Bound
 	mapping []byte
 }
@@ -29,31 +31,31 @@ type Writer struct {
 // labelGap is room for the headers between features and labels.
 const labelGap = 1024
 
-// Create maps a file that is large enough for bound. It allocates all blocks first,
+// Create maps the file that Build began, large enough for bound. It allocates all blocks first,
 // so that a full disk is an error here and not a SIGBUS in a decoder.
-func (l *Lock) Create(bound Bound) (*Writer, error) {
+func Create(file *atomicfile.File, bound Bound) (*Writer, error) {
 	features, ok := limits.Mul(bound.Rows, int64(bound.Width), int64(bound.Type.Size()))
 	labels, ok2 := limits.Mul(bound.Rows, int64(bound.Labels), 8)
 	const most = 1 << 60
-	if !l.file.Open() {
-		return nil, fail(errs.ErrClosed, l.file.Path(), "the lock was released, or its cache is finished")
+	if !file.Open() {
+		return nil, fail(errs.ErrClosed, file.Path(), "the lock was released, or its cache is finished")
 	}
 	if !ok || !ok2 || features > most || labels > most || features < 0 || bound.Type == table.Invalid || bound.Width < 1 {
-		return nil, fail(errs.ErrLimit, l.file.Path(), "%d rows of %d values do not fit a file", bound.Rows, bound.Width)
+		return nil, fail(errs.ErrLimit, file.Path(), "%d rows of %d values do not fit a file", bound.Rows, bound.Width)
 	}
 	labelsAt := (featureAlign + features + labelGap + align - 1) / align * align
 	size := labelsAt + labels
-	if err := allocate(l.file.Part, size); err != nil {
-		return nil, fail(errs.ErrRead, l.file.Path(), "cannot allocate %d bytes for the cache: is the disk full?", size).Because(err)
+	if err := allocate(file.Part, size); err != nil {
+		return nil, fail(errs.ErrRead, file.Path(), "cannot allocate %d bytes for the cache: is the disk full?", size).Because(err)
 	}
-	mapping, err := unix.Mmap(int(l.file.Part.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mapping, err := unix.Mmap(int(file.Part.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fail(errs.ErrRead, l.file.Path(), "cannot map %d bytes of the cache", size).Because(err)
+		return nil, fail(errs.ErrRead, file.Path(), "cannot map %d bytes of the cache", size).Because(err)
 	}
 	return &Writer{
 		Features: mapping[featureAlign : featureAlign+features : featureAlign+features],
 		Labels:   mapping[labelsAt:],
-		lock:     l, bound: bound, mapping: mapping,
+		file:     file, bound: bound, mapping: mapping,
 	}, nil
 }
 
@@ -87,7 +89,7 @@ func (w *Writer) Abort() {
 		return
 	}
 	w.unmap()
-	_ = w.lock.file.Part.Truncate(0) // if it fails, the holder of the lock overwrites or removes the file
+	_ = w.file.Part.Truncate(0) // if it fails, the holder of the lock overwrites or removes the file
 }
 
 func (w *Writer) unmap() {
@@ -100,7 +102,7 @@ func (w *Writer) unmap() {
 // labels move down to them. The memory is unmapped in any case.
 func (w *Writer) Finish(ctx context.Context, m Meta) error {
 	if w.mapping == nil {
-		return fail(errs.ErrClosed, w.lock.file.Path(), "the cache was finished or aborted before")
+		return fail(errs.ErrClosed, w.file.Path(), "the cache was finished or aborted before")
 	}
 	defer w.Abort()
 	h, members, classes, err := w.layout(m)
@@ -118,16 +120,16 @@ func (w *Writer) Finish(ctx context.Context, m Meta) error {
 		}
 		sum, err := crc.Parallel(ctx, runtime.GOMAXPROCS(0), mem.bytes, func(from, to int64) ([]byte, error) { return values[from:to], nil })
 		if err != nil {
-			return fail(errs.ErrCanceled, w.lock.file.Path(), "canceled").Because(err)
+			return fail(errs.ErrCanceled, w.file.Path(), "canceled").Because(err)
 		}
 		mem.withSum(sum)
 		h.Arrays = append(h.Arrays, mem.stored())
 	}
 	if err := w.write(h, members, classes); err != nil {
-		return fail(errs.ErrRead, w.lock.file.Path(), "cannot write the cache").Because(err)
+		return fail(errs.ErrRead, w.file.Path(), "cannot write the cache").Because(err)
 	}
 	w.unmap()
-	return w.lock.file.Commit()
+	return w.file.Commit()
 }
 
 // layout checks m and places the members.
@@ -135,7 +137,7 @@ func (w *Writer) layout(m Meta) (*header, []member, map[string][]byte, error) {
 	width := table.Elements(m.Shape)
 	if m.Rows < 0 || m.Rows > w.bound.Rows || width != w.bound.Width || len(m.Labels) != w.bound.Labels ||
 		m.Bool && w.bound.Type != table.Uint8 {
-		return nil, nil, nil, fail(errs.ErrInternal, w.lock.file.Path(), "%d rows of shape %v with %d labels do not fit %+v", m.Rows, m.Shape, len(m.Labels), w.bound)
+		return nil, nil, nil, fail(errs.ErrInternal, w.file.Path(), "%d rows of shape %v with %d labels do not fit %+v", m.Rows, m.Shape, len(m.Labels), w.bound)
 	}
 	h := &header{
 		Format: Format, ByteOrder: byteOrder(), Fingerprint: m.Fingerprint, Rows: m.Rows, Width: width,
@@ -154,7 +156,7 @@ func (w *Writer) layout(m Meta) (*header, []member, map[string][]byte, error) {
 		}
 		descr, data, err := npy.Words(l.Classes)
 		if err != nil {
-			return nil, nil, nil, fail(errs.ErrValue, w.lock.file.Path(), "the classes cannot be stored").InColumn(l.Name).Because(err)
+			return nil, nil, nil, fail(errs.ErrValue, w.file.Path(), "the classes cannot be stored").InColumn(l.Name).Because(err)
 		}
 		name := classesName(i, len(m.Labels))
 		classes[name] = data
@@ -181,7 +183,7 @@ func (w *Writer) write(h *header, members []member, classes map[string][]byte) e
 	last.withSum(crc.Of(text))
 	entries[len(entries)-1] = last.entry()
 
-	part := w.lock.file.Part
+	part := w.file.Part
 	if err := part.Truncate(members[len(members)-1].end()); err != nil {
 		return err
 	}
@@ -197,4 +199,17 @@ func (w *Writer) write(h *header, members []member, classes map[string][]byte) e
 	}
 	_, err = part.WriteAt(append(text, npy.Directory(entries, last.end())...), last.values)
 	return err
+}
+
+// Build has one process at a time build the cache at path. Others wait, and build it
+// too only if force is set or what was built is of another fingerprint.
+func Build(ctx context.Context, path, fingerprint string, force bool, build func(*atomicfile.File) error) error {
+	there := func() bool {
+		c, err := Open(path, fingerprint)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil && !force
+	}
+	return store.Once(ctx, op, path, there, build)
 }

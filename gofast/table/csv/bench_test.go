@@ -2,16 +2,11 @@ package csv
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"syscall"
 	"testing"
 
-	"github.com/gofast-org/gofast/gofast/source"
-	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
 
 // digits is a table like MNIST: a label and 784 pixels, four of five of them 0.
@@ -62,59 +57,25 @@ func floats(rows, columns int) []byte {
 	return b.Bytes()
 }
 
-func benchDecode(b *testing.B, path string, t table.Type, labels int) {
-	for _, threads := range []int{1, 2} {
-		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
-			for b.Loop() {
-				f, err := source.Open(path)
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.SetBytes(f.Size())
-				r, err := Open(f, table.Options{Threads: threads})
-				if err != nil {
-					b.Fatal(err)
-				}
-				bound, _ := r.Rows()
-				var sel table.Selection
-				for i := range r.Columns() {
-					if i < labels {
-						sel.Labels = append(sel.Labels, i)
-					} else {
-						sel.Features = append(sel.Features, i)
+// BenchmarkDecode opens and decodes: what a user waits for.
+func BenchmarkDecode(b *testing.B) {
+	for name, content := range map[string][]byte{"bytes": digits(10_000), "floats": floats(20_000, 50)} {
+		path := write(b, content)
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s, %d threads", name, threads), func(b *testing.B) {
+				b.SetBytes(int64(len(content)))
+				for b.Loop() {
+					s := setup{threads: threads}
+					r, err := s.open(b, path)
+					if err == nil {
+						_, err = tabletest.Decode(b.Context(), r, s.selection(r), nil, 1<<30)
+						r.Close()
+					}
+					if err != nil {
+						b.Fatal(err)
 					}
 				}
-				width := len(sel.Features)
-				data, err := syscall.Mmap(-1, 0, int(bound)*width*t.Size(), syscall.PROT_READ|syscall.PROT_WRITE,
-					syscall.MAP_ANON|syscall.MAP_PRIVATE)
-				if err != nil {
-					b.Fatal(err)
-				}
-				dst := table.Target{Features: table.Matrix{Data: data, Type: t, Width: width},
-					Labels: make([]byte, 8*labels*int(bound)), Kinds: make([]table.LabelKind, labels)}
-				if _, err := r.Decode(context.Background(), sel, dst); err != nil {
-					b.Fatal(err)
-				}
-				r.Close()
-				syscall.Munmap(data)
-			}
-		})
+			})
+		}
 	}
-}
-
-func generated(b *testing.B, data []byte) string {
-	path := filepath.Join(b.TempDir(), "table.csv")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		b.Fatal(err)
-	}
-	return path
-}
-
-// Open, map a matrix, decode: what a user waits for.
-func BenchmarkTrainCSV(b *testing.B) {
-	benchDecode(b, generated(b, digits(10_000)), table.Uint8, 1)
-}
-
-func BenchmarkFloats(b *testing.B) {
-	benchDecode(b, generated(b, floats(20_000, 50)), table.Float64, 0)
 }
