@@ -249,7 +249,7 @@ def in_python(x: Any) -> Any:
 
 INTO_PYTHON = to("transform", lambda _: T.Compose([T.Resize((20, 20)), T.ToTensor(), in_python]))
 REPLACED = to("samples", lambda samples: [samples[0]] * len(samples))
-PICTURES: dict[str, tuple[Any, Change]] = {
+CHANGED: dict[str, tuple[Any, Change]] = {
     "resize in place": (VAL, resize_in_place),
     "begin to draw": (VAL, to("transform", lambda _: T.Compose(list(TRAIN)))),
     "into Python": (VAL, INTO_PYTHON),
@@ -272,9 +272,9 @@ def pictures(folder: Path, kind: str, steps: Any) -> Any:
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 @WHEN
 @pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize("case", PICTURES)
+@pytest.mark.parametrize("case", CHANGED)
 def test_pictures(folder: Path, case: str, after: int, shuffle: bool) -> None:
-    steps, change = PICTURES[case]
+    steps, change = CHANGED[case]
     compare(
         lambda kind: (pictures(folder, kind, steps), {"batch_size": 4, "shuffle": shuffle}), change, after
     )
