@@ -119,13 +119,10 @@ class LabelsFile:
                 name: i for i, name in enumerate(sorted({cell.text for cell in cells}))
             }
             return [found[cell.text] for cell in cells], found
+        convert, why = (_whole, "is no integer") if kind == "int" else (_real, "is no number")
         if kind == "int" and cells and cells[0].text.lower() in _TRUTH:
-            return [
-                self._as(_truth, cell, "is not True or False, as the first label") for cell in cells
-            ], None
-        if kind == "int":
-            return [self._as(_whole, cell, "is no integer") for cell in cells], None
-        return [self._as(_real, cell, "is no number") for cell in cells], None
+            convert, why = _truth, "is not True or False, as the first label"
+        return [self._as(convert, cell, why) for cell in cells], None
 
     def _number(self, cell: Cell, class_to_idx: Mapping[Any, int], whole: bool) -> int:
         number = _whole(cell.text) if whole else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,24 +14,21 @@ from .. import errors
 from .._core import patterns
 
 
+@dataclasses.dataclass(frozen=True)
 class Pictures:
     """The pictures of a dataset, and the names that labels may use for them.
 
-    Args:
+    Attributes:
         paths: the paths as the user gave them, or with the folder in front.
         names: the paths relative to the folder; None: there is no folder, and the user knows the order.
         index: the index of the pandas Series, if the paths were one.
         contents: the files' bytes, if they lie in memory and the paths are only names.
     """
 
-    def __init__(
-        self,
-        paths: Sequence[str],
-        names: Sequence[str] | None = None,
-        index: Any = None,
-        contents: Sequence[bytes] | None = None,
-    ) -> None:
-        self.paths, self.names, self.index, self.contents = paths, names, index, contents
+    paths: Sequence[str]
+    names: Sequence[str] | None = None
+    index: Any = None
+    contents: Sequence[bytes] | None = None
 
     def __len__(self) -> int:
         return len(self.paths)

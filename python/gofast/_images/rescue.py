@@ -6,7 +6,7 @@ import ctypes
 import random
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ANY_SIDE = 1 << 14
 
 
-class Fault:
+class Fault(NamedTuple):
     """What the core said of one sample.
 
     Attributes:
@@ -40,10 +40,9 @@ class Fault:
         text: the decoder's words.
     """
 
-    __slots__ = ("code", "offset", "text")
-
-    def __init__(self, code: int, offset: int, text: str) -> None:
-        self.code, self.offset, self.text = code, offset, text
+    code: int
+    offset: int
+    text: str
 
 
 class SamplePlace:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from .._core.openmp import alone
 from .transforms import Family
-
-# What was found, under torch's settings.
-_found: dict[tuple[Any, ...], str | None] = {}
 
 _ANGLES = (0.0857, -0.31, 0.52, 1.23, 2.9, -1.71, 0.777, -2.2)
 
@@ -23,6 +22,21 @@ _DIRICHLET = (
 )
 
 
+Found = TypeVar("Found")
+
+
+@functools.cache
+def _answer(look: Callable[..., Found], asked: tuple[Any, ...], settings: tuple[Any, ...]) -> Found:
+    with alone(), torch.no_grad():
+        return look(*asked)
+
+
+def ask(look: Callable[..., Found], *asked: Any) -> Found:
+    """What a look at torch finds, which is taken once under each of torch's settings."""
+    found: Found = _answer(look, asked, settings())
+    return found
+
+
 def obstacle(family: Family, size: tuple[int, int], seen: str | None, mean: bool) -> str | None:
     """Why torch computes with pictures of this size otherwise than gofast; None where it does not.
 
@@ -30,11 +44,7 @@ def obstacle(family: Family, size: tuple[int, int], seen: str | None, mean: bool
         seen: "nearest" or "bilinear" where pixels are sampled elsewhere.
         mean: the mean of all is taken.
     """
-    key = (family, size, seen, mean, settings())
-    if key not in _found:
-        with alone(), torch.no_grad():
-            _found[key] = _look(family, size, seen, mean)
-    return _found[key]
+    return ask(_look, family, size, seen, mean)
 
 
 def matrices(size: tuple[int, int]) -> str | None:
@@ -43,11 +53,7 @@ def matrices(size: tuple[int, int]) -> str | None:
     "plain": every product and sum rounds. "fused": y is multiplied and added at once, as MKL does on Intel's
     processors for all but small grids (MKL 2024.2, AVX-512, 2026-11).
     """
-    key = ("matrices", size, settings())
-    if key not in _found:
-        with alone(), torch.no_grad():
-            _found[key] = _multiplies(size)
-    return _found[key]
+    return ask(_multiplies, size)
 
 
 def settings() -> tuple[Any, ...]:
@@ -81,10 +87,7 @@ def _look(family: Family, size: tuple[int, int], seen: str | None, mean: bool) -
 
 def draws_dirichlet() -> str | None:
     """Why torch's Dirichlet numbers are not those that the core draws; None where they are."""
-    key = ("dirichlet",)
-    if key not in _found:
-        _found[key] = None if _draws_dirichlet() else "torch draws Dirichlet numbers in another way"
-    return _found[key]
+    return None if ask(_draws_dirichlet) else "torch draws Dirichlet numbers in another way"
 
 
 def _draws_dirichlet() -> bool:

@@ -64,9 +64,7 @@ def augmix(t: Any, family: Family, state: State) -> list[Step]:
     alpha = torch.tensor(read.number(t.alpha, 1e-3, 1e6, "alpha"), dtype=torch.float32, device="cpu").item()
     if t.all_ops:
         uint8.sums_exactly(family, state.size)
-    reason = draws_dirichlet() or obstacle(family, state.size, seen, t.all_ops)
-    if reason is not None:
-        raise NotNative(reason)
+    read.refuse(draws_dirichlet() or obstacle(family, state.size, seen, t.all_ops))
     numbers = _numbers(t, family, severity, state.size)
     state.draw()
     state.cut = False

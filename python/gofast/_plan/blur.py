@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from .._core.gaussian import MOST_KERNEL, weights
-from .._core.openmp import alone
+from . import uint8
 from . import values as read
-from .arithmetic import fused, settings
+from .arithmetic import ask, fused
 from .state import Native, State, Step
 from .transforms import Family
 from .values import NotNative
@@ -23,13 +23,9 @@ _HOMES = {
 }
 _PLACES = 300  # pixels at which sums are compared
 
-# What was found for a version, kernel and size, under torch's settings.
-_found: dict[tuple[Any, ...], str | None] = {}
-
 
 def gaussian_blur(t: Any, family: Family, state: State) -> list[Step]:
-    if state.kind != "pil" and (state.dtype != "uint8" or state.erased):
-        state.only_pil("blurs")
+    uint8.only(state, "blurs")
     if state.channels != 3:  # torch takes another convolution for small kernels
         raise NotNative("blurs a picture of one channel")
     if state.size is None:
@@ -40,9 +36,7 @@ def gaussian_blur(t: Any, family: Family, state: State) -> list[Step]:
     if kernel[0] // 2 >= state.size[1] or kernel[1] // 2 >= state.size[0]:
         raise NotNative(f"kernel_size={t.kernel_size} does not fit the picture: torchvision raises")
     sigma = read.span(t.sigma, _LEAST_SIGMA, read.WIDEST, "sigma")
-    reason = _obstacle(family, (kernel[0], kernel[1]), state.size)
-    if reason is not None:
-        raise NotNative(reason)
+    read.refuse(ask(_obstacle, family, (kernel[0], kernel[1]), state.size))
     state.draw()
     if state.kind != "pil":
         state.strides, state.cut = "chw", False
@@ -51,14 +45,6 @@ def gaussian_blur(t: Any, family: Family, state: State) -> list[Step]:
 
 def _obstacle(family: Family, kernel: tuple[int, int], size: tuple[int, int]) -> str | None:
     """Why torch's blur is not the one that is imitated; None where it is."""
-    key = (family, kernel, size, settings())
-    if key not in _found:
-        with alone(), torch.no_grad():
-            _found[key] = _look(family, kernel, size)
-    return _found[key]
-
-
-def _look(family: Family, kernel: tuple[int, int], size: tuple[int, int]) -> str | None:
     make = getattr(sys.modules.get(_HOMES[family]), "_get_gaussian_kernel2d", None)
     if make is None:
         return "unknown version: its kernel is made elsewhere"

@@ -9,7 +9,7 @@ from typing import Any
 from . import transforms
 from .state import Kind, State, Step
 from .translate import draws, looks_beside, translate
-from .values import NotNative
+from .values import NotNative, refuse
 
 # Steps that leave a decoder what it needs not make, and those before which it may still be told so.
 _CROPS = ("center_crop", "random_crop", "random_resized_crop")
@@ -133,8 +133,7 @@ def compile_chain(chain: list[Any], start: State, handed: bool, drawn: bool) -> 
     states, made, why = [start], [], ""  # the states before and behind each native transform
     for leaf in chain:
         try:
-            if obstacle is not None:
-                raise NotNative(obstacle)
+            refuse(obstacle)
             steps, after = translate(leaf, states[-1])
             if after.draws and not drawn:
                 raise NotNative("this torch draws in a way that gofast does not know")

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from .._core.openmp import alone
-from .arithmetic import settings
 from .transforms import Family
 
 _HOMES = {
@@ -18,20 +16,9 @@ _HOMES = {
 }
 _ONE = np.float32(1)
 
-# What was found, under torch's settings.
-_found: dict[tuple[Any, ...], str | None] = {}
-
 
 def turns_otherwise(family: Family) -> str | None:
     """Why torchvision's hues are not those of the core; None where they are."""
-    key = (family, settings())
-    if key not in _found:
-        with alone(), torch.no_grad():
-            _found[key] = _look(family)
-    return _found[key]
-
-
-def _look(family: Family) -> str | None:
     home, name = _HOMES[family]
     adjust = getattr(sys.modules.get(home), name, None)
     if adjust is None:

@@ -9,18 +9,15 @@ from typing import Any
 
 import torch
 
-from .._core.openmp import alone
 from .._core.perspective import coefficients
 from . import values as read
+from .arithmetic import ask
 from .state import Native, State, Step
 from .transforms import Family
 from .values import NotNative
 
 _HOMES = {"v1": "torchvision.transforms.functional", "v2": "torchvision.transforms.v2._geometry"}
 _SIZES = ((224, 224), (640, 480), (37, 100), (9, 7))  # width, height of pictures that are tried
-
-# What was found of each function that makes coefficients.
-_found: dict[Any, str | None] = {}
 
 
 def random_perspective(t: Any, family: Family, state: State) -> list[Step]:
@@ -31,17 +28,12 @@ def random_perspective(t: Any, family: Family, state: State) -> list[Step]:
     theirs = getattr(sys.modules.get(_HOMES[family]), "_get_perspective_coeffs", None)
     if theirs is None:
         raise NotNative("unknown version: its coefficients are made elsewhere")
-    if theirs not in _found:
-        with alone(), torch.no_grad():
-            _found[theirs] = _look(theirs)
-    reason = _found[theirs]
-    if reason is not None:
-        raise NotNative(reason)
+    read.refuse(ask(_obstacle, theirs))
     state.draw(of_size=True)
     return [step]
 
 
-def _look(theirs: Callable[..., list[float]]) -> str | None:
+def _obstacle(theirs: Callable[..., list[float]]) -> str | None:
     """Why torchvision's coefficients are not those of the same least squares; None where they are."""
     dice, wanted, ends = random.Random(1), [], []
     for width, height in _SIZES:

@@ -11,6 +11,8 @@ import torch
 from .._core import codecs
 from . import uint8
 from . import values as read
+from .arithmetic import ask
+from .hues import turns_otherwise
 from .state import Native, State, Step
 from .transforms import Family, resizes_bytes
 from .values import NotNative
@@ -232,7 +234,7 @@ def color_jitter(t: Any, family: Family, state: State) -> list[Step]:
     if state.kind != "pil":
         step |= uint8.computed(state, family, "recolours", mean=factors["contrast"] is not None)
     if state.kind != "pil" and factors["hue"] is not None:
-        uint8.turns_hues(family)
+        read.refuse(ask(turns_otherwise, family))
         if state.within:  # some samples are as they were
             state.move(cut=state.cut)
         else:

@@ -26,7 +26,7 @@ from . import (
 )
 from .state import Native, State, Step
 from .transforms import CALLING, MOST_NESTED, attributes, identify, leaves, sequence, tampered
-from .values import NotNative
+from .values import NotNative, refuse
 
 
 def translate(transform: object, state: State) -> tuple[list[Step], State]:
@@ -41,9 +41,7 @@ def translate(transform: object, state: State) -> tuple[list[Step], State]:
     known = identify(transform)
     if known is None:
         raise NotNative(_foreign(transform))
-    reason = tampered(transform)
-    if reason is not None:
-        raise NotNative(reason)
+    refuse(tampered(transform))
     native = _NATIVE.get(known.name)
     if native is None:
         raise NotNative(_FOREIGN.get(known.name, "there is no native one"))

@@ -8,7 +8,6 @@ import torch
 
 from . import values as read
 from .arithmetic import matrices, obstacle
-from .hues import turns_otherwise
 from .state import State, Step
 from .transforms import Family
 from .values import NotNative
@@ -39,9 +38,7 @@ def computed(state: State, family: Family, what: str, seen: str | None = None, m
         raise NotNative(f"{what} tensors whose sizes differ")
     if mean:
         sums_exactly(family, state.size)
-    reason = obstacle(family, state.size, seen, mean)
-    if reason is not None:
-        raise NotNative(reason)
+    read.refuse(obstacle(family, state.size, seen, mean))
     return {"tensor": True, "version": family}
 
 
@@ -53,13 +50,6 @@ def sums_exactly(family: Family, size: tuple[int, int]) -> None:
     threads = min(torch.get_num_threads(), -(-values // _GRAIN))
     if family == "v2" and any(-(-values // runs) % _AT_ONCE for runs in (1, threads)):
         raise NotNative("torch rounds the contrast of the last few pixels in another way")
-
-
-def turns_hues(family: Family) -> None:
-    """Raises NotNative where torchvision's adjust_hue is not the core's."""
-    reason = turns_otherwise(family)
-    if reason is not None:
-        raise NotNative(reason)
 
 
 def seen(t: Any, family: Family) -> str:

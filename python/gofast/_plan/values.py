@@ -25,6 +25,12 @@ class NotNative(Exception):
     """A transform that must run in Python; the text says why."""
 
 
+def refuse(reason: str | None) -> None:
+    """Raises NotNative where there is a reason."""
+    if reason is not None:
+        raise NotNative(reason)
+
+
 def unusual(what: str, value: object) -> NotNative:
     """The error of a value that is left to torchvision; it keeps to one short line."""
     text = " ".join(repr(value).split())

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torchvision import datasets
 from torchvision import transforms as v1
 
 import gofast
+from gofast._plan import arithmetic
 from gofast._plan.compile import compile
 from same import difference
 
@@ -50,6 +53,11 @@ def stays_in_python(transforms: Sequence[Any], reason: str) -> None:
     """One of them runs in Python, for this reason."""
     lines = compile(v1.Compose(transforms)).report
     assert any(not line.native and reason in line.what for line in lines), lines
+
+
+def forget_answers(patch: pytest.MonkeyPatch) -> None:
+    """What torch said of its arithmetic is asked again, and forgotten behind the test."""
+    patch.setattr(arithmetic, "_answer", functools.cache(arithmetic._answer.__wrapped__))
 
 
 def tensor(m: Any) -> Any:

@@ -12,7 +12,7 @@ from PIL import Image
 from torchvision import transforms as v1
 from torchvision.transforms import InterpolationMode, v2
 
-from beside_torchvision import same_folder, stays_in_python, tensor
+from beside_torchvision import forget_answers, same_folder, stays_in_python, tensor
 from gofast._plan import arithmetic
 from image_data import save_folder
 from picture_chains import check_loaders, scene
@@ -118,13 +118,13 @@ def test_another_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "_means": "means",
     }
     for kernel, what in kernels.items():
-        monkeypatch.setattr(arithmetic, "_found", {})
+        forget_answers(monkeypatch)
         with monkeypatch.context() as patch:
             patch.setattr(arithmetic, kernel, lambda *_: None)
             stays_in_python(chain, f"torch's {what}")
             if kernel == "_samples":
                 same_folder(folder, chain, 1, native=False)
-    monkeypatch.setattr(arithmetic, "_found", {})
+    forget_answers(monkeypatch)
     monkeypatch.setattr(arithmetic, "_DIRICHLET", ((1.0, [0.1, 0.2, 0.7]),))
     stays_in_python(chain, "Dirichlet")
 
@@ -156,6 +156,6 @@ def test_both_ways_of_matrices(folder: Path, monkeypatch: pytest.MonkeyPatch, ho
         return torch.from_numpy(made)[None]
 
     monkeypatch.setattr(torch.Tensor, "bmm", multiplied)
-    monkeypatch.setattr(arithmetic, "_found", {})
+    forget_answers(monkeypatch)
     assert arithmetic.matrices((32, 40)) == how
     same_folder(folder, [v2.Resize((32, 40)), v2.PILToTensor(), step], 3, rounds=3)

@@ -16,9 +16,8 @@ from torchvision.transforms import v2
 from torchvision.transforms.v2.functional import _misc as f2
 
 import gofast
-from beside_torchvision import same_folder, stays_in_python, tensor
+from beside_torchvision import forget_answers, same_folder, stays_in_python, tensor
 from gofast._core import gaussian
-from gofast._plan import blur
 from gofast._plan.compile import compile
 from picture_chains import scene
 
@@ -137,6 +136,6 @@ def test_another_convolution_stays_in_python(monkeypatch: pytest.MonkeyPatch) ->
         (f1, "_get_gaussian_kernel2d", lambda *a, **k: make(*a, **k) * (1 + 2**-23), "other weights"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(blur, "_found", {})
+            forget_answers(patch)
             patch.setattr(place, name, other)
             stays_in_python(CHAIN, why)

@@ -15,7 +15,7 @@ from torchvision import transforms as v1
 from torchvision.transforms import InterpolationMode, v2
 
 import gofast
-from beside_torchvision import same_folder, stays_in_python, tensor
+from beside_torchvision import forget_answers, same_folder, stays_in_python, tensor
 from gofast._loader.view import View
 from gofast._plan import arithmetic, hues
 from gofast._plan.compile import compile
@@ -165,7 +165,7 @@ def test_threads_of_torchs(folder: Path) -> None:
 def test_another_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where torch rounds otherwise, torchvision's own code makes the samples."""
     with monkeypatch.context() as patch:
-        patch.setattr(hues, "_found", {})
+        forget_answers(patch)
         patch.setattr(hues, "_turned", lambda *_: np.zeros(1))
         assert "hues round" in compile(v1.Compose([*BYTES, v2.ColorJitter(hue=0.1)])).report[-1].what
     transforms, contrast = v2.TrivialAugmentWide(), v2.ColorJitter(contrast=0.4)
@@ -177,7 +177,7 @@ def test_another_torch(monkeypatch: pytest.MonkeyPatch) -> None:
         "_convolves": (transforms, v2.RandomAdjustSharpness(2)),
         "_adds": (transforms, v2.ColorJitter(0.4), v2.Grayscale(3), v2.RandomAutocontrast()),
     }.items():
-        monkeypatch.setattr(arithmetic, "_found", {})
+        forget_answers(monkeypatch)
         with monkeypatch.context() as patch:
             patch.setattr(arithmetic, kernel, lambda *_: None)
             for step in steps:
