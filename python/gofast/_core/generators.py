@@ -79,9 +79,13 @@ class Generators:
             and self.numpy.same(other.numpy)
         )
 
-    def put(self) -> None:
-        """Makes them those of this process."""
-        self.numpy.put()
+    def put(self, there: Generators | None = None) -> None:
+        """Makes them those of this process.
+
+        Args:
+            there: what those are now; None: that is looked up.
+        """
+        self.numpy.put(None if there is None else there.numpy)
         random.setstate(self.python)
         torch.set_rng_state(self.torch)
 
@@ -148,10 +152,10 @@ class NumpyState:
             _last = cls(np.random.get_state(legacy=False))
         return _last  # no second number can have come without a change of the bytes
 
-    def put(self) -> None:
-        """Gives the generator this state."""
+    def put(self, there: NumpyState | None = None) -> None:
+        """Gives the generator this state. `there` is what it has now; None: that is looked up."""
         global _last
-        there = NumpyState.now()
+        there = there or NumpyState.now()
         if self is there:
             return
         address = _address()

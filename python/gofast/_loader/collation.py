@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import pickle
 from typing import TYPE_CHECKING, Any
@@ -100,7 +101,8 @@ class Collation:
 
     def _made(self, rows: Any, worker: int) -> Any:
         function = self._fetcher.collate_fn = self._functions[worker]
-        with recycled(self._mixers[worker]):
+        mixing = self._mixers[worker]
+        with recycled(mixing) if mixing else _NOTHING:
             if isinstance(rows, Unmade):
                 return self._counts.fetched(lambda: self._fetcher.fetch(rows.index), len(rows.index))  # type: ignore[no-untyped-call]
             return function(rows)
@@ -124,6 +126,10 @@ class Collation:
         self.finished = batch
 
 
+_NOTHING = contextlib.nullcontext()
+_TENSORS, _TEXTS = {torch.Tensor}, {str}
+
+
 class _Sender(pickle.Pickler):
     """What a worker's queue does to a batch: tensors keep their memory, all else becomes a copy."""
 
@@ -143,8 +149,13 @@ def sent(made: Any) -> Any:
 
     What cannot be pickled stays as it is: torch's worker would hang on it.
     """
+    kind = type(made)
     if isinstance(made, torch.Tensor):
         return made
+    if kind in (list, tuple) and _TENSORS.issuperset(map(type, made)):
+        return kind(made)
+    if kind is dict and _TENSORS.issuperset(map(type, made.values())) and _TEXTS.issuperset(map(type, made)):
+        return dict(made)
     room = io.BytesIO()
     sender = _Sender(room)
     try:

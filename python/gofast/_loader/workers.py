@@ -76,12 +76,13 @@ class Workers:
             caller = Generators.now()
             before, torchs._worker_info = torchs._worker_info, info
             try:
-                start.put()
+                start.put(caller)
                 with alone():
                     yield
             finally:
                 torchs._worker_info = before
+                now = None
                 try:
-                    self.left = Generators.now()
+                    now = self.left = Generators.now()
                 finally:
-                    caller.put()
+                    caller.put(now)

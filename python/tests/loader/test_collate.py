@@ -493,6 +493,28 @@ def test_it_is_said_how_far_ahead(folder: Path) -> None:
     assert "when it is asked for" in gofast.explain(gofast.DataLoader(dataset, collate_fn=mixed)).lines[-1][2]
 
 
+class Grows:
+    """Hands out a list or a dict of tensors that it goes on adding to."""
+
+    def __init__(self, kept: Any) -> None:
+        self.kept = kept
+
+    def __call__(self, rows: Any) -> Any:
+        made = torch.tensor(len(rows))
+        if isinstance(self.kept, list):
+            self.kept.append(made)
+        else:
+            self.kept[str(len(self.kept))] = made
+        return self.kept
+
+
+@pytest.mark.parametrize("kind", [list, dict])
+def test_tensors_that_a_function_hands_out_stand_in_a_copy(kind: Any) -> None:
+    rows = gofast.ArrayDataset(torch.arange(12.0))
+    held = list(gofast.DataLoader(rows, 4, num_workers=1, collate_fn=Grows(kind())))
+    assert [len(batch) for batch in held] == [1, 2, 3] and type(held[0]) is kind
+
+
 def test_what_a_function_hands_out_is_a_copy() -> None:
     """As a worker's queue makes one: batches that are held do not change when the function writes on."""
     loader = gofast.DataLoader(gofast.ArrayDataset(torch.arange(12.0)), 4, num_workers=1, collate_fn=Keeps())
