@@ -123,12 +123,7 @@ func TestScanSaysWhatPicturesAre(t *testing.T) {
 	for _, c := range slices.Concat(p.Colours, p.Subsampling) {
 		got[c.Name] += c.Count
 	}
-	for name, want := range map[string]int64{"grey": 1, "palette": 1, "4:2:2": 1, "4:4:4": 1} {
-		if got[name] < want {
-			t.Errorf("%s: %d, want %d of %v", name, got[name], want, got)
-		}
-	}
-	if got["cmyk"]+got["cmyk, stored as ycck"] != 1 {
+	if got["grey"] < 1 || got["palette"] < 1 || got["4:2:2"] < 1 || got["4:4:4"] < 1 || got["cmyk"]+got["cmyk, stored as ycck"] != 1 {
 		t.Errorf("%v", got)
 	}
 }
@@ -225,22 +220,15 @@ func TestTheLargestPictureOfAll(t *testing.T) {
 
 // A program that reads the JSON need not ask whether a list is there.
 func TestListsAreNeverNull(t *testing.T) {
-	r, err := json.Marshal(scan(t, t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := json.Marshal(verify(t, t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, list := range []string{"classes", "tables", "broken", "suspects", "unreadable_folders", "groups"} {
-		if !strings.Contains(string(r), `"`+list+`":[]`) {
-			t.Errorf("%s: %s", list, r)
-		}
-	}
-	for _, list := range []string{"damaged", "unchecked", "unreadable_folders"} {
-		if !strings.Contains(string(v), `"`+list+`":[]`) {
-			t.Errorf("%s: %s", list, v)
+	for report, lists := range map[any][]string{
+		scan(t, t.TempDir()):   {"classes", "tables", "broken", "suspects", "unreadable_folders", "groups"},
+		verify(t, t.TempDir()): {"damaged", "unchecked", "unreadable_folders"},
+	} {
+		text, err := json.Marshal(report)
+		for _, list := range lists {
+			if err != nil || !strings.Contains(string(text), `"`+list+`":[]`) {
+				t.Errorf("%s: %v %s", list, err, text)
+			}
 		}
 	}
 }
@@ -327,21 +315,20 @@ func TestCancelEndsBoth(t *testing.T) {
 	write(t, filepath.Join(root, "a.png"), pngOf(t, 4, 4))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Scan(ctx, []string{root}, Options{}); !errors.Is(err, errs.ErrCanceled) {
-		t.Errorf("%v", err)
-	}
-	if _, err := Verify(ctx, []string{root}, Options{}); !errors.Is(err, errs.ErrCanceled) {
-		t.Errorf("%v", err)
+	_, scanned := Scan(ctx, []string{root}, Options{})
+	_, verified := Verify(ctx, []string{root}, Options{})
+	if !errors.Is(scanned, errs.ErrCanceled) || !errors.Is(verified, errs.ErrCanceled) {
+		t.Errorf("%v %v", scanned, verified)
 	}
 }
 
-// A report must not depend on who looked at which file.
+// A report must not depend on which thread looked at which file.
 func TestThreadsChangeNothing(t *testing.T) {
 	root := t.TempDir()
 	for i := range 300 {
 		write(t, filepath.Join(root, fmt.Sprint("c", i%7), fmt.Sprint(i, ".png")), pngOf(t, 1+i%5, 1+i%3)[:60+i%20])
 	}
-	var texts []string
+	texts := map[string]bool{}
 	for _, threads := range []int{1, 2, 9} {
 		r, err := Scan(t.Context(), []string{root}, Options{Threads: threads})
 		if err != nil {
@@ -352,10 +339,10 @@ func TestThreadsChangeNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		texts = append(texts, string(text))
+		texts[string(text)] = true
 	}
-	if texts[0] != texts[1] || texts[0] != texts[2] {
-		t.Error("reports differ")
+	if len(texts) != 1 {
+		t.Errorf("%d reports", len(texts))
 	}
 }
 

@@ -117,11 +117,8 @@ def _size(facts: Facts) -> tuple[str, str] | None:
     size = facts.loader.batch_size
     if size is not None:
         return f"batch_size={8 * size}", f"DataLoader(..., batch_size={8 * size})"
-    return (
-        None
-        if facts.loader.batch_sampler is None
-        else ("a batch_sampler with batches of eight times the size", "")
-    )
+    larger = "a batch_sampler with batches of eight times the size"
+    return None if facts.loader.batch_sampler is None else (larger, "")
 
 
 def _step(facts: Facts) -> str | None:
