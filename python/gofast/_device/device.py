@@ -29,7 +29,7 @@ PINNED_SHARE = 1 / 8  # of the machine's memory that may be pinned; the rest goe
 
 _library = ""  # the driver's; tests name a stand-in
 _cache = ""  # the folder for compiled kernels; "" is the user's cache
-_side: Callable[[int, int], sides.Side] = sides.TorchSide
+_side: Callable[[int, int], sides.TorchSide] = sides.TorchSide
 _ordinal_of: Callable[[torch.device], int] = sides.ordinal_of
 
 

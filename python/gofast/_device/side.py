@@ -7,76 +7,54 @@ put another side instead of this one, whose device is a stand-in for a driver.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
 
 import torch
 
 from .. import errors
 
 
-class Side(Protocol):
-    """The interface."""
+class TorchSide:
+    """A CUDA device of torch's.
 
-    device: torch.device
-
-    def __init__(self, ordinal: int, stream: int) -> None:
-        """Args:
+    Args:
         ordinal: of the device.
         stream: the handle of gofast's stream.
-        """
-
-    def current(self) -> Any:
-        """The stream that the user's work goes to now."""
-
-    def handle(self, stream: Any) -> int:
-        """A stream as the driver knows it."""
-
-    def empty(self, *wanted: tuple[Sequence[int], torch.dtype]) -> list[torch.Tensor]:
-        """Tensors of these shapes and types, in memory that gofast's stream may write at once."""
-
-    def empty_as(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A tensor of another's shape, type and strides, likewise."""
-
-    def empty_here(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-        """Memory that the current stream may write at once."""
-
-    def capturing(self) -> bool:
-        """Whether the user captures a graph on the current stream."""
-
-    def used(self, tensor: torch.Tensor, stream: Any) -> None:
-        """Says that a stream uses memory of `empty`'s: it is not given to others before that is over."""
-
-
-class TorchSide:
-    """A CUDA device of torch's."""
+    """
 
     def __init__(self, ordinal: int, stream: int) -> None:
         self.device = torch.device("cuda", ordinal)
         self._ours = torch.cuda.ExternalStream(stream, device=self.device)  # type: ignore[no-untyped-call]
 
     def current(self) -> torch.cuda.Stream:
+        """The stream that the user's work goes to now."""
         return torch.cuda.current_stream(self.device)
 
     def handle(self, stream: torch.cuda.Stream) -> int:
+        """A stream as the driver knows it."""
         return stream.cuda_stream
 
     def empty(self, *wanted: tuple[Sequence[int], torch.dtype]) -> list[torch.Tensor]:
+        """Tensors of these shapes and types, in memory that gofast's stream may write at once."""
         # Both take as long as two tensors: once for all of a batch. The device comes first, since leaving the
         # stream of another device than the current one would begin CUDA on that.
         with torch.cuda.device(self.device), torch.cuda.stream(self._ours):
             return [torch.empty(shape, dtype=dtype, device=self.device) for shape, dtype in wanted]
 
     def empty_as(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor of another's shape, type and strides, likewise."""
         with torch.cuda.device(self.device), torch.cuda.stream(self._ours):
             return torch.empty_like(tensor, device=self.device)
 
     def empty_here(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """Memory that the current stream may write at once."""
         return torch.empty(shape, dtype=dtype, device=self.device)
 
     def capturing(self) -> bool:
+        """Whether the user captures a graph on the current stream."""
         return torch.cuda.is_current_stream_capturing()
 
     def used(self, tensor: torch.Tensor, stream: torch.cuda.Stream) -> None:
+        """Says that a stream uses memory of `empty`'s: it is not given to others before that is over."""
         tensor.record_stream(stream)
 
 
