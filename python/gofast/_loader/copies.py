@@ -41,9 +41,12 @@ _GENERATORS = (random.random.__self__, np.random.mtrand._rand, torch.default_gen
 _ACTING = {"open", "exec", "eval", "compile", "globals", "vars", "setattr", "delattr", "input", "breakpoint"}
 _ACTING |= {"seed", "manual_seed", "setstate", "seterr", "environ", "putenv", "dataset", "default_generator"}
 _ACTING |= {"use_deterministic_algorithms", "backends", "chdir", "register_module_forward_hook", "library"}
+_HARMLESS = {"__init__", "__name__", "__class__"}
 # By these a class says how it is copied, or keeps what it makes.
 _OWN_WAYS = {"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__copy__", "__deepcopy__"}
 _OWN_WAYS |= {"__del__"}
+# What is not called for a batch: a dataclass's __repr__ keeps a set for all of them.
+_UNSEEN = {"__init__", "__repr__", "__annotate_func__", "_abc_impl"}
 _PER_CLASS = "it assigns to an attribute, perhaps of a class"
 
 
@@ -169,10 +172,11 @@ class _Pickler(pickle.Pickler):
         foreign = [one for one in sorted(used["imports"]) if one.partition(".")[0] not in _LIBRARIES]
         if foreign:
             raise Uncopied(f"{name} imports {foreign[0]}")
-        for one in sorted(used["globals"] | used["attributes"]):
-            if one in _ACTING or (one.startswith(("set_", "__")) and one not in ("__init__", "__name__")):
+        names = used["globals"] | used["attributes"]
+        for one in sorted(names):
+            if one in _ACTING or (one.startswith(("set_", "__")) and one not in _HARMLESS):
                 raise Uncopied(f"{name} uses {one}")
-        if used["assigned"] and "type" in used["globals"]:
+        if used["assigned"] and names & {"type", "__class__"}:
             raise Uncopied(_PER_CLASS)
         if used["written"] and not own:
             raise Uncopied(f"{name} assigns to {min(used['written'])}")
@@ -210,7 +214,7 @@ class _Pickler(pickle.Pickler):
             # Others with such names are Python's, and no code above reads them.
             special = name.startswith("__") and name.endswith("__")
             called = isinstance(member, (types.FunctionType, classmethod, staticmethod, property))
-            if name not in ("__init__", "__annotate_func__", "_abc_impl") and (called or not special):
+            if name not in _UNSEEN and (called or not special):
                 self._check(member)
 
     def _shared_code(self, function: types.FunctionType) -> None:
@@ -310,7 +314,8 @@ def _is_known(value: Any) -> bool:
             return owner is builtins or _is_known(value if owner is None else owner) or _is_at_home(value)
         return any(owner is one for one in _GENERATORS)
     if isinstance(value, type):
-        return value.__module__ == "builtins" or issubclass(value, BaseException) or _is_at_home(value)
+        constant = value.__module__ == "builtins" or issubclass(value, (BaseException, enum.Enum))
+        return constant or _is_at_home(value)
     return any(value is one for one in _GENERATORS) or (
         type(value).__name__ in ("function", "cython_function_or_method") and _is_at_home(value)
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import copy
+import dataclasses
+import enum
 import functools
 import gc
 import itertools
@@ -236,6 +238,22 @@ class Mixing(torch.nn.Module):
         return images.roll(1, 0).mul_(1 - part).add_(images.mul(part)), labels
 
 
+class Padding(enum.Enum):
+    LONGEST = "longest"
+
+
+@dataclasses.dataclass
+class Collator:
+    """As transformers has them."""
+
+    padding: Padding = Padding.LONGEST
+    calls: int = 0
+
+    def __call__(self, rows: Any) -> Any:
+        self.calls += 1
+        return len(rows), self.calls, self.padding is Padding.LONGEST
+
+
 MIXING, SETTINGS, WEIGHTS, FACTOR = Mixing(0.5), Settings(a=1), torch.ones(2), 3
 
 
@@ -247,6 +265,14 @@ class Shared:
     def __call__(self, rows: Any) -> Any:
         Shared.calls += 1
         return Shared.calls
+
+
+class OfItsClass:
+    calls = 0
+
+    def __call__(self, rows: Any) -> Any:
+        self.__class__.calls += 1
+        return self.calls
 
 
 class OfClass:
@@ -352,6 +378,7 @@ MANY, TOGETHER = torch.zeros(_MOST_BYTES, dtype=torch.uint8), torch.zeros(2).sha
     "make",
     [
         Counter,
+        Collator,
         lambda: Counter().__call__,
         Kept,
         lambda: counting,
@@ -394,6 +421,7 @@ def test_what_a_function_keeps_is_each_workers_own(folder: Path, make: Any) -> N
         (lambda rows: SETTINGS.a, ""),
         (Shared(), "assigns to an attribute, perhaps of a class"),
         (lambda rows: setattr(Shared, "n", 1), "uses setattr"),
+        (OfItsClass(), "assigns to an attribute, perhaps of a class"),
         (OfClass(), "uses a list, which all workers would share"),
         (OfModule(), "uses a dict, which all workers would share"),
         (Reset(), "Reset has a __getstate__ of its own"),
