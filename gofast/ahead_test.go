@@ -45,11 +45,7 @@ func coldFolder(t *testing.T, count int, options images.Options, steps ...images
 		Steps:  append(steps, images.Step{"op": "resize", "size": []int{8, 8}, "filter": "box"}, images.Step{"op": "to_uint8"}),
 		Output: images.Output{DType: "uint8", Height: 8, Width: 8, Channels: 3},
 	}
-	f, err := OpenFolder(context.Background(), root, plan, FolderOptions{Options: options})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(f.Close)
+	f := openFolder(t, root, plan, FolderOptions{Options: options})
 	return f, paths
 }
 
@@ -135,8 +131,7 @@ func TestHintsWithinAList(t *testing.T) {
 // are known nor their pictures are hinted at again.
 func TestHintsForHeaders(t *testing.T) {
 	f, paths := coldFolder(t, 4, images.Options{}, images.Step{"op": "random_crop", "size": []int{2, 2}, "mode": "constant", "fill": []int{0, 0, 0}})
-	e := NewEngine(1)
-	defer e.Close()
+	e := engineOf(t, 1)
 	draw := func() {
 		if _, err := f.draw(e, []int64{0, 1, 2}); err != nil {
 			t.Fatal(err)
@@ -160,8 +155,7 @@ func TestHintsForHeaders(t *testing.T) {
 // the page cache was hinted at. The second ticket's first file only the first ticket can have hinted at.
 func TestHintsAcrossTickets(t *testing.T) {
 	f, paths := coldFolder(t, 3, images.Options{MaxFileBytes: 1})
-	e := NewEngine(2)
-	defer e.Close()
+	e := engineOf(t, 2)
 	submit := func(indices []int64) *engine.Ticket {
 		n := int64(len(indices))
 		slot, labels := cMemory(t, f.view.RowBytes()*n), cMemory(t, 8*n)

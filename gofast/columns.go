@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -50,8 +51,13 @@ func (o *opened) open(ctx context.Context, paths []string, options TableOptions,
 	}
 	decodeOptions := table.Options{Header: options.Header, Coded: len(o.codings) > 0, Delimiter: delimiter, SkipRows: options.SkipRows,
 		Threads: threads, Limits: lim, Budget: o.budget}
-	progress := newProgress(options.Progress)
-	decodeOptions.Progress = progress.add
+	var done atomic.Int64 // bytes of all sources
+	total := int64(0)     // set before decoding starts
+	decodeOptions.Progress = func(n int64) {
+		if done := done.Add(n); options.Progress != nil {
+			options.Progress(done, total)
+		}
+	}
 	for _, path := range paths {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -61,7 +67,7 @@ func (o *opened) open(ctx context.Context, paths []string, options TableOptions,
 			return err
 		}
 		o.files = append(o.files, f)
-		progress.total += f.Size()
+		total += f.Size()
 		r, err := formats.Open(f, decodeOptions)
 		if err != nil {
 			return err

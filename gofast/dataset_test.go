@@ -29,8 +29,7 @@ func TestNewRows(t *testing.T) {
 	if !slices.Equal(d.Shape, []int{3}) || d.DType != "float32" || d.LabelDType != "int64" || d.Len() != 2 {
 		t.Errorf("%d of %v %s, labels %s", d.Len(), d.Shape, d.DType, d.LabelDType)
 	}
-	e := NewEngine(1)
-	defer e.Close()
+	e := engineOf(t, 1)
 	for b, err := range e.Batches(context.Background(), d, []int64{-1, 0}, 2) {
 		if err != nil {
 			t.Fatal(err)

@@ -174,11 +174,7 @@ func TestPicturesOnADevice(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			c.out.Height, c.out.Width, c.out.Channels = 16, 12, 3
-			folder, err := OpenFolder(t.Context(), root, images.Plan{Steps: c.steps, Output: c.out}, FolderOptions{Seed: 7})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer folder.Close()
+			folder := openFolder(t, root, images.Plan{Steps: c.steps, Output: c.out}, FolderOptions{Seed: 7})
 			engine := NewEngine(2)
 			defer engine.Close()
 			driver, d := standIn(t, devicetest.OnSight)

@@ -95,8 +95,7 @@ func TestBatchesComeInOrder(t *testing.T) {
 // go on.
 func TestBadIndexFailsItsBatch(t *testing.T) {
 	table := digits(t, 100)
-	e := NewEngine(2)
-	defer e.Close()
+	e := engineOf(t, 2)
 	ring, err := engine.NewRing(table.view.RowBytes()*10, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -177,8 +176,7 @@ func TestCloseFinishesAndRefuses(t *testing.T) {
 
 func TestContextEndsBatches(t *testing.T) {
 	table := digits(t, 300)
-	e := NewEngine(1)
-	defer e.Close()
+	e := engineOf(t, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, err := range e.Batches(ctx, table, Sequential(300), 10) {

@@ -53,6 +53,25 @@ var trainPlan = images.Plan{
 	Output: images.Output{DType: "float32", Height: 16, Width: 16, Channels: 3},
 }
 
+// openFolder opens one for a test.
+func openFolder(t testing.TB, root string, plan images.Plan, options FolderOptions) *Dataset {
+	t.Helper()
+	d, err := OpenFolder(context.Background(), root, plan, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
+}
+
+// engineOf is one for a test.
+func engineOf(t testing.TB, threads int) *Engine {
+	t.Helper()
+	e := NewEngine(threads)
+	t.Cleanup(e.Close)
+	return e
+}
+
 func epoch(t *testing.T, e *Engine, f *Dataset, batchRows int) (values []float32, labels []int64) {
 	t.Helper()
 	for b, err := range e.Batches(context.Background(), f, Shuffled(f.Len(), 1, 1), batchRows) {
@@ -84,21 +103,12 @@ func same[T comparable](a, b []T) bool {
 // Threads and batch sizes do not change what is drawn; seeds and epochs do.
 func TestFolderBatches(t *testing.T) {
 	root := pictureFolder(t, 30)
-	open := func(seed uint64) *Dataset {
-		f, err := OpenFolder(context.Background(), root, trainPlan, FolderOptions{Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(f.Close)
-		return f
-	}
+	open := func(seed uint64) *Dataset { return openFolder(t, root, trainPlan, FolderOptions{Seed: seed}) }
 	first := open(7)
 	if first.Len() != 30 || len(first.Classes) != 2 {
 		t.Fatalf("%d pictures in %v", first.Len(), first.Classes)
 	}
-	one, two := NewEngine(1), NewEngine(2)
-	defer one.Close()
-	defer two.Close()
+	one, two := engineOf(t, 1), engineOf(t, 2)
 	values, labels := epoch(t, one, first, 8)
 	if len(values) != 30*3*16*16 || len(labels) != 30 {
 		t.Fatalf("%d values and %d labels", len(values), len(labels))
@@ -132,13 +142,8 @@ func TestFolderFailures(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("no picture at all"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f, err := OpenFolder(context.Background(), root, plan, FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	e := NewEngine(2)
-	defer e.Close()
+	f := openFolder(t, root, plan, FolderOptions{})
+	e := engineOf(t, 2)
 	last := func(f *Dataset, order []int64) (batches int, last error) {
 		for _, err := range e.Batches(context.Background(), f, order, 2) {
 			if last = err; err == nil {
@@ -155,11 +160,7 @@ func TestFolderFailures(t *testing.T) {
 	if batches, err := last(f, []int64{0, -6, 1, 6}); batches != 1 || !errors.Is(err, ErrIndex) {
 		t.Errorf("%d batches, then %v", batches, err)
 	}
-	drawing, err := OpenFolder(context.Background(), root, trainPlan, FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer drawing.Close()
+	drawing := openFolder(t, root, trainPlan, FolderOptions{})
 	if _, err := last(drawing, []int64{4}); !errors.As(err, &told) || told.Path != bad {
 		t.Errorf("the size of a file that is no picture: %v", err)
 	}

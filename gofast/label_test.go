@@ -26,8 +26,7 @@ func labelled(t *testing.T, text string, options TableOptions, transform gather.
 
 func eachBatch(t *testing.T, table *Dataset, look func(Batch)) {
 	t.Helper()
-	e := NewEngine(1)
-	defer e.Close()
+	e := engineOf(t, 1)
 	for b, err := range e.Batches(context.Background(), table, []int64{0, 1}, 2) {
 		if err != nil {
 			t.Fatal(err)

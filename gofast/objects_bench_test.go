@@ -39,8 +39,7 @@ func BenchmarkObjects(b *testing.B) {
 	random := maps.Clone(trainPlan.Steps[0])
 	random["size"] = []int{224, 224}
 	plan := images.Plan{Steps: append([]images.Step{random}, trainPlan.Steps[1:]...), Output: images.Output{DType: "float32", Height: 224, Width: 224, Channels: 3}}
-	e := NewEngine(2)
-	defer e.Close()
+	e := engineOf(b, 2)
 	for _, c := range []struct {
 		name  string
 		takes time.Duration

@@ -41,11 +41,7 @@ func (f *far) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) {
 // packed is a folder of pictures, and its files in an uncompressed tar, whose members are the extents.
 func packed(t *testing.T, pictures int, seed uint64) (f *Dataset, path string, extents []source.Extent) {
 	t.Helper()
-	f, err := OpenFolder(t.Context(), pictureFolder(t, pictures), trainPlan, FolderOptions{Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(f.Close)
+	f = openFolder(t, pictureFolder(t, pictures), trainPlan, FolderOptions{Seed: seed})
 	var all bytes.Buffer
 	w := tar.NewWriter(&all)
 	for i := range f.Len() {
@@ -100,8 +96,7 @@ func objectsOf(t *testing.T, kind, path string, extents []source.Extent, options
 
 func TestObjectsMakeTheBatchesOfTheirFiles(t *testing.T) {
 	f, path, extents := packed(t, 30, 7)
-	e := NewEngine(2)
-	defer e.Close()
+	e := engineOf(t, 2)
 	options := ObjectOptions{Seed: 7}
 	for i := range f.Len() {
 		options.Labels = append(options.Labels, int32(filepath.Base(filepath.Dir(f.Path(i)))[5]-'0'))
@@ -147,8 +142,7 @@ func TestObjectsMakeTheBatchesOfTheirFiles(t *testing.T) {
 // and OnError may let it pass.
 func TestObjectsThatFail(t *testing.T) {
 	f, path, extents := packed(t, 8, 0)
-	e := NewEngine(2)
-	defer e.Close()
+	e := engineOf(t, 2)
 	good, _ := epoch(t, e, f, 8)
 	local, err := source.OpenLocal(path)
 	if err != nil {
@@ -190,8 +184,7 @@ func TestObjectsThatFail(t *testing.T) {
 
 // An iteration that is left, or whose context ends, gives everything back.
 func TestObjectsAreLetGo(t *testing.T) {
-	e := NewEngine(2)
-	defer e.Close()
+	e := engineOf(t, 2)
 	f, path, extents := packed(t, 30, 0)
 	d := objectsOf(t, "far", path, extents, ObjectOptions{})
 	for range e.Batches(context.Background(), d, Sequential(30), 4) {
@@ -233,8 +226,7 @@ func TestObjectsAreLetGo(t *testing.T) {
 
 // A tar that is written again is noticed by the read of each of its members.
 func TestChangedObjects(t *testing.T) {
-	e := NewEngine(1)
-	defer e.Close()
+	e := engineOf(t, 1)
 	_, path, extents := packed(t, 2, 0)
 	for _, kind := range []string{"local", "far"} {
 		d := objectsOf(t, kind, path, extents, ObjectOptions{})

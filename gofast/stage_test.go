@@ -33,8 +33,7 @@ func plansWithEveryEnd() []images.Plan {
 
 // Each stage goes through every picture, and finds what its part of the work finds.
 func TestStages(t *testing.T) {
-	e := NewEngine(2)
-	defer e.Close()
+	e := engineOf(t, 2)
 	root := pictureFolder(t, 12)
 	bad := filepath.Join(root, "class1", "103.png")
 	file, err := os.ReadFile(bad)
@@ -95,8 +94,7 @@ func TestStagesOfJPEG(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	e := NewEngine(1)
-	defer e.Close()
+	e := engineOf(t, 1)
 	for _, stage := range stages {
 		part, err := d.UpTo(stage)
 		if err != nil {
@@ -114,13 +112,8 @@ func TestStagesOfJPEG(t *testing.T) {
 // Files that are named one by one, and folders without classes, have no labels.
 func TestPicturesWithoutClasses(t *testing.T) {
 	root := pictureFolder(t, 6)
-	e := NewEngine(1)
-	defer e.Close()
-	classes, err := OpenFolder(context.Background(), root, trainPlan, FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer classes.Close()
+	e := engineOf(t, 1)
+	classes := openFolder(t, root, trainPlan, FolderOptions{})
 	var paths []string
 	for i := range classes.Len() {
 		paths = append(paths, classes.Path(i))
@@ -131,11 +124,7 @@ func TestPicturesWithoutClasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listed.Close()
-	tree, err := OpenFolder(context.Background(), root, trainPlan, FolderOptions{Kind: folder.Tree})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tree.Close()
+	tree := openFolder(t, root, trainPlan, FolderOptions{Kind: folder.Tree})
 	for _, d := range []*Dataset{listed, tree} {
 		if d.LabelDType != "" || d.Len() != 6 || len(d.Classes) != 0 {
 			t.Errorf("%d pictures, labels %q", d.Len(), d.LabelDType)
@@ -162,16 +151,8 @@ func TestPicturesWithoutClasses(t *testing.T) {
 // OnError excuses single pictures: zeroes are in their place, and the others are what they would be.
 func TestOnError(t *testing.T) {
 	root := pictureFolder(t, 8)
-	e := NewEngine(2)
-	defer e.Close()
-	open := func() *Dataset {
-		d, err := OpenFolder(context.Background(), root, trainPlan, FolderOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(d.Close)
-		return d
-	}
+	e := engineOf(t, 2)
+	open := func() *Dataset { return openFolder(t, root, trainPlan, FolderOptions{}) }
 	good, _ := epoch(t, e, open(), 8)
 	for i, text := range []string{"no picture at all", "\x89PNG\r\n\x1a\n"} { // of the second, not even the size is known
 		if err := os.WriteFile(filepath.Join(root, "class1", []string{"101.png", "103.png"}[i]), []byte(text), 0o644); err != nil {
@@ -216,11 +197,7 @@ func TestOnError(t *testing.T) {
 // An engine's iterations share their memory, one after the other, and never at the same time.
 func TestIterationsShareMemory(t *testing.T) {
 	root := pictureFolder(t, 6)
-	d, err := OpenFolder(context.Background(), root, trainPlan, FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d := openFolder(t, root, trainPlan, FolderOptions{})
 	e := NewEngine(1)
 	first := func(inside func()) *byte {
 		for b, err := range e.Batches(context.Background(), d, Sequential(6), 3) {

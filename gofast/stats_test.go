@@ -90,13 +90,8 @@ func TestStatsOfATable(t *testing.T) {
 }
 
 func TestStatsOfPictures(t *testing.T) {
-	folder, err := OpenFolder(context.Background(), pictureFolder(t, 60), trainPlan, FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer folder.Close()
-	e := NewEngine(3)
-	defer e.Close()
+	folder := openFolder(t, pictureFolder(t, 60), trainPlan, FolderOptions{})
+	e := engineOf(t, 3)
 	iterate(t, e, folder, 7)
 	s := e.Stats()
 	if s.Samples != 60 || s.Rows != 60 || s.Batches != 9 || s.FileBytes == 0 {
@@ -190,13 +185,8 @@ func readTrace(t *testing.T, path string) (names map[string]int, dropped int64) 
 }
 
 func TestTrace(t *testing.T) {
-	folder, err := OpenFolder(context.Background(), pictureFolder(t, 40), trainPlan, FolderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer folder.Close()
-	e := NewEngine(3)
-	defer e.Close()
+	folder := openFolder(t, pictureFolder(t, 40), trainPlan, FolderOptions{})
+	e := engineOf(t, 3)
 	path := filepath.Join(t.TempDir(), "trace.json")
 	for _, c := range []struct {
 		events int
@@ -234,8 +224,7 @@ func TestTrace(t *testing.T) {
 // A trace that begins and ends while threads work has no halves of anything.
 func TestTraceInTheMiddle(t *testing.T) {
 	table := digits(t, 300)
-	e := NewEngine(3)
-	defer e.Close()
+	e := engineOf(t, 3)
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	for range 2 {

@@ -114,15 +114,22 @@ func (d *Device) open() (*C.gf_device, error) {
 
 // call calls into C, unless the device was closed.
 func (d *Device) call(do func(*C.gf_device, *C.gf_device_fault) C.int) error {
+	_, err := ask(d, func(c *C.gf_device, fault *C.gf_device_fault) (struct{}, bool) { return struct{}{}, do(c, fault) == 0 })
+	return err
+}
+
+// ask is call for what answers, or says that the driver refused it.
+func ask[T any](d *Device, do func(*C.gf_device, *C.gf_device_fault) (T, bool)) (answer T, err error) {
 	c, err := d.open()
 	if err != nil {
-		return err
+		return answer, err
 	}
 	var fault C.gf_device_fault
-	if do(c, &fault) != 0 {
-		return refused(&fault)
+	answer, ok := do(c, &fault)
+	if !ok {
+		return answer, refused(&fault)
 	}
-	return nil
+	return answer, nil
 }
 
 // Close waits for what is under way, and gives all back. Nobody else may be using the device. It may be called again.

@@ -80,19 +80,10 @@ func (d *Device) Receive(move Move, stream Stream) error {
 
 // Arrived says whether a move is done.
 func (d *Device) Arrived(move Move) (bool, error) {
-	c, err := d.open()
-	if err != nil {
-		return false, err
-	}
-	var fault C.gf_device_fault
-	switch C.gf_device_arrived(c, C.int64_t(move), &fault) {
-	case 0:
-		return false, nil
-	case 1:
-		return true, nil
-	default:
-		return false, refused(&fault)
-	}
+	return ask(d, func(c *C.gf_device, fault *C.gf_device_fault) (arrived, ok bool) {
+		answer := C.gf_device_arrived(c, C.int64_t(move), fault)
+		return answer == 1, answer >= 0
+	})
 }
 
 // Wait returns when a move is done, or ctx ends. It asks again and again, since a wait inside of the driver cannot be
@@ -117,16 +108,10 @@ func (d *Device) Drain() error {
 
 // Mark marks what a stream holds now. Follow it once.
 func (d *Device) Mark(stream Stream) (Mark, error) {
-	c, err := d.open()
-	if err != nil {
-		return Mark{}, err
-	}
-	var fault C.gf_device_fault
-	mark := C.gf_device_mark(c, C.uint64_t(stream), &fault)
-	if mark == nil {
-		return Mark{}, refused(&fault)
-	}
-	return Mark{mark}, nil
+	return ask(d, func(c *C.gf_device, fault *C.gf_device_fault) (Mark, bool) {
+		mark := C.gf_device_mark(c, C.uint64_t(stream), fault)
+		return Mark{mark}, mark != nil
+	})
 }
 
 // Follow lets gofast's stream wait for what was marked.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/numbers"
+	"github.com/gofast-org/gofast/gofast/numbers/numberstest"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
@@ -137,7 +138,7 @@ func (s *trial) want() {
 	s.wanted = make([]byte, s.count*s.width*size)
 	for sample := range s.count {
 		for i := range s.width {
-			s.spec.Make(numbers.Stored(s.stored, s.features, s.row(sample)*s.width+i), s.channel(i)).Put(s.spec.Type, s.wanted, sample*s.width+i)
+			s.spec.Make(numberstest.Stored(s.stored, s.features, s.row(sample)*s.width+i), s.channel(i)).Put(s.spec.Type, s.wanted, sample*s.width+i)
 		}
 		for e := range s.erased {
 			box := s.boxes[sample*len(s.erased)+e]

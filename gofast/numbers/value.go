@@ -30,24 +30,6 @@ func Single(v float32) Value { return Value{kind: single, f32: v} }
 // Double is a float64's value.
 func Double(v float64) Value { return Value{kind: double, f64: v} }
 
-// Stored is the value at position i of numbers of a type that tables are stored in.
-func Stored(t Type, src []byte, i int) Value {
-	switch le := binary.LittleEndian; t {
-	case Uint8:
-		return Int(int64(src[i]))
-	case Int16:
-		return Int(int64(int16(le.Uint16(src[2*i:]))))
-	case Int32:
-		return Int(int64(int32(le.Uint32(src[4*i:]))))
-	case Int64:
-		return Int(int64(le.Uint64(src[8*i:])))
-	case Float32:
-		return Single(math.Float32frombits(le.Uint32(src[4*i:])))
-	default:
-		return Double(math.Float64frombits(le.Uint64(src[8*i:])))
-	}
-}
-
 func (v Value) float32() float32 {
 	switch v.kind {
 	case integer:

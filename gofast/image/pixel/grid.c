@@ -1,8 +1,15 @@
 // torch's grid_sample of an affine grid, as torchvision calls it for uint8 tensors: float32, each step rounded as torch's
 // vector kernels round it. Pixels outside are 0, or of a colour.
-#include "grid.h"
+#include "ops.h"
 
 #include <string.h>
+
+// What a row has in common.
+typedef struct {
+    float left, middle; // of the first pixel, and of the row: their middles
+    float x, y;         // what the row adds to where its pixels are seen
+    float half_width, half_height;
+} grid_row;
 
 static grid_row grid_row_of(const gf_planes *src, const gf_grid *g, int32_t y) {
     const float *t = g->theta;

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/numbers"
+	"github.com/gofast-org/gofast/gofast/numbers/numberstest"
 	"github.com/gofast-org/gofast/gofast/table"
 )
 
@@ -46,7 +47,7 @@ func randomRow(r *rand.Rand, storage table.Type, width int) []byte {
 func made(spec *Spec, src []byte) []byte {
 	dst := make([]byte, spec.Width*spec.Type.Size())
 	for i := range spec.Width {
-		spec.Make(numbers.Stored(spec.Storage, src, i), spec.channel(i)).Put(spec.Type, dst, i)
+		spec.Make(numberstest.Stored(spec.Storage, src, i), spec.channel(i)).Put(spec.Type, dst, i)
 	}
 	return dst
 }
