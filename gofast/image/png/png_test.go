@@ -167,15 +167,6 @@ func TestMissingRowsAreBlack(t *testing.T) {
 	}
 }
 
-func TestClosedDecoderSaysSo(t *testing.T) {
-	d := decoder(t)
-	d.Close()
-	if _, err := decode(d, nil, 1); !errors.Is(err, errs.ErrClosed) {
-		t.Errorf("got %v", err)
-	}
-	d.Close()
-}
-
 func TestFaultsSayWhere(t *testing.T) {
 	_, err := decode(decoder(t), []byte(signature+"\x00\x00\x00"), 1)
 	var e *errs.Error

@@ -113,25 +113,3 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 }
-
-func TestClosedDecoderSaysSo(t *testing.T) {
-	d := decoder(t)
-	d.Close()
-	if _, err := decode(d, nil, 1); !errors.Is(err, errs.ErrClosed) {
-		t.Errorf("got %v", err)
-	}
-	d.Close()
-}
-
-func BenchmarkDecode(b *testing.B) {
-	d := decoder(b)
-	data, err := os.ReadFile("testdata/lossy.webp")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if _, err := decode(d, data, manyPixels); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

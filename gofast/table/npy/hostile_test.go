@@ -144,7 +144,11 @@ func TestShrinkingFile(t *testing.T) {
 func smallFiles(t testing.TB) map[string][]byte {
 	image := npyOf("<i2", true, "(3, 2, 2)", le32, []int16{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 300})
 	float := npyOf(">f4", false, "(3,)", binary.BigEndian, []float32{0.5, 1, 2})
-	text := words("<U3", "a", "bcd", "")
+	descr, characters, err := Words([]string{"a", "bcd", ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := npyOf(descr, false, "(3,)", le32, characters)
 	return map[string][]byte{
 		"npy":     npyOf("<f8", false, "(3, 2)", le32, []float64{1, 2, 3, 4, 5, 6}),
 		"fortran": image,

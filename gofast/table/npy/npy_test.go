@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -51,55 +50,11 @@ func TestTypes(t *testing.T) {
 		{">f8", big, []float64{0.1, -1, 3, 9}, []float64{0.1, -1, 3, 9}, table.Float64},
 	} {
 		for _, shape := range []string{"(4,)", "(2, 2)", "(2, 2L)", "(4, 1, 1)"} {
-			for _, version := range []byte{1, 2, 3} {
-				content := npyOf(c.descr, false, shape, c.order, c.values)
-				if version > 1 {
-					text := content[10:]
-					end := strings.IndexByte(string(text), '\n') + 1
-					content = rawNPY(version, string(text[:end]), text[end:])
-				}
-				r := mustOpen(t, content)
-				got, err := readAll(r, table.Selection{Features: upTo(len(r.Columns()))})
-				if err != nil || !slices.Equal(got.features, c.want) || got.Type != c.kind {
-					t.Errorf("%s %s v%d: %v %v %v; want %v %v", c.descr, shape, version, got.Type, got.features, err, c.kind, c.want)
-				}
+			r := mustOpen(t, npyOf(c.descr, false, shape, c.order, c.values))
+			got, err := readAll(r, table.Selection{Features: upTo(len(r.Columns()))})
+			if err != nil || !slices.Equal(got.features, c.want) || got.Type != c.kind {
+				t.Errorf("%s %s: %v %v %v; want %v %v", c.descr, shape, got.Type, got.features, err, c.kind, c.want)
 			}
-		}
-	}
-}
-
-// TestFortran compares both orders of the same array, over block borders.
-func TestFortran(t *testing.T) {
-	const n, h, w = 5000, 3, 2
-	c, f := make([]int16, n*h*w), make([]int16, n*h*w)
-	for i := range n {
-		for j := range h {
-			for k := range w {
-				v := int16(i*7 + j*100 + k*1000)
-				c[(i*h+j)*w+k] = v
-				f[i+n*(j+h*k)] = v
-			}
-		}
-	}
-	shape := fmt.Sprintf("(%d, %d, %d)", n, h, w)
-	plain := npyOf("<i2", false, shape, binary.LittleEndian, c)
-	fortran := npyOf("<i2", true, shape, binary.LittleEndian, f)
-	want, err := readAll(mustOpen(t, plain), table.Selection{Features: []int{0}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{
-		"npy":      fortran,
-		"stored":   npzOf(t, 0, part{"x.npy", fortran}),
-		"deflated": npzOf(t, 8, part{"x.npy", fortran}),
-	} {
-		r := mustOpen(t, content)
-		if got := r.Columns()[0].Shape; !slices.Equal(got, []int{h, w}) {
-			t.Errorf("%s: shape %v", name, got)
-		}
-		got, err := readAll(r, table.Selection{Features: []int{0}})
-		if err != nil || got.Type != want.Type || !slices.Equal(got.features, want.features) {
-			t.Errorf("%s: differs from C order (%v)", name, err)
 		}
 	}
 }
@@ -236,17 +191,6 @@ func TestLarge(t *testing.T) {
 		if _, err := r.Decode(ctx, sel, target); err == nil {
 			t.Error("a cancelled decode succeeded")
 		}
-	}
-}
-
-func TestEmptyTable(t *testing.T) {
-	r := mustOpen(t, npyOf("<f4", false, "(0, 3)", binary.LittleEndian, []float32{}))
-	sel := table.Selection{Features: []int{0, 1, 2}}
-	if rows, err := r.Decode(context.Background(), sel, table.Target{Features: table.Matrix{Type: table.Float32, Width: 3}}); rows != 0 || err != nil {
-		t.Errorf("%d %v", rows, err)
-	}
-	if seen, err := r.Range(context.Background(), sel); !seen.Float || err != nil {
-		t.Errorf("%v %v", seen, err)
 	}
 }
 

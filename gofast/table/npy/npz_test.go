@@ -2,9 +2,6 @@ package npy
 
 import (
 	"encoding/binary"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,62 +13,6 @@ import (
 )
 
 var le32 = binary.LittleEndian
-
-// words is a 'U' or 'S' array of one column.
-func words(descr string, cells ...string) []byte {
-	var data []byte
-	var kind byte
-	var room int
-	fmt.Sscanf(descr[1:], "%c%d", &kind, &room)
-	for _, c := range cells {
-		cell := make([]byte, room)
-		copy(cell, c)
-		if kind == 'U' {
-			cell = make([]byte, 4*room)
-			order := binary.ByteOrder(binary.LittleEndian)
-			if descr[0] == '>' {
-				order = binary.BigEndian
-			}
-			for i, r := range []rune(c) {
-				order.PutUint32(cell[4*i:], uint32(r))
-			}
-		}
-		data = append(data, cell...)
-	}
-	return npyOf(descr, false, fmt.Sprintf("(%d,)", len(cells)), le32, data)
-}
-
-func TestNPZ(t *testing.T) {
-	image := npyOf("|u1", false, "(3, 2, 2)", le32, []uint8{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
-	weight := npyOf("<f8", false, "(3,)", le32, []float64{0.5, 1.5, 2.5})
-	label := npyOf("<i8", false, "(3, 1)", le32, []int64{4, 5, -6})
-	for _, method := range []uint16{stored, deflated} {
-		content := npzOf(t, method, part{"image.npy", image}, part{"weight.npy", weight}, part{"label.npy", label},
-			part{"s.npy", words("|S5", "dog", "kätz", "")}, part{"u.npy", words(">U4", "dog", "kät", "犬")})
-		r := mustOpen(t, content)
-		var names []string
-		for _, c := range r.Columns() {
-			names = append(names, c.Name)
-		}
-		if !slices.Equal(names, []string{"image", "weight", "label", "s", "u"}) {
-			t.Fatalf("columns %v", names)
-		}
-		got, err := readAll(r, table.Selection{Features: []int{1, 0}, Labels: []int{2, 3, 4}})
-		want := []float64{0.5, 1, 2, 3, 4, 1.5, 5, 6, 7, 8, 2.5, 9, 10, 11, 12}
-		if err != nil || !slices.Equal(got.features, want) || got.Type != table.Float32 {
-			t.Errorf("method %d: %v %v", method, got.features, err)
-		}
-		text := got.Word
-		if l := table.View[int64](got.Labels); l[0] != 4 || l[3] != 5 || l[6] != -6 ||
-			text(0, 1) != "dog" || text(1, 1) != "kätz" || text(2, 1) != "" || text(0, 2) != "dog" || text(1, 2) != "kät" || text(2, 2) != "犬" {
-			t.Errorf("method %d: labels %v", method, l)
-		}
-		_, err = readAll(r, table.Selection{Features: []int{3}})
-		tabletest.WantError(t, err, errs.ErrValue)
-		_, err = readAll(r, table.Selection{Features: []int{1}, Labels: []int{0}})
-		tabletest.WantError(t, err, errs.ErrSchema)
-	}
-}
 
 func TestNPZErrors(t *testing.T) {
 	one := npyOf("|u1", false, "(1,)", le32, []uint8{1})
@@ -143,11 +84,6 @@ func TestWriter(t *testing.T) {
 	got, err := readAll(r, table.Selection{Features: []int{0}, Labels: []int{1}})
 	if err != nil || !slices.Equal(got.features, []float64{0, 1, 2, 3, 4, 5}) || got.Word(0, 0) != "a" || got.Word(1, 0) != "größe" {
 		t.Errorf("%v %v", got.features, err)
-	}
-	if out := os.Getenv("GOFAST_NPZ_OUT"); out != "" { // for a look with numpy.load
-		if err := os.WriteFile(filepath.Join(out, "written.npz"), file, 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 	if _, _, err := Words([]string{"a\x00"}); err == nil {
 		t.Error("a word that numpy would cut was written")
