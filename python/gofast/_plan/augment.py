@@ -65,9 +65,7 @@ def _table(kind: type, family: Family, bins: int, size: tuple[int, int] | None) 
 
 def _magnitudes(t: Any, family: Family, bins: Any, state: State) -> Table:
     """Those of a picture of the state's size."""
-    if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= _MOST_BINS:
-        raise read.unusual("num_magnitude_bins", bins)
-    size = None
+    bins, size = read.whole(bins, 2, "num_magnitude_bins", _MOST_BINS), None
     if type(t).__name__ != "TrivialAugmentWide":
         if state.size is None:
             raise NotNative("its translations depend on the picture's size, which no step before it sets")
@@ -106,11 +104,8 @@ def trivial_augment(t: Any, family: Family, state: State) -> list[Step]:
 
 def rand_augment(t: Any, family: Family, state: State) -> list[Step]:
     table = _magnitudes(t, family, t.num_magnitude_bins, state)
-    times, at = t.num_ops, t.magnitude
-    if isinstance(times, bool) or not isinstance(times, int) or not 0 <= times <= _MOST_OPERATIONS:
-        raise read.unusual("num_ops", times)
-    if isinstance(at, bool) or not isinstance(at, int) or not 0 <= at < t.num_magnitude_bins:
-        raise read.unusual("magnitude", at)
+    times = read.whole(t.num_ops, 0, "num_ops", _MOST_OPERATIONS)
+    at = read.whole(t.magnitude, 0, "magnitude", t.num_magnitude_bins - 1)
     step = {"op": "rand_augment", "numbers": _flat(table, slice(at, at + 1)), "version": family}
     state.draw()
     return [step | _seen(t, family, state)] * times

@@ -51,16 +51,12 @@ def augmix(t: Any, family: Family, state: State) -> list[Step]:
     if t.fill is not None or (family == "v2" and t._fill != {"others": None}):
         raise read.unusual("fill", t.fill)
     seen = uint8.seen(t, family)
-    chains = read.whole(t.mixture_width, 1, "mixture_width")
-    if chains > _MOST_CHAINS:
-        raise read.unusual("mixture_width", chains)
+    chains = read.whole(t.mixture_width, 1, "mixture_width", _MOST_CHAINS)
     if type(t.chain_depth) is not int or t.chain_depth > _MOST_DEPTH:
         raise read.unusual("chain_depth", t.chain_depth)
     if not isinstance(t.all_ops, bool) or t._PARAMETER_MAX != 10:
         raise read.unusual("all_ops", t.all_ops)
-    severity = read.whole(t.severity, 1, "severity")
-    if severity > 10:
-        raise read.unusual("severity", severity)
+    severity = read.whole(t.severity, 1, "severity", 10)
     alpha = torch.tensor(read.number(t.alpha, 1e-3, 1e6, "alpha"), dtype=torch.float32, device="cpu").item()
     if t.all_ops:
         uint8.sums_exactly(family, state.size)

@@ -215,13 +215,6 @@ def whether(
     return make
 
 
-def _bits(t: Any, state: State) -> int:
-    bits = read.whole(t.bits, 1, "bits")
-    if bits > 8:
-        raise read.unusual("bits", bits)
-    return bits
-
-
 def _sharpness(t: Any, state: State) -> float:
     least = -read.WIDEST if state.kind == "pil" else 0  # less of a tensor: torchvision raises
     return read.number(t.sharpness_factor, least, read.WIDEST, "sharpness_factor")
@@ -273,7 +266,10 @@ NATIVE = {
     "RandomGrayscale": Native(random_grayscale, ("p",)),
     "RandomHorizontalFlip": Native(flip("hflip"), ("p",)),
     "RandomInvert": Native(whether("random_solarize", "inverts", threshold=lambda t, state: 0), ("p",)),
-    "RandomPosterize": Native(whether("random_posterize", "posterizes", bits=_bits), ("bits", "p")),
+    "RandomPosterize": Native(
+        whether("random_posterize", "posterizes", bits=lambda t, state: read.whole(t.bits, 1, "bits", 8)),
+        ("bits", "p"),
+    ),
     "RandomResizedCrop": Native(
         random_resized_crop, ("size", "scale", "ratio", "interpolation", "antialias"), ("_log_ratio",)
     ),

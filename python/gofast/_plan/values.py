@@ -44,15 +44,15 @@ def number(value: object, low: float, high: float, what: str) -> float:
     return float(value)
 
 
-def whole(value: Any, low: int, what: str) -> int:
-    """A whole number of pixels, of at least low."""
+def whole(value: Any, low: int, what: str, most: int = _MOST_SIDE) -> int:
+    """A whole number between low and most, both included: of pixels, if nothing else is said."""
     try:
-        pixels = operator.index(value)
+        number = operator.index(value)
     except TypeError:
-        pixels = -1
-    if isinstance(value, bool) or not low <= pixels <= _MOST_SIDE:
+        number = low - 1
+    if isinstance(value, bool) or not low <= number <= most:
         raise unusual(what, value)
-    return pixels
+    return number
 
 
 def listed(value: Any, lengths: tuple[int, ...], what: str) -> list[Any]:
