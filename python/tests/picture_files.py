@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from image_data import photograph
+
 MODES = ("1", "L", "P", "PA", "LA", "La", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV")
 MODES += ("I", "F", "I;16", "I;16B", "I;16L")
 SIZES = ((17, 13), (1, 1), (8, 40))
@@ -193,3 +195,10 @@ def webp_header(width: int, height: int) -> bytes:
     chunk = b"VP8X" + struct.pack("<I", 10) + b"\x02\x00\x00\x00" + canvas
     body = b"WEBP" + chunk + b"ANIM" + struct.pack("<I", 6) + bytes(6)
     return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def contents(count: int = 7) -> list[bytes]:
+    """Files of several kinds, of which Pillow decodes the last two."""
+    kinds = ["JPEG", "PNG", "WEBP", "PPM", "GIF", "BMP"]
+    made = [saved(photograph(i, 30 + i, 40 - i), kinds[i % len(kinds)]) for i in range(count)]
+    return [data for data in made if data is not None]

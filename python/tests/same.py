@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from PIL import Image
 
@@ -55,3 +58,12 @@ def _of_tensors(ours: torch.Tensor, theirs: torch.Tensor, strides: bool) -> str:
 def _strides(tensor: torch.Tensor) -> list[int]:
     """Where there is one of a dimension, its stride means nothing."""
     return [stride for stride, count in zip(tensor.stride(), tensor.shape, strict=True) if count > 1]
+
+
+def seeded(seed: int, make: Callable[[], Any]) -> tuple[Any, Any]:
+    """What is made, and the states of all generators behind it."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)
+    made = make()
+    return made, (torch.get_rng_state().tolist(), random.getstate(), np.random.rand())

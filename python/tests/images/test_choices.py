@@ -22,7 +22,7 @@ from gofast._images import composes
 from gofast._plan import containers
 from gofast._plan.compile import compile
 from image_data import make_folder
-from same import difference
+from same import difference, seeded
 
 JITTER = (0.4, 0.4, 0.3, 0.1)
 FLOATS = {v1: [v1.ToTensor()], v2: [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]}
@@ -83,15 +83,6 @@ MODULES = pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_folder(tmp_path_factory.mktemp("pictures"), 24)
-
-
-def seeded(seed: int, make: Callable[[], Any]) -> tuple[Any, Any]:
-    """What is made, and the generators' states behind it."""
-    torch.manual_seed(seed)
-    random.seed(seed)
-    np.random.seed(seed)
-    made = make()
-    return made, (torch.get_rng_state().tolist(), random.getstate(), np.random.rand())
 
 
 def all_chains(m: Any = v2) -> dict[str, list[Any]]:

@@ -23,20 +23,13 @@ from torchvision import transforms as T
 
 import gofast
 from gofast import errors
-from image_data import photograph
-from picture_files import saved
+from picture_files import contents
 from same import difference
 
-KINDS = ["JPEG", "PNG", "WEBP", "PPM", "GIF", "BMP"]  # of which Pillow decodes the last two
 VAL = T.Compose([T.Resize(24), T.CenterCrop(20), T.ToTensor(), T.Normalize([0.5] * 3, [0.2] * 3)])
 TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
 REST = T.Compose([T.RandomResizedCrop(16), T.Lambda(lambda x: x), T.RandomVerticalFlip(), T.ToTensor()])
 ANY = T.Compose([T.Resize(24), T.ToTensor()])  # sizes differ
-
-
-def contents(count: int = 7) -> list[bytes]:
-    made = [saved(photograph(i, 30 + i, 40 - i), KINDS[i % len(KINDS)]) for i in range(count)]
-    return [data for data in made if data is not None]
 
 
 def reference(transform: Callable[[Any], Any], files: list[bytes]) -> list[torch.Tensor]:

@@ -17,18 +17,11 @@ from torchvision import transforms as T
 import gofast
 from gofast import errors
 from gofast.images import ImageFiles
-from image_data import photograph
-from picture_files import saved
+from picture_files import contents as pictures
 from same import difference
 
 TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
 REST = T.Compose([T.Resize(24), T.RandomCrop(20), T.ElasticTransform(20.0, 0.0), T.ToTensor()])
-KINDS = ["JPEG", "PNG", "WEBP", "PPM", "GIF", "BMP"]  # of which Pillow decodes the last two
-
-
-def pictures(count: int = 12) -> list[bytes]:
-    made = [saved(photograph(i, 30 + i, 40 - i), KINDS[i % len(KINDS)]) for i in range(count)]
-    return [data for data in made if data is not None]
 
 
 def in_files(root: Path, contents: list[bytes]) -> list[str]:
@@ -46,7 +39,7 @@ def epoch(loader: Any) -> list[Any]:
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
 def test_batches_are_those_of_files(tmp_path: Path, loader: Any, workers: int, transform: Any) -> None:
-    contents, labels = pictures(), list(range(12))
+    contents, labels = pictures(12), list(range(12))
     ours = ImageFiles.from_bytes(contents, labels, transform)
     theirs = ImageFiles(in_files(tmp_path, contents), labels, transform)
     made, expected = (
@@ -57,7 +50,7 @@ def test_batches_are_those_of_files(tmp_path: Path, loader: Any, workers: int, t
 
 
 def test_samples_are_those_of_files(tmp_path: Path) -> None:
-    contents = pictures()
+    contents = pictures(12)
     ours, theirs = ImageFiles.from_bytes(contents), ImageFiles(in_files(tmp_path, contents))
     for i in range(len(contents)):
         assert ours[i].tobytes() == theirs[i].tobytes()
@@ -65,7 +58,7 @@ def test_samples_are_those_of_files(tmp_path: Path) -> None:
 
 
 def test_nothing_is_copied() -> None:
-    contents = pictures()
+    contents = pictures(12)
     dataset = ImageFiles.from_bytes(contents)
     assert all(a is b for a, b in zip(dataset._files.contents or (), contents, strict=True))
     address = int(dataset._files._starts[3])

@@ -115,25 +115,21 @@ def _damage(root: Path, files: list[tuple[str, bytes]], seed: int, each: int) ->
             (root / "c" / f"{name}-{what}.jpg").write_bytes(made)
 
 
+AT_LENGTH = [pytest.mark.soak, pytest.mark.timeout(1200)]
+LENGTHS = pytest.mark.parametrize("long", [False, pytest.param(True, marks=AT_LENGTH)])
+
+
+@LENGTHS
 @pytest.mark.parametrize("transform", [None, TRAIN, VALID], ids=["pictures", "train", "valid"])
 def test_damaged_files(
-    tmp_path: Path, kinds: list[tuple[str, bytes]], transform: Callable[[Any], Any] | None
+    tmp_path: Path, kinds: list[tuple[str, bytes]], transform: Callable[[Any], Any] | None, long: bool
 ) -> None:
     native = [(n, d) for n, d in kinds if n.lower().startswith(("jpeg", "png", "webp", "apng", "mpo"))]
     others = [kind for kind in kinds if kind not in native]
-    _damage(tmp_path, native + random.Random(5).sample(others, 30), 3, 5)
+    some = others if long else random.Random(5).sample(others, 30)
+    _damage(tmp_path, native + some, 1000 if long else 3, 30 if long else 5)
     ours, raised = compare(tmp_path, transform)
     assert 100 < raised < len(ours) - 100
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("transform", [None, TRAIN], ids=["pictures", "train"])
-def test_damaged_files_at_length(
-    tmp_path: Path, kinds: list[tuple[str, bytes]], transform: Callable[[Any], Any] | None
-) -> None:
-    _damage(tmp_path, kinds, 1000, 30)
-    compare(tmp_path, transform)
 
 
 def _photographs() -> list[Path]:
@@ -144,16 +140,11 @@ def _photographs() -> list[Path]:
     return found
 
 
-def test_damaged_photographs(tmp_path: Path) -> None:
-    _damage(tmp_path, [(p.stem, p.read_bytes()) for p in _photographs()[::25]], 9, 10)
-    compare(tmp_path, TRAIN)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(1200)
+@LENGTHS
 @pytest.mark.parametrize("transform", [None, TRAIN, VALID], ids=["pictures", "train", "valid"])
-def test_damaged_photographs_at_length(tmp_path: Path, transform: Callable[[Any], Any] | None) -> None:
-    _damage(tmp_path, [(p.stem, p.read_bytes()) for p in _photographs()], 90, 10)
+def test_damaged_photographs(tmp_path: Path, transform: Callable[[Any], Any] | None, long: bool) -> None:
+    paths = _photographs()[:: 1 if long else 25]
+    _damage(tmp_path, [(p.stem, p.read_bytes()) for p in paths], 90 if long else 9, 10 if long else 4)
     compare(tmp_path, transform)
 
 

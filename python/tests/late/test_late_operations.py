@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import random
@@ -18,16 +17,12 @@ import gofast
 from gofast._late import source
 from gofast._late.picture import LateImage
 from image_data import photograph
-from test_late import chain
+from test_late import chain, pillows
 
 AFFINE, PERSPECTIVE = Image.Transform.AFFINE, Image.Transform.PERSPECTIVE
 SHEAR = (1, 0.3, -2.5, 0.1, 0.9, 4)
 PHOTOGRAPHS = os.environ.get("GOFAST_TEST_DATA", "")
 CURVE = [min(255, i * i // 200) for i in range(256)]
-
-
-def pillows(path: Path) -> Image.Image:
-    return Image.open(io.BytesIO(path.read_bytes()))
 
 
 @pytest.fixture(scope="module", params=["jpg", "webp", "png"])

@@ -21,7 +21,7 @@ import gofast
 from gofast._images import composes
 from gofast._plan.compile import compile
 from image_data import make_folder, photograph
-from same import difference
+from same import difference, seeded
 
 NORMALIZE = ([0.4, 0.5, 0.6], [0.2, 0.3, 0.4])
 
@@ -58,14 +58,6 @@ class Crops:
         return [self.transform(image) for _ in range(3)] + [random.random(), float(np.random.rand())]
 
 
-def seeded(make: Callable[[], Any]) -> tuple[Any, Any]:
-    torch.manual_seed(3)
-    random.seed(3)
-    np.random.seed(3)
-    made = make()
-    return made, (torch.get_rng_state().tolist(), random.random(), np.random.rand())
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_folder(tmp_path_factory.mktemp("pictures"), 18)
@@ -84,9 +76,9 @@ def test_composes_give_what_torchvision_gives(folder: Path, name: str) -> None:
             made.append(transform(image))
         return made
 
-    want, after = seeded(lambda: all_of(Image.open))
+    want, after = seeded(3, lambda: all_of(Image.open))
     before = composes.counts["native"]
-    made, own_after = seeded(lambda: all_of(gofast.open))
+    made, own_after = seeded(3, lambda: all_of(gofast.open))
     assert not difference(made, want, True)
     assert own_after == after
     natively = composes.counts["native"] - before
@@ -150,10 +142,10 @@ def test_folder_hands_late_pictures_to_own_code(folder: Path) -> None:
     for transform in (Crops(chains()["simclr"]), own, lambda image: image.transpose(0), lambda image: 5):
         seen.clear()
         theirs, ours = folders(folder, transform)
-        want, after = seeded(lambda data=theirs: [data[i] for i in range(18)])
+        want, after = seeded(3, lambda data=theirs: [data[i] for i in range(18)])
         said = [info for _, _, info in seen]
         seen.clear()
-        made, own_after = seeded(lambda data=ours: [data[i] for i in range(18)])
+        made, own_after = seeded(3, lambda data=ours: [data[i] for i in range(18)])
         assert own_after == after
         assert [info for _, _, info in seen] == said
         for (a, _), (b, _) in zip(made, want, strict=True):
@@ -182,8 +174,8 @@ def test_damage_in_the_middle_of_a_transform(tmp_path: Path, transform: Any) -> 
                 made.append(str(error).split(": ")[-1].split(" (")[0])
         return made
 
-    want, after = seeded(lambda: all_of(theirs))
-    made, own_after = seeded(lambda: all_of(ours))
+    want, after = seeded(3, lambda: all_of(theirs))
+    made, own_after = seeded(3, lambda: all_of(ours))
     assert own_after == after
     assert isinstance(made[sample], str) and isinstance(want[sample], str)
     assert not difference(made[:sample] + made[sample + 1 :], want[:sample] + want[sample + 1 :], True)

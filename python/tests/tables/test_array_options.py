@@ -20,27 +20,22 @@ def three() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return torch.arange(24.0).reshape(6, 4), torch.arange(6, dtype=torch.int16), torch.ones(6, 2).bool()
 
 
-@pytest.mark.parametrize(
-    "index",
-    [
-        torch.tensor([True, False, True, True, False, False]),
-        np.array([True, False, True, True, False, False]),
-        [True, False, True, True, False, False],
-        np.int64(-2),
-        np.array([0, 5, -6], np.int16),
-        torch.tensor([-1, 3], dtype=torch.int32),
-        torch.tensor(4),
-        np.array([], np.int64),
-        [],
-        slice(None, None, 2),
-        slice(9, 20),
-        None,
-        ...,
-        (slice(1, 3), 1),
-        True,
-    ],
-    ids=str,
-)
+MASK = [True, False, True, True, False, False]
+INDEXES: list[Any] = [
+    MASK,
+    torch.tensor(MASK),
+    np.array(MASK),
+    True,
+    None,
+    ...,
+    slice(None, None, 2),
+    slice(9, 20),
+]
+INDEXES += [np.int64(-2), torch.tensor(4), (slice(1, 3), 1), np.array([0, 5, -6], np.int16)]
+INDEXES += [torch.tensor([-1, 3], dtype=torch.int32), np.array([], np.int64), []]
+
+
+@pytest.mark.parametrize("index", INDEXES, ids=str)
 def test_any_index_does_what_it_does_to_tensor_dataset(index: Any) -> None:
     x, y = torch.arange(24.0).reshape(6, 4), torch.arange(12).reshape(6, 2)
     got, want = ArrayDataset(x, y)[index], TensorDataset(x, y)[index]

@@ -124,19 +124,8 @@ def test_known_formats_are_refused_by_name(kind: str, tmp_path: Path) -> None:
     assert caught.value.path == str(tmp_path / "t.csv")
 
 
-HEADERS = [
-    "<DATE>,<OPEN>",
-    "[id],[value]",
-    "{a},b",
-    "(Kg),b",
-    "cat,dog",
-    "version,b",
-    "ORCA,b",
-    "Object,b",
-    "GIF,b",
-    "BZhang,b",
-    "RIFF,b",
-]
+HEADERS = ["<DATE>,<OPEN>", "[id],[value]", "{a},b", "(Kg),b", "cat,dog", "version,b", "ORCA,b", "Object,b"]
+HEADERS += ["GIF,b", "BZhang,b", "RIFF,b"]
 
 
 @pytest.mark.parametrize("header", HEADERS)

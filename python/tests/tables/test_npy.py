@@ -168,43 +168,27 @@ def header(text: bytes, version: int = 1) -> bytes:
     return b"\x93NUMPY" + bytes([version, 0]) + size + text
 
 
-HEADERS = {
-    "2^40 elements": (
-        b"{'descr': '|u1', 'fortran_order': False, 'shape': (1099511627776, 1), }\n",
-        errors.DamagedError,
-    ),
-    "2^62 rows": (
-        b"{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 1), }\n",
-        errors.DamagedError,
-    ),
-    "overflow": (
-        b"{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296), }\n",
-        errors.GofastError,
-    ),
-    "huge number": (
-        b"{'descr': '<f8', 'fortran_order': False, 'shape': (" + b"9" * 500 + b", 1), }\n",
-        errors.DamagedError,
-    ),
-    "negative": (b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 4), }\n", errors.DamagedError),
-    "code": (b"{'descr': __import__('os'), 'fortran_order': False, 'shape': (1,), }\n", errors.DamagedError),
-    "object": (b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n", errors.UnsupportedError),
-    "complex": (b"{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }\n", errors.UnsupportedError),
-    "date": (b"{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (1,), }\n", errors.UnsupportedError),
-    "record": (
-        b"{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (1,), }\n",
-        errors.UnsupportedError,
-    ),
-    "missing key": (b"{'descr': '<f8', 'shape': (1,), }\n", errors.DamagedError),
-    "twice": (
-        b"{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (1,), }\n",
-        errors.DamagedError,
-    ),
-    "no rows axis": (b"{'descr': '<f8', 'fortran_order': False, 'shape': (), }\n", errors.GofastError),
+def told(descr: str = "'<f8'", shape: str = "(1,)", more: str = "'fortran_order': False, ") -> bytes:
+    """What a header says."""
+    return f"{{'descr': {descr}, {more}'shape': {shape}, }}\n".encode()
+
+
+HEADERS: dict[str, tuple[bytes, type[errors.GofastError]]] = {
+    "2^40 elements": (told("'|u1'", "(1099511627776, 1)"), errors.DamagedError),
+    "2^62 rows": (told(shape="(4611686018427387904, 1)"), errors.DamagedError),
+    "overflow": (told(shape="(4294967296, 4294967296)"), errors.GofastError),
+    "huge number": (told(shape=f"({'9' * 500}, 1)"), errors.DamagedError),
+    "negative": (told(shape="(-1, 4)"), errors.DamagedError),
+    "code": (told("__import__('os')"), errors.DamagedError),
+    "object": (told("'|O'"), errors.UnsupportedError),
+    "complex": (told("'<c8'"), errors.UnsupportedError),
+    "date": (told("'<M8[ns]'"), errors.UnsupportedError),
+    "record": (told("[('a', '<i4')]"), errors.UnsupportedError),
+    "missing key": (told(more=""), errors.DamagedError),
+    "twice": (told(more="'descr': '<f8', 'fortran_order': False, "), errors.DamagedError),
+    "no rows axis": (told(shape="()"), errors.GofastError),
     "nothing": (b"", errors.DamagedError),
-    "many axes": (
-        b"{'descr': '|u1', 'fortran_order': False, 'shape': (" + b"1, " * 3000 + b"), }\n",
-        errors.GofastError,
-    ),
+    "many axes": (told("'|u1'", f"({'1, ' * 3000})"), errors.GofastError),
 }
 
 
@@ -279,7 +263,7 @@ def test_a_bomb_is_stopped_by_the_memory_limit(tmp_path: Path) -> None:
         zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
         archive.open("x.npy", "w", force_zip64=True) as file,
     ):
-        file.write(header(f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({rows}, 1), }}\n".encode()))
+        file.write(header(told("'|u1'", f"({rows}, 1)")))
         for _ in range(rows >> 20):
             file.write(bytes(1 << 20))
     assert path.stat().st_size < 1 << 20

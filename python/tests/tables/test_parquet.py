@@ -185,30 +185,26 @@ def test_lists_of_unequal_length_are_an_error(rows: Any, tmp_path: Path) -> None
 # ------------------------------------------------------------------ labels
 
 
-@pytest.mark.parametrize(
-    "kind", ["string", "large_string", "dictionary", "categorical", "delta length", "delta", "plain", "v2"]
-)
+TEXTS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "string": (pa.string(), {}),
+    "large string": (pa.large_string(), {}),
+    "dictionary": (pa.dictionary(pa.int32(), pa.string()), {}),
+    "delta length": (pa.string(), {"column_encoding": {"label": "DELTA_LENGTH_BYTE_ARRAY"}}),
+    "delta": (pa.string(), {"column_encoding": {"label": "DELTA_BYTE_ARRAY"}}),
+    "plain": (pa.string(), {"use_dictionary": False}),
+    "v2": (pa.string(), {"data_page_version": "2.0"}),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
 def test_text_labels(kind: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(10)
     words = np.array(["dog", "cat", "", "a long name of a class", "zürich", "Cat"])[rng.integers(0, 6, ROWS)]
-    path = tmp_path / "t.parquet"
-    column: Any = pa.array(words, pa.large_string() if kind == "large_string" else pa.string())
-    if kind == "dictionary":
-        column = column.dictionary_encode()
-    whole = pa.table({"x": rng.integers(0, 9, ROWS), "label": column})
-    options: dict[str, Any] = {"row_group_size": 1000, "data_page_size": 700}
-    if kind == "delta length":
-        options |= {"use_dictionary": ["x"], "column_encoding": {"label": "DELTA_LENGTH_BYTE_ARRAY"}}
-    elif kind == "delta":
-        options |= {"use_dictionary": ["x"], "column_encoding": {"label": "DELTA_BYTE_ARRAY"}}
-    elif kind == "plain":
-        options |= {"use_dictionary": False}
-    elif kind == "v2":
-        options |= {"data_page_version": "2.0"}
-    if kind == "categorical":
-        pd.DataFrame({"x": rng.integers(0, 9, ROWS), "label": pd.Categorical(words)}).to_parquet(path)
-    else:
-        pq.write_table(whole, path, **options)
+    path, (stored_as, options) = tmp_path / "t.parquet", TEXTS[kind]
+    if "column_encoding" in options:
+        options = {"use_dictionary": ["x"], **options}
+    whole = pa.table({"x": rng.integers(0, 9, ROWS), "label": pa.array(words, pa.string()).cast(stored_as)})
+    pq.write_table(whole, path, row_group_size=1000, data_page_size=700, **options)
     ds = TableDataset(path)
     classes = sorted(set(words))
     assert ds.classes == classes
