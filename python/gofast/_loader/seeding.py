@@ -15,14 +15,8 @@ from torch.utils.data import get_worker_info
 from .copies import Uncopied, used_by
 
 # All that the function may name: modules, functions of theirs, builtin functions, attributes, imports.
-_MODULES = {random, np, np.random, torch, torch.random, torch.utils, torch.utils.data}
-_FUNCTIONS: tuple[Any, ...] = (
-    torch.initial_seed,
-    random.seed,
-    np.random.seed,
-    np.random.get_state,
-    get_worker_info,
-)
+_KNOWN: tuple[Any, ...] = (random, np, np.random, torch, torch.random, torch.utils, torch.utils.data)
+_KNOWN += (torch.initial_seed, random.seed, np.random.seed, np.random.get_state, get_worker_info)
 _BUILTINS = {"int", "abs"}
 _ATTRIBUTES = {"initial_seed", "seed", "random", "get_state", "utils", "data", "get_worker_info"}
 _ATTRIBUTES |= {"id", "num_workers"}  # of a WorkerInfo
@@ -46,17 +40,13 @@ def only_seeds(function: Any) -> bool:
         return False
     outer += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     outer += [v for n, v in function.__globals__.items() if n in used["globals"]]
-    allowed, functions = set(_ATTRIBUTES), _FUNCTIONS
+    allowed, known = set(_ATTRIBUTES), _KNOWN
     if not _accelerated():  # torch.manual_seed would seed its generators too, which are this process's
-        allowed, functions = allowed | {"manual_seed"}, (*functions, torch.manual_seed)
+        allowed, known = allowed | {"manual_seed"}, (*known, torch.manual_seed)
     for value in outer:
         if isinstance(value, argparse.Namespace):
             allowed.update(n for n, v in vars(value).items() if isinstance(v, _NUMBERS))
-        elif not (
-            isinstance(value, _NUMBERS)
-            or (isinstance(value, types.ModuleType) and value in _MODULES)
-            or any(value is known for known in functions)
-        ):
+        elif not isinstance(value, _NUMBERS) and not any(value is one for one in known):
             return False
     return (
         not used["assigned"]
