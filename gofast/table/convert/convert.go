@@ -41,8 +41,6 @@ type Label struct {
 
 // Options shape how a table is written.
 type Options struct {
-	// Format is "npy", "npz" or "parquet"; "": the name's ending decides.
-	Format  string
 	Threads int // 0: all allowed cores
 	// Progress is called with rows done and in all, from any goroutine; may be nil.
 	Progress func(done, total int64)
@@ -81,14 +79,9 @@ func Write(ctx context.Context, t Table, path string, o Options) (err error) {
 	if err := j.check(); err != nil {
 		return err
 	}
-	if j.Format == "" {
-		if j.Format, err = FormatOf(path); err != nil {
-			return err
-		}
-	}
-	write := writers[j.Format]
-	if write == nil {
-		return unknownFormat(j.Format, path)
+	format, err := FormatOf(path)
+	if err != nil {
+		return err
 	}
 	if j.file, err = atomicfile.Begin(ctx, op, path); err != nil {
 		return err
@@ -97,7 +90,7 @@ func Write(ctx context.Context, t Table, path string, o Options) (err error) {
 	if err := j.file.Part.Truncate(0); err != nil {
 		return j.fail(errs.ErrRead, "cannot write the file").Because(err)
 	}
-	if err := write(ctx, j); err != nil {
+	if err := writers[format](ctx, j); err != nil {
 		return j.typed(ctx, err)
 	}
 	return j.file.Commit()
@@ -107,13 +100,9 @@ func Write(ctx context.Context, t Table, path string, o Options) (err error) {
 func FormatOf(path string) (string, error) {
 	format := strings.TrimPrefix(filepath.Ext(path), ".")
 	if writers[format] == nil {
-		return "", unknownFormat(format, path)
+		return "", errs.New(errs.ErrConfig, op, fmt.Sprintf("cannot write the format %q: name the file .npy, .npz or .parquet", format)).At(path)
 	}
 	return format, nil
-}
-
-func unknownFormat(format, path string) error {
-	return errs.New(errs.ErrConfig, op, fmt.Sprintf("cannot write the format %q: name the file .npy, .npz or .parquet", format)).At(path)
 }
 
 // typed gives a kind to errors of the operating system and of libraries.

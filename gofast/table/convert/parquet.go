@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"math"
 	"reflect"
 	"unsafe"
 
@@ -125,35 +124,25 @@ func (j *job) labelColumn(i int, l Label) column {
 func (j *job) featureColumn(i int, name string) column {
 	data, width := unsafe.Pointer(unsafe.SliceData(j.Features)), int64(j.Width)
 	from := func(row int64) unsafe.Pointer { return unsafe.Add(data, (row*width+int64(i))*int64(j.Type.Size())) }
-	c := column{name: name}
-	switch j.Type {
-	case table.Uint8:
-		if j.Bool {
-			c.node = parquet.Leaf(parquet.BooleanType)
-			c.value = func(row int64) parquet.Value { return parquet.BooleanValue(*(*uint8)(from(row)) != 0) }
-			return c
-		}
-		c.node = dictionary(parquet.Uint(8))
-		c.value = func(row int64) parquet.Value { return parquet.Int32Value(int32(*(*uint8)(from(row)))) }
-	case table.Int16:
-		c.node = dictionary(parquet.Int(16))
-		c.value = func(row int64) parquet.Value { return parquet.Int32Value(int32(*(*int16)(from(row)))) }
-	case table.Int32:
-		c.node = parquet.Int(32)
-		c.value = func(row int64) parquet.Value { return parquet.Int32Value(*(*int32)(from(row))) }
-	case table.Int64:
-		c.node = parquet.Int(64)
-		c.value = func(row int64) parquet.Value { return parquet.Int64Value(*(*int64)(from(row))) }
-	case table.Float32:
-		c.node = parquet.Leaf(parquet.FloatType)
-		c.value = func(row int64) parquet.Value {
-			return parquet.FloatValue(math.Float32frombits(*(*uint32)(from(row))))
-		}
-	default:
-		c.node = parquet.Leaf(parquet.DoubleType)
-		c.value = func(row int64) parquet.Value { return parquet.DoubleValue(*(*float64)(from(row))) }
+	of := func(node parquet.Node, value func(at unsafe.Pointer) parquet.Value) column {
+		return column{name, node, func(row int64) parquet.Value { return value(from(row)) }}
 	}
-	return c
+	switch {
+	case j.Bool:
+		return of(parquet.Leaf(parquet.BooleanType), func(at unsafe.Pointer) parquet.Value { return parquet.BooleanValue(*(*uint8)(at) != 0) })
+	case j.Type == table.Uint8:
+		return of(dictionary(parquet.Uint(8)), func(at unsafe.Pointer) parquet.Value { return parquet.Int32Value(int32(*(*uint8)(at))) })
+	case j.Type == table.Int16:
+		return of(dictionary(parquet.Int(16)), func(at unsafe.Pointer) parquet.Value { return parquet.Int32Value(int32(*(*int16)(at))) })
+	case j.Type == table.Int32:
+		return of(parquet.Int(32), func(at unsafe.Pointer) parquet.Value { return parquet.Int32Value(*(*int32)(at)) })
+	case j.Type == table.Int64:
+		return of(parquet.Int(64), func(at unsafe.Pointer) parquet.Value { return parquet.Int64Value(*(*int64)(at)) })
+	case j.Type == table.Float32:
+		return of(parquet.Leaf(parquet.FloatType), func(at unsafe.Pointer) parquet.Value { return parquet.FloatValue(*(*float32)(at)) })
+	default:
+		return of(parquet.Leaf(parquet.DoubleType), func(at unsafe.Pointer) parquet.Value { return parquet.DoubleValue(*(*float64)(at)) })
+	}
 }
 
 // binaryColumn stores a picture of n bytes as one column, which reads 2.3 times faster than n columns.
