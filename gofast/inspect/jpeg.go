@@ -75,10 +75,9 @@ func subsampling(factors []byte, components int) string {
 	h, v := int(factors[1]>>4), int(factors[1]&15)
 	ch, cv := int(factors[4]>>4), int(factors[4]&15)
 	if factors[7] == factors[4] && ch > 0 && cv > 0 && h%ch == 0 && v%cv == 0 {
-		for name, ratio := range map[string][2]int{"4:4:4": {1, 1}, "4:2:2": {2, 1}, "4:2:0": {2, 2}, "4:4:0": {1, 2}, "4:1:1": {4, 1}, "4:1:0": {4, 2}} {
-			if ratio == [2]int{h / ch, v / cv} {
-				return name
-			}
+		names := map[[2]int]string{{1, 1}: "4:4:4", {2, 1}: "4:2:2", {2, 2}: "4:2:0", {1, 2}: "4:4:0", {4, 1}: "4:1:1", {4, 2}: "4:1:0"}
+		if name := names[[2]int{h / ch, v / cv}]; name != "" {
+			return name
 		}
 	}
 	return fmt.Sprintf("%dx%d, %dx%d, %dx%d", h, v, ch, cv, factors[7]>>4, factors[7]&15)

@@ -9,7 +9,7 @@ from typing import Any
 from torch.utils.data import DataLoader, Dataset
 
 from . import stacks
-from .apart import Outcome, apart
+from .apart import apart
 from .consume import Run, consume, nothing
 from .facts import Facts
 from .loaders import anew, are_pictures, like
@@ -18,17 +18,21 @@ from .processes import Process
 _LIFE = 0.05  # seconds of a process, of which something can be said
 
 
-def take_apart(facts: Facts, seconds: float, starting: float) -> Outcome:
+def take_apart(facts: Facts, seconds: float, starting: float) -> float:
     """Measures in forked children, and writes what was found into the facts.
 
     Args:
         starting: seconds that the start of the workers should take.
+
+    Returns:
+        How many processors other programs kept busy meanwhile.
     """
     loader, native, folder = facts.loader, facts.native, facts.folder
     outcome = apart(lambda: _flat_out(loader, native, folder, 0.6 * seconds), seconds + starting)
+    others = outcome.watcher.others()
     if outcome.error:
         facts.error = outcome.error
-        return outcome
+        return others
     facts.flat, facts.stacks, facts.engine = outcome.value
     facts.main = outcome.watcher.main
     facts.processes = [seen for seen in outcome.watcher.workers.values() if seen.life >= _LIFE]
@@ -41,7 +45,7 @@ def take_apart(facts: Facts, seconds: float, starting: float) -> Outcome:
             facts.transfer, error = transfer.value or (0.0, 0.0), transfer.error
         if error:
             facts.notes.append(f"the sampler and the transport could not be measured alone: {error}")
-    return outcome
+    return others
 
 
 # -- in the child ------------------------------------------------------------------

@@ -13,7 +13,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
@@ -38,16 +38,14 @@ class Outcome:
     """What came back from a child.
 
     Attributes:
+        watcher: what the kernel said of it and its workers.
         value: of the work; None if it did not end well.
         error: why it did not, in words; "" if it did.
-        watcher: what the kernel said of it and its workers.
-        others: processors that other programs kept busy meanwhile.
     """
 
+    watcher: Watcher
     value: Any = None
     error: str = ""
-    watcher: Watcher = field(default_factory=lambda: Watcher(0))
-    others: float = 0.0
 
 
 def apart(work: Callable[[], Any], planned: float) -> Outcome:
@@ -66,13 +64,12 @@ def apart(work: Callable[[], Any], planned: float) -> Outcome:
         warnings.simplefilter("ignore", DeprecationWarning)  # CPython 3.12+: fork of a process with threads
         child.start()
     assert child.pid is not None
-    outcome = Outcome(watcher=Watcher(child.pid))
+    outcome = Outcome(Watcher(child.pid))
     ended = False
     try:
         theirs.close()
         _lead(child.pid)
         ended = _collect(ours, outcome, limit_of(planned))
-        outcome.others = outcome.watcher.others()
     finally:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)  # with its workers; it has sent all that it had to say

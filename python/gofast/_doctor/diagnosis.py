@@ -63,7 +63,7 @@ def diagnose(
             if facts.run.once:
                 facts.error = "it gave its batches once, and has no second epoch to take apart"
             elif facts.run.batches and not facts.error:
-                _say_how_busy(facts, take_apart(facts, apart_for, start).others)
+                _say_how_busy(facts, take_apart(facts, apart_for, start))
             trials = Trials(facts, trying, start, rounds)
             finding = judge(facts, trials.attempt)
             remedies = trials.all_of(finding.code)
