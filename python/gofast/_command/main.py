@@ -21,7 +21,7 @@ _EPILOG = """examples:
   gofast info                            what a bug report needs
 
 exit status: 0 done, 1 failed or something is damaged, 2 wrong command line, 130 interrupted,
-141 when nobody reads the output to its end"""
+141 when the output is not read to its end"""
 
 
 def parser() -> argparse.ArgumentParser:

@@ -102,7 +102,7 @@ def _verdicts(paths: Sequence[str], threads: int) -> list[str | None]:
             while finished < len(paths):
                 bar.update(finished / len(paths))
                 with contextlib.suppress(queue.Empty):
-                    done.get(timeout=0.1)  # a signal that another thread gets wakes nobody here
+                    done.get(timeout=0.1)  # a signal that another thread gets wakes no one here
                     finished += 1
     finally:
         left.clear()

@@ -12,7 +12,7 @@ from . import stacks
 from .apart import apart
 from .consume import Run, consume, nothing
 from .facts import Facts
-from .loaders import anew, are_pictures, like
+from .loaders import are_pictures, fresh, like
 from .processes import Process
 
 _LIFE = 0.05  # seconds of a process, of which something can be said
@@ -59,7 +59,7 @@ def _flat_out(
     if native:
         if are_pictures(source.dataset):
             # What the parent's engine has laid out tells nothing of its stages to the engine of this process.
-            source = like(source, dataset=anew(source.dataset))
+            source = like(source, dataset=fresh(source.dataset))
         run = consume(source, nothing, seconds)
         return run, stacks.Seen(), _engine(source.stats(), run.size)
     stacks.made[:] = 0, 0

@@ -98,11 +98,11 @@ def are_pictures(dataset: Any) -> bool:
     return any(kind.__module__ in ("gofast.images", "gofast.image_files") for kind in kinds)
 
 
-def anew(dataset: Any) -> Any:
+def fresh(dataset: Any) -> Any:
     """A copy of gofast's dataset of pictures, through Subsets, that has made nothing yet."""
     made = copy.copy(dataset)
     if isinstance(dataset, Subset):
-        made.dataset = anew(dataset.dataset)
+        made.dataset = fresh(dataset.dataset)
     return made
 
 

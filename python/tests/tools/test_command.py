@@ -262,7 +262,7 @@ loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.arange
 for epoch in range(1000):
     for (batch,) in loader:
         time.sleep(0.002)
-raise AssertionError("nobody stopped the script")
+raise AssertionError("the script was not stopped")
 """
 
 
@@ -351,7 +351,7 @@ for line in sys.stdin.read().splitlines():
     assert done.returncode == 0, done.stderr
 
 
-def test_nobody_reads_the_output(photos: Path) -> None:
+def test_output_that_is_not_read(photos: Path) -> None:
     """As after `| head`: no traceback, and the status that a shell shows for SIGPIPE."""
     reader, writer = os.pipe()
     os.close(reader)

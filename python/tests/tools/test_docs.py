@@ -137,7 +137,7 @@ def _check_command(words: list[str]) -> None:
         known = docs_pages.bench_words()
         assert all(word in known for word in words[1:] if word == words[1] or word.startswith("--")), words
     else:
-        assert words[:3] == ["python", "-m", "gofast"], f"nobody checks {words}"
+        assert words[:3] == ["python", "-m", "gofast"], f"no check knows {words}"
 
 
 def test_generated_pages_are_fresh(monkeypatch: pytest.MonkeyPatch, one_thread: None) -> None:
