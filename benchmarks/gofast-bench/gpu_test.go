@@ -5,19 +5,17 @@
 package main
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
 	"github.com/gofast-org/gofast/gofast/device"
 	"github.com/gofast-org/gofast/gofast/device/devicetest"
 )
 
 // The device's figures stand beside the others.
 func TestRunOnADevice(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "t.npy")
+	path := filepath.Join(t.TempDir(), "t.csv")
 	command(t, 0, "synth", path, "--count", "2000", "--columns", "1200")
 	args := []string{"run", path, "--label", "", "--batch", "1000", "--epochs", "2", "--threads", "1", "--device", "cuda:0"} // 1.2 MB each
 	driver := devicetest.New(t, devicetest.Random)
@@ -32,11 +30,7 @@ func TestRunOnADevice(t *testing.T) {
 			t.Errorf("no %q in %q", part, out)
 		}
 	}
-	out, _ = command(t, 0, append(args, "--json")...)
-	var r report.Report
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	r := ran(t, args[1:]...)
 	if m := r.Runs[0].Moves; m.Rate <= 0 || m.CopySeconds <= 0 || m.Bytes < 2*2000*1200 || m.Overlap < 0 || m.Overlap > 1 {
 		t.Errorf("%+v", m)
 	}

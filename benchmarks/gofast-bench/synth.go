@@ -16,7 +16,7 @@ func newSynthCommand() *cobra.Command {
 		Long: `Make test data. The same options and seed make the same bytes.
 
 Pictures go into DST/class000, DST/class001 and so on: smooth shapes with noise, about as
-large as photographs of that size. A table goes into the file DST: a column "label" (in CSV),
+large as photographs of that size. A table goes into the file DST: a column "label",
 and columns f0, f1 and so on. Nothing is ever overwritten.`,
 		Example: `  gofast-bench synth photos/ --count 1000 --classes 10 --size 500x375
   gofast-bench synth damaged/ --count 100 --broken 5
@@ -53,7 +53,7 @@ and columns f0, f1 and so on. Nothing is ever overwritten.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Kind, "kind", "", "jpeg, png, csv or npy (default: what DST ends in, and else jpeg)")
+	f.StringVar(&o.Kind, "kind", "", "jpeg, png or csv (default: what DST ends in, and else jpeg)")
 	f.Int64Var(&o.Count, "count", 1000, "pictures, or rows")
 	f.IntVar(&o.Classes, "classes", 10, "classes, or values of the label")
 	f.Uint64Var(&o.Seed, "seed", 0, "another seed makes other data")

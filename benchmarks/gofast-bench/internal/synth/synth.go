@@ -30,13 +30,12 @@ const (
 	JPEG = "jpeg"
 	PNG  = "png"
 	CSV  = "csv"
-	NPY  = "npy"
 )
 
 // KindOf is the kind that a path's ending names, and else pictures.
 func KindOf(path string) string {
-	if ending := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."); ending == CSV || ending == NPY {
-		return ending
+	if strings.ToLower(filepath.Ext(path)) == ".csv" {
+		return CSV
 	}
 	return JPEG
 }
@@ -69,7 +68,7 @@ func (o *Options) Check() error {
 		is   bool
 		says string
 	}{
-		{!pictures && o.Kind != CSV && o.Kind != NPY, "--kind: give jpeg, png, csv or npy"},
+		{!pictures && o.Kind != CSV, "--kind: give jpeg, png or csv"},
 		{o.Count < 1 || o.Classes < 1 || o.Columns < 1, "--count, --classes, --columns: give numbers from 1 on"},
 		{o.Broken < 0 || int64(o.Broken) > o.Count || o.Broken > 0 && !pictures, "--broken: give a number of the pictures"},
 		{o.Width < 1 || o.Height < 1 || o.Width > 20_000 || o.Height > 20_000, "--size: give width x height, such as 500x375, each from 1 to 20000"},
@@ -87,11 +86,7 @@ func Make(ctx context.Context, to string, o Options) (*Made, error) {
 	if o.Kind == JPEG || o.Kind == PNG {
 		return makePictures(ctx, to, o)
 	}
-	content := o.writeCSV
-	if o.Kind == NPY {
-		content = o.writeNPY
-	}
-	n, err := write(to, func(w io.Writer) error { return content(ctx, w) })
+	n, err := write(to, func(w io.Writer) error { return o.writeCSV(ctx, w) })
 	return &Made{Files: 1, Bytes: n, Broken: []string{}}, err
 }
 
@@ -224,24 +219,7 @@ func (o *Options) picture(index int64) ([]byte, error) {
 	return file.Bytes(), err
 }
 
-// rows calls each for every row: its label and its features, bytes as of pictures in grey.
-func (o *Options) rows(ctx context.Context, each func(label int64, features []byte) error) error {
-	features := make([]byte, o.Columns)
-	for i := range o.Count {
-		if i%64 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		r := o.source(i)
-		for k := range features {
-			features[k] = byte(r.Uint32())
-		}
-		if err := each(i%int64(o.Classes), features); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// writeCSV writes labels and features, bytes as of pictures in grey.
 func (o *Options) writeCSV(ctx context.Context, w io.Writer) error {
 	line := []byte("label")
 	for i := range o.Columns {
@@ -250,27 +228,18 @@ func (o *Options) writeCSV(ctx context.Context, w io.Writer) error {
 	if _, err := w.Write(append(line, '\n')); err != nil {
 		return err
 	}
-	return o.rows(ctx, func(label int64, features []byte) error {
-		line = strconv.AppendInt(line[:0], label, 10)
-		for _, v := range features {
-			line = strconv.AppendUint(append(line, ','), uint64(v), 10)
+	for i := range o.Count {
+		if i%64 == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
-		_, err := w.Write(append(line, '\n'))
-		return err
-	})
-}
-
-// writeNPY writes the features only, in numpy's format 1.0, whose header is a multiple of 64 bytes.
-func (o *Options) writeNPY(ctx context.Context, w io.Writer) error {
-	header := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (%d, %d), }", o.Count, o.Columns)
-	for (10+len(header)+1)%64 != 0 {
-		header += " "
+		r := o.source(i)
+		line = strconv.AppendInt(line[:0], i%int64(o.Classes), 10)
+		for range o.Columns {
+			line = strconv.AppendUint(append(line, ','), uint64(r.Uint32()%256), 10)
+		}
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return err
+		}
 	}
-	if _, err := fmt.Fprintf(w, "\x93NUMPY\x01\x00%c\x00%s\n", len(header)+1, header); err != nil {
-		return err
-	}
-	return o.rows(ctx, func(_ int64, features []byte) error {
-		_, err := w.Write(features)
-		return err
-	})
+	return nil
 }
