@@ -131,7 +131,7 @@ bench-go: ## Go benchmarks, ten runs each, for benchstat
 	go test -run '^$$' -bench . -count 10 $(GO_PACKAGES)
 
 compare: build ## turns of this checkout and another, several processes each, BASE=../base, 5 minutes (ARGS="--cases tables")
-	$(BIN)/python benchmarks/compare.py $(BASE) $(ARGS)
+	$(BIN)/python -m benchmarks.compare $(BASE) $(ARGS)
 
 bench-tables: build ## tables against pandas, pyarrow, polars, numpy and TensorDataset (ARGS="--quick")
 	$(BIN)/python -m benchmarks.tables $(ARGS)

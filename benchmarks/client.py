@@ -27,10 +27,15 @@ class Client:
     returns; with waits=False, when its first command is begun, so that several import at the same time."""
 
     def __init__(
-        self, module: str = "benchmarks.child", python: str = sys.executable, waits: bool = True
+        self,
+        module: str = "benchmarks.child",
+        python: str = sys.executable,
+        waits: bool = True,
+        environment: dict[str, str] | None = None,
     ) -> None:
         # An installed package has its byte code; a checkout gets it at its first import, unless forbidden.
-        environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        environment = {**os.environ, **(environment or {})}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         self.process = subprocess.Popen(
             [python, "-m", module],
             stdin=subprocess.PIPE,

@@ -23,7 +23,7 @@ from torchvision.models import resnet50
 from torchvision.transforms import v2
 
 import gofast
-from benchmarks.compare import photographs
+from benchmarks.compare_cases import photographs
 
 ROWS, SIDE, BATCH = 2048, 224, 256  # of pictures: a batch of float32 has 154 MB; 64 of them 38.5 MB
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]

@@ -29,10 +29,10 @@ def opened(kind: str, name: str, folder: str) -> tuple[Iterable[Any], dict[str, 
 
     A foreign peer that does not work here raises ImportError: it is reported, and the others go on.
     """
-    before = process.private()
+    peak = process.Peak()
     peer = images.peer(name)
     try:
-        with process.Peak(before) as peak:
+        with peak:
             epochs = peer.open(folder, kind)
             count, last = warmed(epochs, name)
         there = sum(1 for _ in Path(folder).glob("*/*"))

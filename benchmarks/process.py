@@ -48,10 +48,10 @@ def private() -> int:
 
 
 class Peak:
-    """The most private memory while its block runs, above what it was before: now, or as given."""
+    """The most private memory while its block runs, above what it was when this was made."""
 
-    def __init__(self, before: int | None = None, interval: float = 0.02) -> None:
-        self.interval, self.before, self.most = interval, private() if before is None else before, 0
+    def __init__(self) -> None:
+        self.before, self.most = private(), 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -63,7 +63,7 @@ class Peak:
     def _watch(self) -> None:
         ended = False
         while not ended:
-            ended = self._ended.wait(self.interval)
+            ended = self._ended.wait(0.02)
             self.most = max(self.most, private())
 
     def __enter__(self) -> Peak:
@@ -84,9 +84,8 @@ def processor_seconds() -> float:
             fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         except OSError:
             continue
-        seconds += sum(map(int, fields[11:15])) / os.sysconf(
-            "SC_CLK_TCK"
-        )  # its own, and of those it waited for
+        ticks = sum(map(int, fields[11:15]))  # its own, and of those it waited for
+        seconds += ticks / os.sysconf("SC_CLK_TCK")
     return seconds
 
 

@@ -67,16 +67,12 @@ class Benchmark:
 
 
 def _git(*words: str) -> str:
-    return subprocess.run(
-        ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.strip()
+    return subprocess.check_output(["git", *words], cwd=ROOT, text=True).strip()
 
 
 def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
+    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    return found[1] if found else platform.machine()
 
 
 def frame(packages: tuple[str, ...], about: dict[str, Any], rounds: int, neighbours: float) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 TRAIN, VAL = "train", "val"
 KINDS = (TRAIN, VAL)  # RandomResizedCrop and flip, shuffled; Resize and CenterCrop, in the files' order
@@ -13,24 +13,16 @@ WORKERS = (0, 2, 4)
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
-class Epochs(Protocol):
-    """A folder opened by a peer. Iterating gives an epoch's batches; it is done again and again.
-
-    A batch is (pictures, labels): float32 [n, 3, 224, 224], normalised. Peers without labels give None there,
-    and a peer that makes no batches (the roofs) yields how many pictures it went through. An attribute `note`
-    says what readers of the table have to know about it.
-    """
-
-    def __iter__(self) -> Any:
-        """One epoch."""
-
-
 @dataclass(frozen=True)
 class Peer:
     """One way to make the batches.
 
+    A batch is (pictures, labels): float32 [n, 3, 224, 224], normalised. Peers without labels give None there,
+    and a peer that makes no batches (the roof) yields how many pictures it went through.
+
     Attributes:
-        open: folder and kind to epochs.
+        open: folder and kind to epochs, which are iterated again and again. An attribute `note` says what
+            readers of the table have to know.
         exact: gives torchvision's batches to the last bit, for a seed; checked before it is timed. What
             others give in val must be near torchvision's, so that nobody does less work.
         workers: of torch's DataLoader, whose draws an exact peer repeats.
