@@ -6,7 +6,6 @@ Each line is a ratio of two things that are measured in turns, in this run; the 
 from __future__ import annotations
 
 import argparse
-import functools
 import math
 import os
 import pathlib
@@ -27,7 +26,6 @@ from benchmarks.compare_cases import photographs
 
 ROWS, SIDE, BATCH = 2048, 224, 256  # of pictures: a batch of float32 has 154 MB; 64 of them 38.5 MB
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
-NUMBERS = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -118,21 +116,13 @@ def resident(rounds: int, folder: pathlib.Path) -> tuple[float, float, float]:
     return taken[0], taken[1], in_turns(max(rounds // 3, 1), by_workers)[0]
 
 
-def loaded(
-    steps: list[Any], batch: int, samples: int, threads: int, **options: Any
-) -> gofast.DataLoader[Any]:
-    """Photographs on the device, in random order."""
-    transform = v2.Compose([v2.RandomResizedCrop(SIDE), *steps])
-    folder = gofast.ImageFolder(photographs(), transform, **options)
-    sampler = torch.utils.data.RandomSampler(folder, replacement=True, num_samples=samples)
-    return gofast.DataLoader(folder, batch, sampler=sampler, num_workers=threads, device="cuda")
-
-
 def training(rounds: int) -> tuple[float, float]:
     """Seconds a step of ResNet-50 (bfloat16, channels_last, 256 photographs), and of it the wait for data."""
-    steps = [v2.RandomHorizontalFlip(), *NUMBERS, v2.Normalize(MEAN, STD)]
-    threads = os.cpu_count() or 1
-    loader = loaded(steps, BATCH, 10 * BATCH, threads, dtype=torch.bfloat16, channels_last=True)
+    numbers = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]
+    transform = v2.Compose([v2.RandomResizedCrop(SIDE), v2.RandomHorizontalFlip(), *numbers])
+    folder = gofast.ImageFolder(photographs(), transform, dtype=torch.bfloat16, channels_last=True)
+    sampler = torch.utils.data.RandomSampler(folder, replacement=True, num_samples=10 * BATCH)
+    loader = gofast.DataLoader(folder, BATCH, sampler=sampler, num_workers=os.cpu_count() or 1, device="cuda")
     model = resnet50().cuda().to(memory_format=torch.channels_last).bfloat16()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     waits: list[float] = []
@@ -153,16 +143,6 @@ def training(rounds: int) -> tuple[float, float]:
 
     (taken,) = in_turns(rounds, epoch)
     return taken / len(loader), statistics.median(waits[1:]) / len(loader)
-
-
-def scaling(rounds: int) -> list[tuple[int, float]]:
-    """Photographs a second on the device, by the number of threads."""
-    made = []
-    for threads in (n for n in (1, 2, 4, 8, 16) if n <= (os.cpu_count() or 1)):
-        loader = loaded(NUMBERS, 64, 256 * threads, threads)
-        (taken,) = in_turns(rounds, functools.partial(exhaust, loader))
-        made.append((threads, 256 * threads / taken))
-    return made
 
 
 def main() -> None:
@@ -188,9 +168,6 @@ def main() -> None:
     print(
         f"ResNet-50: {step * 1e3:.1f} ms a step, of which {wait * 1e3:.2f} wait for data: {wait / step:.2%}"
     )
-    speeds = scaling(3)
-    for threads, speed in speeds:
-        print(f"{threads} threads: {speed:.0f} photographs/s, {speed / speeds[0][1] / threads:.0%} of linear")
 
 
 if __name__ == "__main__":

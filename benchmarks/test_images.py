@@ -17,15 +17,13 @@ from benchmarks import (
     data,
     images,
     images_check,
-    images_report,
     process,
     recipes_report,
     report,
     serve,
 )
-from benchmarks.figures import table
 from benchmarks.images_check import compare, warmed
-from benchmarks.peers.images import OWN, PEERS, PIL
+from benchmarks.peers.images import PEERS
 from benchmarks.recipes_check import different
 
 
@@ -200,34 +198,6 @@ def test_folder_is_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert len(links) == 6 and all(link.read_bytes() == b"12" for link in links)
     with pytest.raises(SystemExit, match="no <class>"):
         data.photographs(str(tmp_path / "photos" / "a"), 5)
-
-
-def test_the_page() -> None:
-    two = f"{OWN}, 2 threads"
-    measured = {
-        "train": {two: [0.0005], f"{PIL}, 2 workers": [0.002]},
-        "train cpu": {two: [0.001], f"{PIL}, 2 workers": [0.004]},
-        "memory": {two: [1e8]},
-    }
-    stored = {
-        "machine": {"processor": "a processor", "cores": 2},
-        "data": {"name": "photos", "pictures": 5, "repeats": 4, "bytes a picture": 110_000, "batch": 64},
-        "versions": {"torch": "2.15.0+cpu"},
-        "rounds": 3,
-        "sections": report.sections(measured),
-        "figures": table(measured, images_report.PROMISED),
-        "mean difference from torchvision": {f"{PIL}, 2 workers, val": 0.0, "OpenCV, 2 workers, val": 0.02},
-        "not measured": {"ffcv==1.0.2": "no compiler"},
-        "notes": {"FFCV raw": "reads another file"},
-        "commit": "abc",
-        "date": "2026-11-21",
-    }
-    text = report.block(stored, images_report.IMAGES, "images-result.json")
-    assert f"| {two} | 2,000 (1.00 ms) |  | 100 MB |  |" in text
-    assert f"| {PIL}, 2 workers | 500 (4.00 ms) |  |  | 0 |" in text
-    assert f"| train, gofast.DataLoader, 2 threads | {PIL}, 2 workers | 4.0 |" in text
-    assert "Not measured: ffcv==1.0.2 (no compiler)." in text and "FFCV raw: reads another file." in text
-    assert "torch 2.15.0." in text and "images-result.svg" in text
 
 
 def test_the_table_says_what_is_missing() -> None:

@@ -69,9 +69,9 @@ both runs where the verdict counts.`,
 				fmt.Fprintln(c.ErrOrStderr(), "note:", note)
 			}
 			for _, v := range made.Threads {
-				fmt.Fprintf(c.OutOrStdout(), "%-11s %s\n", report.Threads(v.Threads)+":", v.Says)
+				_, err = fmt.Fprintf(c.OutOrStdout(), "%-11s %s\n", report.Threads(v.Threads)+":", v.Says)
 			}
-			return nil
+			return err
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "compare other work all the same")

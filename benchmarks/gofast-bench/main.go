@@ -57,20 +57,6 @@ func statusOf(ctx context.Context) int {
 	return statusInterrupted + int(i.Signal)
 }
 
-// output remembers the first error, so that no command that prints has to.
-type output struct {
-	io.Writer
-	err error
-}
-
-func (o *output) Write(data []byte) (int, error) {
-	n, err := o.Writer.Write(data)
-	if o.err == nil {
-		o.err = err
-	}
-	return n, err
-}
-
 // usageError is a wrong command line.
 type usageError struct{ error }
 
@@ -97,15 +83,12 @@ Results go to stdout, progress and notes to stderr. Exit status: 0 done, 1 faile
 
 // execute runs a command line and returns the exit status.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root, out, begun := newRootCommand(), &output{Writer: stdout}, false
+	root, begun := newRootCommand(), false
 	root.SetArgs(args)
-	root.SetOut(out)
+	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true } // what is wrong before is the command line
 	command, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		err = out.err
-	}
 	var usage usageError
 	switch {
 	case err == nil:

@@ -228,19 +228,6 @@ func TestSignalsEndAtOnce(t *testing.T) {
 	}
 }
 
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, unix.ENOSPC }
-
-// What could not be printed is no success.
-func TestOutputThatFails(t *testing.T) {
-	var log bytes.Buffer
-	args := []string{"synth", filepath.Join(t.TempDir(), "t.csv"), "--count", "1", "--columns", "1"}
-	if status := execute(context.Background(), args, full{}, &log); status != statusFailed || !strings.Contains(log.String(), "no space left") {
-		t.Errorf("%d, %q", status, log.String())
-	}
-}
-
 // What this program needs is not linked into the Python extension.
 func TestTheExtensionStaysFree(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "github.com/gofast-org/gofast/pybind").Output()

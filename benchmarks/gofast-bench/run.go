@@ -64,7 +64,7 @@ func runCommand(c *cobra.Command, o *runOptions, paths []string) error {
 		return err
 	}
 	if o.out != "" {
-		if err := tryFolder(o.out); err != nil { // before minutes of measuring
+		if err := os.MkdirAll(o.out, 0o777); err != nil { // before minutes of measuring
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
@@ -87,18 +87,6 @@ func runCommand(c *cobra.Command, o *runOptions, paths []string) error {
 		err = r.WriteText(c.OutOrStdout())
 	}
 	return errors.Join(saving, err)
-}
-
-// tryFolder makes a folder, and tries whether files can be written there.
-func tryFolder(path string) error {
-	if err := os.MkdirAll(path, 0o777); err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(path, ".gofast-bench-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 func (o *runOptions) measure(c *cobra.Command, paths []string) (*report.Report, error) {

@@ -15,40 +15,34 @@ import (
 
 // Grouped is a whole number with commas.
 func Grouped(v float64) string {
-	if v-v != 0 {
-		return "-"
-	}
-	text := strconv.FormatFloat(math.Abs(math.Round(v)), 'f', 0, 64)
+	text := strconv.FormatFloat(math.Round(v), 'f', 0, 64)
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]
-	}
-	if v < 0 && text != "0" {
-		text = "-" + text
 	}
 	return text
 }
 
+// unit is one of a kind, the largest first.
+type unit struct {
+	size   float64
+	format string
+}
+
+func inUnits(v float64, units ...unit) string {
+	i := slices.IndexFunc(units, func(u unit) bool { return v >= u.size })
+	if i < 0 {
+		i = len(units) - 1
+	}
+	return fmt.Sprintf(units[i].format, v/units[i].size)
+}
+
 // Duration is seconds in a unit that people read.
 func Duration(seconds float64) string {
-	switch {
-	case seconds >= 1:
-		return fmt.Sprintf("%.2f s", seconds)
-	case seconds >= 1e-3:
-		return fmt.Sprintf("%.2f ms", seconds*1e3)
-	case seconds >= 1e-6:
-		return fmt.Sprintf("%.1f us", seconds*1e6)
-	}
-	return fmt.Sprintf("%.0f ns", seconds*1e9)
+	return inUnits(seconds, unit{1, "%.2f s"}, unit{1e-3, "%.2f ms"}, unit{1e-6, "%.1f us"}, unit{1e-9, "%.0f ns"})
 }
 
 func bytesText(n int64) string {
-	switch {
-	case n >= 1e9:
-		return fmt.Sprintf("%.2f GB", float64(n)/1e9)
-	case n >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	return inUnits(float64(n), unit{1e9, "%.2f GB"}, unit{1e6, "%.1f MB"}, unit{1e3, "%.1f kB"})
 }
 
 // WriteHead says what was measured, and where.
