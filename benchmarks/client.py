@@ -23,18 +23,14 @@ class PeerFailed(Exception):
 
 
 class Client:
-    """One measuring process, of this interpreter or of another. It has imported torch when the constructor
-    returns; with waits=False, when its first command is begun, so that several import at the same time."""
+    """One measuring process, of this interpreter or of another. It imports while others start, and is waited
+    for when its first command is asked."""
 
     def __init__(
-        self,
-        module: str = "benchmarks.child",
-        python: str = sys.executable,
-        waits: bool = True,
-        environment: dict[str, str] | None = None,
+        self, module: str = "benchmarks.child", python: str = sys.executable, **environment: str
     ) -> None:
         # An installed package has its byte code; a checkout gets it at its first import, unless forbidden.
-        environment = {**os.environ, **(environment or {})}
+        environment = {**os.environ, **environment}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         self.process = subprocess.Popen(
             [python, "-m", module],
@@ -46,18 +42,12 @@ class Client:
             start_new_session=True,
         )
         self.started = False
-        if waits:
-            self.start()
-
-    def start(self) -> None:
-        """Waits until it has imported what it needs."""
-        if not self.started:
-            self._answer("start")
-            self.started = True
 
     def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
         """Sends one command and waits for its answer."""
-        self.start()
+        if not self.started:
+            self._answer("start")
+            self.started = True
         assert self.process.stdin is not None
         what = " ".join([command, *(arguments[key] for key in ("side", "section") if key in arguments)])
         try:

@@ -85,7 +85,7 @@ def main() -> int:
         def started(tree: Path) -> Client:
             environment = {"PYTHONPATH": str(tree / "python"), "OMP_WAIT_POLICY": "passive"}
             python = str(tree / ".venv/bin/python")
-            return stack.enter_context(Client("benchmarks.compare_cases", python, False, environment))
+            return stack.enter_context(Client("benchmarks.compare_cases", python, **environment))
 
         base = (options.base or ROOT).resolve()
         sides: Sides = [(started(ROOT), started(base)) for _ in range(options.processes)]

@@ -58,37 +58,25 @@ def write(stored: Stored, path: Path, plot: Plot) -> None:
 
 
 def _throughput(axes: Any, report: dict[str, Any]) -> None:
-    runs = report["runs"]
+    runs, usable = report["runs"], report["machine"]["usable"]
     threads, rates = [run["threads"] for run in runs], [run["samples_per_second"] for run in runs]
-    ends = [
-        run["samples_per_second_95"] or dict.fromkeys(("low", "high"), rate)
-        for run, rate in zip(runs, rates, strict=True)
-    ]
-    bars = [
-        [r - e["low"] for r, e in zip(rates, ends, strict=True)],
-        [e["high"] - r for r, e in zip(rates, ends, strict=True)],
-    ]
-    axes.errorbar(threads, rates, yerr=bars, marker="o", capsize=4, color=OURS, label="median, 95 % interval")
-    able = min(max(threads), report["machine"]["usable"])  # no more can work at a time
-    best = rates[0] / threads[0] * able
-    axes.plot(
-        [0, able, max(threads)],
-        [0, best, best],
-        "--",
-        color=OTHERS,
-        label=f"ideal: that of {threads[0]}, each",
-    )
+    for run, rate in zip(runs, rates, strict=True):
+        ends = run["samples_per_second_95"] or {"low": rate, "high": rate}
+        axes.vlines(run["threads"], ends["low"], ends["high"], color=OURS)
+    axes.plot(threads, rates, marker="o", color=OURS, label="median, 95 % interval")
+    able = min(max(threads), usable)  # no more can work at a time
+    best, name = rates[0] / threads[0] * able, f"ideal: that of {threads[0]}, each"
+    axes.plot([0, able, max(threads)], [0, best, best], "--", color=OTHERS, label=name)
     axes.set(
-        title="Throughput by threads", xlabel="engine threads", ylabel="samples per second", ylim=(0, None)
+        title="Throughput by threads", xlabel="engine threads", ylabel="samples per second", xticks=threads
     )
-    axes.set_xticks(threads)
 
 
 def _latency(axes: Any, report: dict[str, Any]) -> None:
     for run in report["runs"]:
         if run["batch_seconds_quantiles"]:
             axes.plot([1e3 * s for s in run["batch_seconds_quantiles"]], label=f"{run['threads']} threads")
-    axes.set(title="Time from asking for a batch to having it", ylabel="milliseconds", ylim=(0, None))
+    axes.set(title="Time from asking for a batch to having it", ylabel="milliseconds")
     axes.set_xlabel("% of the batches come at most so late (each epoch's first left out)")
 
 
@@ -105,16 +93,10 @@ def _stages(axes: Any, report: dict[str, Any]) -> None:
 
 def _memory(axes: Any, report: dict[str, Any]) -> None:
     for run in report["runs"]:
-        points = [
-            (p["seconds"], p["bytes"] / 1e6) for p in report["memory"] if p["threads"] == run["threads"]
-        ]
-        axes.plot(*zip(*points, strict=True) if points else ([], []), ".", label=f"{run['threads']} threads")
-    axes.set(
-        title="Resident memory, with what the engines of all runs keep",
-        xlabel="seconds",
-        ylabel="MB",
-        ylim=(0, None),
-    )
+        points = [point for point in report["memory"] if point["threads"] == run["threads"]]
+        seconds, sizes = [p["seconds"] for p in points], [p["bytes"] / 1e6 for p in points]
+        axes.plot(seconds, sizes, ".", label=f"{run['threads']} threads")
+    axes.set(title="Resident memory, with what the engines of all runs keep", xlabel="seconds", ylabel="MB")
 
 
 def main(path: Path) -> None:
@@ -125,6 +107,8 @@ def main(path: Path) -> None:
     for draw in (_throughput, _latency, _stages, _memory):
         figure, axes = pyplot.subplots(figsize=(9, 5))
         draw(axes, report)
+        if draw is not _stages:
+            axes.set_ylim(0, None)
         axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
         figure.suptitle(f"{about}; {machine['cpu']}, {machine['usable']} CPUs", fontsize=8)
         for ending in (".svg", ".png"):

@@ -57,8 +57,7 @@ class SidesRun(run.Run):
             clients: dict[str, Client] = {}
             for side in self.asked(sides):
                 try:
-                    client = Client(MODULE, self.python(side), waits=False)  # all import meanwhile
-                    clients[side] = stack.enter_context(client)
+                    clients[side] = stack.enter_context(Client(MODULE, self.python(side)))
                 except ImportError as error:
                     self.is_missing(self.named(section, side), str(error))
 

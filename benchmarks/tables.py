@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import statistics
 from collections.abc import Callable
-from typing import Any
 
 from benchmarks import data, run, tables_report
 from benchmarks.client import Client, once
@@ -19,7 +18,6 @@ from benchmarks.peers.epochs import EPOCHS, FRESH, OWN, PERSISTENT, PLAIN
 from benchmarks.peers.openers import OPENERS
 
 MODES = {512: (PLAIN, OWN, FRESH, PERSISTENT), 16: (PLAIN, OWN)}
-SECTIONS = ("csv", "parquet", "cache", "epochs", "memory", "import")
 
 
 class TablesRun(run.Run):
@@ -35,14 +33,9 @@ class TablesRun(run.Run):
         names = self.asked(list(OPENERS[file_format]))
         for number in range(self.rounds):
             for name in names:
-                answer = once(
-                    "open",
-                    file_format=file_format,
-                    peer=name,
-                    path=path,
-                    sample=sample,
-                    reference=self.files.reference if number == 0 else None,
-                )
+                reference = self.files.reference if number == 0 else None
+                what = {"file_format": file_format, "peer": name, "reference": reference}
+                answer = once("open", path=path, sample=sample, **what)
                 self.add(file_format, name, answer["seconds"])
                 self.say(f"{file_format} {number + 1}/{self.rounds}: {name} {answer['seconds']:.3f} s")
 
@@ -62,17 +55,15 @@ class TablesRun(run.Run):
     def epochs(self) -> None:
         """All loaders of all peers, one process a peer, in turn."""
         with contextlib.ExitStack() as stack:
-            clients: dict[str, Client] = {}
-            known: dict[str, dict[str, Any]] = {}
-            for name in self.asked(list(EPOCHS)):
-                clients[name] = stack.enter_context(Client())
-                known[name] = clients[name].ask("prepare", peer=name, path=self.files.parquet)
+            clients = {name: stack.enter_context(Client()) for name in self.asked(list(EPOCHS))}
+            for name, client in clients.items():
+                client.ask("prepare", peer=name, path=self.files.parquet)
             plan = [
                 (batch, mode, name)
                 for batch, modes in MODES.items()
                 for mode in modes
                 for name in clients
-                if mode in known[name]["modes"]
+                if mode in EPOCHS[name].modes
             ]
             for batch, mode, name in plan:
                 clients[name].ask("check", mode=mode, batch=batch, reference=self.files.reference)
@@ -81,7 +72,7 @@ class TablesRun(run.Run):
             for batch, mode, name in self.in_turn(plan, "epochs", rounds):
                 section = f"epoch {batch} {mode}"
                 times = self.measured.get(section, {}).get(name, [])
-                if known[name]["scaled"] and len(times) >= min(3, self.rounds):
+                if EPOCHS[name].scaled and len(times) >= min(3, self.rounds):
                     continue
                 answer = clients[name].ask("epoch", mode=mode, batch=batch, rows=self.files.rows)
                 self.add(section, name, answer["seconds"])
@@ -104,9 +95,19 @@ class TablesRun(run.Run):
             self.add("import", "gofast", once("imports")["seconds"])
 
 
+STEPS: dict[str, Callable[[TablesRun], None]] = {
+    "csv": lambda run: run.open_files("csv"),
+    "parquet": lambda run: run.open_files("parquet"),
+    "cache": TablesRun.cache,
+    "epochs": TablesRun.epochs,
+    "memory": TablesRun.memory,
+    "import": TablesRun.imports,
+}
+
+
 def main() -> None:
     """Measures, then writes the JSON, the plot and the page's table."""
-    parser = run.parser("tables", __doc__, 7, f"sections of {','.join(SECTIONS)}", SECTIONS)
+    parser = run.parser("tables", __doc__, 7, f"sections of {','.join(STEPS)}", STEPS)
     peers = {*EPOCHS, *OPENERS["csv"], *OPENERS["parquet"]}
     parser.add_argument("--peers", type=run.words(peers), help=f"only these of {', '.join(sorted(peers))}")
     parser.add_argument("--csv", help="a CSV file: label, pixel0 .. pixel783")
@@ -114,16 +115,8 @@ def main() -> None:
     options = parser.parse_args()
     files = data.prepare(options.csv, options.parquet, 10_000 if options.quick else 60_000)
     tables = TablesRun(options, files)
-    steps: dict[str, Callable[[], None]] = {
-        "csv": lambda: tables.open_files("csv"),
-        "parquet": lambda: tables.open_files("parquet"),
-        "cache": tables.cache,
-        "epochs": tables.epochs,
-        "memory": tables.memory,
-        "import": tables.imports,
-    }
-    for section in tables.only or SECTIONS:
-        steps[section]()
+    for section in tables.only or STEPS:
+        STEPS[section](tables)
     sizes = {f"{kind} bytes": files.size(kind) for kind in ("csv", "parquet")}
     tables.finish({"name": files.name, "rows": files.rows, **sizes})
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -149,8 +148,8 @@ def test_a_peer_that_ends_while_others_run_is_named() -> None:
 class _Fake(client.Client):
     """A process that answers as a peer would, except for two that fail."""
 
-    def __init__(self, module: str, python: str = sys.executable, waits: bool = True) -> None:
-        super().__init__("fakes", python, waits)
+    def __init__(self, module: str, python: str) -> None:
+        super().__init__("fakes", python)
 
     def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
         self.name = arguments.get("side", getattr(self, "name", ""))

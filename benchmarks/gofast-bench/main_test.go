@@ -65,7 +65,7 @@ func ran(t *testing.T, args ...string) (r report.Report) {
 
 func TestRunOfATable(t *testing.T) {
 	path := table(t, "label,a,b\n"+strings.Repeat("1,2,3\n", 100))
-	args := []string{path, "--batch", "16", "--threads", "1,2", "--epochs", "5", "--shuffle", "--seed", "0"}
+	args := []string{path, "--batch", "16", "--threads", "1,2", "--epochs", "5", "--order", "shuffle", "--seed", "0"}
 	r := ran(t, args...)
 	if r.Work.Samples != 100 || r.Work.Shape[0] != 2 || r.Work.Order != "shuffle" || len(r.Runs) != 2 || len(r.Runs[1].Seconds) != 5 ||
 		r.Runs[0].SamplesPerS <= 0 || r.Runs[0].Interval == nil || r.Machine.Go == "" {

@@ -21,7 +21,7 @@ import (
 type workFlags struct {
 	as, transform, order, onError, label, header, threadList string
 	batch, epochs                                            int
-	shuffle, dropCache                                       bool
+	dropCache                                                bool
 	seed                                                     uint64
 
 	threads []int
@@ -52,7 +52,6 @@ func (w *workFlags) add(c *cobra.Command, epochs int) {
 	f.IntVar(&w.epochs, "epochs", epochs, "epochs to time for each number of threads; one more is run first to warm up")
 	f.StringVar(&w.threadList, "threads", powers(engine.Threads()), "numbers of engine threads to measure, separated by commas")
 	f.StringVar(&w.order, "order", "sequential", "sequential, or shuffle: another order every epoch")
-	f.BoolVar(&w.shuffle, "shuffle", false, "the same as --order shuffle")
 	f.Uint64Var(&w.seed, "seed", 0, "seed of the shuffle and of random transforms")
 	f.BoolVar(&w.dropCache, "drop-cache", false, "ask the kernel to forget the files before each epoch, so that they come from the disk")
 	f.StringVar(&w.onError, "on-error", "raise", "raise: a picture that cannot be made ends the run; zero: it is counted, and zeroes stand for it")
@@ -80,9 +79,6 @@ const (
 )
 
 func (w *workFlags) check() error {
-	if w.shuffle {
-		w.order = "shuffle"
-	}
 	for flag, value := range map[string]string{"as": w.as, "order": w.order, "on-error": w.onError, "header": w.header} {
 		if !slices.Contains(choices[flag], value) {
 			return usagef("--%s %q: give %s", flag, value, strings.Join(choices[flag], " or "))
