@@ -1,6 +1,6 @@
 """What numbers are made of stored ones: ``gofast/numbers`` in numpy, for single rows, which need no engine.
 
-``tests/test_numbers.py`` holds the two against each other.
+``tests/tables/test_arithmetic.py`` holds both against numpy and torch.
 """
 
 from __future__ import annotations
