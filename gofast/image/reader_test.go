@@ -6,10 +6,12 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
+	"github.com/gofast-org/gofast/gofast/source"
 )
 
 // Samples in memory are read where they lie, and as far as they reach.
@@ -46,6 +48,20 @@ func TestMemoryReader(t *testing.T) {
 		if (err == nil) != (i == 0) || err != nil && !errors.Is(err, errs.ErrUnsupported) {
 			t.Errorf("the size of sample %d: %v", i, err)
 		}
+	}
+	size := int64(len(samples[0])) // a range is within its object, or nothing is read
+	for _, e := range []source.Extent{{Length: size + 1}, {Offset: 1, Length: size}, {Offset: size + 1, Length: -1}, {Offset: -1, Length: 2}, {Offset: 1 << 62, Length: 1 << 62}} {
+		beyond := []source.Extent{e}
+		files.Extents = uintptr(unsafe.Pointer(unsafe.SliceData(beyond)))
+		p, err := NewProgram(Plan{}, files, limited)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, faults := made(t, p, 1, nil); len(faults) != 1 || faults[0].Code != fault.Read {
+			t.Errorf("%+v: faults %v", e, faults)
+		}
+		p.Free()
+		runtime.KeepAlive(beyond)
 	}
 	files.Memory = nil
 	if _, err := NewProgram(Plan{}, files, limited); !errors.Is(err, errs.ErrConfig) {
