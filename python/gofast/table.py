@@ -157,10 +157,8 @@ class TableDataset(RowDataset):
             row, and the column.
 
     Warns:
-        GofastWarning: ``label`` was not given, and there is no column ``"label"``; or features are
-            whole numbers from 0 to 255, which ``scale="auto"`` divided by 255 in earlier versions; or
-            files of a folder are left out; or folders are named like partitions, whose columns are
-            not made.
+        GofastWarning: ``label`` was not given, and there is no column ``"label"``; or files of a folder
+            are left out; or folders are named like partitions, whose columns are not made.
 
     Example:
         >>> train = gofast.TableDataset("train.parquet", shape=(1, 28, 28))

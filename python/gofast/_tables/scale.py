@@ -15,7 +15,6 @@ import torch
 
 from .. import errors
 from .._core.memory import Memory
-from .._core.warn import warn
 from .cells import Block, Locate, bad_cell, first_bad
 
 Scale = Literal["auto", "unit"] | None
@@ -60,18 +59,11 @@ def is_unit(
     if scale != "auto" or not dtype.is_floating_point:
         return scale == "unit"
     layout = memory.layout
-    codes = layout.type == "uint8" and not layout.bool
-    if is_picture(shape):
-        if not codes:
-            _check(memory, shape, locate)
-        return True
-    if codes:
-        warn(
-            'the features are whole numbers from 0 to 255, and scale="auto" no longer divides them by 255: '
-            'for pictures give shape= with two or three dimensions, or scale="unit"; scale=None says that '
-            "they are numbers, and silences this"
-        )
-    return False
+    if not is_picture(shape):
+        return False
+    if layout.type != "uint8" or layout.bool:
+        _check(memory, shape, locate)
+    return True
 
 
 def _check(memory: Memory, shape: Sequence[int] | None, locate: Locate) -> None:
