@@ -12,7 +12,7 @@ import torch
 
 from . import errors
 from ._core import table_operations
-from ._core.numbers import OPAQUE
+from ._core.numbers import OPAQUE, torch_dtype
 from ._loader.batch import Batch, Rows
 from ._loader.core_dataset import CoreDataset, IntArray
 from ._loader.view import Line, Output, Refusal, View
@@ -66,11 +66,11 @@ class ArrayDataset(RowDataset):
     def __init__(
         self,
         *arrays: Array,
-        shape: Sequence[int] | None = None,
+        shape: Sequence[int] | int | None = None,
         scale: Scale = None,
         mean: Numbers = None,
         std: Numbers = None,
-        dtype: torch.dtype | None = None,
+        dtype: torch.dtype | str | None = None,
         keys: tuple[str, ...] | None = None,
         output: Output = "tuple",
         one_hot: int | None = None,
@@ -85,8 +85,10 @@ class ArrayDataset(RowDataset):
         self._compiled_at: list[tuple[Any, ...]] = []
         own = self._own
         arithmetic = scale is not None or mean is not None or std is not None
+        shape = (shape,) if isinstance(shape, int) else shape
         if dtype is None:
             dtype = own if own.is_floating_point or not arithmetic else torch.float32
+        dtype = torch_dtype(dtype)
         if keys is None and len(arrays) <= 2:
             keys = default_keys(shape)
         elif keys is None and output == "dict":

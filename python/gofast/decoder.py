@@ -145,6 +145,9 @@ def _files(pictures: Any) -> list[Any]:
 
 
 def _listed(pictures: Any) -> list[Any]:
+    if not hasattr(pictures, "__iter__") and not hasattr(pictures, "__getitem__"):
+        kind = type(pictures).__name__
+        raise errors.OptionError(f"{kind} is no kind of pictures: give bytes, a path, or a list of them")
     if is_table(pictures):
         raise errors.OptionError(f"this is a table of the columns {column_names(pictures)}: give one of them")
     if hasattr(pictures, "to_pylist"):  # pyarrow: its scalars lend their bytes, and nothing is copied

@@ -160,7 +160,7 @@ class ImageFiles(VisionDataset):
         root: str | Path = "",
         *,
         path: str = "filename",
-        label: str | None = "label",
+        label: str | Sequence[str] | None = "label",
         suffix: str = "",
         classes: Classes | None = None,
         label_type: LabelType = "auto",
@@ -173,7 +173,8 @@ class ImageFiles(VisionDataset):
                 or spaces.
             root: the folder that the files' names are relative to.
             path: the column of these names.
-            label: the column of the labels; None: there are none.
+            label: the column of the labels; None: there are none. Several columns of numbers, such as zeros
+                and ones, are a float32 vector each sample, and ``classes`` are their names.
             suffix: an ending to add to each name, such as ``".jpg"``.
             classes: as in :class:`gofast.ImageFiles`.
             label_type: ``"int"``, ``"float"``, ``"text"``, or ``"auto"``: the type of the first row's label.
@@ -198,11 +199,16 @@ class ImageFiles(VisionDataset):
         """
         if label_type not in ("auto", "int", "float", "text"):
             raise errors.OptionError(f'label_type={label_type!r} is not "auto", "int", "float" or "text"')
-        if classes is not None and label is None:
-            raise errors.OptionError("classes= numbers the labels: give label= too")
+        if classes is not None and not isinstance(label, str):
+            raise errors.OptionError("classes= numbers the labels of one column: give label= too")
         table = LabelsFile(os.path.expanduser(os.fspath(csv)), path, label)
         numbers = None if classes is None else numbered(classes)
-        labels, found = (None, None) if label is None else table.values(label_type, numbers)
+        labels: Any = None
+        found: dict[str | int, int] | None = None
+        if isinstance(label, str):
+            labels, found = table.values(label_type, numbers)
+        elif label is not None:
+            labels, found = table.vectors(), {name: i for i, name in enumerate(label)}
         made = cls(table.paths(os.path.expanduser(os.fspath(root)), suffix), labels, **options)
         made.root = os.fspath(root) or None
         made.class_to_idx = found if numbers is None else numbers
@@ -271,4 +277,9 @@ class ImageFiles(VisionDataset):
 
 def _no_pictures(root: str, extensions: Sequence[str] | None) -> errors.NotFoundError:
     what = "no file" if extensions is None else f"no file that ends with {', '.join(extensions)}"
+    folders = sum(entry.is_dir() for entry in os.scandir(root))
+    if folders:
+        what += (
+            f"; it has {folders} folders: if they are classes, take gofast.ImageFolder, else recursive=True"
+        )
     return errors.NotFoundError(f"{root}: {what}").at(path=root)

@@ -213,6 +213,9 @@ func (c *column) setKind(leaf *element) {
 		c.kind, c.Hint = float64s, table.Float32
 	case leaf.Physical == byteArray && !c.list:
 		c.kind, c.Text = texts, true
+		if leaf.logical == logicalNone {
+			c.TextWhy = "; if its bytes are files of pictures, gofast.ImageFiles.from_bytes takes the column"
+		}
 	case leaf.Physical == fixedByteArray && leaf.logical == logicalHalf && leaf.Length == 2:
 		c.kind, c.Hint = float16s, table.Float32
 	case leaf.Physical == fixedByteArray && leaf.Length > 0 && !c.list:

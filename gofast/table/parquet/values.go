@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
@@ -47,6 +48,33 @@ func (d *numbers[T]) dense(v *values, dst []T) error {
 	if len(dst) == 0 {
 		return nil
 	}
+	if err := d.decode(v, dst); err != nil {
+		return err
+	}
+	return d.declared(dst)
+}
+
+// declared refuses integers that the column's own type does not have: the file is damaged, and cells that
+// are wide enough would hide it.
+func (d *numbers[T]) declared(cells []T) error {
+	bits := d.c.bits
+	if bits == 0 || bits >= 8*d.c.physical.size() || !table.IsReal[T]() && 8*int(unsafe.Sizeof(cells[0])) <= bits {
+		return nil
+	}
+	least, most, sign := int64(0), int64(1)<<bits-1, "u"
+	if d.c.kind == signedInts {
+		least, most, sign = -1<<(bits-1), most>>1, ""
+	}
+	for i, x := range cells {
+		if n := int64(x); n < least || n > most {
+			return fault{kind: errs.ErrValue, here: true, value: i, cell: strconv.FormatInt(n, 10),
+				text: fmt.Sprintf("an integer that the column's type, %sint%d, does not have: the file is damaged", sign, bits)}
+		}
+	}
+	return nil
+}
+
+func (d *numbers[T]) decode(v *values, dst []T) error {
 	switch {
 	case d.c.coding.Categories != nil:
 		return d.categories(v, dst)

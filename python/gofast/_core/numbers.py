@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from .. import errors
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -25,6 +27,14 @@ NAMES = {
 }
 # Values of other types are copied as integers of their size; complex128 counts as two.
 OPAQUE = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "int64"}
+
+
+def torch_dtype(dtype: torch.dtype | str) -> torch.dtype:
+    """A type that may be given by its name: "float32" is torch.float32."""
+    found = getattr(torch, dtype, dtype) if isinstance(dtype, str) else dtype
+    if not isinstance(found, torch.dtype):
+        raise errors.OptionError(f"dtype={dtype!r} is not one of {', '.join(str(d) for d in NAMES)}")
+    return found
 
 
 def dlpack(name: str) -> tuple[int, int]:

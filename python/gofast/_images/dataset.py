@@ -60,6 +60,8 @@ class ImageDataset(NativeDataset):
 
     def __getitem__(self, index: Any) -> Any:
         """The sample at an index, negative from the end: (picture, label), as the transforms make them."""
+        if isinstance(index, slice):
+            raise TypeError(f"one sample at a time: write Subset(dataset, range(...)) for dataset[{index}]")
         samples = [self._checked(operator.index(index))]
         self._listing.take_over(samples)
         return self._samples(samples)[0]
@@ -70,7 +72,10 @@ class ImageDataset(NativeDataset):
         indices = listed(indices)
         if type(self).__getitem__ is not ImageDataset.__getitem__ or len(indices) == 0:
             return [self[i] for i in indices]
-        samples = [self._checked(operator.index(i)) for i in indices]
+        try:
+            samples = [self._checked(operator.index(i)) for i in indices]
+        except IndexError:
+            return [self[i] for i in indices]  # those before it draw, as torchvision's
         self._listing.take_over(samples)
         if self._reader is None and self._native_labels == self._has_labels:
             work = self._here()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import torch
 
 from .. import errors
 from .._loader.classes import LabelType, unknown
@@ -32,11 +35,11 @@ class LabelsFile:
         file: text in UTF-8; its first line names the columns. The delimiter is the one of comma, tab,
             semicolon, bar or space that gives all the wanted columns.
         path: the column of the files' names.
-        label: the column of the labels, or None.
+        label: the column of the labels, several, or None.
 
     Attributes:
         names: a cell for each row.
-        labels: a cell for each row, or None.
+        labels: for each column of labels, a cell for each row.
 
     Raises:
         NotFoundError, ReadError: the file cannot be read.
@@ -45,9 +48,12 @@ class LabelsFile:
         MissingValueError: a cell is empty.
     """
 
-    def __init__(self, file: str, path: str, label: str | None) -> None:
-        self.file, self._label = file, label
-        wanted = [path] if label is None else [path, label]
+    def __init__(self, file: str, path: str, label: str | Sequence[str] | None) -> None:
+        self.file = file
+        self._label = [] if label is None else [label] if isinstance(label, str) else list(label)
+        wanted = [path, *self._label]
+        if os.path.exists(file) and not os.path.isfile(file):  # a pipe may wait for ever
+            raise self._told(errors.ReadError(f"{file}: not a regular file"))
         try:
             with open(file, encoding="utf-8-sig", newline="") as lines:
                 first = lines.readline()
@@ -60,8 +66,7 @@ class LabelsFile:
             raise self._told(errors.ReadError(f"{file}: {error.strerror or error}")) from error
         except (UnicodeDecodeError, csv.Error) as error:
             raise self._told(errors.FormatError(f"{file}: no table in text of UTF-8: {error}")) from error
-        self.names = columns[0]
-        self.labels = columns[1] if label is not None else None
+        self.names, *self.labels = columns
 
     def _read(self, rows: Any, wanted: list[str]) -> list[list[Cell]]:
         header = [cell.strip() for cell in next(rows, [])]
@@ -69,6 +74,8 @@ class LabelsFile:
             if header.count(column) != 1:
                 why = "no column" if column not in header else "two columns"
                 names = ", ".join(repr(name) for name in header)
+                close = difflib.get_close_matches(column, header, 1)
+                names += f", did you mean {close[0]!r}?" if close else ""
                 raise self._told(
                     errors.SchemaError(
                         f"{self.file}: {why} {column!r}; its first line names {names}: "
@@ -108,7 +115,7 @@ class LabelsFile:
             BadValueError: a label does not have this type.
             UnknownLabelError: a label is not one of the classes.
         """
-        cells = self.labels or []
+        cells = self.labels[0]
         if class_to_idx is not None:
             whole = all(isinstance(name, int) for name in class_to_idx)
             return [self._number(cell, class_to_idx, whole) for cell in cells], None
@@ -124,19 +131,34 @@ class LabelsFile:
             convert, why = _truth, "is not True or False, as the first label"
         return [self._as(convert, cell, why) for cell in cells], None
 
+    def vectors(self) -> torch.Tensor:
+        """The labels of several columns: float32 [rows, columns].
+
+        Raises:
+            BadValueError: a label is no number.
+        """
+        columns = []
+        for name, cells in zip(self._label, self.labels, strict=True):
+            values = [_real(cell.text) for cell in cells]
+            if None in values:
+                cell = cells[values.index(None)]
+                raise self._cell_error(errors.BadValueError, cell, name, "is no number")
+            columns.append(values)
+        return torch.tensor(columns, dtype=torch.float32).T.contiguous()
+
     def _number(self, cell: Cell, class_to_idx: Mapping[Any, int], whole: bool) -> int:
         number = _whole(cell.text) if whole else None
         name = cell.text if number is None else number
         if name not in class_to_idx:
             error = unknown(name, class_to_idx, f"{self.file}: line {cell.line}")
-            raise self._told(error, self._label)
+            raise self._told(error, self._label[0])
         return class_to_idx[name]
 
     def _as(self, convert: Callable[[str], Any], cell: Cell, why: str) -> Any:
         value = convert(cell.text)
         if value is None:
             why += f': correct it, or say label_type="{_kind(cell.text)}"'
-            raise self._cell_error(errors.BadValueError, cell, str(self._label), why)
+            raise self._cell_error(errors.BadValueError, cell, self._label[0], why)
         return value
 
     def _cell_error(

@@ -16,7 +16,7 @@ from .. import errors
 from .._core import engine, table_operations
 from .._core.indices import listed, positions, whole
 from .._core.memory import Memory
-from .._core.numbers import NAMES, Spec
+from .._core.numbers import NAMES, Spec, torch_dtype
 from .._loader.batch import Batch, Rows
 from .._loader.classes import in_order
 from .._loader.core_dataset import CoreDataset, IntArray
@@ -44,11 +44,11 @@ class RowDataset(NativeDataset):
     def __init__(
         self,
         *,
-        shape: Sequence[int] | None,
+        shape: Sequence[int] | int | None,
         scale: Scale,
         mean: Numbers,
         std: Numbers,
-        dtype: torch.dtype,
+        dtype: torch.dtype | str,
         keys: tuple[str, ...] | None,
         output: Output,
         missing_label: int,
@@ -61,6 +61,8 @@ class RowDataset(NativeDataset):
     ) -> None:
         if output not in ("dict", "tuple"):
             raise errors.OptionError(f'output={output!r} is not "dict" or "tuple"')
+        shape = (shape,) if isinstance(shape, int) else shape
+        dtype = torch_dtype(dtype)
         if keys is None:
             keys = default_keys(shape)
         self._check_keys(keys)

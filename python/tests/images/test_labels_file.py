@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -183,3 +184,20 @@ def test_cells_as_files_have_them(photos: Path, file: Path, tmp_path: Path) -> N
     whole = opened(file, f"filename,label\n{photos}/a.png,1\n", Path())
     assert whole.paths == [str(photos / "a.png")] and whole.root == "."
     assert len(opened(file, "filename,label\n", photos)) == 0
+
+
+def test_several_columns_are_a_vector(photos: Path, file: Path) -> None:
+    text = "filename,cat,dog\na.png,1,0\nb.png,0.5,1\n"
+    dataset = opened(file, text, photos, label=["cat", "dog"], transform=TENSOR)
+    assert dataset.classes == ["cat", "dog"] and dataset.class_to_idx == {"cat": 0, "dog": 1}
+    _, labels = next(iter(DataLoader(dataset, 2)))
+    assert labels.dtype == torch.float32 and labels.tolist() == [[1, 0], [0.5, 1]]
+    refused(errors.BadValueError, "line 2, column 'dog': 'x' is no number", file,
+            "filename,cat,dog\na.png,1,x\n", photos, label=["cat", "dog"])  # fmt: skip
+    refused(errors.SchemaError, "did you mean 'dog'", file, text, photos, label=["cat", "dgo"])
+
+
+def test_a_pipe_is_no_labels_file(photos: Path, file: Path) -> None:
+    os.mkfifo(file)
+    with pytest.raises(errors.ReadError, match="not a regular file"):
+        gofast.ImageFiles.from_csv(file, photos)

@@ -302,7 +302,8 @@ def test_what_is_said_by_name_is_no_surprise(save: Save) -> None:
     assert TableDataset(path, missing_label=5).targets.tolist() == [5, 5]
     for label in ("label", "Target", ["label"], 2, -3):
         fails(errors.SchemaError, path, "is not a column", label=label)
-    fails(errors.SchemaError, path, 'did you mean "target"?', label="Target ")
+    for typed in ("Target ", "traget", "tarets"):
+        fails(errors.SchemaError, path, 'did you mean "target"?', label=typed)
     fails(errors.SchemaError, path, "is not a column", label="label", missing_label=-1)
 
 

@@ -387,6 +387,30 @@ def test_no_rows(tmp_path: Path) -> None:
     assert stored(path).shape == (0, 14)
 
 
+@pytest.mark.parametrize(
+    ("kind", "bad"), [("uint8", 51461), ("int8", -200), ("uint16", 70000), ("int16", -40000)]
+)
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_an_integer_beyond_its_type(kind: str, bad: int, dictionary: bool, tmp_path: Path) -> None:
+    """Of a damaged file: a wider storage type would hide it."""
+    path, mark = tmp_path / "x.parquet", 113
+    column = np.where(np.arange(50) == 20, mark, 7).astype(kind)
+    table = pa.table({"a": column, "b": np.linspace(0, 1, 50)})
+    pq.write_table(table, path, use_dictionary=dictionary, compression="none", write_statistics=False)
+    whole = path.read_bytes()
+    assert whole.count(mark.to_bytes(4, "little")) == 1
+    path.write_bytes(whole.replace(mark.to_bytes(4, "little"), bad.to_bytes(4, "little", signed=bad < 0)))
+    for columns in (["a"], ["a", "b"]):
+        with pytest.raises(errors.BadValueError, match=f'row 20, column "a".*{kind}.*"{bad}"'):
+            TableDataset(path, label=None, columns=columns)
+
+
+def test_files_of_pictures_are_named(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"image": [b"\xff\xd8\xff\xe0"], "label": [1]}), tmp_path / "x.parquet")
+    with pytest.raises(errors.SchemaError, match=r"ImageFiles\.from_bytes"):
+        TableDataset(tmp_path / "x.parquet")
+
+
 def test_encrypted_files_say_so(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PARE" + bytes(50) + b"PARE")

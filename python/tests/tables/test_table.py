@@ -24,7 +24,7 @@ from torch.utils.data import (
 )
 
 import gofast
-from gofast import TableDataset, errors
+from gofast import ArrayDataset, TableDataset, errors
 from reference import DIGITS, Classic, assert_same, assert_same_batches, epochs
 
 FORMATS = ["csv", "parquet"]
@@ -622,3 +622,16 @@ def test_a_table_of_no_rows(table: Callable[..., Path]) -> None:
     assert list(DataLoader(ds, batch_size=4)) == []
     with pytest.raises(IndexError):
         ds[0]
+
+
+def test_options_by_short_words(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("a,b,c\n1,2,3\n")
+    table = TableDataset(path, label=None, shape=3, dtype="float64")
+    assert (table.shape, table.dtype) == ((3,), torch.float64)
+    array = ArrayDataset(torch.arange(6).reshape(2, 3), shape=3, dtype="int64")
+    assert (array.shape, array.dtype) == ((3,), torch.int64)
+    with pytest.raises(errors.OptionError, match=r"dtype='float33' is not one of torch\.float32"):
+        TableDataset(path, label=None, dtype="float33")
+    with pytest.raises(errors.OptionError, match="is one of them the label"):
+        TableDataset(path, label=None, shape=2)
