@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-PATIENCE = 300  # seconds; whoever takes longer for an answer hangs
+PATIENCE = 300  # seconds; a process that takes longer for an answer hangs
 GOODBYE = 20  # seconds for an idle process to end by itself, so that what its workers used is counted as ours
 ROOT = Path(__file__).resolve().parent.parent
 

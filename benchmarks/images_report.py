@@ -87,7 +87,7 @@ def cells(stored: Stored, name: str) -> list[str]:
 
 
 def peers(stored: Stored) -> list[str]:
-    """A line a peer, the slowest first, whoever that is."""
+    """A line a peer, the slowest first."""
     seconds = {  # of a picture, in the first kind that was measured
         name: values["median"]
         for kind in reversed(KINDS)

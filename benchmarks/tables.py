@@ -1,6 +1,6 @@
 """Measures tables through gofast and its peers: `python -m benchmarks.tables`, or `make bench-tables`.
 
-Rounds are interleaved (A B C, A B C, ...), so that a machine that slows down slows everybody down. Every
+Rounds are interleaved (A B C, A B C, ...), so that a machine that slows down slows all of them down. Every
 peer's numbers are compared with the reference before it is timed. Epochs run in one long-lived process a
 peer; file openings, memory and imports are measured in a fresh process a round.
 """

@@ -227,20 +227,3 @@ func TestSignalsEndAtOnce(t *testing.T) {
 		writer.Close()
 	}
 }
-
-// What this program needs is not linked into the Python extension.
-func TestTheExtensionStaysFree(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "github.com/gofast-org/gofast/pybind").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	packages := string(out)
-	if !strings.Contains(packages, "gofast/gofast/image") {
-		t.Fatalf("no dependencies of pybind: %q", packages)
-	}
-	for _, foreign := range []string{"cobra", "pflag", "gofast-bench"} {
-		if strings.Contains(packages, foreign) {
-			t.Errorf("pybind depends on %s", foreign)
-		}
-	}
-}

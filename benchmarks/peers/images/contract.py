@@ -24,7 +24,7 @@ class Peer:
         open: folder and kind to epochs, which are iterated again and again. An attribute `note` says what
             readers of the table have to know.
         exact: gives torchvision's batches to the last bit, for a seed; checked before it is timed. What
-            others give in val must be near torchvision's, so that nobody does less work.
+            others give in val must be near torchvision's, so that no peer does less work.
         workers: of torch's DataLoader, whose draws an exact peer repeats.
         ordered: gives the pictures in the files' order in val.
     """

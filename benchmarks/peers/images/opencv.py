@@ -1,4 +1,4 @@
-"""OpenCV in torch's DataLoader, two workers: what who left Pillow often uses."""
+"""OpenCV in torch's DataLoader, two workers: a usual way to leave Pillow."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def single() -> None:
 
 
 def pil(workers: int) -> Callable[[str, str], DataLoader[Any]]:
-    """ImageFolder as everybody uses it."""
+    """ImageFolder as most scripts use it."""
 
     def opened(folder: str, kind: str) -> DataLoader[Any]:
         if not workers:
