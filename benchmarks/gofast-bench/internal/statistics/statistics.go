@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Interval is where a value lies with 95 % confidence.
@@ -54,16 +57,8 @@ func MedianInterval(values []float64) *Interval {
 
 // rank is how many of n values at each end can be left out, so that those between hold the median in 95 % of all cases.
 func rank(n int) int {
-	if n > 1000 { // 2^-n soon is 0, and the normal distribution is right
-		return int(float64(n)/2 - 0.98*math.Sqrt(float64(n)))
-	}
-	k, tail := 0, math.Exp2(-float64(n)) // of cases with at most k values on one side
-	for chance := tail; ; k++ {
-		chance *= float64(n-k) / float64(k+1)
-		if tail += chance; 2*tail > 0.05 || k+1 > (n-1)/2 {
-			return k
-		}
-	}
+	below := distuv.Binomial{N: float64(n), P: 0.5} // the median
+	return max(sort.Search(n, func(k int) bool { return 2*below.CDF(float64(k)) > 0.05 })-1, 0)
 }
 
 // Verdict is what two series of times show.
