@@ -376,6 +376,8 @@ class DataLoader(TorchDataLoader[T]):
                 warn_of_loader(view.why)
                 return self._torchs_iterator(f"loader: {view.why}")
             return self._torchs_iterator(None)
+        if self.timeout and not self.num_workers:
+            return self._torchs_iterator(None)  # torch says that workers alone can be late
         # torch's workers have copies of the dataset. Without workers, torch sees each change at once.
         stamp = None if self.num_workers else Stamp(self.dataset, view)
         threads = self.threads or self.num_workers or None

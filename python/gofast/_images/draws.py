@@ -183,6 +183,10 @@ class PictureDraws:
         before = self.state()
         try:
             return self.records(indices)
+        except errors.RowIndexError:
+            count = self._view.core.length
+            self.records(indices[: next(i for i, index in enumerate(indices) if not -count <= index < count)])
+            raise  # torch's fetcher has asked for the samples before it
         except RAISED as error:
             if isinstance(error, errors.GofastError):
                 raise

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing.queues
+import pickle
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from torch._utils import ExceptionWrapper
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import IterableDataset
 from torch.utils.data.dataloader import (
@@ -83,3 +86,34 @@ class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):
     def __init__(self, loader: TorchDataLoader[Any], counts: Counts) -> None:
         self._begin(counts)
         super().__init__(loader)
+
+    @property
+    def _worker_result_queue(self) -> Any:  # torch assigns it before it starts the workers
+        return self._results
+
+    @_worker_result_queue.setter
+    def _worker_result_queue(self, queue: Any) -> None:
+        if type(queue) is multiprocessing.queues.Queue:
+            queue.__class__ = _Results
+        self._results = queue
+
+
+class _Results(multiprocessing.queues.Queue):  # type: ignore[type-arg]
+    """What workers send: where it cannot be pickled, an error comes instead. torch's loop waits for ever."""
+
+    def _on_queue_feeder_error(self, error: BaseException, sent: tuple[Any, Any]) -> None:
+        number, made = sent
+        if isinstance(made, ExceptionWrapper):  # it holds a class, and a text
+            made.exc_type = next(kind for kind in made.exc_type.__mro__ if _is_picklable(kind))
+        else:
+            what = (type(error), error, error.__traceback__)
+            made = ExceptionWrapper(what, "in a DataLoader worker process, whose batch cannot be pickled")  # type: ignore[no-untyped-call]
+        self.put((number, made))
+
+
+def _is_picklable(kind: type) -> bool:
+    try:
+        pickle.dumps(kind)
+    except (pickle.PicklingError, AttributeError):
+        return False
+    return True

@@ -57,6 +57,27 @@ def test_an_index_that_is_none(paths: list[str], rng: str) -> None:
         draw(view, indices, array("i", bytes(16)), 0)
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_samples_before_a_bad_index_draw(paths: list[str], workers: int) -> None:
+    """torch's fetcher asks for one sample after another."""
+    pictures = gofast.ImageFiles(paths[:6], transform=TRAIN)
+    plain = torch.utils.data.StackDataset(pictures)  # of which torch knows nothing but __getitem__
+    batches = [[0, 1], [2, 3, 9], [-7, 1], [4, 5], [0, 2]]
+    seen: list[list[Any]] = []
+    for data, loader in ((plain, torch.utils.data.DataLoader), (pictures, torch.utils.data.DataLoader),
+                         (pictures, gofast.DataLoader)):  # fmt: skip
+        torch.manual_seed(3)
+        iterator, made = iter(loader(data, batch_sampler=batches, num_workers=workers)), []
+        for _ in batches:
+            try:
+                batch = next(iterator)
+                made.append((batch[0] if data is plain else batch).tolist())
+            except IndexError:
+                made.append("IndexError")
+        seen.append([*made, torch.rand(1).item()])
+    assert seen[0].count("IndexError") == 2 and seen[0] == seen[1] == seen[2]
+
+
 def test_streams_know_what_came_before_in_the_batch(paths: list[str]) -> None:
     view = view_of(paths, 0, rng="stateless", seed=7)
     words = view.record_words

@@ -8,9 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+import torch.utils.data
 
+import gofast
 import worker_cases
 
 SCRIPT = Path(worker_cases.__file__)
@@ -95,3 +99,47 @@ def test_forkserver_with_us_in_it(tmp_path: Path) -> None:
 def test_spawn(tmp_path: Path) -> None:
     states = ["unused:break_and_again", "loaded:opened_in_worker,pictures", "busy:table_is_handed_over"]
     run(tmp_path, "spawn", states)
+
+
+class Unpicklable(torch.utils.data.Dataset[Any]):
+    """Its third sample cannot be sent, or raises what cannot be sent."""
+
+    def __init__(self, raises: bool) -> None:
+        self.raises = raises
+
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, index: int) -> Any:
+        class OwnError(KeyError):
+            pass
+
+        if index == 2 and self.raises:
+            raise OwnError("its text")
+        return (lambda: index) if index == 2 else index
+
+
+@pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
+@pytest.mark.parametrize("raises", [True, False])
+def test_what_a_worker_cannot_send_is_an_error(raises: bool) -> None:
+    """torch's own loop waits for it for ever."""
+    loader = gofast.DataLoader(Unpicklable(raises), None, num_workers=2, multiprocessing_context="fork")
+    iterator, seen = iter(loader), []
+    for _ in range(6):
+        try:
+            seen.append(next(iterator))
+        except Exception as error:
+            seen.append(error)
+    failed = seen.pop(2)
+    assert seen == [0, 1, 3, 4, 5]
+    if raises:
+        assert isinstance(failed, KeyError) and "OwnError: 'its text'" in str(failed)
+    else:
+        assert "whose batch cannot be pickled" in str(failed) and "<lambda>" in str(failed)
+
+
+def test_a_timeout_without_workers_is_torchs_error() -> None:
+    data = gofast.ArrayDataset(torch.arange(4))
+    for kind in (torch.utils.data.DataLoader, gofast.DataLoader):
+        with pytest.raises(AssertionError, match="timeout == 0"):
+            iter(kind(data, timeout=5))
