@@ -128,7 +128,8 @@ def test_threads(log: Log, options: dict[str, Any], threads: int | None) -> None
 @pytest.mark.usefixtures("no_processes")
 @BOTH
 def test_no_process_is_started_and_none_is_warned_of(log: Log, workers: int) -> None:
-    assert values(DataLoader(Numbers(4), 2, num_workers=100 * workers, timeout=5)) == [[0, 1], [2, 3]]
+    made = DataLoader(Numbers(4), 2, num_workers=100 * workers, timeout=5 * workers)
+    assert values(made) == [[0, 1], [2, 3]]
     assert log.opened == 1
 
 
