@@ -32,10 +32,11 @@ setup: $(VENV)/.stamp ## make .venv with pinned tools (PYTHON=python3.12 chooses
 # What is missing is said at once, before a download of minutes.
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "gofast needs Python >= 3.11 to develop: none found, give one with PYTHON=..."; exit 1; }
-	@$(PYTHON) pybind/build_native.py --check 9
+	@$(PYTHON) pybind/build_native.py --check 1
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.stamp: python/requirements-dev.txt | $(BIN)/python
+	@$(BIN)/python pybind/build_native.py --check $(if $(wildcard $@),0,9)
 	@echo "setting up $(VENV): torch and its kin are about 3 GB to download, a few minutes, once"
 	$(BIN)/python -m pip install --requirement python/requirements-dev.txt
 	$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "gofast-sources.pth").write_text("$(CURDIR)/python\n")'

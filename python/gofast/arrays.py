@@ -19,7 +19,7 @@ from ._loader.view import Line, Output, Refusal, View
 from ._tables.array_view import ArrayView, SourceBatch
 from ._tables.fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
 from ._tables.rows import RowDataset
-from ._tables.scale import Scale, default_keys
+from ._tables.scale import Scale, default_keys, sizes
 from ._tables.statistics import Numbers
 
 
@@ -85,7 +85,7 @@ class ArrayDataset(RowDataset):
         self._compiled_at: list[tuple[Any, ...]] = []
         own = self._own
         arithmetic = scale is not None or mean is not None or std is not None
-        shape = (shape,) if isinstance(shape, int) else shape
+        shape = sizes(shape)
         if dtype is None:
             dtype = own if own.is_floating_point or not arithmetic else torch.float32
         dtype = torch_dtype(dtype)

@@ -201,6 +201,8 @@ class ImageFiles(VisionDataset):
             raise errors.OptionError(f'label_type={label_type!r} is not "auto", "int", "float" or "text"')
         if classes is not None and not isinstance(label, str):
             raise errors.OptionError("classes= numbers the labels of one column: give label= too")
+        if label is not None and not isinstance(label, str) and (not label or len(set(label)) < len(label)):
+            raise errors.OptionError(f"label={label!r}: give a column, or several different ones")
         table = LabelsFile(os.path.expanduser(os.fspath(csv)), path, label)
         numbers = None if classes is None else numbered(classes)
         labels: Any = None

@@ -39,7 +39,7 @@ class Outcome:
 
     Attributes:
         watcher: what the kernel said of it and its workers.
-        value: of the work; None if it did not end well.
+        value: of the work; if it did not end well, what was kept of it, or None.
         error: why it did not, in words; "" if it did.
     """
 
@@ -48,18 +48,19 @@ class Outcome:
     error: str = ""
 
 
-def apart(work: Callable[[], Any], planned: float) -> Outcome:
+def apart(work: Callable[[], Any], planned: float, kept: Any = None) -> Outcome:
     """Runs work() in a forked child.
 
     The child and what it starts are killed at its end, at the limit, at Ctrl-C, and with this process.
 
     Args:
         planned: seconds that it should take. Ten times that and half a minute more is the limit.
+        kept: what the work writes into: it comes back after an error.
     """
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     # A daemonic process may have no children, and this one has workers.
-    child = context.Process(target=_child, args=(work, theirs, os.getpid()), daemon=False)
+    child = context.Process(target=_child, args=(work, theirs, os.getpid(), kept), daemon=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # CPython 3.12+: fork of a process with threads
         child.start()
@@ -104,7 +105,7 @@ def _collect(ours: Connection, outcome: Outcome, limit: float) -> bool:
     return True
 
 
-def _child(work: Callable[[], Any], theirs: Connection, parent: int) -> None:
+def _child(work: Callable[[], Any], theirs: Connection, parent: int, kept: Any) -> None:
     _lead(0)  # Ctrl-C is the parent's to handle, and one signal ends all of this group
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -117,7 +118,7 @@ def _child(work: Callable[[], Any], theirs: Connection, parent: int) -> None:
     try:
         theirs.send((work(), ""))
     except BaseException as error:
-        theirs.send((None, _said_of(error)))
+        theirs.send((kept, _said_of(error)))
     finally:
         theirs.close()
         sys.stdout.flush()

@@ -118,6 +118,7 @@ def consume(
     *,
     least: int = LEAST,
     most: float | None = None,
+    run: Run | None = None,
 ) -> Run:
     """Runs the loop for some seconds, over as many epochs as fit.
 
@@ -128,8 +129,10 @@ def consume(
         least: batches that are counted even when they take longer,
         most: but no longer than these seconds from the first batch on, once there are two; None: four times
             as long, and five more. Spawned workers may take many seconds until then.
+        run: takes the times as they come, so that an error loses none.
     """
-    run, clock, cpu = Run(), time.perf_counter, time.thread_time
+    run = Run() if run is None else run
+    clock, cpu = time.perf_counter, time.thread_time
     most = 4 * seconds + 5 if most is None else most
     warm, since, size = max(workers(loader), 1), 0.0, 1
     started = begin = clock()

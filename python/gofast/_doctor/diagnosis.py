@@ -136,7 +136,8 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
             "CUDA is in use here, and forked processes cannot use it: there, batches stay in ordinary memory"
         )
     if step is None:
-        outcome = apart(lambda: consume(like(loader), Simulated(), seconds), seconds + starting(loader))
+        run, planned = Run(), seconds + starting(loader)
+        outcome = apart(lambda: consume(like(loader), Simulated(), seconds, run=run), planned, run)
         facts.run, facts.error = outcome.value or Run(), outcome.error
         facts.notes.append(
             "the step was simulated: a wait as long as a fast GPU may take for such a batch (2 GB/s of it, "
@@ -153,7 +154,7 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
         loader = like(loader, timeout=limit)  # only the main thread can be stopped from outside
     try:
         with limited(limit):
-            facts.run = consume(like(loader), _named(step), seconds)
+            consume(like(loader), _named(step), seconds, run=facts.run)
     except TimeUp:
         facts.error = f"the loop was stopped after {limit:.0f} s: {LATE}"
     except Exception as error:

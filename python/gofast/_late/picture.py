@@ -355,10 +355,17 @@ class LateImage(Image.Image):
 
     # -- what becomes of it elsewhere ------------------------------------------------
 
-    @property  # type: ignore[misc]
-    def __class__(self) -> type[Image.Image]:  # type: ignore[override]
+    @property  # type: ignore[override]
+    def __class__(self) -> type[Image.Image]:
         """The class that Pillow's own image would have: isinstance and Pillow's == ask for it."""
         return Image.Image if self._file is None else self._file.kind
+
+    @__class__.setter
+    def __class__(self, kind: type) -> None:
+        """As fastai casts a picture: it is an ordinary one from now on, of that class."""
+        self.load()
+        object.__setattr__(self, "_file", None)
+        vars(object)["__class__"].__set__(self, kind)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         data = self.tobytes()

@@ -26,7 +26,7 @@ from .._loader.getitems import getitems
 from .._loader.view import Line, NativeDataset, Output, Refusal, View, called, overridden, row_index_error
 from .cells import Place
 from .row_view import RowView
-from .scale import Scale, default_keys, is_picture, is_unit, whole_shape
+from .scale import Scale, default_keys, is_picture, is_unit, sizes, whole_shape
 from .statistics import Numbers, mean_and_std
 
 _LABEL_TYPES = {int: torch.int64, float: torch.float64}
@@ -61,7 +61,7 @@ class RowDataset(NativeDataset):
     ) -> None:
         if output not in ("dict", "tuple"):
             raise errors.OptionError(f'output={output!r} is not "dict" or "tuple"')
-        shape = (shape,) if isinstance(shape, int) else shape
+        shape = sizes(shape)
         dtype = torch_dtype(dtype)
         if keys is None:
             keys = default_keys(shape)

@@ -32,6 +32,11 @@ def whole_shape(shape: Sequence[int], width: int) -> tuple[int, ...]:
     return tuple(whole)
 
 
+def sizes(shape: Sequence[int] | int | None) -> Sequence[int] | None:
+    """The sizes of a shape; one may be given as a number."""
+    return (int(shape),) if isinstance(shape, (int, np.integer)) else shape
+
+
 def is_picture(shape: Sequence[int] | None) -> bool:
     """Whether a row is a picture: the given ``shape=`` has two or three dimensions."""
     return shape is not None and len(shape) in (2, 3)

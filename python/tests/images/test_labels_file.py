@@ -194,6 +194,9 @@ def test_several_columns_are_a_vector(photos: Path, file: Path) -> None:
     assert labels.dtype == torch.float32 and labels.tolist() == [[1, 0], [0.5, 1]]
     refused(errors.BadValueError, "line 2, column 'dog': 'x' is no number", file,
             "filename,cat,dog\na.png,1,x\n", photos, label=["cat", "dog"])  # fmt: skip
+    for label in ([], ["cat", "cat"]):
+        with pytest.raises(errors.OptionError, match="several different ones"):
+            opened(file, text, photos, label=label)
     refused(errors.SchemaError, "did you mean 'dog'", file, text, photos, label=["cat", "dgo"])
 
 

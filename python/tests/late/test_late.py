@@ -490,6 +490,20 @@ def test_a_cut_file_raises_where_pillow_decodes(tmp_path: Path) -> None:
                 image.convert("RGB")  # the second time too
 
 
+def test_a_class_is_assigned(files: list[Path]) -> None:
+    """fastai casts pictures so."""
+
+    class Own(Image.Image):
+        pass
+
+    for image in (gofast.open(files[0]), gofast.open(files[0]).crop((1, 1, 9, 9)), pillows(files[0])):
+        want = image.copy().tobytes()
+        image.load()
+        image.__class__ = Own
+        assert type(image) is Own and isinstance(image, Own) and image.tobytes() == want
+        assert type(pickle.loads(pickle.dumps(image.resize((3, 3))))) is Image.Image
+
+
 @pytest.mark.parametrize("sampling", [0, 1, 2])
 def test_what_pillow_asks_of_a_files_class(sampling: int, tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"

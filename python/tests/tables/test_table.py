@@ -629,7 +629,7 @@ def test_options_by_short_words(tmp_path: Path) -> None:
     path.write_text("a,b,c\n1,2,3\n")
     table = TableDataset(path, label=None, shape=3, dtype="float64")
     assert (table.shape, table.dtype) == ((3,), torch.float64)
-    array = ArrayDataset(torch.arange(6).reshape(2, 3), shape=3, dtype="int64")
+    array = ArrayDataset(torch.arange(6).reshape(2, 3), shape=np.int64(3), dtype="int64")
     assert (array.shape, array.dtype) == ((3,), torch.int64)
     with pytest.raises(errors.OptionError, match=r"dtype='float33' is not one of torch\.float32"):
         TableDataset(path, label=None, dtype="float33")

@@ -410,6 +410,20 @@ def test_batches_that_take_longer_than_there_is_time() -> None:
     assert 2 <= len(run.steps) <= 4
 
 
+def test_an_error_keeps_what_was_measured_before_it() -> None:
+    def work() -> None:
+        consume(DataLoader(planted.Numbers(0.01), 1), failing, 5.0, run=kept)
+
+    def failing(batch: Any) -> None:
+        if kept.batches == 9:
+            raise ValueError("at last")
+
+    kept = Run()
+    outcome = apart.apart(work, 5, kept)
+    assert outcome.error == "ValueError: at last"
+    assert outcome.value.batches == 9 and len(outcome.value.steps) == 7
+
+
 def test_eight_batches_are_joined() -> None:
     loader = larger_batches(DataLoader(planted.Numbers(length=20), batch_sampler=cast(Any, [[0, 1]] * 10)))
     assert [len(batch) for batch in loader] == [16, 4]
