@@ -331,6 +331,8 @@ class DataLoader(TorchDataLoader[T]):
             return Refusal("batch_size=None: samples are asked for one by one"), None
         if collate is default_collate and not is_torchs():
             return Refusal("default_collate_fn_map has functions of your own: they make the batches"), None
+        if self.timeout and not self.num_workers:
+            return Refusal("timeout= is for workers, and torch refuses it without"), None
         if self.num_workers > 0:
             try:
                 copies = Copies(collate)
@@ -376,8 +378,6 @@ class DataLoader(TorchDataLoader[T]):
                 warn_of_loader(view.why)
                 return self._torchs_iterator(f"loader: {view.why}")
             return self._torchs_iterator(None)
-        if self.timeout and not self.num_workers:
-            return self._torchs_iterator(None)  # torch says that workers alone can be late
         # torch's workers have copies of the dataset. Without workers, torch sees each change at once.
         stamp = None if self.num_workers else Stamp(self.dataset, view)
         threads = self.threads or self.num_workers or None

@@ -138,6 +138,7 @@ def test_what_a_worker_cannot_send_is_an_error(raises: bool) -> None:
         assert "whose batch cannot be pickled" in str(failed) and "<lambda>" in str(failed)
 
 
+@pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 def test_a_timeout_without_workers_is_torchs_error() -> None:
     data = gofast.ArrayDataset(torch.arange(4))
     for kind in (torch.utils.data.DataLoader, gofast.DataLoader):
