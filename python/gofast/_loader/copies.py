@@ -2,9 +2,10 @@
 
 A function is made again around copies of the globals, the closure and the defaults that it uses; objects are
 copied with all that they hold. So each copy may keep what it likes from call to call, and sees nothing of
-what the caller changes meanwhile. Classes stay shared, with the code of their methods. Such code may use
-nothing but libraries and constants, and must assign to no class and no global. What cannot be copied (files,
-locks, iterators), is large, or acts on the whole process runs in torch's workers.
+what the caller changes meanwhile. Classes stay shared, with the code of their methods and with the members of
+enums. Such code may use nothing but libraries and constants, and must assign to no class and no global; an
+enum must have no code of its own. What cannot be copied (files, locks, iterators), is large, or acts on the
+whole process runs in torch's workers.
 
 This is the one place in gofast that reads bytecode: only there is an import, a global and an attribute of the
 same name told apart, and a name that is read from one that is assigned to. `used_by` makes sure that this
@@ -14,6 +15,7 @@ Python's bytecode says so; if not, every function runs in torch's workers.
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import dis
 import enum
 import functools
@@ -31,22 +33,22 @@ import torch
 _MOST_BYTES = 8 << 20  # of a copy: to make it takes 14 to 27 ms for each worker and epoch; a fork some 20 ms
 _LIBRARIES = {"torch", "torchvision", "numpy", "random", "math", "itertools", "functools", "operator"}
 _LIBRARIES |= {"collections", "copy", "dataclasses", "enum", "typing", "re"}
-_SHARED = (type, types.ModuleType, types.CodeType, np.ufunc, torch.dtype, torch.device)
-_CONSTANT: tuple[Any, ...] = (str, bytes, int, float, complex, bool, type(None), range, enum.Enum)
-_CONSTANT += (types.CodeType, np.ufunc, torch.dtype, torch.device)
-_CONSTANT += (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_SHARED = (type, types.ModuleType, types.CodeType, np.ufunc, torch.dtype, torch.device, enum.Enum)
+_CONSTANT: set[type] = {str, bytes, int, float, complex, bool, type(None), range}  # a subclass has code
+_CONSTANT |= {types.CodeType, np.ufunc, torch.dtype, torch.device, types.GetSetDescriptorType}
+_CONSTANT |= {types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType}
+_CONSTANT |= {type(getattr(dataclasses, "_HAS_DEFAULT_FACTORY", None))}  # an argument of their __init__
 # The generators of the process, which have a worker's state during a call.
 _GENERATORS = (random.random.__self__, np.random.mtrand._rand, torch.default_generator)  # type: ignore[attr-defined]
 # What acts on the whole process: builtin functions, and names of functions and attributes.
 _ACTING = {"open", "exec", "eval", "compile", "globals", "vars", "setattr", "delattr", "input", "breakpoint"}
 _ACTING |= {"seed", "manual_seed", "setstate", "seterr", "environ", "putenv", "dataset", "default_generator"}
 _ACTING |= {"use_deterministic_algorithms", "backends", "chdir", "register_module_forward_hook", "library"}
-_HARMLESS = {"__init__", "__name__", "__class__"}
+_HARMLESS = {"__init__", "__name__", "__qualname__", "__class__"}
 # By these a class says how it is copied, or keeps what it makes.
 _OWN_WAYS = {"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__copy__", "__deepcopy__"}
 _OWN_WAYS |= {"__del__"}
-# What is not called for a batch: a dataclass's __repr__ keeps a set for all of them.
-_UNSEEN = {"__init__", "__repr__", "__annotate_func__", "_abc_impl"}
+_UNSEEN = {"__annotate_func__", "_abc_impl"}  # Python's own
 _PER_CLASS = "it assigns to an attribute, perhaps of a class"
 
 
@@ -184,13 +186,16 @@ class _Pickler(pickle.Pickler):
 
     def _check(self, value: Any) -> None:
         """Refuses what is shared but may be changed."""
-        if isinstance(value, _CONSTANT) or _is_known(value) or id(value) in self._checked:
+        if _is_constant(value) or id(value) in self._checked:
             return
         self._checked[id(value)] = value
-        if isinstance(value, type):
+        if isinstance(value, enum.Enum):
+            self._check(type(value))
+            self._check(tuple(vars(value).values()))
+        elif isinstance(value, type):
             for base in value.__mro__:
-                if base is not object and not _is_known(base):
-                    self._class(base)
+                if not _is_known(base):
+                    (self._enum if issubclass(value, enum.Enum) else self._class)(base)
         elif isinstance(value, types.ModuleType):
             raise Uncopied(f"it uses the module {value.__name__}, which others may change")
         elif isinstance(value, types.FunctionType):
@@ -201,7 +206,7 @@ class _Pickler(pickle.Pickler):
             self._check(value.__func__)
         elif isinstance(value, property):
             self._check((value.fget, value.fset, value.fdel))
-        elif isinstance(value, (tuple, frozenset)):
+        elif type(value) in (tuple, frozenset):
             for one in value:
                 self._check(one)
         else:
@@ -213,20 +218,24 @@ class _Pickler(pickle.Pickler):
                 raise Uncopied(f"{kind.__name__} has a {name} of its own")
             # Others with such names are Python's, and no code above reads them.
             special = name.startswith("__") and name.endswith("__")
-            called = isinstance(member, (types.FunctionType, classmethod, staticmethod, property))
-            if name not in _UNSEEN and (called or not special):
-                self._check(member)
+            if name not in _UNSEEN and (_acts(member) or not special):
+                self._check(_without_guard(member) if name == "__repr__" else member)
+
+    def _enum(self, kind: type) -> None:
+        for member in vars(kind).get("_member_map_", {}).values():
+            self._check(member)
+        for member in vars(kind).values():
+            code = getattr(member, "__func__", member)
+            at_member = isinstance(member, types.DynamicClassAttribute) and member.fget is None
+            if _acts(code) and not at_member and not _is_constant(code):
+                raise Uncopied(f"{kind.__name__} has code of its own, which an enum shares with its members")
 
     def _shared_code(self, function: types.FunctionType) -> None:
         used = self._looked_at(function, own=False)
         named = [function.__globals__[name] for name in used["globals"] if name in function.__globals__]
-        cells = [cell.cell_contents for cell in function.__closure__ or ()]
-        for value in (
-            *(function.__defaults__ or ()),
-            *(function.__kwdefaults__ or {}).values(),
-            *cells,
-            *named,
-        ):
+        named += [cell.cell_contents for cell in function.__closure__ or ()]  # __class__ is one
+        named += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        for value in named:
             self._check(value)
         functions = any(isinstance(value, types.FunctionType) and not _is_known(value) for value in named)
         if used["assigned"] and (functions or any(map(_is_users_class, named))):
@@ -270,10 +279,16 @@ def used_by(code: types.CodeType) -> dict[str, set[str]]:
 
 def _used(code: types.CodeType) -> dict[str, set[str]]:
     made: dict[str, set[str]] = {kind: set() for kind in _KINDS.values()}
+    fresh = code.co_varnames[:1] if code.co_name == "__init__" else ()
+    loaded: Any = None
     for step in dis.get_instructions(code):
         kind = _KINDS.get(step.opname)
+        if kind == "assigned" and (loaded,) == fresh:
+            kind = None  # to an object that is being made
         if kind and ("DEREF" not in step.opname or step.argval in code.co_freevars):
             made[kind].add(str(step.argval))
+        loaded = step.argval if "LOAD_FAST" in step.opname else None
+        loaded = loaded[-1] if isinstance(loaded, tuple) else loaded
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
             for kind, names in _used(inner).items():
@@ -301,7 +316,23 @@ _probed = 0
 
 
 def _is_users_class(value: Any) -> bool:
-    return isinstance(value, type) and not _is_known(value)
+    """Also a member of one."""
+    return isinstance(value, (type, enum.Enum)) and not _is_constant(value)
+
+
+def _is_constant(value: Any) -> bool:
+    return type(value) in _CONSTANT or _is_known(type(value) if isinstance(value, enum.Enum) else value)
+
+
+def _acts(member: Any) -> bool:
+    """Whether code may run where a class's attribute is read or called."""
+    return callable(member) or hasattr(type(member), "__get__")
+
+
+def _without_guard(method: Any) -> Any:
+    """A dataclass's __repr__ without the function around it, which keeps a set for all of them."""
+    home = getattr(method, "__globals__", {}).get("__name__")
+    return method.__wrapped__ if home in ("dataclasses", "reprlib") else method
 
 
 def _is_known(value: Any) -> bool:
@@ -314,8 +345,7 @@ def _is_known(value: Any) -> bool:
             return owner is builtins or _is_known(value if owner is None else owner) or _is_at_home(value)
         return any(owner is one for one in _GENERATORS)
     if isinstance(value, type):
-        constant = value.__module__ == "builtins" or issubclass(value, (BaseException, enum.Enum))
-        return constant or _is_at_home(value)
+        return value.__module__ == "builtins" or _is_at_home(value)
     return any(value is one for one in _GENERATORS) or (
         type(value).__name__ in ("function", "cython_function_or_method") and _is_at_home(value)
     )

@@ -244,14 +244,95 @@ class Padding(enum.Enum):
 
 @dataclasses.dataclass
 class Collator:
-    """As transformers has them."""
-
-    padding: Padding = Padding.LONGEST
     calls: int = 0
+    seen: list[int] = dataclasses.field(default_factory=list)
 
     def __call__(self, rows: Any) -> Any:
         self.calls += 1
-        return len(rows), self.calls, self.padding is Padding.LONGEST
+        self.seen.append(len(rows))
+        return len(rows), self.calls, len(self.seen)
+
+
+@dataclasses.dataclass
+class Padded:
+    """As transformers has them."""
+
+    padding: Padding = Padding.LONGEST
+
+    def __call__(self, rows: Any) -> Any:
+        return len(rows), self.padding is Padding.LONGEST, str(self)
+
+
+class Ticking(enum.Enum):
+    A = 1
+
+    def tick(self) -> int:
+        self.calls = getattr(self, "calls", 0) + 1
+        return self.calls
+
+
+class Called(enum.IntEnum):
+    A = 1
+
+    def __call__(self, rows: Any) -> int:
+        COUNT["n"] += 1
+        return COUNT["n"]
+
+
+class Holding(enum.Enum):
+    LIST = []  # noqa: RUF012
+
+
+class BySpecial:
+    __call__ = Counter()
+
+
+class ByCache:
+    __len__ = functools.lru_cache(None)(lambda self: random.randrange(9))
+
+    def __call__(self, rows: Any) -> int:
+        return len(self)
+
+
+class Shown:
+    def __repr__(self) -> str:
+        COUNT["n"] += 1
+        return str(COUNT["n"])
+
+    def __call__(self, rows: Any) -> str:
+        return f"{self!r}"
+
+
+class Made:
+    def __init__(self, rows: Any) -> None:
+        COUNT["n"] += 1
+        self.n = COUNT["n"]
+
+
+class InItsCell:
+    calls = 0
+
+    def __call__(self, rows: Any) -> int:
+        __class__.calls += 1  # type: ignore[name-defined]
+        return self.calls
+
+
+class Told(str):
+    def __call__(self, rows: Any) -> int:
+        return len(self)
+
+
+TOLD = Told()
+
+
+class ByText:
+    def __call__(self, rows: Any) -> int:
+        return TOLD(rows)
+
+
+def assigns_to_a_member(rows: Any) -> int:
+    Padding.LONGEST.calls = getattr(Padding.LONGEST, "calls", 0) + 1  # type: ignore[attr-defined]
+    return int(Padding.LONGEST.calls)  # type: ignore[attr-defined]
 
 
 MIXING, SETTINGS, WEIGHTS, FACTOR = Mixing(0.5), Settings(a=1), torch.ones(2), 3
@@ -420,6 +501,18 @@ def test_what_a_function_keeps_is_each_workers_own(folder: Path, make: Any) -> N
         (torch.nn.BatchNorm1d(3), ""),
         (lambda rows: SETTINGS.a, ""),
         (Shared(), "assigns to an attribute, perhaps of a class"),
+        (Padded(), ""),
+        (lambda rows: Padded()(rows), ""),
+        (lambda rows: Ticking.A.tick(), "Ticking has code of its own"),
+        (Called.A, "Called has code of its own"),
+        (lambda rows: Holding.LIST.value, "uses a list, which all workers would share"),
+        (assigns_to_a_member, "of a class"),
+        (BySpecial(), "uses a Counter, which all workers would share"),
+        (ByCache(), "uses a _lru_cache_wrapper, which all workers would share"),
+        (Shown(), "uses a dict, which all workers would share"),
+        (lambda rows: Made(rows).n, "uses a dict, which all workers would share"),
+        (InItsCell(), "of a class"),
+        (ByText(), "uses a Told, which all workers would share"),
         (lambda rows: setattr(Shared, "n", 1), "uses setattr"),
         (OfItsClass(), "assigns to an attribute, perhaps of a class"),
         (OfClass(), "uses a list, which all workers would share"),
