@@ -82,8 +82,9 @@ def recycled(mixers: Sequence[Any]) -> Iterator[None]:
             own[name] = method
         yield
     finally:
-        for own, name, _ in ours:  # another thread that is inside goes on with torchvision's arithmetic
-            del own[name]
+        for own, name, method in ours:  # another thread that is inside goes on with torchvision's arithmetic
+            if own.get(name) is method:  # the function may have set or deleted it
+                del own[name]
 
 
 def mixers(value: Any) -> list[Any]:

@@ -218,3 +218,13 @@ def test_in_a_loader(num_workers: int) -> None:
         loader = kind(data, batch_size=12, shuffle=True, num_workers=num_workers, collate_fn=mixed)
         made.append([*loader, *loader, torch.rand(1)])
     assert difference(made[0], made[1]) == ""
+
+
+def test_a_method_that_the_function_sets_or_deletes_stays_so() -> None:
+    mix, other = v2.MixUp(num_classes=7), v2.MixUp(num_classes=7)
+    found = mixing._of(v2.MixUp)
+    assert found is not None
+    with mixing.recycled([mix, other]):
+        setattr(mix, found[0], print)
+        delattr(other, found[0])
+    assert vars(mix)[found[0]] is print and found[0] not in vars(other)
