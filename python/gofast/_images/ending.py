@@ -76,7 +76,7 @@ class Ending:
             return None
         start, drawn = State(size=(height, width)), draws.rounding() is not None
         plan = compile_chain(self._end, start, handed=True, drawn=drawn)
-        if plan.hands_over == "pil" or plan.shape is None:
+        if plan.hands_over == "pil" or plan.shape is None or too_large(plan.shape[-1], plan.shape[-2]):
             return None
         whole = {"op": "center_crop", "size": [height, width]}  # which says the size
         return LateProgram(dataclasses.replace(plan, steps=[whole, *plan.steps])), plan

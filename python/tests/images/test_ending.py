@@ -334,3 +334,14 @@ def test_replaced_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not compile(transform).native
     made.F, made.MaybeToTensor = F, object
     assert not compile(transform).native
+
+
+def test_a_side_beyond_the_cores_is_torchs(tmp_path: Path) -> None:
+    """Of a picture 500 times as high as wide, a resize makes 36,500 rows."""
+    (tmp_path / "a").mkdir()
+    photograph(1, 2, 1000).crop((0, 0, 1, 500)).save(tmp_path / "a" / "thin.png")
+    transform = v2.Compose([v2.ToImage(), v2.Resize([73]), v2.ToDtype(torch.float32, scale=True)])
+    made, want = (
+        kind(str(tmp_path), transform)[0] for kind in (gofast.ImageFolder, torchvision.datasets.ImageFolder)
+    )
+    assert want[0].shape[-2] == 36_500 and not difference(made, want, True)

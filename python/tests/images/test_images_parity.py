@@ -63,7 +63,10 @@ class Pair:
         if isinstance(ours, Exception):
             raise AssertionError(told) from ours
         strides = not moves_tensors(self.theirs.transform)
-        assert not difference(ours, theirs, strides), f"{difference(ours, theirs, strides)}: {told}"
+        differ = difference(ours, theirs, strides)
+        if differ and difference(attempt(seed, lambda: make(self.theirs))[0], theirs, strides):
+            return False  # a perspective of float16 comes out of torchvision otherwise each time
+        assert not differ, f"{differ}: {told}"
         assert own_after == after, f"generators differ: {told}"
         self.native += self.ours._here().finished
         return True
