@@ -1,6 +1,10 @@
 package source
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // blocks is memory for what is fetched, within a budget. Blocks are used again: fresh
 // memory costs page faults. They lie outside of Go's heap, where C may point to them.
@@ -10,21 +14,27 @@ type blocks struct {
 	free   map[int64][][]byte // by their size
 	empty  map[int64][][]byte // likewise; their memory went back to the system
 	slabs  [][]byte           // which all of them are parts of
-	rest   []byte             // of the last one
+	rests  [][]byte           // parts of slabs that were in no block yet
+	page   int64              // bytes that the system takes back at a time
 }
 
 // slabBytes are mapped at once, as huge pages where the system has them. A mapping for each
-// block cost 50 ms at the end of 4,000 pictures, and 20,000 faults before it.
-const slabBytes = 4 << 20
+// block cost 50 ms at the end of 4,000 pictures, and 20,000 faults before it. A large block
+// is a slab of its own, lest it leave much of one.
+const (
+	slabBytes  = 4 << 20
+	largeBlock = 1 << 20
+)
 
 func newBlocks(budget int64) blocks {
-	return blocks{budget: budget, free: map[int64][][]byte{}, empty: map[int64][][]byte{}}
+	return blocks{budget: budget, free: map[int64][][]byte{}, empty: map[int64][][]byte{}, page: int64(unix.Getpagesize())}
 }
 
-// blockSize is the size of the block for n bytes: of a few sizes, at most an eighth larger,
-// so that the next picture fits where one was.
-func blockSize(n int64) int64 {
-	step := int64(4096)
+// size is that of the block for n bytes: of a few sizes, at most an eighth larger, so that
+// the next picture fits where one was. Blocks are whole pages: the memory of one that gives
+// way goes back without its neighbours'.
+func (b *blocks) size(n int64) int64 {
+	step := b.page
 	for 16*step <= n {
 		step *= 2
 	}
@@ -33,7 +43,7 @@ func blockSize(n int64) int64 {
 
 // take is a block with room for n bytes, or nil where the budget has none.
 func (b *blocks) take(n int64) (block []byte, err error) {
-	size := blockSize(n)
+	size := b.size(n)
 	if block = pop(b.free, size); block != nil {
 		return block, nil
 	}
@@ -49,16 +59,34 @@ func (b *blocks) take(n int64) (block []byte, err error) {
 		return nil, nil
 	}
 	if block = pop(b.empty, size); block == nil {
-		if int64(len(b.rest)) < size {
-			if b.rest, err = unix.Mmap(-1, 0, int(max(size, slabBytes)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON); err != nil {
-				return nil, err
-			}
-			_ = unix.Madvise(b.rest, unix.MADV_HUGEPAGE) // without them it is slower, not wrong
-			b.slabs = append(b.slabs, b.rest)
+		if block, err = b.cut(size); err != nil {
+			return nil, err
 		}
-		block, b.rest = b.rest[:size:size], b.rest[size:]
 	}
 	b.held += size
+	return block, nil
+}
+
+// cut is a block of memory that was in none.
+func (b *blocks) cut(size int64) ([]byte, error) {
+	i := slices.IndexFunc(b.rests, func(rest []byte) bool { return int64(len(rest)) >= size })
+	if i < 0 {
+		mapped := size
+		if size < largeBlock {
+			mapped = slabBytes
+		}
+		slab, err := unix.Mmap(-1, 0, int(mapped), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		if err != nil {
+			return nil, err
+		}
+		_ = unix.Madvise(slab, unix.MADV_HUGEPAGE) // without them it is slower, not wrong
+		b.slabs = append(b.slabs, slab)
+		i, b.rests = len(b.rests), append(b.rests, slab)
+	}
+	block := b.rests[i][:size:size]
+	if b.rests[i] = b.rests[i][size:]; len(b.rests[i]) == 0 {
+		b.rests = slices.Delete(b.rests, i, i+1)
+	}
 	return block, nil
 }
 

@@ -36,6 +36,7 @@ type storedElement struct {
 		Time      storedTime `thrift:"7"`
 		Timestamp storedTime `thrift:"8"`
 		Integer   struct {
+			Bits   int8 `thrift:"1"`
 			Signed bool `thrift:"2"`
 		} `thrift:"10"`
 	} `thrift:"10"`
@@ -107,6 +108,10 @@ func (s *storedElement) element() element {
 		e.logical = logicalUnsigned
 		if l.Integer.Signed {
 			e.logical = logicalSigned
+		}
+		switch b := l.Integer.Bits; b {
+		case 8, 16, 32, 64:
+			e.bits = int(b)
 		}
 	case 15:
 		e.logical = logicalHalf

@@ -57,8 +57,12 @@ func (d *numbers[T]) dense(v *values, dst []T) error {
 // declared refuses integers that the column's own type does not have: the file is damaged, and cells that
 // are wide enough would hide it.
 func (d *numbers[T]) declared(cells []T) error {
-	bits := d.c.bits
-	if bits == 0 || bits >= 8*d.c.physical.size() || !table.IsReal[T]() && 8*int(unsafe.Sizeof(cells[0])) <= bits {
+	bits, zero := d.c.bits, T(0)
+	fits := bits // of a cell at most, for all its values to be of the column's type
+	if d.c.kind == signedInts && zero-1 > 0 {
+		fits--
+	}
+	if bits == 0 || bits >= 8*d.c.physical.size() || !table.IsReal[T]() && 8*int(unsafe.Sizeof(zero)) <= fits {
 		return nil
 	}
 	least, most, sign := int64(0), int64(1)<<bits-1, "u"

@@ -388,7 +388,7 @@ def test_no_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "bad"), [("uint8", 51461), ("int8", -200), ("uint16", 70000), ("int16", -40000)]
+    ("kind", "bad"), [("uint8", 51461), ("int8", -200), ("int8", 200), ("uint16", 70000), ("int16", -40000)]
 )
 @pytest.mark.parametrize("dictionary", [True, False])
 def test_an_integer_beyond_its_type(kind: str, bad: int, dictionary: bool, tmp_path: Path) -> None:
@@ -403,6 +403,30 @@ def test_an_integer_beyond_its_type(kind: str, bad: int, dictionary: bool, tmp_p
     for columns in (["a"], ["a", "b"]):
         with pytest.raises(errors.BadValueError, match=f'row 20, column "a".*{kind}.*"{bad}"'):
             TableDataset(path, label=None, columns=columns)
+
+
+def test_an_integer_beyond_its_logical_type(tmp_path: Path) -> None:
+    """The newer annotation says how wide an integer is where the two differ. A width that no type has says
+    nothing."""
+    path, mark, older = tmp_path / "x.parquet", 113, b"\x25\x1e\x4c"  # field 6: INT_8, and field 10 begins
+    pq.write_table(
+        pa.table({"a": np.full(50, mark, "int8")}),
+        path,
+        compression="none",
+        store_schema=False,
+        write_statistics=False,
+    )
+    whole, newer = path.read_bytes(), b"\xac\x13\x08"  # in it, field 10: an integer of 8 bits
+    assert (whole.count(older), whole.count(newer), whole.count(mark.to_bytes(4, "little"))) == (1, 1, 1)
+    wide = whole.replace(older, b"\x25\x22\x4c").replace(
+        mark.to_bytes(4, "little"), (200).to_bytes(4, "little")
+    )
+    path.write_bytes(wide)
+    with pytest.raises(errors.BadValueError, match=r'row 0, column "a".*int8.*"200"'):
+        TableDataset(path, label=None)
+    for width in (0, 7, 128, 255):
+        path.write_bytes(wide.replace(newer, newer[:2] + bytes([width])))
+        assert TableDataset(path, label=None)[49]["features"].tolist() == [200]
 
 
 def test_files_of_pictures_are_named(tmp_path: Path) -> None:

@@ -101,6 +101,18 @@ def test_rooms_look_one_way() -> None:
     assert wrong_arrows(imports(PACKAGE)) == []
 
 
+def test_a_planted_circle_and_a_planted_wrong_arrow_are_seen(tmp_path: Path) -> None:
+    files = {"_core/a.py": "def f():\n    from . import b", "_core/b.py": "from .a import f"}
+    files |= {"_plan/a.py": "from .._tables import rows", "_tables/rows.py": ""}
+    for name, text in files.items():
+        path = tmp_path / "gofast" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    graph = imports(tmp_path / "gofast")
+    assert circle(graph) == ["gofast._core.a", "gofast._core.b", "gofast._core.a"]
+    assert wrong_arrows(graph) == ["gofast._plan.a imports gofast._tables.rows"]
+
+
 def test_every_room_is_known_and_packed() -> None:
     rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert rooms == set(ARROWS) - {"errors"}

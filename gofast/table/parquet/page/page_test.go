@@ -138,3 +138,48 @@ func TestRunsRefuse(t *testing.T) {
 		}
 	}
 }
+
+func TestNarrow(t *testing.T) {
+	for _, n := range []int{0, 1, 15, 16, 17, 100} {
+		wide, narrow := make([]byte, 8*n+1)[1:], make([]byte, 4*n+1)[1:] // unaligned
+		got, want := make([]byte, n), make([]byte, n)
+		for i := range n {
+			want[i] = byte(i * 37)
+			binary.LittleEndian.PutUint64(wide[8*i:], uint64(want[i]))
+			binary.LittleEndian.PutUint32(narrow[4*i:], uint32(want[i]))
+		}
+		if !Best.Narrow64(wide, got) || !bytes.Equal(got, want) {
+			t.Fatalf("64 bits, %d values: %v", n, got)
+		}
+		clear(got)
+		if !Best.Narrow32(narrow, got) || !bytes.Equal(got, want) {
+			t.Fatalf("32 bits, %d values: %v", n, got)
+		}
+		for i := range n {
+			wide[8*i+7], narrow[4*i+1] = 128, 1
+			if Best.Narrow64(wide, got) || Best.Narrow32(narrow, got) {
+				t.Fatalf("value %d of %d is out of range and was accepted", i, n)
+			}
+			wide[8*i+7], narrow[4*i+1] = 0, 0
+		}
+	}
+}
+
+func TestRows(t *testing.T) {
+	for _, size := range []int{1, 2, 4, 8} {
+		const rows, cols = 70, 81
+		tile := Tile{make([]byte, cols*(rows*size+3)), rows*size + 3, rows, cols, size}
+		for i := range tile.Data {
+			tile.Data[i] = byte(i * 7)
+		}
+		got := make([]byte, rows*(cols*size+5))
+		Best.Rows(tile, got, cols*size+5)
+		for r := range rows {
+			for c := range cols {
+				if !bytes.Equal(got[r*(cols*size+5)+c*size:][:size], tile.Data[c*(rows*size+3)+r*size:][:size]) {
+					t.Fatalf("row %d, column %d of %d bytes differs", r, c, size)
+				}
+			}
+		}
+	}
+}
