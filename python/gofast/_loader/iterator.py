@@ -158,7 +158,8 @@ class NativeIterator(_BaseDataLoaderIter):
                 self._busy = False
 
     def _next_data(self) -> Any:
-        self._lane.destination.check()
+        if self._on_device:
+            self._lane.destination.check()
         if self._init_error is not None:
             raise self._init_error
         if self._epoch is None:
