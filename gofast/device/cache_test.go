@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -104,6 +105,36 @@ func TestKernelsCannotBeKept(t *testing.T) {
 	case <-done:
 	case <-time.After(time.Minute):
 		t.Fatal("it waits for who writes the same kernel")
+	}
+}
+
+func TestTwoProcessesKeepKernels(t *testing.T) {
+	c := needCompiler(t)
+	driver := devicetest.New(t, devicetest.Late)
+	if folder := os.Getenv("GOFAST_TEST_CACHE"); folder != "" {
+		loads(t, driver, folder)
+		return
+	}
+	folder := t.TempDir()
+	var both [2]*exec.Cmd
+	for i := range both {
+		both[i] = exec.Command(os.Args[0], "-test.run", "^TestTwoProcessesKeepKernels$")
+		both[i].Env = append(os.Environ(), "GOFAST_TEST_CACHE="+folder)
+		if err := both[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range both {
+		if err := p.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join(folder, "*.cubin"))
+	if len(files) != 1 {
+		t.Fatalf("%q", files)
+	}
+	if _, ok := keptImage(place(c, folder)); !ok {
+		t.Error("what two processes wrote is damaged")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 //
 // Memory within the budget is used again for samples of about the same size. For others it
 // goes back to the system, but where that has huge pages it may make it resident again, as
-// part of a page that is in use: up to 2 MiB of each 4 MiB that are mapped at a time.
+// part of a huge page that is in use.
 type FetchOptions struct {
 	Budget   int64 // bytes in memory and on their way, of all that is wanted; 0: 256 MiB
 	Requests int   // in flight; 0: 256, which at 50 ms each bring 5,000 pictures a second

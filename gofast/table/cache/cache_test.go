@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -296,4 +298,48 @@ func parse(t *testing.T, path string) (*header, []byte) {
 		t.Fatal(err)
 	}
 	return h, text
+}
+
+func TestKilledBuilder(t *testing.T) {
+	if path := os.Getenv("GOFAST_TEST_CACHE"); path != "" {
+		lock, err := atomicfile.Begin(ctx, op, path)
+		if err == nil {
+			_, err = Create(lock, Bound{Rows: 1000, Width: 100, Type: table.Uint8})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Stdout.WriteString("built half\n")
+		time.Sleep(time.Minute) // killed long before
+		lock.Release()
+	}
+	path := filepath.Join(t.TempDir(), "t.npz")
+	child := exec.Command(os.Args[0], "-test.run=^TestKilledBuilder$")
+	child.Env = append(os.Environ(), "GOFAST_TEST_CACHE"+"="+path)
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	if _, err := atomicfile.Begin(short, op, path); !errors.Is(err, errs.ErrCanceled) {
+		t.Errorf("the child does not hold the lock: %v", err)
+	}
+	if err := child.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	build(t, path, "f")
+	if err := Verify(ctx, path); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
+		t.Errorf("files left: %v", left)
+	}
 }
