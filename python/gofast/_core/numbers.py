@@ -33,8 +33,13 @@ def torch_dtype(dtype: torch.dtype | str) -> torch.dtype:
     """A type that may be given by its name: "float32" is torch.float32."""
     found = getattr(torch, dtype, dtype) if isinstance(dtype, str) else dtype
     if not isinstance(found, torch.dtype):
-        raise errors.OptionError(f"dtype={dtype!r} is not one of {', '.join(str(d) for d in NAMES)}")
+        raise unknown_dtype(dtype)
     return found
+
+
+def unknown_dtype(dtype: object) -> errors.OptionError:
+    """The error of what is no type of samples."""
+    return errors.OptionError(f"dtype={dtype!r} is not one of {', '.join(str(d) for d in NAMES)}")
 
 
 def dlpack(name: str) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from .. import errors
 from .._core import engine, table_operations
 from .._core.indices import listed, positions, whole
 from .._core.memory import Memory
-from .._core.numbers import NAMES, Spec, torch_dtype
+from .._core.numbers import NAMES, Spec, torch_dtype, unknown_dtype
 from .._loader.batch import Batch, Rows
 from .._loader.classes import in_order
 from .._loader.core_dataset import CoreDataset, IntArray
@@ -111,7 +111,7 @@ class RowDataset(NativeDataset):
     def _output_type(self, dtype: torch.dtype) -> str:
         """The kernel's name of the type of the samples."""
         if dtype not in NAMES:
-            raise errors.OptionError(f"dtype={dtype} is not one of {', '.join(str(d) for d in NAMES)}")
+            raise unknown_dtype(dtype)
         return NAMES[dtype]
 
     def _place(self, row: int) -> Place:
