@@ -40,7 +40,7 @@ func TestVerdicts(t *testing.T) {
 		says   string
 	}{{0.8, "2 threads:  B is 1.25x faster (1."}, {1.25, "2 threads:  B is 1.25x slower (1."}, {1, "2 threads:  no difference shown (B is 1.00x as fast, "}} {
 		out, _ := command(t, 0, "compare", planted(t, 1, nil), planted(t, c.second, nil))
-		if !strings.HasPrefix(out, c.says) || !strings.Contains(out, "\n4 threads:  no verdict: 5 epochs or more") {
+		if !strings.HasPrefix(out, c.says) || !strings.Contains(out, "\n4 threads:  no verdict: 6 epochs or more") {
 			t.Errorf("%g: %q", c.second, out)
 		}
 	}

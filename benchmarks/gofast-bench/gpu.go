@@ -47,7 +47,7 @@ func (g *gpu) batches(l gofast.Loader) (measure.Batches, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, epochs := &report.Moves{}, 0
+	m := &report.Moves{}
 	g.loaders, g.moves[l.Engine.ThreadCount()] = append(g.loaders, there), m
 	return func(ctx context.Context, order []int64, each func(rows int)) error {
 		before, waited := g.device.Stats(), time.Duration(0)
@@ -62,17 +62,18 @@ func (g *gpu) batches(l gofast.Loader) (measure.Batches, error) {
 			waited += time.Since(since)
 			each(b.Rows)
 		}
-		if epochs++; epochs > 1 { // the first warms up
-			after := g.device.Stats()
-			m.Bytes += after.Bytes - before.Bytes
-			m.Rate = after.Rate
-			m.CopySeconds += after.CopySeconds - before.CopySeconds
-			m.KernelSeconds += after.KernelSeconds - before.KernelSeconds
-			m.WaitedSeconds += waited.Seconds()
-		}
+		after := g.device.Stats()
+		m.Bytes += after.Bytes - before.Bytes
+		m.Rate = after.Rate
+		m.CopySeconds += after.CopySeconds - before.CopySeconds
+		m.KernelSeconds += after.KernelSeconds - before.KernelSeconds
+		m.WaitedSeconds += waited.Seconds()
 		return nil
 	}, nil
 }
+
+// forget leaves out what has warmed up a number of threads.
+func (g *gpu) forget(threads int) { *g.moves[threads] = report.Moves{} }
 
 // addTo puts the figures into the report.
 func (g *gpu) addTo(r *report.Report) {

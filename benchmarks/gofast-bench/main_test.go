@@ -56,7 +56,7 @@ func pictures(t *testing.T, more ...string) string {
 // ran is the report of a run.
 func ran(t *testing.T, args ...string) (r report.Report) {
 	t.Helper()
-	out, _ := command(t, 0, append([]string{"run", "--json", "--threads", "1", "--epochs", "1"}, args...)...)
+	out, _ := command(t, 0, append([]string{"run", "--json", "--threads", "1", "--epochs", "1", "--seconds", "0"}, args...)...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -65,18 +65,18 @@ func ran(t *testing.T, args ...string) (r report.Report) {
 
 func TestRunOfATable(t *testing.T) {
 	path := table(t, "label,a,b\n"+strings.Repeat("1,2,3\n", 100))
-	args := []string{path, "--batch", "16", "--threads", "1,2", "--epochs", "5", "--order", "shuffle", "--seed", "0"}
+	args := []string{path, "--batch", "16", "--threads", "1,2", "--epochs", "6", "--seconds", "0", "--order", "shuffle", "--seed", "0"}
 	r := ran(t, args...)
-	if r.Work.Samples != 100 || r.Work.Shape[0] != 2 || r.Work.Order != "shuffle" || len(r.Runs) != 2 || len(r.Runs[1].Seconds) != 5 ||
+	if r.Work.Samples != 100 || r.Work.Shape[0] != 2 || r.Work.Order != "shuffle" || len(r.Runs) != 2 || len(r.Runs[1].Seconds) != 6 || r.Work.Epochs != 6 ||
 		r.Runs[0].SamplesPerS <= 0 || r.Runs[0].Interval == nil || r.Machine.Go == "" {
 		t.Errorf("unexpected report: %+v", r)
 	}
 	out, log := command(t, 0, append([]string{"run"}, args...)...)
-	if !strings.Contains(out, "100 rows in 1 file") || !strings.Contains(log, "epoch 5 of 5, 2 threads") {
+	if !strings.Contains(out, "100 rows in 1 file") || !strings.Contains(log, "warm-up, 1 thread: ") {
 		t.Errorf("%q, %q", out, log)
 	}
 	out, _ = command(t, 0, append([]string{"run", "--csv"}, args...)...)
-	if rows, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil || len(rows) != 1+10 || strings.Join(rows[7][:2], " ") != "2 2" {
+	if rows, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil || len(rows) != 1+12 || strings.Join(rows[8][:2], " ") != "2 2" {
 		t.Errorf("%v: %q", err, out)
 	}
 }
@@ -90,10 +90,10 @@ func TestRunOfPicturesWritesAReport(t *testing.T) {
 	for _, c := range []struct {
 		args, parts []string
 	}{
-		{[]string{"run", path, "--transform", "randomresizedcrop=8,hflip", "--batch", "5", "--threads", "1,2", "--epochs", "5", "--order", "shuffle", "--out", folder},
+		{[]string{"run", path, "--transform", "randomresizedcrop=8,hflip", "--batch", "5", "--threads", "1,2", "--epochs", "6", "--seconds", "0", "--order", "shuffle", "--out", folder},
 			[]string{"12 pictures in 12 files", "randomresizedcrop=8,hflip=0.5 -> float32 [3 8 8]", "numbers", "waiting"}},
 		{[]string{"compare", written, written}, []string{"1 thread:   no difference shown", "2 threads:  no difference shown"}},
-		{[]string{"roof", path, "--epochs", "1", "--threads", "1,2"}, []string{"copy finished samples", "read the files", "decode what is needed", "2 threads:  run reaches"}},
+		{[]string{"roof", path, "--epochs", "1", "--seconds", "0", "--threads", "1,2"}, []string{"copy finished samples", "read the files", "decode what is needed", "2 threads:  run reaches"}},
 	} {
 		out, _ := command(t, 0, c.args...)
 		for _, part := range c.parts {
@@ -140,7 +140,7 @@ func TestWhatPathsName(t *testing.T) {
 func TestALabelThatIsNotThere(t *testing.T) {
 	path := table(t, "f1,target\n1,2\n3,4\n")
 	for args, status := range map[string]int{"--label target": 0, "--label=": 0, "--seed 1": 0, "--label label": 1, "--header false --label=": 1} {
-		_, log := command(t, status, append([]string{"run", path, "--epochs", "1"}, strings.Fields(args)...)...)
+		_, log := command(t, status, append([]string{"run", path, "--epochs", "1", "--seconds", "0"}, strings.Fields(args)...)...)
 		if said := strings.Contains(log, `"target"`); said != (args == "--seed 1") && status == 0 {
 			t.Errorf("%q: %q", args, log)
 		}
@@ -150,7 +150,7 @@ func TestALabelThatIsNotThere(t *testing.T) {
 func TestWrongCommandLines(t *testing.T) {
 	path := table(t, "label,a\n1,2\n")
 	for _, args := range [][]string{
-		{}, {"walk"}, {"run"}, {"run", ""}, {"run", "x", "--threads", "0"}, {"run", "x", "--threads", "1,1"}, {"run", "x", "--batch", "0"}, {"run", "x", "--epochs", "0"},
+		{}, {"walk"}, {"run"}, {"run", ""}, {"run", "x", "--threads", "0"}, {"run", "x", "--threads", "1,1"}, {"run", "x", "--batch", "0"}, {"run", "x", "--epochs", "0"}, {"run", "x", "--seconds", "-1"}, {"run", "x", "--seconds", "NaN"},
 		{"run", "x", "--no"}, {"run", "x", "--header", "maybe"}, {"run", "x", "--device", "cpu"}, {"run", "x", "--device", "cuda:-1"}, {"run", "x", "--order", "random"},
 		{"run", "x", "--as", "audio"}, {"run", "x", "--on-error", "skip"}, {"run", "x", "--transform", "resize"}, {"run", path, "--transform", "resize=4x4"}, {"run", path, "--csv", "--json"}, {"compare"}, {"compare", "a"}, {"roof"}, {"roof", "x", "--epochs", "0"}, {"run", path, "--drop-cache"},
 		{"synth"}, {"synth", "x", "--size", "5"}, {"synth", "x", "--kind", "gif"},
@@ -185,7 +185,7 @@ func TestFailures(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(folder, "report.json"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out, log := command(t, 1, "run", table(t, "label,a\n1,2\n"), "--out", folder, "--epochs", "1", "--threads", "1"); !strings.Contains(out, "1 rows in 1 file") || !strings.Contains(log, "report.json") {
+	if out, log := command(t, 1, "run", table(t, "label,a\n1,2\n"), "--out", folder, "--epochs", "1", "--seconds", "0", "--threads", "1"); !strings.Contains(out, "1 rows in 1 file") || !strings.Contains(log, "report.json") {
 		t.Errorf("%q, %q", out, log)
 	}
 }

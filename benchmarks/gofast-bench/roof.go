@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/measure"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
@@ -39,8 +40,13 @@ The limit that binds is the lowest one. run comes close to it, or something else
 				return err
 			}
 			defer s.Close()
-			limits, err := measure.Roofs(c.Context(), s, r.Work.Bytes, config, func(done, of int) {
-				fmt.Fprintf(c.ErrOrStderr(), "round %d of %d\n", done, of)
+			var said time.Time
+			limits, err := measure.Roofs(c.Context(), s, r.Work.Bytes, config, func(timed int) {
+				r.Work.Epochs = timed
+				if time.Since(said) > progressEvery {
+					said = time.Now()
+					fmt.Fprintf(c.ErrOrStderr(), "round %d\n", timed)
+				}
 			})
 			if err != nil {
 				return err

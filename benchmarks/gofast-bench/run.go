@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/data"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/measure"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/report"
+	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/statistics"
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/transform"
 	"github.com/spf13/cobra"
 )
@@ -22,6 +24,9 @@ type runOptions struct {
 	csv         bool
 	out, device string
 }
+
+// progressEvery keeps epochs of milliseconds from filling the screen.
+const progressEvery = 500 * time.Millisecond
 
 func newRunCommand() *cobra.Command {
 	o := &runOptions{}
@@ -34,8 +39,8 @@ PATH is a folder of pictures with a sub-folder for each class, a folder of pictu
 picture, a pattern, @FILE with a path a line; or a table: CSV, TSV, Parquet, npy, npz, where
 several files, a pattern or a folder are one table.
 
-Epochs of the numbers of threads take turns, so that a slow moment falls on all. The first
-epoch of each warms up, and is reported apart. Medians have 95 % intervals by the sign test.
+Epochs of the numbers of threads take turns, so that a slow moment falls on all. They go on
+for --seconds, after others that warm up. Medians have 95 % intervals by the sign test.
 
 Transforms of pictures, separated by commas:
 ` + transform.Words(),
@@ -46,7 +51,7 @@ Transforms of pictures, separated by commas:
 		Args: somePaths,
 		RunE: func(c *cobra.Command, paths []string) error { return runCommand(c, o, paths) },
 	}
-	o.add(c, 5)
+	o.add(c, statistics.Fewest)
 	c.Flags().BoolVar(&o.csv, "csv", false, "print CSV on stdout, an epoch a line")
 	c.Flags().StringVar(&o.out, "out", "", "folder for report.json, which benchmarks/plot.py draws, and report.csv")
 	c.Flags().StringVar(&o.device, "device", "", "move the batches to a GPU: cuda:0, or cuda")
@@ -103,13 +108,18 @@ func (o *runOptions) measure(c *cobra.Command, paths []string) (*report.Report, 
 		defer gpu.close()
 		r.Device, config.Batches = gpu.String(), gpu.batches
 	}
-	config.Live = func(run *report.Run, epoch int) {
-		if epoch == 0 {
-			fmt.Fprintf(c.ErrOrStderr(), "warm-up, %s: %s\n", report.Threads(run.Threads), report.Duration(run.Warmup))
-			return
+	var said time.Time
+	config.Live = func(run *report.Run, took float64) {
+		epoch := "warm-up"
+		if n := len(run.Seconds); n > 0 {
+			epoch = fmt.Sprintf("epoch %d", n)
+		} else if gpu != nil {
+			gpu.forget(run.Threads)
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "epoch %d of %d, %s: %s %s/s\n", epoch, o.epochs, report.Threads(run.Threads),
-			report.Grouped(float64(s.Len())/run.Seconds[epoch-1]), r.Work.Unit())
+		if time.Since(said) > progressEvery {
+			said = time.Now()
+			fmt.Fprintf(c.ErrOrStderr(), "%s, %s: %s %s/s\n", epoch, report.Threads(run.Threads), report.Grouped(float64(s.Len())/took), r.Work.Unit())
+		}
 	}
 	if err := measure.Epochs(c.Context(), s, config, r); err != nil {
 		return nil, err

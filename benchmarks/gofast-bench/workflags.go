@@ -21,6 +21,7 @@ import (
 type workFlags struct {
 	as, transform, order, onError, label, header, threadList string
 	batch, epochs                                            int
+	seconds                                                  float64
 	dropCache                                                bool
 	seed                                                     uint64
 
@@ -49,7 +50,8 @@ func (w *workFlags) add(c *cobra.Command, epochs int) {
 	f.StringVar(&w.as, "as", data.Auto, "pictures, table, or auto: what the files' names say")
 	f.StringVar(&w.transform, "transform", transform.Default, "what is made of pictures, see above")
 	f.IntVar(&w.batch, "batch", 0, fmt.Sprintf("samples of a batch (default %d pictures, %d rows)", pictureBatch, tableBatch))
-	f.IntVar(&w.epochs, "epochs", epochs, "epochs to time for each number of threads; one more is run first to warm up")
+	f.IntVar(&w.epochs, "epochs", epochs, "epochs to time for each number of threads, at least")
+	f.Float64Var(&w.seconds, "seconds", 2, "seconds to time each number of threads, at least; a quarter of them warm up first")
 	f.StringVar(&w.threadList, "threads", powers(engine.Threads()), "numbers of engine threads to measure, separated by commas")
 	f.StringVar(&w.order, "order", "sequential", "sequential, or shuffle: another order every epoch")
 	f.Uint64Var(&w.seed, "seed", 0, "seed of the shuffle and of random transforms")
@@ -76,6 +78,7 @@ func powers(n int) (text string) {
 const (
 	mostThreads = 1024
 	mostEpochs  = 1_000_000
+	mostSeconds = 1_000_000
 )
 
 func (w *workFlags) check() error {
@@ -89,6 +92,9 @@ func (w *workFlags) check() error {
 	}
 	if w.epochs < 1 || w.epochs > mostEpochs {
 		return usagef("--epochs %d: give a number from 1 to %d", w.epochs, mostEpochs)
+	}
+	if !(w.seconds >= 0 && w.seconds <= mostSeconds) {
+		return usagef("--seconds %g: give a number from 0 to %d", w.seconds, mostSeconds)
 	}
 	for text := range strings.SplitSeq(w.threadList, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
@@ -120,8 +126,8 @@ func (w *workFlags) open(c *cobra.Command, paths []string) (s *data.Source, conf
 	if s.Note != "" {
 		fmt.Fprintln(c.ErrOrStderr(), "gofast-bench:", s.Note)
 	}
-	config = measure.Config{Batch: w.batch, Threads: w.threads, Epochs: w.epochs, Shuffle: w.order == "shuffle", Seed: w.seed, DropCache: w.dropCache}
-	work := report.Work{Epochs: w.epochs, Order: w.order, Seed: w.seed, DropCache: w.dropCache}
+	config = measure.Config{Batch: w.batch, Threads: w.threads, Epochs: w.epochs, Time: time.Duration(w.seconds * float64(time.Second)), Shuffle: w.order == "shuffle", Seed: w.seed, DropCache: w.dropCache}
+	work := report.Work{Order: w.order, Seed: w.seed, DropCache: w.dropCache}
 	usual, unused := pictureBatch, []string{"label", "header"}
 	if s.Kind == data.Table {
 		usual, unused = tableBatch, []string{"transform", "on-error", "drop-cache"}

@@ -4,6 +4,7 @@ package measure
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/data"
@@ -19,14 +20,15 @@ import (
 type Config struct {
 	Batch     int
 	Threads   []int
-	Epochs    int
+	Epochs    int           // at least
+	Time      time.Duration // for each number of threads, at least
 	Shuffle   bool
 	Seed      uint64
 	DropCache bool
 	// Batches makes a loader's epochs; nil: Host.
 	Batches func(gofast.Loader) (Batches, error)
-	// Live is called after every epoch; nil: not.
-	Live func(run *report.Run, epoch int)
+	// Live is called after every epoch; nil: not. A number of threads that still warms up has no Seconds.
+	Live func(run *report.Run, took float64)
 }
 
 // Batches goes over one epoch's batches and calls each as soon as one is there.
@@ -60,6 +62,31 @@ func (c *Config) order(d *gofast.Dataset, epoch int) []int64 {
 	return gofast.Sequential(d.Len())
 }
 
+// mostRounds bounds what time alone asks for: thousands of epochs of a tiny table say no more.
+const mostRounds = 1000
+
+// rounds numbers the rounds, in each of which all members have a turn, and says which only warm up. The first epochs of
+// a folder of 36 pictures touched fresh memory for half of their time, and six of 20 ms had a median that was another
+// in each run: so both kinds last for a time. It does not depend on what was measured, so intervals keep their meaning.
+func (c *Config) rounds(members int) iter.Seq2[int, bool] {
+	return func(yield func(round int, warms bool) bool) {
+		round := 0
+		for _, kind := range []struct {
+			warms  bool
+			fewest int
+			lasts  time.Duration
+		}{{true, 1, c.Time / 4}, {false, c.Epochs, c.Time}} {
+			start := time.Now()
+			for n := 0; n < kind.fewest || n < mostRounds && time.Since(start) < kind.lasts*time.Duration(members); n++ {
+				if !yield(round, kind.warms) {
+					return
+				}
+				round++
+			}
+		}
+	}
+}
+
 // forget drops the files from the page cache, if that is asked for.
 func (c *Config) forget(ctx context.Context, s *data.Source) error {
 	if !c.DropCache {
@@ -78,8 +105,7 @@ type timed struct {
 }
 
 // Epochs times the source's epochs, with the thread counts interleaved, so that a slow
-// moment of the machine falls on all of them. The first of each warms up. It adds the runs
-// to the report.
+// moment of the machine falls on all of them. It adds the runs to the report.
 func Epochs(ctx context.Context, s *data.Source, c Config, r *report.Report) error {
 	all := make([]timed, len(c.Threads))
 	for i, n := range c.Threads {
@@ -95,7 +121,7 @@ func Epochs(ctx context.Context, s *data.Source, c Config, r *report.Report) err
 		}
 	}
 	start := time.Now()
-	for epoch := range c.Epochs + 1 {
+	for epoch, warms := range c.rounds(len(all)) {
 		for i := range all {
 			run := &r.Runs[i]
 			if err := c.forget(ctx, s); err != nil {
@@ -108,30 +134,31 @@ func Epochs(ctx context.Context, s *data.Source, c Config, r *report.Report) err
 				}
 				r.Dropped = &left
 			}
-			seconds, err := all[i].epoch(ctx, c, epoch)
+			seconds, err := all[i].epoch(ctx, c, epoch, warms)
 			if err != nil {
 				return err
 			}
 			if epoch == 0 {
 				run.Warmup = seconds
-			} else {
+			}
+			if !warms {
 				run.Seconds = append(run.Seconds, seconds)
 			}
-			r.Memory = append(r.Memory, report.Memory{Seconds: time.Since(start).Seconds(), Bytes: machine.Status("VmRSS"), Threads: run.Threads, Warmup: epoch == 0})
+			r.Memory = append(r.Memory, report.Memory{Seconds: time.Since(start).Seconds(), Bytes: machine.Status("VmRSS"), Threads: run.Threads, Warmup: warms})
 			if c.Live != nil {
-				c.Live(run, epoch)
+				c.Live(run, seconds)
 			}
 		}
 	}
-	r.PeakBytes = machine.Status("VmHWM")
+	r.PeakBytes, r.Work.Epochs = machine.Status("VmHWM"), len(r.Runs[0].Seconds)
 	for i := range all {
 		all[i].summarise(&r.Runs[i])
 	}
 	return nil
 }
 
-// epoch times one, with the making of its order, as a training loop would. The first is not kept.
-func (t *timed) epoch(ctx context.Context, c Config, epoch int) (seconds float64, err error) {
+// epoch times one, with the making of its order, as a training loop would. One that warms up is not kept.
+func (t *timed) epoch(ctx context.Context, c Config, epoch int, warms bool) (seconds float64, err error) {
 	t.Dataset.SetEpoch(uint64(epoch))
 	rows, waits := int64(0), []float64(nil)
 	before, start := processorSeconds(), time.Now()
@@ -148,7 +175,7 @@ func (t *timed) epoch(ctx context.Context, c Config, epoch int) (seconds float64
 	if err != nil {
 		return 0, err
 	}
-	if epoch == 0 {
+	if warms {
 		t.warm = t.Engine.Stats()
 		return seconds, nil
 	}
@@ -183,7 +210,7 @@ func (t *timed) summarise(r *report.Run) {
 	all := sum(r.Seconds) * float64(r.Threads)
 	r.ProcessorS, r.Busy = statistics.Median(t.processor)/samples, sum(t.processor)/all
 	r.FirstBatch, r.Latency = statistics.Median(t.first), statistics.Percentiles(t.others)
-	r.Stages = stagesOf(t.Engine.Stats().Sub(t.warm).Stages, all, samples*float64(len(r.Seconds)))
+	r.Stages = stagesOf(t.Engine.Stats().Sub(t.warm).Stages, all, r.Median*float64(r.Threads)/samples)
 }
 
 // stageNames are the engine's stages in the order of the work, in words.
@@ -194,17 +221,18 @@ var stageNames = [][2]string{
 }
 
 // stagesOf are the shares of the threads' time, which is all their seconds, and behind them the rest, in which they had
-// nothing to do. The clock of a stage goes on while its thread waits for a file or a processor.
-func stagesOf(took map[string]time.Duration, all, samples float64) (stages []report.Stage) {
+// nothing to do. The clock of a stage goes on while its thread waits for a file or a processor. The shares are divided
+// among what a sample of the median epoch takes: a stage's seconds add up to those of the headline.
+func stagesOf(took map[string]time.Duration, all, sample float64) (stages []report.Stage) {
 	left := all
 	for _, stage := range stageNames {
 		if seconds := took[stage[0]].Seconds(); seconds > 0 {
-			stages = append(stages, report.Stage{Name: stage[1], Seconds: seconds / samples, Share: seconds / all})
+			stages = append(stages, report.Stage{Name: stage[1], Seconds: sample * seconds / all, Share: seconds / all})
 			left -= seconds
 		}
 	}
 	left = max(left, 0) // two clocks may differ by microseconds
-	return append(stages, report.Stage{Name: report.Waiting, Seconds: left / samples, Share: left / all})
+	return append(stages, report.Stage{Name: report.Waiting, Seconds: sample * left / all, Share: left / all})
 }
 
 func look(ctx context.Context, s *data.Source) (machine.Cache, error) {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gofast-org/gofast/benchmarks/gofast-bench/internal/data"
@@ -38,7 +39,7 @@ func TestEpochsTakeTurns(t *testing.T) {
 	s := source(t)
 	var turns []int
 	c := Config{Batch: 8, Threads: []int{1, 3}, Epochs: 2, Shuffle: true, DropCache: true,
-		Live: func(run *report.Run, _ int) { turns = append(turns, run.Threads) }}
+		Live: func(run *report.Run, _ float64) { turns = append(turns, run.Threads) }}
 	r, err := Begin(context.Background(), s, report.Work{}, 0)
 	if err := errors.Join(err, Epochs(context.Background(), s, c, r)); err != nil {
 		t.Fatal(err)
@@ -48,14 +49,46 @@ func TestEpochsTakeTurns(t *testing.T) {
 	}
 	for _, run := range r.Runs {
 		if len(run.Stages) < 4 || len(run.Seconds) != 2 || run.Warmup <= 0 || run.FirstBatch <= 0 || len(run.Latency) != 101 || run.Interval != nil ||
-			math.Abs(run.SamplesPerS*run.Median/20-1) > 1e-9 {
+			math.Abs(run.SamplesPerS*run.Median/20-1) > 1e-9 || run.Warmup == run.Seconds[0] {
 			t.Errorf("%+v", run)
 		}
 	}
 }
 
+// A folder of few pictures is read for a time, first to warm up; a tiny one not for ever.
+func TestRoundsGoOnForATime(t *testing.T) {
+	count := func(c Config, members int, each time.Duration) (warm, timed int) {
+		last := -1
+		for round, warms := range c.rounds(members) {
+			if last++; round != last || warms && timed > 0 {
+				t.Fatalf("round %d after %d, %d timed", round, last, timed)
+			}
+			if warms {
+				warm++
+			} else {
+				timed++
+			}
+			time.Sleep(each)
+		}
+		return warm, timed
+	}
+	synctest.Test(t, func(*testing.T) {
+		for _, c := range []struct {
+			members, epochs   int
+			lasts, each       time.Duration
+			warm, timedRounds int
+		}{{1, 6, 2 * time.Second, 20 * time.Millisecond, 25, 100}, {2, 6, 2 * time.Second, 40 * time.Millisecond, 25, 100}, {1, 6, 2 * time.Second, time.Second, 1, 6},
+			{1, 30, time.Second, time.Second, 1, 30}, {1, 6, time.Hour, 0, mostRounds, mostRounds}, {3, 1, 0, time.Second, 1, 1}} {
+			if warm, timed := count(Config{Epochs: c.epochs, Time: c.lasts}, c.members, c.each); warm != c.warm || timed != c.timedRounds {
+				t.Errorf("%+v: %d warm up, %d are timed", c, warm, timed)
+			}
+		}
+	})
+}
+
+// The seconds add up to what a sample takes in the median epoch: 0.05 s.
 func TestStagesAreSharesOfThreadsTimesTime(t *testing.T) {
-	stages := stagesOf(map[string]time.Duration{"read": 4 * time.Second, "numbers": 2 * time.Second, "gather": 0}, 10, 200)
+	stages := stagesOf(map[string]time.Duration{"read": 4 * time.Second, "numbers": 2 * time.Second, "gather": 0}, 10, 0.05)
 	want := []report.Stage{{Name: "reading", Seconds: 0.02, Share: 0.4}, {Name: "numbers", Seconds: 0.01, Share: 0.2}, {Name: report.Waiting, Seconds: 0.02, Share: 0.4}}
 	if !slices.Equal(stages, want) {
 		t.Errorf("%+v", stages)
@@ -90,7 +123,7 @@ func TestCtrlCInAnEpoch(t *testing.T) {
 	if err := Epochs(ctx, s, c, &report.Report{}); !errors.Is(err, context.Canceled) || seen > 7 {
 		t.Errorf("%v after %d batches", err, seen)
 	}
-	if _, err := Roofs(ctx, s, 1, c, func(int, int) {}); !errors.Is(err, context.Canceled) {
+	if _, err := Roofs(ctx, s, 1, c, func(int) {}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -38,9 +38,8 @@ type part struct {
 	work   *gofast.Dataset
 }
 
-// Roofs measures the limits. Parts, thread counts and rounds take turns. progress is
-// called after every round, the first of which warms up.
-func Roofs(ctx context.Context, s *data.Source, fileBytes int64, c Config, progress func(done, of int)) ([]Limits, error) {
+// Roofs measures the limits. Parts, thread counts and rounds take turns. progress is called after every round.
+func Roofs(ctx context.Context, s *data.Source, fileBytes int64, c Config, progress func(timed int)) ([]Limits, error) {
 	parts, err := partsOf(s, fileBytes)
 	defer func() {
 		for _, p := range parts {
@@ -57,7 +56,8 @@ func Roofs(ctx context.Context, s *data.Source, fileBytes int64, c Config, progr
 		engines[i], seconds[i] = gofast.NewEngine(n), make([][]float64, len(parts))
 		defer engines[i].Close()
 	}
-	for round := range c.Epochs + 1 {
+	timed := 0
+	for round, warms := range c.rounds(len(parts) * len(engines)) {
 		for i := range c.Threads {
 			for k, p := range parts {
 				if err := c.forget(ctx, s); err != nil {
@@ -67,12 +67,15 @@ func Roofs(ctx context.Context, s *data.Source, fileBytes int64, c Config, progr
 				if err != nil {
 					return nil, err
 				}
-				if round > 0 {
+				if !warms {
 					seconds[i][k] = append(seconds[i][k], took)
 				}
 			}
 		}
-		progress(round, c.Epochs)
+		if !warms {
+			timed++
+		}
+		progress(timed)
 	}
 	limits := make([]Limits, len(c.Threads))
 	for i, n := range c.Threads {

@@ -56,7 +56,7 @@ type Work struct {
 type Run struct {
 	Threads      int                  `json:"threads"`
 	Seconds      []float64            `json:"seconds"`
-	Warmup       float64              `json:"warmup_seconds"` // the first epoch, which is in no other figure
+	Warmup       float64              `json:"warmup_seconds"` // the first epoch; it and others warm up, and are in no other figure
 	Median       float64              `json:"median_seconds"`
 	Interval     *statistics.Interval `json:"median_95"`
 	SamplesPerS  float64              `json:"samples_per_second"` // of the median epoch
@@ -72,7 +72,7 @@ type Run struct {
 // Stage is what the threads did.
 type Stage struct {
 	Name    string  `json:"name"`
-	Seconds float64 `json:"seconds_per_sample"` // of all threads
+	Seconds float64 `json:"seconds_per_sample"` // of all threads, in the median epoch
 	Share   float64 `json:"share"`              // of threads x seconds
 }
 

@@ -54,7 +54,7 @@ func (r *Report) WriteHead(w io.Writer) {
 	} else {
 		fmt.Fprintf(w, "features    %v stored as %s -> %s\n", k.Shape, k.Stored, k.DType)
 	}
-	fmt.Fprintf(w, "batches     of %d, %s, seed %d; %s timed, and one before to warm up\n", k.Batch, k.Order, k.Seed, countOf(int64(k.Epochs), "epoch"))
+	fmt.Fprintf(w, "batches     of %d, %s, seed %d; %s timed after others to warm up\n", k.Batch, k.Order, k.Seed, countOf(int64(k.Epochs), "epoch"))
 	fmt.Fprintf(w, "page cache  %s\n", r.cacheText())
 	fmt.Fprintf(w, "machine     %s\n", machineText(m))
 	if m.Load > 0.5*float64(m.Usable) {
@@ -107,7 +107,7 @@ func (r *Report) cacheText() string {
 // writeRuns is the table of the runs.
 func (r *Report) writeRuns(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "threads\t%s/s\t95 %% interval\tepoch\twarm-up\tfirst batch\tbatch p50\tp95\tp99\tCPU each\tbusy\t\n", r.Work.Unit())
+	fmt.Fprintf(t, "threads\t%s/s\t95 %% interval\tepoch\tfirst epoch\tfirst batch\tbatch p50\tp95\tp99\tCPU each\tbusy\t\n", r.Work.Unit())
 	for _, run := range r.Runs {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f %%\t\n", run.Threads, Grouped(run.SamplesPerS), intervalText(run.PerSInterval),
 			Duration(run.Median), Duration(run.Warmup), Duration(run.FirstBatch), run.quantile(50), run.quantile(95), run.quantile(99),

@@ -18,8 +18,8 @@ type Interval struct {
 }
 
 // Fewest values are needed for an interval. The widest that there is, from the least of n values to the largest, misses
-// the median when all lie on one side of it: in 2 of 2^n cases, which is 6 % of five values and 25 % of three.
-const Fewest = 5
+// the median when all lie on one side of it: in 2 of 2^n cases, which is 6 % of five values and 3 % of six.
+const Fewest = 6
 
 // Percentiles are the quantiles from 0 % to 100 % of values, in between where one lies between two, as numpy has them;
 // nil of none.
