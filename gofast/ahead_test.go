@@ -160,7 +160,7 @@ func TestHintsAcrossTickets(t *testing.T) {
 		n := int64(len(indices))
 		slot, labels := cMemory(t, f.view.RowBytes()*n), cMemory(t, 8*n)
 		slot.Describe(n, []int64{3, 8, 8}, 1, 8)
-		ticket, err := e.Submit(engine.Request{View: f.view, Indices: indices, BatchRows: len(indices), Slots: []engine.Slot{slot}, Labels: labels.Data()})
+		ticket, err := e.engine.Submit(engine.Request{View: f.view, Indices: indices, BatchRows: len(indices), Slots: []engine.Slot{slot}, Labels: labels.Data()})
 		if err != nil {
 			t.Fatal(err)
 		}

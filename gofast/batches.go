@@ -2,7 +2,6 @@ package gofast
 
 import (
 	"context"
-	"fmt"
 	"iter"
 
 	"github.com/gofast-org/gofast/gofast/engine"
@@ -11,24 +10,50 @@ import (
 )
 
 // Engine fills batches on its own threads, and keeps the memory of the last iteration for the
-// next one. Close it when no iteration is running.
+// next one. Close it at the end: iterations that still run then end with ErrClosed.
 type Engine struct {
-	*engine.Engine
-	rings rings
+	engine *engine.Engine
+	rings  rings
 }
 
 // NewEngine starts an engine that keeps the given number of threads busy; 0 means
 // as many as there are processors for this process, by affinity and cgroup quota.
-func NewEngine(threads int) *Engine { return &Engine{Engine: engine.New(threads)} }
+func NewEngine(threads int) *Engine { return &Engine{engine: engine.New(threads)} }
+
+// check refuses an engine that was not made by NewEngine.
+func (e *Engine) check() error {
+	if e == nil || e.engine == nil {
+		return errs.New(errs.ErrConfig, "engine", "there is no engine: make one with NewEngine")
+	}
+	return nil
+}
 
 // Close finishes the queued work, stops the threads and gives the memory back. It may be called again.
 func (e *Engine) Close() {
-	e.Engine.Close()
-	e.rings.close()
+	if e.check() == nil {
+		e.engine.Close()
+		e.rings.close()
+	}
 }
 
-// Stats counts what an engine has done; see [engine.Stats]. [Engine.Stats] returns it.
+// ThreadCount is the number of threads that the engine keeps busy, the waiting caller's included.
+func (e *Engine) ThreadCount() int {
+	if e.check() != nil {
+		return 0
+	}
+	return e.engine.ThreadCount()
+}
+
+// Stats counts what an engine has done; see [engine.Stats].
 type Stats = engine.Stats
+
+// Stats returns the counters. An engine that is closed keeps them.
+func (e *Engine) Stats() Stats {
+	if e.check() != nil {
+		return Stats{}
+	}
+	return e.engine.Stats()
+}
 
 // Trace is a file in the making that tells what threads do.
 type Trace = engine.Trace
@@ -41,28 +66,30 @@ func StartTrace(path string, events int) (*Trace, error) { return engine.StartTr
 const lookAhead = 4
 
 // Batches iterates over the samples of order in batches of batchRows, filling a few
-// batches ahead. Breaking out of the loop cancels the batches under way.
+// batches ahead. Breaking out of the loop cancels the batches under way, and so does the end
+// of ctx, whose error comes then.
 func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRows int) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
-		if batchRows < 1 {
-			yield(Batch{}, errs.New(errs.ErrConfig, "batches", fmt.Sprintf("%d rows in a batch", batchRows)))
+		if err := (Loader{e, d, batchRows}).hold(); err != nil {
+			yield(Batch{}, err)
 			return
 		}
-		ahead := ahead{dataset: d, order: order, rows: batchRows}
+		defer d.release()
+		ahead := ahead{dataset: d, order: order, rows: min(batchRows, len(order))}
 		if err := ahead.begin(); err != nil {
 			yield(Batch{}, err)
 			return
 		}
 		defer ahead.end()
 		rowBytes, labelBytes := d.view.RowBytes(), d.view.LabelBytes()
-		ring, err := e.rings.take(rowBytes * int64(batchRows))
+		ring, err := e.rings.take(rowBytes * int64(ahead.rows))
 		if err != nil {
 			yield(Batch{}, err)
 			return
 		}
 		defer e.rings.keep(ring)
 		// Labels have a ring too, with one block for each slot.
-		labels, err := e.rings.take(max(labelBytes*int64(batchRows), 1))
+		labels, err := e.rings.take(max(labelBytes*int64(ahead.rows), 1))
 		if err != nil {
 			yield(Batch{}, err)
 			return
@@ -81,6 +108,10 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 			}
 		}()
 		for {
+			if err := ctx.Err(); err != nil { // Wait asks only where a batch is not ready
+				yield(Batch{}, err)
+				return
+			}
 			for failed == nil && len(flying) < lookAhead {
 				p, ok, err := ahead.next(ctx, len(flying) == 0)
 				if err == nil && !ok {
@@ -117,7 +148,7 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 			rows := len(f.indices)
 			b := Batch{Rows: rows, Features: f.slot.Bytes(rowBytes * int64(rows)), Labels: f.labels.Bytes(labelBytes * int64(rows)),
 				features: d.DType, labels: d.LabelDType}
-			e.HandedOut(int64(rows), int64(len(b.Features)))
+			e.engine.HandedOut(int64(rows), int64(len(b.Features)))
 			more := yield(b, nil)
 			flying = flying[1:]
 			f.ticket.Release()
@@ -149,7 +180,7 @@ func (e *Engine) launch(d *Dataset, p pull, ring, labelRing engine.Ring) (flight
 		return flight{}, errs.New(errs.ErrInternal, "batches", "no free slot")
 	}
 	slot.Describe(int64(len(indices)), nil, 0, 0)
-	ticket, err := e.Submit(engine.Request{View: d.view, Indices: indices, Records: records, BatchRows: len(indices),
+	ticket, err := e.engine.Submit(engine.Request{View: d.view, Indices: indices, Records: records, BatchRows: len(indices),
 		Slots: []engine.Slot{slot}, Labels: labels.Data()})
 	if err != nil {
 		slot.Release()
@@ -159,9 +190,15 @@ func (e *Engine) launch(d *Dataset, p pull, ring, labelRing engine.Ring) (flight
 	return flight{ticket, slot, labels, p}, nil
 }
 
-// draw makes the records of a batch; nil if nothing is drawn.
+// draw makes the records of a batch; nil if nothing is drawn. An index below 0 is refused: the core's views count it from
+// the end, as Python does, and Go does not.
 func (d *Dataset) draw(e *Engine, indices []int64) ([]byte, error) {
-	records, err := image.Draw(e.Engine, d.view, indices, d.OnError != nil)
+	for _, index := range indices {
+		if index < 0 {
+			return nil, d.noSample(index)
+		}
+	}
+	records, err := image.Draw(e.engine, d.view, indices, d.OnError != nil)
 	if bad, ok := err.(*errs.Error); ok && bad.Index != errs.None {
 		return nil, d.at(bad.Index, bad)
 	}

@@ -2,6 +2,7 @@ package gofast
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gofast-org/gofast/gofast/engine"
@@ -14,8 +15,8 @@ import (
 )
 
 // Dataset is a list of samples: the rows of a table (OpenTable) or the pictures of a
-// folder (OpenFolder), with their transform. Engine.Batches iterates over it, and so does
-// Python. Close it when no iteration over it is running.
+// folder (OpenFolder), with their transform. Engine.Batches iterates over it. Close it once
+// it is not needed any more: iterations that run keep its memory until they end.
 type Dataset struct {
 	Classes    []string // the names behind the labels' numbers; nil if the labels are plain numbers
 	Shape      []int    // of one sample
@@ -37,6 +38,11 @@ type Dataset struct {
 	// raw opens the dataset's samples as they are stored, and says what makes finished ones
 	// of them; false where that is not known, or they would not be shorter.
 	raw func() (*Dataset, image.Numbers, bool, error)
+
+	lock   sync.Mutex
+	users  int // iterations, loaders and stages that hold the memory
+	closed bool
+	parent *Dataset // of a stage, which holds it
 }
 
 // program is in C memory: a table or a list of files, and what is made of each.
@@ -102,19 +108,60 @@ func newDataset(p program, count int64, sample engine.Sample, labels string) (*D
 	return &Dataset{Shape: sample.Shape, DType: sample.Type.String(), LabelDType: labels, view: view, program: p}, nil
 }
 
-// Len is the number of samples.
-func (d *Dataset) Len() int64 { return d.view.Length() }
+// Len is the number of samples; 0 of a dataset that was closed.
+func (d *Dataset) Len() int64 {
+	if d.hold() != nil {
+		return 0
+	}
+	defer d.release()
+	return d.view.Length()
+}
 
 // View is the dataset as the engine sees it, valid until Close.
 func (d *Dataset) View() engine.View { return d.view }
 
-// Close releases the dataset's memory. It may be called again.
-func (d *Dataset) Close() {
-	if d.objects != nil && d.program != nil { // else another's, whose stage this is
-		d.objects.close()
+// hold keeps the dataset's memory until release, though it be closed meanwhile.
+func (d *Dataset) hold() error {
+	if d != nil {
+		d.lock.Lock()
+		defer d.lock.Unlock()
+		if !d.closed && d.view != (engine.View{}) {
+			d.users++
+			return nil
+		}
 	}
+	return errs.New(errs.ErrClosed, "dataset", "it was closed, or never opened")
+}
+
+func (d *Dataset) release() {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	if d.users--; d.users == 0 && d.closed {
+		d.free()
+	}
+}
+
+// Close releases the dataset's memory, with the end of the last iteration over it. It may be called again.
+func (d *Dataset) Close() {
+	if d == nil {
+		return
+	}
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	if !d.closed && d.users == 0 {
+		d.free()
+	}
+	d.closed = true
+}
+
+func (d *Dataset) free() {
 	if d.view != (engine.View{}) {
 		d.view.Free()
+	}
+	if d.parent != nil { // whose program and objects these are
+		d.parent.release()
+	} else if d.objects != nil {
+		d.objects.close()
 	}
 	if d.program != nil {
 		d.program.Free()
@@ -127,13 +174,25 @@ func (d *Dataset) Close() {
 
 // SetEpoch changes the random draws from the next batch on. A table has no draws.
 func (d *Dataset) SetEpoch(epoch uint64) {
+	if d.hold() != nil {
+		return
+	}
+	defer d.release()
 	if d.epoch != nil {
 		atomic.StoreUint64(d.epoch, epoch)
 	}
 }
 
-// Path is the path of a picture's file or object; "" for a row of a table.
+// Path is the path of a picture's file or object; "" for a row of a table, and for an index of no sample.
 func (d *Dataset) Path(index int64) string {
+	if index < 0 || d.hold() != nil {
+		return ""
+	}
+	defer d.release()
+	return d.path(index)
+}
+
+func (d *Dataset) path(index int64) string {
 	_, sample, ok := d.view.Find(index)
 	switch {
 	case ok && d.objects != nil:
@@ -172,7 +231,15 @@ func (d *Dataset) failure(slot engine.Slot, indices []int64) error {
 	if _, _, ok := d.view.Find(bad); ok {
 		return errs.New(errs.ErrLabel, "batches", "the label has no place in the one-hot vector").AtIndex(bad)
 	}
-	return errs.New(errs.ErrIndex, "batches", fmt.Sprintf("there are %d samples", d.Len())).AtIndex(bad)
+	return d.noSample(bad)
+}
+
+func (d *Dataset) noSample(index int64) error {
+	text := fmt.Sprintf("there are %d samples", d.view.Length())
+	if index < 0 {
+		text = fmt.Sprintf("%d is below 0, and %s", index, text)
+	}
+	return errs.New(errs.ErrIndex, "batches", text).AtIndex(index)
 }
 
 // fault is the error of a picture that could not be made.
@@ -190,5 +257,5 @@ func (d *Dataset) at(index int64, wrong *errs.Error) error {
 		}
 		wrong.Offset = max(wrong.Offset, 0) + d.objects.extents[sample].Offset
 	}
-	return wrong.At(d.Path(index)).AtIndex(index)
+	return wrong.At(d.path(index)).AtIndex(index)
 }

@@ -30,7 +30,7 @@ func TestNewRows(t *testing.T) {
 		t.Errorf("%d of %v %s, labels %s", d.Len(), d.Shape, d.DType, d.LabelDType)
 	}
 	e := engineOf(t, 1)
-	for b, err := range e.Batches(context.Background(), d, []int64{-1, 0}, 2) {
+	for b, err := range e.Batches(context.Background(), d, []int64{1, 0}, 2) {
 		if err != nil {
 			t.Fatal(err)
 		}

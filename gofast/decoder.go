@@ -15,7 +15,7 @@ import (
 
 // Decoder makes batches of pictures that are handed over, in memory or as paths: for
 // servers, and for whatever gets its pictures elsewhere than from a folder. Goroutines
-// may share one. Close it when no call is running.
+// may share one.
 type Decoder struct {
 	engine  *Engine
 	plan    image.Plan
@@ -23,6 +23,7 @@ type Decoder struct {
 	lock    sync.Mutex
 	calls   uint64
 	ring    engine.Ring // of the last batches; a larger one takes its place
+	closed  bool
 }
 
 // DecoderOptions are the options of NewDecoder. The zero value means Pillow 13's
@@ -32,14 +33,19 @@ type DecoderOptions struct {
 	image.Options
 }
 
-// DecodedBatch is a batch of a Decoder's. Release it once.
+// DecodedBatch is a batch of a Decoder's, valid until its Release.
 type DecodedBatch struct {
 	Batch
 	slot engine.Slot
 }
 
-// Release gives the batch's memory back.
-func (b *DecodedBatch) Release() { b.slot.Release() }
+// Release gives the batch's memory back. It may be called again.
+func (b *DecodedBatch) Release() {
+	if b.slot != (engine.Slot{}) {
+		b.slot.Release()
+	}
+	*b = DecodedBatch{}
+}
 
 // decoderSlots is how many batches lie in one piece of memory: a program that handles one
 // while the next is made has two.
@@ -47,6 +53,9 @@ const decoderSlots = 2
 
 // NewDecoder is a decoder whose batches the engine makes. The plan must end in a tensor.
 func NewDecoder(e *Engine, plan image.Plan, options DecoderOptions) (*Decoder, error) {
+	if err := e.check(); err != nil {
+		return nil, err
+	}
 	if err := options.complete(plan); err != nil {
 		return nil, err
 	}
@@ -71,8 +80,11 @@ func (o *DecoderOptions) complete(plan image.Plan) error {
 	return nil
 }
 
-// Close releases the decoder's memory; that of a batch is released with it.
+// Close releases the decoder's memory; that of a batch is released with it. It may be called again.
 func (d *Decoder) Close() {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	d.closed = true
 	if d.ring != (engine.Ring{}) {
 		d.ring.Drop()
 		d.ring = engine.Ring{}
@@ -110,6 +122,9 @@ func (d *Decoder) DecodePaths(ctx context.Context, paths []string) (*DecodedBatc
 }
 
 func (d *Decoder) decode(ctx context.Context, pins *runtime.Pinner, config reader.Config, n int) (*DecodedBatch, error) {
+	if err := d.engine.check(); err != nil {
+		return nil, err
+	}
 	if n == 0 {
 		return nil, errs.New(errs.ErrConfig, "decoder", "there is no picture")
 	}
@@ -147,7 +162,7 @@ func (d *Decoder) fill(ctx context.Context, pictures *Dataset, indices []int64, 
 		return err
 	}
 	slot.Describe(int64(len(indices)), nil, 0, 0)
-	ticket, err := d.engine.Submit(engine.Request{View: pictures.view, Indices: indices, Records: records, BatchRows: len(indices),
+	ticket, err := d.engine.engine.Submit(engine.Request{View: pictures.view, Indices: indices, Records: records, BatchRows: len(indices),
 		Slots: []engine.Slot{slot}})
 	if err != nil {
 		return err
@@ -167,6 +182,9 @@ func (d *Decoder) fill(ctx context.Context, pictures *Dataset, indices []int64, 
 func (d *Decoder) slot(bytes int64) (engine.Slot, error) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
+	if d.closed {
+		return engine.Slot{}, errs.New(errs.ErrClosed, "decoder", "it was closed")
+	}
 	if d.ring != (engine.Ring{}) {
 		if bytes <= d.ring.SlotBytes() {
 			if slot, ok := d.ring.Acquire(); ok {

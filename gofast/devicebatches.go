@@ -79,13 +79,8 @@ func (b DeviceBatch) valid() error {
 // what is being filled. One iteration at a time may run.
 func (l *DeviceLoader) Batches(ctx context.Context, order []int64) iter.Seq2[DeviceBatch, error] {
 	return func(yield func(DeviceBatch, error) bool) {
-		if !l.running.CompareAndSwap(false, true) {
-			yield(DeviceBatch{}, errs.New(errs.ErrConfig, "batches", "another iteration of this loader is running, and its memory is for one at a time"))
-			return
-		}
-		if l.buffers == nil {
-			l.running.Store(false)
-			yield(DeviceBatch{}, errs.New(errs.ErrClosed, "batches", "the loader was closed"))
+		if err := l.begin(); err != nil {
+			yield(DeviceBatch{}, err)
 			return
 		}
 		e := deviceEpoch{DeviceLoader: l, order: order}
@@ -110,6 +105,19 @@ func (l *DeviceLoader) Batches(ctx context.Context, order []int64) iter.Seq2[Dev
 			}
 		}
 	}
+}
+
+func (l *DeviceLoader) begin() error {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if l.closed || l.device == nil {
+		return errs.New(errs.ErrClosed, "batches", "the loader was closed, or never opened")
+	}
+	if l.running {
+		return errs.New(errs.ErrConfig, "batches", "another iteration of this loader is running, and its memory is for one at a time")
+	}
+	l.running = true
+	return nil
 }
 
 // deviceEpoch is an iteration.
@@ -138,7 +146,11 @@ func (e *deviceEpoch) stop() {
 	for _, b := range e.sent {
 		b.buffer.move = 0 // nobody has it; what is sent later comes behind its move
 	}
-	e.running.Store(false)
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	if e.running = false; e.closed {
+		e.free()
+	}
 }
 
 // batch is the next one, without rows at the end.
@@ -195,7 +207,7 @@ func (e *deviceEpoch) fill() error {
 			return err
 		}
 		slot.Describe(int64(len(indices)), nil, 0, 0)
-		ticket, err := e.loader.Engine.Submit(engine.Request{View: e.source.view, Indices: indices, Records: records, BatchRows: len(indices),
+		ticket, err := e.loader.Engine.engine.Submit(engine.Request{View: e.source.view, Indices: indices, Records: records, BatchRows: len(indices),
 			Slots: []engine.Slot{slot}, Labels: slot.Data() + uintptr(e.slot.labels)})
 		if err != nil {
 			slot.Release()

@@ -198,7 +198,16 @@ func TestDeviceBatchesEnd(t *testing.T) {
 	} else {
 		check(t, got, Sequential(100))
 	}
-	l.Close()
+	n = 0
+	for b, err := range l.Batches(t.Context(), Sequential(810)) { // Close in the middle waits for the end
+		if n++; err != nil || b.Ready(0) != nil {
+			t.Errorf("batch %d of a loader that was closed: %v", n, err)
+		}
+		l.Close()
+	}
+	if n != 9 || l.buffers != nil {
+		t.Errorf("%d batches of a loader that was closed", n)
+	}
 	l.Close()
 	for _, err := range l.Batches(t.Context(), Sequential(1)) {
 		if !errors.Is(err, ErrClosed) {

@@ -113,7 +113,7 @@ func TestBadIndexFailsItsBatch(t *testing.T) {
 		slot.Describe(10, []int64{64}, 2, 32)
 		slots = append(slots, slot)
 	}
-	ticket, err := e.Submit(engine.Request{View: table.view, Indices: indices, BatchRows: 10, Slots: slots, Labels: labels.Data()})
+	ticket, err := e.engine.Submit(engine.Request{View: table.view, Indices: indices, BatchRows: 10, Slots: slots, Labels: labels.Data()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestCloseFinishesAndRefuses(t *testing.T) {
 	slot, labels := cMemory(t, table.view.RowBytes()*500), cMemory(t, 8*500)
 	slot.Describe(500, []int64{64}, 2, 32)
 	request := engine.Request{View: table.view, Indices: Sequential(500), BatchRows: 500, Slots: []engine.Slot{slot}, Labels: labels.Data()}
-	ticket, err := e.Submit(request)
+	ticket, err := e.engine.Submit(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,19 +169,7 @@ func TestCloseFinishesAndRefuses(t *testing.T) {
 		t.Errorf("what was queued was not finished: status %d", slot.Status())
 	}
 	ticket.Release()
-	if _, err := e.Submit(request); !errors.Is(err, ErrClosed) {
+	if _, err := e.engine.Submit(request); !errors.Is(err, ErrClosed) {
 		t.Errorf("want ErrClosed, got %v", err)
-	}
-}
-
-func TestContextEndsBatches(t *testing.T) {
-	table := digits(t, 300)
-	e := engineOf(t, 1)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	for _, err := range e.Batches(ctx, table, Sequential(300), 10) {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("want context.Canceled, got %v", err)
-		}
 	}
 }

@@ -157,7 +157,7 @@ func TestFolderFailures(t *testing.T) {
 	if batches != 2 || !errors.As(err, &told) || !errors.Is(err, ErrUnsupported) || told.Path != bad {
 		t.Errorf("%d batches, then %v", batches, err)
 	}
-	if batches, err := last(f, []int64{0, -6, 1, 6}); batches != 1 || !errors.Is(err, ErrIndex) {
+	if batches, err := last(f, []int64{0, 5, 1, 6}); batches != 1 || !errors.Is(err, ErrIndex) {
 		t.Errorf("%d batches, then %v", batches, err)
 	}
 	drawing := openFolder(t, root, trainPlan, FolderOptions{})

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sync/atomic"
+	"sync"
 
 	"github.com/gofast-org/gofast/gofast/device"
 	"github.com/gofast-org/gofast/gofast/engine"
@@ -26,8 +26,19 @@ func (l Loader) Batches(ctx context.Context, order []int64) iter.Seq2[Batch, err
 	return l.Engine.Batches(ctx, l.Dataset, order, l.BatchRows)
 }
 
+// hold refuses what makes no batches, and keeps the dataset's memory until its release.
+func (l Loader) hold() error {
+	if l.BatchRows < 1 {
+		return errs.New(errs.ErrConfig, "batches", fmt.Sprintf("%d rows in a batch", l.BatchRows))
+	}
+	if err := l.Engine.check(); err != nil {
+		return err
+	}
+	return l.Dataset.hold()
+}
+
 // DeviceLoader is a Loader whose batches arrive on a device. It has memory on both sides,
-// for all epochs. Close it before its dataset and device.
+// for all epochs. It holds its dataset; close it before its device.
 type DeviceLoader struct {
 	loader Loader
 	device *device.Device
@@ -41,7 +52,9 @@ type DeviceLoader struct {
 	buffers []*buffer
 	next    int         // the buffer of the next batch, which is the one that was used longest ago
 	oldest  device.Move // behind which a slot is free for sure
-	running atomic.Bool
+
+	lock            sync.Mutex
+	running, closed bool
 }
 
 // layout is where the parts of a batch lie behind its first one: on the host what crosses, on the device the samples.
@@ -71,11 +84,18 @@ const sentAhead = 3
 // bus as they are stored, and a kernel makes their numbers there; others, and those of a
 // machine without a compiler for kernels, cross finished.
 func (l Loader) To(d *device.Device) (*DeviceLoader, error) {
-	if l.BatchRows < 1 {
-		return nil, errs.New(errs.ErrConfig, "batches", fmt.Sprintf("%d rows in a batch", l.BatchRows))
+	if err := l.hold(); err != nil {
+		return nil, err
 	}
+	var refused *errs.Error
 	if o := l.Dataset.objects; o != nil && o.fetcher != nil {
-		return nil, errs.New(errs.ErrUnsupported, "batches", "batches of objects that are fetched do not go to a device yet")
+		refused = errs.New(errs.ErrUnsupported, "batches", "batches of objects that are fetched do not go to a device yet")
+	} else if d == nil {
+		refused = errs.New(errs.ErrConfig, "batches", "there is no device: open one with device.Open")
+	}
+	if refused != nil {
+		l.Dataset.release()
+		return nil, refused
 	}
 	to := &DeviceLoader{loader: l, device: d, source: l.Dataset}
 	err := to.findMaking()
@@ -182,23 +202,32 @@ func (l *DeviceLoader) allocate() error {
 }
 
 // Close waits for what is under way, that of the program on the streams that it named too,
-// and gives all memory back. No iteration may be running. It may be called again.
+// and gives all memory back, at the end of an iteration that is running. It may be called again.
 func (l *DeviceLoader) Close() {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if !l.closed && !l.running && l.device != nil {
+		l.free()
+	}
+	l.closed = true
+}
+
+func (l *DeviceLoader) free() {
 	for _, b := range l.buffers {
 		_ = l.behind(b) // a device that refuses does nothing any more
 	}
 	_ = l.device.Drain()
 	for _, b := range l.buffers {
 		_ = b.memory.Free()
+		b.move = 0 // its batch is no more
 	}
 	l.buffers = nil
 	if l.ring != (engine.Ring{}) {
 		l.ring.Drop()
-		l.ring = engine.Ring{}
 	}
 	if l.making != nil {
 		_ = l.making.tables.Free()
 		l.source.Close()
-		l.making, l.source = nil, l.loader.Dataset
 	}
+	l.loader.Dataset.release()
 }

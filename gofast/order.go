@@ -6,7 +6,7 @@ import "math/rand/v2"
 
 // Sequential is the order 0, 1, ..., n-1.
 func Sequential(n int64) []int64 {
-	order := make([]int64, n)
+	order := make([]int64, max(n, 0))
 	for i := range order {
 		order[i] = int64(i)
 	}

@@ -15,7 +15,7 @@ import (
 
 var (
 	mu        sync.Mutex
-	theEngine *gofast.Engine
+	theEngine *engine.Engine
 )
 
 // startConfig asks for threads; 0 means all that the process may use.
@@ -41,13 +41,13 @@ func start(c startConfig) (any, error) {
 		// Batches live in C memory: what little garbage the Go side makes need
 		// not be collected often, and a quarter of its default headroom is plenty.
 		debug.SetGCPercent(25)
-		theEngine = gofast.NewEngine(c.Threads)
+		theEngine = engine.New(c.Threads)
 	}
 	process, crew := theEngine.Tallies()
 	return started{theEngine.ThreadCount(), theEngine.Address(), capsule.Address(), engine.LayoutOfTallies(), process, crew}, nil
 }
 
-func running() (*gofast.Engine, error) {
+func running() (*engine.Engine, error) {
 	mu.Lock()
 	defer mu.Unlock()
 	if theEngine == nil {

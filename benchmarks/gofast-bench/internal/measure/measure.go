@@ -38,9 +38,6 @@ type Batches func(ctx context.Context, order []int64, each func(rows int)) error
 func Host(l gofast.Loader) Batches {
 	return func(ctx context.Context, order []int64, each func(int)) error {
 		for b, err := range l.Batches(ctx, order) {
-			if err == nil {
-				err = ctx.Err() // nothing asks where batches are always ready
-			}
 			if err != nil {
 				return err
 			}
