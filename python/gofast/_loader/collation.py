@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
-import pickle
+from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._utils import ExceptionWrapper
 
 from .batch import Rows
 from .copies import loaded
@@ -130,7 +131,7 @@ _NOTHING = contextlib.nullcontext()
 _TENSORS, _TEXTS = {torch.Tensor}, {str}
 
 
-class _Sender(pickle.Pickler):
+class _Sender(ForkingPickler):
     """What a worker's queue does to a batch: tensors keep their memory, all else becomes a copy."""
 
     def __init__(self, room: io.BytesIO) -> None:
@@ -145,10 +146,7 @@ class _Sender(pickle.Pickler):
 
 
 def sent(made: Any) -> Any:
-    """A batch as a worker sends it: what its function keeps of it does not change what the loop has.
-
-    What cannot be pickled stays as it is: torch's worker would hang on it.
-    """
+    """A batch as a worker sends it: what its function keeps of it does not change what the loop has."""
     kind = type(made)
     if isinstance(made, torch.Tensor):
         return made
@@ -161,8 +159,14 @@ def sent(made: Any) -> Any:
     try:
         sender.dump(made)
         return loaded(room.getvalue(), sender.kept)
-    except Exception:
-        return made
+    except Exception as error:
+        return unsent(error).reraise()
+
+
+def unsent(error: BaseException) -> ExceptionWrapper:
+    """The error of a batch that cannot be pickled. A worker of torch's hangs on it."""
+    what = (type(error), error, error.__traceback__)
+    return ExceptionWrapper(what, "in a DataLoader worker process, whose batch cannot be pickled")  # type: ignore[no-untyped-call]
 
 
 def _with_lists(made: Any, rows: Any, depth: int = 3) -> Any:

@@ -279,10 +279,15 @@ def used_by(code: types.CodeType) -> dict[str, set[str]]:
 
 def _used(code: types.CodeType) -> dict[str, set[str]]:
     made: dict[str, set[str]] = {kind: set() for kind in _KINDS.values()}
+    steps = [*dis.get_instructions(code)]
     fresh = code.co_varnames[:1] if code.co_name == "__init__" else ()
+    if any(name in _stored(step) for name in fresh for step in steps):
+        fresh = ()
     loaded: Any = None
-    for step in dis.get_instructions(code):
+    for step in steps:
         kind = _KINDS.get(step.opname)
+        if step.argval == "__init__" and kind and code.co_name != "__init__":
+            made["assigned"].add("__init__")  # it may be called with a class, as with an object that is new
         if kind == "assigned" and (loaded,) == fresh:
             kind = None  # to an object that is being made
         if kind and ("DEREF" not in step.opname or step.argval in code.co_freevars):
@@ -294,6 +299,12 @@ def _used(code: types.CodeType) -> dict[str, set[str]]:
             for kind, names in _used(inner).items():
                 made[kind] |= names
     return made
+
+
+def _stored(step: dis.Instruction) -> tuple[str, ...]:
+    """The variables that it assigns to."""
+    names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+    return () if "STORE_FAST" not in step.opname else names[:1] if "LOAD" in step.opname else names
 
 
 def _probe(a: Any) -> Any:

@@ -18,6 +18,7 @@ from torch.utils.data.dataloader import (
 )
 
 from .._core import engine
+from .collation import unsent
 from .counts import Epoch, counted_by, rows_of
 
 if TYPE_CHECKING:
@@ -106,8 +107,7 @@ class _Results(multiprocessing.queues.Queue):  # type: ignore[type-arg]
         if isinstance(made, ExceptionWrapper):  # it holds a class, and a text
             made.exc_type = next(kind for kind in made.exc_type.__mro__ if _is_picklable(kind))
         else:
-            what = (type(error), error, error.__traceback__)
-            made = ExceptionWrapper(what, "in a DataLoader worker process, whose batch cannot be pickled")  # type: ignore[no-untyped-call]
+            made = unsent(error)
         self.put((number, made))
 
 

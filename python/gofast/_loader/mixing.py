@@ -76,7 +76,7 @@ def recycled(mixers: Sequence[Any]) -> Iterator[None]:
     for one in mixers:
         found = _of(type(one))
         if found is not None and found[0] not in vars(one):  # not a user's, and not another thread's
-            ours.append((vars(one), found[0], types.MethodType(found[1], one)))
+            ours.append((vars(one), found[0], _Method(found[1], one, found[0])))
     try:
         for own, name, method in ours:
             own[name] = method
@@ -85,6 +85,19 @@ def recycled(mixers: Sequence[Any]) -> Iterator[None]:
         for own, name, method in ours:  # another thread that is inside goes on with torchvision's arithmetic
             if own.get(name) is method:  # the function may have set or deleted it
                 del own[name]
+
+
+class _Method:
+    """Our method of one object. In a copy of that, torchvision's own stands for it."""
+
+    def __init__(self, mix: Any, one: Any, name: str) -> None:
+        self._mix, self._one, self._name = mix, one, name
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._mix(self._one, *args, **named)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self._one, self._name)  # of a copy that has no attributes yet
 
 
 def mixers(value: Any) -> list[Any]:

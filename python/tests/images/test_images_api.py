@@ -369,6 +369,17 @@ EDITS: list[Callable[[Any], Any]] = [
 ]
 
 
+def test_a_sample_without_label_is_torchvisions_error(tree: Path) -> None:
+    said = []
+    for dataset in both(tree, DRAWING):
+        dataset.samples[0] = ("only a path",)  # type: ignore[assignment]
+        for take in (lambda d: d[0], lambda d: next(iter(DataLoader(d, 2)))):
+            with pytest.raises(ValueError) as caught:
+                take(dataset)
+            said.append((type(caught.value), str(caught.value)))
+    assert said[:2] == said[2:]
+
+
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("used", [False, True])
 def test_edits_of_samples_are_followed(tree: Path, edit: Callable[[Any], Any], used: bool) -> None:

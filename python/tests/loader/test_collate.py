@@ -9,6 +9,7 @@ import enum
 import functools
 import gc
 import itertools
+import pickle
 import random
 import threading
 from collections.abc import Callable
@@ -348,6 +349,18 @@ class Shared:
         return Shared.calls
 
 
+class Rebinds:
+    def __init__(self) -> None:
+        self = Shared  # noqa: PLW0642
+        self.calls += 1
+
+
+class ItsParents:
+    def __call__(self, rows: Any) -> Any:
+        Counter.__init__(Shared)  # type: ignore[arg-type]
+        return Shared.calls
+
+
 class OfItsClass:
     calls = 0
 
@@ -514,6 +527,8 @@ def test_what_a_function_keeps_is_each_workers_own(folder: Path, make: Any) -> N
         (InItsCell(), "of a class"),
         (ByText(), "uses a Told, which all workers would share"),
         (lambda rows: setattr(Shared, "n", 1), "uses setattr"),
+        (lambda rows: Rebinds(), "of a class"),
+        (ItsParents(), "of a class"),
         (OfItsClass(), "assigns to an attribute, perhaps of a class"),
         (OfClass(), "uses a list, which all workers would share"),
         (OfModule(), "uses a dict, which all workers would share"),
@@ -646,6 +661,22 @@ def test_what_a_function_hands_out_is_a_copy() -> None:
         gofast.ArrayDataset(torch.arange(12.0)), 4, num_workers=1, collate_fn=Keeps().private()
     )
     assert list(private) == [4, 4, 4]
+
+
+def test_a_batch_that_cannot_be_pickled_is_an_error() -> None:
+    """torch's own loop waits for it for ever; on torch's machinery, ours raises the same."""
+    made: list[Any] = []
+
+    def third(rows: Any) -> Any:
+        made.append(rows)
+        return (lambda: 1) if len(made) == 3 else len(rows)
+
+    loader = gofast.DataLoader(gofast.ArrayDataset(torch.arange(12.0)), 3, num_workers=1, collate_fn=third)
+    batches = iter(loader)
+    assert [next(batches), next(batches)] == [3, 3]
+    with pytest.raises((AttributeError, pickle.PicklingError), match="whose batch cannot be pickled"):
+        next(batches)
+    assert [*batches] == [3]
 
 
 def test_the_default_generator_is_a_workers(folder: Path) -> None:

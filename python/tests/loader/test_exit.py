@@ -121,6 +121,8 @@ def kill_a_worker() -> None:
             time.sleep(0.05)
         assert not os.path.exists(f"/proc/{pid}")
     assert np.array_equal(torch.cat(held), X[:24])
+    del held
+    assert "gofast-ring" not in Path("/proc/self/maps").read_text()
     again = DataLoader(gofast.ArrayDataset(X, Y), batch_size=8, num_workers=2)
     assert sum(len(y) for _, y in again) == ROWS
 

@@ -389,6 +389,31 @@ def test_fresh_workers_do_not_grow_memory() -> None:
     assert mapped_rings() == 0
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_held_and_dropped_epochs_do_not_grow_memory(workers: int) -> None:
+    """Of a loader that starts no process: rings grow while batches are held, and give it back."""
+    loader = gofast.DataLoader(dataset(), batch_size=8, num_workers=workers)
+    rows: list[torch.Tensor] = []
+
+    def epochs(count: int) -> None:
+        for k in range(count):
+            batches = iter(loader)
+            part = [next(batches)[0] for _ in range(k % 64)]
+            del batches
+            rows.append(part[-1][3:5] if part else X[3:5])
+            assert torch.equal(rows[-1], X[8 * max(k % 64 - 1, 0) + 3 :][:2])
+            check_epoch(loader)  # holds a whole one
+            del rows[:-4]  # a view holds its batch
+
+    epochs(200)
+    before = quiet_memory(), descriptors(), status("Threads")
+    epochs(2000)
+    assert quiet_memory() - before[0] < 2048  # a batch of 512 bytes, lost in each epoch, is 1000
+    assert (descriptors(), status("Threads")) == before[1:]
+
+
 def test_an_iterator_that_the_garbage_collector_finds_leaves_no_stream_of_freed_rows() -> None:
     """It frees the joined rows first, and runs the iterator's `__del__` then."""
     part = gofast.ArrayDataset(torch.arange(40.0).reshape(40, 1), output="dict", keys=("x", "y"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import gc
+import pickle
 import threading
 import weakref
 from collections.abc import Callable
@@ -49,6 +51,20 @@ def test_same_as_torchvision(kind: str, count: int, side: int, dtype: torch.dtyp
     ours, theirs = both(KINDS[kind](), images, labels)
     assert difference(ours, theirs) == ""
     assert torch.equal(images, before)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_made_meanwhile_has_torchvisions_method(again: Callable[[Any], Any]) -> None:
+    images, labels = batch(64, 48)
+    for make in (KINDS["mixup"], KINDS["cutmix"]):
+        one = make()
+        with mixing.recycled(mixing.mixers(one)):
+            copied = again(one)
+            assert vars(one).keys() - vars(make()).keys()  # ours is there
+        own = vars(copied).keys() - vars(make()).keys()
+        assert all(getattr(copied, name).__func__ is getattr(type(one), name) for name in own)
+        ours, theirs = both(copied, images, labels)
+        assert difference(ours, theirs) == ""
 
 
 def test_cutmix_of_bytes() -> None:

@@ -121,9 +121,10 @@ class Unpicklable(torch.utils.data.Dataset[Any]):
 
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 @pytest.mark.parametrize("raises", [True, False])
-def test_what_a_worker_cannot_send_is_an_error(raises: bool) -> None:
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_what_a_worker_cannot_send_is_an_error(raises: bool, method: str) -> None:
     """torch's own loop waits for it for ever."""
-    loader = gofast.DataLoader(Unpicklable(raises), None, num_workers=2, multiprocessing_context="fork")
+    loader = gofast.DataLoader(Unpicklable(raises), None, num_workers=2, multiprocessing_context=method)
     iterator, seen = iter(loader), []
     for _ in range(6):
         try:
