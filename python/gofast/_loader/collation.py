@@ -160,7 +160,7 @@ def sent(made: Any) -> Any:
         sender.dump(made)
         return loaded(room.getvalue(), sender.kept)
     except Exception as error:
-        return unsent(error).reraise()
+        return unsent(error).reraise()  # type: ignore[no-untyped-call]
 
 
 def unsent(error: BaseException) -> ExceptionWrapper:

@@ -351,7 +351,7 @@ class Shared:
 
 class Rebinds:
     def __init__(self) -> None:
-        self = Shared  # noqa: PLW0642
+        self = Shared
         self.calls += 1
 
 
