@@ -54,7 +54,7 @@ func (p place) parseDescr(descr string, maxText int64) (elem, error) {
 	}
 	size, err := strconv.ParseUint(rest[1:], 10, 31)
 	if err != nil {
-		return elem{}, p.fail(errs.ErrDamaged, "the dtype is malformed").WithCell(descr)
+		return elem{}, p.fail(errs.ErrDamaged, "the dtype is not written as numpy does"+again).WithCell(descr)
 	}
 	e := elem{kind: kind, size: int(size)}
 	known := false
@@ -78,9 +78,6 @@ func (p place) parseDescr(descr string, maxText int64) (elem, error) {
 			"the dtype is not an integer, a float of 2 to 8 bytes, a boolean or text: convert it with astype").WithCell(descr)
 	}
 	wide := e.size > 1 && kind != 'S'
-	e.swap = wide && (order == '>' && littleMachine || order == '<' && !littleMachine)
-	if wide && order == '|' {
-		return elem{}, p.fail(errs.ErrDamaged, "the dtype has no byte order").WithCell(descr)
-	}
+	e.swap = wide && (order == '>' && littleMachine || order == '<' && !littleMachine) // '|' is the machine's, as for numpy
 	return e, nil
 }

@@ -14,9 +14,9 @@ import (
 
 const magic = "\x93NUMPY"
 
-// maxHeader bounds the header's text. numpy itself refuses more than 10,000
-// bytes by default; only structured dtypes, which we refuse, come near it.
-const maxHeader = 1 << 20
+// maxHeader bounds the header's text, as numpy does by default; only structured
+// dtypes, which we refuse, come near it.
+const maxHeader = 10_000
 
 // maxDims is numpy's own limit (64 since numpy 2).
 const maxDims = 64
@@ -40,10 +40,10 @@ func (p place) readHeader(r io.Reader, size int64, l limits.Limits) (header, err
 	}
 	width := 4
 	switch version := head[6]; {
+	case version < 1 || version > 3 || head[7] != 0:
+		return header{}, p.fail(errs.ErrUnsupported, "npy version %d.%d: versions 1.0, 2.0 and 3.0 are known", version, head[7])
 	case version == 1:
 		width = 2
-	case version != 2 && version != 3 || head[7] != 0:
-		return header{}, p.fail(errs.ErrUnsupported, "npy version %d.%d: versions 1.0, 2.0 and 3.0 are known", version, head[7])
 	}
 	if err := p.readFull(r, head[8:8+width]); err != nil {
 		return header{}, err
@@ -63,7 +63,7 @@ func (p place) readHeader(r io.Reader, size int64, l limits.Limits) (header, err
 	if err := p.readFull(r, text); err != nil {
 		return header{}, err
 	}
-	h, err := p.parseHeader(text, l.Cell)
+	h, err := p.parseHeader(text, head[6], l.Cell)
 	if err != nil {
 		return header{}, err
 	}
@@ -103,21 +103,25 @@ func (p place) readError(err error) error {
 	return p.fail(errs.ErrDamaged, "the compressed data is damaged").Because(err)
 }
 
-// literal scans the Python dictionary of a header. Only what numpy writes is
-// accepted: the three keys once each, plain strings, True/False, a tuple of ints.
+// literal scans the Python dictionary of a header. What numpy writes is accepted,
+// in any order and spacing: the three keys once each, plain strings, True/False, a
+// tuple of ints. What Python refuses is refused: test_headers_as_numpy compares.
 type literal struct {
 	place
-	text []byte
-	at   int
+	text  []byte
+	at    int
+	longs bool // 5L is a number
 }
 
-func (p place) parseHeader(text []byte, maxText int64) (header, error) {
-	s := &literal{place: p, text: text}
+func (p place) parseHeader(text []byte, version byte, maxText int64) (header, error) {
+	s := &literal{place: p, text: text, longs: version < 3} // numpy reads Python 2's longs up to version 2
+	lines := bytes.TrimLeft(text, " \t")                    // Python allows spaces, then empty lines; another space would indent
+	if s.at = len(text) - len(bytes.TrimLeft(lines, "\r\n")); !bytes.HasPrefix(text[s.at:], []byte("{")) {
+		return header{}, s.malformed()
+	}
+	s.at++
 	var h header
 	seen := map[string]bool{}
-	if err := s.expect('{'); err != nil {
-		return h, err
-	}
 	for s.peek() != '}' {
 		key, err := s.str()
 		if err == nil {
@@ -191,10 +195,10 @@ func (s *literal) tuple(h *header) error {
 			s.at++
 		}
 		n, err := strconv.ParseInt(string(s.text[start:s.at]), 10, 64)
-		if err != nil {
+		if err != nil || n > 0 && s.text[start] == '0' { // 02 is no number of Python's
 			return s.malformed()
 		}
-		if s.at < len(s.text) && s.text[s.at] == 'L' { // Python 2 wrote longs
+		if s.longs && s.at < len(s.text) && s.text[s.at] == 'L' {
 			s.at++
 		}
 		if h.shape = append(h.shape, n); len(h.shape) > maxDims {
@@ -213,13 +217,11 @@ func (s *literal) tuple(h *header) error {
 
 // peek skips white space and returns the next byte, 0 at the end.
 func (s *literal) peek() byte {
-	for s.at < len(s.text) {
-		if c := s.text[s.at]; c != ' ' && c != '\n' && c != '\t' {
-			return c
-		}
-		s.at++
+	rest := bytes.TrimLeft(s.text[s.at:], " \t\n\r\f")
+	if s.at = len(s.text) - len(rest); len(rest) == 0 {
+		return 0
 	}
-	return 0
+	return rest[0]
 }
 
 func (s *literal) expect(c byte) error {
@@ -245,8 +247,11 @@ func (s *literal) str() (string, error) {
 	return string(rest[:end]), nil
 }
 
+// again is what to do where numpy may know more than we do.
+const again = "; if numpy.load reads the file, numpy.save writes it again as gofast reads it"
+
 func (s *literal) malformed() error {
-	return s.fail(errs.ErrDamaged, "the header is not numpy's dictionary of descr, fortran_order and shape, at character %d", s.at).
+	return s.fail(errs.ErrDamaged, "the header is not numpy's dictionary of descr, fortran_order and shape, at character %d"+again, s.at).
 		WithCell(string(s.text[min(s.at, len(s.text)):]))
 }
 

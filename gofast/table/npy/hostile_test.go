@@ -50,7 +50,7 @@ func TestHeaders(t *testing.T) {
 		strings.Replace(good, "|u1", "|O", 1):                                              errs.ErrUnsupported,
 		strings.Replace(good, "|u1", "<U0", 1):                                             errs.ErrUnsupported,
 		strings.Replace(good, "|u1", "|S999999999", 1):                                     errs.ErrLimit,
-		strings.Replace(good, "|u1", "|u2", 1):                                             errs.ErrDamaged,
+		strings.Replace(good, "|u1", "|u4", 1):                                             errs.ErrDamaged,
 		strings.Replace(good, "|u1", "<u", 1):                                              errs.ErrDamaged,
 		strings.Replace(good, "|u1", "", 1):                                                errs.ErrDamaged,
 		strings.Replace(good, "'|u1'", "[('a', '<i4')]", 1):                                errs.ErrUnsupported,

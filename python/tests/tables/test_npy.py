@@ -164,8 +164,9 @@ def test_no_rows(tmp_path: Path) -> None:
 
 
 def header(text: bytes, version: int = 1) -> bytes:
-    size = struct.pack("<H" if version == 1 else "<I", len(text))
-    return b"\x93NUMPY" + bytes([version, 0]) + size + text
+    """A header of version 1, 2 or 3, or of 1.1 as 0x101."""
+    size = struct.pack("<H" if version & 15 == 1 else "<I", len(text))
+    return b"\x93NUMPY" + struct.pack("<H", version) + size + text
 
 
 def told(descr: str = "'<f8'", shape: str = "(1,)", more: str = "'fortran_order': False, ") -> bytes:
@@ -203,6 +204,47 @@ def test_lying_headers(name: str, packed: bool, tmp_path: Path) -> None:
     else:
         (tmp_path / "x").write_bytes(data)
     with pytest.raises(error) as caught:
+        stored(tmp_path / "x")
+    assert caught.value.path == str(tmp_path / "x")
+
+
+BOTH = told()
+ONCE = "'fortran_order': False, "
+REFUSED_BY_NUMPY = {
+    "a header over 10,000 bytes": (1, BOTH + b" " * 10_000),
+    "version 1.1": (0x101, BOTH),
+    "a zero before a number": (1, told(shape="(01,)")),
+    "longs after Python 2": (3, told(shape="(1L,)")),
+    "an indented second line": (1, b"\n " + BOTH),
+    "no dictionary": (1, b"[" + BOTH + b"]"),
+    "a key too many": (1, told(more=ONCE + "'more': 1, ")),
+    "0 for False": (1, told(more="'fortran_order': 0, ")),
+    "a list": (1, told(shape="[1]")),
+    "a number": (1, told(shape="(1)")),
+    "a real": (1, told(shape="(1.0,)")),
+    "text after it": (1, BOTH + b"x"),
+}
+READ_BY_NUMPY = {
+    "lines of Windows": (1, BOTH.replace(b"\n", b"\r\n").replace(b", ", b",\r\n")),
+    "empty lines before it": (2, b" \n\n" + BOTH),
+    "longs of Python 2": (1, told(shape="(1L,)")),
+    "another order": (3, b"{'shape':(1,),'fortran_order':True,'descr':'<f8'}"),
+    "no order of bytes": (1, told("'|f8'")),
+    "double quotes": (1, BOTH.replace(b"'", b'"')),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*created on Python 2")
+@pytest.mark.parametrize("name", [*REFUSED_BY_NUMPY, *READ_BY_NUMPY])
+def test_headers_as_numpy(name: str, tmp_path: Path) -> None:
+    version, text = {**REFUSED_BY_NUMPY, **READ_BY_NUMPY}[name]
+    (tmp_path / "x").write_bytes(header(text, version) + struct.pack("<d", 0.5))
+    if name in READ_BY_NUMPY:
+        assert np.load(tmp_path / "x").tolist() == stored(tmp_path / "x").flatten().tolist() == [0.5]
+        return
+    with pytest.raises(ValueError):
+        np.load(tmp_path / "x")
+    with pytest.raises(errors.GofastError) as caught:
         stored(tmp_path / "x")
     assert caught.value.path == str(tmp_path / "x")
 
