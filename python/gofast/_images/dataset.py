@@ -237,9 +237,9 @@ class ImageDataset(NativeDataset):
         if not self._listing.readable:
             return Refusal("samples holds something else than (path, label)")
         if self._reader is not None:
-            return Refusal(f"loader={called(self.loader)} is your own code: it reads the pictures")
+            return Refusal(f"loader={called(self.loader)} runs in Python: it reads the pictures")
         if self.target_transform is not None and self._has_labels:
-            return Refusal(f"target_transform={called(self.target_transform)} is your own code")
+            return Refusal(f"target_transform={called(self.target_transform)} runs in Python")
         if self._native_labels != self._has_labels:
             return Refusal("the labels are not whole numbers of 32 bits")
         work = self._here()

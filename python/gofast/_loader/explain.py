@@ -13,7 +13,7 @@ from .._core.openmp import as_in_workers
 from ..errors import GofastError
 from .destination import PINNED
 from .schedule import draw_order
-from .view import Line, NativeDataset, Refusal, View, called, resolve
+from .view import Line, NativeDataset, Refusal, View, called, foreign, resolve
 
 _MOST_PARTS = 5  # shown of a ConcatDataset
 _TITLE = ("step", "runs in", "what")
@@ -115,7 +115,7 @@ def _dataset(dataset: Any) -> list[Line]:
                 inner.append(("...", "", f"{len(parts) - _MOST_PARTS} more datasets"))
             title = (kind.__name__, where, f"{len(dataset)} samples {of}{own}")
             return [title, *((f"  {name}", where, what) for name, where, what in inner)]
-    return [(kind.__name__, "Python", "not a dataset of gofast's: gofast has no part in it")]
+    return [(kind.__name__, "Python", foreign(kind))]
 
 
 def overrides(dataset: Any, base: Any, what: str) -> list[Line]:

@@ -35,7 +35,7 @@ class Step(Protocol):
 def warn_of_loader(why: str) -> None:
     """Warns that a gofast.DataLoader runs on torch's machinery: once for each reason, never in workers."""
     if get_worker_info() is None:
-        text = f"this gofast.DataLoader runs on torch's own machinery, and no faster: {why}. {_SILENCE}"
+        text = f"this gofast.DataLoader runs on torch's own machinery: {why}. {_SILENCE}"
         warn(text, FallbackWarning, once=f"loader: {why}")
 
 

@@ -327,7 +327,22 @@ def _flatten(dataset: Dataset[Any], parts: list[NativeDataset]) -> IntArray | Re
             return Refusal(f"{kind.__name__} {how} of {torchs.__name__}: its own code makes the samples")
     if issubclass(kind, NativeDataset):
         return Refusal(f"{kind.__name__} has a __getitems__ of its own")
-    return Refusal(f"{kind.__name__} is not a dataset of gofast's")
+    return Refusal(f"{kind.__name__} {foreign(kind)}")
+
+
+_INSTEAD = {"ImageFolder": "ImageFolder", "TensorDataset": "ArrayDataset"}  # they take the same arguments
+
+
+def foreign(kind: type) -> str:
+    """What a dataset's class is that is not gofast's, and what makes it faster: the end of a sentence."""
+    for base in kind.__mro__:
+        package = base.__module__.split(".")[0]
+        if package in ("torch", "torchvision") and base.__name__ in _INSTEAD:
+            ours = f"gofast.{_INSTEAD[base.__name__]}"
+            if base is kind:
+                return f"is {package}'s: use {ours} instead"
+            return f"derives from {package}'s {base.__name__}: derive it from {ours}"
+    return "is not a dataset of gofast's: only pictures that it opens with gofast.open are made by gofast"
 
 
 def overridden(dataset: object, base: type) -> Refusal | None:

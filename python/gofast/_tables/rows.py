@@ -313,7 +313,7 @@ class RowDataset(NativeDataset):
             return refused
         for name in ("transform", "target_transform", "batch_transform"):
             if getattr(self, name) is not None:
-                return Refusal(f"{name}={called(getattr(self, name))} is your own code")
+                return Refusal(f"{name}={called(getattr(self, name))} runs in Python")
         return self._view()
 
     def _explained(self) -> list[Line]:

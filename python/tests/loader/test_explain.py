@@ -23,6 +23,7 @@ from torch.utils.data import (
     TensorDataset,
     WeightedRandomSampler,
 )
+from torchvision import datasets
 from torchvision import transforms as T
 
 import gofast
@@ -53,6 +54,14 @@ class Chosen(Subset[Any]):
     """A subclass, which may do anything."""
 
 
+class Named(datasets.ImageFolder):
+    """A subclass of torchvision's."""
+
+
+class Own(Dataset[int]):
+    """A dataset of the user's."""
+
+
 class Stream(IterableDataset[int]):
     def __iter__(self) -> Any:
         return iter(range(9))
@@ -72,18 +81,21 @@ DATASETS: dict[str, Callable[[Path], Any]] = {
     " ": lambda f: gofast.ImageFolder(f, STILL),
     "  ": lambda f: ConcatDataset([Subset(rows(), [3, 1]), Subset(rows(), range(4))]),
     "   ": lambda f: gofast.ImageFolder(f, DRAWN),
-    "transform=neg is your own code": lambda f: rows(transform=torch.neg),
+    "transform=neg runs in Python": lambda f: rows(transform=torch.neg),
     "target_transform=neg": lambda f: rows(target_transform=torch.neg),
     "batch_transform=neg": lambda f: rows(batch_transform=torch.neg),
     "Doubled overrides __getitem__": lambda f: Doubled(np.zeros((4, 2)), np.zeros(4)),
-    "TensorDataset is not a dataset": lambda f: TensorDataset(torch.zeros(9)),
-    "TensorDataset is not": lambda f: ConcatDataset([rows(), TensorDataset(torch.zeros(9))]),
+    "TensorDataset is torch's: use gofast.ArrayDataset instead": lambda f: TensorDataset(torch.zeros(9)),
+    "TensorDataset is torch's": lambda f: ConcatDataset([rows(), TensorDataset(torch.zeros(9))]),
+    "ImageFolder is torchvision's: use gofast.ImageFolder instead": datasets.ImageFolder,
+    "Named derives from torchvision's ImageFolder: derive it from gofast.ImageFolder": Named,
+    "it opens with gofast.open are made by gofast": lambda f: Own(),
     "Chosen is a subclass of Subset": lambda f: Chosen(rows(), range(5)),
     "ElasticTransform runs in Python: there is no native one": lambda f: gofast.ImageFolder(f, MIXED),
     "ToTensor runs in Python: no step before it": lambda f: gofast.ImageFolder(f, T.ToTensor()),
     "the samples are PIL images": lambda f: gofast.ImageFolder(f, T.Resize((8, 8))),
     "target_transform=str": lambda f: gofast.ImageFolder(f, STILL, str),
-    "loader=nothing is your own code": lambda f: gofast.ImageFolder(f, STILL, loader=nothing),
+    "loader=nothing runs in Python": lambda f: gofast.ImageFolder(f, STILL, loader=nothing),
     "parts make different samples": lambda f: ConcatDataset([rows(), rows(dtype=torch.float64)]),
     "indices are not a sequence of integers": lambda f: Subset(rows(), ["a", "b"]),  # type: ignore[list-item]
 }
@@ -212,7 +224,7 @@ def test_parts_are_listed(folder: Path) -> None:
 
 
 def test_a_foreign_dataset_is_called_so() -> None:
-    assert "gofast has no part in it" in gofast.explain(TensorDataset(torch.zeros(3)))
+    assert "is torch's: use gofast.ArrayDataset" in gofast.explain(TensorDataset(torch.zeros(3)))
     assert "the dataset's own" in gofast.explain(DataLoader(Stream()))
 
 

@@ -81,8 +81,11 @@ def said(make: Any) -> Iterator[str]:
             lambda: gofast.DataLoader(rows(), 4, num_workers=1, worker_init_fn=noted),
             "worker_init_fn=noted does more than seed",
         ),
-        (lambda: gofast.DataLoader(TensorDataset(torch.zeros(9)), 4), "TensorDataset is not a dataset of go"),
-        (lambda: gofast.DataLoader(rows(transform=torch.neg), 4), "transform=neg is your own code"),
+        (
+            lambda: gofast.DataLoader(TensorDataset(torch.zeros(9)), 4),
+            "TensorDataset is torch's: use gofast.ArrayDataset instead",
+        ),
+        (lambda: gofast.DataLoader(rows(transform=torch.neg), 4), "transform=neg runs in Python"),
     ],
 )
 def test_a_loader_says_it_once(make: Any, why: str) -> None:

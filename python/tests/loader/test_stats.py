@@ -205,7 +205,7 @@ def test_torchs_machinery(dataset: Any, workers: int) -> None:
     assert told["epoch"]["bytes"] == 25 * (first.nbytes // len(first))
     assert (told["made"], told["stages"], told["threads"]) == (0, {}, 0)
     (reason,) = told["fallbacks"]
-    assert reason == f"loader: {type(dataset).__name__} is not a dataset of gofast's"
+    assert reason.startswith(f"loader: {type(dataset).__name__} is ")
     assert told["fallbacks"][reason] >= 1
     assert told["wait_seconds"] > 0
 
