@@ -186,7 +186,7 @@ func mapTable(ctx context.Context, paths []string, options TableOptions) (data [
 	data, err = unix.Mmap(fd, 0, int(schema.Size), unix.PROT_READ, unix.MAP_SHARED)
 	unix.Close(fd)
 	if err != nil {
-		return nil, schema, errs.New(errs.ErrRead, "open", "cannot map the decoded table").Because(err)
+		return nil, schema, errs.New(errs.ErrRead, "table", "cannot map the decoded table").Because(err)
 	}
 	return data, schema, nil
 }

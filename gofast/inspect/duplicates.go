@@ -48,6 +48,10 @@ func (s *scanner) duplicates(ctx context.Context) (d Duplicates, err error) {
 	slices.SortStableFunc(order, byPrint)
 	var found []alike
 	for run := range runs(order, byPrint) {
+		const each = 48 // an alike
+		if err := s.budget.Reserve(int64(len(run))*each, "files that may be duplicates"); err != nil {
+			return d, err
+		}
 		for _, i := range run {
 			found = append(found, alike{file: i})
 		}

@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 )
 
@@ -22,6 +24,7 @@ type files struct {
 	folders    int           // that were given
 	unreadable []folder.Name // folders that could not be listed
 	circles    []Problem     // links that lead back to a folder that they lie in
+	budget     *limits.Budget
 }
 
 type file struct {
@@ -34,7 +37,7 @@ func list(ctx context.Context, paths []string, o *Options) (*files, error) {
 	if len(paths) == 0 {
 		return nil, errs.New(errs.ErrConfig, "inspect", "no files, folders or patterns")
 	}
-	f, seen := &files{unreadable: []folder.Name{}}, map[string]bool{}
+	f, seen := &files{unreadable: []folder.Name{}, budget: limits.NewBudget(o.Limits.WithDefaults().Memory)}, map[string]bool{}
 	for _, path := range paths {
 		found := []string{path}
 		if _, err := os.Lstat(path); err != nil {
@@ -49,7 +52,9 @@ func list(ctx context.Context, paths []string, o *Options) (*files, error) {
 			}
 			seen[clean] = true
 			if info, err := os.Stat(path); err != nil || !info.IsDir() {
-				f.list = append(f.list, file{path, -1})
+				if err := f.add(path, -1); err != nil {
+					return nil, err
+				}
 			} else if err := f.addFolder(ctx, path, o); err != nil {
 				return nil, err
 			}
@@ -81,10 +86,13 @@ func (f *files) addFolder(ctx context.Context, path string, o *Options) error {
 	}
 	defer func() { _ = unix.Munmap(index) }() // cannot fail for a mapping of ours
 	root := string(schema.Root)
+	f.list = slices.Grow(f.list, int(schema.Count))
 	for i := range schema.Count {
 		at := schema.PathsOffset + int64(binary.NativeEndian.Uint64(index[schema.PathOffsetsOffset+8*i:]))
 		name, _, _ := bytes.Cut(index[at:], []byte{0})
-		f.list = append(f.list, file{root + string(name), len(root)})
+		if err := f.add(root+string(name), len(root)); err != nil {
+			return err
+		}
 	}
 	f.folders++
 	for _, name := range schema.Unreadable {
@@ -93,6 +101,15 @@ func (f *files) addFolder(ctx context.Context, path string, o *Options) error {
 	for _, name := range schema.Circles {
 		f.circles = append(f.circles, problemOf(len(f.list), root+string(name), errCircle))
 	}
+	return nil
+}
+
+func (f *files) add(path string, root int) error {
+	const each = 24 // a file, without its path
+	if err := f.budget.Reserve(each+int64(len(path)), "the list of files"); err != nil {
+		return err
+	}
+	f.list = append(f.list, file{path, root})
 	return nil
 }
 

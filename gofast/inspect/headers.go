@@ -25,6 +25,7 @@ type details struct {
 	body          int64  // where the data of the pixels begin
 }
 
+// pngHeader reads IHDR, which lies behind a signature of 8 bytes and ends at 33, and the chunks before the pixels.
 func pngHeader(head []byte) (d details) {
 	if len(head) < 33 {
 		return d

@@ -368,3 +368,27 @@ func FuzzHeaders(f *testing.F) {
 		kindOf("a.csv", head)
 	})
 }
+
+// The list of files, the prints, and what is kept of doubles count against the limit.
+func TestListsKeepTheMemoryLimit(t *testing.T) {
+	root, listed := t.TempDir(), 0
+	all := filepath.Join(root, "class", "*")
+	for i := range 40 {
+		listed += 24 + len(write(t, filepath.Join(root, "class", fmt.Sprintf("%0100d", i)), []byte("the same")))
+	}
+	for memory, want := range map[int]struct{ scan, verify bool }{
+		listed - 1:               {false, false},
+		listed:                   {false, true},
+		listed + 40*(32+48) - 1:  {false, true},
+		listed + 40*(32+48) + 64: {true, true},
+	} {
+		o := Options{Threads: 1}
+		o.Limits.Memory = int64(memory)
+		if _, err := Scan(t.Context(), []string{all}, o); (err == nil) != want.scan || err != nil && !errors.Is(err, errs.ErrLimit) {
+			t.Errorf("a scan with %d bytes, of %d: %v", memory, listed, err)
+		}
+		if _, err := Verify(t.Context(), []string{all}, o); (err == nil) != want.verify || err != nil && !errors.Is(err, errs.ErrLimit) {
+			t.Errorf("a verification with %d bytes, of %d: %v", memory, listed, err)
+		}
+	}
+}

@@ -14,7 +14,6 @@ import (
 	"github.com/gofast-org/gofast/gofast/image/picture"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/foreign"
-	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/folder"
@@ -43,12 +42,11 @@ func Scan(ctx context.Context, paths []string, o Options) (report *Report, err e
 	if err != nil {
 		return nil, canceled(err, op)
 	}
-	budget := limits.NewBudget(o.Limits.WithDefaults().Memory)
 	const each = 24 + 8 // a print, and its place in an order
-	if err := budget.Reserve(int64(len(all.list))*each, fmt.Sprintf("a scan of %d files", len(all.list))); err != nil {
+	if err := all.budget.Reserve(int64(len(all.list))*each, fmt.Sprintf("a scan of %d files", len(all.list))); err != nil {
 		return nil, err
 	}
-	s := &scanner{files: all, tally: newTally(), options: &o, budget: budget,
+	s := &scanner{files: all, tally: newTally(), options: &o,
 		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, prints: make([]print, len(all.list))}
 	if err := all.each(ctx, o.Threads, s.look); err != nil {
 		return nil, canceled(err, op)
@@ -86,7 +84,6 @@ type scanner struct {
 	*files
 	*tally
 	options *Options
-	budget  *limits.Budget
 	columns atomic.Int64 // of tables, that were described
 	seeds   [2]maphash.Seed
 	prints  []print

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/image/picture"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
-	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/folder"
@@ -62,7 +61,7 @@ func Verify(ctx context.Context, paths []string, o Options) (report *Verificatio
 	if err != nil {
 		return nil, canceled(err, opVerify)
 	}
-	v := &verifier{files: all, options: &o, budget: limits.NewBudget(o.Limits.WithDefaults().Memory),
+	v := &verifier{files: all, options: &o,
 		report: &Verification{Files: int64(len(all.list)), Damaged: []Problem{}, Unchecked: []Problem{}, Unreadable: all.unreadable}}
 	v.readers.New = func() any { return &reader{verifier: v, decoders: map[string]*picture.Decoder{}} }
 	if err := v.run(ctx); err != nil {
@@ -78,7 +77,6 @@ func Verify(ctx context.Context, paths []string, o Options) (report *Verificatio
 type verifier struct {
 	*files
 	options *Options
-	budget  *limits.Budget
 	total   int64 // bytes of all files, for the progress
 	done    atomic.Int64
 	readers sync.Pool

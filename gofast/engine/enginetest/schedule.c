@@ -74,14 +74,23 @@ static void wait_for(gft_caller *c, work *w, int64_t batch) {
         if (gf_nanoseconds() > until) return say(c, "waited in vain");
 }
 
+static int untouched(const void *memory, size_t bytes) {
+    const uint64_t *words = memory;
+    for (size_t i = 0; i < bytes / 8; i++)
+        if (words[i] != 0xa5a5a5a5a5a5a5a5u) return 0;
+    return 1;
+}
+
 // Nothing writes after a cancel: the memory is overwritten, and looked at again a little later.
 static void cancel(gft_caller *c, work *w) {
+    const size_t bytes = GFT_MOST_ROWS * VALUES * 8;
     c->crew->cancel(w->ticket);
-    for (int64_t i = 0; i < w->batches; i++) memset(w->slot[i]->managed.dl_tensor.data, 0xa5, GFT_MOST_ROWS * VALUES * 8);
+    for (int64_t i = 0; i < w->batches; i++) memset(w->slot[i]->managed.dl_tensor.data, 0xa5, bytes);
     memset(w->label, 0xa5, sizeof w->label);
     for (int64_t until = gf_nanoseconds() + 50000; gf_nanoseconds() < until;) sched_yield();
-    for (int64_t i = 0; i < w->rows; i++)
-        if ((uint64_t)w->label[i] != 0xa5a5a5a5a5a5a5a5u) say(c, "a label that was written after the cancel");
+    if (!untouched(w->label, sizeof w->label)) say(c, "a label that was written after the cancel");
+    for (int64_t i = 0; i < w->batches; i++)
+        if (!untouched(w->slot[i]->managed.dl_tensor.data, bytes)) say(c, "a sample that was written after the cancel");
 }
 
 static void use(gft_caller *c, work *w) {

@@ -13,6 +13,9 @@ enum { PILLOW_PIECE = 65536 };
 // Deflate expands its input at most so many times.
 enum { MAX_EXPANSION = 1032 };
 
+// The variant of kernels that is taken here. kerneltest takes the plain one too, 1.
+enum { FASTEST };
+
 // Memory that grows. It is freed only together with the state.
 typedef struct {
     uint8_t *data;
@@ -118,7 +121,7 @@ static int inflate_quick(gf_png *p, gf_chunks *c, uint8_t *rows, size_t size) {
     // zlib must judge a truncated chunk.
     if (behind.n - behind.at < 4) return 0;
     memset(p->stream.data + total, 0, GF_QUICK_IN_SLACK);
-    size_t read = gf_quick_inflate(&p->quick, 0, p->stream.data, total, rows, size);
+    size_t read = gf_quick_inflate(&p->quick, FASTEST, p->stream.data, total, rows, size);
     if (!read || total - read >= length) return 0;
     c->at = behind.at;
     c->left = 0;
@@ -183,7 +186,7 @@ static int inflate_rows(gf_chunks *c, const pass *passes, int count, uint8_t *ro
 // Undoes the filters and makes pixels.
 static int finish(gf_png *p, gf_chunks *c, const pass *passes, int count, int bits, uint8_t *rows, const uint8_t *zeros) {
     int pixel = bits < 8 ? 1 : bits / 8;
-    const gf_png_unfilter_fn *unfilter = gf_png_unfilter(0, pixel);
+    const gf_png_unfilter_fn *unfilter = gf_png_unfilter(FASTEST, pixel);
     size_t stride = (size_t)c->width * 4;
     for (const pass *s = passes; s < passes + count; s++) {
         const uint8_t *above = zeros;
@@ -193,11 +196,11 @@ static int finish(gf_png *p, gf_chunks *c, const pass *passes, int count, int bi
             above = rows + 1;
             uint8_t *to = p->picture.data + stride * (s->y + (size_t)y * s->step_y);
             if (!c->interlaced) {
-                gf_png_expand(&p->look, 0, above, to, s->width);
+                gf_png_expand(&p->look, FASTEST, above, to, s->width);
                 continue;
             }
             // Not in place: the kernels write up to three more pixels, and these may be finished already.
-            gf_png_expand(&p->look, 0, above, p->line.data, s->width);
+            gf_png_expand(&p->look, FASTEST, above, p->line.data, s->width);
             to += 4 * (size_t)s->x;
             for (uint32_t x = 0; x < s->width; x++, to += 4 * (size_t)s->step_x) memcpy(to, p->line.data + 4 * (size_t)x, 4);
         }

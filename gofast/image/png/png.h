@@ -6,5 +6,4 @@
 
 extern const gf_picture_format gf_png_format;
 
-
 #endif
