@@ -73,8 +73,10 @@ def run(given: argparse.Namespace) -> int:
         with found.as_main():
             report = doctor(found.loader, found.step, seconds=seconds)
     else:
+        from .._doctor.consume import Simulated
+
         loader = dataset_loader(given.what, _option(given, "batch_size"), _option(given, "workers"))
-        report = doctor(loader, seconds=seconds)
+        report = doctor(loader, Simulated(), seconds=seconds)
     if _option(given, "json"):
         output.print_json(report.to_dict())
     else:

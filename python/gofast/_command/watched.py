@@ -18,6 +18,8 @@ from torch.utils.data import DataLoader
 
 from .. import errors
 from .._core.units import duration
+from .._doctor import opened
+from .._doctor.consume import StandIn
 from ..loader import DataLoader as OwnLoader
 from . import output
 
@@ -34,7 +36,8 @@ class _Watch:
 
     def __init__(self) -> None:
         self.loaders: dict[int, Any] = {}  # by id, in the order of their first loops
-        self.steps: dict[int, list[float]] = {}  # the seconds between a batch and the question for the next
+        # Seconds between a batch and the question for the next, and of them on a processor.
+        self.steps: dict[int, list[tuple[float, float]]] = {}
         self.main = sys.modules["__main__"]  # the script, as soon as it iterates over a loader
 
     def watch(self, iterate: Callable[[Any], Iterator[Any]]) -> Callable[[Any], Iterator[Any]]:
@@ -50,9 +53,9 @@ class _Watch:
         self.main = sys.modules["__main__"]
         steps = self.steps.setdefault(id(loader), [])
         for batch in batches:
-            given = time.perf_counter()
+            given, cpu = time.perf_counter(), time.thread_time()
             yield batch
-            steps.append(time.perf_counter() - given)
+            steps.append((time.perf_counter() - given, time.thread_time() - cpu))
             if len(steps) >= _BATCHES:
                 raise _Enough
 
@@ -67,7 +70,7 @@ class Found:
         main: the script as a module, in which its classes are.
     """
 
-    step: Callable[[Any], object]
+    step: StandIn
     loader: Any
     main: ModuleType
 
@@ -101,7 +104,8 @@ def loader_of(script: str, arguments: Sequence[str]) -> Found:
             kind.__iter__ = seen.watch(iterate)  # type: ignore[method-assign, assignment]
         sys.argv = [script, *arguments]
         sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
-        runpy.run_path(script, run_name="__main__")
+        with opened.noted(opened.by_script):
+            runpy.run_path(script, run_name="__main__")
     except _Enough:
         pass
     except SystemExit as end:
@@ -118,11 +122,11 @@ def loader_of(script: str, arguments: Sequence[str]) -> Found:
         raise errors.OptionError(f"{script} ended without a loop over a torch.utils.data.DataLoader")
     most = max(seen.loaders, key=lambda which: len(seen.steps[which]))
     steps = seen.steps[most][_WARM:] or seen.steps[most]
-    seconds = statistics.median(steps) if steps else 0.0
+    seconds, busy = (statistics.median(times) for times in zip(*steps or [(0.0, 0.0)], strict=True))
     loader = seen.loaders[most]
     one = "its loader" if len(seen.loaders) == 1 else f"one of its {len(seen.loaders)} loaders"
     output.note(
         f"{script}: measuring {one}, of {type(getattr(loader, 'dataset', None)).__name__}; a step takes "
-        f"{duration(seconds)}, and is simulated by a wait as long"
+        f"{duration(seconds)}, and a stand-in takes as long"
     )
-    return Found(lambda batch: time.sleep(seconds), loader, seen.main)
+    return Found(StandIn(seconds, busy), loader, seen.main)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from .loaders import estimated_bytes, samples_of, workers
+from .loaders import estimated_bytes, has_doubles, samples_of, workers
 
 Step = Callable[[Any], object]
 _SIGNAL = signal.SIGRTMAX - 5
@@ -34,6 +34,7 @@ class Run:
         batches: all that came.
         samples: in the batches that count.
         largest: bytes of the first batch.
+        doubles: it has float64 numbers, which take twice the bytes that a model takes.
         empty: the loader has no batch at all.
         once: it gave its batches once, and has no second epoch.
     """
@@ -47,6 +48,7 @@ class Run:
     batches: int = 0
     samples: int = 0
     largest: int = 0
+    doubles: bool = False
     empty: bool = False
     once: bool = False
 
@@ -82,10 +84,10 @@ class Run:
 
 
 class Simulated:
-    """A step that waits as long as a fast GPU would take for a batch of this size."""
+    """A step that waits as long as a fast GPU would take for a batch of this size; models take float32."""
 
     def __call__(self, batch: Any) -> None:
-        time.sleep(max(_SHORTEST, estimated_bytes(batch) / _RATE))
+        time.sleep(max(_SHORTEST, estimated_bytes(batch, most=4) / _RATE))
 
 
 class StandIn:
@@ -152,6 +154,7 @@ def consume(
                 if not run.batches:
                     begin = got
                     run.largest, size = estimated_bytes(batch), samples_of(batch, loader)
+                    run.doubles = has_doubles(batch)
                 run.batches += 1
                 counted = run.batches > warm
                 before = cpu()

@@ -19,7 +19,7 @@ from .._core.units import duration
 from ..errors import OptionError
 from .anatomy import take_apart
 from .apart import LATE, RefusalError, apart, limit_of
-from .consume import Run, Simulated, Step, TimeUp, consume, limited
+from .consume import Run, Simulated, StandIn, Step, TimeUp, consume, limited
 from .facts import Facts
 from .loaders import is_native, like, needs_device, starting, workers
 from .report import DoctorReport
@@ -51,7 +51,7 @@ def diagnose(
             is_native(loader),
             machine.cores(),
             machine.memory(),
-            step is None,
+            step is None or isinstance(step, Simulated),
             folder,
         )
         finding, remedies = Finding(Verdict.FAILED), list[Remedy]()
@@ -135,14 +135,15 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
         facts.notes.append(
             "CUDA is in use here, and forked processes cannot use it: there, batches stay in ordinary memory"
         )
-    if step is None:
-        run, planned = Run(), seconds + starting(loader)
-        outcome = apart(lambda: consume(like(loader), Simulated(), seconds, run=run), planned, run)
+    if step is None or isinstance(step, (Simulated, StandIn)):
+        run, planned, standing = Run(), seconds + starting(loader), step or Simulated()
+        outcome = apart(lambda: consume(like(loader), standing, seconds, run=run), planned, run)
         facts.run, facts.error = outcome.value or Run(), outcome.error
-        facts.notes.append(
-            "the step was simulated: a wait as long as a fast GPU may take for such a batch (2 GB/s of it, "
-            "1 ms at least). Give step= for a verdict about your own"
-        )
+        if facts.simulated:
+            facts.notes.append(
+                "the step was simulated: a wait as long as a fast GPU may take for such a batch (2 GB/s of "
+                "it, 1 ms at least)" + "; step= measures your own" * (step is None)
+            )
         return
     if not workers(loader) and isinstance(loader, DataLoader):
         facts.notes.append(

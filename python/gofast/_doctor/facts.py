@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from .._core.machine import MemoryUse
+from .apart import apart
 from .consume import Run
 from .loaders import are_pictures
 from .processes import Process
 from .stacks import Seen
+from .swap import Plan, plan
 
 GROUPS = ("read", "decode", "transform", "own", "collate")  # of the stages that stacks tell
 
@@ -58,6 +61,15 @@ class Facts:
     main: Process | None = None
     error: str = ""
     notes: list[str] = field(default_factory=list)
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """What gofast has instead of the dataset."""
+        found = apart(lambda: plan(self.loader, pictures=self.parts()["decode"][0] > 0), 1.0)
+        if found.error:
+            return Plan("gofast", "", said=f"gofast could not take over: {found.error}", fits=False)
+        made: Plan | None = found.value
+        return made
 
     def python_steps(self) -> list[tuple[str, str]]:
         """The steps of a gofast dataset's transform that run in Python, with the reasons."""

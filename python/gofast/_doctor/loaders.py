@@ -106,21 +106,46 @@ def fresh(dataset: Any) -> Any:
     return made
 
 
-def estimated_bytes(batch: Any, depth: int = 4) -> int:
+def estimated_bytes(batch: Any, depth: int = 4, most: int = 16) -> int:
     """About how many bytes a batch has in tensors, arrays and texts. Of a long list, a hundred are looked at.
 
     The counts of `stats` are exact, and of tensors alone: `_loader.counts.bytes_of`.
+
+    Args:
+        most: bytes that an element counts for.
     """
     if isinstance(batch, torch.Tensor):
-        return batch.numel() * batch.element_size()
+        return batch.numel() * min(batch.element_size(), most)
     if isinstance(batch, np.ndarray):
-        return int(batch.nbytes)
+        return int(batch.size) * min(batch.itemsize, most)
     if isinstance(batch, (bytes, bytearray, str)):
         return len(batch)
     if isinstance(batch, Mapping):
         batch = list(batch.values())
     if isinstance(batch, Collection) and depth:
         some = list(itertools.islice(batch, 100))
-        known = sum(estimated_bytes(part, depth - 1) for part in some)
+        known = sum(estimated_bytes(part, depth - 1, most) for part in some)
         return int(known * max(len(batch) / max(len(some), 1), 1))
     return 8
+
+
+def has_doubles(batch: Any, depth: int = 4) -> bool:
+    """Whether there is an array or a tensor of float64 in a batch."""
+    if isinstance(batch, (torch.Tensor, np.ndarray)):
+        return batch.dtype in (torch.float64, np.float64)
+    if isinstance(batch, Mapping):
+        batch = list(batch.values())
+    return (
+        depth > 0 and isinstance(batch, (list, tuple)) and any(has_doubles(x, depth - 1) for x in batch[:100])
+    )
+
+
+def narrow(batch: Any) -> Any:
+    """A batch with float32 for float64."""
+    if isinstance(batch, torch.Tensor):
+        return batch.float() if batch.dtype == torch.float64 else batch
+    if isinstance(batch, np.ndarray):
+        return batch.astype(np.float32) if batch.dtype == np.float64 else batch
+    if isinstance(batch, Mapping):
+        return {name: narrow(part) for name, part in batch.items()}
+    return [*map(narrow, batch)] if isinstance(batch, (list, tuple)) else batch

@@ -10,21 +10,20 @@ import torch
 from torch.utils.data import DataLoader, default_collate
 
 from . import swap, variants
-from .apart import apart
 from .facts import Facts
-from .loaders import innermost, is_iterable, like
+from .loaders import is_iterable, like
 from .verdicts import Remedy, Verdict
 
 Build = Callable[[], Any]  # makes a loader, in a child
-_SAMPLES = ("gofast", "num_workers", "cache", "pin_memory")
+_SAMPLES = ("gofast", "num_workers", "arrays", "float32", "pin_memory")
 SIZE = "batch_size"
 FITTING: dict[Verdict, tuple[str, ...]] = {
     Verdict.SLOW_STORAGE: (*_SAMPLES, "prefetch_factor"),
-    Verdict.SLOW_DECODE: (*_SAMPLES, "smaller_files"),
+    Verdict.SLOW_DECODE: _SAMPLES,
     Verdict.SLOW_TRANSFORM: (*_SAMPLES, "step", "uint8"),
     Verdict.SLOW_DATASET: _SAMPLES,
-    Verdict.HEAVY_COLLATE: ("gofast", "default_collate", "num_workers"),
-    Verdict.HEAVY_PICKLING: ("gofast", "no_workers", "uint8", "tensors", "pin_memory"),
+    Verdict.HEAVY_COLLATE: ("gofast", "float32", "default_collate", "num_workers"),
+    Verdict.HEAVY_PICKLING: ("gofast", "float32", "no_workers", "uint8", "tensors", "pin_memory"),
     Verdict.SLOW_SAMPLER: ("sampler",),
     Verdict.GENERATOR_BOUND: ("num_workers", "map_style"),
     Verdict.STRAGGLER: ("in_order", "prefetch_factor", "gofast", "num_workers"),
@@ -129,25 +128,25 @@ def _step(facts: Facts) -> str | None:
     return next(iter([*fallen, *slow]), None) if variants.steps_of(facts.loader) else None
 
 
+def _room(facts: Facts) -> float | None:
+    """Bytes for all samples, where gofast has no dataset of the same."""
+    if is_iterable(facts.loader) or facts.memory is None or (facts.plan is not None and facts.plan.fits):
+        return None
+    return facts.memory.free / 2
+
+
 def _if(fits: bool) -> bool | None:
     return fits or None
 
 
-def _gofast(facts: Facts) -> str:
-    same = apart(lambda: swap.same_batches(facts.loader), 0.5)
-    if same.error:
-        return f"gofast could not take over: {same.error}"
-    return "" if same.value else "the first batch was not the same: the dataset draws in a way of its own"
-
-
 _TABLE: dict[str, _Row] = {
     "gofast": _Row(
-        "{0[0]}",
-        lambda facts: swap.what(facts.loader, pictures=facts.parts()["decode"][0] > 0),
-        lambda facts, _: swap.swapped(facts.loader),
-        "{0[1]}",
-        "the first batches were compared, and are equal",
-        _gofast,
+        "{0.title}",
+        lambda facts: facts.plan,
+        lambda facts, plan: swap.swapped(facts.loader, plan),
+        "{0.code}",
+        "{0.said}",
+        lambda facts: "" if facts.plan is None or facts.plan.fits else facts.plan.said,
     ),
     "num_workers": _option(
         "num_workers",
@@ -197,6 +196,7 @@ _TABLE: dict[str, _Row] = {
         "torch's RandomSampler instead of yours",
         lambda facts: _if(not is_iterable(facts.loader)),
         lambda facts, _: variants.torchs_sampler(facts.loader),
+        "DataLoader(..., sampler=torch.utils.data.RandomSampler(dataset))",
         caution="another order; draw all indices of an epoch at once, with torch or numpy",
         shows_cost=True,
     ),
@@ -221,17 +221,20 @@ _TABLE: dict[str, _Row] = {
         "PILToTensor() instead of ToTensor()",
         "a quarter of the bytes; divide by 255 and normalise in the step, or use device= of gofast",
     ),
-    "cache": _Row(
-        "all samples kept in memory after the first epoch",
-        lambda facts: None if is_iterable(facts.loader) or facts.memory is None else facts.memory.free / 2,
-        lambda facts, room: variants.in_memory(facts.loader, room),
-        caution="tried with some of them",
+    "arrays": _Row(
+        "gofast.ArrayDataset: all samples are made once, at the start",
+        _room,
+        lambda facts, room: variants.in_arrays(facts.loader, room),
+        "x, y = default_collate([dataset[i] for i in range(len(dataset))]); "
+        "dataset = gofast.ArrayDataset(x, y)",
+        "tried with some of them; samples that are random are refused, and they must fit in memory",
     ),
-    "smaller_files": _Row(
-        "files that are hardly larger than what is used of them",
-        lambda facts: _if(hasattr(innermost(facts.loader.dataset), "samples")),
-        lambda facts, _: variants.smaller_files(facts.loader, facts.folder),
-        caution="tried with some of them; JPEG of quality 90, not the same pixels",
+    "float32": _Row(
+        "float32 instead of float64: half the bytes, and what models take",
+        lambda facts: _if(facts.run.doubles),
+        lambda facts, _: like(facts.loader, collate_fn=variants.Narrow(facts.loader.collate_fn)),
+        "sample = sample.astype(np.float32), where the dataset makes it",
+        "other numbers, where float32 rounds",
     ),
     "tensors": _Row(
         "tensors or arrays instead of Python objects: they cross as memory",

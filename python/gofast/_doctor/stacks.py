@@ -164,9 +164,10 @@ class Stacks:
             return
         sample, before = (root, calls[-1], len(root.f_locals.get("data", ()))), self._sample
         if before[0] is not root or before[1] is not calls[-1] or before[2] != sample[2]:
-            self._end_sample()
+            self._end_sample()  # what it took before this look, others may have taken
+        else:
+            self._sample_took += took
         self._sample = sample
-        self._sample_took += took
 
     def _end_sample(self) -> None:
         if self._sample_took > 1.5 * _EVERY:

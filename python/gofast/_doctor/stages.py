@@ -126,6 +126,14 @@ def name_of(step: Any) -> str:
     return str(getattr(step, "__name__", type(step).__name__))
 
 
+def transforms_of(dataset: Any) -> list[tuple[str, Any]]:
+    """The callables that a dataset keeps under a name for transforms, and these names."""
+    named = list(getattr(dataset, "__dict__", {}).items())
+    return [
+        (name, step) for name, step in named if callable(step) and {*name.lower().split("_")} & _TRANSFORMS
+    ]
+
+
 def codes(dataset: Any, depth: int = 4) -> list[tuple[CodeType, str]]:
     """The code of the callables that a dataset keeps, and their stages by the attributes' names."""
     found: list[tuple[CodeType, str]] = []

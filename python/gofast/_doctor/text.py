@@ -42,11 +42,14 @@ def text(report: Summary) -> str:
     lines += [line for said in said_of(report) for line in _wrapped(said, "- ")]
     for title, remedies in groups(report):
         lines += ["", f"{title}:"]
+        width = max(len(gain(remedy)) for remedy in remedies) + 2
         for remedy in remedies:
-            tried = remedy.gain is not None
-            lines.append(f"  {gain(remedy):<24}{remedy.title}" if tried else f"  {remedy.title}")
-            for said in (remedy.code if remedy.helps else "", remedy.untried or remedy.caution):
-                lines += _wrapped(said, indent=26 if tried else 4)
+            lines.append(f"  {gain(remedy):<{width}}{remedy.title}" if width > 2 else f"  {remedy.title}")
+            for said in (
+                remedy.code if remedy.helps or remedy.untried else "",
+                remedy.untried or remedy.caution,
+            ):
+                lines += _wrapped(said, indent=width + 2)
     if report.notes:
         lines += ["", *(line for note in report.notes for line in _wrapped(f"Note: {note}."))]
     return printable("\n".join(lines))

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.utils.data import BatchSampler, Dataset, RandomSampler
+from torch.utils.data import BatchSampler, RandomSampler, Subset, default_collate
 
 from .._core.units import size
+from ..arrays import ArrayDataset
 from .apart import RefusalError
-from .loaders import estimated_bytes, innermost, like, samples_of
+from .loaders import estimated_bytes, innermost, like, narrow, samples_of
 from .stages import name_of
-from .swap import equal
+from .swap import difference, over
 
 _PREPARE = 0.5  # seconds in which samples or files are made before a trial
 
@@ -106,21 +107,18 @@ def torchs_sampler(loader: Any) -> Any:
     return like(loader, sampler=random_order, batch_sampler=BatchSampler(random_order, samples, False))
 
 
-class InMemory(Dataset[Any]):
-    """Some samples of a dataset in memory, instead of all of them."""
+class Narrow:
+    """A collate function that gets float32 for float64, and gives none."""
 
-    def __init__(self, samples: list[Any], length: int) -> None:
-        self._samples, self._length = samples, length
+    def __init__(self, inner: Callable[[Any], Any]) -> None:
+        self._inner = inner
 
-    def __getitem__(self, index: int) -> Any:
-        return self._samples[index % len(self._samples)]
-
-    def __len__(self) -> int:
-        return self._length
+    def __call__(self, samples: Any) -> Any:
+        return narrow(self._inner(narrow(samples)))
 
 
-def in_memory(loader: Any, room: float) -> Any:
-    """Samples that were made before, kept in memory.
+def in_arrays(loader: Any, room: float) -> Any:
+    """Samples that were made before, in an ArrayDataset: some of them, instead of all.
 
     Args:
         room: bytes that all of them may take.
@@ -130,7 +128,7 @@ def in_memory(loader: Any, room: float) -> Any:
         torch.manual_seed(seed)
         random.seed(seed)
         samples.append(dataset[0])
-    if not equal(*samples):
+    if difference(*samples):
         raise RefusalError("samples are random: each epoch needs others")
     whole = estimated_bytes(samples.pop()) * len(dataset)
     if whole > room:
@@ -139,40 +137,9 @@ def in_memory(loader: Any, room: float) -> Any:
         samples.append(dataset[index])
         if time.perf_counter() > end:
             break
-    return like(loader, dataset=InMemory(samples, len(dataset)))
-
-
-def smaller_files(loader: Any, folder: str) -> Any:
-    """Pictures that were made smaller before: their shorter side is an eighth longer than what is used."""
-    from PIL import Image
-
-    dataset = innermost(loader.dataset)
-    samples = dataset.samples
-    if not isinstance(samples, list) or not samples or not isinstance(samples[0], tuple):
-        raise RefusalError("the dataset has no list `samples` of files")
-    used = _shorter_side(dataset[0])
-    end, made = time.perf_counter() + _PREPARE, list[Any]()
-    some = samples[:: max(len(samples) // 24, 1)][:24]
-    for path, *rest in some:
-        with Image.open(path) as picture:
-            scale = used * 9 / 8 / min(picture.size)
-            if scale >= 0.8:
-                continue
-            small = picture.convert("RGB")
-        small.thumbnail((round(small.width * scale) + 1, round(small.height * scale) + 1))
-        name = os.path.join(folder, f"{len(made)}.jpg")
-        small.save(name, quality=90)
-        made.append((name, *rest))
-        if time.perf_counter() > end:
-            break
-    if not made or (len(made) < len(some) / 2 and time.perf_counter() < end):
-        raise RefusalError("most files are hardly larger than what is used of them")
-    dataset.samples = [made[index % len(made)] for index in range(len(samples))]
-    return like(loader)
-
-
-def _shorter_side(sample: Any) -> int:
-    picture = sample[0] if isinstance(sample, (list, tuple)) else sample
-    if not isinstance(picture, torch.Tensor) or picture.ndim != 3:
-        raise RefusalError("samples are no picture tensors")
-    return int(min(picture.shape[-2:]))
+    arrays = default_collate(samples)
+    arrays = [arrays] if isinstance(arrays, torch.Tensor) else arrays
+    if not isinstance(arrays, list) or not all(isinstance(array, torch.Tensor) for array in arrays):
+        raise RefusalError("samples are no tensors")
+    some = [index % len(samples) for index in range(len(dataset))]
+    return over(like(loader), Subset(ArrayDataset(*arrays), some))

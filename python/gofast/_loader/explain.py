@@ -59,7 +59,7 @@ def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
 
     Args:
         what: a dataset, gofast's or another, also inside Subset and ConcatDataset; or a loader over one,
-            torch's or gofast's.
+            torch's, gofast's or any other object with a `dataset`, which is explained as far as that goes.
 
     Returns:
         A str: a table with one line for each step. A notebook shows it as a table.
@@ -76,9 +76,11 @@ def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
     if isinstance(what, DataLoader):
         return Explanation(_loader(what))
     if not isinstance(what, Dataset):
-        raise TypeError(
-            f"explain takes a dataset (torch.utils.data.Dataset) or a DataLoader, not {type(what).__name__}"
-        )
+        kind = type(what).__name__
+        if hasattr(what, "dataset"):
+            own = (kind, "Python", "a loader of its own kind: what it does with the dataset is not known")
+            return Explanation([*_dataset(what.dataset), own])
+        raise TypeError(f"explain takes a dataset (torch.utils.data.Dataset) or a DataLoader, not {kind}")
     view = resolve(what)
     if isinstance(view, Refusal):
         ahead = f"torch's own machinery: {view.why}"

@@ -6,6 +6,7 @@ import multiprocessing
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -226,6 +227,14 @@ def test_parts_are_listed(folder: Path) -> None:
 def test_a_foreign_dataset_is_called_so() -> None:
     assert "is torch's: use gofast.ArrayDataset" in gofast.explain(TensorDataset(torch.zeros(3)))
     assert "the dataset's own" in gofast.explain(DataLoader(Stream()))
+
+
+@pytest.mark.parametrize("dataset", [TensorDataset(torch.zeros(3)), [1, 2], rows()])
+def test_a_foreign_loader_is_explained_as_far_as_its_dataset(dataset: Any) -> None:
+    lines = gofast.explain(SimpleNamespace(dataset=dataset)).lines
+    ours = isinstance(dataset, gofast.ArrayDataset)
+    assert lines[0][:2] == (("array 0", "C") if ours else (type(dataset).__name__, "Python"))
+    assert lines[-1][0] == "SimpleNamespace" and "not known" in lines[-1][2]
 
 
 @pytest.mark.parametrize("what", [[1, 2], None, "train", torch.zeros(3), gofast.ArrayDataset])

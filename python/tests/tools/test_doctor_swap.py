@@ -1,0 +1,207 @@
+"""The line that the doctor tells to write, on naive datasets: with equal batches, or the reason why not."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import torchvision
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
+from torchvision import transforms as T
+
+import gofast
+from gofast._doctor import opened
+from gofast._doctor.facts import Facts
+from gofast._doctor.stacks import Seen
+from gofast._doctor.swap import Plan
+
+N = 40
+STILL = T.Compose([T.Resize(24), T.CenterCrop(24), T.ToTensor()])
+DRAWN = T.Compose([T.RandomResizedCrop(24), T.RandomHorizontalFlip(), T.ToTensor()])
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """digits (28 x 28 as columns), flowers (an id, words, holes), and photos in class folders."""
+    folder = tmp_path_factory.mktemp("home")
+    draw = np.random.default_rng(0)
+    digits = pd.DataFrame(draw.integers(0, 256, (N, 784)), columns=[f"pixel{i}" for i in range(784)])
+    digits.insert(0, "label", draw.integers(0, 10, N))
+    digits.to_csv(folder / "digits.csv", index=False)
+    digits.to_parquet(folder / "digits.parquet")
+    flowers = pd.DataFrame(
+        {
+            "id": range(N),
+            "a": draw.random(N),
+            "name": list("xy") * (N // 2),
+            "b": draw.random(N),
+            "kind": draw.integers(0, 3, N),
+        }
+    )
+    flowers.loc[draw.integers(0, N, 5), "b"] = np.nan
+    flowers.to_csv(folder / "flowers.csv", index=False)
+    for at in range(N):
+        (folder / "photos" / "ab"[at % 2]).mkdir(parents=True, exist_ok=True)
+        picture = Image.fromarray(draw.integers(0, 256, (5, 6, 3), np.uint8)).resize((60, 50))
+        picture.save(folder / f"photos/{'ab'[at % 2]}/{at:02}.jpg")
+    return folder
+
+
+class Rows(Dataset[Any]):
+    """A table that was read somehow, and a sample of row i of it."""
+
+    def __init__(self, table: Any, sample: Callable[[Any, int], Any], **kept: Any) -> None:
+        self.table, self.sample = table, sample
+        self.__dict__.update(kept)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.sample(self.table, index)
+
+
+def digit(table: Any, index: int) -> Any:
+    row = table.iloc[index]
+    return torch.tensor(row.drop("label").values.astype("float32") / 255).view(1, 28, 28), int(row["label"])
+
+
+def normal(table: Any, index: int) -> Any:
+    x, y = digit(table, index)
+    return T.Normalize((0.1307,), (0.3081,))(x), y
+
+
+def flower(table: Any, index: int) -> Any:
+    row = table.iloc[index]
+    return {"x": torch.tensor([row.a, row.b], dtype=torch.float32), "y": int(row.kind)}
+
+
+def loops(path: Path) -> list[list[str]]:
+    with open(path) as file:
+        return [*csv.reader(file)][1:]
+
+
+TABLES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "read_csv and iloc": (
+        lambda f: Rows(pd.read_csv(f / "digits.csv"), digit),
+        '"digits.csv", shape=(1, 28, 28), output="tuple"',
+    ),
+    "loadtxt, flat": (
+        lambda f: Rows(
+            np.loadtxt(f / "digits.csv", delimiter=",", skiprows=1, dtype=np.float32),
+            lambda t, i: (torch.from_numpy(t[i, 1:]), int(t[i, 0])),
+        ),
+        '"digits.csv", output="tuple"',
+    ),
+    "csv loops, scaled": (
+        lambda f: Rows(
+            loops(f / "digits.csv"),
+            lambda t, i: (torch.tensor([float(v) for v in t[i][1:]]) / 255, int(t[i][0])),
+        ),
+        '"digits.csv", scale="unit", output="tuple"',
+    ),
+    "read_parquet and iloc": (  # pyarrow opens it by itself
+        lambda f: Rows(pd.read_parquet(f / "digits.parquet"), digit, path=f / "digits.parquet"),
+        '"digits.parquet", shape=(1, 28, 28), output="tuple"',
+    ),
+    "normalised": (
+        lambda f: Rows(pd.read_csv(f / "digits.csv"), normal),
+        '"digits.csv", mean=0.1307, std=0.3081, shape=(1, 28, 28), output="tuple"',
+    ),
+    "some columns, holes, a dict": (
+        lambda f: Rows(pd.read_csv(f / "flowers.csv").fillna(0.0), flower),
+        '"flowers.csv", label="kind", fill_value=0.0, exclude=["name", "id"], keys=("x", "y")',
+    ),
+    "a part of them": (
+        lambda f: Subset(Rows(pd.read_csv(f / "digits.csv"), digit), range(0, N, 2)),
+        '"digits.csv", shape=(1, 28, 28), output="tuple"',
+    ),
+}
+
+
+def planned(loader: Any, decoding: float = 0.0) -> Plan:
+    seen = Seen(batches=1, samples=4, stages={"decode": (decoding, 0.0)})
+    found = Facts(loader, 0, False, 2, None, True, stacks=seen).plan
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setattr(opened, "by_script", {})
+    make, options = TABLES[name]
+    with opened.noted(opened.by_script):
+        dataset = make(Path())
+    found = planned(DataLoader(dataset, 8, shuffle=True))
+    assert found.fits, found.said
+    assert found.said.startswith("the first batches were compared, and are equal")
+    assert found.code.startswith(f"dataset = gofast.TableDataset({options}); loader")
+    made = eval(found.code.partition(";")[0].partition("=")[2], {"gofast": gofast})
+    assert len(made) == N
+
+
+REFUSED: dict[str, tuple[Callable[[Any, int], Any], str]] = {
+    "computed": (
+        lambda t, i: (torch.tensor(t.iloc[i].values[1:] ** 0.5).float(), int(t.iloc[i, 0])),
+        "computed",
+    ),
+    "another label": (lambda t, i: (torch.tensor(t.iloc[i].values[1:] / 255).float(), i + 11), "no column"),
+    "words": (lambda t, i: ("a word", 1), "no arrays"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_why_no_table(name: str, home: Path) -> None:
+    sample, why = REFUSED[name]
+    found = planned(DataLoader(Rows(pd.read_csv(home / "digits.csv"), sample, path=home / "digits.csv"), 8))
+    assert not found.fits
+    assert why in found.said and "digits.csv" in found.code
+    split = planned(
+        DataLoader(Rows(pd.read_csv(home / "digits.csv")[:30], digit, path=home / "digits.csv"), 8)
+    )
+    assert not split.fits and "40 rows, your dataset 30" in split.said
+
+
+class Photos(Dataset[Any]):
+    def __init__(self, folder: Path, transform: Any, labels: bool) -> None:
+        self.files, self.transform, self.labels = sorted(folder.glob("*/*.jpg")), transform, labels
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Any:
+        picture = Image.open(self.files[index]).convert("RGB")
+        if self.transform is None:
+            return torch.from_numpy(np.asarray(picture).copy())
+        picture = self.transform(picture)
+        return (picture, len(self.files[index].name)) if self.labels else picture
+
+
+@pytest.mark.parametrize(
+    ("transform", "labels", "code"),
+    [
+        (STILL, False, "dataset = gofast.ImageFiles(files, transform=transform); loader"),
+        (DRAWN, True, "dataset = gofast.ImageFiles(files, labels, transform=transform); loader"),
+        (None, False, "python -m gofast "),
+    ],
+)
+def test_pictures(transform: Any, labels: bool, code: str, home: Path) -> None:
+    found = planned(DataLoader(Photos(home / "photos", transform, labels), 8, shuffle=True), 0.1)
+    assert found.fits, found.said
+    assert found.code.startswith(code)
+
+
+def test_torchvisions_folder_and_tensors(home: Path) -> None:
+    folder = torchvision.datasets.ImageFolder(home / "photos", DRAWN)
+    found = planned(DataLoader(Subset(folder, range(10)), 4, shuffle=True), 0.1)
+    assert found.fits and found.code.startswith(f'dataset = gofast.ImageFolder("{home}/photos", transform)')
+    found = planned(DataLoader(TensorDataset(torch.rand(8, 2)), 4))
+    assert found.fits and found.code.startswith("dataset = gofast.ArrayDataset(*tensors)")
