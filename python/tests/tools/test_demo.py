@@ -49,13 +49,13 @@ def test_batches_that_differ_stop_the_demo(demo: ModuleType) -> None:
         demo.same_batches(ways[0], ways[1])
 
 
-def test_both_sides_of_the_command_have_one_thread_of_torchs() -> None:
+def test_all_sides_of_the_command_have_one_thread_of_torchs() -> None:
     threads = torch.get_num_threads()
     seen = []
 
     def epoch() -> Iterator[list[torch.Tensor]]:
         seen.append(torch.get_num_threads())
-        yield [torch.zeros(1)]
+        yield [torch.zeros(1, 1), torch.zeros(1, dtype=torch.int64)]
 
     class Loader:
         def __iter__(self) -> Iterator[list[torch.Tensor]]:
@@ -63,7 +63,8 @@ def test_both_sides_of_the_command_have_one_thread_of_torchs() -> None:
 
     torch.set_num_threads(3)
     try:
-        before_after._compared("", ("", Loader), ("", Loader))
+        made = before_after._compared("", lambda: torch.nn.Linear(1, 1), [("", Loader), ("", Loader)])
+        assert made["batches"] == 1 and all(0 < way["waiting"] < way["epoch"] for way in made["ways"])
         assert seen == [1] * 6 and torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(threads)
