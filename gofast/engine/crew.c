@@ -78,6 +78,7 @@ gf_ticket *gf_submit(gf_crew *crew, const gf_view *view, int most, const gf_requ
     t->batch_rows = batch_rows;
     t->labels = r->labels;
     t->tally = batches ? r->slots[0]->tally : NULL;
+    t->silent = r->silent != 0;
     t->most = most > 0 ? most : INT32_MAX;
     t->indices = (int64_t *)(t->slots + batches);
     memcpy(t->slots, r->slots, (size_t)batches * sizeof *t->slots);
@@ -302,7 +303,7 @@ int gf_wait(gf_ticket *t, const gf_slot *slot, int64_t milliseconds) {
     int64_t begun = now();
     wait_for(t, slot, begun, milliseconds);
     int done = settled(t, slot);
-    if (!t->view->probes) gf_meter_waited(begun, done, t->crew->tally, t->tally, t->number);
+    if (!t->view->probes && !t->silent) gf_meter_waited(begun, done, t->crew->tally, t->tally, t->number);
     return done;
 }
 

@@ -26,6 +26,7 @@ typedef struct gf_ticket {
     int64_t number;            // for a trace
     int64_t given, hinted;     // rows handed out, and rows passed to view->hint; under the crew's lock
     int active, most;          // threads at work, and their maximum; under the lock
+    int silent;                // as in its request
     _Atomic int64_t left;      // rows that are not finished
     _Atomic int refs;
     int64_t *indices;          // in memory after the slots
@@ -41,6 +42,7 @@ typedef struct {
     int64_t rows, batch_rows;
     gf_slot *const *slots;  // copied; one for each batch
     uint8_t *labels;        // the caller's memory; it must stay until the ticket is done
+    int64_t silent;         // not 0: no loader waits for it, and a wait is not counted
 } gf_request;
 
 typedef struct gf_crew gf_crew;

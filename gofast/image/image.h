@@ -77,6 +77,7 @@ typedef struct {
     gf_draw_answers answers;
     int32_t *records; // or NULL: nothing is drawn
     gf_draw_result result; // result.done: the sample to go on from
+    gf_tally *tally; // of the loader that draws, which counts the reading of headers too; or NULL
 } gf_image_draws;
 
 // Fills in the sizes that are known. Returns how many stay 0 x 0, or -1 where indices[result.done] is none.

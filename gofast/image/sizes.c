@@ -108,8 +108,8 @@ int64_t gf_image_known_sizes(const gf_view *view, gf_image_draws *d) {
 }
 
 // The crew's threads and this one; 0 when stopped() said so, -1 when the crew takes no work.
-static int probe_together(const gf_view *view, gf_crew *crew, int most, const gf_batch *batch, int64_t n, int (*stopped)(void)) {
-    gf_slot slot = {.managed.dl_tensor.data = batch->x, .rows_left = n}, *const slots[] = {&slot};
+static int probe_together(const gf_view *view, gf_crew *crew, int most, const gf_batch *batch, int64_t n, gf_tally *tally, int (*stopped)(void)) {
+    gf_slot slot = {.managed.dl_tensor.data = batch->x, .rows_left = n, .tally = tally}, *const slots[] = {&slot};
     const gf_request request = {.indices = batch->indices, .rows = n, .batch_rows = n, .slots = slots};
     gf_ticket *ticket = crew->submit(crew, view, most, &request);
     if (!ticket) return -1;
@@ -129,8 +129,14 @@ int gf_image_find_sizes(const gf_view *view, gf_crew *crew, int most, gf_image_d
         for (int64_t i = 0; i < d->n; i++)
             if (!d->sizes[i].width) wanted[left++] = d->indices[i];
         gf_batch batch = {.indices = wanted, .x = (uint8_t *)found};
-        done = crew && left > 1 ? probe_together(probing, crew, most, &batch, left, stopped) : -1;
-        if (done < 0) done = probe_until(probing, &batch, 0, left, stopped) < 0;
+        done = crew && left > 1 ? probe_together(probing, crew, most, &batch, left, d->tally, stopped) : -1;
+        if (done < 0) {
+            gf_meter *meter = probing->meter();
+            gf_meter_begin(meter, probing->stage);
+            done = probe_until(probing, &batch, 0, left, stopped) < 0;
+            gf_meter_end(meter, 0, left);
+            gf_meter_add(meter, &gf_process_tally, d->tally);
+        }
     }
     for (int64_t i = 0, k = 0; done && i < d->n; i++)
         if (!d->sizes[i].width) d->sizes[i] = found[k++];

@@ -220,9 +220,10 @@ static void hand_out(const gf_slot *slot) {
         for (int i = GF_COUNT_BATCHES; i <= GF_COUNT_BYTES; i++) gf_tally_put(both[k], i, n[i]);
 }
 
-// take(place, mended): the batch of the slot whose address lies at place, as a
+// take(place, how): the batch of the slot whose address lies at place, as a
 // capsule; None while it is being filled, or when there is no slot; False when it
-// failed, unless what could not be made was mended. The capsule owns the slot:
+// failed, unless what could not be made was mended: 1 in how. 2 in how is for a
+// batch that a loader counts in its own. The capsule owns the slot:
 // place is cleared in the same step, because a signal may raise in Python as soon
 // as this returns, and the slot has one owner.
 static PyObject *take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
@@ -234,9 +235,9 @@ static PyObject *take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     if (!slot) Py_RETURN_NONE;
     int32_t status = atomic_load_explicit(&slot->status, memory_order_acquire);
     if (status == GF_SLOT_PENDING) Py_RETURN_NONE;
-    if (status == GF_SLOT_FAILED && !a[1]) Py_RETURN_FALSE;
+    if (status == GF_SLOT_FAILED && !(a[1] & 1)) Py_RETURN_FALSE;
     *place = 0;
-    hand_out(slot);
+    if (!(a[1] & 2)) hand_out(slot);
     return wrap(slot);
 }
 

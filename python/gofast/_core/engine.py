@@ -103,11 +103,6 @@ def tallies() -> list[int]:
     return [*_tallies, *([] if _crew_tally is None else [_crew_tally])]
 
 
-def handed_out() -> int:
-    """Batches that datasets have handed out in this process: the first counter, in 0.3 us."""
-    return sum(ctypes.c_int64.from_address(tally).value for tally in _tallies)
-
-
 def loaded() -> bool:
     """Whether this process has an engine of its own."""
     return _native is not None

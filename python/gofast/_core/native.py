@@ -34,6 +34,7 @@ class Request(ctypes.Structure):
     batch_rows: int
     slots: int
     labels: int
+    silent: int
 
 
 @_struct
@@ -52,6 +53,7 @@ class DrawRequest(ctypes.Structure):
     asked: int
     answers: int
     answered: int
+    tally: int
 
 
 @_struct
@@ -115,7 +117,7 @@ class Capsule(Protocol):
     def cancel(self, request: int, /) -> None:
         """Drops a request's ticket: nothing writes for it any more."""
 
-    def take(self, place: int, mended: int, /) -> Any:
+    def take(self, place: int, how: int, /) -> Any:
         """The batch of a slot, for `from_dlpack`; None where there is none yet, False where it failed."""
 
     def move(self, places: int, count: int, to: int, /) -> bool:

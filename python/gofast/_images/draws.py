@@ -20,6 +20,7 @@ from .. import errors
 from .._core import engine, generators, picture_operations, process_operations, torch_words
 from .._core.native import DrawRequest
 from .._loader.core_dataset import CoreDataset
+from .._loader.counts import tally_here
 from .._loader.view import row_index_error
 from .._loader.workers import Workers
 from .core_pictures import CorePictures
@@ -127,6 +128,7 @@ def _draw(
     """Runs a request to its end. Without a view, all sizes are known."""
     (request.indices, request.n), request.sizes = indices.buffer_info(), sizes.buffer_info()[0]
     helpers = (0, 0) if view is None else view.helpers
+    request.tally = tally_here()
     asked, answers = array("f"), torch.empty(0, device="cpu")
     while True:
         code, done, ask, text = engine.capsule().draw(core.address, *helpers, addressof(request))

@@ -12,6 +12,7 @@ from torch._utils import ExceptionWrapper
 
 from .batch import Rows
 from .copies import loaded
+from .counts import counted_by
 from .mixing import mixers, recycled
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Collation:
     def _made(self, rows: Any, worker: int) -> Any:
         function = self._fetcher.collate_fn = self._functions[worker]
         mixing = self._mixers[worker]
-        with recycled(mixing) if mixing else _NOTHING:
+        with counted_by(self._counts), recycled(mixing) if mixing else _NOTHING:
             if isinstance(rows, Unmade):
                 return self._counts.fetched(lambda: self._fetcher.fetch(rows.index), len(rows.index))  # type: ignore[no-untyped-call]
             return function(rows)

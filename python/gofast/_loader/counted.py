@@ -17,7 +17,6 @@ from torch.utils.data.dataloader import (
     _SingleProcessDataLoaderIter,
 )
 
-from .._core import engine
 from .collation import unsent
 from .counts import Epoch, counted_by, rows_of
 
@@ -43,7 +42,7 @@ class _Counting(_BaseDataLoaderIter):
         return index
 
     def __next__(self) -> Any:
-        began, before = time.perf_counter_ns(), engine.handed_out()
+        began = time.perf_counter_ns()
         try:
             with counted_by(self._counts):
                 batch = super().__next__()
@@ -63,7 +62,7 @@ class _Counting(_BaseDataLoaderIter):
             # Its last batch may have fewer than were asked for.
             samples = min(samples, rows_of(batch, samples))
         self._counts.add(waits=int(late), wait_ns=ns)
-        self._counts.handed_over(batch, samples, before)
+        self._counts.handed_over(batch, samples)
         return batch
 
     def _reset(self, loader: TorchDataLoader[Any], first_iter: bool = False) -> None:

@@ -108,29 +108,23 @@ class Counts:
                 counts.numbers.add(name, n)
 
     def fetched(self, fetch: Callable[[], Any], samples: int) -> Any:
-        """The batch that torch's own code fetches, counted: for the process once, whoever makes its rows."""
-        before = engine.handed_out()
+        """The batch that torch's own code fetches, counted."""
         with counted_by(self):
             batch = fetch()
-        self.handed_over(batch, samples, before)
+        self.handed_over(batch, samples)
         return batch
 
-    def handed_over(self, batch: Any, samples: int, before: int) -> None:
-        """Counts a batch of torch's own code.
-
-        Args:
-            before: `engine.handed_out` before it was made. If that has grown, datasets of gofast's have
-                counted the batch for the process.
-        """
-        own = engine.handed_out() == before
-        self.add(everywhere=own, batches=1, samples=samples, bytes=bytes_of(batch))
+    def handed_over(self, batch: Any, samples: int) -> None:
+        """Counts a batch of torch's own code, whose datasets have counted nothing under `counted_by`."""
+        self.add(batches=1, samples=samples, bytes=bytes_of(batch, samples))
 
     @contextmanager
     def drawing(self) -> Iterator[None]:
         """Counts the time of random draws, with the headers that are read for them."""
-        began = time.perf_counter_ns()
+        began, _ = time.perf_counter_ns(), self.address
         try:
-            yield
+            with counted_by(self):
+                yield
         finally:
             ns = time.perf_counter_ns() - began
             self.add(draw_ns=ns)
@@ -231,7 +225,7 @@ _here = threading.local()
 
 
 class counted_by:
-    """What this thread notes meanwhile is noted for a loader too.
+    """What this thread notes meanwhile is noted for a loader too, and what datasets hand out is not counted.
 
     A class, since a user's exceptions pass through: contextlib sets their traceback, which fails for a
     frozen dataclass.
@@ -253,23 +247,36 @@ def here() -> Counts:
     return getattr(_here, "counts", None) or process
 
 
+def tally_here() -> int:
+    """The address of the tally of the loader that counts what this thread does; 0 without."""
+    counts = here()
+    return 0 if counts.tally is None else counts.address
+
+
 _MOST_LOOKED_AT = 8  # values of a list: it may have all tokens of a text
 
 
-def bytes_of(batch: Any, depth: int = 4) -> int:
-    """Bytes of the tensors in a batch that somebody else has made, as far as dicts, lists and tuples go."""
+def bytes_of(batch: Any, samples: int, depth: int = 4) -> int:
+    """Bytes of the features in a batch that somebody else has made: of the first value that has tensors.
+
+    Args:
+        samples: a list of so many is one of samples, or of their tensors, and all of them count.
+    """
     if isinstance(batch, torch.Tensor):
         return batch.nbytes if batch.layout is torch.strided else 0
-    if depth and isinstance(batch, dict):
-        return sum(bytes_of(value, depth - 1) for value in list(batch.values()))
-    if depth and isinstance(batch, (list, tuple)):
-        held = (
-            batch
-            if batch and isinstance(batch[0], (torch.Tensor, dict, list, tuple))
-            else batch[:_MOST_LOOKED_AT]
-        )
-        return sum(bytes_of(value, depth - 1) for value in held)
-    return 0
+    values = list(batch.values()) if isinstance(batch, dict) else batch
+    if not depth or not isinstance(values, (list, tuple)) or not values:
+        return 0
+    first = values[0]
+    stacked = first.shape[:1] == (samples,) if isinstance(first, torch.Tensor) else values is not batch
+    if (
+        len(values) == samples > 1
+        and not stacked
+        and (isinstance(batch, list) or isinstance(first, torch.Tensor))
+    ):
+        return sum(bytes_of(value, 1, depth - 1) for value in values)
+    found = (bytes_of(value, samples, depth - 1) for value in values[:_MOST_LOOKED_AT])
+    return next(filter(None, found), 0)
 
 
 def rows_of(batch: Any, unknown: int) -> int:

@@ -15,7 +15,7 @@ from .._core import engine
 from .._core.native import Request
 from .batch import Batch
 from .core_dataset import CoreDataset
-from .counts import Counts, counted_by, here
+from .counts import Counts, counted_by, here, process
 from .pinning import PinnedMemory, is_asked_for
 from .shared import WorkerRings, can_share, in_worker, shared_batch
 from .stream import RING, Rings
@@ -115,6 +115,7 @@ class Filler:
         view, capsule = self.view, self._capsule
         address = 8 * start + (rows.data_ptr() if isinstance(rows, Tensor) else rows.buffer_info()[0])
         place, slot = slots.buffer_info()[0], slots[0]
+        quiet = 2 if self._counts is None and here() is not process else 0
         label_address = 0 if labels is None else labels.data_ptr()
         replaced = None
         try:
@@ -123,11 +124,11 @@ class Filler:
                 self._fill_together(core.address, address, drawn, n, slots, label_address)
             else:
                 capsule.fill(core.address, address, drawn, 0, slot, label_address)
-            made = capsule.take(place, 0)
+            made = capsule.take(place, quiet)
             if made is False:
                 with counted_by(self._counts or here()):
                     replaced = view.mend(slot, rows[start : start + n], drawn, label_address)
-                made = capsule.take(place, 1)
+                made = capsule.take(place, quiet | 1)
         except BaseException:  # Ctrl-C comes here too
             view.discard(slot, n)
             capsule.move(place, 1, RING)
@@ -145,7 +146,7 @@ class Filler:
         view, capsule = self.view, self._capsule
         theirs = n if view.heavy else n - n // self._threads
         most = self._threads if view.heavy else self._threads - 1
-        request = Request(0, address, drawn, theirs, n, slots.buffer_info()[0], labels)
+        request = Request(0, address, drawn, theirs, n, slots.buffer_info()[0], labels, self._counts is None)
         at = addressof(request)
         try:
             if not capsule.submit(engine.crew(), core, most, at):

@@ -338,7 +338,7 @@ def test_token_lists_are_not_walked() -> None:
         def __iter__(self) -> Any:
             raise AssertionError("every value is looked at")
 
-    assert bytes_of({"ids": Counted(range(10_000)), "x": torch.zeros(3)}) == 12
+    assert bytes_of({"ids": Counted(range(10_000)), "x": torch.zeros(3)}, 3) == 12
     assert Counted.looked < 20
 
 
@@ -372,8 +372,103 @@ class Forwarding(torch.utils.data.Dataset[Any]):
         return self.inner.__getitems__(indices)
 
 
+class Own(torch.utils.data.Dataset[Any]):
+    """Asks another dataset for one sample at a time."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.inner[index]
+
+
 def as_it_is(rows: Any) -> Any:
     return rows
+
+
+def with_another(rows: Any) -> Any:
+    ANOTHER[len(rows)]
+    return torch.utils.data.default_collate(list(rows))
+
+
+ANOTHER = gofast.ArrayDataset(torch.zeros(50, 8), torch.arange(50))
+SAMPLES = 20
+ROW_BYTES = {"rows": 32, "writable": 32, "pictures": SAMPLE_BYTES, "large": 70_000 * 4, "torch": 12}
+MAKERS: dict[str, Any] = {
+    "rows": lambda folder: rows(SAMPLES),
+    "writable": lambda folder: gofast.ArrayDataset(torch.zeros(SAMPLES, 8), torch.arange(SAMPLES)),
+    "large": lambda folder: gofast.ArrayDataset(torch.zeros(SAMPLES, 70_000), torch.arange(SAMPLES)),
+    "pictures": lambda folder: Subset(gofast.ImageFolder(folder, TRAIN), range(SAMPLES)),
+    "torch": lambda folder: TensorDataset(torch.zeros(SAMPLES, 3), torch.arange(SAMPLES)),
+}
+AROUND = [lambda inner: inner, lambda inner: Subset(inner, range(SAMPLES)), Own]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("around", AROUND, ids=["alone", "subset", "own"])
+@pytest.mark.parametrize("function", [None, as_it_is, with_another])
+def test_all_counts_are_true(folder: Path, workers: int, kind: str, around: Any, function: Any) -> None:
+    """A loader's are what it handed out, and the process's the same: once, whoever made it."""
+    assert len(gofast.ImageFolder(folder)) >= SAMPLES
+    loader = gofast.DataLoader(around(MAKERS[kind](folder)), 8, num_workers=workers, collate_fn=function)
+    next(iter(gofast.DataLoader(rows(4), 4)))  # the engine is there
+    native = kind != "torch" and around is not Own and not (function is with_another and workers)
+    before = gofast.engine_stats()
+    list(loader)
+    now, own = gofast.engine_stats(), loader.stats()
+    assert (own["batches"], own["samples"], own["bytes"]) == (3, SAMPLES, SAMPLES * ROW_BYTES[kind])
+    if not native:
+        assert (own["waits"], own["made"], own["stages"]) == (3, 0, {}) if workers == 0 else own["waits"] <= 3
+    elif kind != "writable" and function is None:
+        assert own["made"] == SAMPLES
+    if kind == "pictures" and native:
+        assert own["stages"]["header"] > 0
+    for name in ("batches", "samples", "bytes", "waits"):
+        assert now[name] - before[name] == own[name], name
+    assert now["wait_seconds"] - before["wait_seconds"] == pytest.approx(own["wait_seconds"])
+    if native and function is None:
+        assert now["made"] - before["made"] == own["made"]
+        assert now["busy_seconds"] - before["busy_seconds"] == pytest.approx(own["busy_seconds"])
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("around", AROUND, ids=["alone", "subset", "own"])
+def test_counts_without_a_loader_of_ours(folder: Path, workers: int, kind: str, around: Any) -> None:
+    """The process counts what its datasets hand out: batches of one for single samples. Nothing waits."""
+    loader = DataLoader(around(MAKERS[kind](folder)), 8, num_workers=workers)
+    next(iter(gofast.DataLoader(rows(4), 4)))
+    before = gofast.engine_stats()
+    list(loader)
+    now = gofast.engine_stats()
+    ours = workers == 0 and kind != "torch" and (kind == "pictures" or around is not Own)  # a row is an index
+    batches = SAMPLES if around is Own else 3
+    truth = (batches, SAMPLES, SAMPLES * ROW_BYTES[kind], 0) if ours else (0, 0, 0, 0)
+    assert tuple(now[name] - before[name] for name in ("batches", "samples", "bytes", "waits")) == truth
+    assert now["made"] - before["made"] == (SAMPLES if ours else 0)
+
+
+def test_a_thread_beside_a_loader_does_not_hide_its_batches() -> None:
+    stop, beside = threading.Event(), rows()
+
+    def run() -> None:
+        while not stop.is_set():
+            beside.__getitems__([0])
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        before = gofast.engine_stats()
+        list(gofast.DataLoader(TensorDataset(torch.zeros(2000, 3000)), 100))
+        now = gofast.engine_stats()
+    finally:
+        stop.set()
+        thread.join()
+    assert now["bytes"] - before["bytes"] >= 2000 * 12_000
 
 
 @pytest.mark.parametrize("workers", [0, 2])
