@@ -194,7 +194,7 @@ func noColumn(path, option string, ref ColumnRef, columns []table.Column, droppe
 		return errs.New(errs.ErrSchema, "open", fmt.Sprintf("%s=%s is the index of the pandas frame, which is not one of its columns: "+
 			"write the file again after reset_index()", option, wanted)).At(path)
 	}
-	hint, least := "", 1+len(ref.Name)/3
+	hint, least := "", (len(ref.Name)+4)/3
 	for _, c := range columns {
 		if edits := editsBetween(tidy(c.Name), tidy(ref.Name)); !ref.ByPos && edits < least {
 			hint, least = fmt.Sprintf("; did you mean %q?", errs.Cut(c.Name)), edits

@@ -77,9 +77,11 @@ func TestAbsentLabel(t *testing.T) {
 	if table, err := labelled(t, text, TableOptions{Label: []ColumnRef{{Name: "label"}}, LabelOptional: true}, gather.Transform{}); err != nil || len(table.Table.Labels) != 0 {
 		t.Errorf("a default that is absent: %v", err)
 	}
-	_, err := labelled(t, text, TableOptions{Label: []ColumnRef{{Name: "target"}}}, gather.Transform{})
-	if !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), `did you mean "Target"?`) {
-		t.Errorf("a label that is absent: %v", err)
+	for name, hint := range map[string]string{"target": `did you mean "Target"?`, "tagret": `did you mean "Target"?`, "y": `not a column; the file`} {
+		_, err := labelled(t, text, TableOptions{Label: []ColumnRef{{Name: name}}}, gather.Transform{})
+		if !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), hint) {
+			t.Errorf("label %q, which is absent: %v", name, err)
+		}
 	}
 }
 

@@ -151,6 +151,7 @@ func DecodeTable(ctx context.Context, paths []string, options TableOptions) (fd 
 		return -1, Schema{}, err
 	}
 	defer o.close()
+	o.budget.Hint = "pass cache= to keep the table in a file, or "
 	var region *engine.Region
 	var m memory
 	err = o.decode(ctx, func(t table.Type) (memory, error) {

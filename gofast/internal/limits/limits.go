@@ -58,6 +58,7 @@ func (l Limits) Validate() error {
 
 // Budget counts bytes against Limits.Memory. Safe for concurrent use.
 type Budget struct {
+	Hint  string // what else may help, for the error: set before the budget is used by others
 	limit int64
 	used  atomic.Int64
 }
@@ -82,8 +83,8 @@ func (b *Budget) Release(n int64) { b.used.Add(-n) }
 
 func (b *Budget) refuse(n int64, what string) error {
 	return errs.New(errs.ErrLimit, "memory", fmt.Sprintf(
-		"%s needs %d bytes, the limit is %d with %d in use: pass cache= to keep the table in a file, or raise limits={\"memory\": ...}",
-		what, n, b.limit, b.used.Load()))
+		"%s needs %d bytes, the limit is %d with %d in use: %sraise limits={\"memory\": ...}",
+		what, n, b.limit, b.used.Load(), b.Hint))
 }
 
 // Mul returns the product of non-negative factors, or false on overflow.

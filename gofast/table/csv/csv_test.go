@@ -246,6 +246,7 @@ func TestErrors(t *testing.T) {
 		{name: "name not UTF-8", text: "a,\xff\n1,2\n", kind: errs.ErrFormat, row: -1, says: "UTF-8"},
 		{name: "only an index", text: "Unnamed: 0\n1\n", kind: errs.ErrSchema, row: -1, says: "index"},
 		{name: "short row", text: "a,b\n1,2\n3\n", kind: errs.ErrDamaged, row: 1, says: "1 cell, the table has 2"},
+		{name: "cut row", text: "a,b\n1,2\n3", kind: errs.ErrDamaged, row: 1, says: "no newline: was the file cut?"},
 		{name: "long row", text: "a,b\n1,2\n3,4,5\n", kind: errs.ErrDamaged, row: 1, says: "3 cells, the table has 2"},
 		{name: "missing", text: "a,b\n1,2\n3,\n", kind: errs.ErrMissing, row: 1, column: "b", says: "fill_value"},
 		{name: "missing word", text: "a,b\n1,2\nNaN,1\n", kind: errs.ErrMissing, row: 1, column: "a", cell: "NaN"},

@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -17,24 +18,30 @@ const lineBlock = 1 << 20
 // counts it: from 1, with header, blank lines and newlines in quotes. Nobody counts
 // lines while rows are parsed, in parallel; this reads the file from its beginning.
 func (r *reader) Line(ctx context.Context, row int64) (line int64, err error) {
+	line, _, err = r.find(ctx, row)
+	return line, err
+}
+
+// find is Line, and says whether the row has an end, which the last row of a file may lack.
+func (r *reader) find(ctx context.Context, row int64) (line int64, whole bool, err error) {
 	defer pool.Recover(&err, op, r.file.Path())
 	stream, err := source.OpenStream(r.file, r.compression, r.opts.Limits.Memory/4)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer stream.Close()
 	l := lines{r: r, ctx: ctx, stream: stream, line: 1}
 	if err := l.skip(r.start); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	for {
 		text, blank, err := l.next()
 		switch {
 		case err != nil:
-			return 0, err
+			return 0, false, err
 		case blank:
 		case row == 0:
-			return l.line, nil
+			return l.line, bytes.HasSuffix(text, []byte("\n")) || bytes.HasSuffix(text, []byte("\r")), nil
 		default:
 			row--
 		}
@@ -42,12 +49,15 @@ func (r *reader) Line(ctx context.Context, row int64) (line int64, err error) {
 	}
 }
 
-// locate adds the line to an error that names a row.
+// locate adds the line to an error that names a row, and a question where the file may be cut.
 func (r *reader) locate(ctx context.Context, err *error) {
 	var e *errs.Error
 	if errors.As(*err, &e) && e.Row != errs.None && e.Line == errs.None {
-		if line, failed := r.Line(ctx, e.Row); failed == nil {
+		if line, whole, failed := r.find(ctx, e.Row); failed == nil {
 			e.Line = line
+			if !whole && e.Kind == errs.ErrDamaged {
+				e.Text += "; it is the last row and has no newline: was the file cut?"
+			}
 		}
 	}
 }

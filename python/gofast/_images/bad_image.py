@@ -1,41 +1,34 @@
 """The errors of pictures that cannot be read. Each is a BadImageError and also Pillow's or Python's error.
 
 So `except PIL.UnidentifiedImageError` and `except FileNotFoundError` still work. The classes are made when
-they are first needed, and found by name when they are unpickled, because importing Pillow takes 20 ms.
+they are first needed, because importing Pillow takes 20 ms. All of them have the name of BadImageError, which
+is the one to catch, so a pickle holds the second base instead of a name.
 """
 
 from __future__ import annotations
 
-import builtins
-import sys
+import copyreg
 from typing import Any
 
 from ..errors import BadImageError
 
-_PREFIX = "BadImage"
+
+class _Like(type):
+    """The class of these classes: pickle asks it for another way than the name."""
+
+
+_made: dict[type[OSError], Any] = {}
 
 
 def like(kind: type[OSError]) -> type[BadImageError]:
     """The class that is both a BadImageError and an error of this kind."""
-    name = _PREFIX + kind.__name__
-    if kind is OSError or _kind(kind.__name__) is not kind:
+    if kind is OSError or kind.__module__ not in ("builtins", "PIL"):
         return BadImageError
-    made: type[BadImageError] = getattr(sys.modules[__name__], name)
-    return made
+    if kind not in _made:
+        names = {"__module__": BadImageError.__module__, "__doc__": BadImageError.__doc__}
+        _made.setdefault(kind, _Like(BadImageError.__name__, (BadImageError, kind), names))
+    found: type[BadImageError] = _made[kind]
+    return found
 
 
-def _kind(name: str) -> Any:
-    if name == "UnidentifiedImageError":
-        import PIL
-
-        return PIL.UnidentifiedImageError
-    return getattr(builtins, name, None)
-
-
-def __getattr__(name: str) -> type[BadImageError]:
-    kind = _kind(name.removeprefix(_PREFIX)) if name.startswith(_PREFIX) else None
-    if not (isinstance(kind, type) and issubclass(kind, OSError)):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    made = type(name, (BadImageError, kind), {"__module__": __name__, "__doc__": BadImageError.__doc__})
-    globals()[name] = made
-    return made
+copyreg.pickle(_Like, lambda made: (like, made.__bases__[1:]))  # type: ignore[arg-type, return-value]

@@ -53,7 +53,8 @@ def open_cache(path: str, fingerprint: str | None) -> CacheTable | None:
 
     Args:
         path: the path of the cache.
-        fingerprint: the result of :func:`fingerprint` now; ``None`` accepts any sources.
+        fingerprint: the result of :func:`fingerprint` now; ``None`` accepts any sources: the path may be a
+            table's, so what cannot be opened is no cache.
 
     Returns:
         ``None`` if there is no cache, or it is stale, foreign or incomplete, or its
@@ -67,6 +68,8 @@ def open_cache(path: str, fingerprint: str | None) -> CacheTable | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
+        if fingerprint is None:
+            return None
         raise _unread(path, error) from None
     try:
         layout = _layout(fd, fingerprint)

@@ -27,7 +27,9 @@ def whole_shape(shape: Sequence[int], width: int) -> tuple[int, ...]:
     if whole.count(-1) == 1 and known > 0 and width % known == 0:
         whole[whole.index(-1)] = width // known
     if any(d < 1 for d in whole) or int(np.prod(whole, dtype=np.int64)) != width:
-        hint = "; is one of them the label, for label=?" if known == width - 1 else ""
+        hint = (
+            "; is one of them the label? Name it: label=0 is the first column" if known == width - 1 else ""
+        )
         raise errors.OptionError(f"shape={tuple(shape)} does not hold the {width} features of a row{hint}")
     return tuple(whole)
 

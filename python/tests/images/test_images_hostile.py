@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import random
 import shutil
 import subprocess
@@ -449,7 +450,7 @@ def test_a_callable_may_raise_and_is_not_asked_for_ever(root: Path) -> None:
     def refuse(index: int, error: Exception) -> Any:
         raise KeyError(f"{index} {type(error).__name__}")
 
-    with pytest.warns(RuntimeWarning), pytest.raises(KeyError, match="4 BadImageUnidentifiedImageError"):
+    with pytest.warns(RuntimeWarning), pytest.raises(KeyError, match="4 BadImageError"):
         folder(root, TRAIN, refuse)[4]
     asked: list[int] = []
 
@@ -498,6 +499,9 @@ def test_the_error_says_where_and_why(root: Path) -> None:
     with pytest.raises(PIL.UnidentifiedImageError, match="cannot identify image file") as caught:
         dataset[4]
     assert isinstance(caught.value, errors.BadImageError) and caught.value.index == 4
+    assert f"{type(caught.value).__module__}.{type(caught.value).__name__}" == "gofast.errors.BadImageError"
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is type(caught.value) and str(again) == str(caught.value) and again.index == 4
     with pytest.raises(
         OSError, match=r"image file is truncated \(\d+ bytes not processed\) \(at byte \d+"
     ) as cut:

@@ -60,6 +60,10 @@ def test_stale_and_foreign(cache: Path, tmp_path: Path) -> None:
         foreign.write_bytes(b"PK\x06\x06" * (size // 4 + 1))
         assert cache_files.open_cache(str(foreign), "f") is None
     assert cache_files.open_cache(str(tmp_path), "f") is None
+    (tmp_path / "loop").symlink_to("loop")  # what cannot be opened is no cache if it is the table itself
+    assert cache_files.open_cache(str(tmp_path / "loop"), None) is None
+    with pytest.raises(errors.ReadError, match="cannot read the cache"):
+        cache_files.open_cache(str(tmp_path / "loop"), "f")
     os.mkfifo(tmp_path / "pipe")
     assert cache_files.open_cache(str(tmp_path / "pipe"), "f") is None
 

@@ -171,8 +171,11 @@ def test_a_table_larger_than_the_memory_limit(tmp_path: Path) -> None:
     x = np.random.default_rng(1).integers(0, 256, (200_000, 100), dtype=np.uint8)
     pd.DataFrame(x, columns=[f"c{i}" for i in range(100)]).to_csv(tmp_path / "t.csv", index=False)
     limits = {"memory": 12 << 20}
-    with pytest.raises(errors.LimitError, match="cache="):
+    with pytest.raises(errors.LimitError, match="pass cache="):
         TableDataset(tmp_path / "t.csv", label=None, limits=limits)
+    with pytest.raises(errors.LimitError, match="raise limits") as caught:
+        TableDataset(tmp_path / "t.csv", label=None, limits={"memory": 1000}, cache=tmp_path / "t.npz")
+    assert "cache=" not in str(caught.value)
     ds = TableDataset(
         tmp_path / "t.csv", label=None, limits=limits, cache=tmp_path / "t.npz", dtype=torch.uint8
     )
