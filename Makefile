@@ -19,7 +19,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 .DEFAULT_GOAL := help
 .PHONY: help setup build test test-all test-go test-race test-tsan faults test-asan test-python test-wheel test-integrations \
 	test-gpu fuzz soak bench bench-go compare bench-tables bench-images bench-recipes bench-gpu bench-system check-figures \
-	lint lint-workflows format wheel demo docs article notebook clean \
+	lint lint-workflows format wheel demo docs article guides notebook clean \
 	notices release try-release check-tag apt-aarch64 test-aarch64 wheel-aarch64 test-wheel-aarch64
 
 help: ## list the targets
@@ -258,6 +258,9 @@ demo: build ## train small CNNs on real digits and a folder of photographs, befo
 
 article: build ## from a naive Dataset to gofast, step by step, a minute (ARGS="--table my.parquet --pictures my/photos")
 	$(BIN)/python examples/article.py $(ARGS)
+
+guides: build ## what five well-known articles advise, and the line of gofast, measured, half a minute
+	@set -e; for guide in examples/guide_*.py; do $(BIN)/python $$guide; done
 
 notebook: setup ## examples/article.ipynb, made from examples/article.py
 	$(BIN)/jupytext --quiet --to notebook examples/article.py

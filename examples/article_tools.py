@@ -1,4 +1,4 @@
-"""What the article measures with: times of epochs, a comparison of batches, and a table with bars.
+"""What the article and the guides measure with: times of epochs, a comparison of batches, a table with bars.
 
 Progress and results are plain text, so that a script, a notebook and a log show the same.
 """
@@ -135,6 +135,12 @@ class Comparison:
     def show(self) -> None:
         """Prints the table."""
         print(self.text() + "\n", flush=True)
+
+    def show_equal(self) -> None:
+        """Prints the table, and ends the program if a way gave other batches than the first."""
+        self.show()
+        if different := [result.name for result in self.results if result.batches != "equal"]:
+            raise SystemExit("other batches than the first way's: " + ", ".join(different))
 
 
 def passed(loader: Iterable[Any], kept: int = 0) -> tuple[int, list[tuple[Tensor, Tensor]]]:

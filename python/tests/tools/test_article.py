@@ -1,7 +1,8 @@
-"""The article, run as a notebook on a small table and few pictures; and what it measures with."""
+"""The article, run as a notebook on few rows and pictures; the guides; and what they measure with."""
 
 from __future__ import annotations
 
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +61,18 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(rows) >= 11
 
 
+@pytest.mark.parametrize("guide", sorted(EXAMPLES.glob("guide_*.py")), ids=lambda path: path.stem)
+def test_a_guide_runs_with_equal_batches(
+    guide: Path, tools: ModuleType, one_thread: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torchvision")
+    pytest.importorskip("pandas")
+    runpy.run_path(str(guide), run_name="__main__")  # ends with an error if batches differ
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.endswith("█")]
+    assert len(rows) >= 2 and all(" equal " in row for row in rows) and rows[-1].startswith("gofast.")
+    assert f"/{guide.name})" in (EXAMPLES.parent / "docs" / "guides.md").read_text()
+
+
 def batches(first: float = 0.0, label: int = 1) -> list[tuple[torch.Tensor, torch.Tensor]]:
     return [(torch.full((2, 3), first), torch.tensor([label, 2])), (torch.ones(1, 3), torch.tensor([3]))]
 
@@ -76,6 +89,8 @@ def test_a_comparison_says_what_differs(tools: ModuleType, capsys: pytest.Captur
         "   Why it is so.",
     ]
     assert "third: not measured: it is not there" in comparison.text()
+    with pytest.raises(SystemExit, match="first way's: other pixels"):
+        comparison.show_equal()
     with pytest.raises(ValueError, match="another order"):
         comparison.add("other rows", "", lambda: batches(label=2))
     with pytest.raises(ValueError, match="1 batches instead of 2"):
