@@ -17,7 +17,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-all test-go test-race test-tsan faults test-asan test-python test-wheel test-integrations \
+.PHONY: help setup build test test-all test-full test-go test-race test-tsan faults test-asan test-python test-wheel test-integrations \
 	test-gpu fuzz soak bench bench-go compare bench-tables bench-images bench-recipes bench-gpu bench-system check-figures \
 	lint lint-workflows format wheel demo docs article guides notebook clean \
 	notices release try-release check-tag apt-aarch64 test-aarch64 wheel-aarch64 test-wheel-aarch64
@@ -64,7 +64,9 @@ GO_TEST = go test -timeout $(GO_TIMEOUT) -vet=off -ldflags='-s -w'
 
 test: lint test-go test-race test-tsan test-python ## everything a change must pass, 15 minutes on two cores
 
-test-all: test test-asan ## and what takes longer: every start method and number of workers, wheels, the article, the doctor
+test-all: test test-full ## everything a release must pass
+
+test-full: build test-asan ## what takes longer: the address sanitizer, every start method, the wheel from the sdist, the article
 	$(BIN)/python -m pytest -m "full and not soak" -n $(PYTEST_JOBS) --dist loadgroup $(ARGS)
 
 test-go: ## Go tests
@@ -88,9 +90,9 @@ faults: build ## plants faults in a copy of the sources, one at a time, and says
 
 # Torch's threads wait for each other with the processor in use, which is somebody else's where two processes test:
 # test_blur.py took four times as long.
-test-python soak: export OMP_WAIT_POLICY = passive
+test-python test-full soak: export OMP_WAIT_POLICY = passive
 
-test-python: build ## Python tests, the wheel's among them (ARGS="-k csv" chooses)
+test-python: build ## Python tests (ARGS="-k csv" chooses)
 	$(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist loadgroup $(ARGS)
 
 test-wheel: wheel ## the wheel on four Pythons, no Go or gcc in sight (WHEEL_PYTHONS="3.10@2.4.0 3.13": with torch 2.4.0, the newest)

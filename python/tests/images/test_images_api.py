@@ -27,6 +27,8 @@ from gofast._images import files as image_files
 from gofast._loader.view import Refusal, View
 
 PLAIN = T.Compose([T.Resize((12, 10)), T.ToTensor()])
+# A worker of these imports torch and torchvision first: seconds.
+OTHER_METHODS = [pytest.param(method, marks=pytest.mark.full) for method in ("spawn", "forkserver")]
 DRAWING = T.Compose([T.RandomResizedCrop(9), T.RandomHorizontalFlip(), T.ToTensor()])
 
 
@@ -451,7 +453,7 @@ def test_subset_split_and_concat(tree: Path) -> None:
         assert all(torch.equal(x[0], y[0]) and torch.equal(x[1], y[1]) for x, y in batches)
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["fork", *OTHER_METHODS])
 def test_workers(tree: Path, method: str) -> None:
     a, b = both(tree, DRAWING)
     assign(a)
@@ -473,7 +475,7 @@ def _send_attributes(dataset: Any, sender: Any) -> None:
     sender.send(_attributes(dataset))
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["spawn", OTHER_METHODS[1]])
 def test_a_process_is_handed_the_index(tree: Path, tmp_path: Path, method: str) -> None:
     root = tmp_path / "moved"
     shutil.copytree(tree, root)

@@ -151,8 +151,9 @@ def test_epochs_leak_nothing(make: type[DataLoader[object]]) -> None:
                 pass
 
     epochs(50)
+    gc.collect()
     before = now()
     epochs(200)
     after = now()
-    assert after[1:] == before[1:]
+    assert after[1] <= before[1] and after[2] <= before[2]  # fewer, when an earlier test's are gone
     assert after[0] - before[0] < 2 << 20  # a leaked batch of 16 kB an epoch would be 3 MB

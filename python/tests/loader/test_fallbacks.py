@@ -147,7 +147,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("context", ["fork", pytest.param("spawn", marks=pytest.mark.full)])
 def test_workers_do_not_say_it_again(folder: Path, tmp_path: Path, context: str) -> None:
     script = tmp_path / "script.py"
     script.write_text(WORKERS)

@@ -193,7 +193,11 @@ def test_around_a_subset_as_in_torch(make: Callable[..., Any], wrapper: Callable
 
 @pytest.mark.parametrize(
     ("make", "method"),
-    [(DataLoader, "fork"), (DataLoader, "spawn"), (DataLoader, "forkserver"), (gofast.DataLoader, "fork")],
+    [
+        (DataLoader, "fork"),
+        (gofast.DataLoader, "fork"),
+        *(pytest.param(DataLoader, method, marks=pytest.mark.full) for method in ("spawn", "forkserver")),
+    ],
 )
 def test_a_wrappers_own_rows_come_from_workers(
     make: Callable[..., Any], method: str, folder: Path, csv: Path

@@ -116,8 +116,8 @@ MIXED = {
     ("context", "arrays", "loader"),
     [
         *itertools.product(["fork"], MIXED, [DataLoader, gofast.DataLoader]),
-        ("spawn", "three", DataLoader),
-        ("forkserver", "strided", DataLoader),
+        pytest.param("spawn", "three", DataLoader, marks=pytest.mark.full),
+        pytest.param("forkserver", "strided", DataLoader, marks=pytest.mark.full),
     ],
 )
 def test_workers(context: str, arrays: str, loader: Any) -> None:

@@ -303,6 +303,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.full
 def test_a_script_whose_workers_are_spawned(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(SPAWNED)

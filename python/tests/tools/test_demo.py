@@ -36,6 +36,7 @@ def test_the_photographs_are_few_small_and_of_three_classes(demo: ModuleType) ->
     assert sum(file.stat().st_size for file in files) < 1_500_000
 
 
+@pytest.mark.full
 def test_every_pipeline_gives_the_batches_of_the_one_it_names(demo: ModuleType) -> None:
     ways = demo.pipelines(str(demo.PHOTOS))
     assert [way.equals for way in ways] == [0, 1, 0, 1, 1]
