@@ -17,6 +17,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/engine"
 	images "github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 // coldFolder has pictures with 512 KiB of nothing behind them, none of which is in the page cache, and where the last
@@ -43,7 +44,7 @@ func coldFolder(t *testing.T, count int, options images.Options, steps ...images
 	}
 	plan := images.Plan{
 		Steps:  append(steps, images.Step{"op": "resize", "size": []int{8, 8}, "filter": "box"}, images.Step{"op": "to_uint8"}),
-		Output: images.Output{DType: "uint8", Height: 8, Width: 8, Channels: 3},
+		Output: images.Output{DType: numbers.Uint8, Height: 8, Width: 8, Channels: 3},
 	}
 	f := openFolder(t, root, plan, FolderOptions{Options: options})
 	return f, paths

@@ -23,6 +23,7 @@ var rooms = map[string][]string{
 	"image":   {"source", "numbers", "engine"},
 	"device":  {"numbers", "engine"},
 	"inspect": {"source", "engine", "table", "image"},
+	"border":  {},
 
 	"kerneltest": {"numbers", "engine", "table", "image"},
 }

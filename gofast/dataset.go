@@ -9,6 +9,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source/reader"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 	"golang.org/x/sys/unix"
@@ -18,12 +19,12 @@ import (
 // folder (OpenFolder), with their transform. Engine.Batches iterates over it. Close it once
 // it is not needed any more: iterations that run keep its memory until they end.
 type Dataset struct {
-	Classes    []string // the names behind the labels' numbers; nil if the labels are plain numbers
-	Shape      []int    // of one sample
-	DType      string   // of its values, as numpy names it
-	LabelDType string   // of its labels; "" without labels
-	Table      *Schema  // of a table's columns; nil for pictures
-	Unreadable []string // folders below the one that was opened that could not be listed, 100 of them at most
+	Classes    []string     // the names behind the labels' numbers; nil if the labels are plain numbers
+	Shape      []int        // of one sample
+	DType      numbers.Type // of its values
+	LabelDType numbers.Type // of its labels; Invalid without labels
+	Table      *Schema      // of a table's columns; nil for pictures
+	Unreadable []string     // folders below the one that was opened that could not be listed, 100 of them at most
 	// OnError is asked about every picture that cannot be made, by the goroutine that takes
 	// the batches of Engine.Batches: nil leaves zeroes in its place, and an error ends the
 	// iteration. Without it, the first such picture does.
@@ -51,36 +52,36 @@ type program interface {
 	Free()
 }
 
-// NewRows is a dataset of a table in the caller's memory, which outlives it.
-func NewRows(stored gather.Stored, t gather.Transform) (*Dataset, error) {
+// newRows is a dataset of a table in the caller's memory, which outlives it.
+func newRows(stored gather.Stored, t gather.Transform) (*Dataset, error) {
 	program, sample, err := t.Compile(stored)
 	if err != nil {
 		return nil, err
 	}
-	d, err := newDataset(program, stored.Rows, sample, labelTypes[t.Label])
+	d, err := newDataset(program, stored.Rows, sample, t.Label.Type())
 	if err == nil {
 		d.raw = func() (*Dataset, image.Numbers, bool, error) {
 			plain, todo, ok, err := t.Raw(stored)
 			if err != nil || !ok {
 				return nil, image.Numbers{}, false, err
 			}
-			raw, err := NewRows(stored, plain)
+			raw, err := newRows(stored, plain)
 			return raw, image.Numbers{Spec: todo}, err == nil, err
 		}
 	}
 	return d, err
 }
 
-// NewPictures is a dataset of picture files, whose list is in the caller's memory and
+// newPictures is a dataset of picture files, whose list is in the caller's memory and
 // outlives it. Without an output size in the plan, samples are pictures of any size.
-func NewPictures(plan image.Plan, files image.Files, options image.Options) (*Dataset, error) {
+func newPictures(plan image.Plan, files image.Files, options image.Options) (*Dataset, error) {
 	program, err := image.NewProgram(plan, files, options)
 	if err != nil {
 		return nil, err
 	}
-	labels := ""
+	labels := numbers.Invalid
 	if files.Targets != 0 {
-		labels = "int64"
+		labels = numbers.Int64
 	}
 	d, err := newDataset(program, files.Count, program.Sample(), labels)
 	if err == nil {
@@ -92,20 +93,20 @@ func NewPictures(plan image.Plan, files image.Files, options image.Options) (*Da
 			}
 			plain := plan
 			plain.Output.Raw = true
-			raw, err := NewPictures(plain, files, options)
+			raw, err := newPictures(plain, files, options)
 			return raw, todo, err == nil, err
 		}
 	}
 	return d, err
 }
 
-func newDataset(p program, count int64, sample engine.Sample, labels string) (*Dataset, error) {
+func newDataset(p program, count int64, sample engine.Sample, labels numbers.Type) (*Dataset, error) {
 	view, err := engine.NewView(p.Address(), count, sample)
 	if err != nil {
 		p.Free()
 		return nil, err
 	}
-	return &Dataset{Shape: sample.Shape, DType: sample.Type.String(), LabelDType: labels, view: view, program: p}, nil
+	return &Dataset{Shape: sample.Shape, DType: sample.Type, LabelDType: labels, view: view, program: p}, nil
 }
 
 // Len is the number of samples; 0 of a dataset that was closed.
@@ -116,9 +117,6 @@ func (d *Dataset) Len() int64 {
 	defer d.release()
 	return d.view.Length()
 }
-
-// View is the dataset as the engine sees it, valid until Close.
-func (d *Dataset) View() engine.View { return d.view }
 
 // hold keeps the dataset's memory until release, though it be closed meanwhile.
 func (d *Dataset) hold() error {

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
@@ -16,17 +17,17 @@ import (
 var onHeap []any
 
 // A table in the caller's memory: the zero transform converts whole rows, and a shape that does not fit is refused.
-func TestNewRows(t *testing.T) {
+func TestRows(t *testing.T) {
 	features, labels := []uint8{1, 2, 3, 4, 5, 6}, []int64{7, 8}
 	onHeap = []any{features, labels} // a stack moves
 	stored := gather.Stored{Features: uintptr(unsafe.Pointer(&features[0])), Labels: uintptr(unsafe.Pointer(&labels[0])), Rows: 2, Width: 3,
 		Type: table.Uint8, LabelFloat: []bool{false}}
-	d, err := NewRows(stored, gather.Transform{Label: "int64"})
+	d, err := newRows(stored, gather.Transform{Label: gather.LabelInt64})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if !slices.Equal(d.Shape, []int{3}) || d.DType != "float32" || d.LabelDType != "int64" || d.Len() != 2 {
+	if !slices.Equal(d.Shape, []int{3}) || d.DType != numbers.Float32 || d.LabelDType != numbers.Int64 || d.Len() != 2 {
 		t.Errorf("%d of %v %s, labels %s", d.Len(), d.Shape, d.DType, d.LabelDType)
 	}
 	e := engineOf(t, 1)
@@ -40,11 +41,11 @@ func TestNewRows(t *testing.T) {
 			t.Errorf("features %v %v, labels %v %v", x, errX, y, errY)
 		}
 	}
-	if _, err := NewRows(stored, gather.Transform{Shape: []int{2}}); !errors.Is(err, errs.ErrConfig) {
+	if _, err := newRows(stored, gather.Transform{Shape: []int{2}}); !errors.Is(err, errs.ErrConfig) {
 		t.Errorf("a shape of another size: %v", err)
 	}
 	stored.Shape = []int{1}
-	if _, err := NewRows(stored, gather.Transform{}); !errors.Is(err, errs.ErrConfig) {
+	if _, err := newRows(stored, gather.Transform{}); !errors.Is(err, errs.ErrConfig) {
 		t.Errorf("a file's shape of another size: %v", err)
 	}
 	runtime.KeepAlive(onHeap)

@@ -60,7 +60,7 @@ func NewDecoder(e *Engine, plan image.Plan, options DecoderOptions) (*Decoder, e
 		return nil, err
 	}
 	d := &Decoder{engine: e, plan: plan, options: options}
-	nothing, err := NewPictures(plan, image.Files{}, options.Options) // checks the plan
+	nothing, err := newPictures(plan, image.Files{}, options.Options) // checks the plan
 	if err == nil {
 		nothing.Close()
 	}
@@ -133,7 +133,7 @@ func (d *Decoder) decode(ctx context.Context, pins *runtime.Pinner, config reade
 	epoch[0] = d.calls
 	d.calls++
 	d.lock.Unlock()
-	pictures, err := NewPictures(d.plan, image.Files{Count: int64(n), Config: config, Seed: d.options.Seed,
+	pictures, err := newPictures(d.plan, image.Files{Count: int64(n), Config: config, Seed: d.options.Seed,
 		Epoch: pinned(pins, epoch), Facts: pinned(pins, make([]source.Facts, n))}, d.options.Options)
 	if err != nil {
 		return nil, err

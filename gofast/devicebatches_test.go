@@ -13,6 +13,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/device/devicetest"
 	images "github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
@@ -105,15 +106,15 @@ func TestTablesOnADevice(t *testing.T) {
 	}{
 		{byteCell, label, gather.Transform{Scale: gather.ScaleUnit}, true},
 		{byteCell, label, gather.Transform{Mean: mean, Std: std}, true},
-		{byteCell, TableOptions{Exclude: label.Label}, gather.Transform{Scale: gather.ScaleAuto, Shape: []int{3, 2, 2}, Mean: mean[:3], Std: std[:3], DType: "float16"}, true},
-		{byteCell, label, gather.Transform{DType: "bfloat16", Label: "one_hot", Classes: 300}, true},
-		{byteCell, label, gather.Transform{DType: "float64", Scale: gather.ScaleUnit}, true},
-		{byteCell, label, gather.Transform{DType: "int64"}, true},
-		{byteCell, label, gather.Transform{DType: "uint8"}, false},
-		{shortCell, label, gather.Transform{Mean: mean, Std: std, Label: "float64"}, true},
-		{shortCell, label, gather.Transform{DType: "float16"}, false},
+		{byteCell, TableOptions{Exclude: label.Label}, gather.Transform{Scale: gather.ScaleAuto, Shape: []int{3, 2, 2}, Mean: mean[:3], Std: std[:3], DType: numbers.Float16}, true},
+		{byteCell, label, gather.Transform{DType: numbers.Bfloat16, Label: gather.LabelOneHot, Classes: 300}, true},
+		{byteCell, label, gather.Transform{DType: numbers.Float64, Scale: gather.ScaleUnit}, true},
+		{byteCell, label, gather.Transform{DType: numbers.Int64}, true},
+		{byteCell, label, gather.Transform{DType: numbers.Uint8}, false},
+		{shortCell, label, gather.Transform{Mean: mean, Std: std, Label: gather.LabelFloat64}, true},
+		{shortCell, label, gather.Transform{DType: numbers.Float16}, false},
 		{realCell, label, gather.Transform{Mean: mean[:1], Std: std[:1]}, false},
-		{realCell, label, gather.Transform{DType: "float64"}, false},
+		{realCell, label, gather.Transform{DType: numbers.Float64}, false},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(8, uint64(i)))
@@ -164,13 +165,13 @@ func TestPicturesOnADevice(t *testing.T) {
 		out   images.Output
 		wired bool
 	}{
-		{[]images.Step{resize, {"op": "hflip", "p": 0.5}, {"op": "to_float", "how": "divide"}}, images.Output{DType: "float32"}, true},
+		{[]images.Step{resize, {"op": "hflip", "p": 0.5}, {"op": "to_float", "how": "divide"}}, images.Output{DType: numbers.Float32}, true},
 		{[]images.Step{resize, {"op": "to_float", "how": "multiply"}, {"op": "normalize", "mean": []float32{0.4, 0.5, 0.6}, "std": []float32{0.2, 0.3, 0.4}}, erase, erase},
-			images.Output{DType: "float16", ChannelsLast: true}, true},
-		{[]images.Step{resize, {"op": "to_float", "how": "divide"}, erase}, images.Output{DType: "bfloat16"}, true},
-		{[]images.Step{resize, {"op": "to_float", "how": "divide"}, erase, {"op": "hflip", "p": 0.5}}, images.Output{DType: "float32"}, false},
-		{[]images.Step{resize, {"op": "to_float", "how": "divide"}, erase, erase, erase, erase, erase}, images.Output{DType: "float32"}, false},
-		{[]images.Step{resize, {"op": "to_uint8"}}, images.Output{DType: "uint8"}, false},
+			images.Output{DType: numbers.Float16, ChannelsLast: true}, true},
+		{[]images.Step{resize, {"op": "to_float", "how": "divide"}, erase}, images.Output{DType: numbers.Bfloat16}, true},
+		{[]images.Step{resize, {"op": "to_float", "how": "divide"}, erase, {"op": "hflip", "p": 0.5}}, images.Output{DType: numbers.Float32}, false},
+		{[]images.Step{resize, {"op": "to_float", "how": "divide"}, erase, erase, erase, erase, erase}, images.Output{DType: numbers.Float32}, false},
+		{[]images.Step{resize, {"op": "to_uint8"}}, images.Output{DType: numbers.Uint8}, false},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			c.out.Height, c.out.Width, c.out.Channels = 16, 12, 3

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast/engine"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
@@ -128,7 +129,7 @@ func TestBadIndexFailsItsBatch(t *testing.T) {
 		if slots[k].Status() != engine.Ready {
 			t.Fatalf("batch %d: status %d", k, slots[k].Status())
 		}
-		check(t, Batch{Rows: 10, Features: slots[k].Bytes(10 * 256), Labels: labels.Bytes(240)[k*80 : k*80+80], features: "float32", labels: "int64"}, indices[k*10:k*10+10])
+		check(t, Batch{Rows: 10, Features: slots[k].Bytes(10 * 256), Labels: labels.Bytes(240)[k*80 : k*80+80], features: numbers.Float32, labels: numbers.Int64}, indices[k*10:k*10+10])
 	}
 	for _, slot := range slots {
 		slot.Release()

@@ -2,8 +2,11 @@ package gofast
 
 import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
-	"github.com/gofast-org/gofast/gofast/internal/pool"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
 )
+
+// Limits bounds what the files of one OpenTable or OpenFolder may ask for. The zero value of a field means its default.
+type Limits = limits.Limits
 
 // Error is the type of every error that gofast returns.
 type Error = errs.Error
@@ -32,12 +35,3 @@ var (
 
 // NewError starts an error of one of the kinds above; text says what is wrong.
 func NewError(kind error, op, text string) *Error { return errs.New(kind, op, text) }
-
-// ErrorNames lists the names of the catalogue: "NotFound", "Read", ...
-func ErrorNames() []string { return errs.Names() }
-
-// ErrorName is the catalogue name of err's kind, or "Internal" for an error from elsewhere.
-func ErrorName(err error) string { return errs.Name(err) }
-
-// PanicError is the ErrInternal of a recovered panic, with the stack in Debug.
-func PanicError(panicked any, op string) error { return pool.PanicError(panicked, op, "") }

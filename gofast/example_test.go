@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast"
 	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
@@ -178,7 +179,7 @@ var smallPlan = image.Plan{
 		{"op": "resize", "size": []int{4, 4}, "filter": "bilinear"},
 		{"op": "to_float", "how": "divide"},
 	},
-	Output: image.Output{DType: "float32", Height: 4, Width: 4, Channels: 3},
+	Output: image.Output{DType: numbers.Float32, Height: 4, Width: 4, Channels: 3},
 }
 
 func temporary() string {

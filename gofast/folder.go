@@ -6,7 +6,6 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
-	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/source/reader"
@@ -16,12 +15,12 @@ import (
 // FolderOptions are the options of OpenFolder. The zero value means a class for each
 // sub-folder, torchvision's extensions, and Pillow 13's arithmetic and limit.
 type FolderOptions struct {
-	Kind       string   // folder.Classes, or folder.Flat and folder.Tree, which have no labels
-	Extensions []string // lower-case ends of file names
-	Index      string   // file that keeps the list of files; "" for memory
-	Threads    int      // of the scan; 0: Threads()
-	Seed       uint64   // of all random draws
-	Limits     limits.Limits
+	Kind       folder.Kind // folder.Classes, or folder.Flat and folder.Tree, which have no labels
+	Extensions []string    // lower-case ends of file names
+	Index      string      // file that keeps the list of files; "" for memory
+	Threads    int         // of the scan; 0: Threads()
+	Seed       uint64      // of all random draws
+	Limits     Limits
 	image.Options
 }
 
@@ -100,7 +99,7 @@ func openPictures(ctx context.Context, scan folder.Options, plan image.Plan, opt
 	if scan.Kind == folder.Classes {
 		targets = base + uintptr(schema.SampleClassesOffset)
 	}
-	d, err := NewPictures(plan, image.Files{
+	d, err := newPictures(plan, image.Files{
 		Count: schema.Count, Targets: targets,
 		Config: reader.Config{File: &reader.File{
 			Root: string(schema.Root), Paths: base + uintptr(schema.PathsOffset), Offsets: base + uintptr(schema.PathOffsetsOffset)}},

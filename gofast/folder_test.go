@@ -14,6 +14,7 @@ import (
 
 	images "github.com/gofast-org/gofast/gofast/image"
 	pngdecoder "github.com/gofast-org/gofast/gofast/image/png"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 // pictureFolder has two classes of PNG files.
@@ -50,7 +51,7 @@ var trainPlan = images.Plan{
 		{"op": "hflip", "p": 0.5},
 		{"op": "to_float", "how": "divide"},
 	},
-	Output: images.Output{DType: "float32", Height: 16, Width: 16, Channels: 3},
+	Output: images.Output{DType: numbers.Float32, Height: 16, Width: 16, Channels: 3},
 }
 
 // openFolder opens one for a test.
@@ -137,7 +138,7 @@ func TestFolderFailures(t *testing.T) {
 	bad := filepath.Join(root, "class1", "103.png")
 	plan := images.Plan{
 		Steps:  []images.Step{{"op": "resize", "size": []int{8, 8}, "filter": "box"}, {"op": "to_uint8"}},
-		Output: images.Output{DType: "uint8", Height: 8, Width: 8, Channels: 3},
+		Output: images.Output{DType: numbers.Uint8, Height: 8, Width: 8, Channels: 3},
 	}
 	if err := os.WriteFile(bad, []byte("no picture at all"), 0o644); err != nil {
 		t.Fatal(err)

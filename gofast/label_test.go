@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
@@ -46,9 +47,9 @@ func TestAccessorsSayWhatTheyCannotRead(t *testing.T) {
 	}{
 		{"x,y\n1,2\n3,4\n", label, gather.Transform{}, "int64"},
 		{"x,y\n1,2.5\n3,4\n", label, gather.Transform{}, "float32"},
-		{"x,y\n1,2.5\n3,4\n", label, gather.Transform{Label: "float64"}, "float64"},
-		{"x,y\n1,0\n3,1\n", label, gather.Transform{Label: "one_hot", Classes: 2}, "float32"},
-		{"x,y\n1,cat\n3,dog\n", label, gather.Transform{DType: "float64"}, "int64"},
+		{"x,y\n1,2.5\n3,4\n", label, gather.Transform{Label: gather.LabelFloat64}, "float64"},
+		{"x,y\n1,0\n3,1\n", label, gather.Transform{Label: gather.LabelOneHot, Classes: 2}, "float32"},
+		{"x,y\n1,cat\n3,dog\n", label, gather.Transform{DType: numbers.Float64}, "int64"},
 		{"x,y\n1,2\n3,4\n", TableOptions{}, gather.Transform{}, ""},
 	} {
 		table, err := labelled(t, c.text, c.options, c.transform)
@@ -64,7 +65,7 @@ func TestAccessorsSayWhatTheyCannotRead(t *testing.T) {
 					t.Errorf("%q as %s: %v, its labels are %s", c.text, kind, err, c.want)
 				}
 			}
-			if _, err := b.Float32(); (err == nil) != (c.transform.DType == "") {
+			if _, err := b.Float32(); (err == nil) != (c.transform.DType == numbers.Invalid) {
 				t.Errorf("features of %q: %v", c.text, err)
 			}
 		})

@@ -53,7 +53,7 @@ func OpenObjects(all []source.Object, extents []source.Extent, plan image.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	d, err := NewPictures(plan, files, completed.Options)
+	d, err := newPictures(plan, files, completed.Options)
 	if err != nil {
 		_ = unix.Munmap(own)
 		o.stop()

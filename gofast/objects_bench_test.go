@@ -13,6 +13,7 @@ import (
 	"time"
 
 	images "github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source"
 )
 
@@ -38,7 +39,7 @@ func BenchmarkObjects(b *testing.B) {
 	defer files.Close()
 	random := maps.Clone(trainPlan.Steps[0])
 	random["size"] = []int{224, 224}
-	plan := images.Plan{Steps: append([]images.Step{random}, trainPlan.Steps[1:]...), Output: images.Output{DType: "float32", Height: 224, Width: 224, Channels: 3}}
+	plan := images.Plan{Steps: append([]images.Step{random}, trainPlan.Steps[1:]...), Output: images.Output{DType: numbers.Float32, Height: 224, Width: 224, Channels: 3}}
 	e := engineOf(b, 2)
 	for _, c := range []struct {
 		name  string

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	images "github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source"
 )
 
@@ -115,7 +116,7 @@ func TestObjectsMakeTheBatchesOfTheirFiles(t *testing.T) {
 	// The calling thread makes them too, from the file itself.
 	d := objectsOf(t, "local", path, extents, options)
 	plain, err := OpenObjects(d.objects.all, extents, images.Plan{Steps: []images.Step{{"op": "resize", "size": []int{9, 9}, "filter": "bilinear"}, {"op": "to_uint8"}},
-		Output: images.Output{DType: "uint8", Height: 9, Width: 9, Channels: 3}}, ObjectOptions{})
+		Output: images.Output{DType: numbers.Uint8, Height: 9, Width: 9, Channels: 3}}, ObjectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestObjectsMakeTheBatchesOfTheirFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bad := plain.View().Fill(order, 0, len(order), at[0], 0); bad != -1 || !bytes.Equal(memory[:len(made)], made) {
+	if bad := plain.view.Fill(order, 0, len(order), at[0], 0); bad != -1 || !bytes.Equal(memory[:len(made)], made) {
 		t.Errorf("in the calling thread: %d", bad)
 	}
 }

@@ -7,17 +7,29 @@ import (
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
-	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/gather"
+	"github.com/gofast-org/gofast/gofast/table/load"
 	"golang.org/x/sys/unix"
 )
 
+// What OpenTable takes: package load has the fields, with what each means.
+type (
+	TableOptions     = load.Options
+	ColumnRef        = load.ColumnRef
+	ColumnFill       = load.ColumnFill
+	ColumnCategories = load.ColumnCategories
+	ColumnDate       = load.ColumnDate
+	Number           = load.Number
+	Classes          = load.Classes
+	Schema           = load.Schema
+)
+
 // OpenTable decodes the files into memory and compiles the transform. If t.Label is
-// empty, the labels keep their stored kind: int64, or float32 if one of them is a
+// LabelNone, the labels keep their stored kind: int64, or float32 if one of them is a
 // float. If t.Shape has two or three dimensions, rows are pictures: gather.ScaleAuto
 // divides these by 255, and no other numbers.
 func OpenTable(ctx context.Context, paths []string, options TableOptions, t gather.Transform) (*Dataset, error) {
-	data, schema, err := mapTable(ctx, paths, options)
+	data, schema, err := load.Map(ctx, paths, options)
 	if err != nil {
 		return nil, err
 	}
@@ -25,27 +37,41 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t gath
 	stored := gather.Stored{
 		Features: base + uintptr(schema.FeaturesOffset),
 		Labels:   base + uintptr(schema.LabelsOffset),
-		Rows:     schema.Rows, Width: schema.Width, Type: table.TypeNamed(schema.Type), Bool: schema.Bool,
+		Rows:     schema.Rows, Width: schema.Width, Type: schema.Type, Bool: schema.Bool,
 		Shape: schema.Shape, Names: schema.Features,
 	}
 	for _, kind := range schema.LabelKinds {
-		stored.LabelFloat = append(stored.LabelFloat, kind == "float")
+		stored.LabelFloat = append(stored.LabelFloat, kind == load.LabelFloat)
 	}
-	if t.Label == "" && len(schema.LabelKinds) > 0 {
-		t.Label = "int64"
-		if slices.Contains(schema.LabelKinds, "float") {
-			t.Label = "float32"
+	if t.Label == gather.LabelNone && len(schema.LabelKinds) > 0 {
+		t.Label = gather.LabelInt64
+		if slices.Contains(schema.LabelKinds, load.LabelFloat) {
+			t.Label = gather.LabelFloat32
 		}
 	}
-	d, err := NewRows(stored, t)
+	d, err := newRows(stored, t)
 	if err != nil {
 		_ = unix.Munmap(data) // cannot fail for a mapping of ours
 		var e *errs.Error
 		if errors.As(err, &e) && e.Row != errs.None {
-			placed(ctx, e, paths, options)
+			load.Placed(ctx, e, paths, options)
 		}
 		return nil, err
 	}
-	d.Classes, d.Table, d.maps = schema.Classes, &schema, [][]byte{data}
+	d.Classes, d.Table, d.maps = schema.Classes, &schema.Schema, [][]byte{data}
 	return d, nil
 }
+
+// ConvertTable decodes the files and writes the table to path, as npy, npz or parquet by the name's ending. Progress counts
+// reading and writing as halves.
+func ConvertTable(ctx context.Context, paths []string, options TableOptions, path string) error {
+	return load.Convert(ctx, paths, options, path)
+}
+
+// BuildCache decodes the files into the cache file at path, which OpenTable opens; see [load.BuildCache].
+func BuildCache(ctx context.Context, paths []string, options TableOptions, path, fingerprint string, force bool) error {
+	return load.BuildCache(ctx, paths, options, path, fingerprint, force)
+}
+
+// VerifyCache reads the whole cache at path and compares its checksums.
+func VerifyCache(ctx context.Context, path string) error { return load.VerifyCache(ctx, path) }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
@@ -88,7 +89,7 @@ func TestPicturesOfOtherNumbersAreRefused(t *testing.T) {
 // Of several files the error names the one, with the row and the line in it.
 func TestAValueThatDoesNotFitIsFoundInItsFile(t *testing.T) {
 	paths := []string{writeTable(t, "a,b\n0,1\n2,3\n"), writeTable(t, "a,b\n\n0,1\n2,300\n")}
-	for _, made := range []gather.Transform{{Scale: gather.ScaleAuto, Shape: []int{1, 2}}, {DType: "uint8"}} {
+	for _, made := range []gather.Transform{{Scale: gather.ScaleAuto, Shape: []int{1, 2}}, {DType: numbers.Uint8}} {
 		_, err := OpenTable(t.Context(), paths, TableOptions{}, made)
 		var e *errs.Error
 		if !errors.As(err, &e) || e.Path != paths[1] || e.Row != 1 || e.Line != 4 || e.Column != "b" || e.Cell != "300" {

@@ -11,6 +11,7 @@ import (
 	images "github.com/gofast-org/gofast/gofast/image"
 	jpegdecoder "github.com/gofast-org/gofast/gofast/image/jpeg"
 	"github.com/gofast-org/gofast/gofast/internal/pillowtest"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
@@ -19,7 +20,7 @@ var stages = []images.Stage{images.Read, images.DecodeWhole, images.DecodeNeeded
 
 // plansWithEveryEnd are plans that end while the picture is geometry, and ones that bring it to rest.
 func plansWithEveryEnd() []images.Plan {
-	output := images.Output{DType: "float32", Height: 16, Width: 16, Channels: 3}
+	output := images.Output{DType: numbers.Float32, Height: 16, Width: 16, Channels: 3}
 	float := images.Step{"op": "to_float", "how": "divide"}
 	crop := images.Step{"op": "center_crop", "size": []int{16, 16}}
 	small := images.Step{"op": "resize", "size": []int{24}, "filter": "bilinear"}
@@ -70,7 +71,7 @@ func TestStages(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(map[images.Stage]bool{images.DecodeWhole: true, images.DecodeNeeded: true})
-	rows, err := NewRows(gather.Stored{}, gather.Transform{})
+	rows, err := newRows(gather.Stored{}, gather.Transform{})
 	if err == nil {
 		defer rows.Close()
 		_, err = rows.UpTo(images.Read)
@@ -87,7 +88,7 @@ func TestStagesOfJPEG(t *testing.T) {
 	if err != nil || len(paths) < 5 {
 		t.Fatal(paths, err)
 	}
-	output := images.Output{DType: "uint8", Height: 8, Width: 8, Channels: 3}
+	output := images.Output{DType: numbers.Uint8, Height: 8, Width: 8, Channels: 3}
 	d, err := OpenFiles(context.Background(), paths, images.Plan{Output: output,
 		Steps: []images.Step{{"op": "resize", "size": []int{8, 8}, "filter": "bilinear"}, {"op": "to_uint8"}}}, FolderOptions{})
 	if err != nil {
@@ -126,7 +127,7 @@ func TestPicturesWithoutClasses(t *testing.T) {
 	defer listed.Close()
 	tree := openFolder(t, root, trainPlan, FolderOptions{Kind: folder.Tree})
 	for _, d := range []*Dataset{listed, tree} {
-		if d.LabelDType != "" || d.Len() != 6 || len(d.Classes) != 0 {
+		if d.LabelDType != numbers.Invalid || d.Len() != 6 || len(d.Classes) != 0 {
 			t.Errorf("%d pictures, labels %q", d.Len(), d.LabelDType)
 		}
 		var got []float32

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 // Batch is a finished batch. It is valid until the iteration moves on.
@@ -13,11 +14,8 @@ type Batch struct {
 	Features []byte // Rows x the output row or picture, in the machine's byte order
 	Labels   []byte // Rows x the output label
 
-	features, labels string // their types
+	features, labels numbers.Type
 }
-
-// labelTypes are the types that gather.Transform's label modes make.
-var labelTypes = map[string]string{"missing": "int64", "int64": "int64", "float32": "float32", "float64": "float64", "one_hot": "float32"}
 
 // Float32 views the features of a float32 batch; ErrConfig for any other dtype.
 func (b Batch) Float32() ([]float32, error) { return view[float32]("features", b.Features, b.features) }
@@ -32,18 +30,18 @@ func (b Batch) Float32Labels() ([]float32, error) {
 	return view[float32]("labels", b.Labels, b.labels)
 }
 
-// Float64Labels views labels that were asked for as gather.Transform.Label "float64".
+// Float64Labels views labels that were asked for as gather.LabelFloat64.
 func (b Batch) Float64Labels() ([]float64, error) {
 	return view[float64]("labels", b.Labels, b.labels)
 }
 
 // view refuses to read bytes as another type than theirs.
-func view[T any](what string, data []byte, is string) ([]T, error) {
+func view[T any](what string, data []byte, is numbers.Type) ([]T, error) {
 	var zero T
-	switch want := fmt.Sprintf("%T", zero); is {
+	switch want := numbers.Named(fmt.Sprintf("%T", zero)); is {
 	case want:
 		return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(zero))), nil
-	case "":
+	case numbers.Invalid:
 		return nil, errs.New(errs.ErrConfig, "batch", "there are no "+what)
 	default:
 		return nil, errs.New(errs.ErrConfig, "batch", fmt.Sprintf("the %s are %s, not %s", what, is, want))

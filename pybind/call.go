@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/border"
 )
 
 // calls are what Call can do. Python's side of this table, with the type of
@@ -72,5 +73,5 @@ func about(nothing) (any, error) {
 	return struct {
 		Version string   `json:"version"`
 		Errors  []string `json:"errors"`
-	}{gofast.Version, gofast.ErrorNames()}, nil
+	}{gofast.Version, border.ErrorNames()}, nil
 }

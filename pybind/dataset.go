@@ -27,16 +27,32 @@ func keep(view engine.View, free func()) (any, error) {
 	return dataset{view.Address(), view.Length(), view.RecordBytes() / 4, view.Shape(), view.Type().String()}, nil
 }
 
+// keepProgram makes a dataset of a program, which it owns.
+func keepProgram(program interface {
+	Address() uintptr
+	Free()
+}, count int64, sample engine.Sample) (any, error) {
+	view, err := engine.NewView(program.Address(), count, sample)
+	if err != nil {
+		program.Free()
+		return nil, err
+	}
+	return keep(view, func() {
+		view.Free()
+		program.Free()
+	})
+}
+
 // newRows makes a dataset of a table in the caller's memory.
 func newRows(c struct {
 	gather.Stored
 	Transform gather.Transform `json:"transform"`
 }) (any, error) {
-	d, err := gofast.NewRows(c.Stored, c.Transform)
+	program, sample, err := c.Transform.Compile(c.Stored)
 	if err != nil {
 		return nil, err
 	}
-	return keep(d.View(), d.Close)
+	return keepProgram(program, c.Rows, sample)
 }
 
 // newPictures makes a dataset of files whose list is in the caller's memory.
@@ -45,11 +61,11 @@ func newPictures(c struct {
 	Files image.Files `json:"files"`
 	image.Options
 }) (any, error) {
-	d, err := gofast.NewPictures(c.Plan, c.Files, c.Options)
+	program, err := image.NewProgram(c.Plan, c.Files, c.Options)
 	if err != nil {
 		return nil, err
 	}
-	return keep(d.View(), d.Close)
+	return keepProgram(program, c.Files.Count, program.Sample())
 }
 
 // join lays datasets end to end, seen through a map.

@@ -5,13 +5,14 @@ import (
 	"errors"
 
 	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/border"
 )
 
 // guard is deferred by every export: a panic becomes an error, and every error
 // becomes one whose text is JSON, because gopy hands Python nothing but text.
 func guard(err *error) {
 	if r := recover(); r != nil {
-		*err = gofast.PanicError(r, "pybind")
+		*err = border.PanicError(r, "pybind")
 	}
 	if *err != nil {
 		*err = errors.New(encode(*err))
@@ -32,7 +33,7 @@ type wireError struct {
 }
 
 func encode(err error) string {
-	w := wireError{Kind: gofast.ErrorName(err), Message: err.Error(), Row: -1, Line: -1, Offset: -1, Index: -1}
+	w := wireError{Kind: border.ErrorName(err), Message: err.Error(), Row: -1, Line: -1, Offset: -1, Index: -1}
 	var e *gofast.Error
 	if errors.As(err, &e) {
 		w.Path, w.Row, w.Line, w.Column = e.Path, e.Row, e.Line, e.Column

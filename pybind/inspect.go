@@ -51,6 +51,6 @@ func aboutHere(nothing) (any, error) {
 			"resize": levels[resample.Level()],
 			"csv":    csv[len(csv)-1].String(),
 		},
-		Memory: gofast.TableOptions{}.Limits.WithDefaults().Memory,
+		Memory: gofast.Limits{}.WithDefaults().Memory,
 	}, nil
 }

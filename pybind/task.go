@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gofast-org/gofast/gofast"
+	"github.com/gofast-org/gofast/gofast/border"
+	"github.com/gofast-org/gofast/gofast/table/load"
 )
 
 // task is long work in the background, so that Ctrl-C can reach Python while it
@@ -112,7 +114,7 @@ var almost = math.Nextafter(1, 0)
 func Result(id int) (text string, err error) {
 	defer func() { // the task's error was encoded when it ended
 		if r := recover(); r != nil {
-			err = gofast.PanicError(r, "pybind")
+			err = border.PanicError(r, "pybind")
 			guard(&err)
 		}
 	}()
@@ -140,18 +142,12 @@ func Abort(id int) (ok int, err error) {
 
 type openConfig struct {
 	Paths []string `json:"paths"`
-	gofast.TableOptions
-}
-
-type openResult struct {
-	FD int `json:"fd"`
-	gofast.Schema
+	load.Options
 }
 
 func openTable(ctx context.Context, t *task, c openConfig) (any, error) {
 	c.Progress = t.progress
-	fd, schema, err := gofast.DecodeTable(ctx, c.Paths, c.TableOptions)
-	return openResult{FD: fd, Schema: schema}, err
+	return load.Decode(ctx, c.Paths, c.Options)
 }
 
 type rowConfig struct {
@@ -160,7 +156,7 @@ type rowConfig struct {
 }
 
 func findRow(ctx context.Context, _ *task, c rowConfig) (any, error) {
-	return gofast.PlaceOf(ctx, c.Paths, c.TableOptions, c.Row)
+	return load.PlaceOf(ctx, c.Paths, c.Options, c.Row)
 }
 
 type cacheConfig struct {
@@ -172,7 +168,7 @@ type cacheConfig struct {
 
 func buildCache(ctx context.Context, t *task, c cacheConfig) (any, error) {
 	c.Progress = t.progress
-	return nil, gofast.BuildCache(ctx, c.Paths, c.TableOptions, c.Cache, c.Fingerprint, c.Force)
+	return nil, load.BuildCache(ctx, c.Paths, c.Options, c.Cache, c.Fingerprint, c.Force)
 }
 
 type convertConfig struct {
@@ -182,7 +178,7 @@ type convertConfig struct {
 
 func convertTable(ctx context.Context, t *task, c convertConfig) (any, error) {
 	c.Progress = t.progress
-	return nil, gofast.ConvertTable(ctx, c.Paths, c.TableOptions, c.Destination)
+	return nil, load.Convert(ctx, c.Paths, c.Options, c.Destination)
 }
 
 type verifyConfig struct {
@@ -190,5 +186,5 @@ type verifyConfig struct {
 }
 
 func verifyCache(ctx context.Context, _ *task, c verifyConfig) (any, error) {
-	return nil, gofast.VerifyCache(ctx, c.Path)
+	return nil, load.VerifyCache(ctx, c.Path)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast"
 	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 const side = 96
@@ -28,7 +29,7 @@ var plan = image.Plan{
 		{"op": "hflip", "p": 0.5},
 		{"op": "to_float", "how": "divide"},
 	},
-	Output: image.Output{DType: "float32", Height: side, Width: side, Channels: 3},
+	Output: image.Output{DType: numbers.Float32, Height: side, Width: side, Channels: 3},
 }
 
 func main() {

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/image/steps/stepstest"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 var options = Options{PassOrder: "13", MaxPixels: maxPixels, MaxFileBytes: 1 << 30}
@@ -106,7 +107,7 @@ type madePicture struct {
 
 // TestRefusedPlans are plans that Python's compiler never makes.
 func TestRefusedPlans(t *testing.T) {
-	tensor := Output{DType: "float32", Height: 4, Width: 4, Channels: 3}
+	tensor := Output{DType: numbers.Float32, Height: 4, Width: 4, Channels: 3}
 	float, erase := Step{"op": "to_float", "how": "divide"}, Step{"op": "random_erasing", "p": 1, "value": []int{0, 0, 0}}
 	erase = randomBox(rand.New(rand.NewPCG(1, 1)), erase)
 	normal := Step{"op": "normalize", "mean": []float32{0}, "std": []float32{1}}
@@ -138,9 +139,9 @@ func TestRefusedPlans(t *testing.T) {
 		"nested too deep": {Steps: []Step{ordered}},
 		"a member":        {Steps: []Step{{"op": "member", "steps": []Step{{"op": "hflip"}}}}},
 		"no output":       {Steps: []Step{float}},
-		"wrong output":    {Steps: []Step{float}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3}},
-		"means":           {Steps: []Step{float, {"op": "normalize", "mean": []float32{0, 0, 0}, "std": []float32{1, 1, 1}}}, Output: Output{DType: "float32", Height: 4, Width: 4, Channels: 1}},
-		"raw bytes":       {Steps: []Step{{"op": "to_uint8"}}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3, Raw: true}},
+		"wrong output":    {Steps: []Step{float}, Output: Output{DType: numbers.Uint8, Height: 4, Width: 4, Channels: 3}},
+		"means":           {Steps: []Step{float, {"op": "normalize", "mean": []float32{0, 0, 0}, "std": []float32{1, 1, 1}}}, Output: Output{DType: numbers.Float32, Height: 4, Width: 4, Channels: 1}},
+		"raw bytes":       {Steps: []Step{{"op": "to_uint8"}}, Output: Output{DType: numbers.Uint8, Height: 4, Width: 4, Channels: 3, Raw: true}},
 		"raw picture":     {Output: Output{Raw: true}},
 	} {
 		if p, err := NewProgram(plan, Files{}, options); err == nil {

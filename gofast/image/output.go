@@ -12,12 +12,12 @@ import (
 // Output is what a sample is: a tensor of a size that every picture has then,
 // or, without a size, a picture for Python to go on with.
 type Output struct {
-	DType        string `json:"dtype"` // "float32", "float16", "bfloat16", "uint8"
-	Height       int    `json:"height"`
-	Width        int    `json:"width"`
-	Channels     int    `json:"channels"`
-	Crops        int    `json:"crops"` // pictures of that size that a sample consists of; 0: it is one
-	ChannelsLast bool   `json:"channels_last"`
+	DType        numbers.Type `json:"dtype"` // Float32, Float16, Bfloat16 or Uint8
+	Height       int          `json:"height"`
+	Width        int          `json:"width"`
+	Channels     int          `json:"channels"`
+	Crops        int          `json:"crops"` // pictures of that size that a sample consists of; 0: it is one
+	ChannelsLast bool         `json:"channels_last"`
 	// Raw samples are the bytes of which the plan would make numbers, uint8, with nothing
 	// erased: Plan.Numbers says what is left to do. The same is drawn for them.
 	Raw bool `json:"raw"`
@@ -40,12 +40,12 @@ func (o Output) checkPicture(l *steps.Numbers) error {
 
 // spec checks the output of a tensor, and says what numbers finished samples have.
 func (o Output) spec(l *steps.Numbers) (numbers.Spec, error) {
-	made := numbers.Named(o.DType)
+	made := o.DType
 	if !pixel.Makes(made) || o.Height < 1 || o.Height > steps.MaxSide || o.Width < 1 || o.Width > steps.MaxSide || o.Channels != 1 && o.Channels != 3 {
 		return numbers.Spec{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("output %+v", o))
 	}
 	if l.Float == (made == numbers.Uint8) {
-		return numbers.Spec{}, errs.New(errs.ErrConfig, "plan", "output "+o.DType+" does not go with the steps")
+		return numbers.Spec{}, errs.New(errs.ErrConfig, "plan", "output "+made.String()+" does not go with the steps")
 	}
 	if o.Crops != l.Crops || o.Crops > 0 && (o.ChannelsLast || o.Raw) {
 		return numbers.Spec{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("output %+v of %d crops", o, l.Crops))

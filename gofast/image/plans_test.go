@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 // with is a step with other fields.
@@ -34,7 +36,7 @@ func randomPlan(r *rand.Rand) Plan {
 		kernel := []int{r.IntN((width+1)/2)/2*2 + 1, r.IntN((height+1)/2)/2*2 + 1}
 		steps = append(steps, Step{"op": "gaussian_blur", "kernel": kernel, "sigma": []float64{0.1, 3}})
 	}
-	out := Output{DType: "float32", Height: height, Width: width, Channels: 3, ChannelsLast: r.IntN(3) == 0}
+	out := Output{DType: numbers.Float32, Height: height, Width: width, Channels: 3, ChannelsLast: r.IntN(3) == 0}
 	if r.IntN(3) == 0 {
 		steps = append(steps, Step{"op": "grayscale", "channels": 1})
 		out.Channels = 1
@@ -48,7 +50,7 @@ func randomPlan(r *rand.Rand) Plan {
 		steps = append(steps, crops)
 	}
 	if r.IntN(3) == 0 {
-		out.DType = "uint8"
+		out.DType = numbers.Uint8
 		steps = append(steps, Step{"op": "to_uint8"})
 	} else {
 		steps = append(steps, Step{"op": "to_float", "how": []string{"divide", "multiply", "cast"}[r.IntN(3)]})

@@ -48,8 +48,8 @@ func TestRawSamplesFinish(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		plan, picture := randomPlan(r), noise(r, 1+r.IntN(70), 1+r.IntN(70))
-		if plan.Output.DType != "uint8" {
-			plan.Output.DType = []string{"float32", "float16", "bfloat16"}[r.IntN(3)]
+		if plan.Output.DType != numbers.Uint8 {
+			plan.Output.DType = []numbers.Type{numbers.Float32, numbers.Float16, numbers.Bfloat16}[r.IntN(3)]
 		}
 		text, _ := json.Marshal(plan)
 		todo, ok, err := plan.Numbers()
@@ -115,9 +115,9 @@ func TestNumbers(t *testing.T) {
 	normal := Step{"op": "normalize", "mean": []float32{0.5}, "std": []float32{0.25}}
 	erase := randomBox(rand.New(rand.NewPCG(1, 1)), Step{"op": "random_erasing", "p": 1, "value": []float32{1, 2, 3}})
 	maybe := func(s Step) Step { return Step{"op": "random_apply", "version": "v1", "p": 0.5, "steps": []Step{s}} }
-	tensor := Output{DType: "float16", Height: 4, Width: 4, Channels: 3, ChannelsLast: true}
+	tensor := Output{DType: numbers.Float16, Height: 4, Width: 4, Channels: 3, ChannelsLast: true}
 	bytes := tensor
-	bytes.DType = "uint8"
+	bytes.DType = numbers.Uint8
 	for name, c := range map[string]struct {
 		steps []Step
 		out   Output

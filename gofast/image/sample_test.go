@@ -16,6 +16,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/image/steps/stepstest"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/fault"
+	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/reader"
 )
@@ -108,7 +109,7 @@ func TestRecordsOfMembers(t *testing.T) {
 	picture := noise(rand.New(rand.NewPCG(1, 2)), 4, 4)
 	plan := func(container Step) Plan {
 		container["version"], container["members"] = "v2", members
-		return Plan{Steps: []Step{container, {"op": "to_uint8"}}, Output: Output{DType: "uint8", Height: 4, Width: 4, Channels: 3}}
+		return Plan{Steps: []Step{container, {"op": "to_uint8"}}, Output: Output{DType: numbers.Uint8, Height: 4, Width: 4, Channels: 3}}
 	}
 	choice, order := plan(Step{"op": "random_choice", "numbers": []float64{1, 1, 1}}), plan(Step{"op": "random_order"})
 	for _, good := range [][]int32{{0, 1, 1}, {1, 1, 1}, {2, 1, 1}} {

@@ -11,6 +11,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/image/latetest"
 	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/image/steps/stepstest"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 func compiled(t *testing.T, plan image.Plan) image.Program {
@@ -102,29 +103,29 @@ func TestSplit(t *testing.T) {
 	greyTensor := image.Step{"op": "grayscale", "channels": 1, "tensor": true}
 	five := image.Step{"op": "five_crop", "size": []int{32, 24}}
 	apply := image.Step{"op": "random_apply", "p": 0.5, "steps": []image.Step{square}}
-	numbers := func(channels int) image.Output {
-		return image.Output{DType: "float32", Height: 32, Width: 24, Channels: channels}
+	floats := func(channels int) image.Output {
+		return image.Output{DType: numbers.Float32, Height: 32, Width: 24, Channels: channels}
 	}
-	whole, crops := image.Output{DType: "uint8", Height: 32, Width: 24, Channels: 3}, image.Output{DType: "float32", Height: 32, Width: 24, Channels: 3, Crops: 5}
+	whole, crops := image.Output{DType: numbers.Uint8, Height: 32, Width: 24, Channels: 3}, image.Output{DType: numbers.Float32, Height: 32, Width: 24, Channels: 3, Crops: 5}
 	for name, c := range map[string]struct {
 		steps   []image.Step
 		out     image.Output
 		certain int // steps
 	}{
-		"a random box":           {[]image.Step{box, flip, float, normal}, numbers(3), 0},
-		"a random crop":          {[]image.Step{resize, crop, flip, float}, numbers(3), 1},
-		"all":                    {[]image.Step{resize, center, float}, numbers(3), 2},
-		"all, normalized":        {[]image.Step{resize, center, float, normal}, numbers(3), 2},
-		"padded":                 {[]image.Step{resize, pad, box, float}, numbers(3), 2},
-		"two resizes":            {[]image.Step{resize, square, flip, float}, numbers(3), 2},
-		"a box of what is made":  {[]image.Step{resize, box, float}, numbers(3), 1},
+		"a random box":           {[]image.Step{box, flip, float, normal}, floats(3), 0},
+		"a random crop":          {[]image.Step{resize, crop, flip, float}, floats(3), 1},
+		"all":                    {[]image.Step{resize, center, float}, floats(3), 2},
+		"all, normalized":        {[]image.Step{resize, center, float, normal}, floats(3), 2},
+		"padded":                 {[]image.Step{resize, pad, box, float}, floats(3), 2},
+		"two resizes":            {[]image.Step{resize, square, flip, float}, floats(3), 2},
+		"a box of what is made":  {[]image.Step{resize, box, float}, floats(3), 1},
 		"a tensor of bytes":      {[]image.Step{bytes, tensor, flip}, whole, 1},
 		"resized as a tensor":    {[]image.Step{resize, bytes, tensor, crop}, whole, 2},
-		"numbers before a flip":  {[]image.Step{square, float, flip, normal}, numbers(3), 1},
-		"grey":                   {[]image.Step{grey, square, flip, float, normal}, numbers(1), 2},
-		"grey by torch":          {[]image.Step{square, bytes, greyTensor, flip}, image.Output{DType: "uint8", Height: 32, Width: 24, Channels: 1}, 1},
+		"numbers before a flip":  {[]image.Step{square, float, flip, normal}, floats(3), 1},
+		"grey":                   {[]image.Step{grey, square, flip, float, normal}, floats(1), 2},
+		"grey by torch":          {[]image.Step{square, bytes, greyTensor, flip}, image.Output{DType: numbers.Uint8, Height: 32, Width: 24, Channels: 1}, 1},
 		"five crops":             {[]image.Step{resize, five, float}, crops, 1},
-		"perhaps a resize":       {[]image.Step{resize, apply, square, float}, numbers(3), 1},
+		"perhaps a resize":       {[]image.Step{resize, apply, square, float}, floats(3), 1},
 		"pictures":               {[]image.Step{resize, pad, flip, grey}, image.Output{}, 2},
 		"hues of grey":           {[]image.Step{grey, {"op": "color_jitter", "hue": []float64{-0.1, 0.1}}}, image.Output{}, 1},
 		"pictures, nothing left": {[]image.Step{pad}, image.Output{}, 1},

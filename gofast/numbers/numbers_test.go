@@ -16,18 +16,16 @@ func TestTypesHaveNames(t *testing.T) {
 		if got := Named(typ.String()); got != typ {
 			t.Errorf("%s is %s", typ, got)
 		}
-		if got, err := Output(typ.String()); got != typ || err != nil {
+		var got Type
+		if err := got.UnmarshalText([]byte(typ.String())); got != typ || err != nil {
 			t.Errorf("%s is %s, %v", typ, got, err)
 		}
 		if _, bits := typ.DLPack(); int(bits) != 8*typ.Size() {
 			t.Errorf("%s has %d bytes and %d bits", typ, typ.Size(), bits)
 		}
 	}
-	if got, err := Output(""); got != Float32 || err != nil {
-		t.Errorf("no name is %s, %v", got, err)
-	}
-	for _, name := range []string{"invalid", "int8", "Float32"} {
-		if _, err := Output(name); !errors.Is(err, errs.ErrConfig) {
+	for _, name := range []string{"", "invalid", "int8", "Float32"} {
+		if err := new(Type).UnmarshalText([]byte(name)); !errors.Is(err, errs.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

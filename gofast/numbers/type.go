@@ -1,10 +1,6 @@
 package numbers
 
-import (
-	"fmt"
-
-	"github.com/gofast-org/gofast/gofast/internal/errs"
-)
+import "github.com/gofast-org/gofast/gofast/internal/errs"
 
 // Type is the type of a number, as it is stored or as it is made, in numbers.h's order.
 type Type uint8
@@ -72,16 +68,4 @@ func (t *Type) UnmarshalText(name []byte) error {
 		return errs.New(errs.ErrConfig, "type", "the type is unknown").WithCell(string(name))
 	}
 	return nil
-}
-
-// Output is the type of samples that an option names; "" is float32.
-func Output(dtype string) (Type, error) {
-	if dtype == "" {
-		return Float32, nil
-	}
-	if t := Named(dtype); t != Invalid {
-		return t, nil
-	}
-	return Invalid, errs.New(errs.ErrConfig, "transform",
-		fmt.Sprintf("dtype %q is not one of float32, float16, bfloat16, float64, uint8, int16, int32, int64", dtype))
 }

@@ -11,18 +11,21 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 )
 
+// Kind is a way to scan.
+type Kind string
+
 // The kinds of a scan.
 const (
-	Classes = "classes" // torchvision's ImageFolder: each directory in the root is a class
-	Flat    = "flat"    // the files in the root, sorted
-	Tree    = "tree"    // the files in and below the root, sorted by their paths
-	List    = "list"    // the given paths, in their order; no file is looked at
+	Classes Kind = "classes" // torchvision's ImageFolder: each directory in the root is a class
+	Flat    Kind = "flat"    // the files in the root, sorted
+	Tree    Kind = "tree"    // the files in and below the root, sorted by their paths
+	List    Kind = "list"    // the given paths, in their order; no file is looked at
 )
 
 // Options say what to scan for. The options that shape the result are compared with
 // those of a kept index.
 type Options struct {
-	Kind string `json:"kind"`
+	Kind Kind `json:"kind"`
 	// Root is put before the paths. It should be absolute if processes share an index
 	// file: another spelling is another index.
 	Root Name `json:"root"`
@@ -116,7 +119,7 @@ func (o *Options) check() error {
 // sum stands for the options that shape the result.
 func (o *Options) sum() ([sha256.Size]byte, error) {
 	text, err := json.Marshal(struct {
-		Kind       string
+		Kind       Kind
 		Root       Name
 		Extensions []Name
 		Classes    []Name

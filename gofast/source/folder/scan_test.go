@@ -109,7 +109,7 @@ func TestCircles(t *testing.T) {
 	} {
 		root := t.TempDir()
 		grow(t, root, append(entries, "in/c/a.jpg")...)
-		for _, kind := range []string{Classes, Tree} {
+		for _, kind := range []Kind{Classes, Tree} {
 			_, err := Scan(context.Background(), Options{Kind: kind, Root: Name(root + "/in"), Extensions: jpg})
 			if !errors.Is(err, errs.ErrUnsupported) {
 				t.Errorf("%s, %s: %v, want ErrUnsupported", name, kind, err)
@@ -175,7 +175,7 @@ func TestUnreadableFolders(t *testing.T) {
 		if s := x.Schema(); !slices.Equal(s.Unreadable, []Name{"a/locked", "b/inner", "locked"}) || !slices.Equal(s.EmptyClasses, []Name{"locked"}) {
 			t.Errorf("unreadable %q, empty %q", s.Unreadable, s.EmptyClasses)
 		}
-		for _, kind := range []string{Classes, Flat, Tree} {
+		for _, kind := range []Kind{Classes, Flat, Tree} {
 			if _, err := Scan(context.Background(), Options{Kind: kind, Root: Name(root + "/locked"), Threads: 1}); !errors.Is(err, errs.ErrRead) {
 				t.Errorf("an unreadable root, %s: %v, want ErrRead", kind, err)
 			}
@@ -256,7 +256,7 @@ func TestRandomTrees(t *testing.T) {
 			t.Errorf("seed %d: classes\n%q, want\n%q", seed, got, want)
 		}
 		total += len(want)
-		for _, kind := range []string{Flat, Tree} {
+		for _, kind := range []Kind{Flat, Tree} {
 			x := mustScan(t, Options{Kind: kind, Root: Name(root), Extensions: extensions, Threads: threads})
 			want := walk(root, "", extensions, kind == Tree)
 			slices.SortFunc(want, comparePoints)

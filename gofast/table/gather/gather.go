@@ -45,6 +45,26 @@ const (
 	LabelCopy                     // Spec.LabelSize bytes, as they are
 )
 
+// labelModes are the names of the modes in JSON, and the types that they make.
+var labelModes = [...]struct {
+	name string
+	made numbers.Type
+}{{}, {"missing", numbers.Int64}, {"int64", numbers.Int64}, {"float32", numbers.Float32}, {"float64", numbers.Float64}, {"one_hot", numbers.Float32}, {"copy", numbers.Invalid}}
+
+// Type is that of the labels that the mode makes; Invalid of none, and of copies.
+func (m LabelMode) Type() numbers.Type { return labelModes[m].made }
+
+// UnmarshalText reads a mode's name; "" is LabelNone.
+func (m *LabelMode) UnmarshalText(name []byte) error {
+	for i, mode := range labelModes {
+		if mode.name == string(name) {
+			*m = LabelMode(i)
+			return nil
+		}
+	}
+	return errs.New(errs.ErrConfig, "transform", "the label mode is unknown").WithCell(string(name))
+}
+
 // Spec describes one table and what is made of its rows.
 type Spec struct {
 	numbers.Spec         // of the features: a row's channels lie one after the other

@@ -1,6 +1,7 @@
 package gather
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -24,21 +25,15 @@ const (
 // which any thread and any forked process can run. The zero value converts to float32
 // without arithmetic and gives no label.
 type Transform struct {
-	Scale     Scale     `json:"scale"`
-	Mean, Std []float32 // nil; or one value; or one per channel or per feature
-	DType     string    `json:"dtype"` // "float32" (default), "float16", "bfloat16", "float64", or an integer type that holds every stored integer
+	Scale     Scale        `json:"scale"`
+	Mean, Std []float32    // nil; or one value; or one per channel or per feature
+	DType     numbers.Type `json:"dtype"` // of samples; zero: Float32. An integer type must hold every stored integer
 	// Shape of one sample; nil: the file's. Two or three dimensions say that rows
 	// are pictures: with ScaleAuto their values must be whole numbers from 0 to 255.
-	Shape []int `json:"shape"`
-	// Labels: how label columns leave. "" for none.
-	Label        string `json:"label"` // "", "missing", "int64", "float32", "float64", "one_hot", "copy"
-	MissingLabel int64  `json:"missing_label"`
-	Classes      int    `json:"classes"` // of "one_hot"
-}
-
-var labelModes = map[string]LabelMode{
-	"": LabelNone, "missing": LabelMissing, "int64": LabelInt64,
-	"float32": LabelFloat32, "float64": LabelFloat64, "one_hot": LabelOneHot, "copy": LabelCopy,
+	Shape        []int     `json:"shape"`
+	Label        LabelMode `json:"label"`
+	MissingLabel int64     `json:"missing_label"` // of LabelMissing
+	Classes      int       `json:"classes"`       // of LabelOneHot
 }
 
 // Stored is the memory of a decoded table, or of the user's own arrays.
@@ -52,7 +47,7 @@ type Stored struct {
 	// Bytes from one row to the next; 0 if there is no gap between them.
 	RowStride   int64    `json:"row_stride"`
 	LabelStride int64    `json:"label_stride"`
-	LabelSize   int      `json:"label_size"` // bytes of a row's labels, of label mode "copy"
+	LabelSize   int      `json:"label_size"` // bytes of a row's labels, of LabelCopy
 	Bool        bool     `json:"-"`          // the features are booleans
 	Shape       []int    `json:"-"`          // of one row in the file
 	Names       []string `json:"-"`          // of the columns, for errors
@@ -80,7 +75,7 @@ func (t Transform) Raw(s Stored) (Transform, numbers.Spec, bool, error) {
 	if err != nil || !s.Type.Integer() || s.Type.Size() >= spec.Type.Size() {
 		return t, numbers.Spec{}, false, err
 	}
-	t.Scale, t.Mean, t.Std, t.DType, t.Shape = ScaleNone, nil, nil, s.Type.String(), shape
+	t.Scale, t.Mean, t.Std, t.DType, t.Shape = ScaleNone, nil, nil, s.Type, shape
 	return t, spec.Spec, true, nil
 }
 
@@ -89,17 +84,13 @@ func (t Transform) check(s Stored) (Spec, []int, error) {
 	bad := func(format string, args ...any) (Spec, []int, error) {
 		return Spec{}, nil, errs.New(errs.ErrConfig, "transform", fmt.Sprintf(format, args...))
 	}
-	made, err := numbers.Output(t.DType)
-	if err != nil {
-		return Spec{}, nil, err
-	}
-	mode, ok := labelModes[t.Label]
-	if !ok {
-		return bad("label mode %q is unknown", t.Label)
+	made := cmp.Or(t.DType, numbers.Float32)
+	if made > numbers.Bfloat16 || t.Label < LabelNone || t.Label > LabelCopy {
+		return bad("there is no dtype %d, or no label mode %d", made, t.Label)
 	}
 	spec := Spec{
 		Spec: numbers.Spec{Type: made, Channels: 1}, Features: s.Features, Labels: s.Labels, Rows: s.Rows, Width: s.Width, Storage: s.Type,
-		RowStride: s.RowStride, LabelStride: s.LabelStride, LabelSize: s.LabelSize, LabelMode: mode, LabelFloat: s.LabelFloat, MissingLabel: t.MissingLabel, Classes: t.Classes,
+		RowStride: s.RowStride, LabelStride: s.LabelStride, LabelSize: s.LabelSize, LabelMode: t.Label, LabelFloat: s.LabelFloat, MissingLabel: t.MissingLabel, Classes: t.Classes,
 	}
 	switch t.Scale {
 	case ScaleAuto:
@@ -129,6 +120,7 @@ func (t Transform) check(s Stored) (Spec, []int, error) {
 		return bad("mean and std come together: give both or neither")
 	}
 	if t.Mean != nil {
+		var err error
 		spec.Channels = max(len(t.Mean), len(t.Std))
 		if spec.Mean, err = t.spread("mean", t.Mean, spec.Channels, s.Width); err != nil {
 			return Spec{}, nil, err
@@ -139,13 +131,13 @@ func (t Transform) check(s Stored) (Spec, []int, error) {
 	}
 	if made.Integer() {
 		if spec.Scale != numbers.Cast || spec.Mean != nil {
-			return bad("dtype %s takes neither scale, mean nor std: nothing is rounded to an integer", t.DType)
+			return bad("dtype %s takes neither scale, mean nor std: nothing is rounded to an integer", made)
 		}
 		if err := s.checkIntegers(made); err != nil {
 			return Spec{}, nil, err
 		}
 	}
-	if mode == LabelOneHot && (len(s.LabelFloat) != 1 || s.LabelFloat[0] || t.Classes < 1) {
+	if t.Label == LabelOneHot && (len(s.LabelFloat) != 1 || s.LabelFloat[0] || t.Classes < 1) {
 		return bad("one_hot needs one integer label column and at least one class")
 	}
 	return spec, t.Shape, nil

@@ -52,7 +52,7 @@ class Codings(TypedDict):
 
 
 class Selection(Features, Codings):
-    """What shapes a decoded table; see gofast.TableOptions."""
+    """What shapes a decoded table; see load.Options."""
 
     label: list[str | int]
     label_optional: bool
@@ -106,7 +106,7 @@ class CacheFile(TypedDict):
 
 
 class Table(TypedDict):
-    """A decoded table; see gofast.Schema. Whoever gets it owns the descriptor."""
+    """A decoded table; see load.Schema. Whoever gets it owns the descriptor."""
 
     fd: int
     rows: int

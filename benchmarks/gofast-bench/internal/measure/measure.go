@@ -246,9 +246,9 @@ func Begin(ctx context.Context, s *data.Source, work report.Work, opened time.Du
 	}
 	w := &r.Work
 	w.Files, _ = s.Files()
-	w.Kind, w.Paths, w.Samples, w.Shape, w.DType = s.Kind, s.Paths, s.Len(), s.Shape, s.DType
+	w.Kind, w.Paths, w.Samples, w.Shape, w.DType = s.Kind, s.Paths, s.Len(), s.Shape, s.DType.String()
 	if s.Table != nil {
-		w.Stored = s.Table.Type
+		w.Stored = s.Table.Type.String()
 	}
 	w.Digest, w.Bytes, err = s.Digest(ctx)
 	return r, err

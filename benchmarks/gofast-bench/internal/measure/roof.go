@@ -86,7 +86,10 @@ func Roofs(ctx context.Context, s *data.Source, fileBytes int64, c Config, progr
 
 // partsOf are the parts of the work; the last is all of it.
 func partsOf(s *data.Source, fileBytes int64) (parts []part, err error) {
-	samples := s.Len() * s.View().RowBytes()
+	samples := s.Len() * int64(s.DType.Size())
+	for _, n := range s.Shape {
+		samples *= int64(n)
+	}
 	parts = append(parts, part{name: "copy finished samples", needed: true, bytes: samples})
 	if s.Kind == data.Pictures {
 		for _, stage := range []struct {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 // Default is what torchvision's classifiers are evaluated with.
@@ -36,8 +37,7 @@ var words = []word{
 	{"grayscale", "3", "1 or 3 equal channels", `{"op":"grayscale","channels":%s}`, channels},
 	{"normalize", "imagenet", "or mean/std: normalize=0.5/0.5, normalize=0.49:0.46:0.41/0.23:0.22:0.22", `{"op":"normalize",%s}`, normalize},
 	{"dtype", "float32", "or float16, bfloat16, uint8 (without normalize)", "", func(value string, made *image.Output) (string, error) {
-		made.DType = value
-		return "", nil
+		return "", made.DType.UnmarshalText([]byte(value))
 	}},
 	{"layout", "channels_first", "or channels_last", "", func(value string, made *image.Output) (string, error) {
 		if made.ChannelsLast = value == "channels_last"; !made.ChannelsLast && value != "channels_first" {
@@ -66,7 +66,7 @@ func Parse(text string) (plan image.Plan, spelled string, err error) {
 		}
 		return plan, compact.String(), err
 	}
-	made := image.Output{DType: "float32", Channels: 3}
+	made := image.Output{DType: numbers.Float32, Channels: 3}
 	var steps, last, texts []string
 	for part := range strings.SplitSeq(strings.ToLower(strings.ReplaceAll(text, " ", "")), ",") {
 		if part == "" {
@@ -95,13 +95,13 @@ func Parse(text string) (plan image.Plan, spelled string, err error) {
 	if made.Height == 0 {
 		return plan, "", fmt.Errorf("pictures would have several sizes, and a batch has one: end with centercrop=224, or resize=224x224")
 	}
-	numbers := `{"op":"to_float","how":"divide"}`
-	if made.DType == "uint8" {
-		if numbers = `{"op":"to_uint8"}`; last != nil {
+	ending := `{"op":"to_float","how":"divide"}`
+	if made.DType == numbers.Uint8 {
+		if ending = `{"op":"to_uint8"}`; last != nil {
 			return plan, "", fmt.Errorf("normalize makes floats: leave it away, or dtype=uint8")
 		}
 	}
-	plan, err = decode(`{"steps":[` + strings.Join(append(append(steps, numbers), last...), ",") + `]}`)
+	plan, err = decode(`{"steps":[` + strings.Join(append(append(steps, ending), last...), ",") + `]}`)
 	plan.Output = made
 	return plan, strings.Join(texts, ","), err
 }

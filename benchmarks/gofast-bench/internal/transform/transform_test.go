@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gofast-org/gofast/gofast"
 	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
 var options = image.Options{PassOrder: "13", MaxPixels: 1 << 20}
@@ -17,15 +17,15 @@ func TestWordsBecomePlans(t *testing.T) {
 		spelled string
 		output  image.Output
 	}{
-		Default:                             {Default, image.Output{DType: "float32", Height: 224, Width: 224, Channels: 3}},
-		" RandomResizedCrop=96x64 , HFLIP ": {"randomresizedcrop=96x64,hflip=0.5", image.Output{DType: "float32", Height: 96, Width: 64, Channels: 3}},
-		"resize=32x48,dtype=uint8":          {"resize=32x48,dtype=uint8", image.Output{DType: "uint8", Height: 32, Width: 48, Channels: 3}},
+		Default:                             {Default, image.Output{DType: numbers.Float32, Height: 224, Width: 224, Channels: 3}},
+		" RandomResizedCrop=96x64 , HFLIP ": {"randomresizedcrop=96x64,hflip=0.5", image.Output{DType: numbers.Float32, Height: 96, Width: 64, Channels: 3}},
+		"resize=32x48,dtype=uint8":          {"resize=32x48,dtype=uint8", image.Output{DType: numbers.Uint8, Height: 32, Width: 48, Channels: 3}},
 		"resize=40x40,randomcrop=40,vflip=1,grayscale=1,normalize=0.5/0.25,dtype=bfloat16,layout=channels_last": {
 			"resize=40x40,randomcrop=40,vflip=1,grayscale=1,normalize=0.5/0.25,dtype=bfloat16,layout=channels_last",
-			image.Output{DType: "bfloat16", Height: 40, Width: 40, Channels: 1, ChannelsLast: true}},
+			image.Output{DType: numbers.Bfloat16, Height: 40, Width: 40, Channels: 1, ChannelsLast: true}},
 		`{"steps": [{"op":"center_crop","size":[8,9]}, {"op":"to_uint8"}], "output": {"dtype":"uint8","height":8,"width":9,"channels":3}}`: {
 			`{"steps":[{"op":"center_crop","size":[8,9]},{"op":"to_uint8"}],"output":{"dtype":"uint8","height":8,"width":9,"channels":3}}`,
-			image.Output{DType: "uint8", Height: 8, Width: 9, Channels: 3}},
+			image.Output{DType: numbers.Uint8, Height: 8, Width: 9, Channels: 3}},
 	} {
 		plan, spelled, err := Parse(text)
 		if err != nil || spelled != want.spelled || plan.Output != want.output {
@@ -35,12 +35,12 @@ func TestWordsBecomePlans(t *testing.T) {
 		if again, _, err := Parse(spelled); err != nil || !reflect.DeepEqual(again, plan) {
 			t.Errorf("%q: %v, %+v", spelled, err, again)
 		}
-		d, err := gofast.NewPictures(plan, image.Files{}, options)
+		program, err := image.NewProgram(plan, image.Files{}, options)
 		if err != nil {
 			t.Errorf("%q does not compile: %v", text, err)
 			continue
 		}
-		d.Close()
+		program.Free()
 	}
 	for _, w := range words {
 		if _, _, err := Parse("centercrop=4," + w.name + "=" + w.value + ",centercrop=4"); err != nil {
@@ -60,9 +60,9 @@ func TestWrongTextsSayWhatThereIs(t *testing.T) {
 	} {
 		plan, _, err := Parse(text)
 		if err == nil {
-			var d *gofast.Dataset
-			if d, err = gofast.NewPictures(plan, image.Files{}, options); err == nil {
-				d.Close()
+			var program image.Program
+			if program, err = image.NewProgram(plan, image.Files{}, options); err == nil {
+				program.Free()
 			}
 		}
 		if err == nil || !strings.Contains(err.Error(), says) {

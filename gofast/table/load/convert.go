@@ -1,4 +1,4 @@
-package gofast
+package load
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ConvertTable decodes the files and writes the table to path, as npy, npz or
+// Convert decodes the files and writes the table to path, as npy, npz or
 // parquet by the name's ending. Progress counts reading and writing as halves.
-func ConvertTable(ctx context.Context, paths []string, options TableOptions, path string) error {
+func Convert(ctx context.Context, paths []string, options Options, path string) error {
 	if _, err := convert.FormatOf(path); err != nil {
 		return err // fail before the table is read
 	}
@@ -27,13 +27,13 @@ func ConvertTable(ctx context.Context, paths []string, options TableOptions, pat
 		}
 	}
 	options.Progress = half(false)
-	data, schema, err := mapTable(ctx, paths, options)
+	data, schema, err := Map(ctx, paths, options)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = unix.Munmap(data) }() // cannot fail for a mapping of ours
 	t := convert.Table{
-		Rows: schema.Rows, Width: schema.Width, Type: table.TypeNamed(schema.Type), Bool: schema.Bool, Shape: schema.Shape, Names: schema.Features,
+		Rows: schema.Rows, Width: schema.Width, Type: schema.Type, Bool: schema.Bool, Shape: schema.Shape, Names: schema.Features,
 	}
 	rowBytes := int64(t.Width * t.Type.Size())
 	t.Features = data[schema.FeaturesOffset:][:t.Rows*rowBytes]
@@ -41,9 +41,9 @@ func ConvertTable(ctx context.Context, paths []string, options TableOptions, pat
 	for i, name := range schema.Labels {
 		label := convert.Label{Name: name}
 		switch schema.LabelKinds[i] {
-		case "float":
+		case LabelFloat:
 			label.Kind = table.FloatLabel
-		case "text":
+		case LabelText:
 			label.Kind, label.Classes = table.TextLabel, schema.Classes
 		}
 		t.Labels = append(t.Labels, label)

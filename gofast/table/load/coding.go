@@ -1,4 +1,4 @@
-package gofast
+package load
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ type coding struct {
 }
 
 // codings checks the options that say how columns become numbers.
-func (t *TableOptions) codings() (list []coding, err error) {
+func (t *Options) codings() (list []coding, err error) {
 	bad := func(c ColumnRef, format string, args ...any) error {
 		return errs.New(errs.ErrConfig, "open", fmt.Sprintf(format, args...)).InColumn(c.Name)
 	}

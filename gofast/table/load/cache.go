@@ -1,4 +1,4 @@
-package gofast
+package load
 
 import (
 	"context"
@@ -14,14 +14,14 @@ import (
 // fingerprint stands for the state of the sources and all options that shape the
 // table; a cache with another fingerprint is replaced. force replaces any cache; it
 // is for callers that found the cache damaged themselves.
-func BuildCache(ctx context.Context, paths []string, options TableOptions, path, fingerprint string, force bool) error {
+func BuildCache(ctx context.Context, paths []string, options Options, path, fingerprint string, force bool) error {
 	return cache.Build(ctx, path, fingerprint, force, func(file *atomicfile.File) error {
 		return buildCache(ctx, file, paths, options, fingerprint)
 	})
 }
 
-func buildCache(ctx context.Context, file *atomicfile.File, paths []string, options TableOptions, fingerprint string) error {
-	o, err := openTable(ctx, paths, options)
+func buildCache(ctx context.Context, file *atomicfile.File, paths []string, options Options, fingerprint string) error {
+	o, err := open(ctx, paths, options)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package gofast
+package load
 
 import (
 	"context"
@@ -49,21 +49,32 @@ func (c Classes) dictionary() *table.Dictionary {
 	return table.Closed(c.Names)
 }
 
-// labelKinds are the values of LabelType, except "auto".
-var labelKinds = map[string]table.LabelKind{"int": table.IntLabel, "float": table.FloatLabel, "text": table.TextLabel}
+// LabelType is what label columns hold.
+type LabelType string
 
-var kindNames = [...]string{table.IntLabel: "int", table.FloatLabel: "float", table.TextLabel: "text"}
+// The types; the zero value is LabelAuto.
+const (
+	LabelAuto  LabelType = "auto"
+	LabelInt   LabelType = "int"   // int64
+	LabelFloat LabelType = "float" // float64
+	LabelText  LabelType = "text"  // the number of a class
+)
+
+// labelKinds are the values of LabelType, except LabelAuto.
+var labelKinds = map[LabelType]table.LabelKind{LabelInt: table.IntLabel, LabelFloat: table.FloatLabel, LabelText: table.TextLabel}
+
+var kindNames = [...]LabelType{table.IntLabel: LabelInt, table.FloatLabel: LabelFloat, table.TextLabel: LabelText}
 
 // verbatim reports whether labels are text, whatever they look like.
-func (t TableOptions) verbatim() bool { return t.LabelType == "text" || len(t.Classes.Names) > 0 }
+func (t Options) verbatim() bool { return t.LabelType == LabelText || len(t.Classes.Names) > 0 }
 
 // checkLabels refuses options that contradict each other.
-func (t TableOptions) checkLabels() error {
+func (t Options) checkLabels() error {
 	bad := func(format string, args ...any) error {
 		return errs.New(errs.ErrConfig, "open", fmt.Sprintf(format, args...))
 	}
 	c := t.Classes
-	if _, known := labelKinds[t.LabelType]; !known && t.LabelType != "" && t.LabelType != "auto" {
+	if _, known := labelKinds[t.LabelType]; !known && t.LabelType != "" && t.LabelType != LabelAuto {
 		return bad("label_type=%q is not \"auto\", \"int\", \"float\" or \"text\"", t.LabelType)
 	}
 	if c.none() {
@@ -89,7 +100,7 @@ func (t TableOptions) checkLabels() error {
 
 // chooseLabels decides how the labels are stored: as the options say, or as the first
 // file that shows their kind. All other files must fit.
-func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Selection, options TableOptions) error {
+func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Selection, options Options) error {
 	bad := func(c table.Column, format string, args ...any) error {
 		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)).At(path).InColumn(c.Name)
 	}

@@ -1,4 +1,4 @@
-package gofast
+package load
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/gofast-org/gofast/gofast/table/formats"
 )
 
-// openTable opens every file, checks that they are one table, and chooses the
+// open opens every file, checks that they are one table, and chooses the
 // columns.
-func openTable(ctx context.Context, paths []string, options TableOptions) (*opened, error) {
+func open(ctx context.Context, paths []string, options Options) (*opened, error) {
 	if len(paths) == 0 {
 		return nil, errs.New(errs.ErrConfig, "open", "no files")
 	}
@@ -33,14 +33,14 @@ func openTable(ctx context.Context, paths []string, options TableOptions) (*open
 	}
 	lim := options.Limits.WithDefaults()
 	o := &opened{typedBy: -1, classes: options.Classes, codings: codings, budget: limits.NewBudget(lim.Memory), exact: true}
-	if err := o.open(ctx, paths, options, lim); err != nil {
+	if err := o.openAll(ctx, paths, options, lim); err != nil {
 		o.close()
 		return nil, err
 	}
 	return o, nil
 }
 
-func (o *opened) open(ctx context.Context, paths []string, options TableOptions, lim limits.Limits) error {
+func (o *opened) openAll(ctx context.Context, paths []string, options Options, lim limits.Limits) error {
 	threads := options.Threads
 	if threads <= 0 {
 		threads = engine.Threads()
@@ -87,7 +87,7 @@ func (o *opened) open(ctx context.Context, paths []string, options TableOptions,
 
 // choose selects the columns of the file that was opened last, and compares
 // them with those of the first.
-func (o *opened) choose(options TableOptions) error {
+func (o *opened) choose(options Options) error {
 	last := len(o.readers) - 1
 	path, columns, dropped := o.files[last].Path(), o.readers[last].Columns(), o.readers[last].Dropped()
 	sel := table.Selection{Fill: (*float64)(options.FillValue), Verbatim: options.verbatim()}
@@ -341,7 +341,7 @@ func since(c table.Column) string {
 }
 
 // delimiter checks the options that say how a text file is split into cells.
-func (t *TableOptions) delimiter() (byte, error) {
+func (t *Options) delimiter() (byte, error) {
 	if t.SkipRows < 0 {
 		return 0, errs.New(errs.ErrConfig, "open", fmt.Sprintf("skiprows=%d: give the number of lines before the table", t.SkipRows))
 	}

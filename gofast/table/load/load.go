@@ -1,4 +1,6 @@
-package gofast
+// Package load makes one table of files: it opens them, chooses the columns, numbers labels and texts, and decodes into the
+// smallest type, in memory that processes share (Decode), a cache file (BuildCache) or a file of another format (Convert).
+package load
 
 import (
 	"context"
@@ -16,15 +18,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TableOptions say which columns of which files make a table.
-type TableOptions struct {
+// Options say which columns of which files make a table.
+type Options struct {
 	// Label are the label columns, by name or by position; none: every column is a feature.
 	Label []ColumnRef `json:"label"`
 	// LabelOptional allows that a single label given by name is in no file.
 	LabelOptional bool `json:"label_optional"`
-	// LabelType is "int", "float" or "text"; "auto" or "": the type in the first file;
-	// in a text file, the type in its first row. A label that does not fit is an error.
-	LabelType string `json:"label_type"`
+	// LabelType by default is the type in the first file; in a text file, the type in its
+	// first row. A label that does not fit is an error.
+	LabelType LabelType `json:"label_type"`
 	// Classes number the labels of the only label column. Zero: text labels are
 	// numbered in sorted order, and numbers stay as they are.
 	Classes Classes `json:"classes"`
@@ -96,17 +98,22 @@ func (c *ColumnRef) UnmarshalJSON(text []byte) error {
 
 // Schema describes a decoded table.
 type Schema struct {
-	Rows       int64    `json:"rows"`
-	Width      int      `json:"width"`
-	Type       string   `json:"type"` // storage type of the features
-	Bool       bool     `json:"bool"` // the features are booleans
-	Shape      []int    `json:"shape"`
-	Features   []string `json:"features"`
-	Dropped    []string `json:"dropped"` // columns with the index of a pandas frame
-	Labels     []string `json:"labels"`
-	LabelKinds []string `json:"label_kinds"` // "int", "float" or "text"
-	Classes    []string `json:"classes"`     // of the text label: sorted, or as they were given
-	// The offsets of the arrays in the region.
+	Rows       int64       `json:"rows"`
+	Width      int         `json:"width"`
+	Type       table.Type  `json:"type"` // storage type of the features
+	Bool       bool        `json:"bool"` // the features are booleans
+	Shape      []int       `json:"shape"`
+	Features   []string    `json:"features"`
+	Dropped    []string    `json:"dropped"` // columns with the index of a pandas frame
+	Labels     []string    `json:"labels"`
+	LabelKinds []LabelType `json:"label_kinds"`
+	Classes    []string    `json:"classes"` // of the text label: sorted, or as they were given
+}
+
+// Decoded is a table in memory that processes share: its descriptor, and where its arrays are there.
+type Decoded struct {
+	FD int `json:"fd"`
+	Schema
 	FeaturesOffset int64 `json:"features_offset"`
 	LabelsOffset   int64 `json:"labels_offset"`
 	Size           int64 `json:"size"`
@@ -143,12 +150,11 @@ func (o *opened) close() {
 	}
 }
 
-// DecodeTable reads the files into a new region and returns its descriptor,
-// which the caller owns.
-func DecodeTable(ctx context.Context, paths []string, options TableOptions) (fd int, schema Schema, err error) {
-	o, err := openTable(ctx, paths, options)
+// Decode reads the files into new memory, whose descriptor the caller owns.
+func Decode(ctx context.Context, paths []string, options Options) (Decoded, error) {
+	o, err := open(ctx, paths, options)
 	if err != nil {
-		return -1, Schema{}, err
+		return Decoded{}, err
 	}
 	defer o.close()
 	o.budget.Hint = "pass cache= to keep the table in a file, or "
@@ -167,29 +173,26 @@ func DecodeTable(ctx context.Context, paths []string, options TableOptions) (fd 
 		return m, err
 	})
 	if err != nil {
-		return -1, Schema{}, err
+		return Decoded{}, err
 	}
-	s := &o.schema
-	s.FeaturesOffset, s.LabelsOffset = 0, int64(len(m.features))
-	s.Size = max(s.LabelsOffset+s.Rows*int64(len(s.Labels))*8, 1)
-	if fd, err = region.Finish(s.Size); err != nil {
-		return -1, Schema{}, err
-	}
-	return fd, *s, nil
+	d := Decoded{Schema: o.schema, LabelsOffset: int64(len(m.features))}
+	d.Size = max(d.LabelsOffset+d.Rows*int64(len(d.Labels))*8, 1)
+	d.FD, err = region.Finish(d.Size)
+	return d, err
 }
 
-// mapTable is DecodeTable, with the region mapped into this process.
-func mapTable(ctx context.Context, paths []string, options TableOptions) (data []byte, schema Schema, err error) {
-	fd, schema, err := DecodeTable(ctx, paths, options)
+// Map is Decode, with the memory mapped into this process; unmap it.
+func Map(ctx context.Context, paths []string, options Options) ([]byte, Decoded, error) {
+	d, err := Decode(ctx, paths, options)
 	if err != nil {
-		return nil, schema, err
+		return nil, d, err
 	}
-	data, err = unix.Mmap(fd, 0, int(schema.Size), unix.PROT_READ, unix.MAP_SHARED)
-	unix.Close(fd)
+	data, err := unix.Mmap(d.FD, 0, int(d.Size), unix.PROT_READ, unix.MAP_SHARED)
+	unix.Close(d.FD)
 	if err != nil {
-		return nil, schema, errs.New(errs.ErrRead, "table", "cannot map the decoded table").Because(err)
+		return nil, d, errs.New(errs.ErrRead, "table", "cannot map the decoded table").Because(err)
 	}
-	return data, schema, nil
+	return data, d, nil
 }
 
 // decode tries the narrowest type. If a value does not fit, it finds the range of the
@@ -291,7 +294,7 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 		rows += n
 	}
 	s := &o.schema
-	s.Rows, s.Type = rows, t.String()
+	s.Rows, s.Type = rows, t
 	s.LabelKinds = nil
 	for i, kind := range o.kinds {
 		s.LabelKinds = append(s.LabelKinds, kindNames[kind])

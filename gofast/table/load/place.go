@@ -1,4 +1,4 @@
-package gofast
+package load
 
 import (
 	"context"
@@ -15,11 +15,11 @@ type Place struct {
 	Line int64  `json:"line"` // in a text file, counted as an editor does; else errs.None
 }
 
-// PlaceOf finds a row of the table that DecodeTable makes from the same files. A table
+// PlaceOf finds a row of the table that Decode makes from the same files. A table
 // does not keep its rows' places, so PlaceOf opens the files again. It is for the text
 // of errors.
-func PlaceOf(ctx context.Context, paths []string, options TableOptions, row int64) (Place, error) {
-	o, err := openTable(ctx, paths, options)
+func PlaceOf(ctx context.Context, paths []string, options Options, row int64) (Place, error) {
+	o, err := open(ctx, paths, options)
 	if err != nil {
 		return Place{}, err
 	}
@@ -42,8 +42,8 @@ func PlaceOf(ctx context.Context, paths []string, options TableOptions, row int6
 	return Place{}, errs.New(errs.ErrChanged, "place", fmt.Sprintf("the files have no row %d any more", row))
 }
 
-// placed adds the file, its row and line to an error that names a row of the table.
-func placed(ctx context.Context, e *errs.Error, paths []string, options TableOptions) {
+// Placed adds the file, its row and line to an error that names a row of the table.
+func Placed(ctx context.Context, e *errs.Error, paths []string, options Options) {
 	options.Progress = nil
 	if p, failed := PlaceOf(ctx, paths, options, e.Row); failed == nil {
 		e.Path, e.Row, e.Line = p.Path, p.Row, p.Line
