@@ -48,11 +48,11 @@ def _warn_of_fewer(threads: int) -> None:
     """Warns that the engine has fewer threads than were asked for."""
     there = engine.threads()
     if threads > there:
-        share = os.environ.get("LOCAL_WORLD_SIZE", "not set")
         warn(
             f"threads={threads}, but the engine has {there} in this process and uses no more: the cores "
-            f"that CPU affinity and the control group allow, divided by LOCAL_WORLD_SIZE ({share}). Allow "
-            f"more cores, or say threads={there}, which silences this",
+            f"that CPU affinity and the control group allow, divided by the ranks on this host "
+            f"({engine.ranks()}, see LOCAL_WORLD_SIZE). Allow more cores, or say threads={there}, which "
+            "silences this",
             once="loader: threads",
         )
 
@@ -268,6 +268,10 @@ class DataLoader(TorchDataLoader[T]):
         """The engine's threads that work for this loader; 0 before it has begun, or on torch's machinery."""
         if self._counts.tally is None or not engine.loaded():
             return 0
+        return self._most_threads()
+
+    def _most_threads(self) -> int:
+        """The share of this rank, as it is now: Lightning's first one may have begun with all cores."""
         there = engine.threads()
         return min(self.threads or self.num_workers or there, there)
 
@@ -381,7 +385,7 @@ class DataLoader(TorchDataLoader[T]):
             return self._torchs_iterator(None)
         # torch's workers have copies of the dataset. Without workers, torch sees each change at once.
         stamp = None if self.num_workers else Stamp(self.dataset, view)
-        threads = self.threads or self.num_workers or None
+        threads = self._most_threads()
         if self.threads is not None:
             _warn_of_fewer(self.threads)
         moved = rows and wanted is not None  # what the collate function makes is moved

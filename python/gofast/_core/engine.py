@@ -111,7 +111,7 @@ def loaded() -> bool:
 def threads(requested: int | None = None) -> int:
     """Threads for the engine: what was asked for, or what this process may use.
 
-    That is min(CPU affinity, cgroup quota) / LOCAL_WORLD_SIZE, and inside a
+    That is min(CPU affinity, cgroup quota) / `ranks`, and inside a
     DataLoader worker also / num_workers; at least 1.
     """
     if requested is not None:
@@ -122,15 +122,30 @@ def threads(requested: int | None = None) -> int:
     quota = _quota()
     if quota is not None:
         count = min(count, quota)
-    try:
-        count /= max(int(os.environ.get("LOCAL_WORLD_SIZE", "1")), 1)
-    except ValueError:
-        pass  # not a number: not torchrun's
+    count /= ranks()
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
     if info is not None:
         count /= max(info.num_workers, 1)
     return max(int(count), 1)
+
+
+def ranks() -> int:
+    """The ranks of a training that share this host, as far as their launcher says; at least 1.
+
+    Lightning's sets no LOCAL_WORLD_SIZE. If its master has the address of every host for itself, all ranks
+    are here.
+    """
+    said = os.environ.get("LOCAL_WORLD_SIZE")
+    if said is None and "LOCAL_RANK" in os.environ and os.environ.get("MASTER_ADDR") in _LOOPBACK:
+        said = os.environ.get("WORLD_SIZE")
+    try:
+        return max(int(said or 1), 1)
+    except ValueError:
+        return 1  # not a number: not a launcher's
+
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @functools.cache  # some ten files are read, and threads are asked for with every batch

@@ -118,9 +118,15 @@ def test_bad_threads(threads: Any) -> None:
 
 @pytest.mark.parametrize(
     ("options", "threads"),
-    [({}, None), ({"num_workers": 3}, 3), ({"threads": 2}, 2), ({"num_workers": 3, "threads": 1}, 1)],
+    [
+        ({}, 16),
+        ({"num_workers": 99}, 16),
+        ({"num_workers": 3}, 3),
+        ({"threads": 2}, 2),
+        ({"num_workers": 3, "threads": 1}, 1),
+    ],
 )
-def test_threads(log: Log, options: dict[str, Any], threads: int | None) -> None:
+def test_threads(log: Log, options: dict[str, Any], threads: int) -> None:
     list(DataLoader(Numbers(9), **options))
     assert [stream.threads for stream in log.streams] == [threads]
 
@@ -371,9 +377,41 @@ def test_fewer_threads_than_asked_for_are_said_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(engine, "threads", lambda requested=None: requested or 1)
     assert values(DataLoader(Numbers(2), 2, num_workers=2)) == [[0, 1]]
     made = DataLoader(Numbers(2), 2, threads=2)
-    with pytest.warns(errors.GofastWarning, match=r"has 1 in.*LOCAL_WORLD_SIZE \(2\).*threads=1"):
+    with pytest.warns(errors.GofastWarning, match=r"has 1 in.*ranks on this host \(2.*threads=1"):
         values(made)
     assert values(made) == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("said", "ranks"),
+    [
+        ({}, 1),
+        ({"LOCAL_WORLD_SIZE": "4", "WORLD_SIZE": "8"}, 4),
+        (
+            {"LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "NODE_RANK": "0"},
+            2,
+        ),  # Lightning
+        (
+            {"LOCAL_RANK": "1", "WORLD_SIZE": "8", "MASTER_ADDR": "10.1.2.3", "NODE_RANK": "0"},
+            1,
+        ),  # several hosts
+        (
+            {"RANK": "0", "WORLD_SIZE": "8", "MASTER_ADDR": "localhost"},
+            1,
+        ),  # Kubeflow: the others are elsewhere
+        ({"LOCAL_WORLD_SIZE": "two"}, 1),
+    ],
+)
+def test_ranks_of_one_host_share_its_cores(
+    said: dict[str, str], ranks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LOCAL_WORLD_SIZE", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(16))
+    monkeypatch.setattr(engine, "_quota", lambda: None)
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    assert (engine.ranks(), engine.threads()) == (ranks, 16 // ranks)
 
 
 def test_iterators_do_not_pickle(log: Log) -> None:
