@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gofast-org/gofast/gofast"
 	"github.com/gofast-org/gofast/gofast/image"
@@ -46,6 +47,17 @@ func ExampleOpenTable() {
 	// Output:
 	// 784 features stored as uint8
 	// 3000 rows, at most 1
+}
+
+// A table need not be a file: a response, an upload, an embedded file.
+func ExampleReadTable() {
+	table, err := gofast.ReadTable(context.Background(), strings.NewReader("height,width\n1,2\n3,4\n"), gofast.TableOptions{}, gather.Transform{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer table.Close()
+	fmt.Println(table.Len(), "rows of", table.Table.Features)
+	// Output: 2 rows of [height width]
 }
 
 // Every error has a kind, to be asked for by errors.Is, and says where it came from.

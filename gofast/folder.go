@@ -2,6 +2,8 @@ package gofast
 
 import (
 	"context"
+	"io/fs"
+	"path"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/image"
@@ -21,6 +23,9 @@ type FolderOptions struct {
 	Threads    int         // of the scan; 0: Threads()
 	Seed       uint64      // of all random draws
 	Limits     Limits
+	// FS has the folder or the files; nil: they are the operating system's. Files of an FS are fetched, as OpenObjects
+	// fetches what is not local, so one iteration at a time may run.
+	FS fs.FS
 	image.Options
 }
 
@@ -55,15 +60,26 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 	if options.Kind == "" {
 		options.Kind = folder.Classes
 	}
+	if options.FS != nil {
+		options.complete()
+		found, err := listIn(ctx, path.Clean(root), options)
+		if err != nil {
+			return nil, err
+		}
+		return openIn(found, plan, options)
+	}
 	return openPictures(ctx, folder.Options{Kind: options.Kind, Root: folder.Name(root)}, plan, options)
 }
 
 // OpenFiles is OpenFolder for files that are named one by one, whatever their names end in.
 // They have no labels.
 func OpenFiles(ctx context.Context, paths []string, plan image.Plan, options FolderOptions) (*Dataset, error) {
+	if options.FS != nil {
+		return openIn(listing{names: paths}, plan, options)
+	}
 	scan := folder.Options{Kind: folder.List}
-	for _, path := range paths {
-		scan.Paths = append(scan.Paths, folder.Name(path))
+	for _, file := range paths {
+		scan.Paths = append(scan.Paths, folder.Name(file))
 	}
 	return openPictures(ctx, scan, plan, options)
 }

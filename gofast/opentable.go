@@ -3,6 +3,8 @@ package gofast
 import (
 	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"slices"
 	"unsafe"
 
@@ -61,6 +63,24 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t gath
 	d.Classes, d.Table, d.maps = schema.Classes, &schema.Schema, [][]byte{data}
 	return d, nil
 }
+
+// ReadTable is OpenTable for what a reader gives until its end, which is one file of any format.
+func ReadTable(ctx context.Context, r io.Reader, options TableOptions, t gather.Transform) (*Dataset, error) {
+	options.FS = readerFS{r}
+	return OpenTable(ctx, []string{"reader"}, options, t)
+}
+
+// readerFS has one file, which can be read once.
+type readerFS struct{ io.Reader }
+
+// Open implements fs.FS.
+func (f readerFS) Open(string) (fs.File, error) { return f, nil }
+
+// Stat implements fs.File.
+func (f readerFS) Stat() (fs.FileInfo, error) { return nil, fs.ErrInvalid }
+
+// Close implements fs.File; the reader is the caller's.
+func (f readerFS) Close() error { return nil }
 
 // ConvertTable decodes the files and writes the table to path, as npy, npz or parquet by the name's ending. Progress counts
 // reading and writing as halves.

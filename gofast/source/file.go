@@ -28,12 +28,21 @@ func Open(path string) (*File, error) {
 	// O_NONBLOCK keeps the open of a pipe without a writer from hanging.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		kind := errs.ErrRead
-		if errors.Is(err, fs.ErrNotExist) {
-			kind = errs.ErrNotFound
-		}
-		return nil, errs.New(kind, "open", "cannot open the file").At(path).Because(cause(err))
+		return nil, notOpened(path, err)
 	}
+	return fileOf(f, path)
+}
+
+func notOpened(path string, err error) error {
+	kind := errs.ErrRead
+	if errors.Is(err, fs.ErrNotExist) {
+		kind = errs.ErrNotFound
+	}
+	return errs.New(kind, "open", "cannot open the file").At(path).Because(cause(err))
+}
+
+// fileOf takes a descriptor over.
+func fileOf(f *os.File, path string) (*File, error) {
 	stamp, regular, err := stampOf(f)
 	if err != nil {
 		f.Close()

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -62,7 +63,7 @@ func (o *opened) openAll(ctx context.Context, paths []string, options Options, l
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		f, err := source.Open(path)
+		f, err := o.openFile(ctx, path, options.FS)
 		if err != nil {
 			return err
 		}
@@ -83,6 +84,13 @@ func (o *opened) openAll(ctx context.Context, paths []string, options Options, l
 		}
 	}
 	return nil
+}
+
+func (o *opened) openFile(ctx context.Context, path string, fsys fs.FS) (*source.File, error) {
+	if fsys == nil {
+		return source.Open(path)
+	}
+	return source.OpenIn(ctx, fsys, path, o.budget)
 }
 
 // choose selects the columns of the file that was opened last, and compares

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"strconv"
 
@@ -53,6 +54,8 @@ type Options struct {
 	SkipRows  int           `json:"skiprows"`
 	Threads   int           `json:"threads"`
 	Limits    limits.Limits `json:"limits"`
+	// FS has the files; nil: they are the operating system's.
+	FS fs.FS `json:"-"`
 	// Progress is called with the bytes of the sources read so far, and all their bytes.
 	Progress func(done, total int64) `json:"-"`
 }

@@ -106,7 +106,7 @@ class CacheFile(TypedDict):
 
 
 class Table(TypedDict):
-    """A decoded table; see load.Schema. Whoever gets it owns the descriptor."""
+    """A decoded table; see load.Decoded. Whoever gets it owns the descriptor."""
 
     fd: int
     rows: int

@@ -1,0 +1,98 @@
+package gofast
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/source/folder"
+)
+
+// listing is what OpenFolder finds in a file system: the same, in the same order, as in a folder of the operating system's.
+type listing struct {
+	names      []string
+	labels     []int32 // nil without classes
+	classes    []string
+	unreadable []string
+}
+
+func listIn(ctx context.Context, root string, o FolderOptions) (l listing, err error) {
+	if o.Kind != folder.Classes && o.Kind != folder.Flat && o.Kind != folder.Tree {
+		return l, errs.New(errs.ErrConfig, "open", "the kind must be classes, flat or tree").At(root)
+	}
+	below := func(name string) string { return strings.TrimPrefix(strings.TrimPrefix(name, root), "/") }
+	if root == "." {
+		below = func(name string) string { return name }
+	}
+	err = fs.WalkDir(o.FS, root, func(name string, entry fs.DirEntry, err error) error {
+		switch inRoot := name != root && !strings.Contains(below(name), "/"); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && name == root:
+			return errs.New(errs.ErrNotFound, "open", "the folder cannot be listed").At(root).Because(err)
+		case err != nil:
+			if len(l.unreadable) < 100 {
+				l.unreadable = append(l.unreadable, below(name))
+			}
+			return fs.SkipDir
+		case entry.IsDir() && inRoot && o.Kind == folder.Flat:
+			return fs.SkipDir
+		case entry.IsDir() && inRoot && o.Kind == folder.Classes:
+			l.classes = append(l.classes, path.Base(name))
+		case !entry.IsDir() && !(inRoot && o.Kind == folder.Classes) && o.wanted(name):
+			l.names = append(l.names, name)
+		}
+		return nil
+	})
+	if o.Kind != folder.Classes {
+		slices.Sort(l.names)
+		return l, err
+	}
+	class := func(name string) string { first, _, _ := strings.Cut(below(name), "/"); return first }
+	slices.SortFunc(l.names, func(a, b string) int { // as sorted(os.walk(class)) has them
+		if c := strings.Compare(class(a), class(b)); c != 0 {
+			return c
+		}
+		if c := strings.Compare(path.Dir(a), path.Dir(b)); c != 0 {
+			return c
+		}
+		return strings.Compare(a, b)
+	})
+	slices.Sort(l.classes)
+	l.labels = make([]int32, len(l.names))
+	for i, name := range l.names {
+		at, _ := slices.BinarySearch(l.classes, class(name))
+		l.labels[i] = int32(at)
+	}
+	return l, err
+}
+
+func (o *FolderOptions) wanted(name string) bool {
+	name = strings.ToLower(path.Base(name))
+	return slices.ContainsFunc(o.Extensions, func(extension string) bool { return strings.HasSuffix(name, extension) })
+}
+
+// openIn opens files of a file system, as objects.
+func openIn(l listing, plan image.Plan, o FolderOptions) (*Dataset, error) {
+	if o.Index != "" {
+		return nil, errs.New(errs.ErrConfig, "open", "no index is kept of a file system: leave Index out")
+	}
+	objects, extents := make([]source.Object, len(l.names)), make([]source.Extent, len(l.names))
+	for i, name := range l.names {
+		object, err := source.ObjectIn(o.FS, name)
+		if err != nil {
+			return nil, err
+		}
+		objects[i], extents[i] = object, source.Extent{Object: uint32(i), Length: -1}
+	}
+	d, err := OpenObjects(objects, extents, plan, ObjectOptions{Labels: l.labels, Seed: o.Seed, Options: o.Options})
+	if err == nil {
+		d.Classes, d.Unreadable = l.classes, l.unreadable
+	}
+	return d, err
+}
