@@ -96,7 +96,7 @@ def peers(stored: Stored) -> list[str]:
     slowest = sorted(seconds, key=lambda name: -seconds[name])
     return [
         "| images/s (processor time each) | train | val | memory | pixels off |",
-        "|---|---|---|",
+        "|---|---|---|---|---|",
         *(f"| {' | '.join([name, *cells(stored, name)])} |" for name in slowest),
     ]
 

@@ -254,7 +254,8 @@ class DataLoader(TorchDataLoader[T]):
             - ``entropy``: Huffman codes; ``inverse``: inverse transform, interpolation and colour.
             - ``decode``: opening, and decoding where these two cannot be told apart (PNG, WebP, progressive
               JPEG).
-            - ``resize``, ``steps`` (other transforms) and ``numbers``.
+            - ``resize``, ``steps`` (other transforms) and ``numbers`` (bytes become values: scale, mean, std,
+              dtype).
 
             One picture in 13 is measured in such detail, and the time of all is divided in its proportions.
 
