@@ -109,3 +109,19 @@ func TestImportsPointLeft(t *testing.T) {
 		}
 	}
 }
+
+// Without cgo there is one error, and it says what is missing.
+func TestWithoutCgo(t *testing.T) {
+	without := func(args ...string) (string, error) {
+		c := exec.Command("go", args...)
+		c.Env = append(c.Environ(), "CGO_ENABLED=0")
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := without("list", "-deps", "."); err != nil {
+		t.Errorf("a package has no file without cgo: %s", out)
+	}
+	if out, err := without("build", "./internal/errs"); err == nil || !strings.Contains(out, "install_gcc_and_set_CGO_ENABLED") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
