@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import statistics
 import time
+from contextlib import suppress
 from typing import Any
 
 from torch.utils.data import DataLoader, Dataset
@@ -15,6 +17,7 @@ from .facts import Facts
 from .loaders import are_pictures, fresh, like
 from .processes import Process
 
+_LONG = 1.0  # seconds for samples that are asked for twice
 _LIFE = 0.05  # seconds of a process, of which something can be said
 
 
@@ -35,10 +38,11 @@ def take_apart(facts: Facts, seconds: float, starting: float) -> float:
         return others
     facts.flat, facts.stacks, facts.engine = outcome.value
     facts.main = outcome.watcher.main
+    facts.read += outcome.watcher.read()
     facts.processes = [seen for seen in outcome.watcher.workers.values() if seen.life >= _LIFE]
     if isinstance(loader, DataLoader) and not facts.flat.empty:
-        sampler = apart(lambda: _sampler(loader, 0.1 * seconds), seconds)
-        facts.order, facts.sampler = sampler.value or (0.0, 0.0)
+        sampler = apart(lambda: (*_sampler(loader, 0.1 * seconds), _twice(loader.dataset)), seconds)
+        facts.order, facts.sampler, facts.twice = sampler.value or (0.0, 0.0, (0.0, 0.0))
         error = sampler.error
         if facts.workers and not native and not error:
             transfer = apart(lambda: _transfer(loader, 0.2 * seconds), seconds)
@@ -110,6 +114,22 @@ def _sampler(loader: DataLoader[Any], seconds: float) -> tuple[float, float]:
     except (TypeError, NotImplementedError):
         all_of_it = count + 1
     return first, first / max(all_of_it, 1) + (rest / count if count else 0.0)
+
+
+def _twice(dataset: Any) -> tuple[float, float]:
+    """Seconds of a sample, and of the same one again: the middle of a few."""
+    times: list[tuple[float, float]] = []
+    with suppress(Exception):  # no samples by index; those that raise have done so before
+        for index in range(0, len(dataset), max(len(dataset) // 7, 1)):
+            start = time.perf_counter()
+            dataset[index]
+            middle = time.perf_counter()
+            dataset[index]
+            times.append((middle - start, time.perf_counter() - middle))
+            if sum(map(sum, times)) > _LONG:
+                break
+    first, again = (statistics.median(each) for each in zip(*times or [(0.0, 0.0)], strict=True))
+    return first, again
 
 
 class _Same(Dataset[Any]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import threading
@@ -20,9 +21,12 @@ from typing import Any
 
 import torch
 
-from .processes import Watcher
+from .processes import Process, Watcher
 
 _PR_SET_PDEATHSIG = 1
+_BLAS = re.compile(r"\S*(?:openblas|mkl_rt)\S*$", re.MULTILINE)
+_SETTERS = [f"{lib}_set_num_threads{end}" for lib in ("openblas", "scipy_openblas") for end in ("", "64_")]
+_STILL = 0.5  # seconds without processor time, after which a thread waits for ever
 LATE = "it hangs, or takes far longer for a batch than seconds= has room for"
 _PATIENCE = (
     30.0  # seconds until a child counts as hung, beyond ten times its plan: busy machines start it late
@@ -84,6 +88,57 @@ def apart(work: Callable[[], Any], planned: float, kept: Any = None) -> Outcome:
     return outcome
 
 
+asked = ""  # a file that a process makes if it asks for several threads; set where it must not have them
+
+
+def keep_one_thread() -> None:
+    """One thread for this process, whatever its code asks for later."""
+    for module, name in ((torch, "set_num_threads"), (sys.modules.get("cv2"), "setNumThreads")):
+        if module is not None:
+            getattr(module, name)(1)
+            setattr(module, name, _note)
+    with open("/proc/self/maps") as maps:
+        libraries = {*_BLAS.findall(maps.read())}
+    for library in map(ctypes.CDLL, libraries):
+        for name in (*_SETTERS, "MKL_Set_Num_Threads"):
+            if hasattr(library, name):
+                getattr(library, name)(1)
+
+
+def _note(threads: int) -> None:
+    if threads > 1 and asked:
+        with open(asked, "w"):
+            pass
+
+
+def forks_stand_still() -> bool:
+    """Whether a process forked from this one waits for ever if it computes with several threads.
+
+    OpenMP's threads do not survive a fork: it does once this one has computed with several.
+    """
+    child = multiprocessing.get_context("fork").Process(target=_compute, daemon=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child.start()
+    seen, since, used = Process(), time.monotonic(), -1.0
+    while child.exitcode is None and time.monotonic() - since < _STILL:
+        with suppress(OSError):
+            seen.look(child.pid or 0)
+        if seen.cpu + seen.delay != used:  # it gets on
+            since, used = time.monotonic(), seen.cpu + seen.delay
+        child.join(0.02)
+    still = child.exitcode is None
+    child.kill()
+    child.join()
+    child.close()
+    return still
+
+
+def _compute() -> None:
+    torch.set_num_threads(2)
+    torch.ones(1 << 18).add_(1)
+
+
 def limit_of(planned: float) -> float:
     """Seconds after which work counts as hung."""
     return 10 * planned + _PATIENCE
@@ -112,8 +167,9 @@ def _child(work: Callable[[], Any], theirs: Connection, parent: int, kept: Any) 
         os._exit(1)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     warnings.simplefilter("ignore")  # the loader warned its user when it was made
-    # OpenMP's threads do not survive a fork: a child that asks for several waits for ever.
     torch.set_num_threads(1)
+    if asked:
+        keep_one_thread()
     _own_servers()
     try:
         theirs.send((work(), ""))

@@ -37,6 +37,7 @@ class Run:
         doubles: it has float64 numbers, which take twice the bytes that a model takes.
         empty: the loader has no batch at all.
         once: it gave its batches once, and has no second epoch.
+        first: how many of `waits` are of the first epoch.
     """
 
     waits: list[float] = field(default_factory=list)
@@ -51,6 +52,7 @@ class Run:
     doubles: bool = False
     empty: bool = False
     once: bool = False
+    first: int = 0
 
     @property
     def wait(self) -> float:
@@ -66,6 +68,15 @@ class Run:
     def share(self) -> float:
         """The share of the loop that is waiting, 0 to 1."""
         return self.wait / (self.wait + self.step) if self.wait + self.step > 0 else 0.0
+
+    @property
+    def settled(self) -> float:
+        """Seconds that the loop waits for a batch in later epochs, where these wait far less; else 0."""
+        later, before = self.waits[self.first :], self.waits[: self.first]
+        if len(later) < LEAST or len(before) < LEAST:
+            return 0.0
+        now = statistics.median(later)
+        return now if now < 0.2 * statistics.median(before) else 0.0
 
     @property
     def restarts(self) -> float:
@@ -162,6 +173,7 @@ def consume(
                 now = clock()
                 if counted:
                     run.waits.append(got - (started if fresh else asked))
+                    run.first += len(run.starts) == 1
                     run.steps.append(now - got)
                     run.busy += cpu() - before
                     run.samples += samples_of(batch, loader) if run.batches % 16 == 0 else size

@@ -17,17 +17,24 @@ from .._core import generators
 from .._core.machine import Machine
 from .._core.units import duration
 from ..errors import OptionError
+from . import apart
 from .anatomy import take_apart
-from .apart import LATE, RefusalError, apart, limit_of
+from .apart import LATE, RefusalError, limit_of
 from .consume import Run, Simulated, StandIn, Step, TimeUp, consume, limited
 from .facts import Facts
 from .loaders import is_native, like, needs_device, starting, workers
 from .report import DoctorReport
 from .rules import judge
 from .trials import Trials
+from .variants import OneThread
 from .verdicts import Finding, Remedy, Verdict
 
 _BUSY = 0.25  # of all processors that other programs keep busy, from which it is said
+_FORKED = (
+    "workers ask for several threads (torch.set_num_threads), and had one here: this process has computed "
+    "with several, which do not survive a fork, so such a worker would wait for ever, in training too. Start "
+    'the workers before you compute, or with multiprocessing_context="spawn"'
+)
 _SHARES = 0.25, 0.3, 0.45  # of the time: the loop, taking apart, trials
 
 
@@ -56,6 +63,8 @@ def diagnose(
         )
         finding, remedies = Finding(Verdict.FAILED), list[Remedy]()
         trials: Trials | None = None
+        still = torch.get_num_threads() > 1 and apart.forks_stand_still()
+        apart.asked = os.path.join(folder, "threads") if still else ""
         try:
             _watch_the_loop(facts, step, watching)
             # A busy machine starts workers late; how late, the loop has shown.
@@ -74,6 +83,8 @@ def diagnose(
             if finding.code is Verdict.FAILED:
                 finding = judge(facts, lambda key: None)
             remedies = [*trials.known.values()] if trials else []
+        if os.path.exists(apart.asked):
+            facts.notes.append(_FORKED)
     _say_how_long(facts, seconds, time.monotonic() - begin)
     return DoctorReport.of(facts, finding, remedies)
 
@@ -137,8 +148,9 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
         )
     if step is None or isinstance(step, (Simulated, StandIn)):
         run, planned, standing = Run(), seconds + starting(loader), step or Simulated()
-        outcome = apart(lambda: consume(like(loader), standing, seconds, run=run), planned, run)
+        outcome = apart.apart(lambda: consume(like(loader), standing, seconds, run=run), planned, run)
         facts.run, facts.error = outcome.value or Run(), outcome.error
+        facts.read = outcome.watcher.read()
         if facts.simulated:
             facts.notes.append(
                 "the step was simulated: a wait as long as a fast GPU may take for such a batch (2 GB/s of "
@@ -150,6 +162,8 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
             "with step= and without workers, samples were made in this process: a dataset that "
             "keeps something from sample to sample has seen some more"
         )
+    if workers(loader) and apart.asked:
+        loader = like(loader, worker_init_fn=OneThread(loader.worker_init_fn))
     limit = limit_of(seconds + starting(loader))
     if workers(loader) and threading.current_thread() is not threading.main_thread():
         loader = like(loader, timeout=limit)  # only the main thread can be stopped from outside

@@ -37,6 +37,8 @@ class Facts:
         order: seconds until the sampler gives an epoch's first batch.
         sampler: seconds of the sampler, a batch.
         transfer: processor seconds of bringing a batch from one worker to the loop: the worker's, the loop's.
+        twice: seconds of a sample, and of the same one again.
+        read: bytes that came from storage meanwhile.
         processes: the workers, as the kernel saw them, but for those that hardly lived.
         main: the process that had the loader.
         error: why measuring ended early; "" if it did not.
@@ -57,6 +59,8 @@ class Facts:
     order: float = 0.0
     sampler: float = 0.0
     transfer: tuple[float, float] = (0.0, 0.0)
+    twice: tuple[float, float] = (0.0, 0.0)
+    read: int = 0
     processes: list[Process] = field(default_factory=list)
     main: Process | None = None
     error: str = ""
@@ -84,6 +88,13 @@ class Facts:
             for name, where, why in explain(dataset).lines
             if where == "Python" and name not in skipped
         ]
+
+    def from_storage(self) -> float:
+        """Bytes a batch that came from storage, and not from the page cache; 0 if they are few."""
+        stored = self.read / max(self.run.batches + self.stacks.batches, 1)
+        return (
+            stored if stored > max(0.05 * self.run.largest, 16 << 10) else 0.0
+        )  # imports read a little, too
 
     def parts(self) -> dict[str, tuple[float, float]]:
         """Seconds a batch of each group of stages in one worker, and those in which it slept or waited."""

@@ -88,6 +88,10 @@ class Watcher:
         own = self.main.cpu + max(sum(worker.cpu for worker in self.workers.values()), self.main.ended)
         return max(busy - own, 0.0) / max(seconds, 1e-9)
 
+    def read(self) -> int:
+        """Bytes that came from storage."""
+        return self.main.read + sum(worker.read for worker in self.workers.values())
+
     def look(self) -> None:
         """Looks once. 0.1 ms for each process."""
         with suppress(OSError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -49,8 +49,9 @@ def offered(facts: Facts, key: str) -> tuple[Remedy, Build | None] | None:
         return None
     title, code, caution = (text.format(how) for text in (row.title, row.code, row.caution))
     untried, make = row.untried(facts), row.make
+    caution = "" if untried else caution
     remedy = Remedy(
-        key, title, code, untried=untried, caution="" if untried else caution, shows_cost=row.shows_cost
+        key, title, code, untried=untried, caution=caution, shows_cost=row.shows_cost, spares=row.spares
     )
     return remedy, None if untried or make is None else lambda: make(facts, how)
 
@@ -60,7 +61,7 @@ class _Row:
     """A change.
 
     Attributes:
-        title, code, caution: as a Remedy's; {} is what `fits` gives.
+        title, code, caution, shows_cost, spares: as a Remedy's; {} is what `fits` gives.
         fits: how the loader would be changed, such as 8 for num_workers; None where that makes no sense.
         make: makes the loader from that, in a child; None: it cannot be tried.
         untried: why it cannot be tried; "" if it can.
@@ -73,6 +74,7 @@ class _Row:
     caution: str = ""
     untried: Callable[[Facts], str] = lambda facts: ""
     shows_cost: bool = False
+    spares: bool = False
 
 
 def _option(
@@ -158,7 +160,10 @@ _TABLE: dict[str, _Row] = {
             else ""
         ),
     ),
-    "fewer_workers": _option("num_workers", _fewer_workers),
+    "fewer_workers": replace(
+        _option("num_workers", _fewer_workers, caution="less memory, and fewer processes to start"),
+        spares=True,
+    ),
     "no_workers": _option(
         "num_workers", lambda facts: _torchs(facts, 0), "num_workers={}: no way between processes"
     ),

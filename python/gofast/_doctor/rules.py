@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
+from dataclasses import replace
 
 from .._core.units import duration, size
 from .facts import Facts
@@ -29,11 +30,18 @@ def judge(facts: Facts, attempt: Try) -> Finding:
         return Finding(Verdict.FAILED)
     if facts.run.share < _BINDING or _keeps_up(facts, facts.flat.wait):
         return _fine(facts, facts.flat.wait)
+    left, once = _once(facts)
+    lost = facts.workers and not getattr(facts.loader, "persistent_workers", False)  # with the epoch
+    if once and not lost and left < _BINDING * (left + facts.run.step):
+        return Finding(Verdict.HEALTHY, once)
     for code, rule in _RULES.items():
         said = rule(facts, attempt)
         if said:
             return Finding(code, said)
-    return _stage(facts)
+    finding = _stage(facts)
+    if stored := facts.from_storage():
+        once.append(f"{size(stored)} a batch came from storage; later epochs may find it in memory")
+    return replace(finding, evidence=[*finding.evidence, *once])
 
 
 def _keeps_up(facts: Facts, interval: float) -> bool:
@@ -81,7 +89,7 @@ def _short_epochs(facts: Facts, attempt: Try) -> list[str]:
 
 def _threads(facts: Facts, attempt: Try) -> list[str]:
     known, threads = len(facts.processes), sum(seen.running for seen in facts.processes)
-    if not known or threads < 2 * known or threads <= 1.5 * facts.cores:
+    if not known or threads < 1.5 * known or threads <= 1.25 * facts.cores:
         return []
     gain = attempt("threads")
     if gain is None or gain < 1.1:
@@ -160,6 +168,23 @@ _RULES: dict[Verdict, Callable[[Facts, Try], list[str]]] = {  # earlier ones win
     Verdict.TINY_BATCHES: _tiny_batches,
 }
 
+
+def _once(facts: Facts) -> tuple[float, list[str]]:
+    """Waits that are there at first only: how long the loop will wait later, and what speaks for it."""
+    assert facts.flat is not None
+    first, again = facts.twice
+    if facts.run.settled:
+        left, said = facts.run.settled, f"later epochs wait {duration(facts.run.settled)} for a batch"
+    elif not facts.from_storage() and first * facts.run.size > 0.3 * facts.flat.wait and again < 0.1 * first:
+        left = facts.flat.wait * again / first
+        said = f"a sample takes {duration(first)}, and {duration(again)} when it is asked for again"
+    elif not facts.native and facts.flat.wait < 0.2 * facts.run.wait and not facts.workers:
+        left, said = facts.flat.wait, f"looked at once more, a batch takes {duration(facts.flat.wait)} only"
+    else:
+        return 0.0, []
+    return left, [f"{said}: something is made or read once, such as a cache that the first epoch fills"]
+
+
 # -- the stage that takes most of a batch's time -----------------------------------
 
 _STAGES = {
@@ -205,6 +230,8 @@ def _stage(facts: Facts) -> Finding:
             f"a batch has {size(facts.run.largest)}; it takes a worker and the loop "
             f"{duration(sum(facts.transfer))} to hand it over"
         )
+    if name in ("own", "decode") and blocked > 0.5 * took and facts.from_storage():
+        code = Verdict.SLOW_STORAGE
     if facts.stacks.hot and name in ("own", "collate", "transform"):
         said.append(f"the line found most often: {facts.stacks.hot}")
     if name == "own":

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from .._core.units import duration
 from .apart import apart
 from .consume import Simulated, StandIn, Step, consume, nothing
 from .facts import Facts
@@ -57,7 +58,15 @@ class Trials:
         if [*keys] != [SIZE]:
             busy = run.busy / max(len(run.steps), 1)
             step = Simulated() if self._facts.simulated else StandIn(run.step, busy)
-        for remedy in compare(self._facts.loader, tried, step, seconds, self._rounds, self._starting):
+        rounds, rate = self._rounds, 0.0
+        if self._starting > self._seconds and step is not nothing:
+            rounds, rate = 1, run.rate  # the loop as it is has been measured, and starting it takes too long
+            for remedy, _ in tried:
+                if remedy.key == "num_workers":
+                    late = f"{duration(self._starting)} pass before the workers start: give more seconds="
+                    self.known[remedy.key] = replace(remedy, untried=late)
+            tried = [each for each in tried if each[0].key != "num_workers"]
+        for remedy in compare(self._facts.loader, tried, step, seconds, rounds, self._starting, rate):
             self.known[remedy.key] = remedy
 
 
@@ -68,6 +77,7 @@ def compare(
     seconds: float,
     rounds: int = 3,
     starting: float = 0.0,
+    known: float = 0.0,
 ) -> list[Remedy]:
     """The remedies with their gains.
 
@@ -79,6 +89,7 @@ def compare(
         tried: each with the function that builds its loader; called in a child.
         seconds: for all together.
         starting: seconds that the start of the loader's workers should take; no part of a rate.
+        known: samples a second of the loader as it is; 0: to be measured.
     """
     slot = max(seconds / (rounds * (len(tried) + 1)), 0.15) if tried else 0.0
     patience = 4 * starting  # a change may have more workers
@@ -89,7 +100,7 @@ def compare(
     for _ in range(rounds if tried else 0):
         if before and time.monotonic() > end:
             break
-        rate, why = rate_of(lambda: like(loader), step, slot, patience)
+        rate, why = (known, "") if known else rate_of(lambda: like(loader), step, slot, patience)
         if not rate:
             return [replace(remedy, untried=f"the loader as it is failed: {why}") for remedy, _ in tried]
         before.append(rate)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +14,7 @@ from torch.utils.data import BatchSampler, RandomSampler, Subset, default_collat
 
 from .._core.units import size
 from ..arrays import ArrayDataset
-from .apart import RefusalError
+from .apart import RefusalError, keep_one_thread
 from .loaders import estimated_bytes, innermost, like, narrow, samples_of
 from .stages import name_of
 from .swap import difference, over
@@ -54,25 +53,15 @@ def as_bytes(loader: Any) -> Any:
 
 
 class OneThread:
-    """A worker_init_fn that calls the user's, and then leaves each worker one thread."""
+    """A worker_init_fn that leaves each worker one thread, and calls the user's."""
 
     def __init__(self, inner: Callable[[int], object] | None) -> None:
         self._inner = inner
 
     def __call__(self, worker: int) -> None:
+        keep_one_thread()
         if self._inner is not None:
             self._inner(worker)
-        for module, name, threads in (
-            (torch, "set_num_threads", 1),
-            (sys.modules.get("cv2"), "setNumThreads", 0),
-        ):
-            if module is not None:
-                getattr(module, name)(threads)
-                setattr(module, name, _leave)  # the dataset may ask for more
-
-
-def _leave(threads: int) -> None:
-    """Changes nothing."""
 
 
 def one_thread(loader: Any) -> Any:

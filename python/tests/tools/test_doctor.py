@@ -505,6 +505,26 @@ def test_a_fork_while_a_thread_drops_a_semaphore(monkeypatch: pytest.MonkeyPatch
     assert (outcome.error, outcome.value) == ("", "Lock")
 
 
+class Asking(planted.Numbers):
+    """Samples of torch's threads, as many as it asks for."""
+
+    def __getitem__(self, index: int) -> Any:
+        torch.set_num_threads(4)
+        return torch.ones(1 << 17).add_(1)[:4]
+
+
+@pytest.mark.parametrize(("workers", "step"), [(0, None), (2, None), (2, planted.quick_step)])
+def test_a_process_that_has_computed_with_threads(workers: int, step: Any, roomy: Machine) -> None:
+    """OpenMP's threads do not survive a fork: a child that computes with several waits for ever."""
+    torch.set_num_threads(2)
+    torch.ones(1 << 22).add_(1)
+    assert apart.forks_stand_still()
+    report = diagnose(DataLoader(Asking(), 4, num_workers=workers), step, 0.5, roomy, rounds=1)
+    assert report.code != "failed", str(report)
+    assert any("do not survive a fork" in note for note in report.notes)
+    assert torch.get_num_threads() == 2
+
+
 def test_what_is_refused() -> None:
     loader = DataLoader(planted.Numbers(), 4)
     with pytest.raises(TypeError, match="int"):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
-from torch.utils.data import DataLoader
+import torch
+from torch.utils.data import DataLoader, Dataset
 
 from gofast._core.machine import MemoryUse
-from gofast._doctor.consume import Run
+from gofast._doctor.consume import Run, Simulated, consume
 from gofast._doctor.facts import Facts
 from gofast._doctor.processes import Process
 from gofast._doctor.remedies import FITTING, offered
@@ -119,6 +122,27 @@ RECORDED: dict[str, tuple[Facts, str]] = {
     "a generator that reads": (measured(SLOW, {"read": (0.04, 0.04)}, loader=Iterated()), "slow_storage"),
     "no batch": (measured(Run(empty=True), {}), "empty"),
     "an error": (measured(SLOW, {"own": 0.04}, error="ValueError: no"), "failed"),
+    "a cache that later epochs have full": (
+        measured(
+            Run([0.05] * 50 + [1e-4] * 50, [0.01] * 100, [1e-3] * 2, first=50, batches=100), {"own": 0.04}
+        ),
+        "healthy",
+    ),
+    "a cache that the loop has filled": (measured(SLOW, {"own": 1e-4}, 1.2e-4), "healthy"),
+    "a cache that is full when samples are asked for again": (
+        measured(SLOW, {"own": 0.04}, twice=(1.5e-3, 1e-6)),
+        "healthy",
+    ),
+    "a cache that workers lose with each epoch": (
+        measured(SLOW, {"own": 0.04}, workers=2, twice=(1.5e-3, 1e-6)),
+        "slow_dataset",
+    ),
+    "cold files behind a map": (measured(SLOW, {"own": (0.04, 0.03)}, read=100 << 20), "slow_storage"),
+    "imports that came from storage": (measured(SLOW, {"own": (0.04, 0.03)}, read=1 << 20), "slow_dataset"),
+    "threads of few processors": (
+        measured(SLOW, {"own": 0.01}, workers=2, processes=[process(6, 13, threads=2)] * 2),
+        "oversubscribed_threads",
+    ),
     "little memory": (measured(SLOW, {"own": 0.04}, memory=STARVED), "low_memory"),
 }
 
@@ -156,8 +180,42 @@ def test_evidence_says_what_was_seen() -> None:
         ("the engine reads", 1, "waiting for data takes 73% of a batch's 41 ms"),
     ):
         assert judge(RECORDED[name][0], lambda key: None).evidence[at] == said
+    once = "something is made or read once, such as a cache that the first epoch fills"
+    for name, said in (
+        ("a cache that later epochs have full", f"later epochs wait 100 us for a batch: {once}"),
+        ("a cache that the loop has filled", f"looked at once more, a batch takes 120 us only: {once}"),
+        (
+            "a cache that workers lose with each epoch",
+            f"a sample takes 1.5 ms, and 1 us when it is asked for again: {once}",
+        ),
+        ("cold files behind a map", "524.3 kB a batch came from storage; later epochs may find it in memory"),
+    ):
+        assert judge(RECORDED[name][0], lambda key: None).evidence[-1] == said
     fine = measured(loop(1e-4, 0.01), {"own": 0.001}, 0.002, memory=STARVED)
     assert judge(fine, lambda key: None).also == ["low_memory"]
+
+
+def test_fewer_workers_are_advised_where_they_are_only_as_fast() -> None:
+    offer = offered(RECORDED["too many workers"][0], "fewer_workers")
+    assert offer is not None
+    assert [replace(offer[0], gain=gain, low=0.9, rounds=3).helps for gain in (1.0, 0.8)] == [True, False]
+
+
+def test_float64_is_offered_as_float32() -> None:
+    class Rows(Dataset[Any]):
+        def __len__(self) -> int:
+            return 64
+
+        def __getitem__(self, index: int) -> Any:
+            return {"x": np.full(4, index / 3), "y": index}
+
+    facts = measured(SLOW, {"collate": 0.04}, loader=DataLoader(Rows(), 4))
+    assert offered(facts, "float32") is None
+    facts.run = consume(facts.loader, Simulated(), 0.0)
+    offer = offered(facts, "float32")
+    assert offer is not None and offer[1] is not None
+    batch = next(iter(offer[1]()))
+    assert (batch["x"].dtype, batch["y"].dtype) == (torch.float32, torch.int64)
 
 
 def test_every_remedy_has_its_row() -> None:
