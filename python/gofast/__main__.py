@@ -21,6 +21,9 @@ from ._command.output import INTERRUPTED
 _USAGE = """usage: python -m gofast script.py [arguments]
        python -m gofast -m module [arguments]
        python -m gofast -c command [arguments]"""
+_HELP = """Runs a script that knows nothing of gofast, with gofast installed: PIL.Image.open, torchvision's
+ImageFolder and torch's DataLoader give gofast's. At the end, one line says what ran natively, of how many,
+and the first reason for what did not. `gofast --help` lists the other commands."""
 
 
 def main() -> None:
@@ -28,7 +31,7 @@ def main() -> None:
     _interrupts.raised()
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(_USAGE, file=sys.stdout if arguments else sys.stderr)
+        print(f"{_USAGE}\n\n{_HELP}" if arguments else _USAGE, file=sys.stdout if arguments else sys.stderr)
         sys.exit(0 if arguments else 2)
     kind = arguments[0] if arguments[0] in ("-m", "-c") else ""
     if kind and len(arguments) < 2:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .. import errors
 from .._core.progress import printable
-from .._core.units import size
+from .._core.units import many, size
 from .._images.files import user_cache
 from .._tables.cache import open_cache
 from . import output
@@ -48,7 +48,11 @@ gofast cache clear data/ --yes""",
     )
     parser.add_argument("action", choices=("list", "clear"))
     parser.add_argument(
-        "folders", metavar="FOLDER", nargs="*", help="where to look for caches of tables, with all below"
+        "folders",
+        metavar="FOLDER",
+        nargs="*",
+        default=[],  # without it, argparse says that FOLDER is required
+        help="where to look for caches of tables, with all below (default: nowhere)",
     )
     parser.add_argument("--yes", action="store_true", help="clear without asking")
     output.add_json(parser)
@@ -79,7 +83,7 @@ def run(given: argparse.Namespace) -> int:
             name = printable(one.path)
             output.print_text(f"{size(one.bytes):>9}  {one.kind:<24}  {name}\n")
         what = "removed" if given.action == "clear" else "kept"
-        print(f"{what}: {len(kept)} files, {size(total)}")
+        print(f"{what}: {many(len(kept), 'file')}, {size(total)}")
     return output.FAILED if failed else output.DONE
 
 
@@ -124,7 +128,7 @@ def _agreed(kept: list[Kept]) -> bool:
     for one in kept:
         output.note(f"{one.path} ({size(one.bytes)})")
     # Not by input(), which asks on stdout: that may be a pipe that waits for JSON.
-    print(f"remove these {len(kept)} files? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"remove {many(len(kept), 'file')}? [y/N] ", end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline() if sys.stdin is not None else ""
     if answer.strip().lower() not in ("y", "yes"):
         output.note("nothing was removed: say --yes to remove them")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 
+from .. import errors
 from .._core.units import size
 from .._tables.label import DEFAULT_LABEL
 from ..convert import convert
@@ -20,7 +22,7 @@ def add(parsers: output.Parsers) -> None:
         "write a table in another format",
         "Reads a table (CSV, Parquet, npy, npz; several files are one table) and writes it as the ending of "
         "DST says: .parquet, .npz or .npy. DST gets its name when it is complete, and then replaces a file "
-        "of that name. Messages name the options of gofast.convert: fill_value= is --fill-value here.",
+        "of that name. gofast.convert in Python has more options.",
         """gofast convert train.csv train.parquet
 gofast convert 'shards/*.csv.gz' all.npz --label target
 gofast convert prices.csv prices.npy --label '' --delimiter ';' --fill-value nan""",
@@ -36,18 +38,56 @@ gofast convert prices.csv prices.npy --label '' --delimiter ';' --fill-value nan
     parser.add_argument(
         "--header", choices=("auto", "yes", "no"), default="auto", help="whether the first line names columns"
     )
+    parser.add_argument("--skiprows", metavar="LINES", type=int, default=0, help="lines before the header")
+    parser.add_argument(
+        "--columns", metavar="COLUMN", action="append", help="a feature column, of several; may be repeated"
+    )
     parser.add_argument(
         "--exclude", metavar="COLUMN", action="append", help="a column to leave out; may be repeated"
     )
     parser.add_argument(
         "--fill-value", metavar="NUMBER", type=float, help="what stands for missing cells; nan keeps them"
     )
+    parser.add_argument(
+        "--label-type", choices=("auto", "int", "float", "text"), default="auto", help="the labels' type"
+    )
     parser.add_argument("--threads", type=output.positive, help="threads that read (default: all allowed)")
     output.add_json(parser)
 
 
+_ADVISED = re.compile(r"(?<=[ (])(\w+)=(?=[ ,;:.){]|$)")  # "give fill_value=", not a path "label=3/x.csv"
+
+
+def _in_the_shell(error: errors.GofastError, given: argparse.Namespace) -> None:
+    """Names the options of this command in an error; those that it lacks are Python's."""
+    lacking: dict[str, None] = {}
+
+    def option(found: re.Match[str]) -> str:
+        if found[1] in vars(given):
+            return "--" + found[1].replace("_", "-")
+        lacking[found[0]] = None
+        return found[0]
+
+    said = _ADVISED.sub(option, str(error))
+    error.args = (said + (f" (in Python, gofast.convert has {', '.join(lacking)})" if lacking else ""),)
+
+
 def run(given: argparse.Namespace) -> int:
     """Runs it."""
+    try:
+        _convert(given)
+    except errors.GofastError as error:
+        _in_the_shell(error, given)
+        raise
+    written = os.path.getsize(given.dst)
+    if given.json:
+        output.print_json({"path": given.dst, "bytes": written})
+    else:
+        output.note(f"{given.dst}: {size(written)}")
+    return output.DONE
+
+
+def _convert(given: argparse.Namespace) -> None:
     header: bool | str = {"yes": True, "no": False}.get(given.header, "auto")
     convert(
         given.src if len(given.src) > 1 else given.src[0],
@@ -57,11 +97,8 @@ def run(given: argparse.Namespace) -> int:
         delimiter=given.delimiter,
         exclude=given.exclude,
         fill_value=given.fill_value,
+        columns=given.columns,
+        skiprows=given.skiprows,
+        label_type=given.label_type,
         threads=given.threads,
     )
-    written = os.path.getsize(given.dst)
-    if given.json:
-        output.print_json({"path": given.dst, "bytes": written})
-    else:
-        output.note(f"{given.dst}: {size(written)}")
-    return output.DONE

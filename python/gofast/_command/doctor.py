@@ -39,7 +39,8 @@ gofast doctor --html doctor.html train.py --epochs 1""",
     parser.add_argument(
         "what", metavar="SCRIPT_OR_DATASET", help="a script, a folder of pictures, or a table"
     )
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own")
+    rest = parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own")
+    rest.required = False  # an error would name it
 
 
 def _options(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._core.command_operations import Problem, Verification
 from .._core.progress import printable
-from .._core.units import duration, size
+from .._core.units import duration, many, size
 
 _TABLES, _COLUMNS, _DUPLICATES, _CLASSES = 20, 12, 10, 12  # that are shown
 _Report = dict[str, Any]  # see inspect.Report
@@ -37,13 +37,13 @@ def _aligned(lines: Iterator[str]) -> str:
 
 
 def _scanned(report: _Report) -> Iterator[str]:
-    yield f"{_many(report['files'], 'file')} in {size(report['bytes'])}, {duration(report['seconds'])}"
+    yield f"{many(report['files'], 'file')} in {size(report['bytes'])}, {duration(report['seconds'])}"
     yield from _pictures(report.get("pictures"))
     yield from _classes(report["classes"])
     for table in report["tables"][:_TABLES]:
         yield from _table(table)
     if len(report["tables"]) > _TABLES:
-        yield f"... and {_many(len(report['tables']) - _TABLES, 'table')} more: --json lists them"
+        yield f"... and {many(len(report['tables']) - _TABLES, 'table')} more: --json lists them"
     if others := report.get("others"):
         yield f"neither picture nor table\t{_counts(others['endings'])}\t({size(others['bytes'])})"
     yield from _duplicates(report["duplicates"])
@@ -100,17 +100,17 @@ def _table(table: _Report) -> Iterator[str]:
     if unusable := table.get("unusable"):
         yield f"{head}: gofast cannot open it: {printable(unusable)}"
         return
-    rows = "an unknown number of rows" if table["rows"] is None else _many(table["rows"], "row")
+    rows = "an unknown number of rows" if table["rows"] is None else many(table["rows"], "row")
     about = "about " if table.get("rows_estimated") else ""
-    groups = f", {_many(table['row_groups'], 'row group')}" if table.get("row_groups") else ""
-    yield f"{head}, {about}{rows} x {_many(table['column_count'], 'column')}{groups}"
+    groups = f", {many(table['row_groups'], 'row group')}" if table.get("row_groups") else ""
+    yield f"{head}, {about}{rows} x {many(table['column_count'], 'column')}{groups}"
     columns = table["columns"]
     shown = columns if len(columns) <= _COLUMNS + 1 else columns[:_COLUMNS]
     for column in shown:
         yield f"  {printable(column['name'])}\t{_column(column)}"
     if rest := columns[len(shown) :]:
         types = collections.Counter(column["type"] for column in rest).most_common()
-        yield f"  ...\t{len(rest)} more: " + ", ".join(f"{name} {count}" for name, count in types)
+        yield f"  ...\t{len(rest)} more: " + ", ".join(f"{printable(name)} {count}" for name, count in types)
 
 
 def _column(column: _Report) -> str:
@@ -127,18 +127,18 @@ def _column(column: _Report) -> str:
 def _duplicates(found: _Report) -> Iterator[str]:
     if not found["files"]:
         return
-    yield f"duplicates\t{_many(found['files'], 'file')} could be left out\t({size(found['bytes'])})"
+    yield f"duplicates\t{many(found['files'], 'file')} could be left out\t({size(found['bytes'])})"
     for group in found["groups"][:_DUPLICATES]:
         names, more = [printable(path) for path in group["paths"][:3]], len(group["paths"]) - 3
         yield "  " + " = ".join([*names, *([f"{more} more"] if more > 0 else [])])
     if len(found["groups"]) > _DUPLICATES:
-        yield f"  ... and {len(found['groups']) - _DUPLICATES} more groups: --json lists them"
+        yield f"  ... and {many(len(found['groups']) - _DUPLICATES, 'group')} more: --json lists them"
 
 
 def _verified(found: Verification) -> Iterator[str]:
     yield (
-        f"{_many(found['files'], 'file')} in {size(found['bytes'])} read in {duration(found['seconds'])}: "
-        f"{_many(found['pictures'], 'picture')}, {_many(found['tables'], 'table')}, "
+        f"{many(found['files'], 'file')} in {size(found['bytes'])} read in {duration(found['seconds'])}: "
+        f"{many(found['pictures'], 'picture')}, {many(found['tables'], 'table')}, "
         f"{found['others']} of other kinds"
     )
     for _, why in sorted(found.get("missing_libraries", {}).items()):
@@ -166,7 +166,3 @@ def _folders(folders: list[str]) -> Iterator[str]:
 
 def _counts(counts: list[_Report]) -> str:
     return ", ".join(f"{printable(one['name']) or 'no ending'} {one['count']}" for one in counts)
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"

@@ -50,7 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _interrupts.raised()
             if words[:1] == ["run"] and words[1:] and words[1] not in ("-h", "--help"):
                 run.execute(words[1:])
-            given = parser().parse_args(words)
+            given, unknown = parser().parse_known_args(words)
+            if unknown:
+                given.refuse(f"unrecognized arguments: {' '.join(unknown)}")
             status: int = given.run(given)
             return status
         finally:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -20,15 +22,18 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 
 
 def add(parsers: Parsers, name: str, run: Run, help: str, description: str, examples: str) -> Any:
-    """A sub-command's parser."""
+    """A sub-command's parser. Its errors show its own usage; its description is as wide as the terminal."""
+    wide = min(shutil.get_terminal_size().columns, 110) - 2
     parser = parsers.add_parser(
         name,
         help=help,
-        description=description,
+        description="\n\n".join(
+            textwrap.fill(" ".join(one.split()), wide) for one in description.split("\n\n")
+        ),
         epilog="examples:\n" + "".join(f"  {line}\n" for line in examples.strip().splitlines()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, refuse=parser.error)
     return parser
 
 

@@ -13,7 +13,7 @@ from . import output
 
 def add(parsers: output.Parsers) -> None:
     """Adds the sub-command."""
-    output.add(
+    parser = output.add(
         parsers,
         "run",
         run,
@@ -23,11 +23,14 @@ def add(parsers: output.Parsers) -> None:
         """gofast run train.py --epochs 90
 gofast run -m package.train --epochs 90""",
     )
+    parser.usage = """gofast run SCRIPT [ARGUMENT ...]
+       gofast run -m MODULE [ARGUMENT ...]
+       gofast run -c COMMAND [ARGUMENT ...]"""
 
 
 def run(given: argparse.Namespace) -> int:
     """Says how it is used: `main` calls `execute` where there is a script."""
-    output.note("run: give a script, or -m and a module")
+    given.refuse("give a script, or -m and a module")
     return output.USAGE
 
 

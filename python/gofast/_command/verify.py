@@ -35,7 +35,13 @@ def add(parsers: output.Parsers) -> None:
 gofast verify train.parquet train.cache.npz
 gofast verify photos/ --json | jq -r '.damaged[].path' > damaged.txt""",
     )
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder or a pattern")
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        default=["."],
+        help="a file, a folder or a pattern (default: this folder)",
+    )
     parser.add_argument("--threads", type=output.positive, help="threads that decode (default: all allowed)")
     output.add_json(parser)
 

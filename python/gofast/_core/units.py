@@ -18,3 +18,8 @@ def duration(seconds: float) -> str:
     if value < 1:
         return f"{value * 1e3:.0f} us"
     return f"{value:.1f} ms" if value < 10 else f"{value:.0f} ms" if value < 10_000 else f"{seconds:.1f} s"
+
+
+def many(count: int, what: str) -> str:
+    """A number of things: "1 file", "2 files"."""
+    return f"{count} {what}{'s' * (count != 1)}"

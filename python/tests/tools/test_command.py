@@ -21,6 +21,7 @@ from PIL import Image
 
 import gofast
 from gofast._command import cache, doctor, main, output, verify, watched
+from gofast._command.found import _table
 
 COMMAND = [sys.executable, "-c", "import sys; from gofast._command.main import main; sys.exit(main())"]
 TESTS = Path(__file__).parents[1]
@@ -55,7 +56,7 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
 
 
-def test_scan(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scan(photos: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     status, said, _ = run(capsys, "scan", photos, "--json", "--threads", "2")
     report = json.loads(said)
     assert status == 0 and report["files"] == 6
@@ -66,6 +67,8 @@ def test_scan(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (photos / "class0" / "page.jpg").write_text("<html>no picture</html>")
     status, said, _ = run(capsys, "scan", photos)
     assert status == 1 and "page.jpg" in said and "HTML" in said
+    monkeypatch.chdir(photos)
+    assert "page.jpg" in run(capsys, "scan")[1]  # without a path: this folder
 
 
 def documented(page: str) -> dict[str, tuple[set[str], set[str]]]:
@@ -185,6 +188,15 @@ def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert arrays["features"].tolist() == [[2], [4]] and arrays["label"].tolist() == [1, 3]
     assert run(capsys, "convert", source, tmp_path / "t.xls")[0] == 2
     assert run(capsys, "convert", tmp_path / "none.csv", target)[0] == 1
+    source.write_text("label,x,y,z\n1,,a,2\n")
+    _, _, why = run(capsys, "convert", source, target)
+    assert "leave it out with --exclude, or choose the features with --columns" in why
+    assert why.endswith("(in Python, gofast.convert has categories=)\n")
+    assert "pass --fill-value" in run(capsys, "convert", source, target, "--exclude", "y")[2]
+    line = ["--columns", "z", "--skiprows", "0", "--label-type", "float"]
+    assert run(capsys, "convert", source, target, *line)[0] == 0
+    with np.load(target) as arrays:
+        assert arrays["features"].tolist() == [[2]] and arrays["label"].dtype == np.float64
 
 
 def test_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +217,7 @@ def test_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     for answer in ("n\n", ""):  # or the end of stdin
         monkeypatch.setattr("sys.stdin", io.StringIO(answer))
         status, said, asked = run(capsys, "cache", "clear", data, "--json")
-        assert status == 1 and said == "" and "remove these 2 files?" in asked and kernel.exists()
+        assert status == 1 and said == "" and "remove 2 files?" in asked and kernel.exists()
     status, said, _ = run(capsys, "cache", "clear", data, data / ".", "--yes", "--json")  # the same folder
     assert status == 0 and len(json.loads(said)["files"]) == 2
     assert sorted(path.name for path in data.iterdir() if path.suffix != ".lock") == ["mine.npz", "t.csv"]
@@ -223,12 +235,19 @@ def test_info(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_wrong_command_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for line in (
-        [], ["walk"], ["scan"], ["verify", ".", "--threads", "0"], ["cache"],
+        [], ["walk"], ["verify", ".", "--threads", "0"], ["cache"],
         ["cache", "list", tmp_path / "no"], ["completion", "csh"], ["run"], ["convert", "a"],
         ["scan", ".", "--threads", "99999999999"], ["scan", ".", "--nothing"],
     ):  # fmt: skip
         status, said, error = run(capsys, *line)
         assert status == 2 and said == "" and error, line
+    for line, why in {
+        "scan --nothing": "usage: gofast scan [-h]",
+        "cache": "gofast cache: error: the following arguments are required: action\n",
+        "doctor": "gofast doctor: error: the following arguments are required: SCRIPT_OR_DATASET\n",
+        "run": "usage: gofast run SCRIPT [ARGUMENT ...]",
+    }.items():
+        assert why in run(capsys, *line.split())[2], line
     for line in (["scan", tmp_path / "no"], ["verify", tmp_path / "no"]):
         status, said, error = run(capsys, *line)
         assert status == 1 and said == "" and "no such file" in error
@@ -388,6 +407,16 @@ def test_names_cannot_speak_to_the_terminal(
     ):  # fmt: skip
         _, said, error = run(capsys, *line)
         assert "\x1b" not in said + error, line
+    column = {"name": "a", "type": "\x1b[31m"}
+    table = {
+        "path": "t",
+        "format": "csv",
+        "bytes": 1,
+        "rows": 2,
+        "column_count": 14,
+        "columns": [column] * 14,
+    }
+    assert not [line for line in _table(table) if "\x1b" in line]
     status, said, _ = run(capsys, "cache", "list", tmp_path, "--json")
     assert status == 0 and json.loads(said)["files"][0]["path"] == str(tmp_path / name)
 
