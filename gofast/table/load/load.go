@@ -153,14 +153,19 @@ func (o *opened) close() {
 	}
 }
 
-// Decode reads the files into new memory, whose descriptor the caller owns.
+// Decode reads the files into new memory, whose descriptor the caller owns. It is for
+// gofast.TableDataset of Python, which has a cache to advise where the memory is too small.
 func Decode(ctx context.Context, paths []string, options Options) (Decoded, error) {
+	return decode(ctx, paths, options, "pass cache= to keep the table in a file, or ")
+}
+
+func decode(ctx context.Context, paths []string, options Options, hint string) (Decoded, error) {
 	o, err := open(ctx, paths, options)
 	if err != nil {
 		return Decoded{}, err
 	}
 	defer o.close()
-	o.budget.Hint = "pass cache= to keep the table in a file, or "
+	o.budget.Hint = hint
 	var region *engine.Region
 	var m memory
 	err = o.decode(ctx, func(t table.Type) (memory, error) {
@@ -184,9 +189,9 @@ func Decode(ctx context.Context, paths []string, options Options) (Decoded, erro
 	return d, err
 }
 
-// Map is Decode, with the memory mapped into this process; unmap it.
+// Map reads the files into memory that is mapped into this process; unmap it.
 func Map(ctx context.Context, paths []string, options Options) ([]byte, Decoded, error) {
-	d, err := Decode(ctx, paths, options)
+	d, err := decode(ctx, paths, options, "")
 	if err != nil {
 		return nil, d, err
 	}

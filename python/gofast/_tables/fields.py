@@ -47,6 +47,11 @@ class Field:
         if isinstance(given, torch.Tensor):
             self.tensor = given
         else:
+            if hasattr(given, "chunks"):  # of h5py, zarr, dask: numpy would read all of it into memory
+                whose = f"{type(given).__module__.split('.')[0]}'s {type(given).__name__}"
+                raise errors.UnsupportedError(
+                    f"{whose} of shape {given.shape} is not in memory: give numpy.asarray of it, a copy"
+                )
             array = np.asarray(given)
             self.writable, self.steady = array.flags.writeable, _is_read_only(array)
             self.tensor = _over(given, array)
@@ -165,7 +170,14 @@ def _over(given: Any, array: npt.NDArray[Any]) -> torch.Tensor:
     try:
         return torch.from_numpy(array if array.flags.writeable else np.asarray(_Alias(array)))
     except (TypeError, ValueError) as error:
-        raise errors.UnsupportedError(f"an array of type {array.dtype}: {error}") from None
+        hint = ""
+        if array.dtype.kind in "US":
+            hint = "; numpy.unique(x, return_inverse=True)[1] numbers words, gofast.TableDataset opens a path"
+        elif not array.dtype.isnative:
+            hint = '; give x.astype(x.dtype.newbyteorder("="))'
+        raise errors.UnsupportedError(
+            f"an array of type {array.dtype}: {str(error).rstrip('.')}{hint}"
+        ) from None
 
 
 def _is_read_only(array: object) -> bool:

@@ -144,6 +144,29 @@ def test_numpy_arrays_are_what_torch_makes_of_them(dtype: str) -> None:
             _same(a, b)
 
 
+class InFile:
+    """As h5py's Dataset: numpy would read all of it."""
+
+    shape, dtype, chunks = (10, 3), np.dtype("float32"), None
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise AssertionError("it was read")
+
+
+def test_arrays_that_are_refused_say_what_to_give() -> None:
+    for given, hint in (
+        (
+            InFile(),
+            r"test_array_types's InFile of shape \(10, 3\) is not in memory: give numpy\.asarray of it",
+        ),
+        (np.array(["a", "b"]), r"numpy\.unique\(x, return_inverse=True\)"),
+        ("x.npy", r"gofast\.TableDataset opens a path"),
+        (np.zeros(3, np.dtype("f4").newbyteorder()), r"newbyteorder"),
+    ):
+        with pytest.raises(gofast.errors.UnsupportedError, match=hint):
+            ArrayDataset(given)  # type: ignore[arg-type]
+
+
 def test_what_only_torch_can_stack() -> None:
     real = bits((ROWS, 3), torch.complex64).nan_to_num()
     for x in (real.conj(), real.conj().imag, torch.nn.Parameter(bits((ROWS, 2), torch.float32)).detach()):

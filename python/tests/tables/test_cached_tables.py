@@ -17,7 +17,7 @@ import torch
 from torch.utils.data import DataLoader
 
 import gofast
-from gofast import TableDataset, errors
+from gofast import TableDataset, convert, errors
 from reference import DIGITS, assert_same, assert_same_batches
 
 
@@ -176,6 +176,9 @@ def test_a_table_larger_than_the_memory_limit(tmp_path: Path) -> None:
     with pytest.raises(errors.LimitError, match="raise limits") as caught:
         TableDataset(tmp_path / "t.csv", label=None, limits={"memory": 1000}, cache=tmp_path / "t.npz")
     assert "cache=" not in str(caught.value)
+    with pytest.raises(errors.LimitError, match="raise limits") as caught:
+        convert(tmp_path / "t.csv", tmp_path / "t.npy", label=None, limits=limits)
+    assert "cache=" not in str(caught.value)
     ds = TableDataset(
         tmp_path / "t.csv", label=None, limits=limits, cache=tmp_path / "t.npz", dtype=torch.uint8
     )
@@ -305,7 +308,7 @@ def test_every_storage_type(kind: str, end: str, tmp_path: Path) -> None:
         x[0, 0] = np.iinfo(kind).min
     frame = pd.DataFrame(x, columns=list("wxyz"))
     frame.to_parquet(tmp_path / "in.parquet")
-    gofast.convert(tmp_path / "in.parquet", tmp_path / f"out.{end}")
+    convert(tmp_path / "in.parquet", tmp_path / f"out.{end}")
     before, after = (TableDataset(tmp_path / name, label=None) for name in ("in.parquet", f"out.{end}"))
     assert_same(after[:], before[:])
     assert f"stored as {'uint8' if kind == 'bool' else kind}" in repr(after)
@@ -315,7 +318,7 @@ def test_pictures_keep_their_shape(tmp_path: Path) -> None:
     x = np.arange(600, dtype=np.uint8).reshape(10, 5, 12)
     np.savez(tmp_path / "in.npz", image=x, label=np.arange(10))
     for end in ("npy", "npz", "parquet"):
-        gofast.convert(tmp_path / "in.npz", tmp_path / f"out.{end}", label=None, columns=["image"])
+        convert(tmp_path / "in.npz", tmp_path / f"out.{end}", label=None, columns=["image"])
         ds = TableDataset(tmp_path / f"out.{end}", label=None, shape=(5, 12), dtype=torch.uint8, scale=None)
         assert_same(ds[:]["image"], torch.from_numpy(x))
 
@@ -335,7 +338,7 @@ def test_a_file_is_not_converted_into_itself(tmp_path: Path) -> None:
     np.save(tmp_path / "t.npy", np.arange(6).reshape(2, 3))
     before = (tmp_path / "t.npy").read_bytes()
     with pytest.raises(errors.OptionError, match="itself"):
-        gofast.convert(tmp_path / "t.npy", tmp_path / "t.npy")
+        convert(tmp_path / "t.npy", tmp_path / "t.npy")
     assert (tmp_path / "t.npy").read_bytes() == before
 
 
