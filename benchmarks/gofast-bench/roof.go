@@ -45,7 +45,7 @@ The limit that binds is the lowest one. run comes close to it, or something else
 				r.Work.Epochs = timed
 				if time.Since(said) > progressEvery {
 					said = time.Now()
-					fmt.Fprintf(c.ErrOrStderr(), "round %d\n", timed)
+					fmt.Fprintf(c.ErrOrStderr(), "rounds timed: %d\n", timed)
 				}
 			})
 			if err != nil {
