@@ -41,8 +41,17 @@ func TestRows(t *testing.T) {
 			t.Errorf("features %v %v, labels %v %v", x, errX, y, errY)
 		}
 	}
-	if _, err := newRows(stored, gather.Transform{Shape: []int{2}}); !errors.Is(err, errs.ErrConfig) {
-		t.Errorf("a shape of another size: %v", err)
+	for name, wrong := range map[string]gather.Transform{
+		"a shape of another size": {Shape: []int{2}},
+		"a shape below 0":         {Shape: []int{-3, -1}},
+		"a shape without end":     {Shape: []int{1 << 62, 4, 3}},
+		"no dtype":                {DType: 99},
+		"no label mode":           {Label: -1},
+		"classes without end":     {Label: gather.LabelOneHot, Classes: 1 << 62},
+	} {
+		if _, err := newRows(stored, wrong); !errors.Is(err, errs.ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	stored.Shape = []int{1}
 	if _, err := newRows(stored, gather.Transform{}); !errors.Is(err, errs.ErrConfig) {

@@ -129,6 +129,7 @@ func TestTablesInFileSystems(t *testing.T) {
 		want error
 	}{
 		"a reader that fails":   {func() (*Dataset, error) { return read(iotest.ErrReader(io.ErrClosedPipe), TableOptions{}) }, ErrRead},
+		"no reader":             {func() (*Dataset, error) { return read(nil, TableOptions{}) }, ErrConfig},
 		"its cause":             {func() (*Dataset, error) { return read(iotest.ErrReader(io.ErrClosedPipe), TableOptions{}) }, io.ErrClosedPipe},
 		"a reader without end":  {func() (*Dataset, error) { return read(endless{}, over) }, ErrLimit},
 		"nothing":               {func() (*Dataset, error) { return read(strings.NewReader(""), TableOptions{}) }, ErrFormat},

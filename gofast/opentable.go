@@ -66,6 +66,9 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t gath
 
 // ReadTable is OpenTable for what a reader gives until its end, which is one file of any format.
 func ReadTable(ctx context.Context, r io.Reader, options TableOptions, t gather.Transform) (*Dataset, error) {
+	if r == nil {
+		return nil, errs.New(errs.ErrConfig, "open", "there is no reader")
+	}
 	options.FS = readerFS{r}
 	return OpenTable(ctx, []string{"reader"}, options, t)
 }

@@ -265,4 +265,16 @@ func TestTraceThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	trace.Drop()
+	next, err := StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trace.Stop(nil); !errors.Is(err, ErrClosed) { // and the next one goes on
+		t.Errorf("a trace that was dropped: %v", err)
+	}
+	trace.Drop()
+	if _, err := StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10); !errors.Is(err, ErrConfig) {
+		t.Errorf("the trace before was stopped again, and the next one has ended: %v", err)
+	}
+	next.Drop()
 }

@@ -61,28 +61,35 @@ func StartTrace(path string, events int) (*Trace, error) {
 	return &Trace{file, began}, nil
 }
 
-// Stop ends the trace and writes the file, whole or not at all, with the caller's own spans. Call it once.
+// Stop ends the trace and writes the file, whole or not at all, with the caller's own spans.
 func (t *Trace) Stop(spans []Span) (TraceSize, error) {
-	threads := meter.StopTrace()
-	defer t.file.Release()
-	if err := t.file.Part.Truncate(0); err != nil {
-		return TraceSize{}, errs.New(errs.ErrRead, "trace", "cannot write the file").At(t.file.Path()).Because(err)
+	file := t.file
+	if t.file = nil; file == nil {
+		return TraceSize{}, errs.New(errs.ErrClosed, "trace", "it was stopped, or never started")
 	}
-	w := bufio.NewWriterSize(t.file.Part, 1<<20)
+	threads := meter.StopTrace()
+	defer file.Release()
+	if err := file.Part.Truncate(0); err != nil {
+		return TraceSize{}, errs.New(errs.ErrRead, "trace", "cannot write the file").At(file.Path()).Because(err)
+	}
+	w := bufio.NewWriterSize(file.Part, 1<<20)
 	size, err := writeTrace(w, threads, spans, t.began, monotonic())
 	if err == nil {
 		err = w.Flush()
 	}
 	if err != nil {
-		return TraceSize{}, errs.New(errs.ErrRead, "trace", "cannot write the file").At(t.file.Path()).Because(err)
+		return TraceSize{}, errs.New(errs.ErrRead, "trace", "cannot write the file").At(file.Path()).Because(err)
 	}
-	return size, t.file.Commit()
+	return size, file.Commit()
 }
 
-// Drop ends the trace without a file.
+// Drop ends the trace without a file, unless it was stopped.
 func (t *Trace) Drop() {
-	meter.StopTrace()
-	t.file.Release()
+	if t.file != nil {
+		meter.StopTrace()
+		t.file.Release()
+		t.file = nil
+	}
 }
 
 func monotonic() int64 {

@@ -18,26 +18,36 @@ const (
 	Bfloat16
 )
 
-// types are numpy's name, DLPack's code and the bits of each.
-var types = [...]struct {
+// row is numpy's name, DLPack's code and the bits of a type.
+type row struct {
 	name       string
 	code, bits int32
-}{
+}
+
+var types = [...]row{
 	{"invalid", 0, 0}, {"uint8", 1, 8}, {"int16", 0, 16}, {"int32", 0, 32}, {"int64", 0, 64},
 	{"float32", 2, 32}, {"float64", 2, 64}, {"float16", 2, 16}, {"bfloat16", 4, 16},
 }
 
 // String is numpy's name of the type, or torch's.
-func (t Type) String() string { return types[t].name }
+func (t Type) String() string { return t.row().name }
+
+// row is that of Invalid for a number that is no type.
+func (t Type) row() row {
+	if int(t) >= len(types) {
+		return types[Invalid]
+	}
+	return types[t]
+}
 
 // Size is the bytes of one value.
-func (t Type) Size() int { return int(types[t].bits / 8) }
+func (t Type) Size() int { return int(t.row().bits / 8) }
 
 // Integer says that the type holds no fractions.
 func (t Type) Integer() bool { return t <= Int64 }
 
 // DLPack is the type as DLPack writes it.
-func (t Type) DLPack() (code, bits int32) { return types[t].code, types[t].bits }
+func (t Type) DLPack() (code, bits int32) { return t.row().code, t.row().bits }
 
 // OfDLPack is the inverse of DLPack; Invalid for anything else.
 func OfDLPack(code, bits int32) Type {

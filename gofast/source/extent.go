@@ -39,6 +39,9 @@ func (e *Extent) within(objects []Object) *errs.Error {
 	if int64(e.Object) >= int64(len(objects)) {
 		return errs.New(errs.ErrConfig, "open", fmt.Sprintf("there are %d objects, and this is of number %d", len(objects), e.Object))
 	}
+	if objects[e.Object] == nil {
+		return errs.New(errs.ErrConfig, "open", fmt.Sprintf("object %d is nil", e.Object))
+	}
 	size := objects[e.Object].Stamp().Size
 	if e.Length < 0 {
 		e.Length = size - e.Offset

@@ -368,7 +368,8 @@ func TestExtentsWithinObjects(t *testing.T) {
 	if err != nil || made[0].Length != 10 || made[1].Length != 0 || made[2].Length != 7 {
 		t.Errorf("%v, %v", made, err)
 	}
-	for _, bad := range []Extent{{Offset: -1, Length: 1}, {Offset: 11, Length: -1}, {Offset: 1 << 62, Length: 1 << 62}, {Object: 1}} {
+	objects = append(objects, nil)
+	for _, bad := range []Extent{{Offset: -1, Length: 1}, {Offset: 11, Length: -1}, {Offset: 1 << 62, Length: 1 << 62}, {Object: 1}, {Object: 2}} {
 		if _, err := Within(objects, []Extent{bad}); !errors.Is(err, errs.ErrConfig) {
 			t.Errorf("%v: %v", bad, err)
 		}

@@ -85,8 +85,11 @@ func (t Transform) check(s Stored) (Spec, []int, error) {
 		return Spec{}, nil, errs.New(errs.ErrConfig, "transform", fmt.Sprintf(format, args...))
 	}
 	made := cmp.Or(t.DType, numbers.Float32)
-	if made > numbers.Bfloat16 || t.Label < LabelNone || t.Label > LabelCopy {
-		return bad("there is no dtype %d, or no label mode %d", made, t.Label)
+	if made > numbers.Bfloat16 {
+		return bad("there is no dtype %d", made)
+	}
+	if t.Label < LabelNone || t.Label > LabelCopy {
+		return bad("there is no label mode %d", t.Label)
 	}
 	spec := Spec{
 		Spec: numbers.Spec{Type: made, Channels: 1}, Features: s.Features, Labels: s.Labels, Rows: s.Rows, Width: s.Width, Storage: s.Type,
@@ -113,6 +116,11 @@ func (t Transform) check(s Stored) (Spec, []int, error) {
 	if t.Shape == nil {
 		t.Shape = []int{s.Width}
 	}
+	for _, n := range t.Shape {
+		if n < 0 || n > s.Width { // else a product of them may be the right one
+			return bad("shape %v does not go with the %d features of a row", t.Shape, s.Width)
+		}
+	}
 	if table.Elements(t.Shape) != s.Width {
 		return bad("shape %v has %d elements, a row has %d features", t.Shape, table.Elements(t.Shape), s.Width)
 	}
@@ -137,8 +145,9 @@ func (t Transform) check(s Stored) (Spec, []int, error) {
 			return Spec{}, nil, err
 		}
 	}
-	if t.Label == LabelOneHot && (len(s.LabelFloat) != 1 || s.LabelFloat[0] || t.Classes < 1) {
-		return bad("one_hot needs one integer label column and at least one class")
+	const mostClasses = 1 << 28 // a label of 1 GiB
+	if t.Label == LabelOneHot && (len(s.LabelFloat) != 1 || s.LabelFloat[0] || t.Classes < 1 || t.Classes > mostClasses) {
+		return bad("one_hot needs one integer label column and 1 to %d classes", mostClasses)
 	}
 	return spec, t.Shape, nil
 }
