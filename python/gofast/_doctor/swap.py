@@ -183,26 +183,28 @@ def swapped(loader: DataLoader[Any], plan: Plan) -> Any:
 
 
 def _made(dataset: Any, plan: Plan) -> Any:
-    import gofast
+    from ..arrays import ArrayDataset
+    from ..images import ImageFiles, ImageFolder
+    from ..table import TableDataset
 
     if plan.make == "same":
         return dataset
     if plan.make == "ArrayDataset":
-        return gofast.ArrayDataset(*dataset.tensors)
+        return ArrayDataset(*dataset.tensors)
     if plan.make == "ImageFolder":
         names = ("root", "transform", "target_transform", "loader")
-        made = gofast.ImageFolder(**{name: getattr(dataset, name) for name in names})
+        made = ImageFolder(**{name: getattr(dataset, name) for name in names})
         if list(made.samples) != list(dataset.samples):
             raise RefusalError("the folder has other files now than this dataset lists")
         return made
     if plan.make == "TableDataset":
-        return gofast.TableDataset(**plan.given)
+        return TableDataset(**plan.given)
     options = {**plan.given}
     known: dict[int, Any] = options.pop("known")
     some = [*known.values()]
     paths, labels = zip(*(known.get(at, some[at % len(some)]) for at in range(len(dataset))), strict=True)
     transform = next((step for _, step in transforms_of(dataset)), None)
-    return gofast.ImageFiles(paths, None if labels[0] is None else labels, transform, **options)
+    return ImageFiles(paths, None if labels[0] is None else labels, transform, **options)
 
 
 def _inside(dataset: Any, made: Any) -> Any:

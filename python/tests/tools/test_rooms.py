@@ -22,7 +22,7 @@ ARROWS: dict[str, set[str]] = {
     "_images": {"errors", "_core", "_loader", "_plan", "_late"},
     "_device": {"errors", "_core", "_loader"},
     "_doctor": {"errors", "_core", "_loader", ""},  # it tries the public classes instead of the user's
-    "_command": {"", "errors", "_core", "_tables", "_images"},  # "" is the public modules
+    "_command": {"", "errors", "_core", "_tables", "_images", "_doctor"},  # "" is the public modules
 }
 
 Graph = Mapping[str, set[str]]
