@@ -70,7 +70,7 @@ def _flat_out(
     if not isinstance(source, DataLoader):
         with stacks.Stacks(getattr(source, "dataset", None), whole=True) as looking:
             run = consume(source, nothing, seconds)
-        looking.seen.batches, looking.seen.samples = run.batches, int(run.batches * run.size)
+        looking.seen.batches = looking.seen.samples = run.batches  # each comes as a whole
         return run, looking.seen, {}
     source = like(source, collate_fn=stacks.Counted(source.collate_fn))
     if source.num_workers:

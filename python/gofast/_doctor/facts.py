@@ -130,6 +130,11 @@ class Facts:
         }
         return {**found, "sampler": self.sampler, "transfer": max(self.transfer[1], self.transfer[0] / count)}
 
+    def slowest(self) -> str:
+        """The indices of the slowest samples, as far as they are known."""
+        named = self.stacks.named
+        return ", ".join(map(str, sorted(sorted(named, key=lambda index: -named[index])[:5])))
+
     def stragglers(self) -> tuple[float, float, float]:
         """How uneven samples are: the share of time in those that take 10 times the median or more, the
         share of samples that they are, and how many times the median the slowest takes."""

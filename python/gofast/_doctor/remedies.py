@@ -26,7 +26,7 @@ FITTING: dict[Verdict, tuple[str, ...]] = {
     Verdict.HEAVY_PICKLING: ("gofast", "float32", "no_workers", "uint8", "tensors", "pin_memory"),
     Verdict.SLOW_SAMPLER: ("sampler",),
     Verdict.GENERATOR_BOUND: ("num_workers", "map_style"),
-    Verdict.STRAGGLER: ("in_order", "prefetch_factor", "gofast", "num_workers"),
+    Verdict.STRAGGLER: ("in_order", "prefetch_factor", "gofast", "num_workers", "slowest"),
     Verdict.TINY_BATCHES: (SIZE, "gofast"),
     Verdict.TOO_MANY_WORKERS: ("fewer_workers", "gofast"),
     Verdict.OVERSUBSCRIBED_THREADS: ("threads", "gofast"),
@@ -240,6 +240,11 @@ _TABLE: dict[str, _Row] = {
         lambda facts, _: like(facts.loader, collate_fn=variants.Narrow(facts.loader.collate_fn)),
         "sample = sample.astype(np.float32), where the dataset makes it",
         "other numbers, where float32 rounds",
+    ),
+    "slowest": _Row(
+        "samples such as {} made smaller or split, once",
+        lambda facts: facts.slowest() or None,
+        untried=lambda facts: "only you can change what samples are",
     ),
     "tensors": _Row(
         "tensors or arrays instead of Python objects: they cross as memory",

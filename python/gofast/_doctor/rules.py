@@ -140,6 +140,7 @@ def _straggler(facts: Facts, attempt: Try) -> list[str]:
     return [
         f"{count:.1%} of the samples take {share:.0%} of the time of all",
         f"the slowest takes {most:.0f} times as long as the middle one",
+        *([f"slow ones are samples {facts.slowest()}"] if facts.slowest() else []),
     ]
 
 

@@ -39,6 +39,7 @@ class Seen:
         stages: for each stage its time, without waits for a processor, and the part of it in which the thread
             neither computed nor waited for a processor: it slept, or waited for data.
         slow: samples that were met at several looks.
+        named: the seconds of those of them whose index is known.
         lines: how often the user's lines were met.
         looks: at a process that made samples.
     """
@@ -49,6 +50,7 @@ class Seen:
     slow: list[float] = field(default_factory=list)
     lines: Counter[str] = field(default_factory=Counter)
     looks: int = 0
+    named: dict[int, float] = field(default_factory=dict)
 
     @property
     def fetching(self) -> float:
@@ -76,6 +78,7 @@ class Seen:
             self.spend(stage, took, blocked)
         self.slow += other.slow
         self.lines += other.lines
+        self.named |= other.named
 
 
 class Stacks:
@@ -92,7 +95,7 @@ class Stacks:
         self._codes = dict(codes(dataset))
         self._file, self._whole = file, whole
         self._target, self._over = threading.get_ident(), threading.Event()
-        self._schedstat = _schedstat()
+        self._schedstat, self._thread_id = _schedstat(), threading.get_native_id()
         self._last = time.perf_counter(), *self._kernel()
         # The sample that is made: its frames are held till the next look, so that no other can look the same.
         self._sample: tuple[Any, ...] = (None, None, 0)
@@ -139,7 +142,7 @@ class Stacks:
         self._last = now, cpu, delay
         calls, root = within(frame, self._whole)
         if root is None:
-            self._end_sample()
+            self._end_sample(took)
             return
         self.seen.looks += 1
         own = next((call for call in calls if is_own(call.f_code)), None)
@@ -147,34 +150,49 @@ class Stacks:
             place = f"{os.path.basename(own.f_code.co_filename)}:{own.f_lineno} in {own.f_code.co_name}"
             self.seen.lines[place] += 1
         if "collate_fn" in line_of(root):
-            self._end_sample()
+            self._end_sample(took)
             self.seen.spend("collate", took, blocked)
             return
         self._same_sample(root, calls, took)
         stage, reading = stage_of(calls, self._codes)
-        if reading:  # what it waits for is data; what it computes is not reading
+        if reading and self._sleeps():  # what it waits for is data; what it computes is not reading
             self.seen.spend("read", blocked, blocked)
             took, blocked = took - blocked, 0.0
         self.seen.spend(stage, took, blocked)
 
     def _same_sample(self, root: FrameType, calls: list[FrameType], took: float) -> None:
         """Counts the looks at one sample: a call of the dataset, or a generator between two samples."""
-        if not calls or calls[-1].f_code.co_name == "__getitems__":
-            self._end_sample()
+        # Of a whole batch; gofast's own has a frame of its loader's around it.
+        if self._whole or not calls or any(call.f_code.co_name == "__getitems__" for call in calls[-2:]):
+            self._end_sample(took)
             return
         sample, before = (root, calls[-1], len(root.f_locals.get("data", ()))), self._sample
         if before[0] is not root or before[1] is not calls[-1] or before[2] != sample[2]:
-            self._end_sample()  # what it took before this look, others may have taken
+            self._end_sample(took)
         else:
             self._sample_took += took
         self._sample = sample
 
-    def _end_sample(self) -> None:
+    def _end_sample(self, took: float = 0.0) -> None:
+        # Others may have taken what passed since the last look; less than nothing is a wait of this one's.
+        self._sample_took += min(took, 0.0)
         if self._sample_took > 1.5 * _EVERY:
             self.seen.slow.append(self._sample_took)
+            call = self._sample[1]
+            index = call.f_locals.get(call.f_code.co_varnames[1]) if call.f_code.co_argcount > 1 else None
+            if isinstance(index, int) and len(self.seen.named) < _SLOW:
+                self.seen.named[index] = self._sample_took
             if len(self.seen.slow) > 2 * _SLOW:
                 self.seen.slow = heapq.nlargest(_SLOW, self.seen.slow)
         self._sample, self._sample_took = (None, None, 0), 0.0
+
+    def _sleeps(self) -> bool:
+        """Whether the thread waits, and not for a processor: the kernel counts that wait when it is over."""
+        try:
+            with open(f"/proc/self/task/{self._thread_id}/stat", "rb") as file:
+                return not file.read().rpartition(b") ")[2].startswith(b"R")
+        except OSError:
+            return True
 
     def _kernel(self) -> tuple[float, float]:
         """Seconds on a processor, and of waiting for one; 0 where the kernel does not tell."""

@@ -110,6 +110,22 @@ def test_oversubscribed_threads(tmp_path: Path) -> None:
     assert run.stdout.split() == ["oversubscribed_threads"], run.stdout + run.stderr
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_score(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, Path(planted.__file__).with_name("doctor_score.py"), tmp_path],
+        env=PATHS,
+        capture_output=True,
+        text=True,
+        timeout=1800,
+    )
+    print(run.stdout, run.stderr)
+    right, _, of = run.stdout.splitlines()[-1].split()
+    assert int(right) >= int(of) - 1
+    assert "WRONG  healthy" not in run.stdout
+
+
 HEALTHY = {
     "gofast": lambda: (
         gofast.DataLoader(gofast.ArrayDataset(torch.zeros(1 << 16, 64)), 64, shuffle=True),

@@ -33,7 +33,7 @@ def loop(wait: float, step: float, size: int = 32, starts: float = 1e-3, restart
 def measured(run: Run, stages: dict[str, Any], interval: float = 0.05, **more: Any) -> Facts:
     """A hundred batches of 32 samples, with seconds a batch for each stage, or those and of them waiting."""
     pairs = {k: v if isinstance(v, tuple) else (v, 0.0) for k, v in stages.items()}
-    fields = {k: more.pop(k) for k in ("slow", "lines", "looks") if k in more}
+    fields = {k: more.pop(k) for k in ("slow", "lines", "looks", "named") if k in more}
     found = Seen(100, 3200, {k: (100 * t, 100 * b) for k, (t, b) in pairs.items()}, **fields)
     flat = Run([interval] * 100, [0.0] * 100, [1e-3], seconds=100 * interval, batches=100, samples=3200)
     known = {"loader": LOADER, "workers": 0, "native": False, "cores": 2, "memory": None, "simulated": False}
@@ -199,6 +199,14 @@ def test_fewer_workers_are_advised_where_they_are_only_as_fast() -> None:
     offer = offered(RECORDED["too many workers"][0], "fewer_workers")
     assert offer is not None
     assert [replace(offer[0], gain=gain, low=0.9, rounds=3).helps for gain in (1.0, 0.8)] == [True, False]
+
+
+def test_stragglers_are_named() -> None:
+    facts = measured(SLOW, {"own": 0.04}, slow=[0.2] * 15, named={at: at / 10 for at in range(3, 30, 3)})
+    assert "slow ones are samples 15, 18, 21, 24, 27" in judge(facts, lambda key: None).evidence
+    offer = offered(facts, "slowest")
+    assert offer is not None and offer[0].title.startswith("samples such as 15, 18, 21, 24, 27 made smaller")
+    assert offered(RECORDED["straggler"][0], "slowest") is None
 
 
 def test_float64_is_offered_as_float32() -> None:

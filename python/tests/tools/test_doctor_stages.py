@@ -207,6 +207,32 @@ def test_time_goes_where_it_is_seen() -> None:
     assert " in __getitem__ (" in found.hot
 
 
+class Looked(Plain):
+    """Looks at its own samples: a late look must not make one slow that may have come just before it."""
+
+    looks: Stacks
+
+    def __init__(self, often: int) -> None:
+        self.often = often
+
+    def __getitem__(self, index: int) -> Any:
+        for _ in range(self.often):
+            time.sleep(0.01)
+            self.looks.look(sys._getframe())
+        return 0
+
+
+@pytest.mark.parametrize(("often", "slow"), [(1, 0), (2, 4)])
+def test_a_sample_is_as_long_as_it_was_seen(often: int, slow: int) -> None:
+    dataset = Looked(often)
+    dataset.looks = Stacks(None)
+    for _ in DataLoader(dataset, 2):
+        pass
+    dataset.looks._end_sample()
+    assert len(dataset.looks.seen.slow) == slow
+    assert sorted(dataset.looks.seen.named) == [*range(slow)]
+
+
 def test_what_workers_tell_adds_up(tmp_path: Path) -> None:
     one = Seen(1, 4, {"own": (1.0, 0.5)}, [0.3], Counter(a=2), 10)
     other = Seen(2, 8, {"own": (2.0, 0.0), "read": (1.0, 1.0)}, [0.7], Counter(a=1), 5)
