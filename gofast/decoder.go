@@ -125,6 +125,9 @@ func (d *Decoder) decode(ctx context.Context, pins *runtime.Pinner, config reade
 	if err := d.engine.check(); err != nil {
 		return nil, err
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if n == 0 {
 		return nil, errs.New(errs.ErrConfig, "decoder", "there is no picture")
 	}

@@ -66,7 +66,7 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 		if err != nil {
 			return nil, err
 		}
-		return openIn(found, plan, options)
+		return openIn(ctx, found, plan, options)
 	}
 	return openPictures(ctx, folder.Options{Kind: options.Kind, Root: folder.Name(root)}, plan, options)
 }
@@ -75,7 +75,7 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 // They have no labels.
 func OpenFiles(ctx context.Context, paths []string, plan image.Plan, options FolderOptions) (*Dataset, error) {
 	if options.FS != nil {
-		return openIn(listing{names: paths}, plan, options)
+		return openIn(ctx, listing{names: paths}, plan, options)
 	}
 	scan := folder.Options{Kind: folder.List}
 	for _, file := range paths {

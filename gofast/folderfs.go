@@ -1,6 +1,7 @@
 package gofast
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"path"
@@ -25,49 +26,49 @@ func listIn(ctx context.Context, root string, o FolderOptions) (l listing, err e
 	if o.Kind != folder.Classes && o.Kind != folder.Flat && o.Kind != folder.Tree {
 		return l, errs.New(errs.ErrConfig, "open", "the kind must be classes, flat or tree").At(root)
 	}
-	below := func(name string) string { return strings.TrimPrefix(strings.TrimPrefix(name, root), "/") }
-	if root == "." {
-		below = func(name string) string { return name }
+	inside, err := fs.Sub(o.FS, root)
+	if err != nil {
+		return l, errs.New(errs.ErrNotFound, "open", "no such folder").At(root).Because(err)
 	}
-	err = fs.WalkDir(o.FS, root, func(name string, entry fs.DirEntry, err error) error {
-		switch inRoot := name != root && !strings.Contains(below(name), "/"); {
+	err = fs.WalkDir(inside, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch top := !strings.Contains(name, "/"); {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && name == root:
+		case err != nil && name == ".":
 			return errs.New(errs.ErrNotFound, "open", "the folder cannot be listed").At(root).Because(err)
 		case err != nil:
 			if len(l.unreadable) < 100 {
-				l.unreadable = append(l.unreadable, below(name))
+				l.unreadable = append(l.unreadable, name)
 			}
 			return fs.SkipDir
-		case entry.IsDir() && inRoot && o.Kind == folder.Flat:
+		case name == ".":
+		case entry.IsDir() && top && o.Kind == folder.Flat:
 			return fs.SkipDir
-		case entry.IsDir() && inRoot && o.Kind == folder.Classes:
-			l.classes = append(l.classes, path.Base(name))
-		case !entry.IsDir() && !(inRoot && o.Kind == folder.Classes) && o.wanted(name):
+		case entry.IsDir() && top && o.Kind == folder.Classes:
+			l.classes = append(l.classes, name)
+		case !entry.IsDir() && !(top && o.Kind == folder.Classes) && o.wanted(name):
 			l.names = append(l.names, name)
 		}
 		return nil
 	})
-	if o.Kind != folder.Classes {
-		slices.Sort(l.names)
-		return l, err
-	}
-	class := func(name string) string { first, _, _ := strings.Cut(below(name), "/"); return first }
-	slices.SortFunc(l.names, func(a, b string) int { // as sorted(os.walk(class)) has them
-		if c := strings.Compare(class(a), class(b)); c != 0 {
-			return c
+	class := func(name string) string { first, _, _ := strings.Cut(name, "/"); return first }
+	slices.SortFunc(l.names, func(a, b string) int {
+		if o.Kind != folder.Classes {
+			return strings.Compare(a, b)
 		}
-		if c := strings.Compare(path.Dir(a), path.Dir(b)); c != 0 {
-			return c
-		}
-		return strings.Compare(a, b)
+		// As sorted(os.walk(class)) has them.
+		return cmp.Or(strings.Compare(class(a), class(b)), strings.Compare(path.Dir(a), path.Dir(b)), strings.Compare(a, b))
 	})
-	slices.Sort(l.classes)
-	l.labels = make([]int32, len(l.names))
+	if o.Kind == folder.Classes {
+		slices.Sort(l.classes)
+		l.labels = make([]int32, len(l.names))
+	}
 	for i, name := range l.names {
-		at, _ := slices.BinarySearch(l.classes, class(name))
-		l.labels[i] = int32(at)
+		if l.labels != nil {
+			at, _ := slices.BinarySearch(l.classes, class(name))
+			l.labels[i] = int32(at)
+		}
+		l.names[i] = path.Join(root, name)
 	}
 	return l, err
 }
@@ -78,12 +79,15 @@ func (o *FolderOptions) wanted(name string) bool {
 }
 
 // openIn opens files of a file system, as objects.
-func openIn(l listing, plan image.Plan, o FolderOptions) (*Dataset, error) {
+func openIn(ctx context.Context, l listing, plan image.Plan, o FolderOptions) (*Dataset, error) {
 	if o.Index != "" {
 		return nil, errs.New(errs.ErrConfig, "open", "no index is kept of a file system: leave Index out")
 	}
 	objects, extents := make([]source.Object, len(l.names)), make([]source.Extent, len(l.names))
 	for i, name := range l.names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		object, err := source.ObjectIn(o.FS, name)
 		if err != nil {
 			return nil, err

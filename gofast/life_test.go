@@ -3,9 +3,12 @@ package gofast
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
 // last is what an iteration ends with, and the number of its batches before that.
@@ -168,6 +171,49 @@ func TestIndicesBelowZero(t *testing.T) {
 		}
 		if d.Path(-1) != "" {
 			t.Errorf("%s: index -1 is %q", name, d.Path(-1))
+		}
+	}
+}
+
+// A context that has ended ends every call, be the work ever so small.
+func TestEndedContexts(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	root := pictureFolder(t, 2)
+	csv, cache := filepath.Join(root, "t.csv"), filepath.Join(root, "t.npz")
+	if err := os.WriteFile(csv, []byte("x,y\n1,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := BuildCache(t.Context(), []string{csv}, TableOptions{}, cache, "f", false); err != nil {
+		t.Fatal(err)
+	}
+	decoder, err := NewDecoder(engineOf(t, 1), valPlan, DecoderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer decoder.Close()
+	csvs, pictures := []string{csv}, filepath.Join(root, "class0", "100.png")
+	for name, call := range map[string]func() error{
+		"OpenTable": func() error { _, err := OpenTable(ctx, csvs, TableOptions{}, gather.Transform{}); return err },
+		"a cache": func() error {
+			_, err := OpenTable(ctx, []string{cache}, TableOptions{}, gather.Transform{})
+			return err
+		},
+		"ConvertTable": func() error { return ConvertTable(ctx, csvs, TableOptions{}, filepath.Join(root, "t.npy")) },
+		"BuildCache":   func() error { return BuildCache(ctx, csvs, TableOptions{}, filepath.Join(root, "u.npz"), "f", false) },
+		"VerifyCache":  func() error { return VerifyCache(ctx, cache) },
+		"OpenFolder":   func() error { _, err := OpenFolder(ctx, root, valPlan, FolderOptions{}); return err },
+		"OpenFiles":    func() error { _, err := OpenFiles(ctx, []string{pictures}, valPlan, FolderOptions{}); return err },
+		"an FS":        func() error { _, err := OpenFolder(ctx, ".", valPlan, FolderOptions{FS: os.DirFS(root)}); return err },
+		"an FS's files": func() error {
+			_, err := OpenFiles(ctx, []string{"class0/100.png"}, valPlan, FolderOptions{FS: os.DirFS(root)})
+			return err
+		},
+		"Decode":      func() error { _, err := decoder.Decode(ctx, [][]byte{[]byte("P6 1 1 255\n\xff\x00\x33")}); return err },
+		"DecodePaths": func() error { _, err := decoder.DecodePaths(ctx, []string{pictures}); return err },
+	} {
+		if err := call(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
