@@ -12,7 +12,7 @@ from PIL import Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlug
 from .._core.stamp import Stamp
 from .other_modes import OTHERS, LateOther
 from .picture import LateImage
-from .source import MAX_FILE_BYTES, Source
+from .source import MAX_FILE_BYTES, Source, counts
 
 by_pillow = Image.open  # as it was before anybody put something in its place
 
@@ -22,6 +22,7 @@ def open_late(fp: Any, mode: Any = "r", formats: Any = None) -> Image.Image:
     image = by_pillow(fp, mode, formats)
     late = of_pillows(image, None if hasattr(fp, "read") else fp, fp)
     if late is None:
+        counts.pillow += 1
         return image
     return late
 

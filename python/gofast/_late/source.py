@@ -47,11 +47,12 @@ _kept: deque[tuple[weakref.ref[Source], int]] = deque()  # the oldest first
 
 
 class Counts:
-    """What became of the late pictures of this process.
+    """What became of the pictures that this process opened.
 
     Attributes:
         native: chains that the core made.
-        pillow: pictures that Pillow decoded, because the core does not or because they are damaged.
+        pillow: pictures that are Pillow's own, and late ones that it decoded, because the core does not or
+            because they are damaged.
         again: how many of the next pictures are expected to be used more than once.
         kept: bytes of pictures that are kept whole, also of those that are gone since.
     """

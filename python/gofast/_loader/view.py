@@ -342,7 +342,7 @@ def foreign(kind: type) -> str:
             if base is kind:
                 return f"is {package}'s: use {ours} instead"
             return f"derives from {package}'s {base.__name__}: derive it from {ours}"
-    return "is not a dataset of gofast's: only pictures that it opens with gofast.open are made by gofast"
+    return "is not a dataset of gofast's: gofast makes only the pictures that it opens (gofast.open)"
 
 
 def overridden(dataset: object, base: type) -> Refusal | None:
