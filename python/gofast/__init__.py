@@ -15,6 +15,7 @@ from . import _interrupts as _interrupts  # before the imports that Ctrl-C may i
 
 # isort: split
 import os
+import sys
 from importlib import import_module, util
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -97,7 +98,8 @@ os.register_at_fork(
 
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        said = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(said, name=name, obj=sys.modules[__name__])  # a traceback says what is like it
     with _importing:
         module = import_module(f".{_LATE[name]}", __name__)
     return module if name == _LATE[name] else getattr(module, name)

@@ -16,6 +16,7 @@ from ._device.wanted import wanted
 from ._images.bad_samples import BadSamples
 from ._images.decoding import DecodingLane
 from ._images.paths import column_names, in_order, is_table
+from ._loader.view import check_callable
 
 _MOST_IDLE = 8  # lanes that wait for the next call; each keeps the memory of a batch or two
 
@@ -59,8 +60,7 @@ class Decoder:
         rng: torch.Generator | None = None,
         device: torch.device | str | int | None = None,
     ) -> None:
-        if transform is not None and not callable(transform):
-            raise errors.OptionError(f"transform={transform!r} is not callable")
+        check_callable(transform=transform)
         if threads is not None and operator.index(threads) < 1:
             raise errors.OptionError(f"threads={threads}: give at least 1, or None for all")
         if on_error not in ("raise", "zero") and not callable(on_error):

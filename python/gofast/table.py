@@ -58,7 +58,8 @@ class Limits:
             return cls(**limits)
         except TypeError:
             names = ", ".join(field.name for field in dataclasses.fields(cls))
-            raise errors.OptionError(f"limits={dict(limits)!r}: the limits are {names}") from None
+            said = f"limits={limits!r}: give gofast.Limits, or a dict; the limits are {names}"
+            raise errors.OptionError(said) from None
 
     def as_config(self) -> dict[str, int]:
         """The limits that are set."""

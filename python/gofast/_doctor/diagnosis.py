@@ -124,7 +124,7 @@ def _say_how_long(facts: Facts, seconds: float, took: float) -> None:
 
 
 def _check(loader: Any, step: Any, seconds: Any) -> None:
-    if not hasattr(loader, "__iter__"):
+    if not hasattr(loader, "__iter__") or isinstance(loader, (str, bytes)):
         raise TypeError(
             f"doctor takes a DataLoader or another iterable of batches, not {type(loader).__name__}"
         )

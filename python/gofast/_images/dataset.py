@@ -17,7 +17,16 @@ from .._loader.changes import changes
 from .._loader.core_dataset import IntArray
 from .._loader.explain import overrides
 from .._loader.getitems import getitems
-from .._loader.view import Line, NativeDataset, Output, Refusal, called, overridden, row_index_error
+from .._loader.view import (
+    Line,
+    NativeDataset,
+    Output,
+    Refusal,
+    called,
+    check_callable,
+    overridden,
+    row_index_error,
+)
 from .._plan.compile import Plan
 from . import rescue, vision
 from .bad_samples import BadSample, BadSamples
@@ -46,6 +55,7 @@ class ImageDataset(NativeDataset):
 
         Not ``__init__``: torchvision's subclasses may never call that.
         """
+        check_callable(transform=self.transform, target_transform=self.target_transform)
         self._listing, self._options, self._bad = listing, options, bad
         self._output: Output = options.output
         self._work: Work | None = None

@@ -12,6 +12,7 @@ import numpy as np
 from .. import errors
 from .._core.warn import warn
 from .._loader.classes import unknown
+from .._loader.view import called
 from .paths import Pictures, column_names, in_order, is_series, is_table
 
 
@@ -31,6 +32,10 @@ def matched(labels: Any, pictures: Pictures) -> list[Any]:
         raise errors.OptionError(
             f"labels={os.fsdecode(labels)!r}: give the labels themselves; ImageFiles.from_csv reads them "
             "from a file"
+        )
+    if callable(labels) and not hasattr(labels, "__iter__"):
+        raise errors.OptionError(
+            f"labels={called(labels)}: labels stand before the transform; say transform="
         )
     if isinstance(labels, (set, frozenset)):
         raise errors.OptionError("labels is a set, which has no order: give a list, or a mapping from names")

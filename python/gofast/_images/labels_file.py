@@ -75,7 +75,7 @@ class LabelsFile:
                 why = "no column" if column not in header else "two columns"
                 names = ", ".join(repr(name) for name in header)
                 close = difflib.get_close_matches(column, header, 1)
-                names += f", did you mean {close[0]!r}?" if close else ""
+                names += f" (did you mean {close[0]!r}?)" if close else ""
                 raise self._told(
                     errors.SchemaError(
                         f"{self.file}: {why} {column!r}; its first line names {names}: "

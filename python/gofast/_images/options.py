@@ -45,7 +45,7 @@ class PictureOptions:
             )
         if self.dtype not in (None, *_ROUNDED):
             raise errors.OptionError(
-                f"dtype={self.dtype} is not one of {', '.join(str(d) for d in _ROUNDED)}"
+                f"dtype={self.dtype!r} is not one of {', '.join(str(d) for d in _ROUNDED)}"
             )
         if self.rng not in ("torch", "stateless"):
             raise errors.OptionError(f'rng={self.rng!r} is not "torch" or "stateless"')

@@ -354,6 +354,18 @@ def overridden(dataset: object, base: type) -> Refusal | None:
     return None
 
 
+def check_callable(**given: Any) -> None:
+    """Refuses an option that is to be called, and cannot be.
+
+    Raises:
+        OptionError: it is neither a callable nor None.
+    """
+    for name, one in given.items():
+        if one is not None and not callable(one):
+            hint = ": give torchvision.transforms.Compose of it" if isinstance(one, (list, tuple)) else ""
+            raise errors.OptionError(f"{name}={one!r} is not callable{hint}")
+
+
 def called(function: Any) -> str:
     """The name of a user's callable."""
     return str(getattr(function, "__name__", type(function).__name__))

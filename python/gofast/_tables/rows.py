@@ -23,7 +23,17 @@ from .._loader.core_dataset import CoreDataset, IntArray
 from .._loader.explain import overrides
 from .._loader.filler import Filler
 from .._loader.getitems import getitems
-from .._loader.view import Line, NativeDataset, Output, Refusal, View, called, overridden, row_index_error
+from .._loader.view import (
+    Line,
+    NativeDataset,
+    Output,
+    Refusal,
+    View,
+    called,
+    check_callable,
+    overridden,
+    row_index_error,
+)
 from .cells import Place
 from .row_view import RowView
 from .scale import Scale, default_keys, is_picture, is_unit, sizes, whole_shape
@@ -61,13 +71,16 @@ class RowDataset(NativeDataset):
     ) -> None:
         if output not in ("dict", "tuple"):
             raise errors.OptionError(f'output={output!r} is not "dict" or "tuple"')
+        check_callable(
+            transform=transform, target_transform=target_transform, batch_transform=batch_transform
+        )
         shape = sizes(shape)
         dtype = torch_dtype(dtype)
         if keys is None:
             keys = default_keys(shape)
         self._check_keys(keys)
-        if one_hot is not None and one_hot < 1:
-            raise errors.OptionError(f"one_hot={one_hot}: give the number of classes")
+        if one_hot is not None and (not isinstance(one_hot, (int, np.integer)) or one_hot < 1):
+            raise errors.OptionError(f"one_hot={one_hot!r}: give the number of classes")
         layout = self._memory.layout
         self.shape = layout.shape if shape is None else whole_shape(shape, layout.width)
         self.dtype = dtype

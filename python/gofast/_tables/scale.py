@@ -36,7 +36,11 @@ def whole_shape(shape: Sequence[int], width: int) -> tuple[int, ...]:
 
 def sizes(shape: Sequence[int] | int | None) -> Sequence[int] | None:
     """The sizes of a shape; one may be given as a number."""
-    return (int(shape),) if isinstance(shape, (int, np.integer)) else shape
+    if isinstance(shape, (int, np.integer)):
+        return (int(shape),)
+    if shape is not None and not all(isinstance(d, (int, np.integer)) for d in np.atleast_1d(shape)):
+        raise errors.OptionError(f"shape={shape!r}: give whole numbers, such as (1, 28, 28)")
+    return shape
 
 
 def is_picture(shape: Sequence[int] | None) -> bool:

@@ -124,6 +124,10 @@ def test_files_that_are_not_there(flat: Path, tmp_path: Path) -> None:
     assert len(gofast.ImageFiles(tmp_path, allow_empty=True)) == 0
     with pytest.raises(errors.OptionError, match="2 labels do not go with 3 pictures"):
         gofast.ImageFiles(flat, [1, 2])
+    with pytest.raises(errors.OptionError, match="labels stand before the transform; say transform="):
+        gofast.ImageFiles(flat, PLAIN)
+    with pytest.raises(errors.OptionError, match=r"not callable: give torchvision\.transforms\.Compose"):
+        gofast.ImageFiles(flat, transform=[PLAIN])  # type: ignore[arg-type]
     dataset = gofast.ImageFiles([flat / "none.jpg"], transform=PLAIN)
     with pytest.raises(FileNotFoundError):
         dataset[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -635,3 +636,23 @@ def test_options_by_short_words(tmp_path: Path) -> None:
         TableDataset(path, label=None, dtype="float33")
     with pytest.raises(errors.OptionError, match=r"is one of them the label.*label=0"):
         TableDataset(path, label=None, shape=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"shape": "3"}, "give whole numbers, such as"),
+        ({"shape": 3.0}, "give whole numbers, such as"),
+        ({"shape": ("1", "3")}, "give whole numbers, such as"),
+        ({"threads": "2"}, "threads='2': give at least 1"),
+        ({"limits": 100}, "limits=100: give gofast.Limits, or a dict"),
+        ({"one_hot": "3"}, "one_hot='3': give the number of classes"),
+        ({"transform": "neg"}, "transform='neg' is not callable"),
+        ({"transform": [torch.neg]}, "give torchvision.transforms.Compose of it"),
+        ({"target_transform": 3}, "target_transform=3 is not callable"),
+    ],
+)
+def test_options_of_a_wrong_type_say_what_to_give(options: Any, why: str, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b,c\n1,2,3\n")
+    with pytest.raises(errors.OptionError, match=re.escape(why)):
+        TableDataset(tmp_path / "x.csv", label=None, **options)
