@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 import time
 import weakref
@@ -54,8 +55,9 @@ class Epoch:
         """The epoch is over. May be called again."""
         self._counts.ended(self)
 
-    def __del__(self) -> None:
-        self.end()
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not over():
+            self.end()
 
 
 class Counts:

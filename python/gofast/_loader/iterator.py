@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -113,8 +114,9 @@ class NativeIterator(_BaseDataLoaderIter):
         """Torch's name for `close`. Lightning and others call it on iterators that had workers."""
         self.close()
 
-    def __del__(self) -> None:
-        self._lane.close()
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not over():  # the module's names may be None then, `sys` too
+            self._lane.close()
 
     def _look_who_calls(self) -> None:
         if self._busy:

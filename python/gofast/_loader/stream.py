@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof
@@ -343,8 +344,8 @@ class Stream:
         if interrupt is not None:
             raise interrupt
 
-    def __del__(self) -> None:
-        if getattr(self, "_live", None):
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not over() and getattr(self, "_live", None):
             self.close()
 
 

@@ -24,7 +24,7 @@ Y = np.arange(ROWS)
 PRELUDE = """
 import os, signal, sys, threading, time
 import numpy as np, torch, gofast
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Subset
 x = np.zeros((20_000, 784), np.uint8)
 ds = gofast.ArrayDataset(x, np.arange(20_000), scale="unit")
 """
@@ -43,6 +43,10 @@ def run(script: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
         "held = [next(iter(gofast.DataLoader(ds, batch_size=16))) for _ in range(5)]",
         "held = [b for b in DataLoader(ds, batch_size=2048)]",
         "it = iter(DataLoader(ds, batch_size=512, num_workers=2)); held = next(it)",
+        # What another module keeps goes when ours have lost their names.
+        "os.keep = iter(gofast.DataLoader(ds, 16, num_workers=2)); next(os.keep)",
+        "os.keep = iter(gofast.DataLoader(ds, 16, num_workers=2, collate_fn=len)); next(os.keep)",
+        "os.keep = iter(gofast.DataLoader(Subset(ds, [1, 2]), None)); next(os.keep)",
     ],
 )
 def test_interpreter_exit_is_clean(script: str) -> None:
