@@ -69,7 +69,8 @@ class Facts:
     @cached_property
     def plan(self) -> Plan | None:
         """What gofast has instead of the dataset."""
-        found = apart(lambda: plan(self.loader, pictures=self.parts()["decode"][0] > 0), 1.0)
+        pillow = self.stacks.stages.get("decode", (0.0, 0.0))[0] > 0  # other decoders have names behind it
+        found = apart(lambda: plan(self.loader, pictures=pillow), 1.0)
         if found.error:
             return Plan("gofast", "", said=f"gofast could not take over: {found.error}", fits=False)
         made: Plan | None = found.value

@@ -22,7 +22,7 @@ _DECODING_LINE = re.compile(r"\b(imread|imdecode|decode_\w+|read_image)\s*\(")
 _LIBRARIES = (  # parts of paths, and what they do
     ("/PIL/ImageFile.py", "decode"),
     ("Plugin.py", "decode"),  # of Pillow
-    ("/torchvision/io/", "decode"),
+    ("/torchvision/io/", "decode:torchvision"),
     ("/gofast/_late/", "decode"),
     ("/torchvision/transforms/", "transform"),
     ("/gofast/_images/composes.py", "transform"),
@@ -65,16 +65,16 @@ def stage_of(calls: list[FrameType], known: dict[CodeType, str]) -> tuple[str, b
         if code in known:
             return known[code], reading
         kind = kind_of(code)
-        if kind == "decode":
-            return "decode", True
+        if kind.startswith("decode") and not is_own(code):
+            return kind, True
         if kind == "transform":
             return f"transform:{_step(calls[at:])}", reading
         if kind.partition(":")[0] in ("decode", "transform"):  # the user's, by its name
             return kind, reading
         if is_own(code):
             innermost = not any(is_own(inner.f_code) for inner in calls[:at])
-            if innermost and _DECODING_LINE.search(line_of(call)):
-                return "decode", True
+            if innermost and (found := _DECODING_LINE.search(line_of(call))):
+                return f"decode:{found[1]}", True
             reading |= innermost and bool(_READING_LINE.search(line_of(call)))
             owner = call.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
             reading |= isinstance(owner, (io.IOBase, mmap.mmap))

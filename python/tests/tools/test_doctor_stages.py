@@ -148,7 +148,7 @@ def collate(samples: list[Any]) -> Any:
         (Plain(), "own", False),
         (Stream(), "own", False),
         (Decodes(), "decode:_decode_row", False),
-        (ReadsByCv2(), "decode", True),
+        (ReadsByCv2(), "decode:imread", True),
         (Opens(), "decode", True),
         (Kept(loader=lambda path: here()), "decode", False),
         (Augments(), "transform:augment", False),
@@ -249,4 +249,4 @@ def test_late_pictures_are_decoded(tmp_path: Path) -> None:
     Image.new("RGB", (8, 8)).save(path)
     code = type(gofast.open(path)).load.__code__
     assert stages.kind_of(code) == "decode"
-    assert stages.kind_of(torchvision.io.decode_image.__code__) == "decode"
+    assert stages.kind_of(torchvision.io.decode_image.__code__) == "decode:torchvision"

@@ -15,6 +15,7 @@ import torchvision
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 from torchvision import transforms as T
+from torchvision.io import read_image
 
 import gofast
 from gofast._doctor import opened
@@ -197,6 +198,12 @@ def test_pictures(transform: Any, labels: bool, code: str, home: Path) -> None:
     found = planned(DataLoader(Photos(home / "photos", transform, labels), 8, shuffle=True), 0.1)
     assert found.fits, found.said
     assert found.code.startswith(code)
+
+
+def test_pictures_that_pillow_does_not_decode(home: Path) -> None:
+    dataset = Rows([str(path) for path in home.glob("photos/*/*.jpg")], lambda t, i: read_image(t[i]))
+    seen = Seen(batches=1, samples=4, stages={"decode:torchvision": (0.1, 0.0)})
+    assert Facts(DataLoader(dataset, 8), 0, False, 2, None, True, stacks=seen).plan is None
 
 
 def test_torchvisions_folder_and_tensors(home: Path) -> None:
