@@ -2,6 +2,7 @@ package gofast
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast/numbers"
+	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
 
@@ -97,6 +99,30 @@ func TestColumnRefFromJSON(t *testing.T) {
 	for _, text := range []string{"1.5", "null", "[]"} {
 		if err := new(ColumnRef).UnmarshalJSON([]byte(text)); err == nil {
 			t.Errorf("%s is no column", text)
+		}
+	}
+}
+
+func TestUnitsOfDates(t *testing.T) {
+	for unit, want := range map[table.Unit]float32{table.Day: 18_263, table.Hour: 18_263 * 24, 5: -1, 0: -1} {
+		dates := []ColumnDate{{Column: ColumnRef{Name: "when"}, Unit: unit}}
+		d, err := labelled(t, "when\n2020-01-02\n2020-01-03\n", TableOptions{Dates: dates}, gather.Transform{})
+		if err != nil {
+			if want >= 0 || !errors.Is(err, ErrConfig) {
+				t.Errorf("in %d: %v", unit, err)
+			}
+			continue
+		}
+		eachBatch(t, d, func(b Batch) {
+			if values, err := b.Float32(); err != nil || values[0] != want {
+				t.Errorf("in %s: %v, %v", unit, values, err)
+			}
+		})
+	}
+	for text, want := range map[string]table.Unit{`"ms"`: table.Millisecond, `"y"`: 0, `7`: 0} {
+		var c ColumnDate
+		if err := json.Unmarshal([]byte(`{"column":"when","unit":`+text+`}`), &c); c.Unit != want || (err == nil) != (want > 0) {
+			t.Errorf("%s: %s, %v", text, c.Unit, err)
 		}
 	}
 }

@@ -57,8 +57,13 @@ const (
 
 var units = map[string]Unit{"D": Day, "h": Hour, "m": Minute, "s": Second, "ms": Millisecond, "us": Microsecond, "ns": Nanosecond}
 
-// UnitNamed is the unit of a name of numpy's; 0 for anything else.
-func UnitNamed(name string) Unit { return units[name] }
+// UnmarshalText reads a name of numpy's.
+func (u *Unit) UnmarshalText(name []byte) error {
+	if *u = units[string(name)]; *u == 0 {
+		return errs.New(errs.ErrConfig, "dates", "the unit is unknown").WithCell(string(name))
+	}
+	return nil
+}
 
 // String is numpy's name of the unit.
 func (u Unit) String() string {

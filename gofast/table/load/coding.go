@@ -18,10 +18,10 @@ type ColumnCategories struct {
 }
 
 // ColumnDate says that a feature column holds dates or times, to be counted in a
-// unit since 1970 or midnight, rounded down: "D", "h", "m", "s", "ms", "us" or "ns".
+// unit since 1970 or midnight, rounded down.
 type ColumnDate struct {
-	Column ColumnRef `json:"column"`
-	Unit   string    `json:"unit"`
+	Column ColumnRef  `json:"column"`
+	Unit   table.Unit `json:"unit"`
 }
 
 // coding is the option for one column.
@@ -56,11 +56,10 @@ func (t *Options) codings() (list []coding, err error) {
 		list = append(list, coding{"categories", c.Column, table.Coding{Categories: table.NewCategories(c.Names, c.Numbers, c.Reals)}})
 	}
 	for _, d := range t.Dates {
-		unit := table.UnitNamed(d.Unit)
-		if unit == 0 {
-			return nil, bad(d.Column, "dates= has the unit %q: give one of D, h, m, s, ms, us, ns", errs.Cut(d.Unit))
+		if d.Unit.String() == "?" {
+			return nil, bad(d.Column, "dates= has the unit %d: give table.Day, Hour, Minute, Second or a part of it", d.Unit)
 		}
-		list = append(list, coding{"dates", d.Column, table.Coding{Unit: unit}})
+		list = append(list, coding{"dates", d.Column, table.Coding{Unit: d.Unit}})
 	}
 	return list, nil
 }
