@@ -47,8 +47,8 @@ class Field:
         if isinstance(given, torch.Tensor):
             self.tensor = given
         else:
-            if hasattr(given, "chunks"):  # of h5py, zarr, dask: numpy would read all of it into memory
-                whose = f"{type(given).__module__.split('.')[0]}'s {type(given).__name__}"
+            if _is_elsewhere(given):  # numpy would read all of it into memory
+                whose = f"{_package(given)}'s {type(given).__name__}"
                 raise errors.UnsupportedError(
                     f"{whose} of shape {given.shape} is not in memory: give numpy.asarray of it, a copy"
                 )
@@ -178,6 +178,17 @@ def _over(given: Any, array: npt.NDArray[Any]) -> torch.Tensor:
         raise errors.UnsupportedError(
             f"an array of type {array.dtype}: {str(error).rstrip('.')}{hint}"
         ) from None
+
+
+def _package(given: object) -> str:
+    return type(given).__module__.split(".")[0]
+
+
+def _is_elsewhere(given: Any) -> bool:
+    """Whether it is an array of a file, or one to be computed. xarray's may be either, or in memory."""
+    known = _package(given) in ("h5py", "zarr", "dask")
+    known = known or (_package(given) == "xarray" and getattr(given, "chunks", None) is not None)
+    return known and hasattr(given, "shape")
 
 
 def _is_read_only(array: object) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas
+import pyarrow
 import pytest
 import torch
 from torch import Tensor
@@ -147,18 +149,55 @@ def test_numpy_arrays_are_what_torch_makes_of_them(dtype: str) -> None:
 class InFile:
     """As h5py's Dataset: numpy would read all of it."""
 
+    __module__ = "h5py._hl.dataset"
     shape, dtype, chunks = (10, 3), np.dtype("float32"), None
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise AssertionError("it was read")
 
 
+class InParts(InFile):
+    """As xarray's DataArray over dask's arrays."""
+
+    __module__ = "xarray.core.dataarray"
+    chunks: Any = ((5, 5), (3,))
+
+
+class InMemory:
+    """As xarray's DataArray over numpy's."""
+
+    __module__ = "xarray.core.dataarray"
+    shape, dtype, chunks = (3,), np.dtype("float64"), None
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array([1.0, 2.0, 3.0])
+
+
+class Chunked(np.ndarray[Any, Any]):
+    chunks = (2, 3)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pyarrow.chunked_array([[1.0, 2.0], [3.0]]),
+        pandas.DataFrame({"chunks": [1.0, 2.0, 3.0]}),
+        np.array([1.0, 2.0, 3.0]).view(Chunked),
+        InMemory(),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_what_has_chunks_in_memory_is_taken_as_numpy_reads_it(given: Any) -> None:
+    _same(ArrayDataset(given)[[0, 2]], TensorDataset(torch.from_numpy(np.array(given)))[[0, 2]])
+
+
 def test_arrays_that_are_refused_say_what_to_give() -> None:
     for given, hint in (
         (
             InFile(),
-            r"test_array_types's InFile of shape \(10, 3\) is not in memory: give numpy\.asarray of it",
+            r"h5py's InFile of shape \(10, 3\) is not in memory: give numpy\.asarray of it",
         ),
+        (InParts(), r"xarray's InParts of shape \(10, 3\) is not in memory"),
         (np.array(["a", "b"]), r"numpy\.unique\(x, return_inverse=True\)"),
         ("x.npy", r"gofast\.TableDataset opens a path"),
         (np.zeros(3, np.dtype("f4").newbyteorder()), r"newbyteorder"),
