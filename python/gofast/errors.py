@@ -206,6 +206,11 @@ class BadImageError(GofastError, OSError):
     What to do: mend or remove the named file, or give ``on_error=`` and look at ``bad_samples()``.
     """
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Python keeps these three beside the attributes, and pickles them only where they are arguments.
+        kept = {name: getattr(self, name) for name in ("errno", "strerror", "filename")}
+        return type(self), self.args, {**self.__dict__, **kept}
+
 
 class EngineError(GofastError, RuntimeError):
     """The native engine cannot be loaded in this process. Python only.

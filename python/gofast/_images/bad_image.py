@@ -31,4 +31,9 @@ def like(kind: type[OSError]) -> type[BadImageError]:
     return found
 
 
-copyreg.pickle(_Like, lambda made: (like, made.__bases__[1:]))  # type: ignore[arg-type, return-value]
+def _reduced(made: type) -> str | tuple[Any, ...]:
+    """By the name, if it is a class that a user derived from one of these."""
+    return (like, made.__bases__[1:]) if made in _made.values() else made.__qualname__
+
+
+copyreg.pickle(_Like, _reduced)  # type: ignore[arg-type]

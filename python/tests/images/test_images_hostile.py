@@ -5,6 +5,8 @@ Then what becomes of bad samples: every policy in every way that a sample is mad
 
 from __future__ import annotations
 
+import copy
+import errno
 import gc
 import os
 import pickle
@@ -494,7 +496,7 @@ def test_options_are_checked(root: Path) -> None:
 # ------------------------------------------------------------------ errors and the account
 
 
-def test_the_error_says_where_and_why(root: Path) -> None:
+def test_the_error_says_where_and_why(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = ImageFolder(root, TRAIN)
     with pytest.raises(PIL.UnidentifiedImageError, match="cannot identify image file") as caught:
         dataset[4]
@@ -502,6 +504,9 @@ def test_the_error_says_where_and_why(root: Path) -> None:
     assert f"{type(caught.value).__module__}.{type(caught.value).__name__}" == "gofast.errors.BadImageError"
     again = pickle.loads(pickle.dumps(caught.value))
     assert type(again) is type(caught.value) and str(again) == str(caught.value) and again.index == 4
+    derived = type("Derived", (type(caught.value),), {"__module__": __name__})
+    monkeypatch.setitem(globals(), "Derived", derived)
+    assert type(pickle.loads(pickle.dumps(derived("text")))) is derived
     with pytest.raises(
         OSError, match=r"image file is truncated \(\d+ bytes not processed\) \(at byte \d+"
     ) as cut:
@@ -513,6 +518,17 @@ def test_the_error_says_where_and_why(root: Path) -> None:
         dataset._files.path(4): 1,
         dataset._files.path(11): 1,
     }
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_the_error_of_a_missing_file_keeps_its_number(root: Path, again: Callable[[Any], Any]) -> None:
+    dataset = ImageFolder(root, TRAIN)
+    Path(dataset._files.path(4)).unlink()
+    with pytest.raises(FileNotFoundError) as caught:
+        dataset[4]
+    copied = again(again(caught.value))
+    assert (copied.errno, copied.strerror) == (errno.ENOENT, os.strerror(errno.ENOENT))
+    assert copied.filename == dataset._files.path(4) and vars(copied) == vars(caught.value)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
