@@ -55,7 +55,9 @@ gofast convert prices.csv prices.npy --label '' --delimiter ';' --fill-value nan
     output.add_json(parser)
 
 
-_ADVISED = re.compile(r"(?<=[ (])(\w+)=(?=[ ,;:.){]|$)")  # "give fill_value=", not a path "label=3/x.csv"
+# "give fill_value=", "say header=True", not a path "label=3/x.csv".
+_ADVISED = re.compile(r"(?<=[ (])(\w+)=(True|False|)(?=[ ,;:.){]|$)")
+_WORDS = {"True": " yes", "False": " no", "": ""}
 
 
 def _in_the_shell(error: errors.GofastError, given: argparse.Namespace) -> None:
@@ -64,7 +66,7 @@ def _in_the_shell(error: errors.GofastError, given: argparse.Namespace) -> None:
 
     def option(found: re.Match[str]) -> str:
         if found[1] in vars(given):
-            return "--" + found[1].replace("_", "-")
+            return "--" + found[1].replace("_", "-") + _WORDS[found[2]]
         lacking[found[0]] = None
         return found[0]
 

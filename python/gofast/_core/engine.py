@@ -122,7 +122,7 @@ def threads(requested: int | None = None) -> int:
     quota = _quota()
     if quota is not None:
         count = min(count, quota)
-    count /= ranks()
+    count /= min(ranks(), count)  # no float holds a number of 400 digits
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
     if info is not None:
@@ -134,7 +134,7 @@ def ranks() -> int:
     """The ranks of a training that share this host, as far as their launcher says; at least 1.
 
     Lightning's sets no LOCAL_WORLD_SIZE. If its master has the address of every host for itself, all ranks
-    are here.
+    are here. Left-over variables look the same, and torch would wait for such ranks.
     """
     said = os.environ.get("LOCAL_WORLD_SIZE")
     if said is None and "LOCAL_RANK" in os.environ and os.environ.get("MASTER_ADDR") in _LOOPBACK:

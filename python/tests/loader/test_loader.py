@@ -400,6 +400,7 @@ def test_fewer_threads_than_asked_for_are_said_once(monkeypatch: pytest.MonkeyPa
             1,
         ),  # Kubeflow: the others are elsewhere
         ({"LOCAL_WORLD_SIZE": "two"}, 1),
+        pytest.param({"LOCAL_WORLD_SIZE": "9" * 400}, int("9" * 400), id="400 digits"),
     ],
 )
 def test_ranks_of_one_host_share_its_cores(
@@ -411,7 +412,7 @@ def test_ranks_of_one_host_share_its_cores(
     monkeypatch.setattr(engine, "_quota", lambda: None)
     for name, value in said.items():
         monkeypatch.setenv(name, value)
-    assert (engine.ranks(), engine.threads()) == (ranks, 16 // ranks)
+    assert (engine.ranks(), engine.threads()) == (ranks, max(16 // ranks, 1))
 
 
 def test_iterators_do_not_pickle(log: Log) -> None:

@@ -193,6 +193,9 @@ def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "leave it out with --exclude, or choose the features with --columns" in why
     assert why.endswith("(in Python, gofast.convert has categories=)\n")
     assert "pass --fill-value" in run(capsys, "convert", source, target, "--exclude", "y")[2]
+    (tmp_path / "doubtful.csv").write_text("1,2\n3,4\n")
+    _, _, why = run(capsys, "convert", tmp_path / "doubtful.csv", target)
+    assert "say --header yes if it names the columns, --header no if it is a row" in why
     line = ["--columns", "z", "--skiprows", "0", "--label-type", "float"]
     assert run(capsys, "convert", source, target, *line)[0] == 0
     with np.load(target) as arrays:
