@@ -36,4 +36,4 @@ def _reduced(made: type) -> str | tuple[Any, ...]:
     return (like, made.__bases__[1:]) if made in _made.values() else made.__qualname__
 
 
-copyreg.pickle(_Like, _reduced)  # type: ignore[arg-type]
+copyreg.pickle(_Like, _reduced)
