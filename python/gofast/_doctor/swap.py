@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,11 +19,12 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset,
 from .._loader.view import NativeDataset
 from . import opened, tables
 from .apart import RefusalError
-from .loaders import innermost, is_native, like
+from .differences import difference, equal
+from .loaders import estimated_bytes, innermost, is_native, like
 from .stages import transforms_of
 
-_LOOK = 0.5  # seconds in which samples are made to see which files they open
-_SOME = 256  # samples at most
+_LOOK = 0.5  # seconds in which samples are made, beyond those of the first batch
+_BYTES = 64 << 20  # of them at most
 
 
 @dataclass
@@ -58,31 +60,63 @@ def plan(loader: DataLoader[Any], pictures: bool) -> Plan | None:
     failed = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        dataset: Any = loader.dataset
         first = _first(like(loader, num_workers=0))
-        for found in _plans(loader, pictures):
+        indices, more = _more(loader)
+        for found in _plans(loader, pictures, indices):
             if found.fits:
                 try:
-                    why = difference(first, _first(swapped(like(loader, num_workers=0), found)))
+                    other = swapped(like(loader, num_workers=0), found)
+                    why, where = difference(first, _first(other)), "the first batches"
+                    if indices and equal(why):
+                        some = difference(more, _collated(loader, _samples(other.dataset, indices)))
+                        why, where = some or why, f"{len(indices):,} of {len(dataset):,} samples"
                 except Exception as error:
-                    why = str(error) or type(error).__name__
-                found.fits = not why or why.startswith("rounding")
-                found.said = _compared(why) if found.fits else f"the first batches differ: {why}"
+                    why, where = str(error) or type(error).__name__, "the first batches"
+                found.fits = equal(why)
+                but = f"are equal but for {why}" if why else "are equal"
+                found.said = f"{where} were compared, and {but if found.fits else f'differ: {why}'}"
             if found.fits:
                 return found
             failed = failed or found
     return failed
 
 
-def _compared(why: str) -> str:
-    equal = f"equal but for {why}" if why else "equal"
-    return f"the first batches were compared, and are {equal}"
+def _more(loader: DataLoader[Any]) -> tuple[list[int], Any]:
+    """Indices from everywhere, and their samples as a batch; none where there are no samples by index."""
+    dataset: Any = loader.dataset
+    if isinstance(dataset, IterableDataset):
+        return [], None
+    samples, end = list[Any](), time.perf_counter() + _LOOK
+    try:
+        indices = torch.randperm(len(dataset), generator=torch.Generator().manual_seed(0)).tolist()
+        for sample in _samples(dataset, indices):
+            samples.append(sample)
+            if time.perf_counter() > end or estimated_bytes(samples[0]) * len(samples) > _BYTES:
+                break
+        return indices[: len(samples)], _collated(loader, iter(samples))
+    except Exception:  # samples that make no batch, or a dataset with indices of another kind
+        return [], None
+
+
+def _samples(dataset: Any, indices: list[int]) -> Iterator[Any]:
+    """Samples for the same seeds, whichever are made before."""
+    for index in indices:
+        _seed(index)
+        yield dataset[index]
+
+
+def _collated(loader: DataLoader[Any], samples: Iterator[Any]) -> Any:
+    made = [*samples]
+    _seed(0)
+    return loader.collate_fn(made)
 
 
 def _ours_already(loader: Any) -> bool:
     return hasattr(type(loader), "_native_view")
 
 
-def _plans(loader: DataLoader[Any], pictures: bool) -> Iterator[Plan]:
+def _plans(loader: DataLoader[Any], pictures: bool, indices: list[int]) -> Iterator[Plan]:
     dataset = innermost(loader.dataset)
     kind = type(dataset)
     if isinstance(dataset, NativeDataset):
@@ -90,12 +124,12 @@ def _plans(loader: DataLoader[Any], pictures: bool) -> Iterator[Plan]:
     elif kind is TensorDataset:
         yield _called("ArrayDataset", "*tensors", {})
     elif kind.__name__ == "ImageFolder" and kind.__module__ == "torchvision.datasets.folder":
-        yield _called("ImageFolder", f"{_written(os.fspath(dataset.root))}, transform", {})
+        yield _called("ImageFolder", f"{_written(os.fspath(dataset.root))}{_callables(dataset)}", {})
     elif not isinstance(dataset, IterableDataset) and hasattr(dataset, "__dict__"):
         if not pictures:
             yield from _tables(dataset)
         else:
-            yield from _pictures(loader)
+            yield from _pictures(loader, indices)
     if pictures:
         yield Plan("gofast.install() before the script's imports", f"python -m gofast {_script()}")
 
@@ -105,9 +139,20 @@ def _called(name: str, words: str, given: dict[str, Any], **more: Any) -> Plan:
     return Plan(f"gofast.{name} and gofast.DataLoader", code, name, given, **more)
 
 
+def _callables(folder: Any) -> str:
+    """The arguments of torchvision's ImageFolder that are functions, by their names."""
+    words = ", transform" if folder.transform is not None else ""
+    for name in ("target_transform", "loader"):
+        given = getattr(folder, name)
+        if given is not None and getattr(given, "__name__", "") != "default_loader":
+            said = getattr(given, "__name__", name)
+            words += f", {name}={said if said.isidentifier() else name}"
+    return words
+
+
 def _written(value: Any) -> str:
     """A value as most would write it."""
-    said = repr(value)
+    said = 'float("nan")' if isinstance(value, float) and math.isnan(value) else repr(value)
     return said if '"' in said or "\\" in said else said.replace("'", '"')
 
 
@@ -145,31 +190,49 @@ class _Noting(Dataset[Any]):
         return len(self.inner)
 
 
-def _pictures(loader: DataLoader[Any]) -> Iterator[Plan]:
-    """Pictures of files: each sample opens one. Of few samples, labels are known."""
+def _pictures(loader: DataLoader[Any], indices: list[int]) -> Iterator[Plan]:
+    """Pictures of files: each sample opens one. Of those that are compared, labels are known."""
     dataset = innermost(loader.dataset)
-    noting, end = _Noting(dataset), time.perf_counter() + _LOOK
+    noting = _Noting(dataset)
+    around = _inside(loader.dataset, noting)
     try:
-        batches = _batches(like(loader, num_workers=0, dataset=_inside(loader.dataset, noting)))
-        for _ in batches:
-            if len(noting.found) >= _SOME or time.perf_counter() > end:
-                break
+        _first(like(loader, num_workers=0, dataset=around))
+        for _ in _samples(around, indices):
+            pass
     except Exception:
         return  # whatever it is, it is no dataset of picture files
     known = {at: (path, parts.label) for at, (path, parts) in noting.found.items()}
-    at, (path, first) = next(iter(noting.found.items()))
+    _, first = next(iter(noting.found.values()))
     options = {option: value for option, value in first.options.items() if value != "tuple"}
-    held = next(
-        (key for key, value in vars(dataset).items() if _holds(value, len(dataset), at, path)), "paths"
-    )
-    words = held + ", labels" * (first.label is not None)
+    words = _files(dataset, known) + ", labels" * (first.label is not None)
     words += "".join(f", transform={name}" for name, _ in transforms_of(dataset)[:1])
     words += "".join(f", {option}={_written(value)}" for option, value in options.items())
     yield _called("ImageFiles", words, {"known": known, **options})
 
 
-def _holds(value: Any, n: int, at: int, path: str) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == n and path.endswith(str(value[at]))
+def _files(dataset: Any, known: dict[int, tuple[str, Any]]) -> str:
+    """What gives the files' names, of the dataset's attributes."""
+    held: dict[str, Any] = {
+        name: value
+        for name, value in vars(dataset).items()
+        if isinstance(value, (list, tuple)) and len(value) == len(dataset)
+    }
+    roots = {name: value for name, value in vars(dataset).items() if isinstance(value, (str, os.PathLike))}
+
+    def fit(names: Any, root: Any) -> bool:
+        return all(
+            isinstance(names[at], (str, os.PathLike))
+            and os.path.abspath(os.path.join(root, names[at])) == os.path.abspath(path)
+            for at, (path, _) in known.items()
+        )
+
+    for name, names in held.items():
+        if fit(names, ""):
+            return name
+        for base, root in roots.items():
+            if fit(names, root):
+                return f"[os.path.join({base}, name) for name in {name}]"
+    return "paths"
 
 
 def swapped(loader: DataLoader[Any], plan: Plan) -> Any:
@@ -235,38 +298,15 @@ def over(loader: DataLoader[Any], dataset: Any) -> Any:
     return Ours(dataset, **arguments)
 
 
-def _batches(loader: Any) -> Iterator[Any]:
-    """Its batches, for the same seeds."""
-    torch.manual_seed(0)
-    random.seed(0)
-    np.random.seed(0)
-    if loader.generator is not None:
-        loader.generator.manual_seed(0)
-    return iter(loader)
+def _seed(seed: int) -> None:
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)
 
 
 def _first(loader: Any) -> Any:
-    return next(_batches(loader))
-
-
-def difference(one: Any, other: Any) -> str:
-    """How two samples or batches differ; "" if they hold the same values. A list equals a tuple."""
-    if isinstance(one, Mapping) or isinstance(other, Mapping):
-        if not (isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys()):
-            return "they have other keys"
-        return next((f"{key!r}: {why}" for key in one if (why := difference(one[key], other[key]))), "")
-    if isinstance(one, (list, tuple)):
-        if not isinstance(other, (list, tuple)) or len(one) != len(other):
-            return "they have other parts"
-        return next((why for pair in zip(one, other, strict=True) if (why := difference(*pair))), "")
-    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
-        if (one.dtype, one.shape) != (other.dtype, other.shape):
-            return f"{other.dtype} {[*other.shape]} instead of {one.dtype} {[*one.shape]}"
-        if torch.equal(one, other):
-            return ""
-        most = (one.double() - other.double()).abs().max().item()
-        return f"{'rounding, ' if one.is_floating_point() and most < 1e-5 else ''}{most:.2g} at most"
-    same = isinstance(other, type(one)) and (
-        np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other
-    )
-    return "" if same else "other values"
+    """Its first batch, for the same seeds."""
+    _seed(0)
+    if loader.generator is not None:
+        loader.generator.manual_seed(0)
+    return next(iter(loader))

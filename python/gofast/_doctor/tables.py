@@ -13,7 +13,9 @@ from ..table import TableDataset
 from .apart import RefusalError
 
 Numbers = npt.NDArray[Any]
+_ROUNDING = 1e-6  # of a column's largest number: what float32 loses in a few operations
 _ROWS = 24  # that are compared
+_MOST = 256  # classes of words, of each of which a sample is made
 
 
 class Parts:
@@ -26,9 +28,13 @@ class Parts:
             sample = [*sample.values()]
         parts = [*sample] if isinstance(sample, (list, tuple)) else [sample]
         if not 1 <= len(parts) <= 2 or not isinstance(parts[0], (torch.Tensor, np.ndarray)):
-            raise RefusalError("samples are no arrays with a label")
+            raise RefusalError("samples are no arrays with a label behind them")
         self.x: Any = parts[0]
         self.label: Any = parts[1] if len(parts) == 2 else None
+        if isinstance(self.label, (str, bytes)):
+            raise RefusalError("labels are text, and torch makes no tensor of it")
+        if self.label is not None and np.asarray(self.label).size != 1:
+            raise RefusalError("a sample has several labels")
 
 
 def fitting(dataset: Any, path: str) -> dict[str, Any] | None:
@@ -41,10 +47,17 @@ def fitting(dataset: Any, path: str) -> dict[str, Any] | None:
         RefusalError: the samples are not the table's rows.
     """
     words: list[str] = []
+    options: dict[str, Any] = {}
     try:
         table = _numbers(path, words)
     except errors.GofastError:
-        return None
+        try:  # of numbers alone, the first line may be names or a row: the number of samples tells
+            options["header"], words = False, []
+            table = _numbers(path, words, **options)
+        except errors.GofastError:
+            return None
+        if len(table) != len(dataset):
+            return None
     if len(table) < len(dataset):
         return None
     if len(table) > len(dataset):
@@ -56,10 +69,12 @@ def fitting(dataset: Any, path: str) -> dict[str, Any] | None:
     samples = [Parts(dataset[row]) for row in rows]
     cells = np.stack([table[row]["features"].numpy() for row in rows])
     names, first = table.columns, samples[0]
-    options: dict[str, Any] = {}
     label = None
     if first.label is not None:
-        label = _label(np.array([float(each.label) for each in samples]), cells, names, words)
+        label = _label(np.array([float(each.label) for each in samples]), cells, names)
+    if first.label is not None and label is None:
+        label, classes = _classes(dataset, path, words)
+        options |= classes
     if label != "label":
         options["label"] = label
     rest = [at for at, name in enumerate(names) if name != label]
@@ -73,29 +88,43 @@ def fitting(dataset: Any, path: str) -> dict[str, Any] | None:
     return options | {name: value for name, value in first.options.items() if value not in ("dict", usual)}
 
 
-def _numbers(path: str, words: list[str]) -> TableDataset:
+def _numbers(path: str, words: list[str], **options: Any) -> TableDataset:
     """The columns of numbers. The names of those of words are added to `words`."""
+    options |= {"label": None, "scale": None, "dtype": torch.float64, "fill_value": float("nan")}
     while True:
         try:
-            return TableDataset(
-                path, label=None, exclude=words, scale=None, dtype=torch.float64, fill_value=float("nan")
-            )
-        except errors.SchemaError as error:
+            return TableDataset(path, exclude=words, **options)
+        except (errors.SchemaError, errors.BadValueError) as error:
             if error.column is None or error.column in words:
                 raise
             words.append(error.column)
 
 
-def _label(labels: Numbers, cells: Numbers, names: list[str], words: list[str]) -> str:
+def _label(labels: Numbers, cells: Numbers, names: list[str]) -> str | None:
+    """The column that has these labels."""
     order = sorted(range(len(names)), key=lambda at: (names[at] != "label", at != len(names) - 1, at))
-    found = [
-        names[at]
-        for at in order
-        if np.array_equal(cells[:, at].astype(np.float32), labels.astype(np.float32))
-    ]
-    if not found and not words:
-        raise RefusalError("no column of the table has the labels of your samples")
-    return (found or words[-1:])[0]
+    narrow = labels.astype(np.float32)
+    return next((names[at] for at in order if np.array_equal(cells[:, at].astype(np.float32), narrow)), None)
+
+
+def _classes(dataset: Any, path: str, words: list[str]) -> tuple[str, dict[str, Any]]:
+    """The column of words that the dataset's labels number, and its classes in their order."""
+    for name in reversed(words):
+        try:
+            table = TableDataset(
+                path, label=name, exclude=[word for word in words if word != name], fill_value=0
+            )
+        except errors.GofastError:
+            continue
+        targets, classes = table.targets.numpy(), table.classes or []
+        kinds, rows = np.unique(targets, return_index=True)
+        if len(kinds) > _MOST:
+            continue
+        numbers = [float(Parts(dataset[int(row)]).label) for row in rows]
+        if sorted(numbers) == [*range(len(classes))]:
+            ordered = [classes[numbers.index(at)] for at in range(len(numbers))]
+            return name, {} if ordered == classes else {"classes": ordered}
+    raise RefusalError("no column of the table has the labels of your samples")
 
 
 def _features(
@@ -136,4 +165,8 @@ def _matched(x: Numbers, numbers: Numbers, rest: list[int]) -> list[int]:
 
 
 def _same(one: Numbers, other: Numbers) -> bool:
-    return one.shape == other.shape and np.allclose(one, other, 1e-5, 1e-6, equal_nan=True)
+    """Whether columns are equal but for rounding, of which their largest number is the measure."""
+    if one.shape != other.shape:
+        return False
+    most = np.max(np.abs(other), axis=0, where=np.isfinite(other), initial=0.0)
+    return bool(np.all((np.abs(one - other) <= _ROUNDING * most) | (np.isnan(one) & np.isnan(other))))

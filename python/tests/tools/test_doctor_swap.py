@@ -19,6 +19,7 @@ from torchvision.io import read_image
 
 import gofast
 from gofast._doctor import opened
+from gofast._doctor.differences import difference
 from gofast._doctor.facts import Facts
 from gofast._doctor.stacks import Seen
 from gofast._doctor.swap import Plan
@@ -143,10 +144,92 @@ def test_tables(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         dataset = make(Path())
     found = planned(DataLoader(dataset, 8, shuffle=True))
     assert found.fits, found.said
-    assert found.said.startswith("the first batches were compared, and are equal")
+    assert "samples were compared, and are equal" in found.said
     assert found.code.startswith(f"dataset = gofast.TableDataset({options}); loader")
     made = eval(found.code.partition(";")[0].partition("=")[2], {"gofast": gofast})
     assert len(made) == N
+
+
+def small(folder: Path, name: str, **columns: Any) -> str:
+    """A table of 400 rows, which a few samples do not show."""
+    path = folder / f"{name}.csv"
+    pd.DataFrame(columns).to_csv(path, index=False, header=name != "bare")
+    return str(path)
+
+
+COUNT = 400
+DRAW = np.random.default_rng(1)
+SMALL: dict[str, tuple[dict[str, Any], Callable[[Any, int], Any], str | None]] = {
+    "numbered": (  # sorted by class: the first batches have one alone
+        {"x": DRAW.random(COUNT), "kind": ["ant"] * 150 + ["bee"] * 150 + ["cat"] * 100},
+        lambda t, i: (
+            torch.tensor([t.x[i]], dtype=torch.float32),
+            {"ant": 0, "cat": 1, "bee": 2}[t.kind[i]],
+        ),
+        'classes=["ant", "cat", "bee"], label="kind"',
+    ),
+    "numbered as words sort": (
+        {"x": DRAW.random(COUNT), "kind": ["ant"] * 150 + ["bee"] * 250},
+        lambda t, i: (torch.tensor([t.x[i]], dtype=torch.float32), ["ant", "bee"].index(t.kind[i])),
+        'csv", label="kind"',
+    ),
+    "tiny": (
+        {"p": 1e-6 * DRAW.random(COUNT), "q": 1e-6 * DRAW.random(COUNT), "label": DRAW.integers(0, 2, COUNT)},
+        lambda t, i: (torch.tensor([t.q[i], -t.p[i]], dtype=torch.float32), int(t.label[i])),
+        None,
+    ),
+    "tiny, one of two": (
+        {"p": 1e-6 * DRAW.random(COUNT), "q": 1e-6 * DRAW.random(COUNT), "label": DRAW.integers(0, 2, COUNT)},
+        lambda t, i: (torch.tensor([t.q[i]], dtype=torch.float32), int(t.label[i])),
+        'exclude=["p"]',
+    ),
+    "kept NaN": (
+        {
+            "a": np.where(np.arange(COUNT) % 5, DRAW.random(COUNT), np.nan),
+            "label": DRAW.integers(0, 2, COUNT),
+        },
+        lambda t, i: (torch.tensor([t.a[i]], dtype=torch.float32), int(t.label[i])),
+        'fill_value=float("nan")',
+    ),
+    "nearly the same labels": (
+        {
+            "x": DRAW.random(COUNT),
+            "one": np.arange(COUNT) % 2,
+            "two": (np.arange(COUNT) % 2) ^ (np.arange(COUNT) == 203),
+        },
+        lambda t, i: (torch.tensor([t.x[i]], dtype=torch.float32), int(t.one[i])),
+        None,
+    ),
+    "bare": (
+        {str(at): DRAW.permutation(COUNT) for at in range(4)},
+        lambda t, i: (torch.tensor(t.iloc[i].values[:-1], dtype=torch.float32), int(t.iloc[i, -1])),
+        'header=False, label="3"',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_labels_and_numbers_that_few_samples_do_not_show(name: str, tmp_path: Path) -> None:
+    columns, sample, options = SMALL[name]
+    path = small(tmp_path, name, **columns)
+    found = planned(DataLoader(Rows(pd.DataFrame(columns), sample, path=path), 8))
+    assert found.fits == (options is not None), found.said
+    assert options is None or options in found.code
+    if options is not None:
+        made = eval(found.code.partition(";")[0].partition("=")[2], {"gofast": gofast})
+        assert [int(y) for _, y in made] == [sample(pd.DataFrame(columns), at)[1] for at in range(COUNT)]
+
+
+def test_differences() -> None:
+    one = torch.rand(8, 3) * torch.tensor([1.0, 1e-6, 1e3])
+    assert difference(one, one * (1 + 3e-7)) == "rounding"
+    assert difference(one, one * torch.tensor([1.0, 2.0, 1.0])) != "rounding"
+    assert difference([one, torch.tensor(1)], [one * (1 + 3e-7), torch.tensor(2)]) == "1 at most"
+    assert difference(torch.tensor(2**60), torch.tensor(2**60 + 1)) != ""
+    assert difference(torch.tensor([1.0, np.inf]), torch.tensor([2.0, np.inf])) == "1 at most"
+    assert difference(one.double(), one.double() * (1 + 3e-7)) != "rounding"
+    assert difference(*[torch.tensor([1.0, float("nan")])] * 2) == ""
+    assert "NaN" in difference(torch.tensor([1.0, 2.0]), torch.tensor([1.0, float("nan")]))
 
 
 REFUSED: dict[str, tuple[Callable[[Any, int], Any], str]] = {
@@ -156,6 +239,8 @@ REFUSED: dict[str, tuple[Callable[[Any, int], Any], str]] = {
     ),
     "another label": (lambda t, i: (torch.tensor(t.iloc[i].values[1:] / 255).float(), i + 11), "no column"),
     "words": (lambda t, i: ("a word", 1), "no arrays"),
+    "words as labels": (lambda t, i: (torch.tensor(t.iloc[i].values[1:]).float(), "cat"), "labels are text"),
+    "two labels": (lambda t, i: (torch.tensor(t.iloc[i].values[1:]).float(), (1, 2)), "several labels"),
 }
 
 
@@ -206,9 +291,44 @@ def test_pictures_that_pillow_does_not_decode(home: Path) -> None:
     assert Facts(DataLoader(dataset, 8), 0, False, 2, None, True, stacks=seen).plan is None
 
 
+def gray(path: str) -> Image.Image:
+    return Image.open(path).convert("L").convert("RGB")
+
+
+class Named(Dataset[Any]):
+    """Pictures whose names are kept, and not their paths; one may be found by its last letters alone."""
+
+    def __init__(self, root: Path, joined: bool) -> None:
+        self.names = [str(path.relative_to(root)) for path in sorted(root.glob("*/*.jpg"))]
+        self.ends = [name[-6:] for name in self.names]
+        self.transform = STILL
+        self.__dict__.update({"root": str(root)} if joined else {"parts": [root]})
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, index: int) -> Any:
+        root = self.root if "root" in self.__dict__ else self.parts[0]  # type: ignore[attr-defined]
+        return self.transform(Image.open(f"{root}/{self.names[index]}").convert("RGB"))
+
+
+@pytest.mark.parametrize(
+    ("joined", "files"), [(True, "[os.path.join(root, name) for name in names]"), (False, "paths")]
+)
+def test_the_files_of_pictures(joined: bool, files: str, home: Path) -> None:
+    found = planned(DataLoader(Named(home / "photos", joined), 8), 0.1)
+    assert found.fits, found.said
+    assert found.code.startswith(f"dataset = gofast.ImageFiles({files}, transform=transform)")
+
+
 def test_torchvisions_folder_and_tensors(home: Path) -> None:
     folder = torchvision.datasets.ImageFolder(home / "photos", DRAWN)
     found = planned(DataLoader(Subset(folder, range(10)), 4, shuffle=True), 0.1)
     assert found.fits and found.code.startswith(f'dataset = gofast.ImageFolder("{home}/photos", transform)')
+    folder = torchvision.datasets.ImageFolder(
+        home / "photos", STILL, target_transform=lambda label: 1 - label, loader=gray
+    )
+    found = planned(DataLoader(folder, 4), 0.1)
+    assert "transform, target_transform=target_transform, loader=gray)" in found.code
     found = planned(DataLoader(TensorDataset(torch.rand(8, 2)), 4))
     assert found.fits and found.code.startswith("dataset = gofast.ArrayDataset(*tensors)")
