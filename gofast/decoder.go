@@ -3,6 +3,7 @@ package gofast
 import (
 	"context"
 	"runtime"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -82,6 +83,9 @@ func (o *DecoderOptions) complete(plan image.Plan) error {
 
 // Close releases the decoder's memory; that of a batch is released with it. It may be called again.
 func (d *Decoder) Close() {
+	if d == nil {
+		return
+	}
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	d.closed = true
@@ -93,7 +97,8 @@ func (d *Decoder) Close() {
 
 // Decode makes a batch of files in memory, which nobody changes meanwhile. An error
 // names the place in the batch. Call k of a decoder, from 0 on, draws as epoch k does.
-func (d *Decoder) Decode(ctx context.Context, files [][]byte) (*DecodedBatch, error) {
+func (d *Decoder) Decode(ctx context.Context, files [][]byte) (b *DecodedBatch, err error) {
+	defer leave(&err, "decoder")
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	starts, lengths := make([]uintptr, len(files)), make([]uint64, len(files))
@@ -108,12 +113,16 @@ func (d *Decoder) Decode(ctx context.Context, files [][]byte) (*DecodedBatch, er
 }
 
 // DecodePaths is Decode for files on disk.
-func (d *Decoder) DecodePaths(ctx context.Context, paths []string) (*DecodedBatch, error) {
+func (d *Decoder) DecodePaths(ctx context.Context, paths []string) (b *DecodedBatch, err error) {
+	defer leave(&err, "decoder")
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	var names []byte
 	offsets := make([]uint64, len(paths))
 	for i, path := range paths {
+		if strings.IndexByte(path, 0) >= 0 { // C would open what is before it
+			return nil, errs.New(errs.ErrConfig, "decoder", "a path has a NUL byte").At(path).AtIndex(int64(i))
+		}
 		offsets[i] = uint64(len(names))
 		names = append(append(names, path...), 0)
 	}
@@ -122,6 +131,9 @@ func (d *Decoder) DecodePaths(ctx context.Context, paths []string) (*DecodedBatc
 }
 
 func (d *Decoder) decode(ctx context.Context, pins *runtime.Pinner, config reader.Config, n int) (*DecodedBatch, error) {
+	if d == nil {
+		return nil, errs.New(errs.ErrConfig, "decoder", "there is no decoder: make one with NewDecoder")
+	}
 	if err := d.engine.check(); err != nil {
 		return nil, err
 	}

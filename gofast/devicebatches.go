@@ -88,7 +88,7 @@ func (l *DeviceLoader) Batches(ctx context.Context, order []int64) iter.Seq2[Dev
 		for {
 			b, err := e.batch(ctx)
 			if err != nil {
-				yield(DeviceBatch{}, err)
+				yield(DeviceBatch{}, ended(err, "batches"))
 				return
 			}
 			if b.Rows == 0 {
@@ -108,10 +108,14 @@ func (l *DeviceLoader) Batches(ctx context.Context, order []int64) iter.Seq2[Dev
 }
 
 func (l *DeviceLoader) begin() error {
+	closed := errs.New(errs.ErrClosed, "batches", "the loader was closed, or never opened")
+	if l == nil {
+		return closed
+	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	if l.closed || l.device == nil {
-		return errs.New(errs.ErrClosed, "batches", "the loader was closed, or never opened")
+		return closed
 	}
 	if l.running {
 		return errs.New(errs.ErrConfig, "batches", "another iteration of this loader is running, and its memory is for one at a time")

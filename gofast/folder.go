@@ -18,14 +18,16 @@ import (
 // sub-folder, torchvision's extensions, and Pillow 13's arithmetic and limit.
 type FolderOptions struct {
 	Kind       folder.Kind // folder.Classes, or folder.Flat and folder.Tree, which have no labels
-	Extensions []string    // lower-case ends of file names
+	Extensions []string    // ends of file names, in lower case
 	Index      string      // file that keeps the list of files; "" for memory
-	Threads    int         // of the scan; 0: Threads()
+	Threads    int         // of the scan; 0: one for each processor of this process. An FS is listed by one.
 	Seed       uint64      // of all random draws
-	Limits     Limits
+	Limits     Limits      // Memory bounds the list of files
 	// FS has the folder or the files; nil: they are the operating system's. Files of an FS are fetched, as OpenObjects
-	// fetches what is not local, so one iteration at a time may run.
-	FS fs.FS
+	// fetches what is not local, so one iteration at a time may run. A file that is missing, no regular file, or too large is
+	// a fault of that picture. A link to a folder is followed; one that lies behind another is an error.
+	FS                  fs.FS
+	source.FetchOptions // of the files of an FS
 	image.Options
 }
 
@@ -56,7 +58,8 @@ func (o *FolderOptions) complete() {
 // Pictures are read when a batch needs them. The draws for a sample depend on the
 // seed, the epoch, its index, and how many times that index came before in the
 // batch. Python's rng="stateless" makes the same draws.
-func OpenFolder(ctx context.Context, root string, plan image.Plan, options FolderOptions) (*Dataset, error) {
+func OpenFolder(ctx context.Context, root string, plan image.Plan, options FolderOptions) (d *Dataset, err error) {
+	defer leave(&err, "open")
 	if options.Kind == "" {
 		options.Kind = folder.Classes
 	}
@@ -73,7 +76,8 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 
 // OpenFiles is OpenFolder for files that are named one by one, whatever their names end in.
 // They have no labels.
-func OpenFiles(ctx context.Context, paths []string, plan image.Plan, options FolderOptions) (*Dataset, error) {
+func OpenFiles(ctx context.Context, paths []string, plan image.Plan, options FolderOptions) (d *Dataset, err error) {
+	defer leave(&err, "open")
 	if options.FS != nil {
 		return openIn(ctx, listing{names: paths}, plan, options)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 )
@@ -26,16 +27,38 @@ func listIn(ctx context.Context, root string, o FolderOptions) (l listing, err e
 	if o.Kind != folder.Classes && o.Kind != folder.Flat && o.Kind != folder.Tree {
 		return l, errs.New(errs.ErrConfig, "open", "the kind must be classes, flat or tree").At(root)
 	}
-	inside, err := fs.Sub(o.FS, root)
-	if err != nil {
-		return l, errs.New(errs.ErrNotFound, "open", "no such folder").At(root).Because(err)
+	if err := o.Limits.Validate(); err != nil {
+		return l, err
 	}
-	err = fs.WalkDir(inside, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch top := !strings.Contains(name, "/"); {
+	budget := limits.NewBudget(o.Limits.WithDefaults().Memory)
+	linked := "" // the folder behind a link that is being listed
+	var visit fs.WalkDirFunc
+	visit = func(full string, entry fs.DirEntry, err error) error {
+		name := full
+		if root != "." && full != root {
+			name = strings.TrimPrefix(full, root+"/")
+		}
+		top := !strings.Contains(name, "/")
+		if full == root {
+			name = "."
+		}
+		if err == nil && entry.Type()&fs.ModeSymlink != 0 {
+			if info, failed := fs.Stat(o.FS, full); failed == nil && info.IsDir() {
+				if linked != "" {
+					return errs.New(errs.ErrUnsupported, "open", "a link to a folder lies in one that a link leads to, as in a circle").At(full)
+				}
+				linked = full
+				defer func() { linked = "" }()
+				return fs.WalkDir(o.FS, full, visit) // which follows the link that it begins with
+			}
+		}
+		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil && name == ".":
 			return errs.New(errs.ErrNotFound, "open", "the folder cannot be listed").At(root).Because(err)
+		case name == "." && !entry.IsDir():
+			return errs.New(errs.ErrRead, "open", "not a folder").At(root)
 		case err != nil:
 			if len(l.unreadable) < 100 {
 				l.unreadable = append(l.unreadable, name)
@@ -49,8 +72,11 @@ func listIn(ctx context.Context, root string, o FolderOptions) (l listing, err e
 		case !entry.IsDir() && !(top && o.Kind == folder.Classes) && o.wanted(name):
 			l.names = append(l.names, name)
 		}
-		return nil
-	})
+		return budget.Reserve(int64(len(full))+nameCost, "the list of files")
+	}
+	if err = fs.WalkDir(o.FS, root, visit); err != nil {
+		return l, err
+	}
 	class := func(name string) string { first, _, _ := strings.Cut(name, "/"); return first }
 	slices.SortFunc(l.names, func(a, b string) int {
 		if o.Kind != folder.Classes {
@@ -70,16 +96,20 @@ func listIn(ctx context.Context, root string, o FolderOptions) (l listing, err e
 		}
 		l.names[i] = path.Join(root, name)
 	}
-	return l, err
+	return l, nil
 }
+
+// nameCost are the bytes of an object and its extent, beside the name.
+const nameCost = 256
 
 func (o *FolderOptions) wanted(name string) bool {
 	name = strings.ToLower(path.Base(name))
-	return slices.ContainsFunc(o.Extensions, func(extension string) bool { return strings.HasSuffix(name, extension) })
+	return slices.ContainsFunc(o.Extensions, func(extension string) bool { return strings.HasSuffix(name, strings.ToLower(extension)) })
 }
 
 // openIn opens files of a file system, as objects.
 func openIn(ctx context.Context, l listing, plan image.Plan, o FolderOptions) (*Dataset, error) {
+	o.complete()
 	if o.Index != "" {
 		return nil, errs.New(errs.ErrConfig, "open", "no index is kept of a file system: leave Index out")
 	}
@@ -88,13 +118,9 @@ func openIn(ctx context.Context, l listing, plan image.Plan, o FolderOptions) (*
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		object, err := source.ObjectIn(o.FS, name)
-		if err != nil {
-			return nil, err
-		}
-		objects[i], extents[i] = object, source.Extent{Object: uint32(i), Length: -1}
+		objects[i], extents[i] = source.ObjectIn(o.FS, name, o.MaxFileBytes), source.Extent{Object: uint32(i), Length: -1}
 	}
-	d, err := OpenObjects(objects, extents, plan, ObjectOptions{Labels: l.labels, Seed: o.Seed, Options: o.Options})
+	d, err := OpenObjects(objects, extents, plan, ObjectOptions{Labels: l.labels, Seed: o.Seed, FetchOptions: o.FetchOptions, Options: o.Options})
 	if err == nil {
 		d.Classes, d.Unreadable = l.classes, l.unreadable
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/gather"
@@ -124,5 +126,22 @@ func TestUnitsOfDates(t *testing.T) {
 		if err := json.Unmarshal([]byte(`{"column":"when","unit":`+text+`}`), &c); c.Unit != want || (err == nil) != (want > 0) {
 			t.Errorf("%s: %s, %v", text, c.Unit, err)
 		}
+	}
+}
+
+func TestOptionsWithoutSense(t *testing.T) {
+	label := []ColumnRef{{Name: "b"}}
+	for name, classes := range map[string]Classes{"a number twice": {Values: []int64{2, 4, 2}}, "a name twice": {Names: []string{"x", "y", "x"}}} {
+		if _, err := ReadTable(t.Context(), strings.NewReader("a,b\n1,2\n3,4\n"), TableOptions{Label: label, Classes: classes}, gather.Transform{}); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, options := range []image.Options{{MaxPixels: -1}, {MaxFileBytes: -1}} {
+		if _, err := OpenFolder(t.Context(), t.TempDir(), valPlan, FolderOptions{Options: options}); !errors.Is(err, ErrConfig) {
+			t.Errorf("%+v: %v", options, err)
+		}
+	}
+	if text := fmt.Sprint(gather.LabelOneHot, gather.LabelMode(99)); text != "one_hot LabelMode(99)" {
+		t.Error(text)
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/gofast-org/gofast/gofast/device"
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 )
@@ -35,7 +37,7 @@ func TestContextEndsBatches(t *testing.T) {
 				cancel()
 			}
 		})
-		if n != after || err != ctx.Err() {
+		if n != after || !errors.Is(err, context.Canceled) || !errors.Is(err, ErrCanceled) {
 			t.Errorf("cancelled after %d: %d batches, %v", after, n, err)
 		}
 		cancel()
@@ -92,10 +94,12 @@ func TestWhatIsNotOpen(t *testing.T) {
 		t.Errorf("a closed engine: %d batches, %v", n, err)
 	}
 	(*Dataset)(nil).Close()
-	(&DeviceLoader{}).Close()
-	for _, err := range (&DeviceLoader{}).Batches(t.Context(), Sequential(1)) {
-		if !errors.Is(err, ErrClosed) {
-			t.Errorf("a zero loader: %v", err)
+	for _, l := range []*DeviceLoader{nil, {}} {
+		l.Close()
+		for _, err := range l.Batches(t.Context(), Sequential(1)) {
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("a zero loader: %v", err)
+			}
 		}
 	}
 	if len(Sequential(-1))+len(Shuffled(-1, 0, 0)) != 0 {
@@ -120,10 +124,11 @@ func TestClosedDecoders(t *testing.T) {
 	}
 	b.Release()
 	b.Release()
-	for name, d := range map[string]*Decoder{"closed": d, "zero": {}} {
+	for name, d := range map[string]*Decoder{"closed": d, "zero": {}, "nil": nil} {
 		if _, err := d.Decode(t.Context(), picture); !errors.Is(err, ErrClosed) && !errors.Is(err, ErrConfig) {
 			t.Errorf("a %s decoder: %v", name, err)
 		}
+		d.Close()
 	}
 }
 
@@ -153,6 +158,9 @@ func TestIterationsHoldTheirDataset(t *testing.T) {
 		t.Fatal(err)
 	}
 	files.Close()
+	if _, err := (Loader{engineOf(t, 1), stage, 1}).To(&device.Device{}); !errors.Is(err, ErrUnsupported) || stage.users != 0 {
+		t.Errorf("a stage to a device: %v, %d hold it", err, stage.users)
+	}
 	if n, err := last(Loader{engineOf(t, 1), stage, 1}, t.Context(), Sequential(2), func(int) {}); n != 2 || err != nil {
 		t.Errorf("%d batches of a stage whose dataset was closed, %v", n, err)
 	}
@@ -180,11 +188,8 @@ func TestEndedContexts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	root := pictureFolder(t, 2)
-	csv, cache := filepath.Join(root, "t.csv"), filepath.Join(root, "t.npz")
+	csv := filepath.Join(root, "t.csv")
 	if err := os.WriteFile(csv, []byte("x,y\n1,2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := BuildCache(t.Context(), []string{csv}, TableOptions{}, cache, "f", false); err != nil {
 		t.Fatal(err)
 	}
 	decoder, err := NewDecoder(engineOf(t, 1), valPlan, DecoderOptions{})
@@ -194,17 +199,15 @@ func TestEndedContexts(t *testing.T) {
 	defer decoder.Close()
 	csvs, pictures := []string{csv}, filepath.Join(root, "class0", "100.png")
 	for name, call := range map[string]func() error{
-		"OpenTable": func() error { _, err := OpenTable(ctx, csvs, TableOptions{}, gather.Transform{}); return err },
-		"a cache": func() error {
-			_, err := OpenTable(ctx, []string{cache}, TableOptions{}, gather.Transform{})
+		"OpenTable":    func() error { _, err := OpenTable(ctx, csvs, TableOptions{}, gather.Transform{}); return err },
+		"ConvertTable": func() error { return ConvertTable(ctx, csvs, TableOptions{}, filepath.Join(root, "t.npy")) },
+		"ReadTable": func() error {
+			_, err := ReadTable(ctx, strings.NewReader("x\n1\n"), TableOptions{}, gather.Transform{})
 			return err
 		},
-		"ConvertTable": func() error { return ConvertTable(ctx, csvs, TableOptions{}, filepath.Join(root, "t.npy")) },
-		"BuildCache":   func() error { return BuildCache(ctx, csvs, TableOptions{}, filepath.Join(root, "u.npz"), "f", false) },
-		"VerifyCache":  func() error { return VerifyCache(ctx, cache) },
-		"OpenFolder":   func() error { _, err := OpenFolder(ctx, root, valPlan, FolderOptions{}); return err },
-		"OpenFiles":    func() error { _, err := OpenFiles(ctx, []string{pictures}, valPlan, FolderOptions{}); return err },
-		"an FS":        func() error { _, err := OpenFolder(ctx, ".", valPlan, FolderOptions{FS: os.DirFS(root)}); return err },
+		"OpenFolder": func() error { _, err := OpenFolder(ctx, root, valPlan, FolderOptions{}); return err },
+		"OpenFiles":  func() error { _, err := OpenFiles(ctx, []string{pictures}, valPlan, FolderOptions{}); return err },
+		"an FS":      func() error { _, err := OpenFolder(ctx, ".", valPlan, FolderOptions{FS: os.DirFS(root)}); return err },
 		"an FS's files": func() error {
 			_, err := OpenFiles(ctx, []string{"class0/100.png"}, valPlan, FolderOptions{FS: os.DirFS(root)})
 			return err
@@ -212,7 +215,7 @@ func TestEndedContexts(t *testing.T) {
 		"Decode":      func() error { _, err := decoder.Decode(ctx, [][]byte{[]byte("P6 1 1 255\n\xff\x00\x33")}); return err },
 		"DecodePaths": func() error { _, err := decoder.DecodePaths(ctx, []string{pictures}); return err },
 	} {
-		if err := call(); !errors.Is(err, context.Canceled) {
+		if err := call(); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrCanceled) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

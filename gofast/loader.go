@@ -88,7 +88,9 @@ func (l Loader) To(d *device.Device) (*DeviceLoader, error) {
 		return nil, err
 	}
 	var refused *errs.Error
-	if o := l.Dataset.objects; o != nil && o.fetcher != nil {
+	if l.Dataset.raw == nil {
+		refused = errs.New(errs.ErrUnsupported, "batches", "a stage makes no samples, so nothing goes to a device")
+	} else if o := l.Dataset.objects; o != nil && o.fetcher != nil {
 		refused = errs.New(errs.ErrUnsupported, "batches", "batches of objects that are fetched do not go to a device yet")
 	} else if d == nil {
 		refused = errs.New(errs.ErrConfig, "batches", "there is no device: open one with device.Open")
@@ -204,6 +206,9 @@ func (l *DeviceLoader) allocate() error {
 // Close waits for what is under way, that of the program on the streams that it named too,
 // and gives all memory back, at the end of an iteration that is running. It may be called again.
 func (l *DeviceLoader) Close() {
+	if l == nil {
+		return
+	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	if !l.closed && !l.running && l.device != nil {

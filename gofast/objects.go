@@ -32,7 +32,8 @@ type objects struct {
 // a tar. What lies in local files is read by the engine's threads. Anything else is fetched
 // into memory before a batch is drawn and submitted, and then one iteration at a time may
 // run. The draws are OpenFolder's. Close closes the objects too.
-func OpenObjects(all []source.Object, extents []source.Extent, plan image.Plan, options ObjectOptions) (*Dataset, error) {
+func OpenObjects(all []source.Object, extents []source.Extent, plan image.Plan, options ObjectOptions) (d *Dataset, err error) {
+	defer leave(&err, "open")
 	completed := FolderOptions{Options: options.Options}
 	completed.complete()
 	switch {
@@ -43,7 +44,7 @@ func OpenObjects(all []source.Object, extents []source.Extent, plan image.Plan, 
 	}
 	// A missing library is an error only for the files that need it.
 	_ = image.LoadFormats(nil)
-	extents, err := source.Within(all, extents)
+	extents, err = source.Within(all, extents)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func OpenObjects(all []source.Object, extents []source.Extent, plan image.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	d, err := newPictures(plan, files, completed.Options)
+	d, err = newPictures(plan, files, completed.Options)
 	if err != nil {
 		_ = unix.Munmap(own)
 		o.stop()

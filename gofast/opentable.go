@@ -30,7 +30,8 @@ type (
 // LabelNone, the labels keep their stored kind: int64, or float32 if one of them is a
 // float. If t.Shape has two or three dimensions, rows are pictures: gather.ScaleAuto
 // divides these by 255, and no other numbers.
-func OpenTable(ctx context.Context, paths []string, options TableOptions, t gather.Transform) (*Dataset, error) {
+func OpenTable(ctx context.Context, paths []string, options TableOptions, t gather.Transform) (d *Dataset, err error) {
+	defer leave(&err, "open")
 	data, schema, err := load.Map(ctx, paths, options)
 	if err != nil {
 		return nil, err
@@ -51,11 +52,12 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t gath
 			t.Label = gather.LabelFloat32
 		}
 	}
-	d, err := newRows(stored, t)
+	d, err = newRows(stored, t)
 	if err != nil {
 		_ = unix.Munmap(data) // cannot fail for a mapping of ours
 		var e *errs.Error
-		if errors.As(err, &e) && e.Row != errs.None {
+		_, once := options.FS.(readerFS) // there is nothing left of it to find a line in
+		if errors.As(err, &e) && e.Row != errs.None && !once {
 			load.Placed(ctx, e, paths, options)
 		}
 		return nil, err
@@ -64,7 +66,8 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t gath
 	return d, nil
 }
 
-// ReadTable is OpenTable for what a reader gives until its end, which is one file of any format.
+// ReadTable is OpenTable for what a reader gives until its end, which is one file of any format. The context is asked before
+// each Read: one that blocks is the reader's to end, as the body of a response ends with its request's context.
 func ReadTable(ctx context.Context, r io.Reader, options TableOptions, t gather.Transform) (*Dataset, error) {
 	if r == nil {
 		return nil, errs.New(errs.ErrConfig, "open", "there is no reader")
@@ -87,14 +90,7 @@ func (f readerFS) Close() error { return nil }
 
 // ConvertTable decodes the files and writes the table to path, as npy, npz or parquet by the name's ending. Progress counts
 // reading and writing as halves.
-func ConvertTable(ctx context.Context, paths []string, options TableOptions, path string) error {
+func ConvertTable(ctx context.Context, paths []string, options TableOptions, path string) (err error) {
+	defer leave(&err, "convert")
 	return load.Convert(ctx, paths, options, path)
 }
-
-// BuildCache decodes the files into the cache file at path, which OpenTable opens; see [load.BuildCache].
-func BuildCache(ctx context.Context, paths []string, options TableOptions, path, fingerprint string, force bool) error {
-	return load.BuildCache(ctx, paths, options, path, fingerprint, force)
-}
-
-// VerifyCache reads the whole cache at path and compares its checksums.
-func VerifyCache(ctx context.Context, path string) error { return load.VerifyCache(ctx, path) }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -19,7 +20,7 @@ import (
 // https://ui.perfetto.dev or chrome://tracing. Each thread is a track, with its jobs, their stages, and the waits for
 // tickets; each ticket is an asynchronous event. Worker processes are not seen.
 type Trace struct {
-	file  *atomicfile.File
+	file  atomic.Pointer[atomicfile.File] // nil: stopped
 	began int64
 }
 
@@ -58,13 +59,15 @@ func StartTrace(path string, events int) (*Trace, error) {
 		file.Release()
 		return nil, errs.New(errs.ErrConfig, "trace", "there is a trace in this process already: stop it first")
 	}
-	return &Trace{file, began}, nil
+	t := &Trace{began: began}
+	t.file.Store(file)
+	return t, nil
 }
 
 // Stop ends the trace and writes the file, whole or not at all, with the caller's own spans.
 func (t *Trace) Stop(spans []Span) (TraceSize, error) {
-	file := t.file
-	if t.file = nil; file == nil {
+	file := t.file.Swap(nil)
+	if file == nil {
 		return TraceSize{}, errs.New(errs.ErrClosed, "trace", "it was stopped, or never started")
 	}
 	threads := meter.StopTrace()
@@ -85,10 +88,9 @@ func (t *Trace) Stop(spans []Span) (TraceSize, error) {
 
 // Drop ends the trace without a file, unless it was stopped.
 func (t *Trace) Drop() {
-	if t.file != nil {
+	if file := t.file.Swap(nil); file != nil {
 		meter.StopTrace()
-		t.file.Release()
-		t.file = nil
+		file.Release()
 	}
 }
 

@@ -35,7 +35,7 @@ func newBlocks(budget int64) blocks {
 // way goes back without its neighbours'.
 func (b *blocks) size(n int64) int64 {
 	step := b.page
-	for 16*step <= n {
+	for step <= n/16 { // 16*step may be more than an int64 holds
 		step *= 2
 	}
 	return max((n+step-1)/step*step, step)

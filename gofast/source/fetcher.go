@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -95,7 +96,7 @@ func (f *Fetcher) Arrays() (starts, lengths uintptr) {
 }
 
 // Want begins to fetch samples. It does not wait, and ErrLimit says that the budget is too
-// small for all of them together. A sample that is wanted already is fetched once.
+// small for all of them together. One that is too large for it alone is that sample's Err. A sample that is wanted already is fetched once.
 func (f *Fetcher) Want(samples []int64) (*Lease, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -103,7 +104,7 @@ func (f *Fetcher) Want(samples []int64) (*Lease, error) {
 		return nil, errs.New(errs.ErrClosed, "fetch", "the dataset was closed")
 	}
 	l := &Lease{f, make([]*fetched, 0, len(samples))}
-	all := int64(0)
+	all, budget, over := int64(0), f.blocks.budget, false
 	mine := make(map[int64]bool, len(samples))
 	for _, sample := range samples {
 		if mine[sample] {
@@ -114,16 +115,26 @@ func (f *Fetcher) Want(samples []int64) (*Lease, error) {
 		if w == nil {
 			w = &fetched{sample: sample, done: make(chan struct{})}
 			f.wanted[sample] = w
-			f.queue = append(f.queue, w)
+			if f.fits(sample) {
+				f.queue = append(f.queue, w)
+			} else {
+				w.err = errs.New(errs.ErrLimit, "fetch", fmt.Sprintf("%d bytes are more than the budget of %d: raise FetchOptions.Budget",
+					f.extents[sample].Length, budget)).At(f.object(sample).Path())
+				close(w.done)
+			}
 		}
 		w.leases++
 		l.samples = append(l.samples, w)
-		all += f.blocks.size(f.extents[sample].Length)
+		if f.fits(sample) { // others take no memory
+			size := f.blocks.size(f.extents[sample].Length)
+			over = over || all > budget-size // before the sum, which is not to pass the largest int64
+			all += size
+		}
 	}
-	if all > f.blocks.budget {
+	if over {
 		f.release(l)
 		return nil, errs.New(errs.ErrLimit, "fetch", fmt.Sprintf(
-			"a batch of %d bytes is more than the budget of %d: raise it, or take smaller batches", all, f.blocks.budget))
+			"a batch of %d samples is more than the budget of %d bytes: raise FetchOptions.Budget, or take smaller batches", len(samples), budget))
 	}
 	f.begin()
 	return l, nil
@@ -151,6 +162,12 @@ func (f *Fetcher) begin() {
 		f.queue[0] = nil
 		f.queue = f.queue[1:]
 	}
+}
+
+// fits says whether the budget has room for a sample, alone.
+func (f *Fetcher) fits(sample int64) bool {
+	n := f.extents[sample].Length
+	return n <= f.blocks.budget && f.blocks.size(n) <= f.blocks.budget
 }
 
 func (f *Fetcher) object(sample int64) Object { return f.objects[f.extents[sample].Object] }
@@ -189,7 +206,7 @@ func (f *Fetcher) read(ctx context.Context, p []byte, e Extent) (failed *errs.Er
 		}
 	}()
 	n, err := object.ReadAt(ctx, p, e.Offset)
-	if n == len(p) {
+	if n == len(p) && (n > 0 || err == nil || err == io.EOF) {
 		return nil
 	}
 	var known *errs.Error

@@ -41,6 +41,10 @@ func notOpened(path string, err error) error {
 	return errs.New(kind, "open", "cannot open the file").At(path).Because(cause(err))
 }
 
+func notRegular(path string) error {
+	return errs.New(errs.ErrRead, "open", "not a regular file").At(path)
+}
+
 // fileOf takes a descriptor over.
 func fileOf(f *os.File, path string) (*File, error) {
 	stamp, regular, err := stampOf(f)
@@ -50,7 +54,7 @@ func fileOf(f *os.File, path string) (*File, error) {
 	}
 	if !regular {
 		f.Close()
-		return nil, errs.New(errs.ErrRead, "open", "not a regular file").At(path)
+		return nil, notRegular(path)
 	}
 	return &File{path: path, f: f, stamp: stamp}, nil
 }

@@ -3,17 +3,23 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"golang.org/x/sys/unix"
 )
 
 // OpenIn opens a file of a file system. What is no file of the operating system is read into memory, within the budget.
 func OpenIn(ctx context.Context, fsys fs.FS, name string, budget *limits.Budget) (*File, error) {
+	// Before Open, which waits at a pipe. The kind of what has no Stat shows when it is read.
+	if info, err := fs.Stat(fsys, name); err == nil && !info.Mode().IsRegular() {
+		return nil, notRegular(name)
+	}
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, notOpened(name, err)
@@ -25,55 +31,78 @@ func OpenIn(ctx context.Context, fsys fs.FS, name string, budget *limits.Budget)
 	return Spool(ctx, f, name, budget)
 }
 
-// Spool is a file of what a reader gives until its end, in memory, within the budget.
+// Spool is a file of what a reader gives until its end, in memory, within the budget. It asks ctx before each Read; one
+// that blocks is the reader's to end.
 func Spool(ctx context.Context, r io.Reader, name string, budget *limits.Budget) (*File, error) {
 	fd, err := unix.MemfdCreate("gofast-source", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, errs.New(errs.ErrLimit, "open", "no memory for the file").At(name).Because(err)
 	}
-	s := spool{ctx, os.NewFile(uintptr(fd), name), name, budget}
-	if _, err = io.Copy(s, r); err != nil {
-		s.file.Close()
+	file := os.NewFile(uintptr(fd), name)
+	if err := spool(ctx, r, file, budget); err != nil {
+		file.Close()
 		if known := (*errs.Error)(nil); errors.As(err, &known) || ctx.Err() != nil {
 			return nil, err
 		}
 		return nil, errs.New(errs.ErrRead, "open", "cannot read").At(name).Because(cause(err))
 	}
-	return fileOf(s.file, name)
+	return fileOf(file, name)
 }
 
-type spool struct {
-	ctx    context.Context
-	file   *os.File
-	name   string
-	budget *limits.Budget
-}
+// emptyReads in a row are no progress, as for package bufio.
+const emptyReads = 100
 
-// Write implements io.Writer.
-func (s spool) Write(p []byte) (int, error) {
-	if err := s.ctx.Err(); err != nil {
-		return 0, err
+func spool(ctx context.Context, r io.Reader, file *os.File, budget *limits.Budget) (err error) {
+	defer pool.Recover(&err, "open", file.Name()) // the reader is not ours
+	buffer := make([]byte, 64<<10)
+	for empty := 0; empty < emptyReads; empty++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, failed := r.Read(buffer)
+		if n < 0 || n > len(buffer) {
+			return fmt.Errorf("the reader says that it read %d of %d bytes", n, len(buffer))
+		}
+		if n > 0 {
+			empty = -1
+			if err := budget.Reserve(int64(n), "the content of "+file.Name()); err != nil {
+				return err
+			}
+			if _, err := file.Write(buffer[:n]); err != nil {
+				return err
+			}
+		}
+		if failed == io.EOF {
+			return nil
+		} else if failed != nil {
+			return failed
+		}
 	}
-	if err := s.budget.Reserve(int64(len(p)), "the content of "+s.name); err != nil {
-		return 0, err
-	}
-	return s.file.Write(p)
+	return io.ErrNoProgress
 }
 
 // InFS is a file of a file system. It is opened for each range: there may be many.
 type InFS struct {
-	fsys  fs.FS
-	name  string
-	stamp Stamp
+	fsys   fs.FS
+	name   string
+	stamp  Stamp
+	failed error // that it cannot be read
 }
 
-// ObjectIn looks at a file of a file system.
-func ObjectIn(fsys fs.FS, name string) (*InFS, error) {
+// ObjectIn looks at a file of a file system. What cannot be read fails in ReadAt, so that it is no fault of the others.
+func ObjectIn(fsys fs.FS, name string, most int64) *InFS {
 	info, err := fs.Stat(fsys, name)
-	if err != nil {
-		return nil, notOpened(name, err)
+	switch {
+	case err != nil:
+		err = notOpened(name, err)
+	case !info.Mode().IsRegular(): // and before Open, which waits at a pipe
+		err = notRegular(name)
+	case info.Size() < 0 || info.Size() > most:
+		err = errs.New(errs.ErrLimit, "open", fmt.Sprintf("the file has %d bytes, the limit is %d", info.Size(), most)).At(name)
+	default:
+		return &InFS{fsys, name, stampOfInfo(info), nil}
 	}
-	return &InFS{fsys, name, stampOfInfo(info)}, nil
+	return &InFS{fsys, name, Stamp{}, err}
 }
 
 func stampOfInfo(info fs.FileInfo) Stamp {
@@ -82,6 +111,9 @@ func stampOfInfo(info fs.FileInfo) Stamp {
 
 // ReadAt implements Object.
 func (o *InFS) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) {
+	if o.failed != nil {
+		return 0, o.failed
+	}
 	f, err := o.fsys.Open(o.name)
 	if err != nil {
 		return 0, notOpened(o.name, err)

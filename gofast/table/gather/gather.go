@@ -54,6 +54,14 @@ var labelModes = [...]struct {
 // Type is that of the labels that the mode makes; Invalid of none, and of copies.
 func (m LabelMode) Type() numbers.Type { return labelModes[m].made }
 
+// String is the name of the mode; "" of LabelNone.
+func (m LabelMode) String() string {
+	if m < 0 || int(m) >= len(labelModes) {
+		return fmt.Sprintf("LabelMode(%d)", int32(m))
+	}
+	return labelModes[m].name
+}
+
 // UnmarshalText reads a mode's name; "" is LabelNone.
 func (m *LabelMode) UnmarshalText(name []byte) error {
 	for i, mode := range labelModes {

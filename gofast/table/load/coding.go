@@ -37,14 +37,10 @@ func (t *Options) codings() (list []coding, err error) {
 		return errs.New(errs.ErrConfig, "open", fmt.Sprintf(format, args...)).InColumn(c.Name)
 	}
 	for _, c := range t.Categories {
-		distinct := make(map[string]bool, len(c.Names))
-		for _, name := range c.Names {
-			distinct[name] = true
-		}
 		switch {
 		case len(c.Names) == 0:
 			return nil, bad(c.Column, "categories= has no names for the column")
-		case len(distinct) < len(c.Names):
+		case twice(c.Names):
 			return nil, bad(c.Column, "categories= has a name twice")
 		case c.Numbers != nil && c.Reals != nil:
 			return nil, bad(c.Column, "categories= are integers or floats, not both")

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -49,6 +50,10 @@ func (c Classes) dictionary() *table.Dictionary {
 	return table.Closed(c.Names)
 }
 
+func twice[T cmp.Ordered](values []T) bool {
+	return len(slices.Compact(slices.Sorted(slices.Values(values)))) < len(values)
+}
+
 // LabelType is what label columns hold.
 type LabelType string
 
@@ -88,6 +93,8 @@ func (t Options) checkLabels() error {
 	switch {
 	case len(c.Names) > 0 && len(c.Values) > 0:
 		return bad("classes= are names or integers, not both")
+	case twice(c.Names) || twice(c.Values):
+		return bad("classes= has a label twice")
 	case c.Numbers != nil && len(c.Numbers) != len(c.Names)+len(c.Values):
 		return bad("%d numbers do not go with %d classes", len(c.Numbers), len(c.Names)+len(c.Values))
 	case len(t.Label) != 1:
