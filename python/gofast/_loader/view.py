@@ -358,9 +358,13 @@ def check_callable(**given: Any) -> None:
     """Refuses an option that is to be called, and cannot be.
 
     Raises:
-        OptionError: it is neither a callable nor None.
+        OptionError: it is neither a callable nor None, or the class of a transform: a call would make one.
     """
     for name, one in given.items():
+        if isinstance(one, type) and (
+            issubclass(one, torch.nn.Module) or one.__module__.startswith("torchvision.transforms")
+        ):
+            raise errors.OptionError(f"{name}={one.__name__} is a class: give {name}={one.__name__}()")
         if one is not None and not callable(one):
             hint = ": give torchvision.transforms.Compose of it" if isinstance(one, (list, tuple)) else ""
             raise errors.OptionError(f"{name}={one!r} is not callable{hint}")

@@ -23,6 +23,8 @@ def _request(source: dict[str, Any]) -> tuple[list[str], Selection, Sources]:
     """The paths of the files, the options that shape their table, and the whole request for the engine."""
     options = dict(source)
     path, cache, threads, limits = (options.pop(key) for key in ("path", "cache", "threads", "limits"))
+    if cache is not None and not isinstance(cache, (str, os.PathLike)):
+        raise errors.OptionError(f'cache={cache!r} is not a path: give one that ends in ".npz"')
     paths = expand(path, None if cache is None else os.fspath(cache))
     config = selection(**options)
     running: Sources = {

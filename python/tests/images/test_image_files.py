@@ -128,6 +128,8 @@ def test_files_that_are_not_there(flat: Path, tmp_path: Path) -> None:
         gofast.ImageFiles(flat, PLAIN)
     with pytest.raises(errors.OptionError, match=r"not callable: give torchvision\.transforms\.Compose"):
         gofast.ImageFiles(flat, transform=[PLAIN])  # type: ignore[arg-type]
+    with pytest.raises(errors.OptionError, match=r"ToTensor is a class: give transform=ToTensor\(\)"):
+        gofast.ImageFiles(flat, transform=T.ToTensor)
     dataset = gofast.ImageFiles([flat / "none.jpg"], transform=PLAIN)
     with pytest.raises(FileNotFoundError):
         dataset[0]

@@ -407,3 +407,16 @@ def test_a_cancelled_open_is_a_cancelled_error(tmp_path: Path) -> None:
     engine.cross(go.pybind_Abort, task)
     with pytest.raises(errors.CanceledError):
         engine.cross(go.pybind_Result, task)
+
+
+def test_a_misspelt_name_is_answered_as_python_does() -> None:
+    with pytest.raises(AttributeError, match="module 'gofast' has no attribute 'ImageFodler'") as caught:
+        gofast.ImageFodler  # noqa: B018
+    assert (caught.value.name, caught.value.obj) == ("ImageFodler", gofast)
+    done = subprocess.run([sys.executable, "-c", "import gofast; gofast.ImageFodler"], capture_output=True)
+    assert b"Did you mean: 'ImageFolder'?" in done.stderr
+
+
+def test_the_doctor_takes_no_path() -> None:
+    with pytest.raises(TypeError, match="takes a DataLoader or another iterable of batches, not str"):
+        gofast.doctor("photos")
