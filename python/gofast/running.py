@@ -72,6 +72,11 @@ def _counted() -> Counter[str]:
     pillow = sys.modules.get("gofast._images.pillow")
     if pillow is not None:
         found["pillow"] += pillow.opened
+    counts = sys.modules.get("gofast._loader.counts")
+    if counts is not None:
+        found["epochs"] += counts.process.numbers.read()["epochs"]
+        reasons = counts.process.fallbacks.read().items()
+        found.update({f"why {why}": n for why, n in reasons if why.startswith("picture: ")})
     return found
 
 
@@ -132,8 +137,14 @@ def _said(total: Counter[str]) -> str:
     parts = [f"{native:,} of {pictures:,} pictures"] if pictures else []
     parts += [f"{native_loaders} of {loaders} loaders"] if loaders else []
     if not parts:
+        if total["epochs"]:
+            return (
+                "gofast: native: what gofast.explain says of each gofast.DataLoader: the script made them "
+                f"itself, or in processes of its own (epochs: {total['epochs']:,})"
+            )
         return (
-            "gofast: native: nothing; no picture was opened by Pillow, and no DataLoader of torch's was made"
+            "gofast: native: nothing; in this process no picture was opened by Pillow, and no DataLoader was "
+            "used. Processes that a launcher starts speak for themselves: torchrun -m gofast train.py"
         )
     more = f" (the first of {len(reasons)} reasons: see gofast.explain)" if len(reasons) > 1 else ""
     return f"gofast: native: {', '.join(parts)}" + (

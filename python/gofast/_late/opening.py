@@ -22,7 +22,7 @@ def open_late(fp: Any, mode: Any = "r", formats: Any = None) -> Image.Image:
     image = by_pillow(fp, mode, formats)
     late = of_pillows(image, None if hasattr(fp, "read") else fp, fp)
     if late is None:
-        counts.pillow += 1
+        counts.left_to_pillow(image)
         return image
     return late
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import errors
 from .._core import codecs
 from .._core.stamp import Stamp
+from .._loader.counts import here
 from . import chain as chains
 
 if TYPE_CHECKING:
@@ -59,6 +60,11 @@ class Counts:
 
     def __init__(self) -> None:
         self.native = self.pillow = self.again = self.kept = 0
+
+    def left_to_pillow(self, image: Image.Image) -> None:
+        """Counts a picture of Pillow's own."""
+        self.pillow += 1
+        here().fallback(f"picture: {image.format}, mode {image.mode}: Pillow decodes it")
 
 
 counts = Counts()
@@ -224,7 +230,7 @@ class Source:
                 error.add_note(f"the picture is {os.fsdecode(self.name)}")
             self.state = SourceState.FAILED
             raise
-        counts.pillow += 1
+        counts.left_to_pillow(image)
         self.state = SourceState.PILLOW
         return chains.replay(image, chain, mode)
 

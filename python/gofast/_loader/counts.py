@@ -93,7 +93,7 @@ class Counts:
     def begin(self) -> Epoch:
         """An epoch begins."""
         self._before = self._read()
-        self.numbers.add("epochs", 1)
+        self.add(epochs=1)
         epoch = Epoch(self)
         self._running[id(epoch)] = weakref.ref(epoch)
         return epoch

@@ -275,6 +275,22 @@ def test_a_launcher_runs_a_script_that_spawns(tmp_path: Path) -> None:
     assert done.stdout == 2 * expected, done.stderr
 
 
+OWN_LOADER = """
+import gofast
+[*gofast.DataLoader([1, 2])]
+"""
+
+
+def test_what_the_line_does_not_count_is_said(folder: Path, tmp_path: Path) -> None:
+    assert "speak for themselves: torchrun -m gofast train.py" in run("-c", "", cwd=tmp_path).stderr
+    done = run("-c", OWN_LOADER, cwd=tmp_path)
+    assert done.stderr.startswith("gofast: native: what gofast.explain says") and "(epochs: 1)" in done.stderr
+    OWN_OPEN(next(folder.glob("*/*.jpg"))).save(tmp_path / "x.bmp")
+    done = run("-c", "from PIL import Image; Image.open('x.bmp').load()", cwd=tmp_path)
+    said = "gofast: native: 0 of 1 pictures; not native: picture: BMP, mode RGB: Pillow decodes it\n"
+    assert done.stderr == said
+
+
 def test_commands_exit_codes_and_usage(tmp_path: Path) -> None:
     done = run("-c", "import sys; print(sys.argv, repr(sys.path[0])); sys.exit(7)", "a", "-b", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (7, "['-c', 'a', '-b'] ''\n")
