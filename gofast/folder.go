@@ -4,6 +4,8 @@ import (
 	"context"
 	"io/fs"
 	"path"
+	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/image"
@@ -18,7 +20,7 @@ import (
 // sub-folder, torchvision's extensions, and Pillow 13's arithmetic and limit.
 type FolderOptions struct {
 	Kind       folder.Kind // folder.Classes, or folder.Flat and folder.Tree, which have no labels
-	Extensions []string    // ends of file names, in lower case
+	Extensions []string    // ends of file names, in either case; empty, but not nil: any
 	Index      string      // file that keeps the list of files; "" for memory
 	Threads    int         // of the scan; 0: one for each processor of this process. An FS is listed by one.
 	Seed       uint64      // of all random draws
@@ -42,6 +44,10 @@ const (
 func (o *FolderOptions) complete() {
 	if o.Extensions == nil {
 		o.Extensions = pictureExtensions
+	}
+	o.Extensions = slices.Clone(o.Extensions)
+	for i, extension := range o.Extensions {
+		o.Extensions[i] = strings.ToLower(extension)
 	}
 	if o.PassOrder == "" {
 		o.PassOrder = "13"

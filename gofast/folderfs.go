@@ -104,7 +104,7 @@ const nameCost = 256
 
 func (o *FolderOptions) wanted(name string) bool {
 	name = strings.ToLower(path.Base(name))
-	return slices.ContainsFunc(o.Extensions, func(extension string) bool { return strings.HasSuffix(name, strings.ToLower(extension)) })
+	return len(o.Extensions) == 0 || slices.ContainsFunc(o.Extensions, func(extension string) bool { return strings.HasSuffix(name, extension) })
 }
 
 // openIn opens files of a file system, as objects.

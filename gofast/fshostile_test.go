@@ -114,14 +114,16 @@ func TestLinksInFileSystems(t *testing.T) {
 		}
 	}
 	for _, kind := range []folder.Kind{folder.Classes, folder.Flat, folder.Tree} {
-		want := openFolder(t, root, valPlan, FolderOptions{Kind: kind})
-		d := openFolder(t, ".", valPlan, FolderOptions{Kind: kind, FS: os.DirFS(root), Extensions: []string{".PPM"}})
-		if !slices.Equal(d.Classes, want.Classes) || d.Len() != want.Len() {
-			t.Errorf("%s: %d pictures of %q, want %d of %q", kind, d.Len(), d.Classes, want.Len(), want.Classes)
-		}
-		for i := range want.Len() {
-			if got := filepath.Join(root, d.Path(i)); got != want.Path(i) {
-				t.Errorf("%s: picture %d is %s, want %s", kind, i, got, want.Path(i))
+		for _, extensions := range [][]string{nil, {}, {".PPM"}, {".png"}} {
+			want := openFolder(t, root, valPlan, FolderOptions{Kind: kind, Extensions: extensions})
+			d := openFolder(t, ".", valPlan, FolderOptions{Kind: kind, Extensions: extensions, FS: os.DirFS(root)})
+			if !slices.Equal(d.Classes, want.Classes) || d.Len() != want.Len() || kind == folder.Tree && (d.Len() == 5) == slices.Contains(extensions, ".png") {
+				t.Errorf("%s, %q: %d pictures of %q, want %d of %q", kind, extensions, d.Len(), d.Classes, want.Len(), want.Classes)
+			}
+			for i := range want.Len() {
+				if got := filepath.Join(root, d.Path(i)); got != want.Path(i) {
+					t.Errorf("%s, %q: picture %d is %s, want %s", kind, extensions, i, got, want.Path(i))
+				}
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -277,4 +278,26 @@ func TestTraceThatCannotBeWritten(t *testing.T) {
 		t.Errorf("the trace before was stopped again, and the next one has ended: %v", err)
 	}
 	next.Drop()
+}
+
+// Of two that stop a trace at once, one does.
+func TestTraceStopsOnce(t *testing.T) {
+	trace, err := StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	var stopped atomic.Int64
+	for range 8 {
+		group.Go(func() {
+			if _, err := trace.Stop(nil); err == nil {
+				stopped.Add(1)
+			} else if !errors.Is(err, ErrClosed) {
+				t.Error(err)
+			}
+		})
+	}
+	if group.Wait(); stopped.Load() != 1 {
+		t.Errorf("it was stopped %d times", stopped.Load())
+	}
 }

@@ -55,8 +55,8 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	if !ok {
 		return Program{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("pass order %q is unknown", options.PassOrder))
 	}
-	if options.MaxPixels < 0 || options.MaxFileBytes < 0 {
-		return Program{}, errs.New(errs.ErrConfig, "plan", "max_pixels and max_file_bytes are not below 0")
+	if options.MaxFileBytes < 0 {
+		return Program{}, errs.New(errs.ErrConfig, "plan", "max_file_bytes is below 0")
 	}
 	if options.MaxPixels > maxPixels {
 		return Program{}, errs.New(errs.ErrConfig, "plan", fmt.Sprintf("max_pixels %d is more than %d", options.MaxPixels, maxPixels))
