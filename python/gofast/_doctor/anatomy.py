@@ -117,18 +117,19 @@ def _sampler(loader: DataLoader[Any], seconds: float) -> tuple[float, float]:
 
 
 def _twice(dataset: Any) -> tuple[float, float]:
-    """Seconds of a sample, and of the same one again: the middle of a few."""
-    times: list[tuple[float, float]] = []
+    """Seconds of a sample, and of the same one again when others were made since: the middle of some."""
+    times: tuple[list[float], list[float]] = [], []
     with suppress(Exception):  # no samples by index; those that raise have done so before
-        for index in range(0, len(dataset), max(len(dataset) // 7, 1)):
-            start = time.perf_counter()
-            dataset[index]
-            middle = time.perf_counter()
-            dataset[index]
-            times.append((middle - start, time.perf_counter() - middle))
-            if sum(map(sum, times)) > _LONG:
-                break
-    first, again = (statistics.median(each) for each in zip(*times or [(0.0, 0.0)], strict=True))
+        indices = range(0, len(dataset), max(len(dataset) // 31, 1))
+        for spent in times:
+            for index in indices:
+                start = time.perf_counter()
+                dataset[index]
+                spent.append(time.perf_counter() - start)
+                if sum(spent) > _LONG / 2:
+                    break
+            indices = indices[: len(spent)]
+    first, again = (statistics.median(spent or [0.0]) for spent in times)
     return first, again
 
 

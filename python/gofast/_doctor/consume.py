@@ -35,6 +35,7 @@ class Run:
         samples: in the batches that count.
         largest: bytes of the first batch.
         doubles: it has float64 numbers, which take twice the bytes that a model takes.
+        parts: of the first batch; 0: it is no list of parts.
         empty: the loader has no batch at all.
         once: it gave its batches once, and has no second epoch.
         first: how many of `waits` are of the first epoch.
@@ -50,6 +51,7 @@ class Run:
     samples: int = 0
     largest: int = 0
     doubles: bool = False
+    parts: int = 0
     empty: bool = False
     once: bool = False
     first: int = 0
@@ -166,6 +168,7 @@ def consume(
                     begin = got
                     run.largest, size = estimated_bytes(batch), samples_of(batch, loader)
                     run.doubles = has_doubles(batch)
+                    run.parts = len(batch) if isinstance(batch, (list, tuple)) else 0
                 run.batches += 1
                 counted = run.batches > warm
                 before = cpu()

@@ -37,7 +37,7 @@ class Facts:
         order: seconds until the sampler gives an epoch's first batch.
         sampler: seconds of the sampler, a batch.
         transfer: processor seconds of bringing a batch from one worker to the loop: the worker's, the loop's.
-        twice: seconds of a sample, and of the same one again.
+        twice: seconds of a sample, and of the same one again when others were made since.
         read: bytes that came from storage meanwhile.
         processes: the workers, as the kernel saw them, but for those that hardly lived.
         main: the process that had the loader.

@@ -130,11 +130,13 @@ def _step(facts: Facts) -> str | None:
     return next(iter([*fallen, *slow]), None) if variants.steps_of(facts.loader) else None
 
 
-def _room(facts: Facts) -> float | None:
-    """Bytes for all samples, where gofast has no dataset of the same."""
+def _room(facts: Facts) -> tuple[float, str, str] | None:
+    """Bytes for all samples, where gofast has no dataset of the same; how arrays are given, and come."""
     if is_iterable(facts.loader) or facts.memory is None or (facts.plan is not None and facts.plan.fits):
         return None
-    return facts.memory.free / 2
+    if facts.run.parts:
+        return facts.memory.free / 2, "*arrays", ""
+    return facts.memory.free / 2, "arrays", "; a batch is then a list with the tensor in it"
 
 
 def _if(fits: bool) -> bool | None:
@@ -229,10 +231,10 @@ _TABLE: dict[str, _Row] = {
     "arrays": _Row(
         "gofast.ArrayDataset: all samples are made once, at the start",
         _room,
-        lambda facts, room: variants.in_arrays(facts.loader, room),
-        "x, y = default_collate([dataset[i] for i in range(len(dataset))]); "
-        "dataset = gofast.ArrayDataset(x, y)",
-        "tried with some of them; samples that are random are refused, and they must fit in memory",
+        lambda facts, how: variants.in_arrays(facts.loader, how[0]),
+        "arrays = default_collate([dataset[i] for i in range(len(dataset))]); "
+        "dataset = gofast.ArrayDataset({0[1]})",
+        "tried with some of them, of which none looked random; all must fit in memory{0[2]}",
     ),
     "float32": _Row(
         "float32 instead of float64: half the bytes, and what models take",

@@ -102,13 +102,13 @@ def _more(loader: DataLoader[Any]) -> tuple[list[int], Any]:
 def _samples(dataset: Any, indices: list[int]) -> Iterator[Any]:
     """Samples for the same seeds, whichever are made before."""
     for index in indices:
-        _seed(index)
+        seed(index)
         yield dataset[index]
 
 
 def _collated(loader: DataLoader[Any], samples: Iterator[Any]) -> Any:
     made = [*samples]
-    _seed(0)
+    seed(0)
     return loader.collate_fn(made)
 
 
@@ -298,7 +298,7 @@ def over(loader: DataLoader[Any], dataset: Any) -> Any:
     return Ours(dataset, **arguments)
 
 
-def _seed(seed: int) -> None:
+def seed(seed: int) -> None:
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)
@@ -306,7 +306,7 @@ def _seed(seed: int) -> None:
 
 def _first(loader: Any) -> Any:
     """Its first batch, for the same seeds."""
-    _seed(0)
+    seed(0)
     if loader.generator is not None:
         loader.generator.manual_seed(0)
     return next(iter(loader))

@@ -61,11 +61,13 @@ class Trials:
         rounds, rate = self._rounds, 0.0
         if self._starting > self._seconds and step is not nothing:
             rounds, rate = 1, run.rate  # the loop as it is has been measured, and starting it takes too long
-            for remedy, _ in tried:
+            # A first batch that takes long to make is what more workers are for; only their start is not.
+            starting = self._starting - run.wait * max(self._facts.workers, 1)
+            for remedy, _ in tried if starting > self._seconds else ():
                 if remedy.key == "num_workers":
-                    late = f"{duration(self._starting)} pass before the workers start: give more seconds="
+                    late = f"{duration(starting)} pass before the workers start: give more seconds="
                     self.known[remedy.key] = replace(remedy, untried=late)
-            tried = [each for each in tried if each[0].key != "num_workers"]
+            tried = [each for each in tried if not self.known[each[0].key].untried]
         for remedy in compare(self._facts.loader, tried, step, seconds, rounds, self._starting, rate):
             self.known[remedy.key] = remedy
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import random
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,7 +17,7 @@ from .apart import RefusalError, keep_one_thread
 from .differences import difference
 from .loaders import estimated_bytes, innermost, like, narrow, samples_of
 from .stages import name_of
-from .swap import over
+from .swap import over, seed
 
 _PREPARE = 0.5  # seconds in which samples or files are made before a trial
 
@@ -114,19 +113,18 @@ def in_arrays(loader: Any, room: float) -> Any:
         room: bytes that all of them may take.
     """
     dataset, samples, end = loader.dataset, list[Any](), time.perf_counter() + _PREPARE
-    for seed in (1, 2):
-        torch.manual_seed(seed)
-        random.seed(seed)
-        samples.append(dataset[0])
-    if difference(*samples):
-        raise RefusalError("samples are random: each epoch needs others")
-    whole = estimated_bytes(samples.pop()) * len(dataset)
-    if whole > room:
-        raise RefusalError(f"all samples would take {size(whole)}, more than half of the free memory")
-    for index in range(1, min(len(dataset), 256)):
+    for index in range(min(len(dataset), 256)):
+        seed(index)
         samples.append(dataset[index])
+        whole = estimated_bytes(samples[0]) * len(dataset)
+        if whole > room:
+            raise RefusalError(f"all samples would take {size(whole)}, more than half of the free memory")
         if time.perf_counter() > end:
             break
+    for index, sample in enumerate(samples):
+        seed(len(samples) + index)
+        if difference(sample, dataset[index]):
+            raise RefusalError("samples look random: one was another when it was made again")
     arrays = default_collate(samples)
     arrays = [arrays] if isinstance(arrays, torch.Tensor) else arrays
     if not isinstance(arrays, list) or not all(isinstance(array, torch.Tensor) for array in arrays):

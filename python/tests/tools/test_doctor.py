@@ -30,12 +30,13 @@ import gofast
 import planted
 from gofast import DoctorReport
 from gofast._core.machine import Machine
-from gofast._doctor import apart, diagnosis, loaders, trials
+from gofast._doctor import anatomy, apart, diagnosis, loaders, trials
 from gofast._doctor.consume import Run, consume, nothing
 from gofast._doctor.diagnosis import diagnose
 from gofast._doctor.facts import Facts
 from gofast._doctor.loaders import starting
-from gofast._doctor.variants import larger_batches
+from gofast._doctor.remedies import offered
+from gofast._doctor.variants import in_arrays, larger_batches
 from gofast._doctor.verdicts import Remedy
 from gofast.errors import OptionError
 
@@ -443,6 +444,86 @@ def test_an_error_keeps_what_was_measured_before_it() -> None:
 def test_eight_batches_are_joined() -> None:
     loader = larger_batches(DataLoader(planted.Numbers(length=20), batch_sampler=cast(Any, [[0, 1]] * 10)))
     assert [len(batch) for batch in loader] == [16, 4]
+
+
+class Flipped(Dataset[Any]):
+    """Samples that are others now and then, by some generator."""
+
+    def __init__(self, draw: Any) -> None:
+        self.draw = draw
+
+    def __len__(self) -> int:
+        return 200
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.full((2,), float(index)) * (-1 if self.draw() < 0.1 else 1)
+
+
+@pytest.mark.parametrize(
+    ("draw", "random_ones"),
+    [
+        (random.random, True),
+        (np.random.rand, True),
+        (lambda: torch.rand(1).item(), True),
+        (np.random.default_rng(0).random, True),
+        (lambda: 1.0, False),
+    ],
+)
+def test_samples_that_look_random_are_not_made_once(draw: Any, random_ones: bool) -> None:
+    def work() -> str:
+        return type(in_arrays(DataLoader(Flipped(draw), 4), 1e9)).__module__
+
+    outcome = apart.apart(work, 5)
+    assert ("look random" in outcome.error) == random_ones
+    assert random_ones or outcome.value.startswith("gofast")
+
+
+def test_how_arrays_are_written() -> None:
+    room = SimpleNamespace(free=1e9)
+    for batch, words in (([0, 1], "ArrayDataset(*arrays)"), (None, "ArrayDataset(arrays)")):
+        run = Run(parts=len(batch or []))
+        facts = Facts(DataLoader(Flipped(random.random), 4), 0, False, 2, cast(Any, room), True, run=run)
+        facts.__dict__["plan"] = None
+        offer = offered(facts, "arrays")
+        assert offer is not None and words in offer[0].code
+        assert ("a batch is then a list" in offer[0].caution) == (batch is None)
+
+
+class Shards(Dataset[Any]):
+    """Keeps the shard of the sample before; or all."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.kept = most, list[int]()
+
+    def __len__(self) -> int:
+        return 200
+
+    def __getitem__(self, index: int) -> Any:
+        if index // 10 not in self.kept:
+            time.sleep(0.002)
+            self.kept = [*self.kept, index // 10][-self.most :]
+        return index
+
+
+def test_what_is_kept_of_the_sample_before_is_no_cache() -> None:
+    assert anatomy._twice(Shards(1))[1] >= 0.002
+    first, again = anatomy._twice(Shards(99))
+    assert again < 0.002 <= first
+
+
+@pytest.mark.parametrize(
+    ("workers", "waits", "late"), [(0, [8.0], False), (1, [8.0], False), (1, [0.01], True)]
+)
+def test_more_workers_are_for_batches_that_take_long(
+    workers: int, waits: list[float], late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "rate_of", lambda *_: (9.0, ""))
+    run = Run(waits=waits, steps=[0.0], starts=[8.0], samples=1, seconds=1.0)
+    found = trials.Trials(
+        Facts(DataLoader(planted.Numbers()), workers, False, 2, None, True, run=run), 2.0, 8.0, 3
+    )
+    assert found.attempt("num_workers") == (None if late else 9.0)
+    assert ("before the workers start" in found.known["num_workers"].untried) == late
 
 
 def test_the_start_of_spawned_workers_is_no_part_of_the_time() -> None:
