@@ -76,7 +76,11 @@ def recycled(mixers: Sequence[Any]) -> Iterator[None]:
     for one in mixers:
         found = _of(type(one))
         if found is not None and found[0] not in vars(one):  # not a user's, and not another thread's
-            ours.append((vars(one), found[0], _Method(found[1], one, found[0])))
+            name, method = found
+            ours += [
+                (vars(one), name, functools.partial(method, one)),
+                (vars(one), _STATE, _state(one, name)),
+            ]
     try:
         for own, name, method in ours:
             own[name] = method
@@ -87,17 +91,18 @@ def recycled(mixers: Sequence[Any]) -> Iterator[None]:
                 del own[name]
 
 
-class _Method:
-    """Our method of one object. In a copy of that, torchvision's own stands for it."""
+_STATE = "__getstate__"
 
-    def __init__(self, mix: Any, one: Any, name: str) -> None:
-        self._mix, self._one, self._name = mix, one, name
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        return self._mix(self._one, *args, **named)
+def _state(one: Any, name: str) -> Callable[[], Any]:
+    """What copy, deepcopy and pickle ask an object for its attributes: those that it has without ours."""
 
-    def __reduce__(self) -> Any:
-        return getattr, (self._one, self._name)  # of a copy that has no attributes yet
+    def state() -> Any:
+        theirs = getattr(type(one), _STATE, None)  # object has one since Python 3.11
+        found = vars(one) if theirs is None else theirs(one)
+        return {k: v for k, v in found.items() if k not in (name, _STATE)} if type(found) is dict else found
+
+    return state
 
 
 def mixers(value: Any) -> list[Any]:
