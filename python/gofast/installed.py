@@ -111,8 +111,8 @@ def _put_in_place() -> None:
     def open(fp: Any, mode: Any = "r", formats: Any = None) -> Any:
         if _depth == 0:  # a wrapper of this one goes on calling it
             return opening.by_pillow(fp, mode, formats)
-        if sys._getframe(1).f_globals.get("__name__", "").startswith("PIL."):
-            return opening.by_pillow(fp, mode, formats)  # Pillow takes its own images apart
+        if sys._getframe(1).f_globals.get("__name__", "").startswith(("PIL.", "gofast._images.")):
+            return opening.by_pillow(fp, mode, formats)  # Pillow takes its own images apart; ours are counted
         follow()
         return opening.open_late(fp, mode, formats)
 

@@ -285,7 +285,12 @@ def test_what_the_line_does_not_count_is_said(folder: Path, tmp_path: Path) -> N
     assert "speak for themselves: torchrun -m gofast train.py" in run("-c", "", cwd=tmp_path).stderr
     done = run("-c", OWN_LOADER, cwd=tmp_path)
     assert done.stderr.startswith("gofast: native: what gofast.explain says") and "(epochs: 1)" in done.stderr
-    OWN_OPEN(next(folder.glob("*/*.jpg"))).save(tmp_path / "x.bmp")
+    (tmp_path / "a").mkdir()
+    for path in ("x.bmp", "a/x.bmp"):
+        OWN_OPEN(next(folder.glob("*/*.jpg"))).save(tmp_path / path)
+    script = "from torchvision.datasets import *; from torchvision.transforms import *\n"
+    done = run("-c", f"{script}ImageFolder('.', ToTensor())[0]", cwd=tmp_path)
+    assert done.stderr.startswith("gofast: native: 0 of 1 pictures; not native: picture: "), done.stderr
     done = run("-c", "from PIL import Image; Image.open('x.bmp').load()", cwd=tmp_path)
     said = "gofast: native: 0 of 1 pictures; not native: picture: BMP, mode RGB: Pillow decodes it\n"
     assert done.stderr == said
