@@ -18,7 +18,7 @@ ARROWS: dict[str, set[str]] = {
     "_loader": {"errors", "_core"},
     "_tables": {"errors", "_core", "_loader"},
     "_plan": {"errors", "_core", "_loader"},
-    "_late": {"errors", "_core"},
+    "_late": {"errors", "_core", "_loader"},
     "_images": {"errors", "_core", "_loader", "_plan", "_late"},
     "_device": {"errors", "_core", "_loader"},
     "_doctor": {"errors", "_core", "_loader", ""},  # it tries the public classes instead of the user's
