@@ -109,7 +109,7 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 		}()
 		for {
 			if err := ctx.Err(); err != nil { // Wait asks only where a batch is not ready
-				yield(Batch{}, ended(err, "batches"))
+				yield(Batch{}, errs.Ended(err, "batches"))
 				return
 			}
 			for failed == nil && len(flying) < lookAhead {
@@ -135,7 +135,7 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 			}
 			f := flying[0]
 			if err := f.ticket.Wait(ctx); err != nil {
-				yield(Batch{}, ended(err, "batches"))
+				yield(Batch{}, errs.Ended(err, "batches"))
 				return
 			}
 			if f.slot.Status() == engine.Failed {

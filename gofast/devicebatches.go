@@ -88,7 +88,7 @@ func (l *DeviceLoader) Batches(ctx context.Context, order []int64) iter.Seq2[Dev
 		for {
 			b, err := e.batch(ctx)
 			if err != nil {
-				yield(DeviceBatch{}, ended(err, "batches"))
+				yield(DeviceBatch{}, errs.Ended(err, "batches"))
 				return
 			}
 			if b.Rows == 0 {

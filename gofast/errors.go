@@ -1,9 +1,6 @@
 package gofast
 
 import (
-	"context"
-	"errors"
-
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
@@ -51,12 +48,5 @@ func leave(err *error, op string) {
 	if r := recover(); r != nil {
 		*err = pool.PanicError(r, op, "")
 	}
-	*err = ended(*err, op)
-}
-
-func ended(err error, op string) error {
-	if known := (*Error)(nil); !errors.As(err, &known) && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
-		return errs.New(errs.ErrCanceled, op, "canceled").Because(err)
-	}
-	return err
+	*err = errs.Ended(*err, op)
 }

@@ -9,11 +9,7 @@
 package inspect
 
 import (
-	"context"
-	"errors"
-
 	"github.com/gofast-org/gofast/gofast/engine"
-	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 )
 
@@ -33,16 +29,4 @@ func (o *Options) complete() error {
 		o.Progress = func(int64, int64) {}
 	}
 	return o.Limits.Validate()
-}
-
-// canceled makes an ErrCanceled of the end of a context.
-func canceled(err error, op string) error {
-	var known *errs.Error
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return errs.New(errs.ErrCanceled, op, "canceled").Because(err)
-	}
-	return err
 }

@@ -40,7 +40,7 @@ func Scan(ctx context.Context, paths []string, o Options) (report *Report, err e
 	}
 	all, err := list(ctx, paths, &o)
 	if err != nil {
-		return nil, canceled(err, op)
+		return nil, errs.Ended(err, op)
 	}
 	const each = 24 + 8 // a print, and its place in an order
 	if err := all.budget.Reserve(int64(len(all.list))*each, fmt.Sprintf("a scan of %d files", len(all.list))); err != nil {
@@ -49,7 +49,7 @@ func Scan(ctx context.Context, paths []string, o Options) (report *Report, err e
 	s := &scanner{files: all, tally: newTally(), options: &o,
 		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, prints: make([]print, len(all.list))}
 	if err := all.each(ctx, o.Threads, s.look); err != nil {
-		return nil, canceled(err, op)
+		return nil, errs.Ended(err, op)
 	}
 	s.r.Broken = append(s.r.Broken, all.circles...)
 	report = s.report(all)
@@ -57,7 +57,7 @@ func Scan(ctx context.Context, paths []string, o Options) (report *Report, err e
 		report.Paths = append(report.Paths, folder.Name(path))
 	}
 	if report.Duplicates, err = s.duplicates(ctx); err != nil {
-		return nil, canceled(err, op)
+		return nil, errs.Ended(err, op)
 	}
 	report.Seconds = time.Since(start).Seconds()
 	return report, nil

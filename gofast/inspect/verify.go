@@ -59,13 +59,13 @@ func Verify(ctx context.Context, paths []string, o Options) (report *Verificatio
 	}
 	all, err := list(ctx, paths, &o)
 	if err != nil {
-		return nil, canceled(err, opVerify)
+		return nil, errs.Ended(err, opVerify)
 	}
 	v := &verifier{files: all, options: &o,
 		report: &Verification{Files: int64(len(all.list)), Damaged: []Problem{}, Unchecked: []Problem{}, Unreadable: all.unreadable}}
 	v.readers.New = func() any { return &reader{verifier: v, decoders: map[string]*picture.Decoder{}} }
 	if err := v.run(ctx); err != nil {
-		return nil, canceled(err, opVerify)
+		return nil, errs.Ended(err, opVerify)
 	}
 	v.report.Damaged = inOrder(append(v.report.Damaged, all.circles...))
 	v.report.Unchecked = inOrder(v.report.Unchecked)

@@ -188,3 +188,11 @@ func (e *Error) Unwrap() []error {
 	}
 	return []error{e.Kind, e.Err}
 }
+
+// Ended makes an ErrCanceled of the end of a context; other errors stay as they are.
+func Ended(err error, op string) error {
+	if known := (*Error)(nil); !errors.As(err, &known) && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return New(ErrCanceled, op, "canceled").Because(err)
+	}
+	return err
+}

@@ -37,6 +37,17 @@ def add(parsers: Parsers, name: str, run: Run, help: str, description: str, exam
     return parser
 
 
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    """What a command looks at."""
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        default=["."],
+        help="a file, a folder or a pattern (default: this folder)",
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The option --json."""
     parser.add_argument("--json", action="store_true", help="print JSON on stdout")

@@ -27,13 +27,7 @@ def add(parsers: output.Parsers) -> None:
 gofast scan train.parquet 'shards/*.csv.gz'
 gofast scan photos/ --json | jq -r '.broken[].path'""",
     )
-    parser.add_argument(
-        "paths",
-        metavar="PATH",
-        nargs="*",
-        default=["."],
-        help="a file, a folder or a pattern (default: this folder)",
-    )
+    output.add_paths(parser)
     parser.add_argument("--threads", type=output.positive, help="threads that read (default: all allowed)")
     output.add_json(parser)
 

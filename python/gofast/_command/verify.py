@@ -35,13 +35,7 @@ def add(parsers: output.Parsers) -> None:
 gofast verify train.parquet train.cache.npz
 gofast verify photos/ --json | jq -r '.damaged[].path' > damaged.txt""",
     )
-    parser.add_argument(
-        "paths",
-        metavar="PATH",
-        nargs="*",
-        default=["."],
-        help="a file, a folder or a pattern (default: this folder)",
-    )
+    output.add_paths(parser)
     parser.add_argument("--threads", type=output.positive, help="threads that decode (default: all allowed)")
     output.add_json(parser)
 

@@ -93,9 +93,8 @@ class Facts:
     def from_storage(self) -> float:
         """Bytes a batch that came from storage, and not from the page cache; 0 if they are few."""
         stored = self.read / max(self.run.batches + self.stacks.batches, 1)
-        return (
-            stored if stored > max(0.05 * self.run.largest, 16 << 10) else 0.0
-        )  # imports read a little, too
+        few = max(0.05 * self.run.largest, 16 << 10)  # imports read a little, too
+        return stored if stored > few else 0.0
 
     def parts(self) -> dict[str, tuple[float, float]]:
         """Seconds a batch of each group of stages in one worker, and those in which it slept or waited."""

@@ -55,31 +55,38 @@ def plan(loader: DataLoader[Any], pictures: bool) -> Plan | None:
     Args:
         pictures: whether Pillow decodes pictures here.
     """
-    if is_native(loader) or (_ours_already(loader) and isinstance(innermost(loader.dataset), NativeDataset)):
+    own = hasattr(type(loader), "_native_view")
+    if is_native(loader) or (own and isinstance(innermost(loader.dataset), NativeDataset)):
         return None  # gofast makes these batches, or a part of it runs in Python
     failed = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        dataset: Any = loader.dataset
         first = _first(like(loader, num_workers=0))
         indices, more = _more(loader)
         for found in _plans(loader, pictures, indices):
             if found.fits:
-                try:
-                    other = swapped(like(loader, num_workers=0), found)
-                    why, where = difference(first, _first(other)), "the first batches"
-                    if indices and equal(why):
-                        some = difference(more, _collated(loader, _samples(other.dataset, indices)))
-                        why, where = some or why, f"{len(indices):,} of {len(dataset):,} samples"
-                except Exception as error:
-                    why, where = str(error) or type(error).__name__, "the first batches"
-                found.fits = equal(why)
-                but = f"are equal but for {why}" if why else "are equal"
-                found.said = f"{where} were compared, and {but if found.fits else f'differ: {why}'}"
+                _compare(loader, found, first, indices, more)
             if found.fits:
                 return found
             failed = failed or found
     return failed
+
+
+def _compare(loader: DataLoader[Any], found: Plan, first: Any, indices: list[int], more: Any) -> None:
+    """Notes in a plan whether it gives the first batch, and the samples of the indices, or why not."""
+    dataset: Any = loader.dataset
+    where = "the first batches"
+    try:
+        other = swapped(like(loader, num_workers=0), found)
+        why = difference(first, _first(other))
+        if indices and equal(why):
+            why = difference(more, _collated(loader, _samples(other.dataset, indices))) or why
+            where = f"{len(indices):,} of {len(dataset):,} samples"
+    except Exception as error:
+        why = str(error) or type(error).__name__
+    found.fits = equal(why)
+    but = f"are equal but for {why}" if why else "are equal"
+    found.said = f"{where} were compared, and {but if found.fits else f'differ: {why}'}"
 
 
 def _more(loader: DataLoader[Any]) -> tuple[list[int], Any]:
@@ -110,10 +117,6 @@ def _collated(loader: DataLoader[Any], samples: Iterator[Any]) -> Any:
     made = [*samples]
     seed(0)
     return loader.collate_fn(made)
-
-
-def _ours_already(loader: Any) -> bool:
-    return hasattr(type(loader), "_native_view")
 
 
 def _plans(loader: DataLoader[Any], pictures: bool, indices: list[int]) -> Iterator[Plan]:
