@@ -78,13 +78,16 @@ def transforms(name: str) -> Any:
     """Pipelines of torchvision."""
     from torchvision import transforms as t
 
-    from benchmarks.peers.recipes.torchvision_ import END, crop, simclr
-
-    if name == "simclr":
-        return simclr()
+    colour = [t.RandomApply([t.ColorJitter(0.8, 0.8, 0.8, 0.2)], 0.8), t.RandomGrayscale(0.2)]
+    middle = {
+        "train": [],
+        "randaugment": [t.RandAugment()],
+        "simclr": [*colour, t.RandomApply([t.GaussianBlur(23, (0.1, 2.0))], 0.5)],
+    }
+    end = [t.ToTensor(), t.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))]
     if name == "val":
-        return t.Compose([t.Resize(256), t.CenterCrop(224), *END])
-    return crop(224, *END) if name == "train" else crop(224, t.RandAugment(), *END)
+        return t.Compose([t.Resize(256), t.CenterCrop(224), *end])
+    return t.Compose([t.RandomResizedCrop(224), t.RandomHorizontalFlip(), *middle[name], *end])
 
 
 def collate(rows: list[Any]) -> Any:
@@ -108,10 +111,13 @@ def picture_case(name: str, collated: bool = False) -> Callable[[], int]:
 
 def late_case() -> Callable[[], int]:
     """Pictures that are opened in a dataset of the user's."""
-    import gofast
-    from benchmarks.peers.recipes.own_code import Pictures
+    import pandas as pd
 
-    dataset = Pictures(str(photographs()), transforms("train"), gofast.open)
+    import gofast
+    from benchmarks.strangers.frame import Pictures
+
+    rows = pd.DataFrame({"path": sorted(map(str, photographs().glob("*/*")))}).assign(label=0)
+    dataset = Pictures(rows, transforms("train"), gofast.open)
     return epochs(gofast.DataLoader(dataset, 50, shuffle=True), 200)
 
 

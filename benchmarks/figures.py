@@ -12,8 +12,8 @@ Measured = dict[str, dict[str, list[float]]]
 
 @dataclass(frozen=True)
 class Ratio:
-    """A peer of ours in a section against the fastest of some others, there or in another section: how many
-    times faster it has to be."""
+    """A peer of ours in a section, or the fastest of some, against the fastest of some others, there or in
+    another section: how many times faster it has to be."""
 
     what: str
     section: str
@@ -21,25 +21,28 @@ class Ratio:
     least: float
     aim: float
     elsewhere: str | None = None
-    ours: str = "gofast"
+    ours: str | tuple[str, ...] = "gofast"
 
     def row(self, measured: Measured) -> dict[str, Any] | None:
         """The figure, if both sides were measured."""
-        theirs = measured.get(self.elsewhere or self.section, {})
+        there = measured.get(self.section, {})
+        theirs = measured.get(self.elsewhere, {}) if self.elsewhere else there
+        names = (self.ours,) if isinstance(self.ours, str) else self.ours
+        found = [statistics.median(there[peer]) for peer in names if peer in there]
         others = {peer: statistics.median(theirs[peer]) for peer in self.against if peer in theirs}
-        if self.ours not in measured.get(self.section, {}) or not others:
+        if not found or not others:
             return None
         best = min(others, key=lambda peer: others[peer])
-        ours = statistics.median(measured[self.section][self.ours])
+        ours = min(found)
         value = others[best] / ours
-        found = "aim" if value >= self.aim else "least" if value >= self.least else "missed"
+        reached = "aim" if value >= self.aim else "least" if value >= self.least else "missed"
         return {
             "gofast": ours,
             "against": best,
             "other": others[best],
             "value": value,
             "unit": "x",
-            "reached": found,
+            "reached": reached,
         }
 
 
@@ -69,6 +72,12 @@ def spread(values: list[float]) -> tuple[float, float]:
         return min(values), max(values)
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
     return low, high
+
+
+def paired(theirs: list[float], ours: list[float]) -> tuple[float, float, float]:
+    """How many times faster ours were, round by round: the least, the median and the most."""
+    ratios = [other / own for other, own in zip(theirs, ours, strict=False)]  # one may have ended early
+    return min(ratios), statistics.median(ratios), max(ratios)
 
 
 def table(measured: Measured, promised: tuple[Ratio | Limit, ...]) -> list[dict[str, Any]]:

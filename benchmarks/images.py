@@ -77,9 +77,9 @@ class ImagesRun(sides.SidesRun):
             clients = {name: stack.enter_context(Client(sides.MODULE)) for name in self.asked([FRESH, TWO])}
             for name, client in clients.items():
                 client.ask("open", benchmark="images", section=TRAIN, side=name, folder=folder)
-                client.ask("first_batch")  # what is loaded once a process
+                client.ask("first_batch", side=name)  # what is loaded once a process
             for name in self.in_turn(list(clients), FIRST, self.rounds * FIRST_BATCHES):
-                self.add(FIRST, name, clients[name].ask("first_batch")["seconds"])
+                self.add(FIRST, name, clients[name].ask("first_batch", side=name)["seconds"])
 
 
 def main() -> None:

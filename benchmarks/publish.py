@@ -13,14 +13,14 @@ from pathlib import Path
 
 from benchmarks import report
 from benchmarks.images_report import IMAGES
-from benchmarks.recipes_report import RECIPES
 from benchmarks.report import Benchmark, Stored
+from benchmarks.strangers_report import STRANGERS
 from benchmarks.tables_report import TABLES
 
 PAGE = report.ROOT / "docs" / "benchmarks.md"
 README = report.ROOT / "README.md"  # shows a plot
 PARTIAL = report.ROOT / "build" / "benchmarks"  # where results go that are not published
-BENCHMARKS = {benchmark.name: benchmark for benchmark in (TABLES, IMAGES, RECIPES)}
+BENCHMARKS = {benchmark.name: benchmark for benchmark in (TABLES, IMAGES, STRANGERS)}
 
 
 def markers(name: str) -> tuple[str, str]:
@@ -74,6 +74,8 @@ def stale(page: Path = PAGE, results: Path = report.RESULTS, readme: Path = READ
         _, block, _ = blocks(page, benchmark.name)
         again = f"run python -m benchmarks.publish benchmarks/results/{benchmark.name}-*.json"
         source = named(block, benchmark.name)
+        if not block and not list(results.glob(f"{benchmark.name}-*.*")):
+            continue  # not measured yet
         path = results / (source or "")
         if source is None or not path.exists():
             found.append(f"{benchmark.name}: the table names no result that is there: {again}")

@@ -18,6 +18,8 @@ HELD = 2  # batches that the training loop has at a time, so that the output cyc
 
 def size(batch: Any) -> int:
     """The samples of a batch; a roof gives their number only, and a peer without labels gives None there."""
+    if isinstance(batch, dict):
+        batch = tuple(batch.values())
     return batch if isinstance(batch, int) else len(batch[0] if batch[-1] is None else batch[-1])
 
 

@@ -1,6 +1,6 @@
-"""The frame of the benchmarks of pictures: the sides of a section make the same batches, one process each, in
-turn (A B C, A B C, ...), so that a machine that slows down slows all of them down. What a side gives is
-checked, by images_check.py or recipes_check.py, before it is timed.
+"""The frame of the benchmarks of pictures: the sides of a section make the same batches, in processes of
+their own, in turn (A B C, A B C, ...), so that a machine that slows down slows all of them down. What a side
+gives is checked, by images_check.py or strangers_check.py, before it is timed.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ class SidesRun(run.Run):
         """A side's interpreter; ImportError if it is not to be had here."""
         return sys.executable
 
+    def process(self, side: str) -> str:
+        """The process that a side runs in."""
+        return side
+
     def named(self, section: str, side: str) -> str:
         """What a side is called where it is missing."""
         return f"{section}, {side}"
@@ -57,24 +61,28 @@ class SidesRun(run.Run):
             clients: dict[str, Client] = {}
             for side in self.asked(sides):
                 try:
-                    clients[side] = stack.enter_context(Client(MODULE, self.python(side)))
+                    if self.process(side) not in clients:
+                        client = stack.enter_context(Client(MODULE, self.python(side)))
+                        clients[self.process(side)] = client
                 except ImportError as error:
                     self.is_missing(self.named(section, side), str(error))
 
             def ask(name: str, command: str, **arguments: Any) -> dict[str, Any] | None:
+                if (client := clients.get(self.process(name))) is None:  # it failed, or is not to be had
+                    return None
                 called = self.named(section, name)
-                answer = self.ask(clients[name], called, command, self.needed(name), **arguments)
+                answer = self.ask(client, called, command, self.needed(name), side=name, **arguments)
                 if answer is None:
-                    del clients[name]
+                    del clients[self.process(name)]
                 return answer
 
             what = {"benchmark": self.benchmark.name, "section": section, "folder": folder}
-            for side in list(clients):
-                if (answer := ask(side, "open", side=side, **what)) is not None:
+            for side in self.asked(sides):
+                if (answer := ask(side, "open", **what)) is not None:
                     self.opened(section, side, answer)
                     self.say(f"{section}, {side}: checked")
-            for side in self.in_turn(list(clients), section):
-                if side in clients and (answer := ask(side, "turn", seconds=self.turn)) is not None:
+            for side in self.in_turn([s for s in self.asked(sides) if self.process(s) in clients], section):
+                if (answer := ask(side, "turn", seconds=self.turn)) is not None:
                     self.add(section, side, answer["seconds"])
                     if self.with_cpu:
                         self.add(report.cpu(section), side, answer["cpu"])

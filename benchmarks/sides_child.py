@@ -1,4 +1,4 @@
-"""The measuring process of pictures and recipes: one side of one section; serve.py talks to the parent."""
+"""The measuring process of pictures: one side of a section, or some; serve.py talks to the parent."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from benchmarks.serve import serve, turn
 
 
 class Child:
-    """The state between commands: the side's batches."""
+    """The state between commands: the sides' batches."""
 
     def __init__(self) -> None:
-        self.batches: Iterable[Any] = ()
+        self.batches: dict[str, Iterable[Any]] = {}
 
     def open(self, benchmark: str, section: str, side: str, folder: str) -> dict[str, Any]:
         """Opens the folder, runs one epoch to warm up, and compares the first batches with the reference's.
@@ -28,21 +28,20 @@ class Child:
         check = importlib.import_module(f"benchmarks.{benchmark}_check")
         answer: dict[str, Any]
         try:
-            self.batches, answer = check.opened(section, side, folder)
+            self.batches[side], answer = check.opened(section, side, folder)
         except ImportError as error:
             return {"missing": str(error)}
         return answer
 
-    def turn(self, seconds: float) -> dict[str, Any]:
+    def turn(self, side: str, seconds: float) -> dict[str, Any]:
         """Whole epochs until that time has passed: seconds for a picture."""
-        own: dict[str, Any] | None = getattr(self.batches, "turn", dict)()  # a script has its own clock
-        return own or turn(self.batches, seconds)
+        return turn(self.batches[side], seconds)
 
-    def first_batch(self) -> dict[str, Any]:
+    def first_batch(self, side: str) -> dict[str, Any]:
         """From iter() to the first batch, of a loader whose workers, if it has any, are fresh."""
         gc.collect()
         started = time.perf_counter()
-        iterator = iter(self.batches)
+        iterator = iter(self.batches[side])
         next(iterator)
         seconds = time.perf_counter() - started
         for _ in iterator:  # an epoch that is broken off would be another's burden

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import compare, figures, images_report, publish, recipes_report, tables_report
-from benchmarks.peers import images, recipes
+from benchmarks import compare, figures, images_report, publish, tables_report
+from benchmarks.peers import images
 from benchmarks.peers.images import BARE, OWN, PIL
 
 
@@ -39,13 +39,6 @@ def test_ratios_and_limits() -> None:
 def test_ratios_name_sides_that_exist() -> None:
     for ratio in images_report.PROMISED:
         assert {ratio.ours, *ratio.against} <= images.PEERS.keys()
-    assert recipes_report.WHAT.keys() == recipes.MODULES.keys()
-    for ratio in recipes_report.PROMISED:
-        if recipes.MODULES[ratio.section] in ("timm_", "datasets_"):
-            continue  # stand beside the development environment
-        sides = recipes.recipe(ratio.section).sides
-        assert {ratio.ours, *ratio.against} <= sides.keys(), ratio.what
-        assert all((side.reference is None) == ("gofast" not in name) for name, side in sides.items())
 
 
 def test_a_page_without_markers(tmp_path: Path) -> None:

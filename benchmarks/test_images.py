@@ -17,13 +17,11 @@ from benchmarks import (
     images,
     images_check,
     process,
-    recipes_report,
-    report,
     serve,
 )
 from benchmarks.images_check import compare, warmed
 from benchmarks.peers.images import PEERS
-from benchmarks.recipes_check import different
+from benchmarks.strangers_check import different
 
 
 def test_compare() -> None:
@@ -82,7 +80,7 @@ class Fakes:
     def open(self, **_):
         return {"difference": 0.0, "note": None, "bytes": 5}
 
-    def turn(self, seconds):
+    def turn(self, **_):
         return {"seconds": 1.0, "cpu": 1.0}
 
     def hang(self, **_):
@@ -197,27 +195,3 @@ def test_folder_is_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert len(links) == 6 and all(link.read_bytes() == b"12" for link in links)
     with pytest.raises(SystemExit, match="no <class>"):
         data.photographs(str(tmp_path / "photos" / "a"), 5)
-
-
-def test_the_table_says_what_is_missing() -> None:
-    sides = {
-        "torchvision, 0 workers": 0.004,
-        "torchvision, 2 workers": 0.002,
-        "gofast.DataLoader, 2 workers": 0.0005,
-    }
-    stored = {
-        "machine": {"processor": "one", "cores": 2},
-        "data": {"name": "some", "pictures": 5, "bytes a picture": 1e5},
-        "versions": {"torch": "2.15.0+cpu"},
-        "rounds": 3,
-        "commit": "abc",
-        "date": "today",
-        "sections": {"basic": {name: {"median": value} for name, value in sides.items()}},
-        "missing": {"timm": "No module named 'timm'"},
-    }
-    lines = report.block(stored, recipes_report.RECIPES, "r.json").splitlines()
-    (basic,) = [line for line in lines if line.startswith("| RandomResizedCrop")]
-    assert basic.endswith(
-        "500 img/s (torchvision, 2 workers) | 2,000 img/s (gofast.DataLoader, 2 workers) | 4.0 |"
-    )
-    assert any("not measured: No module named 'timm'" in line for line in lines)
