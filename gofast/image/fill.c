@@ -13,6 +13,11 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
     gf_opened source;
     gf_sample_bytes bytes;
     gf_meter *meter = gf_meter_here();
+    if (p->stored.data) {
+        gf_meter_to(meter, GF_STAGE_PICTURE);
+        gf_meter_picture(meter);
+        return gf_image_run_stored(w, p, sample, record, x, fault);
+    }
     gf_extent extent = gf_image_extent(p, sample);
     int32_t code = p->reader->read(p->reader, &extent, INT64_MAX, &w->file, &bytes, fault);
     gf_meter_to(meter, GF_STAGE_PICTURE);

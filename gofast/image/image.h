@@ -11,6 +11,7 @@
 #include "resample/resample.h"
 #include "steps/canvas.h"
 #include "steps/draw.h"
+#include "stored.h"
 #include "../engine/view.h"
 #include "../internal/meter/meter.h"
 #include "../source/reader/reader.h"
@@ -42,8 +43,10 @@ struct gf_image_program {
     int32_t pass_order;      // resample.h's
     int64_t max_pixels;      // more are left to Pillow, which warns or refuses
     uint64_t seed;           // of the samples' own streams
-    // The samples. The reader is the program's own; its arrays, epoch, targets, extents and facts outlive the program.
+    // The samples. The reader is the program's own; its arrays, stored pictures, epoch, targets, extents and facts outlive
+    // the program.
     int64_t count;
+    gf_stored stored; // pixels in memory: then there are no reader, extents and facts
     gf_reader *reader;
     const uint64_t *epoch;  // or NULL: 0
     const int32_t *targets; // or NULL: samples have no label

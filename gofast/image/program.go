@@ -35,6 +35,23 @@ type Files struct {
 	Targets uintptr `json:"targets"` // address of int32[count], the labels; 0 without
 	Extents uintptr `json:"extents"` // address of source.Extent[count]; 0: each sample is all of the object of its number
 	Facts   uintptr `json:"facts"`   // address of gf_facts[count] (reader/extent.h), zeros at first
+	Stored  *Stored `json:"stored"`  // they are no files, but pixels in memory: then no reader, extents and facts are needed
+}
+
+// Stored are pictures of one size, as pixels in memory that outlives the program: stored.h.
+type Stored struct {
+	Data     uintptr  `json:"data"`    // address of the first picture's first pixel
+	Strides  [4]int64 `json:"strides"` // bytes from a picture, row, pixel and channel to the next
+	Width    int32    `json:"width"`
+	Height   int32    `json:"height"`
+	Channels int32    `json:"channels"` // 3, or 1: grey
+}
+
+func (s *Stored) check() error {
+	if s.Data == 0 || s.Width < 1 || s.Height < 1 || s.Width > steps.MaxSide || s.Height > steps.MaxSide || s.Channels != 1 && s.Channels != 3 {
+		return errs.New(errs.ErrConfig, "plan", fmt.Sprintf("stored pictures of %dx%d with %d channels", s.Width, s.Height, s.Channels))
+	}
+	return nil
 }
 
 // Options are what a program does beside its plan.
@@ -77,7 +94,18 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 		return Program{}, err
 	}
 	c.pass_order, c.max_pixels, c.count = order, C.int64_t(options.MaxPixels), C.int64_t(files.Count)
-	if files.Count > 0 {
+	if files.Stored != nil {
+		s := files.Stored
+		if err := s.check(); err != nil {
+			p.Free()
+			return Program{}, err
+		}
+		c.stored = C.gf_stored{
+			data:    (*C.uint8_t)(C.as_pointer(C.uintptr_t(s.Data))),
+			picture: C.int64_t(s.Strides[0]), row: C.int64_t(s.Strides[1]), pixel: C.int64_t(s.Strides[2]), channel: C.int64_t(s.Strides[3]),
+			width: C.int32_t(s.Width), height: C.int32_t(s.Height), channels: C.int32_t(s.Channels),
+		}
+	} else if files.Count > 0 {
 		made, err := reader.New(files.Config, options.MaxFileBytes)
 		if err != nil {
 			p.Free()
@@ -140,6 +168,9 @@ func (p Program) Sample() engine.Sample {
 		Fill: unsafe.Pointer(C.gf_image_fill), Hint: unsafe.Pointer(C.gf_image_hint), JobRows: 1, Stage: meter.Read}
 	if p.c.targets != nil {
 		made.LabelBytes = 8
+	}
+	if p.c.stored.data != nil { // nothing to fetch, and a few microseconds each
+		made.Hint, made.JobRows = nil, 0
 	}
 	if p.c.output == C.GF_IMAGE_PICTURE {
 		return made

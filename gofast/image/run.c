@@ -144,16 +144,39 @@ static int32_t do_step(void *context, const gf_step *step) {
     return operation->run ? operation->run(&r->canvas, step, r->record + step->record) : GF_FAULT_NONE;
 }
 
-int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, const gf_recorded *recorded, int64_t n, const int32_t *record,
-                     uint8_t *x, gf_fault *fault) {
+static run begin(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, int32_t width, int32_t height, const int32_t *record,
+                 gf_fault *fault) {
     gf_meter_part(gf_meter_here(), GF_PART_STEPS);
     run r = {.worker = worker, .program = p, .source = source, .record = record};
     r.canvas = (gf_canvas){.lay_out = lay_out, .render = render_planes, .reopen = reopen, .room = room, .pixels = p->pixels,
-                           .geometry = gf_geometry_of(source->picture.width, source->picture.height), .fault = fault};
-    if (p->steps->record_words && !record) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "nothing was drawn for the sample");
-    int32_t code = gf_canvas_replay(&r.canvas, recorded, n);
-    if (!code) code = gf_walk(p->steps, record, do_step, &r);
+                           .geometry = gf_geometry_of(width, height), .fault = fault};
+    return r;
+}
+
+static int32_t walk(run *r, uint8_t *x) {
+    const gf_image_program *p = r->program;
+    if (p->steps->record_words && !r->record) return gf_fault_set(r->canvas.fault, GF_FAULT_UNSUPPORTED, -1, "nothing was drawn for the sample");
+    int32_t code = gf_walk(p->steps, r->record, do_step, r);
     if (code) return code;
-    if (p->output == GF_IMAGE_PIXELS) return finish_pixels(&r, x);
-    return p->output == GF_IMAGE_TENSOR ? finish_tensor(&r, x) : finish_picture(&r, x);
+    if (p->output == GF_IMAGE_PIXELS) return finish_pixels(r, x);
+    return p->output == GF_IMAGE_TENSOR ? finish_tensor(r, x) : finish_picture(r, x);
+}
+
+int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, const gf_recorded *recorded, int64_t n, const int32_t *record,
+                     uint8_t *x, gf_fault *fault) {
+    run r = begin(worker, p, source, source->picture.width, source->picture.height, record, fault);
+    int32_t code = gf_canvas_replay(&r.canvas, recorded, n);
+    return code ? code : walk(&r, x);
+}
+
+// It rests from the beginning: planes are what most steps want, and a grey picture has one.
+int32_t gf_image_run_stored(gf_image_worker *worker, const gf_image_program *p, int64_t sample, const int32_t *record, uint8_t *x, gf_fault *fault) {
+    const gf_stored *s = &p->stored;
+    run r = begin(worker, p, NULL, s->width, s->height, record, fault);
+    int32_t code = lay_out(&r.canvas, 0, s->width, s->height, &r.canvas.planes);
+    if (code) return code;
+    r.canvas.planes.channels = s->channels;
+    r.canvas.resting = 1;
+    gf_stored_copy(s, sample, &r.canvas.planes);
+    return walk(&r, x);
 }

@@ -12,6 +12,7 @@ static inline int gf_size_is_known(gf_size size) { return size.width > 0 && size
 _Static_assert(sizeof(gf_size) == sizeof(uint64_t), "the size in a sample's facts is read and written in one go");
 
 static inline gf_size gf_remembered_size(const gf_image_program *p, int64_t sample) {
+    if (p->stored.data) return (gf_size){p->stored.width, p->stored.height};
     uint64_t bits = __atomic_load_n((uint64_t *)(void *)&p->facts[sample].width, __ATOMIC_RELAXED);
     gf_size size;
     memcpy(&size, &bits, sizeof size);
@@ -40,6 +41,7 @@ static inline gf_extent gf_image_extent(const gf_image_program *p, int64_t sampl
 
 // Hints at samples of a range from the one behind i on, at each once.
 static inline void gf_image_look_ahead(const gf_view *view, const gf_batch *batch, int64_t from, int64_t i, int64_t to) {
+    if (!view->hint) return;
     int64_t last = i + GF_VIEW_AHEAD < to ? i + GF_VIEW_AHEAD : to - 1;
     for (int64_t k = i == from ? i + 1 : i + GF_VIEW_AHEAD; k <= last; k++) view->hint(view, batch->indices[k]);
 }

@@ -80,7 +80,7 @@ _LATE = {
     "ImageFolder": "images",
     "Limits": "table",
     "TableDataset": "table",
-    "explain": "_loader.explain",
+    "explain": "loader",
     "integrations": "integrations",
     "install": "installed",
     "open": "late",

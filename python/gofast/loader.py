@@ -24,11 +24,14 @@ from ._core.collation import is_torchs
 from ._core.openmp import as_in_workers
 from ._core.warn import warn
 from ._device.wanted import wanted as wanted_device
+from ._images import stand_ins as stand_ins  # by which `resolve` knows torchvision's datasets
 from ._loader.classes import warn_of_conflicts
 from ._loader.copies import Copies, Uncopied
 from ._loader.counted import CountedHere, CountedWorkers
 from ._loader.counts import Counts
 from ._loader.destination import Destination
+from ._loader.explain import describe
+from ._loader.explain import explain as explain  # which must know them too
 from ._loader.fallback import warn_of_loader
 from ._loader.iterator import NativeIterator
 from ._loader.lane import Idle, Lane
@@ -314,8 +317,6 @@ class DataLoader(TorchDataLoader[T]):
         self.close()
 
     def __repr__(self) -> str:
-        from ._loader.explain import describe
-
         return describe(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -387,6 +388,8 @@ class DataLoader(TorchDataLoader[T]):
             return self._torchs_iterator(None)
         # torch's workers have copies of the dataset. Without workers, torch sees each change at once.
         stamp = None if self.num_workers else Stamp(self.dataset, view)
+        if stamp is None:
+            view = view.as_forked()
         threads = self._most_threads()
         if self.threads is not None:
             _warn_of_fewer(self.threads)

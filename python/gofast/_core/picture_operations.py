@@ -64,12 +64,23 @@ class MemoryReader(TypedDict):
     lengths: int
 
 
+class Stored(TypedDict):
+    """Pictures that lie in memory as pixels; see image.Stored."""
+
+    data: int
+    strides: list[int]
+    width: int
+    height: int
+    channels: int
+
+
 class Files(TypedDict):
-    """How pictures are read, and where what is known of them lies. One of the two readers is None."""
+    """How pictures are read, and where what is known of them lies. One of the first three is there."""
 
     count: int
     file: FileReader | None
     memory: MemoryReader | None
+    stored: Stored | None
     seed: int
     epoch: int
     targets: int

@@ -99,6 +99,7 @@ class PictureFiles:
             "count": len(self),
             "file": None if held else self._on_disk(),
             "memory": held,
+            "stored": None,
             "seed": seed,
             "epoch": address_of(self.epoch),
             "targets": address_of(self.targets) if labels else 0,

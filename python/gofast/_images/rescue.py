@@ -72,19 +72,23 @@ class SamplePlace:
         cannot and nothing was drawn."""
         try:
             pillow.make_sample(self.core, image, self.record if record is None else record, self.address)
-        except errors.UnsupportedError:
-            shape, plan = self.core.shape, self.core.plan
-            if self.core.record_words or shape is None or not plan.native_part:
-                raise
-            made: Any = image
-            for transform in plan.native_part:
-                made = transform(made)
-            if not isinstance(made, torch.Tensor) or list(made.shape) != list(shape):
-                raise
-            made = made.to(getattr(torch, plan.dtype))
-            last = torch.channels_last if self.core.channels_last else torch.contiguous_format
-            ordered = made[None].contiguous(memory_format=last)
-            ctypes.memmove(self.address, ordered.data_ptr(), self.bytes)
+        except errors.UnsupportedError as refused:
+            self.make_by_transforms(image, refused)
+
+    def make_by_transforms(self, image: Image.Image, refused: errors.UnsupportedError) -> None:
+        """Makes the sample by the transforms themselves; raises why the core does not, where they cannot."""
+        shape, plan = self.core.shape, self.core.plan
+        if self.core.record_words or shape is None or not plan.native_part:
+            raise refused
+        made: Any = image
+        for transform in plan.native_part:
+            made = transform(made)
+        if not isinstance(made, torch.Tensor) or list(made.shape) != list(shape):
+            raise refused
+        made = made.to(getattr(torch, plan.dtype))
+        last = torch.channels_last if self.core.channels_last else torch.contiguous_format
+        ordered = made[None].contiguous(memory_format=last)
+        ctypes.memmove(self.address, ordered.data_ptr(), self.bytes)
 
     def make_another(self, image: Image.Image, sample: int, attempt: int) -> None:
         """Makes it of a picture for which nothing was drawn.

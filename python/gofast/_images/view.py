@@ -181,7 +181,7 @@ class ImageView(View):
         finished: dict[int, torch.Tensor] | None = None,
     ) -> dict[int, int]:
         """Makes what could not be made, by Pillow or as the datasets' policies say, or raises."""
-        data, faults = _faults(self, slot)
+        data, faults = faults_of(self, slot)
         replaced = {}
         for position, code, offset, text in faults:
             part, sample = self._locate(int(indices[position]))
@@ -234,7 +234,7 @@ class ImageView(View):
         return part, at - self._starts[part]
 
 
-def _faults(view: View, slot: int) -> tuple[int, list[tuple[int, int, int, str]]]:
+def faults_of(view: View, slot: int) -> tuple[int, list[tuple[int, int, int, str]]]:
     """Where a failed batch's samples lie, and what is wrong with which: (position, code, offset, text).
 
     Raises:

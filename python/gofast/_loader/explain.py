@@ -13,7 +13,7 @@ from .._core.openmp import as_in_workers
 from ..errors import GofastError
 from .destination import PINNED
 from .schedule import draw_order
-from .view import Line, NativeDataset, Refusal, View, called, foreign, resolve
+from .view import Line, NativeDataset, Refusal, View, called, foreign, native, resolve
 
 _MOST_PARTS = 5  # shown of a ConcatDataset
 _TITLE = ("step", "runs in", "what")
@@ -104,8 +104,9 @@ def _draws_late(view: View) -> bool:
 
 def _dataset(dataset: Any) -> list[Line]:
     kind = type(dataset)
-    if issubclass(kind, NativeDataset):
-        lines: list[Line] = dataset._explained()
+    ours = dataset if issubclass(kind, NativeDataset) else native(dataset)
+    if ours is not None:
+        lines: list[Line] = ours._explained()
         return lines
     for torchs in (Subset, ConcatDataset):
         if issubclass(kind, torchs):

@@ -105,6 +105,11 @@ class View:
         """Where the rows lie in the concatenation of the datasets; None: in their own order."""
         return self._map
 
+    def as_forked(self) -> View:
+        """The same rows as workers see them that are forked now, as far as that can be had without a copy of
+        the samples' memory."""
+        return self
+
     def watch(self) -> Callable[[], bool] | None:
         """A look at what samples follow from beside the datasets' attributes: whether it is as now."""
         return None
@@ -268,6 +273,17 @@ def is_native(dataset: object) -> TypeGuard[NativeDataset]:
     return issubclass(type(dataset), NativeDataset) and "__getitems__" not in vars(dataset)
 
 
+# What knows datasets of other libraries: gives what stands for one, or None where it is not known.
+STANDING_IN: list[Callable[[Any], NativeDataset | None]] = []
+
+
+def native(dataset: Any) -> NativeDataset | None:
+    """The dataset itself where it is one of ours, or what stands for another library's."""
+    if is_native(dataset):
+        return dataset
+    return next((found for known in STANDING_IN if (found := known(dataset)) is not None), None)
+
+
 def resolve(dataset: Dataset[Any]) -> View | Refusal:
     """A native view of a dataset, or of a Subset/ConcatDataset tree over some.
 
@@ -276,8 +292,9 @@ def resolve(dataset: Dataset[Any]) -> View | Refusal:
         ``__getitem__``, other datasets, subclasses of Subset and ConcatDataset):
         those run on torch's own machinery.
     """
-    if is_native(dataset):
-        return dataset._native_view()
+    ours = native(dataset)
+    if ours is not None:
+        return ours._native_view()
     parts: list[NativeDataset] = []
     index_map = _flatten(dataset, parts)
     if isinstance(index_map, Refusal):
@@ -295,13 +312,14 @@ _INDICES = Refusal("the Subset's indices are not a sequence of integers within i
 def _flatten(dataset: Dataset[Any], parts: list[NativeDataset]) -> IntArray | Refusal:
     """Positions of the dataset's rows in the concatenation of parts, which grows."""
     kind = type(dataset)
-    if is_native(dataset):
-        view = dataset._native_view()
+    ours = native(dataset)
+    if ours is not None:
+        view = ours._native_view()
         if isinstance(view, Refusal):
             return view
         start = sum(len(p) for p in parts)
-        parts.append(dataset)
-        return np.arange(start, start + len(dataset), dtype=np.int64)
+        parts.append(ours)
+        return np.arange(start, start + len(ours), dtype=np.int64)
     if _is_torchs(dataset, Subset):
         inner = _flatten(dataset.dataset, parts)
         if isinstance(inner, Refusal):

@@ -105,7 +105,9 @@ class Plan:
         return self.draws and self.rest_draws is not False
 
 
-def compile(transform: object, *, handed: bool = False, drawn: bool = True) -> Plan:
+def compile(
+    transform: object, *, handed: bool = False, drawn: bool = True, start: State | None = None
+) -> Plan:
     """Splits a transform into its longest native prefix and the rest.
 
     Args:
@@ -114,6 +116,7 @@ def compile(transform: object, *, handed: bool = False, drawn: bool = True) -> P
         handed: end the prefix where Python can go on sample by sample: where it makes PIL images, or tensors
             that all have one size and torchvision's strides.
         drawn: whether steps may draw from torch's generator natively.
+        start: what its pictures are; default PIL images of mode RGB, each of its own size.
 
     Returns:
         The plan, for a transform in its present state: attributes that are changed
@@ -124,7 +127,7 @@ def compile(transform: object, *, handed: bool = False, drawn: bool = True) -> P
         [{'op': 'to_float', 'how': 'divide'}]
     """
     chain: list[Any] = [] if transform is None else list(transforms.leaves(transform))
-    return compile_chain(chain, State(), handed, drawn)
+    return compile_chain(chain, start or State(), handed, drawn)
 
 
 def compile_chain(chain: list[Any], start: State, handed: bool, drawn: bool) -> Plan:
@@ -170,7 +173,7 @@ def compile_chain(chain: list[Any], start: State, handed: bool, drawn: bool) -> 
         shown=state.kind == "pil" and _shown(rest),
         draws=state.draws,
         draws_python=state.python,
-        needs_size=state.needs_size,
+        needs_size=state.needs_size or (state.draws and start.size is not None),
         rest_draws=True if True in random else None if None in random else False,
         report=report,
     )

@@ -1,0 +1,164 @@
+"""Batches of pictures that lie in memory, behind which their labels stay the user's."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from .. import errors
+from .._core.faults import Code
+from .._loader.core_dataset import IntArray
+from .._loader.view import View
+from .core_pictures import CorePictures
+from .pixels import Pixels
+from .rescue import SamplePlace
+from .seen import HasPictures
+from .view import ImageView, faults_of
+
+
+class Labels:
+    """The labels of a dataset, as its ``__getitem__`` gives them: read when a batch is handed out.
+
+    Args:
+        source: what the dataset holds: a list, an array, a tensor. The user may write to it at any time.
+        each: makes the label of a sample from its element.
+        whole: the labels are whole numbers: each is ``int`` of its element.
+    """
+
+    def __init__(self, source: Any, each: Callable[[Any], Any], whole: bool) -> None:
+        self.source, self.each, self.whole = source, each, whole
+        self._number = whole and _numbers(source)
+
+    def of(self, samples: Sequence[int]) -> Any:
+        """Of these samples, which are in range: a list, or a tensor int64 [n]."""
+        source = self.source
+        if not self._number:
+            return [self.each(source[i]) for i in samples]
+        if isinstance(source, torch.Tensor):
+            return source[torch.tensor(samples)].long()
+        return torch.from_numpy(source[np.array(samples)].astype(np.int64))
+
+    def as_now(self) -> Labels:
+        """The same, which nobody writes to."""
+        kept = self.source.clone() if isinstance(self.source, torch.Tensor) else copy.copy(self.source)
+        return Labels(kept, self.each, self.whole)
+
+
+def are_labels(source: Any, count: int) -> bool:
+    """Whether it has a label for each of so many pictures, and a copy of it is one of them."""
+    if type(source) is torch.Tensor:
+        return source.ndim > 0 and source.device.type == "cpu" and len(source) >= count
+    if type(source) is np.ndarray:
+        return source.ndim > 0 and len(source) >= count
+    return type(source) in (list, tuple) and len(source) >= count
+
+
+def _numbers(source: Any) -> bool:
+    """Whether it is an array of integers that int64 holds, one for each sample."""
+    if type(source) is torch.Tensor:
+        kind = source.dtype in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+        return kind and source.ndim == 1 and source.device.type == "cpu" and source.layout == torch.strided
+    return type(source) is np.ndarray and source.ndim == 1 and np.can_cast(source.dtype, np.int64)
+
+
+class HasPixels(HasPictures, Protocol):
+    """A dataset of such pictures, as the view sees it."""
+
+    _files: Pixels
+    _labels: Labels
+
+    def _unchanged(self) -> bool:
+        """Whether data and labels are the objects that they were."""
+
+    def _image(self, sample: int) -> Any:
+        """The PIL image of a sample, as the dataset's own code makes it."""
+
+
+class PixelView(ImageView):
+    """Pictures in memory that the user may write to: they are read when their batch is made."""
+
+    heavy = False
+    datasets: tuple[HasPixels, ...]
+
+    def __init__(
+        self, datasets: Sequence[HasPixels], index_map: IntArray | None, cores: Sequence[CorePictures]
+    ) -> None:
+        super().__init__(datasets, index_map, cores)
+        self._labels = [dataset._labels for dataset in datasets]
+        self.has_more, self.lists = True, False
+
+    def as_forked(self) -> View:
+        """Workers have copies of the labels. Pictures are read as they are when their batch is made."""
+        made = copy.copy(self)
+        made._labels = [labels.as_now() for labels in self._labels]
+        return made
+
+    def watch(self) -> Callable[[], bool]:
+        """Looks at the datasets' attributes too: torchvision's count no changes."""
+        same_transforms, datasets = super().watch(), self.datasets
+        return lambda: all(dataset._unchanged() for dataset in datasets) and same_transforms()
+
+    def same_rows(self, other: View) -> bool:
+        """See the base class."""
+        return (
+            isinstance(other, PixelView)
+            and all(a.source is b.source for a, b in zip(self._labels, other._labels, strict=False))
+            and super().same_rows(other)
+        )
+
+    def more(
+        self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
+    ) -> tuple[Any, ...]:
+        """The labels."""
+        count = len(self)
+        samples = indices.tolist() if isinstance(indices, torch.Tensor) else indices
+        if self._map is None and len(self.datasets) == 1:
+            return (self._labels[0].of([i + count if i < 0 else i for i in samples]),)
+        places = [self._locate(i) for i in samples]
+        if len(self.datasets) == 1:
+            return (self._labels[0].of([sample for _, sample in places]),)
+        made: list[Any] = []
+        for part, sample in places:
+            made += self._labels[part].of([sample])
+        return (made,)
+
+    def row_more(self, values: Any) -> list[Any]:
+        """Labels as indexing gives them."""
+        made: list[Any] = values.tolist() if isinstance(values, torch.Tensor) else values
+        return made
+
+    def collated(self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()) -> Any:
+        """As ``default_collate`` gives it."""
+        (values,) = more
+        return [
+            images,
+            values if isinstance(values, torch.Tensor) else torch.utils.data.default_collate(values),
+        ]
+
+    def mend(
+        self,
+        slot: int,
+        indices: Sequence[int] | torch.Tensor,
+        records: int,
+        labels: int,
+        finished: dict[int, torch.Tensor] | None = None,
+    ) -> dict[int, int]:
+        """Makes samples that the core refuses by the transforms themselves, where nothing was drawn."""
+        data, faults = faults_of(self, slot)
+        for position, code, _, text in faults:
+            part, sample = self._locate(int(indices[position]))
+            if code == Code.CROP:
+                raise ValueError(text)
+            if code == Code.MEMORY:
+                raise MemoryError(text)
+            refused = errors.UnsupportedError(f"sample {sample}: {text}")
+            if finished is not None or self.draws:
+                raise refused
+            dataset, address = self.datasets[part], data + position * self.row_bytes
+            place = SamplePlace(dataset, self._cores[part], 0, address, self.row_bytes)
+            place.make_by_transforms(dataset._image(sample), refused)
+        return {}
