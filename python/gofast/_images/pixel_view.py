@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -48,13 +48,22 @@ class Labels:
         return Labels(kept, self.each, self.whole)
 
 
-def are_labels(source: Any, count: int) -> bool:
-    """Whether it has a label for each of so many pictures, and a copy of it is one of them."""
+def are_labels(source: Any, count: int, whole: bool) -> bool:
+    """Whether it has a label for each of so many pictures, and a copy of it is one of them.
+
+    Args:
+        whole: ``int`` of each is its label: it must not raise.
+    """
+    if type(source) in (list, tuple):
+        kinds = {*map(type, source)} if whole else set()
+        return len(source) >= count and all(issubclass(kind, (int, np.integer)) for kind in kinds)
     if type(source) is torch.Tensor:
-        return source.ndim > 0 and source.device.type == "cpu" and len(source) >= count
-    if type(source) is np.ndarray:
-        return source.ndim > 0 and len(source) >= count
-    return type(source) in (list, tuple) and len(source) >= count
+        there = source.device.type == "cpu" and source.layout == torch.strided
+    else:
+        there = type(source) is np.ndarray
+    if not there or source.ndim == 0 or len(source) < count:
+        return False
+    return not whole or _numbers(source)
 
 
 def _numbers(source: Any) -> bool:
@@ -65,14 +74,24 @@ def _numbers(source: Any) -> bool:
     return type(source) is np.ndarray and source.ndim == 1 and np.can_cast(source.dtype, np.int64)
 
 
+class Seen(NamedTuple):
+    """The attributes of a dataset that its samples follow from, and how its data lay."""
+
+    attributes: tuple[Any, ...]
+    layout: tuple[Any, ...]
+
+
 class HasPixels(HasPictures, Protocol):
     """A dataset of such pictures, as the view sees it."""
 
     _files: Pixels
     _labels: Labels
 
-    def _unchanged(self) -> bool:
-        """Whether data and labels are the objects that they were."""
+    @property
+    def _seen(self) -> Seen: ...
+
+    def _is_as(self, seen: Seen) -> bool:
+        """Whether its attributes are still these objects, and its data lie where they lay."""
 
     def _image(self, sample: int) -> Any:
         """The PIL image of a sample, as the dataset's own code makes it."""
@@ -89,6 +108,7 @@ class PixelView(ImageView):
     ) -> None:
         super().__init__(datasets, index_map, cores)
         self._labels = [dataset._labels for dataset in datasets]
+        self._seen = [(dataset, dataset._seen) for dataset in datasets]
         self.has_more, self.lists = True, False
 
     def as_forked(self) -> View:
@@ -99,8 +119,8 @@ class PixelView(ImageView):
 
     def watch(self) -> Callable[[], bool]:
         """Looks at the datasets' attributes too: torchvision's count no changes."""
-        same_transforms, datasets = super().watch(), self.datasets
-        return lambda: all(dataset._unchanged() for dataset in datasets) and same_transforms()
+        same_transforms, seen = super().watch(), self._seen
+        return lambda: all(dataset._is_as(then) for dataset, then in seen) and same_transforms()
 
     def same_rows(self, other: View) -> bool:
         """See the base class."""
@@ -134,10 +154,9 @@ class PixelView(ImageView):
     def collated(self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()) -> Any:
         """As ``default_collate`` gives it."""
         (values,) = more
-        return [
-            images,
-            values if isinstance(values, torch.Tensor) else torch.utils.data.default_collate(values),
-        ]
+        if not isinstance(values, torch.Tensor):
+            values = torch.utils.data.default_collate(tuple(values))  # type: ignore[arg-type]
+        return [images, values]
 
     def mend(
         self,

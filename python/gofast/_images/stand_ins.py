@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .._loader.core_dataset import IntArray
-from .._loader.view import STANDING_IN, Line, NativeDataset, Refusal, View, called
+from .._loader.view import STANDING_IN, Line, NativeDataset, Output, Refusal, View, called
 from .._plan.compile import Plan, compile
 from . import pillow
 from .bad_samples import BadSamples
 from .core_pictures import CorePictures
 from .draws import rounding
 from .options import PictureOptions
-from .pixel_view import Labels, PixelView, are_labels
+from .pixel_view import Labels, PixelView, Seen, are_labels
 from .pixels import Pixels, layout_of, taken
 from .unchanged import Unchanged
 
@@ -69,7 +69,7 @@ class StandIn(NativeDataset):
     """
 
     _steady = False
-    _output = "tuple"
+    _output: Output = "tuple"
     _names = ("image", "label")
     _native_labels = False
     _reader = None
@@ -81,7 +81,8 @@ class StandIn(NativeDataset):
         self._options, self._bad = PictureOptions(), BadSamples("raise", None)
         # Of the view that was made last, if there was one:
         self._view: PixelView | None = None
-        self._seen: tuple[Any, ...] = ()  # the dataset's attributes
+        self.transform: Callable[[Any], Any] | None = None
+        self._seen = Seen((), ())
         self._transforms = Unchanged(None)
 
     @property
@@ -89,12 +90,6 @@ class StandIn(NativeDataset):
         dataset = self._of()
         assert dataset is not None
         return dataset
-
-    @property
-    def transform(self) -> Callable[[Any], Any] | None:
-        """The dataset's."""
-        found: Callable[[Any], Any] | None = self._dataset.transform
-        return found
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -105,12 +100,12 @@ class StandIn(NativeDataset):
         names = "data", self._form.labels, "transform", "target_transform", "compat", "__getitems__"
         return tuple(held.get(name) for name in names)
 
-    def _unchanged(self) -> bool:
+    def _is_as(self, seen: Seen) -> bool:
         now = self._attributes()
-        return all(map(operator.is_, now, self._seen)) and layout_of(now[0]) == self._layout
+        return all(map(operator.is_, now, seen.attributes)) and layout_of(now[0]) == seen.layout
 
     def _native_view(self) -> View | Refusal:
-        if self._view is None or not self._unchanged() or not self._transforms():
+        if self._view is None or not self._is_as(self._seen) or not self._transforms():
             self._view = None  # what is refused may hold the dataset: nothing of it is kept
             made = self._new_view()
             if isinstance(made, Refusal):
@@ -119,29 +114,24 @@ class StandIn(NativeDataset):
         return self._view
 
     def _new_view(self) -> PixelView | Refusal:
-        seen = data, labels, transform, target_transform, compat, _ = self._attributes()
+        attributes = data, labels, transform, target_transform, compat, _ = self._attributes()
         pictures = taken(data, self._form.order)
         if isinstance(pictures, str):
             return Refusal(f"{self._called}: {pictures}")
         if target_transform is not None:
             return Refusal(f"target_transform={called(target_transform)} runs in Python")
-        if not are_labels(labels, len(pictures)):
-            return Refusal(f"{self._called}: {self._form.labels} has not a label for each picture")
+        each, whole = self._form.label(bool(compat))
+        if not are_labels(labels, len(pictures), whole):
+            return Refusal(f"{self._called}: {self._form.labels} has no number for each picture")
         files, transforms = Pixels(pictures), Unchanged(transform)
-        plan = self._compiled(files)
+        plan = _compiled(transform, files)
         if not plan.native or plan.hands_over == "pil" or plan.shape is None:
             return Refusal(plan.why_python)
         core = CorePictures(files, plan, plan.shape, False, pillow.max_pixels())
-        self._labels = Labels(labels, *self._form.label(bool(compat)))
-        self._seen, self._layout, self._transforms = seen, layout_of(data), transforms
-        self._files, self._core = files, core
+        self._labels = Labels(labels, each, whole)
+        self._seen, self._transforms = Seen(attributes, layout_of(data)), transforms
+        self.transform, self._files, self._core = transform, files, core
         return PixelView([self], None, [core])
-
-    def _compiled(self, files: Pixels) -> Plan:
-        plan = compile(self.transform, start=files.state())
-        if plan.draws and rounding() is None:
-            plan = compile(self.transform, start=files.state(), drawn=False)
-        return plan
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
         return PixelView(parts, index_map, [part._core for part in parts])
@@ -171,6 +161,13 @@ class StandIn(NativeDataset):
                 ("labels", "Python", "as they are when the batch is handed out"),
             ]
         return [(self._called, "Python", f"{what}: {view.why}")]
+
+
+def _compiled(transform: Any, files: Pixels) -> Plan:
+    plan = compile(transform, start=files.state())
+    if plan.draws and rounding() is None:
+        plan = compile(transform, start=files.state(), drawn=False)
+    return plan
 
 
 def _first(label: Any) -> int:
@@ -205,9 +202,9 @@ def _is_torchvisions(kind: type, form: Form) -> bool:
         method = getattr(kind, name)
         if getattr(method, "__globals__", None) is not vars(module):
             return False
-        if not method.__qualname__.endswith(f".{name}"):
+        if name == "__getitem__" and method.__qualname__ != f"{form.maker}.{name}":
             return False
-    return kind.__getitem__.__qualname__ == f"{form.maker}.__getitem__"  # type: ignore[attr-defined]
+    return True
 
 
 STANDING_IN.append(stand_in)

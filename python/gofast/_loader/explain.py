@@ -102,9 +102,16 @@ def _draws_late(view: View) -> bool:
 # -- datasets ----------------------------------------------------------------------
 
 
-def _dataset(dataset: Any) -> list[Line]:
+def _dataset(dataset: Any, in_ours: bool = True) -> list[Line]:
+    """Its lines.
+
+    Args:
+        in_ours: in a gofast.DataLoader, without which nothing stands in for another library's dataset.
+    """
     kind = type(dataset)
     ours = dataset if issubclass(kind, NativeDataset) else native(dataset)
+    if ours is not dataset and ours is not None and not in_ours:
+        return [(kind.__name__, "Python", "torchvision's: a gofast.DataLoader makes its batches")]
     if ours is not None:
         lines: list[Line] = ours._explained()
         return lines
@@ -113,7 +120,7 @@ def _dataset(dataset: Any) -> list[Line]:
             where, own = ("", "") if kind is torchs else ("Python", ": its own code makes the samples")
             parts = [dataset.dataset] if torchs is Subset else dataset.datasets
             of = f"of {len(parts[0])}" if torchs is Subset else f"of {len(parts)} datasets"
-            inner = [line for part in parts[:_MOST_PARTS] for line in _dataset(part)]
+            inner = [line for part in parts[:_MOST_PARTS] for line in _dataset(part, in_ours)]
             if len(parts) > _MOST_PARTS:
                 inner.append(("...", "", f"{len(parts) - _MOST_PARTS} more datasets"))
             title = (kind.__name__, where, f"{len(dataset)} samples {of}{own}")
@@ -136,7 +143,7 @@ def _loader(loader: Any) -> list[Line]:
     found = loader._native_view() if ours else Refusal("")
     view = None if isinstance(found, Refusal) else found
     with as_in_workers(loader.num_workers):
-        lines = _dataset(loader.dataset)
+        lines = _dataset(loader.dataset, ours)
     lines.append(("order", "Python", _order(loader, view)))
     if loader.collate_fn is not default_collate and loader._auto_collation:
         each = f"{called(loader.collate_fn)}: your callable, one call a batch"
