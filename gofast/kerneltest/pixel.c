@@ -145,6 +145,20 @@ static void blur(trial *t) {
     OPS->blur(&from, &k, &to, room);
 }
 
+static gf_box_side side(trial *t) {
+    int32_t radius = dice(t, dice(t, 4) ? 7 : 90);
+    return (gf_box_side){radius, (1u << 24) / (uint32_t)(2 * radius + 2), (uint32_t)dice(t, 1 << 20)};
+}
+
+static void box_blur(trial *t) {
+    gf_planes from = any(t, GF_SCRATCH), to = like(t, &from);
+    gf_box_blur b = {side(t), side(t), 1 + 2 * dice(t, 2)};
+    if (!dice(t, 4)) (dice(t, 2) ? &b.x : &b.y)->radius = -1;
+    uint8_t *room = take(t, OPS->box_blur_room(&b, from.width), 4, GF_SCRATCH);
+    begin(t);
+    OPS->box_blur(&from, &b, &to, room);
+}
+
 static void grid(trial *t) {
     gf_planes from = any(t, GF_READ), to = like(t, &from);
     gf_grid g = {dice(t, 3) > 0, dice(t, 3), dice(t, 2), {0}, {(float)dice(t, 256), (float)dice(t, 256), (float)dice(t, 256)}};
@@ -196,6 +210,6 @@ static void mix(trial *t) {
 #define ROW(STEP) {"pixel " #STEP, gf_pixel_level, STEP}
 const kernel gf_pixel_kernels[] = {
     ROW(split), ROW(join), ROW(hflip), ROW(grey), ROW(brightness), ROW(contrast), ROW(saturation), ROW(hue), ROW(look_up),
-    ROW(sharpen), ROW(warp), ROW(blur), ROW(grid), ROW(tensor_grey_sum), ROW(tensor_saturate), ROW(tensor_sharpen),
+    ROW(sharpen), ROW(warp), ROW(blur), ROW(box_blur), ROW(grid), ROW(tensor_grey_sum), ROW(tensor_saturate), ROW(tensor_sharpen),
     ROW(tensor_hue), ROW(mix), {0},
 };

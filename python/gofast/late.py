@@ -20,10 +20,11 @@ def open(
 ) -> Image.Image:
     """Opens a picture like ``PIL.Image.open``, and decodes no more of it than is needed.
 
-    The result is a ``PIL.Image.Image``. Crops, resizes, flips, rotations, affine and perspective transforms
-    and conversions to RGB or L are only recorded. When somebody asks for pixels, one native call decodes what
-    is left of the picture and does them, to the same pixels. Works with torchvision's transforms, timm's, and
-    any code that takes a PIL image.
+    The result is a ``PIL.Image.Image``. Crops, resizes, flips, rotations, affine and perspective transforms,
+    conversions to RGB or L, Pillow's GaussianBlur and BoxBlur, ``ImageEnhance``, most of ``ImageOps`` and
+    torchvision's functions of colour are only recorded. When somebody asks for pixels, one native call
+    decodes what is left of the picture and does them, to the same pixels. Works with torchvision's
+    transforms, timm's, and any code that takes a PIL image.
 
     Args:
         picture: a path, a file object, or the bytes of a file (where Pillow takes a path of bytes). Of a path

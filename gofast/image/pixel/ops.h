@@ -44,6 +44,7 @@ static inline gf_span gf_span_of(const gf_planes *p) {
     void gf_look_up_##LEVEL(const gf_planes *, const uint8_t tables[3][256]);            \
     void gf_sharpen_##LEVEL(const gf_planes *src, float factor, const gf_planes *dst);   \
     void gf_blur_##LEVEL(const gf_planes *, const gf_kernel *, const gf_planes *, uint8_t *room);\
+    void gf_box_blur_##LEVEL(const gf_planes *, const gf_box_blur *, const gf_planes *, uint8_t *room);          \
     void gf_grid_##LEVEL(const gf_planes *, const gf_grid *, const gf_planes *);         \
     uint64_t gf_tensor_grey_sum_##LEVEL(const gf_planes *, int fused);                   \
     void gf_tensor_saturate_##LEVEL(const gf_planes *, float ratio, float rest, int fused, const gf_planes *); \
@@ -58,5 +59,6 @@ void gf_turn(const gf_planes *src, int quarters, const gf_planes *dst);
 void gf_histogram(const gf_planes *, uint32_t counts[3][256]);
 void gf_window(const gf_planes *src, int32_t x, int32_t y, int edge, const uint8_t fill[3], const gf_planes *dst);
 size_t gf_blur_room(const gf_kernel *, int32_t width);
+size_t gf_box_blur_room(const gf_box_blur *, int32_t width);
 
 #endif

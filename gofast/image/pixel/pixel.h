@@ -95,6 +95,18 @@ typedef struct {
     float x[GF_MOST_KERNEL], y[GF_MOST_KERNEL];
 } gf_kernel;
 
+// Pillow's extended box blur along one side: the pixels up to `radius` away weigh `inner` each, the two behind them `outer`, in
+// 2^24ths. Of each side so many times, 1 or 3.
+typedef struct {
+    int32_t radius; // -1: this side is not blurred
+    uint32_t inner, outer;
+} gf_box_side;
+
+typedef struct {
+    gf_box_side x, y; // one of them is
+    int32_t passes;
+} gf_box_blur;
+
 // An affine grid of torch's grid_sample: the middle of a pixel, from the middle of a picture of the same size, is seen at
 // (t0 x + t1 y + t2, t3 x + t4 y + t5), where -1 and 1 are the picture's edges.
 typedef struct {
@@ -144,6 +156,10 @@ typedef struct {
     // of src and has its size; that is more than half of the kernel either way. room is blur_room(kernel, width) bytes.
     void (*blur)(const gf_planes *src, const gf_kernel *, const gf_planes *dst, uint8_t *room);
     size_t (*blur_room)(const gf_kernel *, int32_t width);
+    // dst is no part of src, and has its size. src is written to as well. room is box_blur_room(blur, width) bytes, at a
+    // multiple of 4.
+    void (*box_blur)(const gf_planes *src, const gf_box_blur *, const gf_planes *dst, uint8_t *room);
+    size_t (*box_blur_room)(const gf_box_blur *, int32_t width);
     // torchvision's functions of uint8 tensors, of src into dst, which has its size and shares nothing with it.
     // fused: as v2 adds products, with one rounding; v1 with two. rest is 1 - ratio, rounded from a double.
     void (*grid)(const gf_planes *src, const gf_grid *, const gf_planes *dst);

@@ -7,14 +7,13 @@ sees those. Once there are late pictures, Compose looks whether it is given one.
 from __future__ import annotations
 
 import functools
-import os
-import sys
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .._late import functions
 from .._late.picture import LateImage
+from .._late.places import Places
 from .._plan import transforms
 from .._plan.compile import Plan, compile
 from . import draws
@@ -22,50 +21,8 @@ from .ending import Ending
 from .late_program import LateProgram, sample_of
 from .unchanged import Unchanged
 
-# What is wrapped: a class, and its method that is called with a picture.
-_PLACES = (
-    ("torchvision.transforms.transforms", "Compose", "__call__"),
-    ("torchvision.transforms.v2._container", "Compose", "forward"),
-    ("torchvision.transforms._presets", "ImageClassification", "forward"),
-)
-_wrapped: dict[str, tuple[type, Callable[..., Any]]] = {}
-_lock = threading.Lock()
-
-
-def _after_fork_in_child() -> None:
-    global _lock
-    _lock = threading.Lock()  # another thread may have held it
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)
-
 counts = {"native": 0, "python": 0}
 reasons: dict[str, int] = {}  # why a Compose ran in Python
-
-
-def follow() -> None:
-    """Lets each Compose that is imported by now look for late pictures."""
-    if len(_wrapped) == len(_PLACES):
-        return
-    with _lock:
-        for name, title, method in _PLACES:
-            kind = getattr(sys.modules.get(name), title, None)
-            if kind is None or name in _wrapped:
-                continue
-            own = vars(kind).get(method)
-            if own is not None and own.__module__ == name:  # else a replacement is there already
-                _wrapped[name] = kind, own
-                setattr(kind, method, _looking(own))
-
-
-def leave() -> None:
-    """Puts torchvision's own methods back."""
-    with _lock:
-        for name, _, method in _PLACES:
-            if name in _wrapped:
-                kind, own = _wrapped.pop(name)
-                if getattr(vars(kind)[method], "__wrapped__", None) is own:
-                    setattr(kind, method, own)
 
 
 def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,6 +35,27 @@ def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
         return own(self, *inputs, **named)
 
     return call
+
+
+_places = Places(
+    {
+        "torchvision.transforms.transforms:Compose.__call__": _looking,
+        "torchvision.transforms.v2._container:Compose.forward": _looking,
+        "torchvision.transforms._presets:ImageClassification.forward": _looking,
+    }
+)
+
+
+def follow() -> None:
+    """Lets each Compose that is imported by now, and Pillow's functions, look for late pictures."""
+    functions.follow()
+    _places.follow()
+
+
+def leave() -> None:
+    """Puts their own functions back."""
+    functions.leave()
+    _places.leave()
 
 
 class _Compiled:

@@ -35,6 +35,15 @@ def reduces_nothing(width: int, height: int, gap: float, box: tuple[float, ...])
     return int((box[2] - box[0]) / width / gap) < 2 and int((box[3] - box[1]) / height / gap) < 2
 
 
+def _colour(mode: str, colour: Any) -> Any:
+    """What Pillow itself makes of one.
+
+    Raises:
+        TypeError, ValueError, OverflowError: nothing.
+    """
+    return Image.new(mode, (1, 1), colour).convert("RGB").getpixel((0, 0))
+
+
 def warp(mode: str, size: Any, method: Any, data: Any, resample: Any, fillcolor: Any) -> bytes:
     """Of Image.transform."""
     if not {type(size), type(data)} <= {tuple, list} or type(method) not in (int, Image.Transform):
@@ -47,9 +56,7 @@ def warp(mode: str, size: Any, method: Any, data: Any, resample: Any, fillcolor:
         filter = operator.index(resample)
         if too_large(width, height) or filter not in chains.WARP_FILTERS:
             return b""
-        colour: Any = (0, 0, 0)
-        if fillcolor is not None:  # Pillow itself says what it makes of one
-            colour = Image.new(mode, (1, 1), fillcolor).convert("RGB").getpixel((0, 0))
+        colour = (0, 0, 0) if fillcolor is None else _colour(mode, fillcolor)
         return chains.warp((width, height), method, data[:count], filter, colour)
     except (TypeError, ValueError, OverflowError, struct.error):
         return b""
@@ -62,3 +69,33 @@ def table(mode: str, lut: Any) -> bytes:
     if set(map(type, lut)) != {int} or min(lut) < 0 or max(lut) > 255:
         return b""
     return chains.table(bytes(lut))
+
+
+def pad(image: Image.Image, border: Any, colour: Any) -> tuple[bytes, tuple[int, int]]:
+    """Of ImageOps.expand, and the size that it makes."""
+    size = image.size
+    sides = border if type(border) is tuple else (border,) * 4
+    sides = sides * 2 if len(sides) == 2 else sides
+    if len(sides) != 4 or set(map(type, sides)) != {int} or min(sides) < 0:
+        return b"", size
+    left, top, right, bottom = sides
+    size = size[0] + left + right, size[1] + top + bottom
+    if unusual(*size):
+        return b"", size
+    try:
+        return chains.pad((left, top, right, bottom), _colour(image.mode, colour)), size
+    except (TypeError, ValueError, OverflowError):
+        return b"", size
+
+
+def fill(mode: str, size: tuple[int, int], colour: Any, box: Any) -> bytes:
+    """Of Image.paste of a colour."""
+    if type(box) is not tuple or len(box) != 4 or set(map(type, box)) != {int}:
+        return b""
+    x, y, right, lower = box
+    if not (0 <= x < right <= size[0] and 0 <= y < lower <= size[1]):
+        return b""
+    try:
+        return chains.fill(x, y, right - x, lower - y, _colour(mode, colour))
+    except (TypeError, ValueError, OverflowError):
+        return b""

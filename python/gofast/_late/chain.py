@@ -7,20 +7,43 @@ same numbers. The core does a whole chain at once; Pillow does it one after the 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from PIL import Image
 
-_CROP, _RESIZE, _TURN, _GREY, _WARP, _TABLE, _MORE = range(7)
+(
+    _CROP,
+    _RESIZE,
+    _RESIZE_PART,
+    _TURN,
+    _GREY,
+    _WARP,
+    _TABLE,
+    _BLUR,
+    _ENHANCE,
+    _LEVELS,
+    _PAD,
+    _FILL,
+    _MORE,
+) = range(13)
+BRIGHTNESS, CONTRAST, COLOR, SHARPNESS, HUE = range(
+    5
+)  # classes of ImageEnhance, and torchvision's adjust_hue
+EQUALIZE, AUTOCONTRAST = range(2)
+
 _OPERATION = struct.Struct("=5i")
 _KIND = struct.Struct("=i")
 _NUMBERS = struct.Struct("=8d")
 _BOX = struct.Struct("=4f")
+_BLURRED = struct.Struct("=i2f2i")
+_ENHANCED = struct.Struct("=3id")
+_COLOUR = struct.Struct("=4B12x")
 
 MOST_SIDE = 1 << 15  # step.h's GF_MOST_SIDE
 MOST_PIXELS = 1 << 28  # canvas.h's GF_CANVAS_MOST_PIXELS
+MOST_FACTOR = 1e6  # step.h's GF_MOST_FACTOR
 FILTERS = range(6)  # Image.Resampling, as far as the core has them
 TURNS = range(7)  # Image.Transpose
 WARPS = {0: 6, 2: 8}  # Image.Transform's AFFINE and PERSPECTIVE: how many numbers
@@ -59,7 +82,7 @@ def resize_part(width: int, height: int, resample: int, box: Sequence[float]) ->
     Raises:
         struct.error, OverflowError: there are not four, or one is none.
     """
-    return _OPERATION.pack(_RESIZE, width, height, resample, 1) + _more(_BOX.pack(*box))
+    return _OPERATION.pack(_RESIZE_PART, width, height, resample, 0) + _more(_BOX.pack(*box))
 
 
 def turn(method: int) -> bytes:
@@ -85,20 +108,128 @@ def table(values: bytes) -> bytes:
     return _OPERATION.pack(_TABLE, 0, 0, 0, 0) + _more(values * (768 // len(values)))
 
 
-def _warped(image: Image.Image, words: Sequence[int], numbers: tuple[float, ...]) -> Image.Image:
-    width, height, how, colour = words
-    fill: Any = (colour & 255, colour >> 8 & 255, colour >> 16)
-    if image.mode == "L" and len(set(fill)) > 1:
-        image = image.convert("RGB")  # as it was when that was recorded
-    method, resample = divmod(how, 16)
-    fill = fill[0] if image.mode == "L" else fill
-    return image.transform((width, height), method, numbers[: WARPS[method]], resample, fillcolor=fill)  # type: ignore[arg-type]
+def blur(x: float, y: float, gaussian: bool) -> bytes:
+    """ImageFilter's GaussianBlur or BoxBlur, by a radius either way."""
+    return _BLURRED.pack(_BLUR, x, y, gaussian, 0)
 
 
-def _looked_up(image: Image.Image, values: bytes) -> Image.Image:
-    if image.mode == "L" and values[:512] != values[256:]:
+def enhance(what: int, factor: float) -> bytes:
+    """A class of ImageEnhance, by a factor."""
+    return _ENHANCED.pack(_ENHANCE, what, 0, factor)
+
+
+def levels(what: int) -> bytes:
+    """ImageOps.equalize, or autocontrast."""
+    return _OPERATION.pack(_LEVELS, what, 0, 0, 0)
+
+
+def pad(sides: tuple[int, int, int, int], colour: Sequence[int]) -> bytes:
+    """A border of a colour: left, top, right, bottom."""
+    return _OPERATION.pack(_PAD, *sides) + _more(_COLOUR.pack(*colour, 0))
+
+
+def fill(x: int, y: int, width: int, height: int, colour: Sequence[int]) -> bytes:
+    """A box becomes one colour."""
+    return _OPERATION.pack(_FILL, x, y, width, height) + _more(_COLOUR.pack(*colour, 0))
+
+
+# -- the same by Pillow: of a picture, the words of an operation, and what more it has
+
+
+def _cropped(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Image:
+    x, y, width, height = words
+    return image.crop((x, y, x + width, y + height))
+
+
+def _resized(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Image:
+    return image.resize((words[0], words[1]), words[2], _BOX.unpack(more) if more else None)
+
+
+def _turned(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Image:
+    return image.transpose(words[0])  # type: ignore[arg-type]
+
+
+def _greyed(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Image:
+    return image.convert("L")
+
+
+def _of_mode(image: Image.Image, colour: tuple[int, ...]) -> tuple[Image.Image, Any]:
+    """The picture, and a colour of its mode. It was RGB when a colour was recorded that is not grey."""
+    if image.mode == "L" and len(set(colour)) > 1:
         image = image.convert("RGB")
-    return image.point(list(values if image.mode == "RGB" else values[:256]))
+    return image, colour[0] if image.mode == "L" else colour
+
+
+def _warped(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Image:
+    width, height, how, packed = words
+    image, fill = _of_mode(image, (packed & 255, packed >> 8 & 255, packed >> 16))
+    method, resample = divmod(how, 16)
+    numbers = _NUMBERS.unpack(more)[: WARPS[method]]
+    return image.transform((width, height), method, numbers, resample, fillcolor=fill)  # type: ignore[arg-type]
+
+
+def _looked_up(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Image:
+    if image.mode == "L" and more[:512] != more[256:]:
+        image = image.convert("RGB")
+    return image.point(list(more if image.mode == "RGB" else more[:256]))
+
+
+def _blurred(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Image:
+    from PIL import ImageFilter
+
+    _, x, y, gaussian, _ = _BLURRED.unpack(_OPERATION.pack(_BLUR, *words))
+    return image.filter(ImageFilter.GaussianBlur((x, y)) if gaussian else ImageFilter.BoxBlur((x, y)))
+
+
+def _enhanced(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Image:
+    from PIL import ImageEnhance
+
+    _, what, _, factor = _ENHANCED.unpack(_OPERATION.pack(_ENHANCE, *words))
+    if what == HUE:
+        from torchvision.transforms import functional
+
+        hued: Image.Image = functional.adjust_hue(image, factor)
+        return hued
+    kinds = (ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color, ImageEnhance.Sharpness)
+    return kinds[what](image).enhance(factor)
+
+
+def _levelled(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Image:
+    from PIL import ImageOps
+
+    return (ImageOps.equalize, ImageOps.autocontrast)[words[0]](image)
+
+
+def _padded(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Image:
+    from PIL import ImageOps
+
+    image, colour = _of_mode(image, _COLOUR.unpack(more)[:3])
+    return ImageOps.expand(image, tuple(words), colour)
+
+
+def _filled(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Image:
+    image, colour = _of_mode(image, _COLOUR.unpack(more)[:3])
+    image = image.copy()
+    x, y, width, height = words
+    image.paste(colour, (x, y, x + width, y + height))
+    return image
+
+
+# By kind: that function, and how many bytes more it is given.
+_REPLAYED: dict[int, tuple[Callable[[Image.Image, Sequence[int], bytes], Image.Image], int]] = {
+    _CROP: (_cropped, 0),
+    _RESIZE: (_resized, 0),
+    _RESIZE_PART: (_resized, _BOX.size),
+    _TURN: (_turned, 0),
+    _GREY: (_greyed, 0),
+    _WARP: (_warped, _NUMBERS.size),
+    _TABLE: (_looked_up, 768),
+    _BLUR: (_blurred, 0),
+    _ENHANCE: (_enhanced, 0),
+    _LEVELS: (_levelled, 0),
+    _PAD: (_padded, _COLOUR.size),
+    _FILL: (_filled, _COLOUR.size),
+}
 
 
 def replay(image: Image.Image, chain: bytes, mode: str) -> Image.Image:
@@ -106,18 +237,7 @@ def replay(image: Image.Image, chain: bytes, mode: str) -> Image.Image:
     if image.mode not in ("RGB", "L", mode):
         image = image.convert("RGB")
     for i, (kind, *words) in enumerate(_OPERATION.iter_unpack(chain), 1):
-        if kind == _CROP:
-            x, y, width, height = words
-            image = image.crop((x, y, x + width, y + height))
-        elif kind == _RESIZE:
-            box = _BOX.unpack(_behind(chain, i, _BOX.size)) if words[3] else None
-            image = image.resize((words[0], words[1]), words[2], box)
-        elif kind == _TURN:
-            image = image.transpose(words[0])
-        elif kind == _GREY:
-            image = image.convert("L")
-        elif kind == _WARP:
-            image = _warped(image, words, _NUMBERS.unpack(_behind(chain, i, _NUMBERS.size)))
-        elif kind == _TABLE:
-            image = _looked_up(image, _behind(chain, i, 768))
+        if kind != _MORE:
+            do, size = _REPLAYED[kind]
+            image = do(image, words, _behind(chain, i, size))
     return image.convert(mode)

@@ -6,13 +6,12 @@ import copyreg
 import operator
 import struct
 import sys
-import weakref
 from typing import Any, NamedTuple
 
 from PIL import Image, ImageFile, ImageOps
 from PIL._util import DeferredError
 
-from . import arguments
+from . import arguments, filters
 from . import chain as chains
 from .source import OF_FILES, OF_OPEN_FILES, Source
 
@@ -44,8 +43,9 @@ class LateImage(Image.Image):
     """A PIL image whose pixels are made when they are needed: what `gofast.open` returns.
 
     It has all that ``PIL.Image.Image`` has. ``crop``, ``resize``, ``transpose``, ``rotate``, affine and
-    perspective ``transform``, ``point`` with a table, ``convert`` to "RGB" or "L", ``copy`` and
-    ``ImageOps.exif_transpose`` are only recorded, and give another LateImage; then one native call decodes
+    perspective ``transform``, ``point`` with a table, ``convert`` to "RGB" or "L", ``copy``, ``filter`` by a
+    GaussianBlur or BoxBlur, ``paste`` of a colour, ``ImageEnhance`` and most of ``ImageOps`` are only
+    recorded, and give another LateImage; then one native call decodes
     what survives, and does them. Whatever else is asked of it sees an ordinary image: the pixels are made
     then, and are those of Pillow to the last bit.
 
@@ -64,8 +64,6 @@ class LateImage(Image.Image):
     _looked_at = False  # Pillow would have decoded it by now
     _array_given = False
     _late_info: dict[Any, Any] | None = None
-    _colour: weakref.ref[LateImage] | None = None  # of which this is the grey
-    _ready: bytes | None = None  # its pixels, which the grey of it needed first
 
     def __init__(self, source: Source, header: ImageFile.ImageFile, late_info: dict[Any, Any] | None) -> None:
         super().__init__()
@@ -122,33 +120,16 @@ class LateImage(Image.Image):
         return late
 
     def _make(self, making: LateMaking) -> None:
-        grey, pixels, made = making.mode == "L", None, self._grey(making)
-        if made is None and making.draft is None:
-            pixels = self._ready or making.source.pixels(making.chain, making.size, 1 if grey else 4)
-        if pixels is not None:
-            made = Image.frombytes(making.mode, making.size, pixels, "raw", "L" if grey else "RGBX")
-        elif made is None:
+        grey, pixels = making.mode == "L", None
+        if making.draft is None:
+            pixels = making.source.pixels(making.chain, making.size, 1 if grey else 4)
+        if pixels is None:
             made = making.source.by_pillow(making.chain, making.mode, making.draft)
+        else:
+            made = Image.frombytes(making.mode, making.size, pixels, "raw", "L" if grey else "RGBX")
         self._looked_at = True
         self._settle()
-        self.im, self._ready = made.im, None
-
-    def _grey(self, making: LateMaking) -> Image.Image | None:
-        """This picture, where it is the grey of one that is still held: both come of one decoding.
-
-        ImageEnhance's Color and Contrast need both. None where the other was made already, or is gone.
-        """
-        colour = None if self._colour is None else self._colour()
-        pending = None if colour is None or colour._im is not None else colour._late
-        if colour is None or pending is None or not pending.chain or pending.source is not making.source:
-            return None
-        if pending.chain + chains.GREY != making.chain:
-            return None
-        pixels = colour._ready = pending.source.pixels(pending.chain, pending.size, 4)
-        if pixels is None:
-            return None
-        made = Image.frombytes("RGB", pending.size, pixels, "raw", "RGBX")
-        return made.convert("L").convert(making.mode)
+        self.im = made.im
 
     def at_once(self) -> Image.Image:
         """An ordinary image of Pillow's with these pixels and this info, which are now made."""
@@ -313,9 +294,26 @@ class LateImage(Image.Image):
             return self.copy()
         if mode not in ("L", "RGB"):
             return super().convert(mode, matrix, dither, palette, colors)
-        new = self._then(late, chains.GREY if mode == "L" else b"", self.size, mode)
-        new._colour = weakref.ref(self) if mode == "L" else self._colour
-        return new
+        return self._then(late, chains.GREY if mode == "L" else b"", self.size, mode)
+
+    def filter(self, filter: Any) -> Image.Image:
+        """A GaussianBlur, a BoxBlur and SMOOTH are recorded."""
+        late = self._look()
+        operation = None if late is None else filters.operation(filter)
+        if late is None or operation is None:
+            return super().filter(filter)
+        return self._then(late, operation, self.size, self.mode)
+
+    def paste(self, im: Any, box: Any = None, mask: Any = None) -> None:
+        """A colour in a box is recorded, of this picture itself."""
+        operation = b""
+        if self._late is not None and mask is None and not isinstance(im, Image.Image):
+            operation = arguments.fill(self.mode, self.size, im, box)
+        late = self._look() if operation and not self.readonly else None
+        if late is None:
+            super().paste(im, box, mask)
+        else:
+            self._making = late._replace(chain=late.chain + operation)
 
     # -- what files have -------------------------------------------------------------
 

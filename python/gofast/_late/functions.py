@@ -1,0 +1,162 @@
+"""Functions of Pillow and torchvision that make their pixels at once: of late pictures they are recorded.
+
+ImageEnhance blends a picture with another one that is made of it. That one is late too, here, and has a chain
+that is known: `Image.blend` of both is one operation.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from PIL import Image, ImageEnhance
+
+from . import arguments
+from . import chain as chains
+from .picture import LateImage, LateMaking
+from .places import Own, Places
+
+# What is behind the chain of a picture that ImageEnhance blends with it.
+_BLENDED = {
+    b"": None,  # grey's own grey: a copy
+    chains.GREY: chains.COLOR,
+    chains.enhance(chains.SHARPNESS, 0.0): chains.SHARPNESS,  # SMOOTH
+    chains.enhance(chains.CONTRAST, 0.0): chains.CONTRAST,
+    chains.enhance(chains.BRIGHTNESS, 0.0): chains.BRIGHTNESS,
+}
+
+
+def _late(image: Any) -> LateMaking | None:
+    return image._look() if type(image) is LateImage else None
+
+
+def _without_info(image: LateImage, late: LateMaking, operation: bytes) -> LateImage:
+    """As what is made from nothing has none."""
+    new = image._then(late, operation, image.size, image.mode)
+    new.info = {}
+    return new
+
+
+def _is_factor(value: Any) -> bool:
+    return isinstance(value, (int, float)) and -chains.MOST_FACTOR <= value <= chains.MOST_FACTOR
+
+
+def _blend(own: Own) -> Own:
+    @functools.wraps(own)
+    def blend(im1: Any, im2: Any, alpha: Any) -> Image.Image:
+        first = _late(im1) if type(im2) is LateImage and _is_factor(alpha) else None
+        late = None if first is None else _late(im2)
+        if first is None or late is None or (first.source, first.mode) != (late.source, late.mode):
+            return own(im1, im2, alpha)  # type: ignore[no-any-return]
+        more = first.chain[len(late.chain) :]
+        if more not in _BLENDED or not first.chain.startswith(late.chain):
+            return own(im1, im2, alpha)  # type: ignore[no-any-return]
+        what = _BLENDED[more]
+        operation = b"" if what is None else chains.enhance(what, alpha)
+        return im1._then(late, operation, im1.size, im1.mode)  # type: ignore[no-any-return]
+
+    return blend
+
+
+def _brightness(own: Own) -> Own:
+    @functools.wraps(own)
+    def __init__(self: ImageEnhance.Brightness, image: Any) -> None:
+        # Pillow has not decoded it here: where it does, it may raise.
+        late = image._late if type(image) is LateImage and image._looked_at else None
+        if late is None:
+            own(self, image)
+        else:
+            self.image = image
+            self.degenerate = _without_info(image, late, chains.enhance(chains.BRIGHTNESS, 0.0))
+
+    return __init__
+
+
+def _contrast(own: Own) -> Own:
+    @functools.wraps(own)
+    def __init__(self: ImageEnhance.Contrast, image: Any) -> None:
+        late = _late(image)
+        if late is None:
+            own(self, image)
+        else:
+            self.image = image
+            self.degenerate = _without_info(image, late, chains.enhance(chains.CONTRAST, 0.0))
+
+    return __init__
+
+
+def _equalize(own: Own) -> Own:
+    @functools.wraps(own)
+    def equalize(image: Any, mask: Any = None) -> Image.Image:
+        late = _late(image) if mask is None else None
+        if late is None:
+            return own(image, mask)  # type: ignore[no-any-return]
+        return image._then(late, chains.levels(chains.EQUALIZE), image.size, image.mode)  # type: ignore[no-any-return]
+
+    return equalize
+
+
+def _autocontrast(own: Own) -> Own:
+    @functools.wraps(own)
+    def autocontrast(image: Any, *args: Any, **named: Any) -> Image.Image:
+        late = None if args or named else _late(image)
+        if late is None:
+            return own(image, *args, **named)  # type: ignore[no-any-return]
+        return image._then(late, chains.levels(chains.AUTOCONTRAST), image.size, image.mode)  # type: ignore[no-any-return]
+
+    return autocontrast
+
+
+def _expand(own: Own) -> Own:
+    @functools.wraps(own)
+    def expand(image: Any, border: Any = 0, fill: Any = 0) -> Image.Image:
+        operation, size = b"", (0, 0)
+        if type(image) is LateImage and image._late is not None and "transparency" not in image.info:
+            operation, size = arguments.pad(image, border, fill)
+        late = _late(image) if operation else None
+        if late is None:
+            return own(image, border, fill)  # type: ignore[no-any-return]
+        new = image._then(late, operation, size, image.mode)
+        new.info = {}
+        return new  # type: ignore[no-any-return]
+
+    return expand
+
+
+def _adjust_hue(own: Own) -> Own:
+    @functools.wraps(own)
+    def adjust_hue(img: Any, hue_factor: Any) -> Any:
+        late = _late(img) if isinstance(hue_factor, (int, float)) and -0.5 <= hue_factor <= 0.5 else None
+        if late is None or late.mode != "RGB":
+            return own(img, hue_factor)
+        return _without_info(img, late, chains.enhance(chains.HUE, hue_factor))
+
+    return adjust_hue
+
+
+def _to_grayscale(own: Own) -> Own:
+    @functools.wraps(own)
+    def to_grayscale(img: Any, num_output_channels: Any) -> Any:
+        late = _late(img) if num_output_channels == 3 else None
+        if late is None:
+            return own(img, num_output_channels)
+        new = img._then(late, chains.GREY, img.size, "RGB")
+        new.info = {}
+        return new
+
+    return to_grayscale
+
+
+_places = Places(
+    {
+        "PIL.Image:blend": _blend,
+        "PIL.ImageEnhance:Brightness.__init__": _brightness,
+        "PIL.ImageEnhance:Contrast.__init__": _contrast,
+        "PIL.ImageOps:equalize": _equalize,
+        "PIL.ImageOps:autocontrast": _autocontrast,
+        "PIL.ImageOps:expand": _expand,
+        "torchvision.transforms._functional_pil:adjust_hue": _adjust_hue,
+        "torchvision.transforms._functional_pil:to_grayscale": _to_grayscale,
+    }
+)
+follow, leave = _places.follow, _places.leave
