@@ -21,15 +21,14 @@ int gf_integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long lo
     return 1;
 }
 
-// A capsule that nobody consumed frees its slot.
-static void drop_capsule(PyObject *capsule) {
+void gf_drop_capsule(PyObject *capsule) {
     DLManagedTensor *managed = PyCapsule_IsValid(capsule, "dltensor") ? PyCapsule_GetPointer(capsule, "dltensor") : NULL;
     if (managed) managed->deleter(managed);
 }
 
 static PyObject *wrap(gf_slot *slot) {
     slot->pid = (int32_t)getpid();
-    return PyCapsule_New(&slot->managed, "dltensor", drop_capsule);
+    return PyCapsule_New(&slot->managed, "dltensor", gf_drop_capsule);
 }
 
 // A ring is a capsule: the last reference to it drops the ring, which then goes with its last slot.
@@ -307,7 +306,7 @@ static PyMethodDef functions[] = {
     FUNCTION(cancel),    FUNCTION(take),     FUNCTION(move),         FUNCTION(hand_over),     FUNCTION(adopt),
     ELSEWHERE(draw),     ELSEWHERE(faults),  ELSEWHERE(make_sample), ELSEWHERE(free_picture), ELSEWHERE(pin),
     ELSEWHERE(send),     ELSEWHERE(receive), ELSEWHERE(launch),      ELSEWHERE(sent),         ELSEWHERE(make_pixels),
-    ELSEWHERE(mixup),    ELSEWHERE(cutmix),
+    ELSEWHERE(mixup),    ELSEWHERE(cutmix),  ELSEWHERE(block),       ELSEWHERE(piece),        ELSEWHERE(held),
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};

@@ -1,4 +1,4 @@
-// The functions of images.c, late.c, mixing.c and moves.c, for the module's table, and what they share with capsule.c.
+// The functions of blocks.c, images.c, late.c, mixing.c and moves.c, for the module's table, and what they share with capsule.c.
 #ifndef GOFAST_CAPSULE_FUNCTIONS_H
 #define GOFAST_CAPSULE_FUNCTIONS_H
 
@@ -14,6 +14,13 @@ int gf_integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long lo
 
 // The ring that stands first among a function's arguments; the integers behind it go to out.
 gf_ring *gf_ring_and_integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out);
+
+// The destructor of a DLPack capsule: what nobody consumed is given up.
+void gf_drop_capsule(PyObject *capsule);
+
+PyObject *gf_py_block(PyObject *self, PyObject *const *args, Py_ssize_t n);
+PyObject *gf_py_piece(PyObject *self, PyObject *const *args, Py_ssize_t n);
+PyObject *gf_py_held(PyObject *self, PyObject *const *args, Py_ssize_t n);
 
 PyObject *gf_py_pin(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_send(PyObject *self, PyObject *const *args, Py_ssize_t n);

@@ -36,6 +36,7 @@ from ._loader.fallback import warn_of_loader
 from ._loader.iterator import NativeIterator
 from ._loader.lane import Idle, Lane
 from ._loader.seeding import only_seeds
+from ._loader.stacking import Stacking
 from ._loader.stamp import Stamp
 from ._loader.trace import Trace
 from ._loader.view import Refusal, View, called, resolve
@@ -163,6 +164,7 @@ class DataLoader(TorchDataLoader[T]):
         self._live: weakref.WeakValueDictionary[int, NativeIterator] = weakref.WeakValueDictionary()
         self._idle = Idle()
         self._counts = Counts()
+        self._stacking = Stacking(dataset)
         if _TORCH_HAS_IN_ORDER:
             newer["in_order"] = in_order
         else:
@@ -210,6 +212,7 @@ class DataLoader(TorchDataLoader[T]):
         if isinstance(self._iterator, NativeIterator):
             self._iterator = None
         self._idle.drop()
+        self._stacking = Stacking(self.dataset)
 
     def _torchs_iterator(self, fallback: str | None) -> _BaseDataLoaderIter:
         """torch's own, as torch makes it, except that it counts."""
@@ -218,7 +221,9 @@ class DataLoader(TorchDataLoader[T]):
             self.check_worker_number_rationality()
             made = CountedWorkers(self, self._counts)
         else:
-            made = CountedHere(self, self._counts)
+            if not self._stacking.is_at_home():  # the loader was inherited by a fork
+                self._stacking = Stacking(self.dataset)
+            made = CountedHere(self, self._counts, self._stacking)
         if fallback is not None:
             self._counts.fallback(fallback)
         return made
@@ -321,12 +326,12 @@ class DataLoader(TorchDataLoader[T]):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
-        state.update(_iterator=None, _live=None, _idle=None, _counts=None)  # work under way stays here
+        state.update(_iterator=None, _live=None, _idle=None, _counts=None, _stacking=None)  # work stays here
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         here = {"_live": weakref.WeakValueDictionary(), "_idle": Idle(), "_counts": Counts()}
-        self.__dict__.update(state, **here)
+        self.__dict__.update(state, **here, _stacking=Stacking(state["dataset"]))
 
     def _native_view(self) -> View | Refusal:
         """The dataset as the engine sees it, or why this loader must run on torch's machinery."""

@@ -11,6 +11,7 @@ import ctypes
 from typing import Any, NewType, Protocol, TypeVar
 
 Ring = NewType("Ring", object)  # slots of batch memory; they outlive it
+Block = NewType("Block", object)  # a slot in which tensors lie side by side; they outlive it
 Picture = tuple[bytes, int, int, bytes]  # pixels, width, height, or a file and zeros; what was recorded
 
 S = TypeVar("S", bound=ctypes.Structure)
@@ -128,6 +129,15 @@ class Capsule(Protocol):
 
     def adopt(self, ring: Ring, number: int, code: int, bits: int, /, *shape: int) -> Any:
         """The batch that another process handed over."""
+
+    def block(self, ring: Ring, /) -> tuple[Block, int] | None:
+        """Takes a slot to lay tensors in, and its address; None where the ring has none."""
+
+    def piece(self, block: Block, offset: int, code: int, bits: int, /, *shape: int) -> Any:
+        """A tensor from that byte of the block on, for `from_dlpack`."""
+
+    def held(self, block: Block, /) -> int:
+        """How many of its tensors are alive: of a tensor, its storage counts."""
 
     def pin(self, ring: Ring, device: int, /) -> str:
         """Pins a ring's memory: "", or why not."""

@@ -9,6 +9,7 @@ import torch
 from .._core import codecs, generators
 from .._late.picture import LateMaking
 from .._late.source import SourceState
+from .._loader.places import empty
 from .._plan.compile import Plan
 from . import draws
 from .core_pictures import CorePictures
@@ -24,10 +25,10 @@ class LateProgram:
         assert plan.shape is not None
         self._last = plan.strides == "hwc"
         self._core = CorePictures(BatchFiles(1, paths=False), plan, plan.shape, self._last, _MOST_PIXELS)
-        self._shape = plan.shape
+        self._shape: tuple[int, ...] = tuple(plan.shape)
         if self._last:
             channels, height, width = plan.shape
-            self._shape = [height, width, channels]
+            self._shape = height, width, channels
         self._dtype: torch.dtype = getattr(torch, plan.dtype)
         self._wraps, self._draws_python = plan.hands_over == "tv_image", plan.draws_python
 
@@ -67,7 +68,10 @@ class LateProgram:
         return made
 
     def _make(self, data: bytes, held: tuple[int, int], chain: bytes, record: int) -> torch.Tensor | None:
-        sample = torch.empty(self._shape, dtype=self._dtype, device="cpu")
+        if self._last or self._wraps:
+            sample = torch.empty(self._shape, dtype=self._dtype, device="cpu")
+        else:
+            sample = empty(self._shape, self._dtype)  # as a batch will have it
         place = sample.data_ptr()
         code, _ = codecs.capsule().make_sample((data, *held, chain), self._core.address, record, place)
         if code:

@@ -6,19 +6,23 @@ import multiprocessing.queues
 import pickle
 import time
 from collections import deque
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from torch._utils import ExceptionWrapper
 from torch.utils.data import DataLoader as TorchDataLoader
-from torch.utils.data import IterableDataset
+from torch.utils.data import IterableDataset, default_collate
 from torch.utils.data.dataloader import (
     _BaseDataLoaderIter,
     _MultiProcessingDataLoaderIter,
     _SingleProcessDataLoaderIter,
 )
 
+from .. import errors
+from .._core import engine
 from .collation import unsent
 from .counts import Epoch, counted_by, rows_of
+from .stacking import Stacking
 
 if TYPE_CHECKING:
     from .counts import Counts
@@ -33,8 +37,18 @@ class _Counting(_BaseDataLoaderIter):
     _epoch: Epoch
     _lengths: deque[int]
 
+    _stacking: Stacking
+
     def _begin(self, counts: Counts) -> None:
         self._counts, self._epoch, self._lengths = counts, counts.begin(), deque()
+
+    @property
+    def _collate_fn(self) -> Any:  # torch assigns it before it makes a fetcher, or workers, of it
+        return self._collates
+
+    @_collate_fn.setter
+    def _collate_fn(self, function: Any) -> None:
+        self._collates = self._stacking if function is default_collate else function
 
     def _next_index(self) -> Any:
         index = super()._next_index()  # type: ignore[no-untyped-call]
@@ -73,11 +87,20 @@ class _Counting(_BaseDataLoaderIter):
 
 
 class CountedHere(_Counting, _SingleProcessDataLoaderIter):
-    """Batches are made in this process."""
+    """Batches are made in this process.
 
-    def __init__(self, loader: TorchDataLoader[Any], counts: Counts) -> None:
+    Args:
+        stacking: of the loader: memory of the last epoch's batches.
+    """
+
+    def __init__(self, loader: TorchDataLoader[Any], counts: Counts, stacking: Stacking) -> None:
         self._begin(counts)
+        self._stacking = stacking
         super().__init__(loader)
+
+    def _next_data(self) -> Any:
+        with self._stacking.making() if self._collates is self._stacking else nullcontext():
+            return super()._next_data()  # type: ignore[no-untyped-call]
 
 
 class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):
@@ -85,6 +108,10 @@ class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):
 
     def __init__(self, loader: TorchDataLoader[Any], counts: Counts) -> None:
         self._begin(counts)
+        self._stacking = Stacking(loader.dataset)
+        if loader.collate_fn is default_collate:
+            with suppress(errors.GofastError):
+                engine.capsule()  # forked workers inherit it
         super().__init__(loader)
 
     @property

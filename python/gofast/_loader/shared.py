@@ -101,7 +101,7 @@ def shared_batch(
         collated = view.collated(images, labels, more)
         crossing: Any
         if isinstance(collated, torch.Tensor):
-            crossing = images.as_subclass(_SharedTensor)
+            crossing = images.as_subclass(SharedTensor)
         else:
             crossing = (_SharedDict if view.output == "dict" else _SharedList)(collated)
         keys = tuple(crossing) if isinstance(crossing, _SharedDict) else None
@@ -116,7 +116,7 @@ def shared_batch(
 _Origin = tuple[WorkerRing, int, torch.Tensor, int, tuple[str, ...] | None, bool]
 
 
-class _SharedTensor(torch.Tensor):
+class SharedTensor(torch.Tensor):
     """A collated batch in a worker that is the images alone; crosses to the parent as a ticket."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
@@ -167,7 +167,7 @@ def _plain(batch: torch.Tensor) -> torch.Tensor:
     return made
 
 
-def _send_tensor(batch: _SharedTensor) -> tuple[Any, ...]:
+def _send_tensor(batch: SharedTensor) -> tuple[Any, ...]:
     images = batch.origin[2]
     untouched = batch.data_ptr() == images.data_ptr() and not batch.requires_grad
     if untouched and (batch.shape, batch.stride()) == (images.shape, images.stride()):
@@ -178,7 +178,7 @@ def _send_tensor(batch: _SharedTensor) -> tuple[Any, ...]:
     return sent
 
 
-ForkingPickler.register(_SharedTensor, _send_tensor)
+ForkingPickler.register(SharedTensor, _send_tensor)
 ForkingPickler.register(_SharedDict, _send_dict)
 ForkingPickler.register(_SharedList, _send_list)
 

@@ -1,0 +1,157 @@
+"""torch's default collation, with the memory of large batches used again.
+
+torch stacks a batch in fresh memory. Getting its pages takes longer than the copy, and in a worker process it
+is a file that the parent must map as well.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.utils.data import Subset, default_collate, get_worker_info
+from torch.utils.data._utils.collate import collate, default_collate_fn_map
+
+from .. import errors
+from .._core import engine
+from .._core.collation import is_torchs
+from .._core.numbers import NAMES
+from .blocks import Blocks
+from .places import Places, making
+from .shared import can_share, in_worker
+
+# Smaller batches are torch's: its allocator has used their memory before.
+_LEAST_BYTES = 1 << 20
+_LEAST_SHARED = 16 << 10
+
+
+class Stacking:
+    """What a loader's iterator calls in place of `default_collate`. It gives what that gives.
+
+    Threads may share it. A copy in a worker process hands batches to the process where this was made.
+
+    Args:
+        dataset: of the rows.
+        home: the process where it was made; None: this one.
+    """
+
+    def __init__(self, dataset: Any, home: int | None = None) -> None:
+        self._dataset, self._home = dataset, home or os.getpid()
+        self._pid = 0
+        self._blocks: Blocks | None = None
+        self._here = threading.local()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Stacking, (self._dataset, self._home)
+
+    def __call__(self, rows: Any) -> Any:
+        """The batch of these rows."""
+        blocks = self._memory()
+        if blocks is None or type(rows) is not list or not is_torchs():
+            return default_collate(rows)
+        places = self._places(blocks)
+        if not _are_fresh(self._dataset):
+            places.begin()
+        try:
+            batch = collate(rows, collate_fn_map={**default_collate_fn_map, torch.Tensor: self._stacked})
+            places.finish(rows)
+            return batch
+        finally:
+            if blocks.shared:
+                making(places).begin()  # the next batch of this worker
+
+    def is_at_home(self) -> bool:
+        """Whether it was made in this process."""
+        return self._home == os.getpid()
+
+    def making(self) -> making:
+        """A context: rows for a batch are made in this process."""
+        blocks = self._memory()
+        return making(None if blocks is None else self._places(blocks))
+
+    def _memory(self) -> Blocks | None:
+        """The blocks of this process; None where torch's memory must do."""
+        if self._pid != os.getpid():
+            self._pid, self._blocks, self._here = os.getpid(), None, threading.local()
+            away, asked = not self.is_at_home(), get_worker_info() is not None
+            # A loader within a worker, or a worker that is a thread, has torch's memory.
+            if away is asked and _loads() and (not away or (in_worker() and can_share())):
+                self._blocks = Blocks(away)
+        return self._blocks
+
+    def _places(self, blocks: Blocks) -> Places:
+        """Those of this thread."""
+        places: Places | None = getattr(self._here, "places", None)
+        if places is None:
+            places = self._here.places = Places(blocks)
+        return places
+
+    def _stacked(self, batch: Sequence[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Tensor:
+        blocks, first = self._blocks, batch[0]
+        bytes_ = len(batch) * first.nbytes if first.layout is torch.strided else 0
+        least = _LEAST_SHARED if blocks is not None and blocks.shared else _LEAST_BYTES
+        if blocks is None or bytes_ < least or not _are_alike(batch, blocks.shared):
+            return _torchs(batch, collate_fn_map=collate_fn_map)
+        made = self._places(blocks).batch(batch)
+        if made is not None:
+            return made
+        try:
+            block = blocks.take(bytes_)
+        except OSError:  # no memory is left that can be shared
+            self._blocks = None
+            return _torchs(batch, collate_fn_map=collate_fn_map)
+        made = block.tensor(0, (len(batch), *first.shape), first.dtype)
+        torch.stack(batch, 0, out=made)  # type: ignore[arg-type]
+        return block.crossing(made)
+
+
+def _torchs(batch: Sequence[torch.Tensor], *, collate_fn_map: Any) -> torch.Tensor:
+    function: Callable[..., torch.Tensor] = default_collate_fn_map[torch.Tensor]
+    return function(batch, collate_fn_map=collate_fn_map)
+
+
+def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
+    """Whether they are plain tensors of one shape, and of one type that the core knows.
+
+    Args:
+        shared: torch too would make the batch in memory that was laid out before. Else it is as torch lays
+            it out, which for tensors of more than three dimensions depends on their strides.
+    """
+    shape, dtype = batch[0].shape, batch[0].dtype
+    usual = shared or len(shape) < 4 or 1 not in shape
+    return (
+        usual
+        and dtype in NAMES
+        and 0 < len(shape) < 9
+        and all(
+            type(one) is torch.Tensor
+            and one.shape == shape
+            and one.dtype is dtype
+            and one.layout is torch.strided
+            and one.is_cpu
+            and not one.requires_grad
+            and (shared or len(shape) < 4 or one.is_contiguous())
+            for one in batch
+        )
+    )
+
+
+def _are_fresh(dataset: Any) -> bool:
+    """Whether torch has made the list of rows itself, and nobody else has it."""
+    while type(dataset) is Subset:
+        dataset = dataset.dataset
+    try:
+        return not getattr(dataset, "__getitems__", None)
+    except Exception:
+        return False
+
+
+def _loads() -> bool:
+    try:
+        engine.capsule()
+    except (errors.GofastError, ImportError):
+        return False
+    return True
