@@ -84,7 +84,7 @@ class _Column:
         """Whether these tensors, plain ones of one type and shape, fill it from its start on."""
         at = self.start
         for row in rows:
-            if row.data_ptr() != at or not row.is_contiguous() or row.is_neg():
+            if row.data_ptr() != at or not row.is_contiguous():
                 return False
             at += self.row_bytes
         return (rows[0].shape, rows[0].dtype) == self.kind

@@ -133,6 +133,7 @@ def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
             and one.layout is torch.strided
             and one.is_cpu
             and not one.requires_grad
+            and not one.is_neg()
             and (shared or len(shape) < 4 or one.is_contiguous())
             for one in batch
         )
