@@ -245,6 +245,8 @@ class DataLoader(TorchDataLoader[T]):
               longer than 1 ms); ``wait_seconds``: until they were. What the loop's own thread does is
               no wait for the engine: a sampler, a ``collate_fn``, random draws, Pillow.
             - ``draw_seconds``: in which the loop's thread made random draws, and read the headers for them.
+            - ``guessed``: batches with random draws that were made ahead without workers, since nobody else
+              drew in between; ``misguessed``: how often somebody did, and they were made again.
             - ``made``: samples that the engine made, those that nobody asked for any more among them. What a
               dataset of yours asks one of gofast's for in this process is in `engine_stats` only.
             - ``file_bytes``: read from files of pictures.

@@ -7,6 +7,7 @@ beside the file. Batches draw in the order in which torch would have drawn them.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import random
 from array import array
@@ -171,6 +172,10 @@ def _rounding() -> int | None:
     return None if fused < 0 else fused
 
 
+def _bytes(state: torch.Tensor) -> bytes:
+    return ctypes.string_at(state.data_ptr(), _STATE_BYTES)  # torch.equal takes four times as long
+
+
 class PictureDraws:
     """Draws for the batches of a loader's iterator, in torch's order. Base class; see `_loader/draws.py`."""
 
@@ -217,6 +222,14 @@ class PictureDraws:
         """
         self._view.forget(indices)
 
+    def ahead(self, indices: array[int], state: Any) -> tuple[array[int], Any]:
+        """The draws for a batch that finds the generators in this state, and the state that it leaves."""
+        raise NotImplementedError
+
+    def give(self, before: Any, after: Any) -> bool:
+        """Whether the generators have the first state. Then they get the second."""
+        raise NotImplementedError
+
     def skip(self) -> None:
         """A batch is torch's to make, or to refuse: nothing is drawn for it here."""
 
@@ -255,10 +268,29 @@ class TorchDraws(PictureDraws):
 
     def rewind(self, state: tuple[torch.Tensor, Any], indices: array[int]) -> None:
         """Puts them back."""
+        self._put(state)
+        super().rewind(state, indices)
+
+    def _put(self, state: tuple[torch.Tensor, Any]) -> None:
         self._generator.set_state(state[0])
         if self.python:
             random.setstate(state[1])
-        super().rewind(state, indices)
+
+    def ahead(self, indices: array[int], state: tuple[torch.Tensor, Any]) -> tuple[array[int], Any]:
+        """On copies."""
+        torchs, python = state[0].clone(), generators.PythonWords(state[1]) if self.python else None
+        sizes = find_sizes(self._view, indices)
+        records = draw(self._view, indices, sizes, torchs.data_ptr(), python)
+        return records, (torchs, None if python is None else python.state)
+
+    def give(self, before: tuple[torch.Tensor, Any], after: tuple[torch.Tensor, Any]) -> bool:
+        """Of those that are drawn from. The others do not matter."""
+        with generators.taken():
+            torchs, python = self.state()
+            same = _bytes(torchs) == _bytes(before[0]) and python == before[1]
+            if same:
+                self._put(after)
+            return same
 
 
 class WorkerDraws(PictureDraws):

@@ -34,7 +34,10 @@ class Numbers:
 
     def add(self, name: str, n: int) -> None:
         """Adds to one of them."""
-        self._by_thread.setdefault(threading.get_ident(), Counter())[name] += n
+        mine = self._by_thread.get(threading.get_ident())
+        if mine is None:
+            mine = self._by_thread.setdefault(threading.get_ident(), Counter())
+        mine[name] += n
 
     def read(self) -> Counter[str]:
         """All of them."""
@@ -202,6 +205,8 @@ def amounts(counted: Mapping[str, int]) -> dict[str, Any]:
         "samples": n["samples"],
         "bytes": n["bytes"],
         "made": n["filled"],
+        "guessed": n["guessed"],
+        "misguessed": n["misguessed"],
         "file_bytes": n["file_bytes"],
         "waits": n["waits"],
         "wait_seconds": n["wait_ns"] / 1e9,

@@ -36,5 +36,17 @@ class Draws(Protocol):
     def skip(self) -> None:
         """Passes over the next batch without a draw."""
 
+    def ahead(self, indices: array[int], state: Any) -> tuple[array[int], Any]:
+        """The draws for a batch if the generators have this state by then, and the state that it leaves.
+
+        Only without workers, and if not `early`, as `give`. The generators stay as they are.
+
+        Args:
+            state: as `state` tells it.
+        """
+
+    def give(self, before: Any, after: Any) -> bool:
+        """Whether the generators have the first state. Then they get the second."""
+
     def begin(self, batch: int = 0) -> None:
         """An epoch begins, with the draws for this batch."""

@@ -201,6 +201,8 @@ class Epoch:
         if not queue.flights:
             raise StopIteration
         collation, flight = self._collation, queue.flights[0]
+        if collation is None:
+            self._guess()
         try:
             try:
                 batch = flight.take(flight.ticket)
@@ -229,6 +231,7 @@ class Epoch:
                     queue.recall()
                     collation.overtake()
                 queue.fill()
+        self._guess()  # now: the function may have drawn
         return batch
 
     def _made_again(self) -> Any:
@@ -259,6 +262,11 @@ class Epoch:
         pull = self._order.pull()
         if pull is not None:
             self._queue.add(pull)
+
+    def _guess(self) -> None:
+        """Makes batches that nobody can draw for yet."""
+        if self._order.early and not self._early:
+            self._queue.guess(self._order)
 
     def _pull_early(self) -> None:
         """Pulls lists for as many flights as may be under way."""

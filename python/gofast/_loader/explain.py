@@ -87,11 +87,14 @@ def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
     else:
         ahead = "look-ahead on engine threads"
         if _draws_late(view):
-            ahead += " if num_workers > 0: the samples draw from torch's generator"
+            ahead += f"; with num_workers=0 {_GUESSED}"
         elif not view.steady:
             ahead += " if num_workers > 0: the arrays can be written to"
     where = "Python" if isinstance(view, Refusal) else "Go"
     return Explanation([*_dataset(what), ("gofast.DataLoader", where, ahead)])
+
+
+_GUESSED = "as long as nobody else draws from torch's generator"
 
 
 def _draws_late(view: View) -> bool:
@@ -177,7 +180,10 @@ def _loader(loader: Any) -> list[Line]:
     if view is not None:
         what, now = "look-ahead", "each batch when it is asked for"
         if not loader.num_workers and _draws_late(view):
-            what = f"{now}: its samples draw from torch's generator"
+            if view.steady and _drawn_at_once(loader.batch_sampler):
+                what += f" {_GUESSED}"
+            else:
+                what = f"{now}: its samples draw from torch's generator"
         elif not loader.num_workers and not view.steady:
             what = f"{now}: the arrays can be written to"
         elif _draws_late(view) and loader.collate_fn is not default_collate:

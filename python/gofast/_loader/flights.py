@@ -11,10 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
-
 from .._core.indices import index_list
-from .order import Pull
+from .guesses import Guesses
+from .order import Order, Pull
 
 if TYPE_CHECKING:
     from .collation import Collation
@@ -58,6 +57,7 @@ class Flights:
         self.drawn: deque[Pull] = deque()
         self.flights: deque[Pull] = deque()
         self.begun = 0
+        self._guesses = Guesses(lane) if follows else None
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -86,6 +86,8 @@ class Flights:
         """Takes over the user's changes before the list is drawn for."""
         lane = self._lane
         before = lane.view
+        if self._guesses is not None:
+            self._guesses.drop()
         if not lane.follow():  # Python must fetch the samples
             pull.index, pull.indices, pull.samples = _index(pull), None, None
         elif lane.view is not before:
@@ -144,12 +146,20 @@ class Flights:
         if pull.indices is None or not len(pull.indices):
             draw.skip()
             return
-        pull.indices = _as_array(pull.indices)
+        pull.indices = pull.as_array()
+        if self._guesses is not None and self._guesses.give(pull, draw):
+            return
         try:
             with self._lane.counts.drawing():
                 pull.records = draw(pull.indices)
         except Exception as error:  # torch's workers send the error instead of the batch
             pull.take, pull.ticket = raised, error
+
+    def guess(self, order: Order) -> None:
+        """Makes later lists of an order that is drawn at once, if samples draw when they are asked for."""
+        draw = self.draw
+        if self._guesses is not None and draw is not None and not draw.early and self._lane.ahead:
+            self._guesses.make(order, draw)
 
     def pop(self) -> Pull:
         """The next flight, which is not the queue's any more."""
@@ -163,10 +173,10 @@ class Flights:
         Args:
             changed: the pictures of the next flight have changed on disk.
         """
-        draw, pictures = self.draw, self.flights[0].indices if changed else None
+        draw, first = self.draw, self.flights[0]
         assert draw is not None
-        forgotten = array("q") if pictures is None else _as_array(pictures)
-        self._lane.cancel()
+        forgotten = first.as_array() if changed and first.indices is not None else array("q")
+        self._cancel()
         for pull in reversed([*self.flights, *self.drawn]):
             draw.rewind(pull.before, forgotten)
             pull.take = None
@@ -178,10 +188,15 @@ class Flights:
 
     def clear(self) -> None:
         """Gives all up."""
-        self._lane.cancel()
+        self._cancel()
         for queue in (self.flights, self.drawn, self.pulled):
             queue.clear()
         self._bytes = 0
+
+    def _cancel(self) -> None:
+        if self._guesses is not None:
+            self._guesses.drop()
+        self._lane.cancel()
 
     def lists(self) -> list[Any]:
         """The lists on their way, as the sampler gave them."""
@@ -197,10 +212,6 @@ class Flights:
         told = workers.told()
         workers.now[:] = kept
         return told
-
-
-def _as_array(indices: array[int] | Tensor) -> array[int]:
-    return indices if isinstance(indices, array) else array("q", indices.tolist())
 
 
 def _index(pull: Pull) -> Any:

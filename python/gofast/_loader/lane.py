@@ -19,16 +19,49 @@ if TYPE_CHECKING:
     from .stamp import Stamp
 
 
-class Idle:
-    """The stream that the last epoch of a loader left behind.
+_MOST = 3  # guesses under way: with the batch that was asked for, as many as flights of known lists
+_LONGEST = 250  # batches without a guess
 
-    Its batch memory has its pages already. Getting pages for new memory costs several times as much as
-    filling it.
+
+class Trust:
+    """How many guesses are worth their time, by what became of a loader's last ones.
+
+    Attributes:
+        most: guesses that may be under way.
+    """
+
+    def __init__(self) -> None:
+        self.most = 1
+        self._pause = self._left = 0  # batches without a guess after the next wrong one, and from now on
+
+    def right(self) -> None:
+        """A guess was right."""
+        self.most, self._pause = min(self.most + 1, _MOST), 0
+
+    def wrong(self) -> None:
+        """A guess was wrong: a loop that draws does so for every batch, so the next one comes ever later."""
+        self.most = 1
+        self._left = self._pause = min(4 * self._pause + 3, _LONGEST)
+
+    def waits(self) -> bool:
+        """Whether nothing is guessed for this batch."""
+        if not self._left:
+            return False
+        self._left -= 1
+        return True
+
+
+class Idle:
+    """The stream that the last epoch of a loader left behind, and what became of its guesses.
+
+    The stream's batch memory has its pages already. Getting pages for new memory costs several times as much
+    as filling it.
     """
 
     def __init__(self) -> None:
         # At most one. A list, because `pop` is one step, also if several threads iterate.
         self._left: list[tuple[Stream, View, int | None, int]] = []
+        self.trust = Trust()
 
     def put(self, stream: Stream, view: View, threads: int | None) -> None:
         self._left[:] = [(stream, view, threads, os.getpid())]
@@ -72,7 +105,7 @@ class Lane:
         self._look_at(view)
         self.stamp = stamp
         self._threads = threads
-        self._idle = idle
+        self._idle, self.trust = idle, idle.trust
         self.stream: Stream | None = None
         self._filler: Filler | None = None
         self._pid = os.getpid()
@@ -134,6 +167,12 @@ class Lane:
             self.stream, self._pid = None, os.getpid()
         if self.stream is not None:
             self.stream.close()
+
+    def give_up(self, tickets: list[Any]) -> None:
+        """Cancel these, and return when nothing of them is being written any more."""
+        if self.stream is not None and self._pid == os.getpid():
+            for ticket in tickets:
+                self.stream.cancel(ticket)
 
     def close(self) -> None:
         """Cancel the work under way and leave the stream to the loader's next iterator.

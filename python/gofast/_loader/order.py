@@ -46,6 +46,11 @@ class Pull:
     def __init__(self, index: Any, indices: Any = None) -> None:
         self.index, self.indices = index, indices
 
+    def as_array(self) -> array[int]:
+        """The indices, in the form that is drawn for."""
+        indices = self.indices
+        return indices if isinstance(indices, array) else array("q", indices.tolist())
+
 
 class Order:
     """What is pulled next. Base class.
@@ -70,8 +75,12 @@ class Order:
         """
         raise NotImplementedError
 
-    def ahead(self, most: int) -> Pull | None:
-        """The next lists, which torch does not pull yet. The caller moves `at` when it has them."""
+    def ahead(self, most: int, behind: int = 0) -> Pull | None:
+        """The next lists, which torch does not pull yet. The caller moves `at` when it has them.
+
+        Args:
+            behind: so many lists that come first.
+        """
         raise NotImplementedError
 
     def finish(self) -> None:

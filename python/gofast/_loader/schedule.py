@@ -82,11 +82,11 @@ class DrawnOrder(Order):
             self.at += 1
         return pull
 
-    def ahead(self, most: int) -> Pull | None:
+    def ahead(self, most: int, behind: int = 0) -> Pull | None:
         """See Order."""
-        first = self.at
+        first = self.at + behind
         stop = min(first + most, self.batches)
-        if first == stop:
+        if first >= stop:
             return None
         pull = Pull(None, self.indices(first, stop))
         pull.each, pull.lists = min(self.batch_size, self._drawn.count), stop - first

@@ -626,7 +626,7 @@ def test_it_is_said_how_far_ahead(folder: Path) -> None:
     assert "one batch for each worker" in said["gofast.DataLoader"]
     assert "as in the worker whose turn it is" in said["collate_fn"]
     assert "only seeds" in said["worker_init_fn"]
-    assert "when it is asked for" in gofast.explain(gofast.DataLoader(dataset, collate_fn=mixed)).lines[-1][2]
+    assert "nobody else draws" in gofast.explain(gofast.DataLoader(dataset, collate_fn=mixed)).lines[-1][2]
 
 
 class Grows:

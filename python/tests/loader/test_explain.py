@@ -178,10 +178,13 @@ def test_what_is_said_is_what_happens(folder: Path, kind: str, case: str, make: 
         on_the_spot = kind == "rows" and not loader.num_workers  # writable rows: maybe without a ticket
         assert (tickets > 0 or on_the_spot) and processes == 0
         ahead = "look-ahead" in said_of["gofast.DataLoader"][1]
-        assert ahead == (kind not in ("drawn", "rows") or loader.num_workers > 0)
         at_once = "a whole epoch is drawn at once" in said_of["order"][1]
         known = case not in ("own order", "own batches", "replaced")
         assert at_once == known
+        if kind == "drawn" and not loader.num_workers:
+            assert ahead == known and (tickets > 1) == (known and len(loader) > 1)
+        else:
+            assert ahead == (kind != "rows" or loader.num_workers > 0)
     elif calls is not None:
         words = said.lines[-1][2]
         assert ("one by one" in words) == (calls["batches"] == 0)
