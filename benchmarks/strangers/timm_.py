@@ -23,10 +23,10 @@ def posterize(image: Any, bits: int, **_: Any) -> Any:
 auto_augment.NAME_TO_OP["PosterizeIncreasing"] = posterize
 
 
-def timm(files: Files, workers: int) -> Any:
+def timm(files: Files, workers: int, dataset: Any = None) -> Any:
     """As train.py makes it, without its prefetcher, which is for a GPU."""
     return create_loader(
-        create_dataset("", root=files.folder),
+        dataset or create_dataset("", root=files.folder),
         input_size=(3, 224, 224),
         batch_size=files.batch(64),
         is_training=True,
@@ -40,10 +40,8 @@ def timm(files: Files, workers: int) -> Any:
 
 
 def timm_swapped(files: Files, workers: int) -> Any:
-    """timm's transform, in gofast's folder and loader."""
-    transform = create_transform(224, is_training=True, auto_augment=RECIPE, re_prob=0.25, re_mode="pixel")
-    options: Any = {"batch_size": files.batch(64), "shuffle": True, "drop_last": True}
-    return gofast().DataLoader(gofast().ImageFolder(files.folder, transform), num_workers=workers, **options)
+    """With gofast's folder."""
+    return timm(files, workers, gofast().ImageFolder(files.folder))
 
 
 class Mixed:
