@@ -196,7 +196,7 @@ type Stats struct {
 	PageableBytes int64   `json:"pageable_bytes"` // and what the driver had to take from memory that is not pinned
 	PinnedBytes   int64   `json:"pinned_bytes"`   // of batch memory that is pinned now
 	Kernels       int64   `json:"kernels"`        // that were started
-	Rate          float64 `json:"rate"`           // bytes a second, of copies of 1 MiB and more; 0 without any
+	Rate          float64 `json:"rate"`           // bytes a second, of copies of 1 MiB and more of pinned memory; 0 without any
 	CopySeconds   float64 `json:"copy_seconds"`   // of these copies
 	KernelSeconds float64 `json:"kernel_seconds"` // of the kernels behind them
 }

@@ -35,7 +35,7 @@ typedef struct {
     int64_t staged_to;    // where its staging ends
 } gf_move;
 
-// Counters. The time is of copies of 1 MiB and more, whose start and end are events.
+// Counters. The time is of copies of 1 MiB and more of pinned memory, whose start and end are events.
 typedef struct {
     _Atomic int64_t moves, bytes, staged_bytes, pageable_bytes, kernels, pinned_bytes;
     _Atomic int64_t timed_bytes, timed_nanoseconds, kernel_nanoseconds; // kernels' behind these copies

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 enum { TIMED_BYTES = 1 << 20 }; // below, a copy's time is the driver's own
+enum { STAGED_BYTES = 64 << 10 }; // above, the time would be the processor's that fills the staging
 enum { STAGING_BYTES = 64 << 20, STAGING_CHUNK = 8 << 20 };
 
 // -- the queue
@@ -121,17 +122,22 @@ static int copy_unpinned(gf_device *d, uint64_t to, const uint8_t *from, int64_t
     return code;
 }
 
+static int is_pinned(const gf_piece *piece, const gf_slot *slot) { return piece->host ? piece->pinned != 0 : slot->ring->unpin != NULL; }
+
 static int copy_piece(gf_device *d, const gf_piece *piece, const gf_slot *slot, gf_device_fault *fault) {
     const void *from = piece->host ? (const void *)(uintptr_t)piece->host : slot->managed.dl_tensor.data;
-    int pinned = piece->host ? piece->pinned != 0 : slot->ring->unpin != NULL;
     if (!piece->bytes) return 0;
-    return pinned ? copy(d, piece->device, from, piece->bytes, fault) : copy_unpinned(d, piece->device, from, piece->bytes, fault);
+    return is_pinned(piece, slot) ? copy(d, piece->device, from, piece->bytes, fault) : copy_unpinned(d, piece->device, from, piece->bytes, fault);
 }
 
 static int put_on_stream(gf_device *d, const gf_job *job, gf_move *m, gf_device_fault *fault) {
     int code = 0;
-    for (int64_t i = 0; i < job->n; i++) m->bytes += job->piece[i].bytes;
-    if (m->bytes >= TIMED_BYTES) {
+    int64_t staged = 0;
+    for (int64_t i = 0; i < job->n; i++) {
+        m->bytes += job->piece[i].bytes;
+        if (!is_pinned(&job->piece[i], m->slot)) staged += job->piece[i].bytes;
+    }
+    if (m->bytes >= TIMED_BYTES && staged <= STAGED_BYTES) {
         m->begun = gf_event_take(d, 1, NULL);
         m->copied = gf_event_take(d, 1, NULL);
     }

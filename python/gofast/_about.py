@@ -60,7 +60,7 @@ def engine_stats() -> dict[str, Any]:
           small pinned block, and the driver took ``pageable_bytes`` from ordinary memory.
         - ``pinned_bytes``: of batch memory that are pinned now.
         - ``resident_bytes``: of tables that live there.
-        - ``rate``: bytes a second of copies of 1 MiB and more, which took ``copy_seconds``.
+        - ``rate``: bytes a second of copies of 1 MiB and more of pinned memory, which took ``copy_seconds``.
         - ``kernels``: that were started; those behind such copies took ``kernel_seconds``.
         - ``waited``: the seconds for which loops waited for a batch to be made.
         - ``free``, ``total``: bytes of its memory.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import glob
 import importlib.util
@@ -10,7 +11,7 @@ import threading
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from .._core.warn import warn
 from . import side as sides
 from .making import Making, job
 
-PINNED_SHARE = 1 / 8  # of the machine's memory that may be pinned; the rest goes through staging
+PINNED_SHARE = 1 / 8  # of memory that the ranks of a machine may pin; the rest goes through staging
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 _library = ""  # the driver's; tests name a stand-in
 _cache = ""  # the folder for compiled kernels; "" is the user's cache
@@ -59,6 +61,8 @@ class Device:
         self.address, self.name = made["address"], made["name"]
         self.ordinal = ordinal
         self.side = _side(ordinal, made["stream"])
+        driver = ctypes.CDLL(_library or "libcuda.so.1")  # which the core has loaded
+        self._exchange_mode = driver.cuThreadExchangeStreamCaptureMode
         self.waited = 0.0
         self.without_kernels = ""
         # What is resident, by the memory that it was uploaded from; see `resident`.
@@ -107,6 +111,20 @@ class Device:
         """Whether the slot at a place can be sent."""
         return bool(self._capsule.send(self.address, place, 0, 0))
 
+    @contextlib.contextmanager
+    def allocating(self) -> Iterator[None]:
+        """While memory is allocated for batches. They are for no graph: else a capture, on any thread, would
+        forbid this one torch's cudaMalloc, and end. And one that is made ahead inside `inference_mode` may be
+        trained with."""
+        mode = ctypes.c_int(_RELAXED)
+        refused = self._exchange_mode(ctypes.byref(mode))
+        try:
+            with torch.inference_mode(False):
+                yield
+        finally:
+            if not refused:
+                self._exchange_mode(ctypes.byref(mode))
+
     def receive(self, number: int, stream: int) -> None:
         """Lets a stream wait for a job.
 
@@ -125,7 +143,7 @@ class Device:
 
     def pin(self, ring: Ring, size: int) -> bool:
         """Pins the memory of a ring of so many bytes, if that may be: batches of it need no staging."""
-        if self.stats()["pinned_bytes"] + size > _memory() * PINNED_SHARE:
+        if (self.stats()["pinned_bytes"] + size) * engine.ranks() > _memory() * PINNED_SHARE:
             return False
         why = self._capsule.pin(ring, self.address)
         if why:
@@ -152,7 +170,8 @@ class Device:
     def upload(self, values: np.ndarray[Any, Any]) -> Upload:
         """The bytes of an array on the device."""
         values = np.ascontiguousarray(values)
-        (there,) = self.side.empty(((values.nbytes,), torch.uint8))
+        with self.allocating():
+            (there,) = self.side.empty(((values.nbytes,), torch.uint8))
         number = 0
         if values.nbytes:
             number = self.send(job((address_of(values), there.data_ptr(), values.nbytes, 0)))

@@ -57,9 +57,10 @@ def _with_labels(
     device: Device, labels: torch.Tensor | None, *wanted: _Wanted
 ) -> tuple[list[torch.Tensor], torch.Tensor | None, tuple[int, ...]]:
     """Tensors on the device, one for labels, and the piece of a job that brings them."""
-    if labels is None:
-        return device.side.empty(*wanted), None, ()
-    *made, there = device.side.empty(*wanted, (labels.shape, labels.dtype))
+    with device.allocating():
+        if labels is None:
+            return device.side.empty(*wanted), None, ()
+        *made, there = device.side.empty(*wanted, (labels.shape, labels.dtype))
     size = labels.nbytes
     return made, there, (labels.data_ptr(), there.data_ptr(), size, 0) if size else ()
 

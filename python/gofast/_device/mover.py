@@ -1,7 +1,7 @@
 """Moves what any code has made to a device: tensors, wherever they lie in a batch.
 
 Small tensors travel together, in one copy. A tensor that is pinned is copied as it lies, and is kept until
-that is done; the others go through the core's pinned staging.
+that is done, if nobody writes to it meanwhile; the others go through the core's pinned staging.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ class Moved:
 
     Args:
         batch: tensors in any nesting of mappings, sequences and dataclasses. The rest stays as it is.
+        reused: whoever made the batch may write to its memory, pinned or not, before the device has read it.
     """
 
-    def __init__(self, device: Device, batch: Any) -> None:
-        self._device = device
+    def __init__(self, device: Device, batch: Any, reused: bool = False) -> None:
+        self._device, self._reused = device, reused
         self._tensors: list[torch.Tensor] = []  # those that gofast copies, by their number
         self._batch = _mapped(batch, (torch.Tensor, PackedSequence), self._noted)
         self._there: list[torch.Tensor] = []
@@ -43,7 +44,8 @@ class Moved:
         self._memory: list[torch.Tensor] = []
         self.number = 0
         if self._tensors:
-            self._send()
+            with device.allocating():
+                self._send()
 
     def _noted(self, tensor: Any) -> Any:
         if _is_plain(tensor):
@@ -71,7 +73,7 @@ class Moved:
                 if made.stride() != tensor.stride():  # of a tensor with gaps: those are not copied
                     tensor = torch.empty_like(tensor).copy_(tensor)
                     dense.append(tensor)
-                pinned = tensor.is_pinned()
+                pinned = not self._reused and tensor.is_pinned()
                 pieces.extend((tensor.data_ptr(), made.data_ptr(), tensor.nbytes, pinned))
                 self._memory.append(made)
                 if pinned:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
+from torch.utils.data import default_collate
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 
 from .device import opened
 from .mover import Moved
@@ -26,6 +28,8 @@ class Moving:
         self._pulled: list[Any] = []  # a batch that is not moved yet
         self._moving: deque[Moved] = deque()
         self._error: Exception | None = None
+        # What is pulled ahead comes while the batch before is read.
+        self._reused = ahead > 0 and not _is_fresh(inner)
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -59,7 +63,7 @@ class Moving:
         if not self._pulled:
             self._pulled.append(next(self._inner))
         try:
-            moved = Moved(self._device, self._pulled[0])
+            moved = Moved(self._device, self._pulled[0], self._reused)
         except torch.cuda.OutOfMemoryError:
             raise
         except Exception:
@@ -76,6 +80,13 @@ class Moving:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.__dict__["_inner"], name)
+
+
+def _is_fresh(inner: object) -> bool:
+    """Whether torch has pinned each batch by itself; another loader may fill one buffer again and again."""
+    if isinstance(inner, _SingleProcessDataLoaderIter):
+        return inner._collate_fn is default_collate  # another one may give what was pinned before
+    return isinstance(inner, _MultiProcessingDataLoaderIter)
 
 
 class Prefetch:

@@ -195,12 +195,14 @@ class ResidentStream:
             ticket.there = self._device.upload(ticket.rows)
         ticket.there.use_on(stream, handle)
         labels = None
-        images = side.empty_here((count, *self._shape), self._dtype)
+        with self._device.allocating():
+            images = side.empty_here((count, *self._shape), self._dtype)
+            if self._label_dtype is not None:
+                labels = side.empty_here((count, *self._label_shape), self._label_dtype)
         making = self._making
         making.rows, making.count = ticket.there.memory.data_ptr() + 8 * start, count
         making.made = images.data_ptr()
-        if self._label_dtype is not None:
-            labels = side.empty_here((count, *self._label_shape), self._label_dtype)
+        if labels is not None:
             making.labels_made = labels.data_ptr()
         self._device.launch(self._function, self._making_address, handle)
         if self._plain:

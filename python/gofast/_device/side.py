@@ -71,8 +71,9 @@ def ordinal_of(device: torch.device) -> int:
         raise errors.DeviceError(
             f"device={str(device)!r}: this torch is for ROCm, and gofast knows only CUDA"
         )
-    current = torch.cuda.current_device()  # begins CUDA; after a fork this is torch's error
-    ordinal = current if device.index is None else device.index
+    torch.cuda.init()  # type: ignore[no-untyped-call]  # after a fork this is torch's error
+    # A device that is named needs no current one: to ask may begin a context there, each rank's on the first.
+    ordinal = torch.cuda.current_device() if device.index is None else device.index
     if not 0 <= ordinal < torch.cuda.device_count():
         count = torch.cuda.device_count()
         raise errors.DeviceError(f"device={str(device)!r}: torch shows {count} (see CUDA_VISIBLE_DEVICES)")

@@ -163,11 +163,13 @@ class Batch(Rows):
         return self._view.collated(self.images, self.labels, self._more)
 
     def _versions(self) -> tuple[int, ...]:
-        """How many times the tensors were changed in place."""
+        """How many times the tensors were changed in place; nothing where nobody counts that."""
+        if self.images.is_inference():
+            return ()
         return self.images._version, 0 if self.labels is None else self.labels._version
 
     def _rows(self) -> Sequence[Any]:
-        if self._handed_over not in (None, self._versions()):
+        if self._handed_over == () or self._handed_over not in (None, self._versions()):
             raise errors.UnsupportedError(
                 "rows of a batch that was collated and then changed in place: a collate_fn that needs both "
                 "looks at the rows first, or changes a clone"

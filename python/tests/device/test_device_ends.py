@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import gofast
 from device_cases import WAYS, all_same, make, opened, run, same, wanted, write
@@ -53,6 +54,31 @@ def test_a_forked_child_gets_an_error_and_the_parent_goes_on(
     assert os.waitstatus_to_exitcode(status) == 3
     came = [standin.seen(batch) for batch in [first, *batches]]
     assert all(same(a, b) for a, b in zip(came, wanted(table), strict=True))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_while_another_thread_captures_a_graph(
+    standin: StandIn, table: gofast.TableDataset, way: str
+) -> None:
+    """The stand-in minds what a capture forbids to every thread, also torch's cudaMalloc."""
+    standin.c.standin_capture(1)
+    try:
+        assert all_same(standin, make(way, table), table)
+    finally:
+        standin.c.standin_capture(0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_batches_made_ahead_in_inference_mode_can_be_trained_with(
+    standin: StandIn, table: gofast.TableDataset, way: str
+) -> None:
+    batches = iter(make(way, table))
+    with torch.inference_mode():
+        next(batches)
+    weight = torch.ones(12, requires_grad=True)
+    for batch in batches:
+        (batch["features"] * weight).sum().backward()
+    assert weight.grad is not None
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -12,6 +12,7 @@ import gofast
 from device_cases import BATCH, all_same, opened, run, same, wanted
 from gofast import errors
 from gofast._device import device as devices
+from gofast._device import side
 from standin import StandIn
 
 
@@ -66,6 +67,31 @@ def test_another_device_than_the_current_one(
         loader = gofast.DataLoader(table, BATCH, device=number, resident=resident)
         assert all_same(standin, loader, table)
     assert [device.ordinal for device in devices.all_opened()] == [1]
+
+
+def test_a_device_that_is_named_begins_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rank with device=local_rank would have a context on the first one."""
+    asked: list[str] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.version, "hip", None)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "init", lambda: asked.append("init"))
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: asked.append("current") or 0)  # type: ignore[func-returns-value]
+    assert side.ordinal_of(torch.device("cuda:1")) == 1 and asked == ["init"]
+    assert side.ordinal_of(torch.device("cuda")) == 0 and asked[-1] == "current"
+    with pytest.raises(errors.DeviceError, match="torch shows 2"):
+        side.ordinal_of(torch.device("cuda:2"))
+
+
+def test_ranks_share_what_may_be_pinned(
+    standin: StandIn, table: gofast.TableDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loader = gofast.DataLoader(table, BATCH, device="cuda", resident=False)
+    for ranks, pinned in ((8, False), (1, True)):
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", str(ranks))
+        monkeypatch.setattr(devices, "_memory", lambda: 40 << 10)
+        assert all_same(standin, loader, table)
+        assert (devices.all_opened()[0].stats()["pinned_bytes"] > 0) == pinned
 
 
 def test_resident_where_nothing_can_be(standin: StandIn, table: gofast.TableDataset) -> None:

@@ -278,7 +278,7 @@ def pinned(standin: StandIn, monkeypatch: pytest.MonkeyPatch) -> torch.Tensor:
 def test_pinned_memory_is_copied_as_it_lies_and_kept(standin: StandIn, pinned: torch.Tensor) -> None:
     standin.mode = MANUAL
     device = devices.all_opened()[0]
-    batches = iter(gofast.prefetch([[pinned, pinned[1000:40000]]], "cuda"))
+    batches = iter(gofast.prefetch([[pinned, pinned[1000:40000]]], "cuda", ahead=0))
     came = next(batches)
     del batches
     assert standin.c.standin_staged() == 0 and device.stats()["staged_bytes"] == 0
@@ -287,6 +287,18 @@ def test_pinned_memory_is_copied_as_it_lies_and_kept(standin: StandIn, pinned: t
     assert torch.equal(standin.look(came[1]), pinned[1000:40000])
     moved(standin, torch.zeros(2))
     assert len(device._kept) == 0
+
+
+@pytest.mark.parametrize("ahead", [1, 3])
+def test_pinned_memory_that_a_loader_fills_again(standin: StandIn, pinned: torch.Tensor, ahead: int) -> None:
+    standin.mode = MANUAL
+
+    def same_buffer() -> Iterator[torch.Tensor]:
+        for i in range(8):
+            yield pinned.fill_(i)
+
+    held = list(gofast.prefetch(same_buffer(), "cuda", ahead=ahead))
+    assert all(standin.look(batch).eq(i).all() for i, batch in enumerate(held))
 
 
 def test_the_loaders_own_memory_may_be_written_at_once(standin: StandIn) -> None:
@@ -313,6 +325,7 @@ def test_more_than_the_staging_holds(standin: StandIn) -> None:
     stats = devices.all_opened()[0].stats()
     assert stats["staged_bytes"] == stats["bytes"] == (75 + 20) << 20 and stats["pageable_bytes"] == 0
     assert standin.c.standin_syncs() == 1
+    assert stats["copy_seconds"] == 0  # filling the staging is no time of the device's
     for ours, theirs in zip(held, batches, strict=True):
         assert torch.equal(standin.look(ours), theirs)
 

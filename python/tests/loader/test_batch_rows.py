@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, StackDataset, Subset, default_collate, default_convert
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    default_collate,
+    default_convert,
+)
 from torch.utils.data._utils.collate import collate, collate_float_fn, default_collate_fn_map
 from torchvision import datasets, transforms, tv_tensors
 
@@ -346,3 +354,16 @@ def test_stacked_beside_others() -> None:
     stack = StackDataset(gofast.ArrayDataset(X, Y), Dicts())
     want = StackDataset([(x, y) for x, y in zip(X, Y, strict=True)], Dicts())  # type: ignore[arg-type]
     assert not difference([*DataLoader(stack, 7)], [*DataLoader(want, 7)])
+
+
+def test_inference_mode() -> None:
+    """Its tensors count no changes: rows are not read once the batch was handed over."""
+    with torch.inference_mode():
+        for workers in (0, 1):
+            theirs = list(DataLoader(TensorDataset(X, Y), 7))
+            assert not difference(list(DataLoader(made(), 7, num_workers=workers)), theirs)
+        batch = rows()
+        default_collate(batch)
+        with pytest.raises(gofast.errors.UnsupportedError, match="looks at the rows first"):
+            list(batch)
+        assert not difference(list(rows()), plain_rows())

@@ -47,6 +47,7 @@ void *standin_stream(int device) {
 uint64_t standin_malloc(int device, uint64_t bytes, void *handle) {
     LOCKED;
     object *stream = stream_for("standin_malloc", handle, device);
+    if (machine.capturing && capture_mode != GF_CU_CAPTURE_RELAXED) violation("standin_malloc", "a capture is under way: cudaMalloc ends it");
     return stream ? allocate(device, bytes, stream) : 0;
 }
 
