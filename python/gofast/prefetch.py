@@ -17,9 +17,9 @@ def prefetch(loader: Iterable[Any], device: torch.device | str | int | None, *, 
     For any loader or other iterable of batches, gofast's or not; a `gofast.DataLoader` does better itself,
     with its own ``device=``. A batch is a tensor, or any nesting of mappings, sequences, namedtuples and
     dataclasses of tensors; what else lies in it stays as it is. Nobody waits for a copy: torch's current
-    stream does. Tensors of at most 64 KiB share one copy. Tensors that torch's DataLoader has pinned are copied
-    as they lie, and any pinned ones with ``ahead=0``; others go through a pinned block of gofast's, so that the
-    loader needs no ``pin_memory=True``, and may use its memory again at once.
+    stream does. Tensors of at most 64 KiB share one copy. Tensors that torch's DataLoader has pinned are
+    copied as they lie, and any pinned ones with ``ahead=0``; others go through a pinned block of gofast's, so
+    that the loader needs no ``pin_memory=True``, and may use its memory again at once.
 
     The loader is asked for batches earlier: whatever it draws, it draws ``ahead`` batches before it would
     otherwise. Its errors come in their turn.
