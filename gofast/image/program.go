@@ -66,6 +66,10 @@ var passOrders = map[string]C.int32_t{"13": C.GF_ORDER_PILLOW_13, "12.2": C.GF_O
 // Program is a plan and its files in C memory. Free it once, after its views.
 type Program struct{ c *C.gf_image_program }
 
+// streamed are the bytes of a sample from which on its stores bypass the caches: a batch of smaller ones stays there for
+// who reads it next, and their many short rows would be stored in parts of cache lines.
+const streamed = 64 << 10
+
 // NewProgram checks a plan and lays it out.
 func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	order, ok := passOrders[options.PassOrder]
@@ -142,7 +146,8 @@ func (p Program) setOutput(o Output, l *steps.Numbers) error {
 	if o.ChannelsLast {
 		p.c.last = 1
 	}
-	laidOut := pixel.Spec{Stream: true, Spec: spec}
+	size := o.Width * o.Height * o.Channels * spec.Type.Size()
+	laidOut := pixel.Spec{Stream: size >= streamed, Spec: spec}
 	laidOut.LayOut(unsafe.Pointer(&p.c.normalise), pixel.Best)
 	return nil
 }

@@ -127,6 +127,12 @@ void gf_render_planes(const gf_planes *p, const gf_sink *sink) {
     gf_meter *meter = gf_meter_here();
     gf_meter_part(meter, part_of(sink));
     int second = p->channels == 3, third = p->channels == 3 ? 2 : 0; // grey is all three
+    if (sink->normalise && p->stride == p->width) { // and so are the sample's: one long row
+        const uint8_t *const rows[3] = {p->plane[0], p->plane[second], p->plane[third]};
+        sink->normalise->planar(sink->normalise, rows, (int64_t)p->width * p->height, (uint8_t *const *)sink->out);
+        gf_meter_part(meter, GF_PART_STEPS);
+        return;
+    }
     for (int32_t y = 0; y < p->height; y++) {
         const uint8_t *const rows[3] = {p->plane[0] + y * p->stride, p->plane[second] + y * p->stride, p->plane[third] + y * p->stride};
         put_planar(sink, y, rows, p->width);

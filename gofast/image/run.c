@@ -14,8 +14,12 @@ typedef struct {
     const int32_t *record;
 } run;
 
+// Rows of a narrow picture lie side by side, where a plane is one row to most kernels: of 32 x 32, a call for each row took
+// longer than its pixels.
+enum { NARROW = 128 };
+
 static int32_t lay_out(gf_canvas *c, int buffer, int32_t width, int32_t height, gf_planes *planes) {
-    int64_t stride = ((int64_t)width + 63) / 64 * 64;
+    int64_t stride = width <= NARROW ? width : ((int64_t)width + 63) / 64 * 64;
     gf_bytes *b = &((run *)c)->worker->planes[buffer];
     if (!gf_bytes_reserve(b, (size_t)(3 * stride * height)))
         return gf_fault_set(c->fault, GF_FAULT_MEMORY, -1, "no memory for a picture of %dx%d", width, height);

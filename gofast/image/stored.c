@@ -12,6 +12,10 @@ static void split_row(const uint8_t *restrict from, int32_t width, uint8_t *rest
 }
 
 static void copy_plane(const gf_stored *s, const uint8_t *from, const gf_planes *to, int c) {
+    if (s->pixel == 1 && s->row == s->width && to->stride == s->width) {
+        memcpy(to->plane[c], from, (size_t)s->width * (size_t)s->height);
+        return;
+    }
     for (int32_t y = 0; y < s->height; y++) {
         const uint8_t *row = from + y * s->row;
         uint8_t *out = to->plane[c] + y * to->stride;

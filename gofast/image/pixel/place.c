@@ -131,13 +131,11 @@ void gf_turn(const gf_planes *src, int quarters, const gf_planes *dst) {
 
 // ---- crops and pads
 
-// Which of n pixels is seen at i, inside or not; -1 for the colour.
+// Which of n pixels is seen at i, inside or not.
 static int64_t seen(int64_t i, int64_t n, int edge) {
     if (i >= 0 && i < n) return i;
     int64_t period;
     switch (edge) {
-    case GF_EDGE_CONSTANT:
-        return -1;
     case GF_EDGE_EDGE:
         return i < 0 ? 0 : n - 1;
     case GF_EDGE_REFLECT: // c b | a b c | b a
@@ -153,27 +151,48 @@ static int64_t seen(int64_t i, int64_t n, int edge) {
     return edge == GF_EDGE_REFLECT ? period - i : period - 1 - i;
 }
 
+// What lies beyond the edge has one colour. Dense planes get it all over first: in a picture of 32 x 32 two thirds of the time
+// went into short memsets.
+static void window_of_colour(const gf_planes *src, int32_t x, int32_t y, int64_t left, int64_t right, const uint8_t fill[3], const gf_planes *dst) {
+    int dense = dst->stride == dst->width;
+    for (int c = 0; c < dst->channels; c++) {
+        if (dense) memset(dst->plane[c], fill[c], (size_t)dst->width * (size_t)dst->height);
+        for (int64_t j = 0; j < dst->height; j++) {
+            uint8_t *out = dst->plane[c] + j * dst->stride;
+            int64_t row = y + j;
+            if (row < 0 || row >= src->height || right == left) {
+                if (!dense) memset(out, fill[c], (size_t)dst->width);
+                continue;
+            }
+            if (!dense) {
+                memset(out, fill[c], (size_t)left);
+                memset(out + right, fill[c], (size_t)(dst->width - right));
+            }
+            memcpy(out + left, src->plane[c] + row * src->stride + x + left, (size_t)(right - left));
+        }
+    }
+}
+
 void gf_window(const gf_planes *src, int32_t x, int32_t y, int edge, const uint8_t fill[3], const gf_planes *dst) {
     // Columns left..right-1 of dst are src's own.
     int64_t left = x < 0 ? -(int64_t)x : 0, right = (int64_t)src->width - x;
     if (right > dst->width) right = dst->width;
     if (left > dst->width) left = dst->width;
     if (right < left) right = left;
+    if (edge == GF_EDGE_CONSTANT) {
+        window_of_colour(src, x, y, left, right, fill, dst);
+        return;
+    }
     for (int c = 0; c < dst->channels; c++) {
         for (int64_t j = 0; j < dst->height; j++) {
             uint8_t *out = dst->plane[c] + j * dst->stride;
             int64_t row = seen((int64_t)y + j, src->height, edge);
-            if (row < 0) {
-                memset(out, fill[c], (size_t)dst->width);
-                continue;
-            }
             const uint8_t *from = src->plane[c] + row * src->stride;
             if (right > left) memcpy(out + left, from + x + left, (size_t)(right - left));
             for (int64_t i = 0; i < dst->width; i++) {
                 if (i == left) i = right;
                 if (i >= dst->width) break;
-                int64_t column = seen((int64_t)x + i, src->width, edge);
-                out[i] = column < 0 ? fill[c] : from[column];
+                out[i] = from[seen((int64_t)x + i, src->width, edge)];
             }
         }
     }

@@ -39,11 +39,11 @@ class Form(NamedTuple):
     labels: str
     maker: str
 
-    def label(self, compat: bool) -> tuple[Callable[[Any], Any], bool]:
-        """What is made of an element of the labels, and whether that is always an int."""
+    def label(self, compat: bool) -> tuple[Callable[[Any], Any] | None, bool]:
+        """What makes a label of an element, if anything does, and whether it is always an int."""
         if self.maker == "QMNIST":
-            return (_first if compat else _itself), False
-        return (_itself, False) if self.maker == "CIFAR10" else (int, True)
+            return (_first if compat else None), False
+        return (None, False) if self.maker == "CIFAR10" else (int, True)
 
 
 _MNIST = Form("hw", "targets", "MNIST")
@@ -172,10 +172,6 @@ def _compiled(transform: Any, files: Pixels) -> Plan:
 
 def _first(label: Any) -> int:
     return int(label[0])
-
-
-def _itself(label: Any) -> Any:
-    return label
 
 
 _known: weakref.WeakKeyDictionary[Any, StandIn] = weakref.WeakKeyDictionary()

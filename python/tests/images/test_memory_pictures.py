@@ -137,8 +137,10 @@ def test_rows_for_a_collate_function() -> None:
         assert type(rows[0]) is tuple and type(rows[0][1]) is int
         return [label for _, label in rows], torch.stack([x for x, _ in rows])
 
-    for name in ("MNIST", "CIFAR10"):
-        dataset = made(name, transform=TENSOR)
+    for name in ("MNIST", "CIFAR10", "both"):
+        dataset = made(name, transform=TENSOR) if name != "both" else None
+        if dataset is None:
+            dataset = ConcatDataset([made("MNIST", 9, TENSOR), made("USPS", 7, TENSOR)])
         both = []
         for kind in (TorchDataLoader, OURS):
             torch.manual_seed(1)
