@@ -183,5 +183,6 @@ int32_t gf_canvas_replay(gf_canvas *c, const gf_recorded *recorded, int64_t n) {
         int32_t code = operations[kind].run(c, w, bytes ? more : NULL);
         if (code) return code;
     }
+    c->info = 0; // whoever recorded it knows what became of that
     return GF_FAULT_NONE;
 }

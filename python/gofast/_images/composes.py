@@ -18,7 +18,7 @@ from .._plan import transforms
 from .._plan.compile import Plan, compile
 from . import draws
 from .ending import Ending
-from .late_program import LateProgram, sample_of
+from .late_program import LateProgram, PictureProgram
 from .unchanged import Unchanged
 
 counts = {"native": 0, "python": 0}
@@ -63,12 +63,14 @@ class _Compiled:
 
     Attributes:
         program: what it comes to natively; None where it begins in Python.
-        ending: then: what calls its members, where the last of them are native; else None.
+        begin: then: what the first of its members come to, where one of them gives all pictures one size.
+        ending: what calls the others, where the last of them are native; else None.
     """
 
     def __init__(self, compose: object) -> None:
         self.unchanged = Unchanged(compose)
         self.program: LateProgram | None = None
+        self.begin: PictureProgram | None = None
         self.ending: Ending | None = None
         self.plan: Plan = compile(compose, handed=True, drawn=draws.rounding() is not None)
         plan, crops = self.plan, len(self.plan.shape or ()) > 3
@@ -76,9 +78,14 @@ class _Compiled:
         if a_tensor and (not crops or (plan.strides == "chw" and plan.hands_over == "tensor")):
             self.program = LateProgram(self.plan)
         else:
-            members = list(transforms.leaves(compose))
-            opened = all(member is not compose for member in members)
-            self.ending = Ending(members) if opened and any(map(transforms.converts, members)) else None
+            members: list[Any] = list(transforms.leaves(compose))
+            if any(member is compose for member in members):
+                return
+            if plan.rest and plan.hands_over == "pil" and plan.shape is not None and plan.channels == 3:
+                self.begin = PictureProgram(plan)
+                members = plan.rest
+            if self.begin is not None or any(map(transforms.converts, members)):
+                self.ending = Ending(members)
 
 
 _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()
@@ -94,9 +101,15 @@ def _natively(compose: Any, image: LateImage) -> tuple[Any] | None:
         compiled = _compiled[compose] = _Compiled(compose)
     if compiled.program is None:
         _note(compiled.plan)
-        return None if compiled.ending is None else (compiled.ending(image),)
+        if compiled.ending is None:
+            return None
+        if compiled.begin is None:
+            return (compiled.ending(image),)
+        image._look()
+        begun = compiled.begin.picture(image, making)
+        return None if begun is None else (compiled.ending(begun),)
     image._look()
-    sample = sample_of(compiled.program, image.size, making)
+    sample = compiled.program.of(image.size, making)
     if sample is None:
         return None
     counts["native"] += 1

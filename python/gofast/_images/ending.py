@@ -14,7 +14,7 @@ from .._plan.compile import Plan, compile_chain
 from .._plan.state import State
 from .._plan.transforms import converts
 from . import draws
-from .late_program import LateProgram, sample_of
+from .late_program import LateProgram
 from .unchanged import Unchanged
 
 _SLACK = bytes(64)  # format.h's GF_FORMAT_SLACK: the core may read so far behind pixels
@@ -67,7 +67,7 @@ class Ending:
         if late is None:
             sample = program.sample(size, picture.tobytes("raw", "RGBX") + _SLACK, size, b"")
         else:
-            sample = sample_of(program, size, late)
+            sample = program.of(size, late)
         return None if sample is None else (sample, plan.rest)
 
     def _compiled(self, size: tuple[int, int]) -> tuple[LateProgram, Plan] | None:

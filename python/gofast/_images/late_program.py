@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
+from typing import Generic, TypeVar
 
 import torch
 
 from .._core import codecs, generators
-from .._late.picture import LateMaking
-from .._late.source import SourceState
+from .._late.picture import LateImage, LateMaking
+from .._late.source import Pixels, SourceState
 from .._loader.places import empty
 from .._plan.compile import Plan
-from . import draws
+from . import draws, pillow
 from .core_pictures import CorePictures
 from .picture_files import BatchFiles
 
 _MOST_PIXELS = 1 << 30  # Pillow has looked at the header
 
 
-class LateProgram:
+Made = TypeVar("Made")
+
+
+class _Program(Generic[Made]):
     """What a plan makes of one picture at a time."""
 
-    def __init__(self, plan: Plan) -> None:
-        assert plan.shape is not None
-        self._last = plan.strides == "hwc"
-        self._core = CorePictures(BatchFiles(1, paths=False), plan, plan.shape, self._last, _MOST_PIXELS)
-        self._shape: tuple[int, ...] = tuple(plan.shape)
-        if self._last:
-            channels, height, width = plan.shape
-            self._shape = height, width, channels
-        self._dtype: torch.dtype = getattr(torch, plan.dtype)
-        self._wraps, self._draws_python = plan.hands_over == "tv_image", plan.draws_python
+    def __init__(self, core: CorePictures, plan: Plan) -> None:
+        self._core, self._draws_python = core, plan.draws_python
 
-    def sample(
-        self, size: tuple[int, int], data: bytes, held: tuple[int, int], chain: bytes
-    ) -> torch.Tensor | None:
-        """The sample of a picture, of the type and strides that torchvision gives it, and with its draws.
+    def sample(self, size: tuple[int, int], data: bytes, held: tuple[int, int], chain: bytes) -> Made | None:
+        """The sample of a picture, with the draws that torchvision would have made.
 
         Args:
             size: width and height of the picture that the plan is given.
@@ -48,7 +43,7 @@ class LateProgram:
             stand as before then.
         """
         if not self._core.record_words:
-            return self._make(data, held, chain, 0)
+            return self._make((data, *held, chain), 0)
         with generators.taken():
             before = torch.get_rng_state()
             state = before.clone()
@@ -60,20 +55,46 @@ class LateProgram:
             torch.set_rng_state(state)
             if python is not None:
                 python.put()
-        made = self._make(data, held, chain, record.buffer_info()[0])
+        made = self._make((data, *held, chain), record.buffer_info()[0])
         if made is None:
             torch.set_rng_state(before)
             if python is not None:
                 python.back()
         return made
 
-    def _make(self, data: bytes, held: tuple[int, int], chain: bytes, record: int) -> torch.Tensor | None:
+    def of(self, size: tuple[int, int], making: LateMaking) -> Made | None:
+        """The sample of a late picture; None as of `sample`."""
+        held, data = making.source.held()
+        made = None if held is None else self.sample(size, data, held, making.chain)
+        if made is not None:
+            making.source.state = SourceState.NATIVE  # the file is known to be whole
+        return made
+
+    def _make(self, picture: tuple[bytes, int, int, bytes], record: int) -> Made | None:
+        raise NotImplementedError
+
+
+class LateProgram(_Program[torch.Tensor]):
+    """A plan that makes a tensor, of the type and strides that torchvision gives it."""
+
+    def __init__(self, plan: Plan) -> None:
+        assert plan.shape is not None
+        self._last = plan.strides == "hwc"
+        core = CorePictures(BatchFiles(1, paths=False), plan, plan.shape, self._last, _MOST_PIXELS)
+        super().__init__(core, plan)
+        self._shape: tuple[int, ...] = tuple(plan.shape)
+        if self._last:
+            channels, height, width = plan.shape
+            self._shape = height, width, channels
+        self._dtype: torch.dtype = getattr(torch, plan.dtype)
+        self._wraps = plan.hands_over == "tv_image"
+
+    def _make(self, picture: tuple[bytes, int, int, bytes], record: int) -> torch.Tensor | None:
         if self._last or self._wraps:
             sample = torch.empty(self._shape, dtype=self._dtype, device="cpu")
         else:
             sample = empty(self._shape, self._dtype)  # as a batch will have it
-        place = sample.data_ptr()
-        code, _ = codecs.capsule().make_sample((data, *held, chain), self._core.address, record, place)
+        code, _ = codecs.capsule().make_sample(picture, self._core.address, record, sample.data_ptr())
         if code:
             return None
         if self._last:
@@ -86,10 +107,31 @@ class LateProgram:
         return wrapped
 
 
-def sample_of(program: LateProgram, size: tuple[int, int], making: LateMaking) -> torch.Tensor | None:
-    """What a program makes of a late picture; None as of `LateProgram.sample`."""
-    held, data = making.source.held()
-    made = None if held is None else program.sample(size, data, held, making.chain)
-    if made is not None:
-        making.source.state = SourceState.NATIVE  # the file is known to be whole
-    return made
+class PictureProgram(_Program[tuple[Pixels, int]]):
+    """A plan that makes a PIL image of mode RGB, for Python to go on with: pixels, and what its info lost."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(CorePictures(BatchFiles(1, paths=False), plan, None, False, _MOST_PIXELS), plan)
+
+    def picture(self, image: LateImage, making: LateMaking) -> LateImage | None:
+        """That image, whose next steps are recorded again; None as of `sample`."""
+        made = self.of(image.size, making)
+        if made is None:
+            return None
+        pixels, lost = made
+        new = image._then(LateMaking(pixels, b"", "RGB", pixels.size), b"", pixels.size, "RGB")
+        if lost:
+            new.info = {} if lost & pillow.LOST else pillow.info_after(lost, "RGB", image.info)
+        return new
+
+    def _make(self, picture: tuple[bytes, int, int, bytes], record: int) -> tuple[Pixels, int] | None:
+        made = pillow.MadePicture()
+        place = ctypes.addressof(made)
+        code, _ = codecs.capsule().make_sample(picture, self._core.address, record, place)
+        if code:
+            return None
+        try:
+            rows = ctypes.string_at(made.data, 4 * made.width * made.height)
+            return Pixels(rows, (made.width, made.height)), made.info
+        finally:
+            codecs.capsule().free_picture(place)

@@ -142,11 +142,11 @@ def take_picture(place: int, mode: str, path: str | io.BytesIO | None) -> Image.
     if mode == "L":
         image = image.getchannel(0)
     if path is not None and not made.info & LOST:
-        image.info = _info_after(made.info, mode, _info_of(path))
+        image.info = info_after(made.info, mode, _info_of(path))
     return image
 
 
-def _info_after(steps: int, mode: str, info: dict[Any, Any]) -> dict[Any, Any]:
+def info_after(steps: int, mode: str, info: dict[Any, Any]) -> dict[Any, Any]:
     """What the steps left of a picture's info, as Pillow itself makes it."""
     from PIL import Image, ImageOps
 

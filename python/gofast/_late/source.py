@@ -235,6 +235,29 @@ class Source:
         return chains.replay(image, chain, mode)
 
 
+class Pixels(Source):
+    """Not a file but RGBX pixels, of a picture that the core has made already."""
+
+    __slots__ = ()
+
+    def __init__(self, rows: bytes, size: tuple[int, int]) -> None:
+        self.name, self.size, self.mode, self.state = "", size, "RGB", SourceState.NATIVE
+        self._whole = rows + bytes(64)  # format.h's GF_FORMAT_SLACK
+
+    def is_whole(self) -> bool:
+        """It is."""
+        return True
+
+    def by_pillow(self, chain: bytes, mode: str, draft: Any) -> Image.Image:
+        """What a chain makes of it, by Pillow."""
+        from PIL import Image
+
+        assert self._whole is not None
+        width, height = self.size
+        rows = memoryview(self._whole)[: 4 * width * height]
+        return chains.replay(Image.frombytes("RGB", self.size, bytes(rows), "raw", "RGBX"), chain, mode)
+
+
 def _no_doubt(data: bytes) -> bool:
     return True
 
