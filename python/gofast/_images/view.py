@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import ctypes
 import itertools
 import os
@@ -191,13 +192,13 @@ class ImageView(View):
             if finished is None:
                 address = data + position * self.row_bytes
                 place = rescue.SamplePlace(dataset, core, record, address, self.row_bytes)
-                used = rescue.rescue(place, sample, fault)
+                used = rescue_at(position, place, sample, fault)
             else:
                 wire = self.wire()
                 assert wire is not None
                 slot_at = data + position * wire.row_bytes
                 stored = rescue.StoredPlace(dataset, core, record, wire, self._raw[part], slot_at)
-                used = rescue.rescue(stored, sample, fault)
+                used = rescue_at(position, stored, sample, fault)
                 if stored.finished is not None:
                     finished[position] = stored.finished
             if used == sample:
@@ -244,3 +245,13 @@ def faults_of(view: View, slot: int) -> tuple[int, list[tuple[int, int, int, str
     if not faults or not -len(view) <= bad < len(view):  # that is 0 without any
         raise row_index_error(bad, len(view))
     return data, sorted(faults)
+
+
+def rescue_at(position: int, place: rescue.SamplePlace, sample: int, fault: rescue.Fault) -> int:
+    """Makes a sample of a batch in another way: see rescue. Its error says which of the batch it was."""
+    try:
+        return rescue.rescue(place, sample, fault)
+    except Exception as error:
+        with contextlib.suppress(Exception):  # some are frozen
+            error._gofast_position = position  # type: ignore[attr-defined]
+        raise

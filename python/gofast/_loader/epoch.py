@@ -212,9 +212,10 @@ class Epoch:
                 batch = self._made_again()
         except OutOfMemoryError:
             raise
-        except Exception:
+        except Exception as error:
             if collation is not None:
                 collation.failed()
+            queue.failed(error)
             self._land()
             raise
         if collation is None:

@@ -161,6 +161,16 @@ class Flights:
         if self._guesses is not None and draw is not None and not draw.early and self._lane.ahead:
             self._guesses.make(order, draw)
 
+    def failed(self, error: Exception) -> None:
+        """The next flight has failed. Without workers, nothing is drawn for a picture that cannot be read, or
+        for those behind it: torch reads first.
+        """
+        pull, draw, at = self.flights[0], self.draw, getattr(error, "_gofast_position", None)
+        if self._follows and pull.records is not None and draw is not None and at is not None:
+            draw.rewind(pull.before, array("q"))
+            if at:
+                draw(pull.as_array()[:at])
+
     def pop(self) -> Pull:
         """The next flight, which is not the queue's any more."""
         flight = self.flights.popleft()

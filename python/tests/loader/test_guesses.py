@@ -35,6 +35,7 @@ from torchvision.transforms import v2
 import gofast
 from gofast import errors
 from gofast._loader import guesses, lane
+from image_data import make_folder
 from same import difference
 
 PICTURES = 30  # of `folder`
@@ -235,6 +236,37 @@ def test_programs(folder: Path, block: int, quietly: None) -> None:
         for name in told:
             told[name] += loader.stats()[name]
     assert told["guessed"] > 30 and told["misguessed"] > 5, told
+
+
+@pytest.mark.parametrize("collate", COLLATES)
+@pytest.mark.parametrize("transform", ["crop", "flip", "choice", "v2"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_pictures_that_cannot_be_read(tmp_path: Path, transform: str, collate: str, shape: str) -> None:
+    """Their errors come at their batches, behind the draws for the samples before them."""
+    files = sorted(path for path in make_folder(tmp_path, PICTURES).rglob("*") if path.is_file())
+    files[5].write_bytes(files[5].read_bytes()[:200])
+    files[13].write_bytes(b"no picture")
+    files[14].write_bytes(b"")
+    files[23].write_bytes(b"nor this one")
+    logs = []
+    for loader, dataset in LIBRARIES.values():
+        torch.manual_seed(2)
+        random.seed(2)
+        np.random.seed(2)
+        shaped = SHAPES[shape](dataset(str(tmp_path), TRANSFORMS[transform]()))
+        batches = iter(loader(shaped, 4, **COLLATES[collate]))
+        log: list[Any] = [states()]
+        while log[-1] != "end":
+            try:
+                log.append([part.clone() for part in next(batches)])
+            except StopIteration:
+                log.append("end")
+            except OSError:
+                log.append("error")
+            log[-1:-1] = [states()]
+        logs.append(log)
+    assert difference(logs[1], logs[0], strides=False) == ""
+    assert logs[0].count("error") >= 3
 
 
 def train(folder: Path, **options: Any) -> gofast.DataLoader[Any]:
