@@ -41,7 +41,7 @@ class StrangersRun(sides.SidesRun):
             return
         ways = (PLAIN, UNMODIFIED, *(SWAPPED,) * (found.swapped is not None))
         names = [f"{way}, {workers} workers" for workers in WORKERS for way in ways]
-        self.measure(name, names, self.folder(found.pictures, every=10).path)
+        self.measure(name, names, self.folder(found.pictures, every=25).path)
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
     parser = run.parser("strangers", __doc__, ROUNDS, f"cases of: {','.join(ROWS)}", ROWS)
     parser.add_argument("--folder", help="<class>/<picture> (default: imagenet-500 under GOFAST_TEST_DATA)")
     strangers = StrangersRun(parser.parse_args())
-    folder = strangers.folder(1, every=10)
+    folder = strangers.folder(1, every=25)
     try:
         for name in strangers.only or ROWS:
             strangers.case(name)
