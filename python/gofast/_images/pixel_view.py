@@ -21,6 +21,10 @@ from .seen import HasPictures
 from .view import ImageView, faults_of
 
 
+class AsTheyAre(list[Any]):
+    """Labels that were not collated, of which a list may come too."""
+
+
 class Labels:
     """The labels of a dataset, as its ``__getitem__`` gives them: read when a batch is handed out.
 
@@ -42,7 +46,7 @@ class Labels:
         if self._number:
             return torch.tensor(source[rows].astype(np.int64, copy=False))
         elements = map(source.__getitem__, rows.tolist())
-        return [*(elements if self.each is None else map(self.each, elements))]
+        return AsTheyAre(elements if self.each is None else map(self.each, elements))
 
     def as_now(self) -> Labels:
         """The same, which nobody writes to."""
@@ -76,8 +80,10 @@ def _numbers(source: Any) -> bool:
     return type(source) is np.ndarray and source.ndim == 1 and np.can_cast(source.dtype, np.int64)
 
 
-def _collated(labels: list[Any]) -> Any:
+def _collated(labels: Any) -> Any:
     """What ``default_collate`` makes of labels, whose way through a list of ints takes twice as long."""
+    if isinstance(labels, torch.Tensor):
+        return labels
     if {*map(type, labels)} == {int}:
         with contextlib.suppress(OverflowError):  # which torch words otherwise
             return torch.tensor(np.array(labels, np.int64))
@@ -143,7 +149,13 @@ class PixelView(ImageView):
     def more(
         self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
     ) -> tuple[Any, ...]:
-        """The labels."""
+        """The labels, collated."""
+        return (_collated(*self.more_of_rows(indices, replaced)),)
+
+    def more_of_rows(
+        self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
+    ) -> tuple[Any, ...]:
+        """The labels, as indexing gives them, or as a tensor where they are whole numbers."""
         rows: IntArray = np.asarray(indices)
         if rows.size and rows.min() < 0:
             rows = np.where(rows < 0, rows + len(self), rows)
@@ -152,7 +164,7 @@ class PixelView(ImageView):
         if len(self._labels) == 1:
             return (self._labels[0].of(rows),)
         parts = np.searchsorted(self._starts, rows, "right") - 1
-        made: list[Any] = []
+        made = AsTheyAre()
         for part, row in zip(parts.tolist(), rows, strict=True):
             one = self._labels[part].of(np.array([row - self._starts[part]]))
             made += one.tolist() if isinstance(one, torch.Tensor) else one
@@ -166,9 +178,7 @@ class PixelView(ImageView):
     def collated(self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()) -> Any:
         """As ``default_collate`` gives it."""
         (values,) = more
-        if not isinstance(values, torch.Tensor):
-            values = _collated(values)
-        return [images, values]
+        return [images, _collated(values) if isinstance(values, AsTheyAre) else values]
 
     def mend(
         self,

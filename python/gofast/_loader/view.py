@@ -216,6 +216,12 @@ class View:
         """
         return ()
 
+    def more_of_rows(
+        self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
+    ) -> tuple[Any, ...]:
+        """The same for `rows`: a view may leave values as they are that ``default_collate`` would change."""
+        return self.more(indices, replaced)
+
     def collated(self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()) -> Any:
         """The batch as torch's default_collate would give it."""
         values = [images, *more] if labels is None else [images, labels, *more]

@@ -242,12 +242,26 @@ def test_labels_of_workers_are_those_of_the_start() -> None:
         [2**40 + i for i in range(37)],
         tuple(range(37)),
         ["a"] * 37,
+        [(i, str(i)) for i in range(37)],
+        [{"a": i, "b": [i, 2 * i]} for i in range(37)],
         list(range(40)),
     ],
-    ids=["numpy ints", "array", "uint16", "tensor", "floats", "large", "tuple", "text", "too many"],
+    ids=[
+        "numpy ints",
+        "array",
+        "uint16",
+        "tensor",
+        "floats",
+        "large",
+        "tuple",
+        "text",
+        "tuples",
+        "dicts",
+        "too many",
+    ],
 )
 def test_labels_of_any_kind(labels: Any) -> None:
-    whole = not isinstance(labels[0], (float, str))
+    whole = not isinstance(labels[0], (float, str, tuple, dict))
     for name in ("CIFAR10", "USPS"):
         dataset = made(name, transform=TENSOR)
         dataset.targets = labels
