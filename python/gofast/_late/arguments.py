@@ -90,7 +90,8 @@ def pad(image: Image.Image, border: Any, colour: Any) -> tuple[bytes, tuple[int,
 
 def fill(mode: str, size: tuple[int, int], colour: Any, box: Any) -> bytes:
     """Of Image.paste of a colour."""
-    if type(box) is not tuple or len(box) != 4 or set(map(type, box)) != {int}:
+    # None is black to Image.new, and no colour to paste.
+    if colour is None or type(box) is not tuple or len(box) != 4 or set(map(type, box)) != {int}:
         return b""
     x, y, right, lower = box
     if not (0 <= x < right <= size[0] and 0 <= y < lower <= size[1]):

@@ -299,6 +299,9 @@ def test_a_colour_is_pasted_late(files: list[Path]) -> None:
         image.paste((1, 2, 3), (4, 5, 20, 30))
     assert isinstance(late, LateImage) and late._im is None
     assert before.tobytes() != late.tobytes() == plain.tobytes()
+    for image in (before, plain):
+        with pytest.raises(TypeError, match="color must be"):
+            image.paste(None, (4, 5, 20, 30))  # type: ignore[arg-type]
 
 
 def test_another_pillow_blurs_by_itself(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
