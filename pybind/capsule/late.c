@@ -3,6 +3,7 @@
 // Pictures that are made of what Python holds. The bytes objects are the caller's, and stay for as long as the call.
 #include "functions.h"
 
+#include "../../gofast/image/jpeg/header.h"
 #include "../../gofast/image/late.h"
 #include "../../gofast/image/picture/format.h"
 
@@ -42,6 +43,22 @@ PyObject *gf_py_make_sample(PyObject *self, PyObject *const *args, Py_ssize_t n)
     int32_t code = gf_late_sample(p, &late, POINTER(const int32_t, a[1]), POINTER(uint8_t, a[2]), &fault);
     PyEval_RestoreThread(state);
     return Py_BuildValue("is", code, fault.text);
+}
+
+// jpeg_header(data, length): of a file of that length, which begins with data: width, height, components, and where the header
+// ends; None where Pillow must read it: it does not end there, says no such thing, or has something that Pillow reads at once.
+PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    char *data;
+    Py_ssize_t size;
+    long long length;
+    if (n != 2) return PyErr_Format(PyExc_TypeError, "takes 2 arguments (%zd given)", n);
+    if (PyBytes_AsStringAndSize(args[0], &data, &size) || !gf_integers(args + 1, 1, 1, &length)) return NULL;
+    if (length < size) return PyErr_Format(PyExc_ValueError, "a file is no shorter than its beginning");
+    gf_jpeg_header header;
+    gf_fault fault = {0};
+    if (gf_jpeg_header_read((const uint8_t *)data, (size_t)size, (size_t)length, &header, &fault) || header.asks_exif) Py_RETURN_NONE;
+    return Py_BuildValue("iiin", header.width, header.height, header.components, (Py_ssize_t)header.end);
 }
 
 // make_pixels(picture, width, height, channels, pass_order, max_pixels): the pixels, as

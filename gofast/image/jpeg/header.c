@@ -135,7 +135,8 @@ static int tables(const uint8_t *s, size_t n, int64_t offset, gf_fault *fault) {
 static int finish(const notes *seen, gf_fault *fault) {
     const gf_jpeg_header *out = seen->out;
     if (out->width <= 0 || out->height <= 0) return gf_fault_set(fault, GF_FAULT_FORMAT, -1, "cannot identify image file: no frame header, or a size of 0");
-    if (seen->exif_parts && !seen->resolution && !exif_is_harmless(seen->exif, seen->exif_size, seen->exif_parts > 1))
+    seen->out->asks_exif = seen->exif_parts && !seen->resolution;
+    if (out->asks_exif && !exif_is_harmless(seen->exif, seen->exif_size, seen->exif_parts > 1))
         return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "unusual Exif data");
     return 0;
 }
@@ -166,6 +167,7 @@ int gf_jpeg_header_read(const uint8_t *data, size_t n, size_t length, gf_jpeg_he
         if (!have(&r, size, "truncated file read", &code)) return code;
         const uint8_t *s = data + r.position;
         r.position += size;
+        out->end = r.position;
         if (marker == 0xda) return finish(&seen, fault);
         if (marker >= 0xe0 && marker <= 0xef) code = application(&seen, marker, s, size, offset, fault);
         else if (marker == 0xdb) code = tables(s, size, offset, fault);

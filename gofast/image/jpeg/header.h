@@ -7,6 +7,8 @@
 typedef struct {
     int32_t width, height, components;
     uint8_t frame; // the second byte of the frame header's marker
+    int asks_exif; // Pillow looks for the resolution in Exif data
+    size_t end;    // of the scan's header
 } gf_jpeg_header;
 
 // As gf_picture_format's size.

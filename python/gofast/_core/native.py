@@ -165,6 +165,10 @@ class Capsule(Protocol):
     def make_sample(self, picture: Picture, view: int, record: int, place: int, /) -> tuple[int, str]:
         """Makes a sample of a picture: fault and words."""
 
+    def jpeg_header(self, data: bytes, length: int, /) -> tuple[int, int, int, int] | None:
+        """Of a file of that length, which begins with data: width, height, components, and where the header
+        ends; None where Pillow must read it."""
+
     def make_pixels(
         self, picture: Picture, width: int, height: int, channels: int, pass_order: int, max_pixels: int, /
     ) -> bytes | tuple[int, str]:

@@ -15,14 +15,16 @@ def late_picture(source: str | io.BytesIO) -> Any | None:
     """A file's picture as torchvision's loader gives it, late; None where it cannot be late or be read."""
     if not pillow.available():
         return None
-    from .._late.opening import by_pillow, of_pillows
+    from .._late.opening import by_pillow, of_pillows, of_unread
     from .._late.picture import LateImage
     from .composes import follow
 
     follow()
     try:
         with pillow._open(source) as file:
-            image = of_pillows(by_pillow(file), None, file)  # who opens it instead counts it
+            image = of_unread(file) or of_pillows(
+                by_pillow(file), None, file
+            )  # who opens it instead counts it
         return image.convert("RGB") if isinstance(image, LateImage) else None
     except Exception:  # reading it at once says what is wrong
         return None

@@ -13,7 +13,7 @@ from PIL._util import DeferredError
 
 from . import arguments, filters
 from . import chain as chains
-from .source import OF_FILES, OF_OPEN_FILES, Source
+from .source import OF_FILES, OF_OPEN_FILES, Source, Unread
 
 # Pillow keeps the mode in `_mode` since 10.1.
 _MODE = "_mode" if isinstance(getattr(Image.Image, "mode", None), property) else "mode"
@@ -64,17 +64,39 @@ class LateImage(Image.Image):
     _looked_at = False  # Pillow would have decoded it by now
     _array_given = False
     _late_info: dict[Any, Any] | None = None
+    _info: dict[Any, Any] | None = None
+    _unread: Unread | None = None  # where the info is, as long as nobody has asked for it
 
-    def __init__(self, source: Source, header: ImageFile.ImageFile, late_info: dict[Any, Any] | None) -> None:
+    def __init__(
+        self, source: Source, header: ImageFile.ImageFile | Unread, late_info: dict[Any, Any] | None
+    ) -> None:
         super().__init__()
         self._file, self._making = source, LateMaking(source, b"", header.mode, header.size)
         _shape(self, header.mode, header.size)
-        self.info = header.info
+        if isinstance(header, Unread):
+            self._unread, self._info = header, None
+        else:
+            self.info = header.info
         self.format, self.format_description = header.format, header.format_description
         self.filename = header.filename
         self._exif = header._exif  # what Pillow found in it for the resolution, also where it is damaged
         if late_info:
             self._late_info = late_info
+
+    @property  # type: ignore[override]
+    def info(self) -> dict[Any, Any]:
+        """What the file says of the picture, and what Pillow adds when it decodes."""
+        if self._info is None:
+            self._info = {} if self._unread is None else self._unread.info()
+        return self._info
+
+    @info.setter
+    def info(self, info: dict[Any, Any]) -> None:
+        self._info = info
+
+    def _is_transparent(self) -> bool:
+        """Whether a colour of it is transparent: of a JPEG none is."""
+        return self._info is not None and "transparency" in self._info
 
     # -- the pixels --------------------------------------------------------------
 
@@ -172,6 +194,9 @@ class LateImage(Image.Image):
         Image.Image.__init__(new)
         new._making, new._looked_at = LateMaking(late.source, late.chain + operation, mode, size), True
         _shape(new, mode, size)
+        if self._info is None:
+            new._unread, new._info = self._unread, None
+            return new
         copied = getattr(self, "_copy_info", None)  # Pillow 12.1
         new.info = self.info.copy() if copied is None else copied()
         return new
@@ -257,13 +282,13 @@ class LateImage(Image.Image):
         if self._late is not None:
             operation = arguments.warp(self.mode, size, method, data, resample, fillcolor)
         # Pillow copies the info before it decodes, which adds to it.
-        info = self.info if self._late_info is None else self.info.copy()
+        info = None if self._late_info is None else self.info.copy()
         late = self._look() if operation else None
         if late is None:
             return super().transform(size, method, data, resample, fill, fillcolor)
         width, height = map(operator.index, size)
         new = self._then(late, operation, (width, height), self.mode)
-        if info is not self.info:
+        if info is not None:
             new.info = info
         return new
 
@@ -288,7 +313,7 @@ class LateImage(Image.Image):
     ) -> Image.Image:
         """A conversion to RGB or L is recorded."""
         late = self._look()
-        if late is None or matrix or "transparency" in self.info:
+        if late is None or matrix or self._is_transparent():
             return super().convert(mode, matrix, dither, palette, colors)
         if not mode or mode == self.mode:
             return self.copy()
@@ -363,7 +388,9 @@ class LateImage(Image.Image):
         """As fastai casts a picture: it is an ordinary one from now on, of that class."""
         self.load()
         object.__setattr__(self, "_file", None)
+        info = self.info
         vars(object)["__class__"].__set__(self, kind)
+        self.info = info  # of other classes an attribute
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         data = self.tobytes()

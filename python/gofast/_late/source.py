@@ -9,6 +9,8 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from PIL import JpegImagePlugin
+
 from .. import errors
 from .._core import codecs
 from .._core.stamp import Stamp
@@ -79,6 +81,22 @@ class SourceState(enum.Enum):
     FAILED = "nobody can decode it"
 
 
+class Unread:
+    """The header of a JPEG that Pillow has not read: what of its image is known, by the same names."""
+
+    __slots__ = ("_head", "filename", "kind", "mode", "size")
+    format, format_description = "JPEG", JpegImagePlugin.JpegImageFile.format_description
+    _exif = None  # Pillow would not look into it yet
+
+    def __init__(self, filename: Any, size: tuple[int, int], mode: str, head: bytes) -> None:
+        self.kind = JpegImagePlugin.JpegImageFile
+        self.filename, self.size, self.mode, self._head = filename, size, mode, head
+
+    def info(self) -> dict[Any, Any]:
+        """What Pillow finds in it."""
+        return self.kind(io.BytesIO(self._head), self.filename).info
+
+
 class Source:
     """A file, of which only the header was read. Many pictures may be made of it.
 
@@ -104,8 +122,9 @@ class Source:
         "state",
     )
 
-    def __init__(self, image: ImageFile.ImageFile, data: bytes | None, stamp: Stamp | None) -> None:
-        self.kind, self.name, self.size, self.mode = type(image), image.filename, image.size, image.mode
+    def __init__(self, image: ImageFile.ImageFile | Unread, data: bytes | None, stamp: Stamp | None) -> None:
+        self.kind: type[ImageFile.ImageFile] = image.kind if isinstance(image, Unread) else type(image)
+        self.name, self.size, self.mode = image.filename, image.size, image.mode
         self._data, self._stamp = data, stamp
         self._used, self.state = False, SourceState.UNUSED
         self._path = os.path.abspath(self.name) if stamp is not None else self.name
