@@ -83,7 +83,7 @@ class LateImage(Image.Image):
         if late_info:
             self._late_info = late_info
 
-    @property  # type: ignore[override]
+    @property
     def info(self) -> dict[Any, Any]:
         """What the file says of the picture, and what Pillow adds when it decodes."""
         if self._info is None:
