@@ -55,19 +55,20 @@ class Labels:
 
 
 def are_labels(source: Any, count: int, whole: bool) -> bool:
-    """Whether it has a label for each of so many pictures, and a copy of it is one of them.
+    """Whether it has a label for each of so many pictures and no more, of which -1 would be another one; and
+    a copy of it is one of them.
 
     Args:
         whole: ``int`` of each is its label: it must not raise.
     """
     if type(source) in (list, tuple):
         kinds = {*map(type, source)} if whole else set()
-        return len(source) >= count and all(issubclass(kind, (int, np.integer)) for kind in kinds)
+        return len(source) == count and all(issubclass(kind, (int, np.integer)) for kind in kinds)
     if type(source) is torch.Tensor:
         there = source.device.type == "cpu" and source.layout == torch.strided
     else:
         there = type(source) is np.ndarray
-    if not there or source.ndim == 0 or len(source) < count:
+    if not there or source.ndim == 0 or len(source) != count:
         return False
     return not whole or _numbers(source)
 

@@ -25,7 +25,7 @@ def taken(data: Any, order: str) -> Pictures | str:
     if type(data) is torch.Tensor:
         if data.device.type != "cpu" or data.layout != torch.strided or data.dtype != torch.uint8:
             return f"data is a tensor of {data.dtype} on {data.device}, not of uint8 on the CPU"
-        data = data.detach().numpy()  # which stays where it is when the user gives his tensor other memory
+        data = data.detach().numpy()  # stays where it is when the user's tensor is given other memory
     if type(data) is not np.ndarray:
         return f"data is of {type(data).__name__}, not a numpy array or a tensor"
     if data.dtype != np.uint8:

@@ -13,6 +13,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+import torch
+
 from .._loader.core_dataset import IntArray
 from .._loader.view import STANDING_IN, Line, NativeDataset, Output, Refusal, View, called
 from .._plan.compile import Plan, compile
@@ -22,7 +25,7 @@ from .core_pictures import CorePictures
 from .draws import rounding
 from .options import PictureOptions
 from .pixel_view import Labels, PixelView, Seen, are_labels
-from .pixels import Pixels, layout_of, taken
+from .pixels import Pictures, Pixels, layout_of, taken
 from .unchanged import Unchanged
 
 
@@ -113,9 +116,20 @@ class StandIn(NativeDataset):
             self._view = made
         return self._view
 
+    def _pictures(self) -> Pictures | str:
+        """The dataset's pictures, or why its data are none that its ``__getitem__`` takes."""
+        held = vars(self._dataset)
+        if self._form.maker == "QMNIST" and held.get("compat") is None:
+            return "compat is not set"
+        data = held.get("data")
+        kind = torch.Tensor if self._form.maker in ("MNIST", "QMNIST") else np.ndarray
+        if not isinstance(data, kind):
+            return f"data is of {type(data).__name__}, and torchvision reads it as {kind.__name__}"
+        return taken(data, self._form.order)
+
     def _new_view(self) -> PixelView | Refusal:
         attributes = data, labels, transform, target_transform, compat, _ = self._attributes()
-        pictures = taken(data, self._form.order)
+        pictures = self._pictures()
         if isinstance(pictures, str):
             return Refusal(f"{self._called}: {pictures}")
         if target_transform is not None:
@@ -150,7 +164,7 @@ class StandIn(NativeDataset):
 
     def _explained(self) -> list[Line]:
         view = self._native_view()
-        pictures = taken(vars(self._dataset).get("data"), self._form.order)
+        pictures = self._pictures()
         if isinstance(pictures, str):
             return [(self._called, "Python", pictures)]
         what = f"{len(pictures)} pictures of torchvision's, in memory"

@@ -301,6 +301,19 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     four = made("CIFAR10", transform=v1.ToTensor())
     four.data = np.zeros((37, 8, 8, 4), np.uint8)
     assert "shape [37, 8, 8, 4]" in refusal(four)
+    for name, other in (
+        ("MNIST", np.zeros((37, 28, 28), np.uint8)),
+        ("USPS", torch.zeros(37, 16, 16).byte()),
+    ):
+        read = made(name, transform=TENSOR)
+        read.data = other
+        assert "torchvision reads it as" in refusal(read)
+    unset = made("QMNIST", transform=TENSOR)
+    del unset.compat
+    assert "compat" in refusal(unset)
+    long = made("CIFAR10", transform=v1.ToTensor())
+    long.targets += [99]  # which is that of -1, to torch
+    assert "no number for each" in refusal(long)
     monkeypatch.setattr(datasets.MNIST, "__getitem__", lambda self, i: (self.data[i] * 2, 1))
     assert "MNIST" in refusal(made("MNIST", transform=TENSOR))
 

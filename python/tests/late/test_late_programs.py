@@ -329,6 +329,12 @@ def test_a_class_that_somebody_changed_is_pillows(files: list[Path], monkeypatch
     assert not isinstance(gofast.open(files[-3]).filter(ImageFilter.GaussianBlur(1)), LateImage)
 
 
+def test_no_colour_is_pasted(files: list[Path]) -> None:
+    for opened in (pillows, gofast.open):
+        with pytest.raises(TypeError):
+            opened(files[-3]).paste(None, (0, 0, 2, 2))  # type: ignore[arg-type]
+
+
 def test_what_is_wrapped_is_put_back() -> None:
     gofast.open  # noqa: B018
     functions.follow()
