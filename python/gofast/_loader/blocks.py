@@ -13,6 +13,7 @@ from .shared import SharedTensor, WorkerRing
 
 _COUNT = 8  # of a ring's slots; those of a worker wait in queues too
 _COUNT_SHARED = 16
+_MOST_BYTES = 1 << 30  # of a ring, if it has more than two slots
 _PRIVATE = -1  # a ring that no other process sees
 
 
@@ -69,12 +70,17 @@ class Blocks:
         return self.take(bytes_)
 
     def _add(self, slot_bytes: int) -> None:
-        """More memory: somebody holds on to batches, or they are larger now."""
+        """More memory: somebody holds on to batches, or they are larger now.
+
+        Smaller slots are given up then, but for those of a worker, which its parent may be about to map.
+        """
         same = sum(1 for there, _, _ in self._rings if there == slot_bytes)
-        shared = WorkerRing(slot_bytes, _COUNT_SHARED << same) if self.shared else None
-        ring = shared.slots if shared else engine.capsule().ring(slot_bytes, _COUNT << same, _PRIVATE)
-        added = slot_bytes, ring, shared
-        self._rings = sorted([*self._rings, added], key=lambda ring: ring[0])
+        count = (_COUNT_SHARED if self.shared else _COUNT) << same
+        count = max(2, min(count, _MOST_BYTES // slot_bytes))
+        shared = WorkerRing(slot_bytes, count) if self.shared else None
+        ring = shared.slots if shared else engine.capsule().ring(slot_bytes, count, _PRIVATE)
+        kept = [one for one in self._rings if self.shared or one[0] >= slot_bytes]
+        self._rings = sorted([*kept, (slot_bytes, ring, shared)], key=lambda one: one[0])
 
 
 def _rounded(bytes_: int) -> int:

@@ -36,8 +36,8 @@ class _Counting(_BaseDataLoaderIter):
     _counts: Counts
     _epoch: Epoch
     _lengths: deque[int]
-
     _stacking: Stacking
+    _batched: bool
 
     def _begin(self, counts: Counts) -> None:
         self._counts, self._epoch, self._lengths = counts, counts.begin(), deque()
@@ -48,7 +48,9 @@ class _Counting(_BaseDataLoaderIter):
 
     @_collate_fn.setter
     def _collate_fn(self, function: Any) -> None:
-        self._collates = self._stacking if function is default_collate else function
+        # Where torch makes no batches, the rows are a list of the dataset's own.
+        stacks = function is default_collate and self._batched
+        self._collates = self._stacking if stacks else function
 
     def _next_index(self) -> Any:
         index = super()._next_index()  # type: ignore[no-untyped-call]
@@ -95,7 +97,7 @@ class CountedHere(_Counting, _SingleProcessDataLoaderIter):
 
     def __init__(self, loader: TorchDataLoader[Any], counts: Counts, stacking: Stacking) -> None:
         self._begin(counts)
-        self._stacking = stacking
+        self._stacking, self._batched = stacking, loader.batch_sampler is not None
         super().__init__(loader)
 
     def _next_data(self) -> Any:
@@ -108,7 +110,7 @@ class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):
 
     def __init__(self, loader: TorchDataLoader[Any], counts: Counts) -> None:
         self._begin(counts)
-        self._stacking = Stacking(loader.dataset)
+        self._stacking, self._batched = Stacking(loader.dataset), loader.batch_sampler is not None
         if loader.collate_fn is default_collate:
             with suppress(errors.GofastError):
                 engine.capsule()  # forked workers inherit it

@@ -117,7 +117,8 @@ class Places:
         self._rows = 0  # of a batch
         self._asked: list[Kind] = []  # in this batch
         self._columns: dict[int, _Column] = {}  # by the number of their kind
-        self._misses, self._over = 0, False
+        self._misses = 0
+        self._over = False  # nothing is made in place any more
 
     def next(self, asked: Kind) -> torch.Tensor | None:
         """Memory at the next place; None where there is none."""
@@ -136,7 +137,7 @@ class Places:
                 return None
             try:
                 column = self._columns[kind] = _Column(self._blocks, self._rows, asked)
-            except OSError:
+            except (OSError, MemoryError):
                 self._kinds = []
                 return None
         return column.piece(row)
@@ -150,7 +151,11 @@ class Places:
         return None
 
     def finish(self, rows: list[Any]) -> None:
-        """A batch was collated. Its rows go: what is still held then is somebody else's too."""
+        """A batch was collated. Its rows go: what is still held then is somebody else's too.
+
+        Args:
+            rows: a list that torch's loader has made, and nobody else has. It is emptied.
+        """
         count, columns = len(rows), self._columns.values()
         used = any(column.batch is not None for column in columns)
         if used:

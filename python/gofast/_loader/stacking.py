@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import Subset, default_collate, get_worker_info
 from torch.utils.data._utils.collate import collate, default_collate_fn_map
@@ -26,6 +28,8 @@ from .shared import can_share, in_worker
 # Smaller batches are torch's: its allocator has used their memory before.
 _LEAST_BYTES = 1 << 20
 _LEAST_SHARED = 16 << 10
+_LEAVES = (int, float, bool, str, bytes, np.ndarray)
+_MOST_NESTED = 16
 
 
 class Stacking:
@@ -50,12 +54,16 @@ class Stacking:
     def __call__(self, rows: Any) -> Any:
         """The batch of these rows."""
         blocks = self._memory()
-        if blocks is None or type(rows) is not list or not is_torchs():
+        if blocks is None or type(rows) is not list:
             return default_collate(rows)
         places = self._places(blocks)
         if not _are_fresh(self._dataset):
             places.begin()
         try:
+            # A user's code must not see the batch before it is known whether it will be a copy.
+            if not (rows and _is_plain(rows[0]) and is_torchs()):
+                places.begin()
+                return default_collate(rows)
             batch = collate(rows, collate_fn_map={**default_collate_fn_map, torch.Tensor: self._stacked})
             places.finish(rows)
             return batch
@@ -100,7 +108,7 @@ class Stacking:
             return made
         try:
             block = blocks.take(bytes_)
-        except OSError:  # no memory is left that can be shared
+        except (OSError, MemoryError):  # torch needs less for one batch
             self._blocks = None
             return _torchs(batch, collate_fn_map=collate_fn_map)
         made = block.tensor(0, (len(batch), *first.shape), first.dtype)
@@ -138,6 +146,16 @@ def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
             for one in batch
         )
     )
+
+
+def _is_plain(row: Any, depth: int = _MOST_NESTED) -> bool:
+    """Whether torch's own code alone collates rows like this one: of each list, it looks at the first."""
+    kind = type(row)
+    if kind in _LEAVES or isinstance(row, (torch.Tensor, np.generic)):
+        return True
+    if depth == 0 or kind not in (tuple, list, dict, OrderedDict):
+        return False
+    return all(_is_plain(one, depth - 1) for one in (row.values() if isinstance(row, dict) else row))
 
 
 def _are_fresh(dataset: Any) -> bool:

@@ -18,10 +18,11 @@ import torch
 import torchvision.transforms as T
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, default_collate, get_worker_info
-from torch.utils.data._utils.collate import default_collate_fn_map
+from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
 import gofast
 from gofast._loader import stacking
+from gofast._loader.blocks import Blocks
 from gofast._loader.places import empty
 from killing import kill_worker
 from same import difference
@@ -327,6 +328,70 @@ def test_a_list_of_rows_that_the_dataset_keeps_stays_whole() -> None:
         for batch in loader:
             assert difference(batch, torch.stack([plain(i) for i in range(10)])) == ""
             batch.fill_(-1)
+
+
+def test_a_list_that_a_dataset_gives_as_one_sample_stays_whole() -> None:
+    kept: dict[int, list[Any]] = {}
+
+    class Lists(Rows):
+        def __getitem__(self, index: int) -> list[Any]:
+            return kept.setdefault(index, [sample(index), sample(index + 1)])
+
+    loader = gofast.DataLoader(Lists(sample, 5), batch_size=None, collate_fn=default_collate)
+    for _ in range(2):
+        batches = list(loader)
+        assert difference(batches, [torch.stack([plain(i), plain(i + 1)]) for i in range(5)]) == ""
+
+
+class Own:
+    """A sample of the user's, with a function of the user's that collates it."""
+
+    def __init__(self, x: torch.Tensor) -> None:
+        self.x = x
+
+
+class Looks(Pair):
+    """A tuple whose constructor changes what it is given, and keeps a view of it."""
+
+    def __new__(cls, x: Any, y: Any) -> Any:
+        return super().__new__(cls, x, x.mul_(2)[:, :1] if x.ndim == 4 else y)
+
+
+def collated_by_the_user(batch: list[Own], *, collate_fn_map: Any = None) -> Any:
+    x = collate([one.x for one in batch], collate_fn_map=collate_fn_map)
+    return x[:, :1], x.mul_(2)
+
+
+@pytest.mark.parametrize("kind", [Own, lambda x: Looks(x, 0)], ids=["function", "tuple"])
+def test_code_of_the_users_in_the_middle_of_collation(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(default_collate_fn_map, Own, collated_by_the_user)
+    kept: list[torch.Tensor] = []
+
+    def row(index: int) -> Any:
+        kept.append(sample(index))
+        return kind(kept[-1])
+
+    for a, b in gofast.DataLoader(Rows(row), batch_size=9):
+        view, batch = sorted((a, b), key=lambda one: one.shape[1])
+        assert view.data_ptr() == batch.data_ptr()
+        batch.fill_(-1)
+    assert difference(kept, [plain(i) for i in range(45)]) == ""
+
+
+def test_without_room_for_more_than_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(self: Any, slot_bytes: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Blocks, "_add", none)
+    batches = list(gofast.DataLoader(Rows(sample), batch_size=9))
+    assert difference(torch.cat(batches), torch.stack([plain(i) for i in range(45)])) == ""
+
+
+def test_larger_batches_take_the_place_of_smaller() -> None:
+    loader = gofast.DataLoader(Rows(lambda i: sample(i, (1 << i // 9, 50))), batch_size=9)
+    list(loader)
+    blocks = loader._stacking._blocks
+    assert blocks is not None and len(blocks._rings) == 1
 
 
 def test_iterable_and_subset() -> None:
