@@ -65,6 +65,9 @@ class FakeView:
     def same_rows(self, other: FakeView) -> bool:
         return self.dataset is other.dataset
 
+    def as_forked(self) -> FakeView:
+        return self
+
 
 class FakeTicket:
     def __init__(self, indices: list[int], batch_size: int) -> None:
