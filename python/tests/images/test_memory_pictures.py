@@ -244,7 +244,6 @@ def test_labels_of_workers_are_those_of_the_start() -> None:
         ["a"] * 37,
         [(i, str(i)) for i in range(37)],
         [{"a": i, "b": [i, 2 * i]} for i in range(37)],
-        list(range(40)),
     ],
     ids=[
         "numpy ints",
@@ -257,7 +256,6 @@ def test_labels_of_workers_are_those_of_the_start() -> None:
         "text",
         "tuples",
         "dicts",
-        "too many",
     ],
 )
 def test_labels_of_any_kind(labels: Any) -> None:
