@@ -22,9 +22,8 @@ def late_picture(source: str | io.BytesIO) -> Any | None:
     follow()
     try:
         with pillow._open(source) as file:
-            image = of_unread(file) or of_pillows(
-                by_pillow(file), None, file
-            )  # who opens it instead counts it
+            # Who opens it instead counts it.
+            image = of_unread(file) or of_pillows(by_pillow(file), None, file)
         return image.convert("RGB") if isinstance(image, LateImage) else None
     except Exception:  # reading it at once says what is wrong
         return None

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     _FILL,
     _MORE,
 ) = range(13)
-BRIGHTNESS, CONTRAST, COLOR, SHARPNESS, HUE = range(
-    5
-)  # classes of ImageEnhance, and torchvision's adjust_hue
+# Classes of ImageEnhance, and torchvision's adjust_hue.
+BRIGHTNESS, CONTRAST, COLOR, SHARPNESS, HUE = range(5)
 EQUALIZE, AUTOCONTRAST = range(2)
 
 _OPERATION = struct.Struct("=5i")

@@ -37,6 +37,12 @@ def _without_info(image: LateImage, late: LateMaking, operation: bytes) -> LateI
     return new
 
 
+def _begin(enhancer: Any, image: LateImage, late: LateMaking, what: int) -> None:
+    """What a class of ImageEnhance keeps: the picture, and the one that it blends with."""
+    enhancer.image = image
+    enhancer.degenerate = _without_info(image, late, chains.enhance(what, 0.0))
+
+
 def _is_factor(value: Any) -> bool:
     return isinstance(value, (int, float)) and -chains.MOST_FACTOR <= value <= chains.MOST_FACTOR
 
@@ -66,8 +72,7 @@ def _brightness(own: Own) -> Own:
         if late is None:
             own(self, image)
         else:
-            self.image = image
-            self.degenerate = _without_info(image, late, chains.enhance(chains.BRIGHTNESS, 0.0))
+            _begin(self, image, late, chains.BRIGHTNESS)
 
     return __init__
 
@@ -79,8 +84,7 @@ def _contrast(own: Own) -> Own:
         if late is None:
             own(self, image)
         else:
-            self.image = image
-            self.degenerate = _without_info(image, late, chains.enhance(chains.CONTRAST, 0.0))
+            _begin(self, image, late, chains.CONTRAST)
 
     return __init__
 
