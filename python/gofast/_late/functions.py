@@ -30,9 +30,11 @@ def _late(image: Any) -> LateMaking | None:
     return image._look() if type(image) is LateImage else None
 
 
-def _without_info(image: LateImage, late: LateMaking, operation: bytes) -> LateImage:
+def _without_info(
+    image: LateImage, late: LateMaking, operation: bytes, size: tuple[int, int], mode: str
+) -> LateImage:
     """As what is made from nothing has none."""
-    new = image._then(late, operation, image.size, image.mode)
+    new = image._then(late, operation, size, mode)
     new.info = {}
     return new
 
@@ -40,7 +42,7 @@ def _without_info(image: LateImage, late: LateMaking, operation: bytes) -> LateI
 def _begin(enhancer: Any, image: LateImage, late: LateMaking, what: int) -> None:
     """What a class of ImageEnhance keeps: the picture, and the one that it blends with."""
     enhancer.image = image
-    enhancer.degenerate = _without_info(image, late, chains.enhance(what, 0.0))
+    enhancer.degenerate = _without_info(image, late, chains.enhance(what, 0.0), image.size, image.mode)
 
 
 def _is_factor(value: Any) -> bool:
@@ -120,9 +122,7 @@ def _expand(own: Own) -> Own:
         late = _late(image) if operation else None
         if late is None:
             return own(image, border, fill)  # type: ignore[no-any-return]
-        new = image._then(late, operation, size, image.mode)
-        new.info = {}
-        return new  # type: ignore[no-any-return]
+        return _without_info(image, late, operation, size, image.mode)
 
     return expand
 
@@ -133,7 +133,7 @@ def _adjust_hue(own: Own) -> Own:
         late = _late(img) if isinstance(hue_factor, (int, float)) and -0.5 <= hue_factor <= 0.5 else None
         if late is None or late.mode != "RGB":
             return own(img, hue_factor)
-        return _without_info(img, late, chains.enhance(chains.HUE, hue_factor))
+        return _without_info(img, late, chains.enhance(chains.HUE, hue_factor), img.size, "RGB")
 
     return adjust_hue
 
@@ -144,9 +144,7 @@ def _to_grayscale(own: Own) -> Own:
         late = _late(img) if num_output_channels == 3 else None
         if late is None:
             return own(img, num_output_channels)
-        new = img._then(late, chains.GREY, img.size, "RGB")
-        new.info = {}
-        return new
+        return _without_info(img, late, chains.GREY, img.size, "RGB")
 
     return to_grayscale
 
