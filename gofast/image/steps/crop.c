@@ -17,6 +17,9 @@ static int32_t window(gf_canvas *c, const gf_step *step, const int32_t sides[4],
     int nothing = !(sides[0] | sides[1] | sides[2] | sides[3]);
     if (!nothing || step->kind == GF_STEP_pad || step->kind == GF_STEP_random_zoom_out) c->info |= step->mode == GF_EDGE_CONSTANT ? GF_INFO_PADDED : GF_INFO_LOST;
     gf_wide_size padded = {gf_canvas_height(c), gf_canvas_width(c)};
+    // Torch lays out again what it pads, but for one pixel. A plan knows of the padding that it names.
+    if (step->usual && (memcmp(sides, step->padding, sizeof step->padding) || (!nothing && padded.width * padded.height == 1)))
+        return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "torch lays out this padded tensor in another order");
     grow_by(&padded, sides);
     if (padded.width * padded.height > GF_CANVAS_MOST_PIXELS && !nothing)
         return gf_fault_set(c->fault, GF_FAULT_LIMIT, -1, "padded to %lldx%lld pixels", (long long)padded.width, (long long)padded.height);
@@ -46,7 +49,7 @@ static int32_t run_pad(gf_canvas *c, const gf_step *step, const int32_t *record)
     return window(c, step, sides, (gf_box){0, 0, gf_canvas_width(c) + sides[0] + sides[2], gf_canvas_height(c) + sides[1] + sides[3]});
 }
 
-static const gf_field of_pad[] = {GF_FIELD_PADDING(0), GF_FIELDS_EDGE, GF_NO_FIELD};
+static const gf_field of_pad[] = {GF_FIELD_PADDING(0), GF_FIELDS_EDGE, GF_FIELD_USUAL, GF_NO_FIELD};
 const gf_operation gf_op_pad = {.fields = of_pad, .draw = draw_pad, .run = run_pad};
 
 static int32_t draw_center_crop(gf_drawing *d, const gf_step *step, int32_t *record) {
@@ -65,7 +68,7 @@ static int32_t run_center_crop(gf_canvas *c, const gf_step *step, const int32_t 
     return window(c, step, sides, (gf_box){(int32_t)rint((more_x - dx) / 2.0), (int32_t)rint((more_y - dy) / 2.0), width, height});
 }
 
-static const gf_field of_center_crop[] = {GF_FIELD_SIZE, GF_NO_FIELD};
+static const gf_field of_center_crop[] = {GF_FIELD_SIZE, GF_FIELD_USUAL, GF_NO_FIELD};
 const gf_operation gf_op_center_crop = {.fields = of_center_crop, .draw = draw_center_crop, .run = run_center_crop};
 
 // v2's RandomZoomOut, in a tensor's float32: torch rounds each step.
@@ -133,6 +136,7 @@ static const gf_field of_random_crop[] = {
     GF_FIELD_PADDING(GF_OPTIONAL),
     GF_FIELD(pad_if_needed, INT32, 1, 0, 1, .how = GF_OPTIONAL),
     GF_FIELDS_EDGE,
+    GF_FIELD_USUAL,
     GF_NO_FIELD,
 };
 const gf_operation gf_op_random_crop = {.words = 2, .flags = GF_DRAWS, .fields = of_random_crop, .draw = draw_random_crop, .run = run_random_crop};

@@ -43,6 +43,7 @@ extern const char *const gf_filter_names[], *const gf_seen_names[], *const gf_ed
 // Fields that several operations have.
 #define GF_FIELD_P GF_FIELD(p, DOUBLE, 1, 0, GF_MOST_NUMBER)
 #define GF_FIELD_SIZE GF_FIELD(size, INT32, 2, 1, GF_MOST_SIDE)
+#define GF_FIELD_USUAL GF_FIELD(usual, INT32, 1, 0, 1, .how = GF_OPTIONAL)
 #define GF_FIELD_MAX_SIZE GF_FIELD(max_size, INT32, 1, 0, GF_MOST_SIDE, .how = GF_OPTIONAL)
 #define GF_FIELD_FILTER GF_FIELD(filter, NAME, 1, 0, 0, .names = gf_filter_names)
 #define GF_FIELD_SCALE(LEAST, MOST) GF_FIELD(scale, DOUBLE, 2, LEAST, MOST, .how = GF_RANGE)

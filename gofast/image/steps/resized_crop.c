@@ -37,9 +37,17 @@ static int32_t black(gf_canvas *c, int32_t width, int32_t height) {
     return code;
 }
 
+// Of a view that is as wide as the tensor, or thinner than a picture, torch keeps the order of memory when it resizes; and it gives
+// back the view where nothing is to resize.
+static int is_usual(const gf_canvas *c, const gf_step *step, const gf_box *box) {
+    int resizes = box->width != step->size[1] || box->height != step->size[0];
+    return resizes && box->width < gf_canvas_width(c) && box->width > 1 && box->height > 1;
+}
+
 static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     gf_box box = {record[1], record[0], record[3], record[2]};
     int32_t height = step->size[0], width = step->size[1];
+    if (step->usual && !is_usual(c, step, &box)) return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "torch lays out this crop in another order");
     if (box.width == 0 || box.height == 0) return black(c, width, height);
     int32_t code = gf_canvas_inside(c, box, gf_canvas_width(c), gf_canvas_height(c));
     // Pillow's resize must not see beyond the crop.
@@ -49,6 +57,6 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
     return gf_canvas_resize(c, width, height, step->filter);
 }
 
-static const gf_field fields[] = {GF_FIELD_SIZE, GF_FIELDS_BOX, GF_FIELD_FILTER, GF_NO_FIELD};
+static const gf_field fields[] = {GF_FIELD_SIZE, GF_FIELDS_BOX, GF_FIELD_FILTER, GF_FIELD_USUAL, GF_NO_FIELD};
 
 const gf_operation gf_op_random_resized_crop = {.words = 4, .flags = GF_DRAWS, .fields = fields, .draw = draw, .run = run};

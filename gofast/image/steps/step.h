@@ -103,6 +103,7 @@ typedef struct {
     int32_t fused;         // of a transform of a tensor: pixel.h's gf_grid
     int32_t expand;        // random_rotation
     int32_t given;         // GF_GIVEN_..., several
+    int32_t usual;         // of crops and padding: a tensor that torch would lay out in an order of its own is refused
     int32_t tensor;        // 1: of a uint8 tensor, by torch's arithmetic (tensor.h); 0: of a PIL image
     double degrees[2];     // the range of its angle
     double translate[2];   // random_affine: at most these parts of the sides; its factor's range is scale

@@ -16,6 +16,7 @@ from .._late.picture import LateImage
 from .._late.places import Places
 from .._plan import transforms
 from .._plan.compile import Plan, compile
+from .._plan.state import State
 from . import draws
 from .ending import Ending
 from .late_program import LateProgram, PictureProgram
@@ -72,7 +73,8 @@ class _Compiled:
         self.program: LateProgram | None = None
         self.begin: PictureProgram | None = None
         self.ending: Ending | None = None
-        self.plan: Plan = compile(compose, handed=True, drawn=draws.rounding() is not None)
+        start, drawn = State(refuses=True), draws.rounding() is not None
+        self.plan: Plan = compile(compose, handed=True, drawn=drawn, start=start)
         plan, crops = self.plan, len(self.plan.shape or ()) > 3
         a_tensor = plan.native_part and plan.hands_over != "pil" and plan.shape is not None
         if a_tensor and (not crops or (plan.strides == "chw" and plan.hands_over == "tensor")):

@@ -74,7 +74,7 @@ class Ending:
         width, height = size
         if too_large(width, height):
             return None
-        start, drawn = State(size=(height, width)), draws.rounding() is not None
+        start, drawn = State(size=(height, width), refuses=True), draws.rounding() is not None
         plan = compile_chain(self._end, start, handed=True, drawn=drawn)
         if plan.hands_over == "pil" or plan.shape is None or too_large(plan.shape[-1], plan.shape[-2]):
             return None

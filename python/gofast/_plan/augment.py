@@ -91,7 +91,7 @@ def _seen(t: Any, family: Family, state: State) -> Step:
     if state.kind == "pil":
         return read.seen(t, family, state.channels)
     fields = uint8.transformed(t, family, state, "augments", mean=True)
-    state.move(cut=state.cut)  # torch lays out again what it samples or equalizes, and keeps other orders
+    state.mix("chw")  # torch lays out again what it samples or equalizes, and keeps other orders
     return fields
 
 

@@ -235,7 +235,7 @@ def describe(steps: Sequence[Step]) -> str:
     return "; ".join(_describe(step) for step in steps)
 
 
-_UNSAID = ("op", "version", "log_ratio", "numbers", "tensor")
+_UNSAID = ("op", "version", "log_ratio", "numbers", "tensor", "usual")
 
 
 def _describe(step: Step) -> str:

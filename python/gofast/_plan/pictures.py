@@ -13,7 +13,7 @@ from . import uint8
 from . import values as read
 from .arithmetic import ask
 from .hues import turns_otherwise
-from .state import Native, State, Step
+from .state import Native, State, Step, Strides
 from .transforms import Family, resizes_bytes
 from .values import NotNative
 
@@ -28,8 +28,8 @@ def resize(t: Any, family: Family, state: State) -> list[Step]:
     wrong = longest is None if not size else longest is not None and (len(size) == 2 or longest <= size[0])
     if wrong:
         raise NotNative(f"max_size={longest} does not go with size={t.size}: torchvision raises")
-    if state.cut:  # torch lays a view out again, and all else as it was
-        state.strides, state.cut = "chw", False
+    if state.cut:  # torch lays a view out again, unless it is as wide as the tensor, and all else as it was
+        state.move("chw")
     state.size = _resized(state.size, size, longest)
     return [{"op": "resize", "size": size, "max_size": longest, "filter": filter}]
 
@@ -74,17 +74,21 @@ def center_crop(t: Any, family: Family, state: State) -> list[Step]:
     state.only_bytes(family, "crops")
     size = read.pair(t.size)
     state.size = size[0], size[1]
-    state.move(cut=True)
-    return [{"op": "center_crop", "size": size}]
+    return [{"op": "center_crop", "size": size, **state.move(cut=True, known=True)}]
 
 
 def pad(t: Any, family: Family, state: State) -> list[Step]:
     padding, mode = read.padding(t.padding), read.mode(t.padding_mode)
     fill = _fill(t, family, mode, state)
-    state.move("chw", state.cut)
+    usual = _padded(state, padding, state.cut)
     if state.size is not None:
         state.size = state.size[0] + padding[1] + padding[3], state.size[1] + padding[0] + padding[2]
-    return [{"op": "pad", "padding": padding, "fill": fill, "mode": mode}]
+    return [{"op": "pad", "padding": padding, "fill": fill, "mode": mode, **usual}]
+
+
+def _padded(state: State, padding: list[int] | None, cut: bool) -> Step:
+    """Notes that a tensor was padded, which torch lays out again."""
+    return state.move("chw" if any(padding or ()) else None, cut=cut, known=True)
 
 
 def _fill(t: Any, family: Family, mode: str, state: State) -> list[int]:
@@ -110,7 +114,7 @@ def random_crop(t: Any, family: Family, state: State) -> list[Step]:
     fill = _fill(t, family, mode, state)
     state.draw(of_size=True)
     state.size = size[0], size[1]
-    state.move("chw" if padding is not None else None, cut=True)
+    usual = _padded(state, padding, True)
     return [
         {
             "op": "random_crop",
@@ -120,6 +124,7 @@ def random_crop(t: Any, family: Family, state: State) -> list[Step]:
             "fill": fill,
             "mode": mode,
             "version": family,
+            **usual,
         }
     ]
 
@@ -141,8 +146,7 @@ def random_resized_crop(t: Any, family: Family, state: State) -> list[Step]:
     }
     state.draw(of_size=True)
     state.size = size[0], size[1]
-    state.move("chw")
-    return [step]
+    return [step | state.move("chw", known=True)]
 
 
 def flip(op: str) -> Callable[[Any, Family, State], list[Step]]:
@@ -161,6 +165,7 @@ def grayscale(t: Any, family: Family, state: State) -> list[Step]:
     if channels not in (1, 3):
         raise read.unusual("num_output_channels", channels)
     step = {"op": "grayscale", "channels": channels} | _greyed(family, state)
+    state.shared = state.kind != "pil" and channels == 3
     state.strides, state.cut = "chw", False
     state.channels = channels
     return [step]
@@ -168,15 +173,14 @@ def grayscale(t: Any, family: Family, state: State) -> list[Step]:
 
 def random_grayscale(t: Any, family: Family, state: State) -> list[Step]:
     state.draw()
-    return [{"op": "random_grayscale", "p": read.number(t.p, 0, 1, "p")} | _greyed(family, state)]
+    step = {"op": "random_grayscale", "p": read.number(t.p, 0, 1, "p")} | _greyed(family, state)
+    state.shared |= state.kind != "pil"
+    state.mix("chw")
+    return [step]
 
 
 def _greyed(family: Family, state: State) -> Step:
-    if state.kind == "pil":
-        return {}
-    state.move(cut=state.cut)
-    state.shared = True
-    return uint8.computed(state, family, "greys")
+    return {} if state.kind == "pil" else uint8.computed(state, family, "greys")
 
 
 def random_solarize(t: Any, family: Family, state: State) -> list[Step]:
@@ -207,8 +211,8 @@ def whether(
         step |= {name: value(t, state) for name, value in fields.items()}
         if computes and state.kind != "pil":
             step |= uint8.computed(state, family, what)
-        if op == "random_equalize" and state.strides == "hwc":  # torch lays out again what it equalizes
-            state.move(cut=state.cut)
+        if op == "random_equalize":
+            state.mix("chw")
         state.draw()
         return [step]
 
@@ -228,10 +232,11 @@ def color_jitter(t: Any, family: Family, state: State) -> list[Step]:
         step |= uint8.computed(state, family, "recolours", mean=factors["contrast"] is not None)
     if state.kind != "pil" and factors["hue"] is not None:
         read.refuse(ask(turns_otherwise, family))
+        strides: Strides = "hwc" if family == "v1" else "chw"
         if state.within:  # some samples are as they were
-            state.move(cut=state.cut)
+            state.mix(strides)
         else:
-            state.strides, state.cut = "hwc" if family == "v1" else "chw", False
+            state.strides, state.cut = strides, False
     state.draw()  # the order, even where there is nothing to order
     return [step]
 

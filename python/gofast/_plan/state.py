@@ -11,6 +11,7 @@ from .values import NotNative
 
 Step = dict[str, Any]
 Kind = Literal["pil", "tensor", "tv_image"]
+Strides = Literal["chw", "hwc"]
 
 
 @dataclasses.dataclass
@@ -25,10 +26,11 @@ class State:
         strides: of a tensor: "chw" contiguous, or "hwc" as PILToTensor leaves it. Where they
             depend on a picture's size in torchvision, as of a crop as wide as the picture, those
             of the other pictures.
-        cut: a view of a larger tensor in torchvision; ours is dense, in the same order.
+        cut: perhaps a view of a larger tensor in torchvision; ours is dense, in the same order.
         loose: torch's order of a tensor's memory depends on the picture's size or on draws: `strides` may be
             wrong.
-        shared: in torch its three channels may be one memory.
+        shared: in torch its three channels may be one memory; ours are three.
+        refuses: of a tensor that torch lays out in another order, the core says so, and Python makes it.
         normalized: by Normalize.
         erased: so many rectangles may have been erased.
         draws: a step so far draws.
@@ -44,10 +46,11 @@ class State:
     dtype: str = "uint8"
     channels: int = 3
     size: tuple[int, int] | None = None
-    strides: Literal["chw", "hwc"] = "chw"
+    strides: Strides = "chw"
     cut: bool = False
     loose: bool = False
     shared: bool = False
+    refuses: bool = False
     normalized: bool = False
     erased: int = 0
     crops: int = 0
@@ -66,7 +69,8 @@ class State:
     @property
     def exact(self) -> bool:
         """Whether Python can go on with it: PIL images, or tensors that have one size and strides."""
-        return self.kind == "pil" or (self.size is not None and not self.loose)
+        a_view = self.dtype == "uint8" and (self.cut or self.shared)
+        return self.kind == "pil" or (self.size is not None and not self.loose and not a_view)
 
     @property
     def is_tuple(self) -> bool:
@@ -80,15 +84,26 @@ class State:
             return None
         return [*([self.crops] if self.crops else []), self.channels, *self.size]
 
-    def move(self, strides: Literal["chw", "hwc"] | None = None, cut: bool = False) -> None:
+    def mix(self, strides: Strides) -> None:
+        """Notes that torch lays out some samples' tensors so, and leaves others as they are."""
+        self.loose |= self.kind != "pil" and self.strides != strides
+
+    def move(self, strides: Strides | None = None, cut: bool = False, known: bool = False) -> Step:
         """Notes that a step moved the pixels, of a tensor perhaps.
 
         Args:
             strides: of what it makes, where they are others than before.
             cut: it makes a view.
+            known: the core can tell of which pictures torch lays out that tensor in another order.
+
+        Returns:
+            What the core is told for that.
         """
         tensor = self.kind != "pil"
-        self.strides, self.cut, self.loose = strides or self.strides, cut and tensor, self.loose or tensor
+        tells = known and tensor and self.refuses
+        self.strides, self.cut = strides or self.strides, cut and tensor
+        self.loose |= tensor and not tells
+        return {"usual": True} if tells else {}
 
     def only_pil(self, what: str) -> None:
         """Raises NotNative of a tensor, whose arithmetic is not Pillow's."""

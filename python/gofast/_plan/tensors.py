@@ -92,6 +92,7 @@ def to_dtype(t: Any, family: Family, state: State) -> list[Step]:
 
 def _to_float(state: State, how: str) -> list[Step]:
     # x / 255 and x * (1 / 255) differ in the last bit of 126 of the 256 values.
+    state.cut = state.shared = False
     state.note = state.dtype + {"divide": ", x / 255", "multiply": ", x * (1 / 255)", "cast": ""}[how]
     return [{"op": "to_float", "how": how}]
 
