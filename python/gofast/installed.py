@@ -9,7 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from types import FunctionType, ModuleType, TracebackType
+from types import FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
 from torch.utils.data.dataloader import DataLoader as TorchDataLoader
@@ -29,16 +29,17 @@ _MOST_MADE = 16
 def install() -> Installed:
     """Makes ``PIL.Image.open``, torchvision's ImageFolder and torch's DataLoader give gofast's.
 
-    Until `uninstall`, ``PIL.Image.open`` gives late pictures (`gofast.open`), and a call of
+    Until `uninstall`, ``PIL.Image.open`` gives late pictures (`gofast.open`), ``PIL.Image.fromarray`` of a
+    coloured array one that a Compose makes natively, and a call of
     ``torchvision.datasets.ImageFolder`` or ``torch.utils.data.DataLoader`` makes a `gofast.ImageFolder` or a
     `gofast.DataLoader`, which are subclasses of these. torchvision's other datasets, and all code that opens
     pictures through Pillow, gain without being named. Samples, batches and random draws stay what they were.
     ``python -m gofast train.py`` does it for a script that is not changed.
 
     Not reached: subclasses of DataLoader and ImageFolder, which are torch's as before, classes whose methods
-    were patched, ``PIL.Image.open`` if it was imported by name before, and Pillow's own calls of it.
-    ``isinstance`` answers as it did. A file that was cut short raises where it did. One that is damaged in
-    the middle raises when its pixels are asked for, which may be later than in Pillow.
+    were patched, ``PIL.Image.open`` and ``fromarray`` if they were imported by name before, and Pillow's own
+    calls of them. ``isinstance`` answers as it did. A file that was cut short raises where it did. One
+    that is damaged in the middle raises when its pixels are asked for, which may be later than in Pillow.
     `gofast.errors.FallbackWarning` is silent meanwhile.
 
     Returns:
@@ -105,23 +106,39 @@ def _put_in_place() -> None:
     import PIL.Image
 
     from ._images.composes import follow
-    from ._late import opening
+    from ._late import arrays, opening
 
     @functools.wraps(opening.by_pillow)
     def open(fp: Any, mode: Any = "r", formats: Any = None) -> Any:
-        if _depth == 0:  # a wrapper of this one goes on calling it
+        if _is_pillows(sys._getframe(1)):
             return opening.by_pillow(fp, mode, formats)
-        if sys._getframe(1).f_globals.get("__name__", "").startswith(("PIL.", "gofast._images.")):
-            return opening.by_pillow(fp, mode, formats)  # Pillow takes its own images apart; ours are counted
         follow()
         return opening.open_late(fp, mode, formats)
 
-    if PIL.Image.open is opening.by_pillow:  # another's stays
-        _replace(PIL.Image, "open", open)
+    @functools.wraps(arrays.by_pillow)
+    def fromarray(obj: Any, mode: Any = None) -> Any:
+        late = None if _is_pillows(sys._getframe(1)) else arrays.of_array(obj, mode)
+        if late is None:
+            return arrays.by_pillow(obj, mode)
+        follow()
+        return late
+
+    for own, now in ((opening.by_pillow, open), (arrays.by_pillow, fromarray)):
+        if getattr(PIL.Image, now.__name__) is own:  # another's stays
+            _replace(PIL.Image, now.__name__, now)
     _take_over(TorchDataLoader, loader.DataLoader)
     sys.meta_path.insert(0, _watcher)
     if "torchvision.datasets" in sys.modules:
         _put_in_torchvision(sys.modules["torchvision.datasets"])
+
+
+def _is_pillows(caller: FrameType) -> bool:
+    """Whether Pillow's own function must do it."""
+    if _depth == 0:  # a wrapper of ours goes on calling it
+        return True
+    # Pillow takes its own images apart; ours are counted.
+    name: str = caller.f_globals.get("__name__", "")
+    return name.startswith(("PIL.", "gofast._images."))
 
 
 def _put_in_torchvision(datasets: ModuleType) -> None:

@@ -1,4 +1,6 @@
 // Binary PGM and PPM of 8 bits, the kinds of PNM that data sets are kept in. Plain pixels: a region costs what it has.
+#include <string.h>
+
 #include "../../source/reader/bytes.h"
 #include "../picture/format.h"
 
@@ -77,19 +79,31 @@ static int32_t start(void *state, gf_box region, gf_fault *fault) {
     return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "memory is short");
 }
 
+// Three bytes become four, by words: twice as fast as by bytes.
+static void widen(const uint8_t *from, int32_t width, uint8_t *to) {
+    for (int32_t x = 1; x < width; x++, from += 3, to += 4) {
+        uint32_t pixel; // with the next one's first byte
+        memcpy(&pixel, from, sizeof pixel);
+        pixel |= 0xff000000;
+        memcpy(to, &pixel, sizeof pixel);
+    }
+    memcpy(to, from, 3); // nothing may lie behind the last one
+    to[3] = 255;
+}
+
 static const uint8_t *rows(void *state, int32_t count, int64_t *stride, gf_fault *fault) {
     (void)fault;
     pnm *p = state;
     *stride = 4 * (int64_t)p->width;
     uint8_t *to = p->out.data;
-    int green = p->bands / 2, blue = p->bands - 1;
-    for (; count > 0; count--, p->next += p->row) {
-        const uint8_t *from = p->next;
-        for (int32_t x = 0; x < p->width; x++, from += p->bands, to += 4) {
-            to[0] = from[0];
-            to[1] = from[green];
-            to[2] = from[blue];
-            to[3] = 255;
+    for (; count > 0; count--, p->next += p->row, to += *stride) {
+        if (p->bands == 3) {
+            widen(p->next, p->width, to);
+            continue;
+        }
+        for (int32_t x = 0; x < p->width; x++) {
+            memset(to + 4 * x, p->next[x], 3);
+            to[4 * x + 3] = 255;
         }
     }
     return p->out.data;

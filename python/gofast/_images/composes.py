@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._late import functions
+from .._late.arrays import LateArray, untouched
 from .._late.picture import LateImage
 from .._late.places import Places
 from .._plan import transforms
@@ -29,7 +30,7 @@ reasons: dict[str, int] = {}  # why a Compose ran in Python
 def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(own)
     def call(self: Any, *inputs: Any, **named: Any) -> Any:
-        if len(inputs) == 1 and not named and type(inputs[0]) is LateImage:
+        if len(inputs) == 1 and not named and type(inputs[0]) in (LateImage, LateArray):
             made = _natively(self, inputs[0])
             if made is not None:
                 return made[0]
@@ -95,7 +96,7 @@ _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary
 
 def _natively(compose: Any, image: LateImage) -> tuple[Any] | None:
     """What the Compose makes of a late picture; None where torchvision's own loop must run."""
-    making = image._late
+    making = untouched(image)
     if making is None or image.mode != "RGB" or not making.source.is_whole():
         return None
     compiled = _compiled.get(compose)

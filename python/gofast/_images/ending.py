@@ -9,6 +9,7 @@ from typing import Any
 from PIL import Image
 
 from .._late.arguments import too_large
+from .._late.arrays import LateArray, untouched
 from .._late.picture import LateImage
 from .._plan.compile import Plan, compile_chain
 from .._plan.state import State
@@ -49,7 +50,7 @@ class Ending:
 
     def _natively(self, picture: Any) -> tuple[Any, list[Any]] | None:
         """What the end's first transforms make, and the others; None where Python must do it."""
-        if type(picture) not in (LateImage, Image.Image) or picture.mode != "RGB":
+        if type(picture) not in (LateImage, LateArray, Image.Image) or picture.mode != "RGB":
             return None
         if not self._unchanged():  # perhaps by one of the first transforms
             self._unchanged = Unchanged(self._end)
@@ -63,7 +64,7 @@ class Ending:
         if made is None:
             return None
         program, plan = made
-        late = picture._look() if type(picture) is LateImage else None
+        late = picture._look() if type(picture) is LateImage else untouched(picture)
         if late is None:
             sample = program.sample(size, picture.tobytes("raw", "RGBX") + _SLACK, size, b"")
         else:

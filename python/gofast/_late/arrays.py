@@ -1,0 +1,90 @@
+"""Late pictures of arrays: what `Image.fromarray` makes of one that is [height, width, 3] of uint8.
+
+Pillow copies such an array at once, and so is done here. One of [height, width] shares its memory with the
+picture, which shows later writes: that stays Pillow's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from .arguments import too_large
+from .picture import LateImage, LateMaking, _shape
+from .source import Source, SourceState
+
+by_pillow = Image.fromarray  # as it was before anybody put something in its place
+_warns_of_modes = "deprecate" in by_pillow.__code__.co_names  # Pillow 11.3 does
+
+
+class _Copy(Source):
+    """Not a file but a copy of an array, as a PPM file has it: the core reads what is left of a picture."""
+
+    __slots__ = ("_start",)
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        height, width, _ = array.shape
+        self.name, self.size, self.mode, self.state = "", (width, height), "RGB", SourceState.NATIVE
+        head = b"P6 %d %d 255\n" % (width, height)
+        self._start = len(head)
+        self._data = head + (array.data if array.flags.c_contiguous else array.tobytes())
+
+    def is_whole(self) -> bool:
+        """It is."""
+        return True
+
+    def held(self) -> tuple[tuple[int, int] | None, bytes]:
+        """See the base class. Nothing is decoded that would be worth keeping."""
+        return (0, 0), self.data()
+
+    def rows(self) -> memoryview:
+        """The pixels."""
+        return memoryview(self.data())[self._start :]
+
+
+class LateArray(LateImage):
+    """A picture of an array, which only a Compose makes natively, in one call.
+
+    All else that is asked of it is Pillow's: a crop or a flip of pixels that are there costs less than a
+    recorded one.
+    """
+
+    @property
+    def _late(self) -> LateMaking | None:
+        return None
+
+    def untouched(self) -> LateMaking | None:
+        """How its pixels will be made, as long as nobody has asked for them."""
+        return super()._late
+
+    def _make(self, making: LateMaking) -> None:
+        source = making.source
+        assert isinstance(source, _Copy)
+        self.im = Image.frombytes("RGB", source.size, source.rows()).im
+
+
+def of_array(array: Any, mode: Any) -> LateArray | None:
+    """A late picture; None for Pillow's `fromarray`, which makes one, or raises."""
+    if type(array) is not np.ndarray or array.dtype != np.uint8 or array.ndim != 3:
+        return None
+    height, width, channels = array.shape
+    if (
+        channels != 3
+        or too_large(width, height)
+        or not (mode is None or (mode == "RGB" and not _warns_of_modes))
+    ):
+        return None
+    new = LateArray.__new__(LateArray)
+    Image.Image.__init__(new)
+    new._making, new._looked_at = LateMaking(_Copy(array), b"", "RGB", (width, height)), True
+    _shape(new, "RGB", (width, height))
+    return new
+
+
+def untouched(image: Any) -> LateMaking | None:
+    """How the pixels of a late picture will be made, for who does all of its steps at once."""
+    if type(image) is LateArray:
+        return image.untouched()
+    return image._late if type(image) is LateImage else None
