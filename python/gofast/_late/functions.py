@@ -7,6 +7,7 @@ that is known: `Image.blend` of both is one operation.
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 from PIL import Image, ImageEnhance
@@ -161,4 +162,28 @@ _places = Places(
         "torchvision.transforms._functional_pil:to_grayscale": _to_grayscale,
     }
 )
-follow, leave = _places.follow, _places.leave
+
+
+def _kernels_of_hue() -> dict[type, Own]:
+    """What v2's adjust_hue does to each type; none where v2 is not imported, or does not say so.
+
+    It keeps the function of PIL images that stood in v1's module when it was imported.
+    """
+    home, v2 = (sys.modules.get(f"torchvision.transforms.v2.functional.{name}") for name in ("_utils", "_color"))
+    kernels = getattr(home, "_KERNEL_REGISTRY", {}).get(getattr(v2, "adjust_hue", None), {})
+    return kernels if isinstance(kernels, dict) else {}
+
+
+def follow() -> None:
+    """Lets what is imported by now look for late pictures."""
+    _places.follow()
+    kernels = _kernels_of_hue()
+    own = kernels.get(Image.Image)
+    if own is not None and LateImage not in kernels and own.__module__.endswith("._functional_pil"):
+        kernels[LateImage] = _adjust_hue(own)
+
+
+def leave() -> None:
+    """Puts the functions back."""
+    _places.leave()
+    _kernels_of_hue().pop(LateImage, None)

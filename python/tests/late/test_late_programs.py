@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageChops, ImageDraw, ImageEnhance, ImageFilter, ImageOps
 from torchvision.transforms import functional as F
+from torchvision.transforms import v2
 
 import gofast
 from gofast._late import filters, functions, source
@@ -186,6 +187,7 @@ PROGRAMS: list[Program] = [
     lambda image, r: F.adjust_hue(
         image, r.choice([r.uniform(-0.5, 0.5), 0, 0.5, -0.5, 0.6, True, np.float64(0.2)])
     ),
+    lambda image, r: v2.functional.adjust_hue(image, r.choice([r.uniform(-0.5, 0.5), 0, 0.6])),
     lambda image, r: F.adjust_gamma(image, r.choice([0.5, 2, -1])),
     lambda image, r: F.rgb_to_grayscale(image, r.choice([1, 3, 3, 2])),
     lambda image, r: F.pad(image, r.choice([1, [2], [1, 2], (3, 0, 1, 2)]), r.choice([0, 9, (1, 2, 3)])),
@@ -268,6 +270,7 @@ LATE: dict[str, Callable[[Image.Image], Image.Image]] = {
     "autocontrast": ImageOps.autocontrast,
     "expand": lambda image: ImageOps.expand(image, (1, 2), 9),
     "hue": lambda image: F.adjust_hue(image, 0.2),
+    "hue of v2": lambda image: v2.functional.adjust_hue(image, 0.2),
     "grey": lambda image: F.rgb_to_grayscale(image, 3),
     "jitter": lambda image: F.adjust_saturation(F.adjust_contrast(F.adjust_brightness(image, 1.2), 0.9), 1.1),
     "padded": lambda image: F.pad(image, [4], 3),
@@ -339,7 +342,10 @@ def test_what_is_wrapped_is_put_back() -> None:
     gofast.open  # noqa: B018
     functions.follow()
     assert hasattr(Image.blend, "__wrapped__") and hasattr(ImageEnhance.Contrast.__init__, "__wrapped__")
+    kernels = functions._kernels_of_hue()
+    assert LateImage in kernels
     functions.leave()
+    assert LateImage not in kernels and Image.Image in kernels
     assert not hasattr(Image.blend, "__wrapped__") and not hasattr(ImageOps.expand, "__wrapped__")
     functions.follow()
 
