@@ -90,7 +90,7 @@ class LateProgram(_Program[torch.Tensor]):
         self._wraps = plan.hands_over == "tv_image"
 
     def _make(self, picture: tuple[bytes, int, int, bytes], record: int) -> torch.Tensor | None:
-        if self._last or self._wraps:
+        if self._last:
             sample = torch.empty(self._shape, dtype=self._dtype, device="cpu")
         else:
             sample = empty(self._shape, self._dtype)  # as a batch will have it

@@ -169,7 +169,7 @@ def _kernels_of_hue() -> dict[type, Own]:
 
     It keeps the function of PIL images that stood in v1's module when it was imported.
     """
-    home, v2 = (sys.modules.get(f"torchvision.transforms.v2.functional.{name}") for name in ("_utils", "_color"))
+    home, v2 = (sys.modules.get(f"torchvision.transforms.v2.functional.{n}") for n in ("_utils", "_color"))
     kernels = getattr(home, "_KERNEL_REGISTRY", {}).get(getattr(v2, "adjust_hue", None), {})
     return kernels if isinstance(kernels, dict) else {}
 

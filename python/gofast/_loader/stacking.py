@@ -7,6 +7,7 @@ is a file that the parent must map as well.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -101,9 +102,10 @@ class Stacking:
         blocks, first = self._blocks, batch[0]
         bytes_ = len(batch) * first.nbytes if first.layout is torch.strided else 0
         least = _LEAST_SHARED if blocks is not None and blocks.shared else _LEAST_BYTES
-        if blocks is None or bytes_ < least or not _are_alike(batch, blocks.shared):
+        plain = _without_class(batch)
+        if blocks is None or bytes_ < least or not _are_alike(plain, blocks.shared):
             return _torchs(batch, collate_fn_map=collate_fn_map)
-        made = self._places(blocks).batch(batch)
+        made = self._places(blocks).batch(plain)
         if made is not None:
             return made
         try:
@@ -112,13 +114,25 @@ class Stacking:
             self._blocks = None
             return _torchs(batch, collate_fn_map=collate_fn_map)
         made = block.tensor(0, (len(batch), *first.shape), first.dtype)
-        torch.stack(batch, 0, out=made)  # type: ignore[arg-type]
+        torch.stack(plain, 0, out=made)  # type: ignore[arg-type]
         return block.crossing(made)
 
 
 def _torchs(batch: Sequence[torch.Tensor], *, collate_fn_map: Any) -> torch.Tensor:
     function: Callable[..., torch.Tensor] = default_collate_fn_map[torch.Tensor]
     return function(batch, collate_fn_map=collate_fn_map)
+
+
+def _without_class(batch: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """The same tensors as plain ones where torchvision's classes are, which end when torch stacks them."""
+    home: Any = sys.modules.get("torchvision.tv_tensors")
+    kind, helpers = type(batch[0]), getattr(home, "_torch_function_helpers", None)
+    if helpers is None or kind not in (home.Image, home.Mask) or helpers._must_return_subclass():
+        return batch
+    if not all(type(one) is kind for one in batch):
+        return batch
+    with torch._C.DisableTorchFunctionSubclass():
+        return [one.as_subclass(torch.Tensor) for one in batch]
 
 
 def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:

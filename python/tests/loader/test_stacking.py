@@ -19,6 +19,7 @@ import torchvision.transforms as T
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, default_collate, get_worker_info
 from torch.utils.data._utils.collate import collate, default_collate_fn_map
+from torchvision import tv_tensors
 
 import gofast
 from gofast._loader import stacking
@@ -191,9 +192,10 @@ def test_the_loader_has_torchs_function_and_can_be_copied() -> None:
 # -- samples that are made where the batch will lie
 
 
-def test_batches_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [torch.Tensor, tv_tensors.Image])
+def test_batches_are_not_copied(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
     calls = stacked(monkeypatch)
-    loader = gofast.DataLoader(Rows(lambda i: (sample(i), i)), batch_size=10)
+    loader = gofast.DataLoader(Rows(lambda i: (sample(i).as_subclass(kind), i)), batch_size=10)
     for batch, ours in enumerate(loader):
         rows = range(10 * batch, min(10 * batch + 10, 45))
         assert difference(ours, [torch.stack([plain(i) for i in rows]), torch.tensor(list(rows))]) == ""
@@ -220,6 +222,8 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "of another shape": lambda i: sample(i, (2, 8) if i < 30 else (3, 7)),
     "one for all": lambda i: ONE,
     "changed type": lambda i: sample(i).half(),
+    "of torchvision's classes": lambda i: (tv_tensors.Image(sample(i)), tv_tensors.Mask(plain(i)[0])),
+    "of such a class or none": lambda i: tv_tensors.Image(sample(i)) if i % 7 else sample(i),
     "storage": lambda i: torch.tensor(sample(i).untyped_storage().nbytes()),
 }
 
@@ -232,6 +236,15 @@ def test_made_in_place_or_not_batches_are_torchs(name: str, workers: int) -> Non
             MAKERS[name], batch_size=size, num_workers=workers, persistent_workers=workers > 0
         ):
             assert difference(ours, theirs) == ""
+
+
+def test_torchvisions_classes_that_stay() -> None:
+    with tv_tensors.set_return_type("TVTensor"):
+        for ours, theirs in both(lambda i: tv_tensors.Image(sample(i)), batch_size=10):
+            assert type(ours) is type(theirs) is tv_tensors.Image
+            assert torch.equal(ours, theirs)
+    with pytest.raises(TypeError, match="Multiple dispatch"):
+        [*next(both(lambda i: (tv_tensors.Image, tv_tensors.Mask)[i % 7 == 1](sample(i)), batch_size=10))]
 
 
 @pytest.mark.parametrize("workers", [0, 1])
