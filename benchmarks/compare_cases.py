@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.client import ROOT
-from benchmarks.data import synthetic
 from benchmarks.serve import serve
 
 ROWS = 60_000
@@ -24,6 +23,8 @@ ROWS = 60_000
 
 def table_file(folder: str) -> str:
     """A CSV of the shape of MNIST, a tenth as long."""
+    from benchmarks.data import synthetic
+
     path = Path(folder) / "table.csv"
     if not path.exists():
         header = ",".join(["label", *(f"p{i}" for i in range(784))])

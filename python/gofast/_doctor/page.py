@@ -12,7 +12,7 @@ from . import plots, text
 from .text import Summary
 from .verdicts import Remedy
 
-_STYLE = """
+STYLE = """
 :root { --paper: #ffffff; --ink: #1c2127; --faint: #5b6673; --rule: #d9dee4; --card: #f5f7f9;
   --loading: #c8553d; --step: #2f7d63; --quiet: #6b7683; --waiting: #94650f; --on: #ffffff; }
 @media (prefers-color-scheme: dark) {
@@ -48,7 +48,7 @@ def page(report: Summary) -> str:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark">'
-        f"<style>{_STYLE}</style></head><body>"
+        f"<style>{STYLE}</style></head><body>"
         f'<p class="code">{escape(title)}</p><h1>{escape(report.verdict)}</h1>'
         f"<p>{escape(about)}</p>{''.join(_body(report, figures))}"
         f'<script type="application/json" id="figures">{data}</script></body></html>\n'
