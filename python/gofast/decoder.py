@@ -91,12 +91,15 @@ class Decoder:
         """
         alone = isinstance(pictures, (str, bytes, bytearray, memoryview, os.PathLike, dict))
         files = _files([pictures] if alone else pictures)
-        made = self._decoded(files)
-        if self._device is not None:
+        if self._device is None:
+            made = self._decoded(files)
+        else:
             from ._device.device import opened
             from ._device.mover import move
 
-            made = move(opened(self._device), made)
+            device = opened(self._device)
+            device.check_capture()
+            made = move(device, self._decoded(files))
         return made[0] if alone else made
 
     def _decoded(self, files: Sequence[Any]) -> Any:

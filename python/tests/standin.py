@@ -56,13 +56,14 @@ class StandIn:
     def __init__(self, library: pathlib.Path) -> None:
         self.library = library
         self.c = c = ctypes.CDLL(str(library))
-        for name in ("stream", "malloc"):
+        for name in ("stream", "malloc", "end"):
             getattr(c, f"standin_{name}").restype = ctypes.c_uint64
         for name in ("violations", "leaks"):
             getattr(c, f"standin_{name}").restype = ctypes.c_char_p
         c.standin_malloc.argtypes = [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64]
         c.standin_record.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
-        c.standin_free.argtypes = [ctypes.c_uint64]
+        c.standin_free.argtypes = c.standin_end.argtypes = [ctypes.c_uint64]
+        c.standin_reached.argtypes = c.standin_wait.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
         c.standin_read.argtypes = [
             ctypes.c_uint64,
             ctypes.c_uint64,
@@ -146,6 +147,19 @@ class StandIn:
         return batch
 
 
+class Mark:
+    """What torch.cuda.Event is: a place on a stream."""
+
+    def __init__(self, standin: StandIn, stream: int) -> None:
+        self._standin, self._stream, self._place = standin, stream, standin.c.standin_end(stream)
+
+    def query(self) -> bool:
+        return bool(self._standin.c.standin_reached(self._stream, self._place))
+
+    def synchronize(self) -> None:
+        self._standin.c.standin_wait(self._stream, self._place)
+
+
 class StandInSide:
     """torch's part of a device of the stand-in."""
 
@@ -174,6 +188,9 @@ class StandInSide:
 
     def capturing(self) -> bool:
         return self.standin.capturing
+
+    def mark(self, stream: int) -> Mark:
+        return Mark(self.standin, stream)
 
     def used(self, tensor: torch.Tensor, stream: int) -> None:
         self.standin.c.standin_record(tensor.untyped_storage().data_ptr(), stream)

@@ -24,6 +24,7 @@ from .._core.memory import address_of
 from .._core.native import Ring
 from .._core.warn import warn
 from . import side as sides
+from .behind import Behind
 from .making import Making, job
 
 PINNED_SHARE = 1 / 8  # of memory that the ranks of a machine may pin; the rest goes through staging
@@ -47,6 +48,7 @@ class Device:
     Attributes:
         address: of the core's structure.
         side: torch's part.
+        behind: what was handed out.
         name: what the driver calls it.
         waited: seconds for which consumers had to wait for a batch.
         without_kernels: why there are no kernels, if there are none.
@@ -63,6 +65,7 @@ class Device:
         self.side = _side(ordinal, made["stream"])
         driver = ctypes.CDLL(_library or "libcuda.so.1")  # which the core has loaded
         self._exchange_mode = driver.cuThreadExchangeStreamCaptureMode
+        self.behind = Behind(self.side.mark, self.allocating)
         self.waited = 0.0
         self.without_kernels = ""
         # What is resident, by the memory that it was uploaded from; see `resident`.

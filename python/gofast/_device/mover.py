@@ -92,6 +92,7 @@ class Moved:
             device.receive(self.number, side.handle(stream))
             for memory in self._memory:
                 side.used(memory, stream)
+            device.behind.handed_out(stream, sum(memory.nbytes for memory in self._memory))
 
         def found(leaf: Any) -> Any:
             if isinstance(leaf, _Place):
@@ -117,6 +118,7 @@ class _Others:
 
 def move(device: Device, batch: Any) -> Any:
     """The batch on the device; torch's current stream waits for it, and no thread does."""
+    device.behind.wait()
     moved = Moved(device, batch)
     device.keep(moved.number, moved.sources)
     return moved.received()

@@ -37,6 +37,10 @@ class Moving:
     def __next__(self) -> Any:
         self._device.check_capture()
         while self._error is None and len(self._moving) <= self._ahead:
+            if not self._moving:
+                self._device.behind.wait()
+            elif not self._device.behind.has_room():
+                break
             try:
                 self._move_one_more()
             except torch.cuda.OutOfMemoryError:

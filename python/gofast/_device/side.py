@@ -53,6 +53,12 @@ class TorchSide:
         """Whether the user captures a graph on the current stream."""
         return torch.cuda.is_current_stream_capturing()
 
+    def mark(self, stream: torch.cuda.Stream) -> torch.cuda.Event:
+        """An event behind all that a stream holds now."""
+        event = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+        event.record(stream)
+        return event
+
     def used(self, tensor: torch.Tensor, stream: torch.cuda.Stream) -> None:
         """Says that a stream uses memory of `empty`'s: it is not given to others before that is over."""
         tensor.record_stream(stream)

@@ -118,6 +118,7 @@ class DeviceStream(Stream):
         images = arriving.images
         for position, sample in (arriving.apart or {}).items():
             images[position].copy_(move(self._device, sample))
+        self._device.behind.handed_out(stream, self._finish.bytes * len(images))
         images = self._view.shaped(images)
         if self._keys is not None:
             return {self._keys[0]: images, self._keys[1]: labels}
@@ -130,6 +131,7 @@ class DeviceStream(Stream):
 
     def _sent_now(self, ticket: Ticket, k: int) -> Arriving:
         """Sends a batch as soon as it is finished."""
+        self._device.behind.wait()
         self._next = self._room(ticket, k)  # first: without memory on the device, the batch stays where it is
         try:
             arriving: Arriving = self._collect(ticket, k, ticket._at + 8 * k, 0)
@@ -151,7 +153,7 @@ class DeviceStream(Stream):
                 continue
             place = ticket._at + 8 * k
             size = len(queue) * self._finish.bytes * ticket._each
-            if size >= BYTES_AHEAD or not self._device.ready(place):
+            if size >= BYTES_AHEAD or not self._device.behind.has_room() or not self._device.ready(place):
                 return
             try:
                 self._next = self._room(ticket, k)

@@ -215,5 +215,12 @@ def test_follows_a_changed_transform() -> None:
 
 def test_arrives_on_a_device(standin: Any) -> None:
     files = contents()
-    made = gofast.Decoder(VAL, device="cuda")(files)
-    assert torch.equal(standin.seen(made), torch.stack(reference(VAL, files)))
+    decode = gofast.Decoder(VAL, device="cuda")
+    standin.capturing = True
+    state = torch.get_rng_state()
+    with pytest.raises(errors.DeviceError, match="CUDA graph"):
+        decode(files)
+    assert torch.equal(torch.get_rng_state(), state)
+    standin.capturing = False
+    assert torch.equal(standin.seen(decode(files)), torch.stack(reference(VAL, files)))
+    assert torch.equal(standin.seen(decode(files[0])), reference(VAL, files)[0])

@@ -44,10 +44,15 @@ void *standin_stream(int device) {
     return make_stream(device, 1);
 }
 
+// What a capture by default forbids torch too, on every thread.
+static void for_no_graph(const char *who, const char *call) {
+    if (machine.capturing && capture_mode != GF_CU_CAPTURE_RELAXED) violation(who, "a capture is under way: %s ends it", call);
+}
+
 uint64_t standin_malloc(int device, uint64_t bytes, void *handle) {
     LOCKED;
     object *stream = stream_for("standin_malloc", handle, device);
-    if (machine.capturing && capture_mode != GF_CU_CAPTURE_RELAXED) violation("standin_malloc", "a capture is under way: cudaMalloc ends it");
+    for_no_graph("standin_malloc", "cudaMalloc");
     return stream ? allocate(device, bytes, stream) : 0;
 }
 
@@ -72,6 +77,27 @@ void standin_touch(void *handle, uint64_t address, uint64_t bytes) {
     LOCKED;
     object *stream = stream_for("standin_touch", handle, device_of(address));
     if (stream) enqueue(stream, &(operation){.kind = TOUCH, .call = "standin_touch", .address = address, .bytes = bytes});
+}
+
+uint64_t standin_end(void *handle) {
+    LOCKED;
+    object *stream = stream_for("standin_end", handle, -1);
+    return stream ? end_of(stream).at : 0;
+}
+
+int standin_reached(void *handle, uint64_t place) {
+    LOCKED;
+    object *stream = stream_for("standin_reached", handle, -1);
+    for_no_graph("standin_reached", "cudaEventQuery");
+    return !stream || reached((mark){stream, place});
+}
+
+void standin_wait(void *handle, uint64_t place) {
+    LOCKED;
+    object *stream = stream_for("standin_wait", handle, -1);
+    for_no_graph("standin_wait", "cudaEventSynchronize");
+    machine.syncs++;
+    if (stream) drain((mark){stream, place});
 }
 
 // -- the machine

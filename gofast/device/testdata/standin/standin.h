@@ -63,6 +63,11 @@ void standin_read(void *stream, uint64_t address, uint64_t bytes, void *out, int
 // A kernel of the consumer that uses the memory, and leaves it as it is.
 void standin_touch(void *stream, uint64_t address, uint64_t bytes);
 
+// torch's events: where a stream ends, whether it has come to a place, and a wait of the host until it has.
+uint64_t standin_end(void *stream);
+int standin_reached(void *stream, uint64_t place);
+void standin_wait(void *stream, uint64_t place);
+
 // -- the machine
 
 void standin_devices(int n);                      // 1 by default, 8 at most; 0: cuInit fails
@@ -88,7 +93,7 @@ void standin_slow(const char *symbol, int microseconds);
 // -- looking
 
 int standin_calls(const char *symbol); // how often it was called
-int standin_syncs(void);  // how often the host waited: cuStreamSynchronize, cuMemFree, copies to memory that is not pinned
+int standin_syncs(void);  // how often the host waited: cuStreamSynchronize, cuMemFree, copies to memory that is not pinned, standin_wait
 int standin_staged(void); // copies from memory that is not pinned
 // One a line with the name of the call, "" for none. The text grows until standin_clear_violations.
 const char *standin_violations(void);
