@@ -9,6 +9,8 @@ descriptor that looks at its caller:
 - torch's own callers get a method that, when it is called, looks which dataset they hold.
 
 Any other caller, such as a user's `__getitems__` that calls the inner dataset's, gets the plain method.
+
+The list that such a method gives is new at each call.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ _STACK = StackDataset.__getitems__.__code__
 
 _HOOKS = ("__getattr__", "__getattribute__")
 
+_ours: set[Any] = set()  # what was decorated
+
 if TYPE_CHECKING:
     _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -40,6 +44,7 @@ else:
 
         def __init__(self, method):
             self._method = method
+            _ours.add(method)
 
         def __get__(self, dataset, owner=None):
             if dataset is None:
@@ -57,6 +62,11 @@ else:
             if held is dataset:
                 return self._method(dataset, indices)
             return [held[i] for i in indices]
+
+
+def is_ours(method: Any) -> bool:
+    """Whether a dataset's `__getitems__` is one that was decorated here."""
+    return getattr(method, "__func__", None) in _ours
 
 
 def _held(frame: FrameType) -> Sequence[Any]:

@@ -23,6 +23,7 @@ from .._core import engine
 from .._core.collation import is_torchs
 from .._core.numbers import NAMES
 from .blocks import Blocks
+from .getitems import is_ours
 from .places import Places, making
 from .shared import can_share, in_worker
 
@@ -173,11 +174,12 @@ def _is_plain(row: Any, depth: int = _MOST_NESTED) -> bool:
 
 
 def _are_fresh(dataset: Any) -> bool:
-    """Whether torch has made the list of rows itself, and nobody else has it."""
+    """Whether torch, or a dataset of ours, has made the list of rows, and nobody else has it."""
     while type(dataset) is Subset:
         dataset = dataset.dataset
     try:
-        return not getattr(dataset, "__getitems__", None)
+        method = getattr(dataset, "__getitems__", None)
+        return not method or is_ours(method)
     except Exception:
         return False
 

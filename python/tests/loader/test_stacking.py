@@ -343,6 +343,44 @@ def test_a_list_of_rows_that_the_dataset_keeps_stays_whole() -> None:
             batch.fill_(-1)
 
 
+class TwoViews:
+    """Two crops of a picture, with a step of one's own in the middle."""
+
+    def __init__(self) -> None:
+        self.view = T.Compose([T.RandomCrop(20), T.Lambda(lambda image: image.copy()), T.ToTensor()])
+
+    def __call__(self, image: Image.Image) -> list[torch.Tensor]:
+        return [self.view(image), self.view(image)]
+
+
+class OwnList(gofast.ImageFolder):
+    """Keeps the last list of rows that it gave."""
+
+    def __getitems__(self, indices: list[int]) -> Any:
+        self.last = [self[i] for i in indices]
+        return self.last
+
+
+def test_our_own_folder_gives_lists_that_are_nobody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "class").mkdir()
+    for number in range(12):
+        Image.new("RGB", (30, 24), (20 * number, 0, 0)).save(tmp_path / "class" / f"{number:02}.jpg")
+    calls = stacked(monkeypatch)
+    for kind, copied in ((gofast.ImageFolder, 1), (OwnList, 3)):
+        dataset = kind(tmp_path, TwoViews())
+        for data in (dataset, Subset(dataset, range(12))):
+            torch.manual_seed(1)
+            ours = list(gofast.DataLoader(data, batch_size=4))
+            assert calls == [4] * 2 * copied  # the first batch shows what rows are like
+            calls.clear()
+            torch.manual_seed(1)
+            assert difference(ours, list(DataLoader(data, batch_size=4))) == ""
+            calls.clear()
+    assert len(dataset.last) == 4
+
+
 def test_a_list_that_a_dataset_gives_as_one_sample_stays_whole() -> None:
     kept: dict[int, list[Any]] = {}
 
