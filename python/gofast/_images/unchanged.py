@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 
 from .._plan import transforms
 
-# What torch keeps in every module; `tampered` sees hooks.
+# What torch keeps in every module, and need not be looked into.
 _OF_MODULES = transforms.MODULE_ATTRIBUTES - {"_modules"}
 _MOST_NUMBERS = 64  # that are compared; torchvision's means, deviations and chances have fewer
 _CONTAINERS = (list, tuple, dict, OrderedDict)
@@ -19,24 +20,25 @@ _CONTAINERS = (list, tuple, dict, OrderedDict)
 class Unchanged:
     """A nest of transforms at one moment: their attributes, and the members of their lists.
 
-    Calling it says whether all are as they were: the same objects, lists of the same values, classes as
-    their authors wrote them, and the surroundings that a plan depends on.
+    Calling it says whether all are as they were: the same objects everywhere, classes as their authors wrote
+    them, and the surroundings that a plan depends on.
     """
 
     def __init__(self, transform: object) -> None:
         self._surroundings = _surroundings()
-        self._kept: list[tuple[dict[str, Any], int, dict[str, Any]]] = []
-        self._kinds: dict[type, tuple[object, str | None]] = {}  # one of each, and how it was changed before
-        self._around: list[int] = []
+        self._dicts: list[tuple[dict[Any, Any], list[Any], list[Any]]] = []  # with their keys and values
+        self._lists: list[tuple[list[Any], list[Any]]] = []  # with their members
+        self._hooks: list[Any] = []
+        self._kinds: dict[type, tuple[operator.attrgetter[Any], object]] = {}  # with their methods
+        self._drawing: list[tuple[object, str | None]] = []  # by Python's random, which may be replaced
+        self._around: set[int] = set()
         self._tensors: list[tuple[torch.Tensor, int]] = []
         self._numbers: list[tuple[Any, str]] = []
         self._keep(transform)
+        self._hooked = [*map(bool, self._hooks)]
 
     def _keep(self, value: Any) -> None:
-        if type(value) in _CONTAINERS:
-            for member in value.values() if isinstance(value, dict) else value:
-                self._keep(member)
-        elif isinstance(value, torch.Tensor):
+        if isinstance(value, torch.Tensor):
             self._tensors.append((value, value._version))
             if (
                 value.device.type == "cpu"
@@ -46,40 +48,67 @@ class Unchanged:
                 self._numbers.append((value, _written(value)))  # numpy's writes leave the version as it is
         elif isinstance(value, np.ndarray) and value.size <= _MOST_NUMBERS:
             self._numbers.append((value, _written(value)))
-        elif _is_transform(value) and id(value) not in self._around:
-            self._around.append(id(value))
-            own = vars(value)
-            kept = {k: v.copy() if _copies(v) else v for k, v in own.items() if k not in _OF_MODULES}
-            self._kept.append((own, len(own), kept))
-            self._kinds[type(value)] = value, transforms.tampered(value)
-            for inner in kept.values():
-                self._keep(inner)
+        elif id(value) in self._around:
+            return
+        elif type(value) in _CONTAINERS:
+            self._around.add(id(value))
+            self._keep_members(value)
+        elif _is_transform(value):
+            self._around.add(id(value))
+            self._keep_kind(value)
+            self._keep_members(vars(value), _OF_MODULES)
+
+    def _keep_members(self, held: Any, without: frozenset[str] = frozenset()) -> None:
+        members = held
+        if isinstance(held, dict):
+            self._dicts.append((held, [*held], [*held.values()]))
+            members = [member for name, member in held.items() if name not in without]
+        elif isinstance(held, list):
+            members = held.copy()
+            self._lists.append((held, members))
+        for member in members:
+            self._keep(member)
+
+    def _keep_kind(self, value: Any) -> None:
+        kind = type(value)
+        if isinstance(value, torch.nn.Module):
+            self._hooks += [vars(value).get(name) for name in transforms.HOOKS]
+        elif kind.__name__ in transforms.CALLING:
+            self._drawing.append((value, transforms.tampered(value)))
+        if kind not in self._kinds:
+            # One that it lacks is none that its authors' code calls.
+            getter = operator.attrgetter(*(name for name in transforms.METHODS if hasattr(kind, name)))
+            self._kinds[kind] = getter, getter(kind)
 
     def __call__(self) -> bool:
         try:
             return (
                 all(
-                    len(own) == count
-                    and all(v is own.get(k) or (_copies(v) and own.get(k) == v) for k, v in kept.items())
-                    and not (own.get("_forward_hooks") or own.get("_forward_pre_hooks"))
-                    for own, count, kept in self._kept
+                    [*own] == keys and all(map(operator.is_, own.values(), values))
+                    for own, keys, values in self._dicts
                 )
-                and all(transforms.tampered(one) == how for one, how in self._kinds.values())
+                and all(
+                    len(own) == len(kept) and all(map(operator.is_, own, kept)) for own, kept in self._lists
+                )
+                and [*map(bool, self._hooks)] == self._hooked
+                and all(getter(kind) == methods for kind, (getter, methods) in self._kinds.items())
+                and all(transforms.tampered(one) == how for one, how in self._drawing)
                 and all(tensor._version == version for tensor, version in self._tensors)
                 and all(_written(numbers) == kept for numbers, kept in self._numbers)
                 and _surroundings() == self._surroundings
             )
-        except (TypeError, ValueError, RuntimeError):  # values that cannot be compared
+        except (
+            AttributeError,
+            TypeError,
+            ValueError,
+            RuntimeError,
+        ):  # keys that cannot be compared, and the like
             return False
 
 
 def _surroundings() -> tuple[str | None, int]:
     """What a plan depends on beside transforms: how torch's threads share a picture decides v2's contrast."""
     return transforms.environment(), torch.get_num_threads()
-
-
-def _copies(value: object) -> bool:
-    return type(value) in (list, dict, OrderedDict)
 
 
 def _written(numbers: Any) -> str:

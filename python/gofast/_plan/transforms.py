@@ -28,11 +28,11 @@ _NAMESPACES: tuple[tuple[Family, str], ...] = (
 # What every module carries; compared with a fresh one, so that torch may add to it.
 MODULE_ATTRIBUTES = frozenset(vars(torch.nn.Module()))
 
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 # Methods that decide what a transform does. On a class of torchvision each comes from
 # torchvision or torch, unless it was replaced.
-_METHODS = (
+METHODS = (
     "__call__",
     "forward",
     "transform",
@@ -95,17 +95,17 @@ def tampered(transform: object) -> str | None:
     Returns:
         A reason to run it in Python, or None.
     """
-    if isinstance(transform, torch.nn.Module) and any(vars(transform).get(name) for name in _HOOKS):
+    if isinstance(transform, torch.nn.Module) and any(vars(transform).get(name) for name in HOOKS):
         return "has hooks"
     kind = type(transform)
     if kind.__module__ == relatives.MODULE:
         return None  # `identify` has read its code
     if kind.__name__ in CALLING and not isinstance(transform, torch.nn.Module) and not _has_own_random():
         return "random was replaced"
-    methods = tuple(getattr(kind, name, None) for name in _METHODS)
+    methods = tuple(getattr(kind, name, None) for name in METHODS)
     if _genuine.get(kind) == methods:
         return None
-    for name, method in zip(_METHODS, methods, strict=True):
+    for name, method in zip(METHODS, methods, strict=True):
         home = str(getattr(method, "__module__", ""))
         if method is not None and not home.startswith(("torchvision.", "torch.")):
             return f"its class's {name} was replaced"
