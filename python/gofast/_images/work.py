@@ -6,8 +6,8 @@ import copy
 import dataclasses
 import os
 from array import array
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
@@ -16,6 +16,7 @@ from .._loader import fallback
 from .._loader.epoch import MOST_REDRAWN
 from .._loader.filler import Filler
 from .._plan.compile import Plan, compile
+from .._plan.transforms import identify
 from . import pillow
 from .core_pictures import CorePictures
 from .draws import RAISED, rounding
@@ -23,9 +24,6 @@ from .late_pictures import transformed
 from .seen import HasPictures
 from .unchanged import Unchanged
 from .view import ImageView
-
-if TYPE_CHECKING:
-    from .ending import Ending
 
 
 class Work:
@@ -63,7 +61,7 @@ class Work:
                 )
             plan = dataclasses.replace(plan, dtype=str(dataset._options.dtype).removeprefix("torch."))
         self.plan = plan
-        self._ending: Ending | None = None
+        self._ending: Callable[[Any], Any] | None = None
         self._dataset = dataset
         files = dataset._files
         shape = None if plan.hands_over == "pil" else plan.shape
@@ -184,7 +182,11 @@ class Work:
         if self._ending is None:
             from .ending import Ending  # which needs Pillow
 
-            self._ending = Ending(self.plan.rest)
+            transform, known = self._transform, identify(self._transform)
+            if transform and known and known.name == "Compose" and not self.plan.native_part:
+                self._ending = transform  # given late pictures, it makes tensors natively whose strides it knows
+            else:
+                self._ending = Ending(self.plan.rest)
         return self._dataset._rounded(self._ending(picture))
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 import torch
+from torchvision import datasets
 from torchvision.transforms import InterpolationMode, v2
 
 import gofast
 from gofast._images import composes
-from image_data import photograph
+from image_data import photograph, save_folder
+from same import difference
 from test_late import pillows
 from test_late_composes import outcome
 
@@ -108,6 +110,20 @@ def test_chains_equal_torchvisions(files: list[Path]) -> None:
     native = composes.counts["native"]
     search(files, range(150))
     assert composes.counts["native"] > native + 150
+
+
+def test_a_folder_hands_late_pictures_to_its_compose(tmp_path: Path) -> None:
+    """Where the last of its transforms is somebody's own."""
+    root = save_folder(tmp_path, [photograph(i, 90 + i, 61) for i in range(8)])
+    crop = [v2.ToImage(), v2.RandomResizedCrop(32), v2.ToDtype(torch.float32, scale=True)]
+    compose = v2.Compose([*crop, v2.Normalize([0.4], [0.3]), v2.Lambda(lambda x: x + torch.rand(1))])
+    native, made = composes.counts["native"], []
+    for folder in (gofast.ImageFolder, datasets.ImageFolder):
+        torch.manual_seed(3)
+        samples = [folder(root, compose)[i][0] for i in range(8)]
+        made.append([samples, [sample.stride() for sample in samples], torch.get_rng_state()])
+    assert difference(*made) == ""
+    assert composes.counts["native"] == native + 8
 
 
 @pytest.mark.soak
