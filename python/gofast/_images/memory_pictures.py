@@ -1,0 +1,135 @@
+"""What stands for a dataset whose pictures lie in memory, in its own arrays and with its own labels."""
+
+from __future__ import annotations
+
+import json
+import operator
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._loader.core_dataset import IntArray
+from .._loader.view import Line, NativeDataset, Output, Refusal, View, called
+from .._plan.compile import Plan, compile
+from . import pillow
+from .bad_samples import BadSamples
+from .core_pictures import CorePictures
+from .draws import rounding
+from .options import PictureOptions
+from .pixel_view import Labels, PixelView, Seen
+from .pixels import Pixels, layout_of
+from .unchanged import Unchanged
+
+
+class StandIn(NativeDataset):
+    """The pictures of a dataset, in its own memory, and its labels.
+
+    It holds the dataset weakly; the loader, which asks for it, holds it.
+    """
+
+    _steady = False
+    _output: Output = "tuple"
+    _names: tuple[str, ...] = ("image", "label")
+    _native_labels = False
+    _reader = None
+    _listing: Any = None
+    _whose = ""  # what explain calls the pictures
+
+    def __init__(self, dataset: Any) -> None:
+        self._of = weakref.ref(dataset)
+        self._called = type(dataset).__name__
+        self._options, self._bad = PictureOptions(), BadSamples("raise", None)
+        # Of the view that was made last, if there was one:
+        self._view: PixelView | None = None
+        self.transform: Callable[[Any], Any] | None = None
+        self._seen = Seen((), ())
+        self._transforms = Unchanged(None)
+
+    @property
+    def _dataset(self) -> Any:
+        dataset = self._of()
+        assert dataset is not None
+        return dataset
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def _attributes(self) -> tuple[Any, ...]:
+        """What samples are made of, beside the insides of the transform: data, labels, transform,
+        target_transform, and whatever else."""
+        raise NotImplementedError
+
+    def _pixels(self) -> Pixels | str:
+        """The dataset's pictures, or why its data are none that its ``__getitem__`` takes."""
+        raise NotImplementedError
+
+    def _new_labels(self, attributes: tuple[Any, ...], count: int) -> Labels | Refusal:
+        """The labels of so many pictures."""
+        raise NotImplementedError
+
+    def _image(self, sample: int) -> Any:
+        """What the transform is given of a sample."""
+        raise NotImplementedError
+
+    def _is_as(self, seen: Seen) -> bool:
+        now = self._attributes()
+        return all(map(operator.is_, now, seen.attributes)) and layout_of(now[0]) == seen.layout
+
+    def _native_view(self) -> View | Refusal:
+        if self._view is None or not self._is_as(self._seen) or not self._transforms():
+            self._view = None  # what is refused may hold the dataset: nothing of it is kept
+            made = self._new_view()
+            if isinstance(made, Refusal):
+                return made
+            self._view = made
+        return self._view
+
+    def _new_view(self) -> PixelView | Refusal:
+        attributes = data, _, transform, target_transform, *_ = self._attributes()
+        files = self._pixels()
+        if isinstance(files, str):
+            return Refusal(f"{self._called}: {files}")
+        if target_transform is not None:
+            return Refusal(f"target_transform={called(target_transform)} runs in Python")
+        labels = self._new_labels(attributes, files.count)
+        if isinstance(labels, Refusal):
+            return labels
+        transforms = Unchanged(transform)
+        plan = _compiled(transform, files)
+        if not plan.native or plan.hands_over == "pil" or plan.shape is None:
+            return Refusal(plan.why_python)
+        core = CorePictures(files, plan, plan.shape, False, pillow.max_pixels())
+        self._labels = labels
+        self._seen, self._transforms = Seen(attributes, layout_of(data)), transforms
+        self.transform, self._files, self._core = transform, files, core
+        return self._joined([self], None)
+
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> PixelView:
+        return PixelView(parts, index_map, [part._core for part in parts])
+
+    def _sample_signature(self) -> tuple[Any, ...]:
+        plan = self._core.plan
+        return "pixels", json.dumps(plan.steps), plan.shape, plan.dtype, plan.strides, plan.hands_over
+
+    def _rounded(self, picture: Any) -> Any:
+        return picture
+
+    def _explained(self) -> list[Line]:
+        view, files = self._native_view(), self._pixels()
+        if isinstance(files, str):
+            return [(self._called, "Python", files)]
+        what = f"{files.count} pictures{self._whose}, in memory"
+        if not isinstance(view, Refusal):
+            return [
+                (self._called, "C", what),
+                *((line.name, "C", line.what) for line in self._core.plan.report),
+                ("labels", "Python", "as they are when the batch is handed out"),
+            ]
+        return [(self._called, "Python", f"{what}: {view.why}")]
+
+
+def _compiled(transform: Any, files: Pixels) -> Plan:
+    plan = compile(transform, start=files.state())
+    if plan.draws and rounding() is None:
+        plan = compile(transform, start=files.state(), drawn=False)
+    return plan
