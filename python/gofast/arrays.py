@@ -15,7 +15,8 @@ from ._core import table_operations
 from ._core.numbers import OPAQUE, torch_dtype
 from ._loader.batch import Batch, Rows
 from ._loader.core_dataset import CoreDataset, IntArray
-from ._loader.view import Line, Output, Refusal, View
+from ._loader.view import Line, NativeDataset, Output, Refusal, View, overridden
+from ._plan import transforms
 from ._tables.array_view import ArrayView, SourceBatch
 from ._tables.fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
 from ._tables.rows import RowDataset
@@ -48,7 +49,11 @@ class ArrayDataset(RowDataset):
         mean: with ``std``, (x - mean) / std in float32; numbers or ``"auto"``.
         std: see ``mean``.
         output: ``"tuple"`` or ``"dict"`` samples.
-        transform: called with each sample's features, in Python.
+        transform: called with each sample's features. One of torchvision's that makes tensors of PIL
+            images (``ToTensor``, ``PILToTensor``, ``ToImage``) is given what ``PIL.Image.fromarray`` makes
+            of a numpy array of uint8 [n, height, width] or [n, height, width, 3], as torchvision's own
+            datasets do. Of such pictures, and of tensors of uint8 [n, channels, height, width], a
+            :class:`gofast.DataLoader` makes batches natively where all of the transform is native.
         batch_transform: called with each batch's features [n, *shape], in Python.
 
     Raises:
@@ -82,6 +87,7 @@ class ArrayDataset(RowDataset):
         self._memory = memory
         self._own = memory.fields[0].tensor.dtype
         self._shell: ArrayView | None = None
+        self._stand_in: NativeDataset | None = None
         self._compiled_at: list[tuple[Any, ...]] = []
         own = self._own
         arithmetic = scale is not None or mean is not None or std is not None
@@ -271,6 +277,32 @@ class ArrayDataset(RowDataset):
     def _has_python_rows(self) -> bool:
         return self._memory.by_rows or super()._has_python_rows()
 
+    def _shown(self, row: int, features: Any = None) -> Any:
+        from PIL import Image
+
+        from ._images.array_pictures import become_images
+
+        field = self._memory.fields[0]
+        if self._is_as_given and become_images(field.given, self.transform):
+            return Image.fromarray(np.asarray(field.given)[row])
+        return field[row] if features is None else features
+
+    @property
+    def _is_as_given(self) -> bool:
+        """Whether nothing is done to features before the transform."""
+        return self._is_plain and self.shape == self._memory.fields[0].shape
+
+    def _made_by(self) -> NativeDataset:
+        """Its pictures, where one of torchvision's transforms is given them."""
+        known = self._is_as_given and self.batch_transform is None and not self._memory.by_rows
+        if not known or transforms.identify(self.transform) is None or overridden(self, RowDataset):
+            return self
+        if self._stand_in is None:
+            from ._images.array_pictures import ArrayPictures
+
+            self._stand_in = ArrayPictures(self)
+        return self._stand_in
+
     def _native_view(self) -> View | Refusal:
         view = super()._native_view()
         if isinstance(view, Refusal) or (self._is_native and not self._memory.by_rows):
@@ -279,6 +311,10 @@ class ArrayDataset(RowDataset):
         worst = next((i for i, field in enumerate(fields) if field.way == ROWS), 0)
         why = fields[worst].why
         return Refusal(f"array {worst}: {why}" if why else "Python code has a say in its samples")
+
+    def _explained(self) -> list[Line]:
+        pictures = self._made_by()
+        return super()._explained() if pictures is self else pictures._explained()
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
         return ArrayView(parts, index_map)
@@ -347,4 +383,4 @@ class ArrayDataset(RowDataset):
         return config
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_shell": None, "_compiled_at": []}
+        return super().__getstate__() | {"_shell": None, "_stand_in": None, "_compiled_at": []}

@@ -34,6 +34,7 @@ class StandIn(NativeDataset):
     _reader = None
     _listing: Any = None
     _whose = ""  # what explain calls the pictures
+    _rest: Sequence[Line] = (("labels", "Python", "as they are when the batch is handed out"),)
 
     def __init__(self, dataset: Any) -> None:
         self._of = weakref.ref(dataset)
@@ -123,7 +124,7 @@ class StandIn(NativeDataset):
             return [
                 (self._called, "C", what),
                 *((line.name, "C", line.what) for line in self._core.plan.report),
-                ("labels", "Python", "as they are when the batch is handed out"),
+                *self._rest,
             ]
         return [(self._called, "Python", f"{what}: {view.why}")]
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from .._core import picture_operations
-from .._plan.state import State
+from .._plan.state import Kind, State
 from .picture_files import PictureFiles
 
 Pictures = npt.NDArray[np.uint8]
@@ -49,17 +49,18 @@ class Pixels(PictureFiles):
 
     Args:
         pictures: uint8 [n, height, width] or [n, height, width, 3], with any strides; kept alive.
+        kind: what a transform is given: PIL images, or tensors [channels, height, width].
     """
 
-    def __init__(self, pictures: Pictures) -> None:
-        self._pictures = pictures
+    def __init__(self, pictures: Pictures, kind: Kind = "pil") -> None:
+        self._pictures, self._kind = pictures, kind
         self.count, self.contents = len(pictures), None
         self._find_in(bytearray(self.found_bytes(0)), 0)
 
     def state(self) -> State:
-        """What each picture is, before any transform: what ``PIL.Image.fromarray`` makes of it."""
+        """What each picture is, before any transform."""
         height, width = self._pictures.shape[1:3]
-        return State(channels=3 if self._pictures.ndim == 4 else 1, size=(height, width))
+        return State(self._kind, channels=3 if self._pictures.ndim == 4 else 1, size=(height, width))
 
     def picture(self, sample: int) -> Pictures:
         """The pixels of one."""

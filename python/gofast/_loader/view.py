@@ -256,6 +256,10 @@ class NativeDataset(Dataset[Any]):
         """A view for gofast.DataLoader."""
         raise NotImplementedError
 
+    def _made_by(self) -> NativeDataset:
+        """What makes its samples natively: another object, where its transform is of another kind."""
+        return self
+
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if not name.startswith("_"):
@@ -286,7 +290,7 @@ STANDING_IN: list[Callable[[Any], NativeDataset | None]] = []
 def native(dataset: Any) -> NativeDataset | None:
     """The dataset itself where it is one of ours, or what stands for another library's."""
     if is_native(dataset):
-        return dataset
+        return dataset._made_by()
     return next((found for known in STANDING_IN if (found := known(dataset)) is not None), None)
 
 

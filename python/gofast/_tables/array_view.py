@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from .._loader.batch import Batch, Rows
-from .._loader.core_dataset import CoreDataset, IntArray
+from .._loader.core_dataset import CoreDataset, IntArray, gathered
 from .._loader.view import View
 from .._loader.wire import Wire
 from .fields import ArrayMemory
@@ -99,17 +99,7 @@ class ArrayView(View):
         rows = rows.remainder(len(self))  # negative ones count from the end
         if self._map is not None:
             rows = torch.from_numpy(self._map)[rows]
-        if len(self._arrays) == 1:
-            return self._arrays[0]._gather(rows, self._first)
-        part = torch.from_numpy(np.searchsorted(self._starts, rows.numpy(), "right") - 1)
-        pieces: list[tuple[torch.Tensor, ...]] = []
-        places: list[torch.Tensor] = []
-        for i in np.unique(part.numpy()).tolist():
-            here = (part == i).nonzero()[:, 0]
-            pieces.append(self._arrays[i]._gather(rows[here] - int(self._starts[i]), self._first))
-            places.append(here)
-        order = torch.cat(places).argsort()
-        return tuple(torch.cat(values).index_select(0, order) for values in zip(*pieces, strict=True))
+        return gathered(self._arrays, self._first, self._starts, rows)
 
 
 class SourceBatch(Rows):

@@ -215,10 +215,14 @@ class RowDataset(NativeDataset):
     def _transformed(self, index: int) -> list[Any]:
         values = self._sample(self._checked(index))
         if self.transform is not None:
-            values[0] = self.transform(values[0])
+            values[0] = self.transform(self._shown(self._checked(index), values[0]))
         if len(values) > 1 and self.target_transform is not None:
             values[1] = self.target_transform(values[1])
         return values
+
+    def _shown(self, row: int, features: Any) -> Any:
+        """What the transform is given of a row."""
+        return features
 
     def _row(self, values: Sequence[Any]) -> Any:
         if self._output == "dict":

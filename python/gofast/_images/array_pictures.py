@@ -1,0 +1,113 @@
+"""The pictures of an ArrayDataset: of a numpy array as ``Image.fromarray`` reads it, of a tensor as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from .._loader.core_dataset import IntArray, gathered
+from .._loader.view import Refusal, View
+from .._plan import transforms
+from .memory_pictures import StandIn
+from .pixel_view import Labels, PixelView
+from .pixels import Pixels, taken
+
+
+def become_images(given: Any, transform: Any) -> bool:
+    """Whether a transform is given PIL images of an array: torchvision's, where it makes tensors of them."""
+    if type(given) is not np.ndarray or given.dtype != np.uint8:
+        return False
+    if given.ndim != 3 and (given.ndim != 4 or given.shape[3] != 3):
+        return False
+    return any(map(transforms.converts, transforms.leaves(transform)))
+
+
+class ArrayPictures(StandIn):
+    """The first array's pictures, and the other arrays behind them."""
+
+    def __init__(self, dataset: Any) -> None:
+        super().__init__(dataset)
+        self._output, self._names = dataset._output, dataset.keys
+        rest = [repr(field) for field in dataset._memory.fields[1:]]
+        how = "gathered when the batch is handed out"
+        self._rest = [(f"array {i}", "torch", f"{field}, {how}") for i, field in enumerate(rest, 1)]
+
+    def _attributes(self) -> tuple[Any, ...]:
+        dataset = self._dataset
+        first, *rest = (field.given for field in dataset._memory.fields)
+        return first, None, dataset.transform, dataset.target_transform, *rest
+
+    def _pixels(self) -> Pixels | str:
+        field, transform = self._dataset._memory.fields[0], self._dataset.transform
+        if len(field.tensor) != len(self):
+            return "the array has another length than when the dataset was made"
+        if become_images(field.given, transform):
+            order = "hw" if field.given.ndim == 3 else "hwc"
+            pictures = taken(field.given, order)
+            return pictures if isinstance(pictures, str) else Pixels(pictures)
+        data = field.tensor
+        if data.dim() == 4 and data.shape[1] == 1:
+            data = data[:, 0]
+        pictures = taken(data, "hw" if data.dim() == 3 and len(field.shape) == 3 else "chw")
+        if isinstance(pictures, str):
+            return pictures
+        if not field.tensor[0].is_contiguous() or 1 in pictures.shape[1:3]:
+            return "torch's order of its samples' memory is not known"
+        return Pixels(pictures, "tensor")
+
+    def _new_labels(self, attributes: tuple[Any, ...], count: int) -> Labels | Refusal:
+        return Labels(self._dataset._memory, None, False)  # `same_rows` asks whose they are
+
+    def _image(self, sample: int) -> Any:
+        return self._dataset._shown(sample)
+
+    def _gather(self, rows: torch.Tensor, first: int) -> tuple[torch.Tensor, ...]:
+        made: tuple[torch.Tensor, ...] = self._dataset._gather(rows, first)
+        return made
+
+    def _sample_signature(self) -> tuple[Any, ...]:
+        dataset = self._dataset
+        rest = [(field.tensor.dtype, field.shape) for field in dataset._memory.fields[1:]]
+        return (*super()._sample_signature(), self._output, self._names, dataset.one_hot, *rest)
+
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> PixelView:
+        return ArrayPixelView(parts, index_map, [part._core for part in parts])
+
+
+class ArrayPixelView(PixelView):
+    """Such pictures, behind which torch gathers the other arrays."""
+
+    datasets: tuple[ArrayPictures, ...]
+
+    def __init__(
+        self, datasets: Sequence[ArrayPictures], index_map: IntArray | None, cores: Sequence[Any]
+    ) -> None:
+        super().__init__(datasets, index_map, cores)
+        self.bare = self.lists = False
+        self.has_more = len(datasets[0]._dataset._memory.fields) > 1
+
+    def as_forked(self) -> View:
+        """See the base class: other arrays are as large as pictures may be."""
+        return self
+
+    def more(
+        self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
+    ) -> tuple[torch.Tensor, ...]:
+        """The other arrays."""
+        rows = np.asarray(indices, np.int64) % len(self)  # negative ones count from the end
+        if self._map is not None:
+            rows = self._map[rows]
+        return gathered(self.datasets, 1, self._starts, torch.from_numpy(rows)) if self.has_more else ()
+
+    more_of_rows = more
+
+    def row_more(self, values: torch.Tensor) -> list[Any]:
+        """Rows own their values."""
+        return [value.clone() for value in values.unbind(0)]
+
+    def collated(self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()) -> Any:
+        """As ``default_collate`` gives it."""
+        return View.collated(self, images, labels, more)
