@@ -278,14 +278,18 @@ class ArrayDataset(RowDataset):
         return self._memory.by_rows or super()._has_python_rows()
 
     def _shown(self, row: int, features: Any = None) -> Any:
-        from PIL import Image
-
-        from ._images.array_pictures import become_images
-
         field = self._memory.fields[0]
-        if self._is_as_given and become_images(field.given, self.transform):
+        if self._has_images():
+            from PIL import Image
+
             return Image.fromarray(np.asarray(field.given)[row])
         return field[row] if features is None else features
+
+    def _has_images(self) -> bool:
+        """Whether its transform is given PIL images."""
+        from ._images.array_pictures import become_images
+
+        return self._is_as_given and become_images(self._memory.fields[0].given, self.transform)
 
     @property
     def _is_as_given(self) -> bool:
@@ -311,10 +315,6 @@ class ArrayDataset(RowDataset):
         worst = next((i for i, field in enumerate(fields) if field.way == ROWS), 0)
         why = fields[worst].why
         return Refusal(f"array {worst}: {why}" if why else "Python code has a say in its samples")
-
-    def _explained(self) -> list[Line]:
-        pictures = self._made_by()
-        return super()._explained() if pictures is self else pictures._explained()
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
         return ArrayView(parts, index_map)

@@ -10,12 +10,13 @@ from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
 from typing import Any
 
+import numpy as np
 import torch
 
 from . import errors
 from ._core.memory import Layout, MappedMemory
 from ._loader.classes import Classes, LabelType, numbered
-from ._loader.view import Output
+from ._loader.view import NativeDataset, Output, overridden
 from ._tables.cells import Place
 from ._tables.codings import Categories, Dates, Named, Unit, categorized, counted
 from ._tables.columns import Header, warn_of_no_label
@@ -27,6 +28,7 @@ from ._tables.rows import RowDataset
 from ._tables.scale import Scale
 from ._tables.sources import Path, given
 from ._tables.statistics import Numbers
+from .arrays import ArrayDataset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,7 +131,10 @@ class TableDataset(RowDataset):
             timestamps. In text files: ``2024-01-31``, ``2024-01-31 12:34:56.789`` and
             ``2024-01-31T12:34Z``. float32 keeps 24 bits of a number: for seconds give
             ``dtype=torch.float64`` or ``torch.int64``, or a coarser unit.
-        transform: called with each sample's tensor (of the final dtype and shape), in Python.
+        transform: called with each sample's tensor (of the final dtype and shape), in Python. One of
+            torchvision's that makes tensors of PIL images (``ToTensor``, ``PILToTensor``, ``ToImage``) is
+            given PIL images of pictures (a shape of two or three dimensions; without mean, std and another
+            scale than "auto"), and runs natively in a :class:`gofast.DataLoader`.
         target_transform: called with each sample's label, in Python.
         batch_transform: called with each batch's samples [n, *shape], in Python.
         delimiter: the character between the cells of a text file. The default is found from the
@@ -222,6 +227,7 @@ class TableDataset(RowDataset):
             "limits": Limits.of(limits),
         }
         self._memory = self._reopen()
+        self._of_pictures: ArrayDataset | None = None
         if label is DEFAULT_LABEL and not self._memory.layout.labels and missing_label is None:
             warn_of_no_label(self._source["path"], self._memory.layout.features)
         super().__init__(
@@ -240,6 +246,33 @@ class TableDataset(RowDataset):
             label=label,
             class_to_idx=self._source["class_to_idx"],
         )
+
+    def _pictures(self) -> ArrayDataset | None:
+        """Its rows as pictures, where one of torchvision's transforms is given PIL images of them."""
+        if self.transform is None or self.scale != "auto" or not self._numbers.unit or self.mean is not None:
+            return None
+        if self._of_pictures is None:
+            images = _images(self._memory.features, self.shape)
+            if images is None:
+                return None
+            labels = [] if self._label_dtype is None else [self.targets]
+            options: Any = {"output": self._output, "keys": self.keys, "one_hot": self.one_hot}
+            self._of_pictures = ArrayDataset(images, *labels, **options)
+        pictures = self._of_pictures
+        for name in ("transform", "target_transform"):
+            if getattr(pictures, name) is not getattr(self, name):
+                setattr(pictures, name, getattr(self, name))
+        return pictures if pictures._has_images() else None
+
+    def _made_by(self) -> NativeDataset:
+        if self.batch_transform is not None or overridden(self, RowDataset):
+            return self
+        pictures = self._pictures()
+        return self if pictures is None else pictures._made_by()
+
+    def _shown(self, row: int, features: Any) -> Any:
+        pictures = self._pictures()
+        return features if pictures is None else pictures._shown(row)
 
     def _place(self, row: int) -> Place:
         return place(self._source, row)
@@ -269,6 +302,7 @@ class TableDataset(RowDataset):
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         memory: MappedMemory = state.pop("_memory")
+        state["_of_pictures"] = None
         # A process that is being spawned receives the table's descriptor. Any other
         # pickle may outlive this process, so it opens the sources again.
         spawning = get_spawning_popen() is not None
@@ -285,7 +319,7 @@ class TableDataset(RowDataset):
 
     def __copy__(self) -> TableDataset:
         made = type(self).__new__(type(self))
-        made.__dict__.update(super().__getstate__())
+        made.__dict__.update(super().__getstate__() | {"_of_pictures": None})
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TableDataset:
@@ -301,6 +335,16 @@ class TableDataset(RowDataset):
             f"TableDataset({self._source['path']!r}: {layout.rows} rows, {layout.width} features "
             f"stored as {layout.type}, shape {self.shape}, {self.dtype}, {_described(layout)}{dropped})"
         )
+
+
+def _images(rows: Any, shape: tuple[int, ...]) -> Any | None:
+    """Pictures as ``PIL.Image.fromarray`` reads them; None where rows of this shape are none, or no bytes."""
+    if rows.dtype != np.uint8 or len(shape) not in (2, 3):
+        return None
+    images = rows.reshape(len(rows), *shape)
+    if len(shape) == 2 or shape[2] == 3:
+        return images
+    return images[:, 0] if shape[0] == 1 else images.transpose(0, 2, 3, 1) if shape[0] == 3 else None
 
 
 def _described(layout: Layout) -> str:

@@ -335,6 +335,9 @@ class RowDataset(NativeDataset):
 
     def _explained(self) -> list[Line]:
         """The lines of gofast.explain: which steps run natively and which in Python."""
+        pictures = self._made_by()
+        if pictures is not self:
+            return pictures._explained()
         made = [str(self.dtype).removeprefix("torch."), f"shape {self.shape}"]
         if self._numbers.mean is not None:
             made.insert(0, "(x - mean) / std")
