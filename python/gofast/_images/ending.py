@@ -13,13 +13,19 @@ from .._late.arrays import LateArray, untouched
 from .._late.picture import LateImage
 from .._plan.compile import Plan, compile_chain
 from .._plan.state import State
-from .._plan.transforms import converts
+from .._plan.transforms import converts, identify
 from . import draws
 from .late_program import LateProgram
+from .normalizing import Normalizing
 from .unchanged import Unchanged
 
 _SLACK = bytes(64)  # format.h's GF_FORMAT_SLACK: the core may read so far behind pixels
 _MOST_SIZES = 8  # of pictures; a transform that is given more of them makes tensors in Python
+
+
+def _faster(transform: Any) -> Any:
+    known = identify(transform)
+    return Normalizing(transform) if known is not None and known.name == "Normalize" else transform
 
 
 class Ending:
@@ -35,7 +41,7 @@ class Ending:
     def __init__(self, transforms: Iterable[Any]) -> None:
         chain = list(transforms)
         at = next((i for i, transform in enumerate(chain) if converts(transform)), len(chain))
-        self._before, self._end = chain[:at], chain[at:]
+        self._before, self._end = [_faster(transform) for transform in chain[:at]], chain[at:]
         self._unchanged = Unchanged(self._end)
         self._made: dict[tuple[int, int], tuple[LateProgram, Plan] | None] = {}  # by the picture's size
 

@@ -184,7 +184,7 @@ class Work:
 
             transform, known = self._transform, identify(self._transform)
             if transform and known and known.name == "Compose" and not self.plan.native_part:
-                self._ending = transform  # given late pictures, it makes tensors natively whose strides it knows
+                self._ending = transform  # of late pictures it makes tensors natively whose strides it knows
             else:
                 self._ending = Ending(self.plan.rest)
         return self._dataset._rounded(self._ending(picture))

@@ -11,13 +11,16 @@ import pytest
 import torch
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 from torchvision import transforms as v1
+from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 import gofast
 from gofast._images import composes
+from gofast._images.normalizing import Normalizing
 from gofast._late import source
 from gofast._late.picture import LateImage
 from image_data import photograph
+from same import difference
 from test_late import pillows
 
 SEEN: list[Any] = []  # what somebody's own classes were given
@@ -49,6 +52,13 @@ class Looks:
     def __call__(self, image: Image.Image) -> Image.Image:
         SEEN.append((image.getextrema(), image.info))
         return image
+
+
+class Converts:
+    """As lightly's ToTensor."""
+
+    def __call__(self, image: Image.Image) -> Any:
+        return v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])(image)
 
 
 def to_tensor(v: Any) -> list[Any]:
@@ -85,7 +95,10 @@ def program(v: Any, seed: int) -> Any:
     for _ in range(r.randint(1, 2)):
         members += [r.choice([Blur, Torchs, Looks])(), *(natives(v, r) for _ in range(r.randrange(3)))]
     if r.random() < 0.8:
-        members += [*to_tensor(v), v.Normalize([0.5, 0.4, 0.3], [0.2, 0.3, 0.4])][: r.randint(1, 3)]
+        convert = [Converts()] if r.random() < 0.3 else to_tensor(v)
+        members += [*convert, v.Normalize([0.5, 0.4, 0.3], [0.2, 0.3, 0.4], r.random() < 0.1)][
+            : r.randint(1, 3)
+        ]
     return v.Compose(members)
 
 
@@ -163,6 +176,20 @@ def test_two_calls_make_a_sample(files: list[Path], v: Any, monkeypatch: pytest.
     compose(image)
     assert calls == ["picture", "tensor"]
     assert source.counts.native == native  # and no picture was made on the way
+
+
+def test_normalize_behind_ones_own_conversion(files: list[Path]) -> None:
+    for v, kind in ((v2, tv_tensors.Image), (v2, torch.Tensor), (v1, torch.Tensor)):
+        normalize = v.Normalize([0.5, 0.4, 0.3], [0.2, 0.3, 0.4])
+        ours = Normalizing(normalize)
+        for size in ((61, 90), (1, 1), (40, 1), (1, 33)):
+            x = Converts()(pillows(files[0]).convert("RGB").resize(size)).as_subclass(kind)
+            by_rows = ours._by_rows(x)
+            assert by_rows is not None and not difference(by_rows, normalize(x), strides=1 not in size)
+            for other in (x.contiguous(), x.double(), x[:, 1:], x.clone().requires_grad_()):
+                assert torch.equal(ours(other), normalize(other))
+        normalize.mean[0] = 0.7
+        assert torch.equal(ours(x), normalize(x))
 
 
 def test_where_sizes_differ_it_is_recorded(files: list[Path]) -> None:
