@@ -123,9 +123,10 @@ def _put_in_place() -> None:
         follow()
         return late
 
-    for own, now in ((opening.by_pillow, open), (arrays.by_pillow, fromarray)):
-        if getattr(PIL.Image, now.__name__) is own:  # another's stays
-            _replace(PIL.Image, now.__name__, now)
+    if PIL.Image.open is opening.by_pillow:  # another's stays
+        _replace(PIL.Image, "open", open)
+    if PIL.Image.fromarray is arrays.by_pillow:
+        _replace(PIL.Image, "fromarray", fromarray)
     _take_over(TorchDataLoader, loader.DataLoader)
     sys.meta_path.insert(0, _watcher)
     if "torchvision.datasets" in sys.modules:

@@ -16,7 +16,16 @@ from .picture import LateImage, LateMaking, _shape
 from .source import Source, SourceState
 
 by_pillow = Image.fromarray  # as it was before anybody put something in its place
-_warns_of_modes = "deprecate" in by_pillow.__code__.co_names  # Pillow 11.3 does
+
+
+def _late_modes() -> tuple[str | None, ...]:
+    """Modes that may be given: none where the function is somebody else's; Pillow 11.3 warns of any."""
+    if getattr(by_pillow, "__globals__", None) is not vars(Image):
+        return ()
+    return (None,) if "deprecate" in by_pillow.__code__.co_names else (None, "RGB")
+
+
+_MODES = _late_modes()
 
 
 class _Copy(Source):
@@ -70,11 +79,8 @@ def of_array(array: Any, mode: Any) -> LateArray | None:
     if type(array) is not np.ndarray or array.dtype != np.uint8 or array.ndim != 3:
         return None
     height, width, channels = array.shape
-    if (
-        channels != 3
-        or too_large(width, height)
-        or not (mode is None or (mode == "RGB" and not _warns_of_modes))
-    ):
+    given = (mode is None or type(mode) is str) and mode in _MODES
+    if not given or channels != 3 or too_large(width, height):
         return None
     new = LateArray.__new__(LateArray)
     Image.Image.__init__(new)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -155,9 +157,11 @@ class Interface:
         b"abc",
         None,
     ],
-    ids=str,
+    ids=lambda given: f"{type(given).__name__} {getattr(given, 'dtype', '')} {getattr(given, 'shape', '')}",
 )
-@pytest.mark.parametrize("mode", [None, "RGB", "L", "P", "HSV", "RGBA", "none", 3])
+@pytest.mark.parametrize(
+    "mode", [None, "RGB", "L", "P", "HSV", "RGBA", "none", "", 3, b"RGB", ["RGB"]], ids=repr
+)
 def test_all_else_is_pillows(given: Any, mode: Any) -> None:
     def made(function: Any) -> Any:
         try:
@@ -177,6 +181,21 @@ def test_signature() -> None:
     with pytest.raises(TypeError, match=r"^fromarray\(\) missing 1 required positional argument: 'obj'$"):
         Image.fromarray()  # type: ignore[call-arg]
     assert Image.fromarray(obj=values(3, 4, 3), mode=None).size == (4, 3)
+
+
+OTHERS = """
+import PIL.Image
+own, seen = PIL.Image.fromarray, []
+PIL.Image.fromarray = lambda obj, mode=None: seen.append(1) or own(obj, mode)
+import gofast, numpy
+with gofast.install():
+    image = PIL.Image.fromarray(numpy.zeros((3, 4, 3), numpy.uint8))
+assert seen == [1] and type(image) is PIL.Image.Image
+"""
+
+
+def test_somebody_elses_function_is_called() -> None:
+    subprocess.run([sys.executable, "-c", OTHERS], check=True)
 
 
 def test_lives() -> None:
