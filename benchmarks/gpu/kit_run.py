@@ -71,6 +71,7 @@ def engine(name: str, *more: str) -> tuple[str, ...]:
 
 
 # In the order of what one would miss most.
+OTHERS = ("python/tests/device", "--ignore=python/tests/device/test_gpu.py")
 STANDIN = {"GOFAST_STANDIN": str(ROOT / "libstandin.so")}
 PARTS = [
     Part("tests", 180, pytest("python/tests/device/test_gpu.py"), WITH_GPU, True),
@@ -78,7 +79,7 @@ PARTS = [
     case("threads", ALWAYS),
     Part("engine", 40, engine("engine"), ALWAYS),
     Part("engine to the GPU", 40, engine("engine-gpu", "--device", "cuda"), WITH_GPU),
-    Part("tests on the stand-in", SECONDS, pytest("python/tests/device"), ALWAYS, True, STANDIN),
+    Part("tests on the stand-in", SECONDS, pytest(*OTHERS), ALWAYS, True, STANDIN),
 ]
 
 

@@ -57,5 +57,6 @@ class Behind:
                     marks[0][0].synchronize()
                 elif not marks[0][0].query():
                     return False
-            with contextlib.suppress(ValueError):  # another thread has seen it too
-                self._marks.remove(marks[0])
+                with contextlib.suppress(ValueError):  # another thread has seen it too
+                    self._marks.remove(marks[0])
+                del marks  # and its event, here

@@ -63,7 +63,8 @@ class Device:
         self.address, self.name = made["address"], made["name"]
         self.ordinal = ordinal
         self.side = _side(ordinal, made["stream"])
-        driver = ctypes.CDLL(_library or "libcuda.so.1")  # which the core has loaded
+        # The core has loaded it. The call is short: the GIL, once given away, may come back late.
+        driver = ctypes.PyDLL(_library or "libcuda.so.1")
         self._exchange_mode = driver.cuThreadExchangeStreamCaptureMode
         self.behind = Behind(self.side.mark, self.allocating)
         self.waited = 0.0

@@ -69,6 +69,13 @@ def test_while_another_thread_captures_a_graph(
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_torchs_default_stream(standin: StandIn, table: gofast.TableDataset, way: str) -> None:
+    """Its handle is 0, and most programs have no other."""
+    standin.streams[0] = 0
+    assert all_same(standin, make(way, table), table)
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_batches_made_ahead_in_inference_mode_can_be_trained_with(
     standin: StandIn, table: gofast.TableDataset, way: str
 ) -> None:
@@ -216,3 +223,18 @@ def test_nobody_waits_for_the_device(standin: StandIn, table: gofast.TableDatase
     assert standin.calls("cuMemcpyDtoHAsync_v2") == 0
     assert standin.mode == LATE and standin.c.standin_pending() > 0
     assert standin.violations() == ""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_waits_inside_of_the_driver_is_asked_once(
+    standin: StandIn, table: gofast.TableDataset, way: str
+) -> None:
+    """Pinning, loading code and allocating wait for all that a device does."""
+    loader, asked = make(way, table), []
+    for _ in range(4):
+        for batch in loader:
+            assert batch["label"].numel()
+            standin.c.standin_advance_all()
+        names = ("cuMemHostAlloc", "cuMemHostRegister_v2", "cuModuleLoadData", "cuMemAlloc_v2")
+        asked.append([standin.calls(name) for name in names])
+    assert asked[0] == asked[-1] and max(asked[0]) == 1

@@ -102,6 +102,7 @@ def check(dataset: Any, workers: int = 0, native: bool = True) -> None:
     assert difference(ours, theirs) == ""
 
 
+@pytest.mark.arrives("device")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("transform", [TENSOR, TENSOR2, v1.ToTensor()], ids=["v1", "v2", "plain"])
 def test_each_class(name: str, transform: Any) -> None:
