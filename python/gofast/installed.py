@@ -36,10 +36,11 @@ def install() -> Installed:
     pictures through Pillow, gain without being named. Samples, batches and random draws stay what they were.
     ``python -m gofast train.py`` does it for a script that is not changed.
 
-    Not reached: subclasses of DataLoader and ImageFolder, which are torch's as before, classes whose methods
-    were patched, ``PIL.Image.open`` and ``fromarray`` if they were imported by name before, and Pillow's own
-    calls of them. ``isinstance`` answers as it did. A file that was cut short raises where it did. One
-    that is damaged in the middle raises when its pixels are asked for, which may be later than in Pillow.
+    Not reached: subclasses of DataLoader, those of ImageFolder with a ``__getitem__`` of their own, which is
+    called as before, classes whose methods were patched, ``PIL.Image.open`` and ``fromarray`` if they were
+    imported by name before, and Pillow's own calls of them. ``isinstance`` answers as it did. A file that was
+    cut short raises where it did. One that is damaged in the middle raises when its pixels are asked for,
+    which may be later than in Pillow.
     `gofast.errors.FallbackWarning` is silent meanwhile.
 
     Returns:

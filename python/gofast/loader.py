@@ -24,7 +24,8 @@ from ._core.collation import is_torchs
 from ._core.openmp import as_in_workers
 from ._core.warn import warn
 from ._device.wanted import wanted as wanted_device
-from ._images import stand_ins as stand_ins  # by which `resolve` knows torchvision's datasets
+from ._images import folder_stand_ins as folder_stand_ins  # by these `resolve` knows torchvision's datasets
+from ._images import stand_ins as stand_ins
 from ._loader.classes import warn_of_conflicts
 from ._loader.copies import Copies, Uncopied
 from ._loader.counted import CountedHere, CountedWorkers

@@ -56,7 +56,10 @@ class Chosen(Subset[Any]):
 
 
 class Named(datasets.ImageFolder):
-    """A subclass of torchvision's."""
+    """A subclass of torchvision's that makes samples."""
+
+    def __getitem__(self, index: int) -> Any:
+        return super().__getitem__(index)
 
 
 class Own(Dataset[int]):
@@ -88,7 +91,7 @@ DATASETS: dict[str, Callable[[Path], Any]] = {
     "Doubled overrides __getitem__": lambda f: Doubled(np.zeros((4, 2)), np.zeros(4)),
     "TensorDataset is torch's: use gofast.ArrayDataset instead": lambda f: TensorDataset(torch.zeros(9)),
     "TensorDataset is torch's": lambda f: ConcatDataset([rows(), TensorDataset(torch.zeros(9))]),
-    "ImageFolder is torchvision's: use gofast.ImageFolder instead": datasets.ImageFolder,
+    "       ": lambda f: datasets.ImageFolder(f, STILL),
     "Named derives from torchvision's ImageFolder: derive it from gofast.ImageFolder": Named,
     "gofast makes only the pictures that it opens (gofast.open)": lambda f: Own(),
     "Chosen is a subclass of Subset": lambda f: Chosen(rows(), range(5)),
