@@ -29,6 +29,32 @@ def late_picture(source: str | io.BytesIO) -> Any | None:
         return None
 
 
+def going_on(place: int, path: str | io.BytesIO | None) -> Any:
+    """As `pillow.take_picture`, of mode RGB, late: what Python's transforms cut of it is recorded again."""
+    from PIL import Image
+
+    from .._late.picture import LateImage, LateMaking
+    from .._late.source import Pixels
+    from .composes import follow
+
+    follow()
+    rows, size, lost = pillow.take_rows(place)
+    blank = LateImage.__new__(LateImage)
+    Image.Image.__init__(blank)
+    image = blank._then(LateMaking(Pixels(rows, size), b"", "RGB", size), b"", size, "RGB")
+    image.info = pillow.info_left(lost, "RGB", path)
+    return image
+
+
+def at_once(made: Any) -> Any:
+    """What a transform made; a late picture, or several crops, as ordinary ones, which leave a dataset."""
+    from .._late.picture import LateImage
+
+    if type(made) is tuple:
+        return tuple(map(at_once, made))
+    return made.at_once() if type(made) is LateImage else made
+
+
 def transformed(
     files: PictureFiles,
     sample: int,
@@ -41,7 +67,6 @@ def transformed(
         otherwise: makes the picture at once, or raises, or takes another sample's. It is also called when the
             picture turns out to be damaged in the middle of the transform: draws then start again.
     """
-    from .._late.picture import LateImage
     from .._late.source import SourceState
 
     image = late_picture(files.source(sample))
@@ -53,8 +78,7 @@ def transformed(
         made = transform(image)
         if source.state is SourceState.UNUSED:
             image.load()  # the transform has not looked: whether the file is whole must be known now
-        if isinstance(made, LateImage):
-            made = made.at_once()
+        made = at_once(made)
     except Exception:
         if source.state is not SourceState.FAILED:
             raise

@@ -130,8 +130,5 @@ class PictureProgram(_Program[tuple[Pixels, int]]):
         code, _ = codecs.capsule().make_sample(picture, self._core.address, record, place)
         if code:
             return None
-        try:
-            rows = ctypes.string_at(made.data, 4 * made.width * made.height)
-            return Pixels(rows, (made.width, made.height)), made.info
-        finally:
-            codecs.capsule().free_picture(place)
+        rows, size, steps = pillow.take_rows(place)
+        return Pixels(rows, size), steps

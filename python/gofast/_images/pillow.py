@@ -132,18 +132,28 @@ def take_picture(place: int, mode: str, path: str | io.BytesIO | None) -> Image.
     """
     from PIL import Image
 
-    made = MadePicture.from_address(place)
-    size = made.width, made.height
-    try:
-        pixels = (ctypes.c_char * (4 * made.width * made.height)).from_address(made.data)
-        image: Image.Image = Image.frombytes("RGB", size, bytes(pixels), "raw", "RGBX")
-    finally:
-        engine.capsule().free_picture(place)
+    rows, size, steps = take_rows(place)
+    image: Image.Image = Image.frombytes("RGB", size, rows, "raw", "RGBX")
     if mode == "L":
         image = image.getchannel(0)
-    if path is not None and not made.info & LOST:
-        image.info = info_after(made.info, mode, _info_of(path))
+    image.info = info_left(steps, mode, path)
     return image
+
+
+def take_rows(place: int) -> tuple[bytes, tuple[int, int], int]:
+    """RGBX pixels and the size of the finished picture at that address, whose memory is freed; and what its
+    steps are to its info."""
+    made = MadePicture.from_address(place)
+    try:
+        rows = ctypes.string_at(made.data, 4 * made.width * made.height)
+        return rows, (made.width, made.height), made.info
+    finally:
+        engine.capsule().free_picture(place)
+
+
+def info_left(steps: int, mode: str, path: str | io.BytesIO | None) -> dict[Any, Any]:
+    """What the steps left of the info of a file's picture; none of it where no file is given."""
+    return {} if path is None or steps & LOST else info_after(steps, mode, _info_of(path))
 
 
 def info_after(steps: int, mode: str, info: dict[Any, Any]) -> dict[Any, Any]:

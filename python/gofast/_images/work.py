@@ -20,7 +20,7 @@ from .._plan.transforms import identify
 from . import pillow
 from .core_pictures import CorePictures
 from .draws import RAISED, rounding
-from .late_pictures import transformed
+from .late_pictures import at_once, going_on, transformed
 from .seen import HasPictures
 from .unchanged import Unchanged
 from .view import ImageView
@@ -62,6 +62,8 @@ class Work:
             plan = dataclasses.replace(plan, dtype=str(dataset._options.dtype).removeprefix("torch."))
         self.plan = plan
         self._ending: Callable[[Any], Any] | None = None
+        first = identify(plan.rest[0]) if plan.rest else None
+        self._cuts = first is not None and first.name in ("FiveCrop", "TenCrop")
         self._dataset = dataset
         files = dataset._files
         shape = None if plan.hands_over == "pil" else plan.shape
@@ -155,7 +157,7 @@ class Work:
         handed_over = self._pil_images if self.plan.hands_over == "pil" else self._tensors
         for turn in [[i] for i in indices] if self.plan.in_order else [indices]:
             for picture, sample in handed_over(turn, records):
-                yield self._rest(picture), sample
+                yield at_once(self._rest(picture)), sample
 
     def _tensors(self, indices: list[int], records: array[int] | None) -> Iterator[tuple[Any, int]]:
         """What the native steps make, each in memory of its own: the rest may write into it, or keep it."""
@@ -172,7 +174,9 @@ class Work:
         try:
             for i, sample in enumerate(batch.sources(indices)):
                 source = files.source(sample) if self.plan.shown else None
-                image = pillow.take_picture(place + i * pillow.PICTURE_BYTES, mode, source)
+                at = place + i * pillow.PICTURE_BYTES
+                late = mode == "RGB" and self._cuts
+                image = going_on(at, source) if late else pillow.take_picture(at, mode, source)
                 made.append((image, sample))
         finally:
             pillow.free_pictures(place, len(indices))

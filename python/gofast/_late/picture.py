@@ -13,7 +13,7 @@ from PIL._util import DeferredError
 
 from . import arguments, filters
 from . import chain as chains
-from .source import OF_FILES, OF_OPEN_FILES, Source, Unread
+from .source import OF_FILES, OF_OPEN_FILES, Pixels, Source, Unread
 
 # Pillow keeps the mode in `_mode` since 10.1.
 _MODE = "_mode" if isinstance(getattr(Image.Image, "mode", None), property) else "mode"
@@ -63,6 +63,7 @@ class LateImage(Image.Image):
     _file: Source | None = None  # of an opened picture, not of what is made of one
     _looked_at = False  # Pillow would have decoded it by now
     _array_given = False
+    _cropped = False
     _late_info: dict[Any, Any] | None = None
     _info: dict[Any, Any] | None = None
     _unread: Unread | None = None  # where the info is, as long as nobody has asked for it
@@ -221,7 +222,18 @@ class LateImage(Image.Image):
         width, height = right - x, lower - y
         if x < 0 or y < 0 or right > whole[2] or lower > whole[3] or arguments.unusual(width, height):
             return super().crop(box)
+        if self._cropped and late.chain:
+            late = self._kept(late)
+        self._cropped = True
         return self._then(late, chains.crop(x, y, width, height), (width, height), self.mode)
+
+    def _kept(self, late: LateMaking) -> LateMaking:
+        """How its pixels are made where several crops are cut out, as TenCrop's: they are, once, and kept."""
+        rows = late.source.pixels(late.chain, self.size, 4) if self.mode == "RGB" else None
+        if rows is None:
+            return late
+        self._making = LateMaking(Pixels(rows, self.size), b"", self.mode, self.size)
+        return self._making
 
     def resize(
         self, size: Any, resample: Any = None, box: Any = None, reducing_gap: float | None = None

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import stack
 from torch.utils.data import DataLoader
 from torchvision import datasets
@@ -14,6 +16,7 @@ from torchvision import transforms as T
 from torchvision.transforms import ToTensor, functional, v2
 
 import gofast
+from gofast._late.source import Pixels, counts
 from gofast._plan.stacked import transform_of_each
 from image_data import make_folder
 from same import difference
@@ -103,6 +106,58 @@ def test_batches_are_torchvisions(name: str, tmp_path: Path) -> None:
 
 inner = T.Compose([T.Grayscale(3), T.ToTensor()])
 each_grey = lambda crops: torch.stack([inner(crop) for crop in crops])  # noqa: E731
+
+
+END = T.Compose([T.PILToTensor(), T.ConvertImageDtype(torch.float32), HALF])
+OWN: dict[str, Any] = {
+    "a Compose": lambda crops: torch.stack([END(crop) for crop in crops]),
+    "two steps": lambda crops: torch.stack([HALF(T.ToTensor()(crop)) for crop in crops]),
+    "a tuple": lambda crops: [END(crop) for crop in crops[::-1]],
+    "arrays": lambda crops: torch.stack([torch.from_numpy(np.array(crop)) for crop in crops]),
+    "Pillow": lambda crops: torch.stack([END(crop.rotate(5).point(lambda v: v ^ 3)) for crop in crops]),
+    "draws": lambda crops: torch.stack([END(T.RandomHorizontalFlip()(crop)) for crop in crops]),
+    "some": lambda crops: END(crops[int(torch.randint(len(crops), ()))]),
+}
+
+
+@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize("crops", [T.TenCrop(20), T.FiveCrop(24), v2.TenCrop((9, 20), True), v2.FiveCrop(8)])
+@pytest.mark.parametrize(
+    "first", [[T.Resize(32)], [T.Resize((30, 28))], [T.RandomResizedCrop(26)], [T.Pad(20)]]
+)
+def test_functions_of_ones_own(own: str, crops: Any, first: list[Any], tmp_path: Path) -> None:
+    """Whatever they do: behind a native beginning in a folder, and behind a picture that somebody opens."""
+    folder = make_folder(tmp_path, 8)
+    transform = T.Compose([*first, crops, T.Lambda(OWN[own])])
+    paths = sorted(folder.rglob("*.*"))
+
+    def opened(opens: Any) -> list[Any]:
+        torch.manual_seed(3)
+        made = [transform(opens(path).convert("RGB")) for path in paths for _ in range(2)]
+        return [*made, torch.get_rng_state()]
+
+    def of(kind: Any) -> list[Any]:
+        torch.manual_seed(3)
+        made = [batch for _ in range(2) for batch in DataLoader(kind(folder, transform), batch_size=2)]
+        return [*made, torch.get_rng_state()]
+
+    assert difference(of(gofast.ImageFolder), of(datasets.ImageFolder)) == ""
+    assert difference(opened(gofast.open), opened(Image.open)) == ""
+
+
+def test_a_picture_is_made_once_for_its_crops(tmp_path: Path) -> None:
+    """Its pixels are kept from the second crop on, whose own are theirs."""
+    picture = Image.fromarray(np.random.default_rng(1).integers(0, 256, (50, 60, 3), np.uint8))
+    picture.save(tmp_path / "a.png")
+    late = gofast.open(tmp_path / "a.png").resize((40, 30))
+    cut = [late.crop((i, 2 * i, i + 9, 2 * i + 7)) for i in range(5)]
+    before = counts.native
+    sources = {id(each._making.source) for each in cut}
+    assert len(sources) == 2 and isinstance(cut[-1]._making.source, Pixels)
+    assert [each.tobytes() for each in cut] == [
+        picture.resize((40, 30)).crop((i, 2 * i, i + 9, 2 * i + 7)).tobytes() for i in range(5)
+    ]
+    assert counts.native == before + 5 and late.tobytes() == picture.resize((40, 30)).tobytes()
 
 
 def test_what_is_not_native_says_so(tmp_path: Path) -> None:
