@@ -45,6 +45,14 @@ int32_t gf_late_sample(const gf_image_program *p, const gf_late *late, const int
     return make(p, late, record, x, fault);
 }
 
+static const gf_steps none;
+
+int32_t gf_late_numbers(const gf_image_program *p, const gf_late *late, int32_t width, int32_t height, uint8_t *x, gf_fault *fault) {
+    gf_image_program sized = {.pixels = p->pixels, .steps = &none, .output = GF_IMAGE_TENSOR, .normalise = p->normalise, .width = width,
+                              .height = height, .channels = p->channels, .last = p->last, .pass_order = p->pass_order, .max_pixels = p->max_pixels};
+    return make(&sized, late, NULL, x, fault);
+}
+
 // Bytes as they are, three side by side: no arithmetic, and stores that stay in the caches for who reads them next.
 static gf_normalise packed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -55,7 +63,6 @@ static void prepare(void) {
 }
 
 int32_t gf_late_pixels(const gf_late *late, int32_t pass_order, int64_t max_pixels, int32_t width, int32_t height, int32_t channels, uint8_t *x, gf_fault *fault) {
-    static const gf_steps none = {0};
     pthread_once(&once, prepare);
     gf_image_program p = {.pixels = gf_pixel_choose(gf_pixel_level()), .steps = &none, .output = GF_IMAGE_PIXELS, .normalise = packed,
                           .width = width, .height = height, .channels = channels, .pass_order = pass_order, .max_pixels = max_pixels};

@@ -24,6 +24,8 @@ def difference(ours: Any, theirs: Any, strides: bool = True) -> str:
         return difference([*ours.items()], [*theirs.items()], strides)
     if isinstance(theirs, torch.Tensor):
         return _of_tensors(ours, theirs, strides)
+    if isinstance(theirs, np.ndarray):
+        return _of_tensors(torch.from_numpy(ours), torch.from_numpy(theirs), strides)
     if isinstance(theirs, Image.Image):
         if (ours.mode, ours.size) != (theirs.mode, theirs.size):
             return f"{ours.mode} {ours.size} instead of {theirs.mode} {theirs.size}"

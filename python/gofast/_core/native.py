@@ -165,6 +165,11 @@ class Capsule(Protocol):
     def make_sample(self, picture: Picture, view: int, record: int, place: int, /) -> tuple[int, str]:
         """Makes a sample of a picture: fault and words."""
 
+    def make_numbers(
+        self, picture: Picture, view: int, width: int, height: int, place: int, /
+    ) -> tuple[int, str]:
+        """Makes the pixels as numbers of the view's: fault and words."""
+
     def jpeg_header(self, data: bytes, length: int, /) -> tuple[int, int, int, int] | None:
         """Of a file of that length, which begins with data: width, height, components, and where the header
         ends; None where Pillow must read it."""

@@ -22,6 +22,7 @@ from . import draws
 from .ending import Ending
 from .late_program import LateProgram, PictureProgram
 from .unchanged import Unchanged
+from .with_targets import WithTargets, holds_late
 
 counts = {"native": 0, "python": 0}
 reasons: dict[str, int] = {}  # why a Compose ran in Python
@@ -39,10 +40,28 @@ def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _looking_further(own: Callable[..., Any]) -> Callable[..., Any]:
+    alone = _looking(own)
+
+    @functools.wraps(own)
+    def call(self: Any, *inputs: Any, **named: Any) -> Any:
+        if not named and holds_late(inputs) and (len(inputs) > 1 or type(inputs[0]) is not LateImage):
+            known = _targeted.get(self)
+            if known is None or not known.is_of(self):
+                known = _targeted[self] = WithTargets(self)
+            if known.ends:
+                made, natively = known(inputs)
+                counts["native" if natively else "python"] += 1
+                return made
+        return alone(self, *inputs, **named)
+
+    return call
+
+
 _places = Places(
     {
         "torchvision.transforms.transforms:Compose.__call__": _looking,
-        "torchvision.transforms.v2._container:Compose.forward": _looking,
+        "torchvision.transforms.v2._container:Compose.forward": _looking_further,
         "torchvision.transforms._presets:ImageClassification.forward": _looking,
     }
 )
@@ -92,6 +111,7 @@ class _Compiled:
 
 
 _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()
+_targeted: weakref.WeakKeyDictionary[Any, WithTargets] = weakref.WeakKeyDictionary()
 
 
 def _natively(compose: Any, image: LateImage) -> tuple[Any] | None:

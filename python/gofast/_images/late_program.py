@@ -17,7 +17,7 @@ from . import draws, pillow
 from .core_pictures import CorePictures
 from .picture_files import BatchFiles
 
-_MOST_PIXELS = 1 << 30  # Pillow has looked at the header
+MOST_PIXELS = 1 << 30  # Pillow has looked at the header
 
 
 Made = TypeVar("Made")
@@ -80,7 +80,7 @@ class LateProgram(_Program[torch.Tensor]):
     def __init__(self, plan: Plan) -> None:
         assert plan.shape is not None
         self._last = plan.strides == "hwc"
-        core = CorePictures(BatchFiles(1, paths=False), plan, plan.shape, self._last, _MOST_PIXELS)
+        core = CorePictures(BatchFiles(1, paths=False), plan, plan.shape, self._last, MOST_PIXELS)
         super().__init__(core, plan)
         self._shape: tuple[int, ...] = tuple(plan.shape)
         if self._last:
@@ -111,7 +111,7 @@ class PictureProgram(_Program[tuple[Pixels, int]]):
     """A plan that makes a PIL image of mode RGB, for Python to go on with: pixels, and what its info lost."""
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__(CorePictures(BatchFiles(1, paths=False), plan, None, False, _MOST_PIXELS), plan)
+        super().__init__(CorePictures(BatchFiles(1, paths=False), plan, None, False, MOST_PIXELS), plan)
 
     def picture(self, image: LateImage, making: LateMaking) -> LateImage | None:
         """That image, whose next steps are recorded again; None as of `sample`."""
