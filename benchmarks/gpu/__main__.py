@@ -38,8 +38,9 @@ def main() -> None:
             for peer, values in section.peers.items():
                 median, spread = statistics.median(values), f"{min(values):,.4g} to {max(values):,.4g}"
                 print(f"  {peer:<30} {median:>12,.4g}   {spread}", flush=True)
-    if options.json is not None:
-        options.json.write_text(json.dumps([*map(dataclasses.asdict, sections)], indent=1), encoding="utf-8")
+            if options.json is not None:
+                text = json.dumps([*map(dataclasses.asdict, sections)], indent=1)
+                options.json.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -47,9 +47,9 @@ def pytest(*arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "pytest", "-q", "--continue-on-collection-errors", *arguments)
 
 
-def case(name: str, where: str = WITH_GPU) -> Part:
+def case(name: str, where: str = WITH_GPU, seconds: float = 75) -> Part:
     command = (sys.executable, "-m", "benchmarks.gpu", name, "--rounds", "5", "--json", f"OUT/{name}.json")
-    return Part(name, 75, command, where)
+    return Part(name, seconds, command, where)
 
 
 def engine(name: str, *more: str) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ STANDIN = {"GOFAST_STANDIN": str(ROOT / "libstandin.so")}
 PARTS = [
     Part("tests", 180, pytest("python/tests/device/test_gpu.py"), WITH_GPU, True),
     *map(case, ("copies", "wire", "resident", "arriving", "training")),
-    case("threads", ALWAYS),
+    case("threads", ALWAYS, 100),
     Part("engine", 40, engine("engine"), ALWAYS),
     Part("engine to the GPU", 40, engine("engine-gpu", "--device", "cuda"), WITH_GPU),
     Part("tests on the stand-in", SECONDS, pytest(*OTHERS), ALWAYS, True, STANDIN),
