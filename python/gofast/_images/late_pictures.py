@@ -77,7 +77,7 @@ def transformed(
     try:
         made = transform(image)
         if source.state is SourceState.UNUSED:
-            image.load()  # the transform has not looked: whether the file is whole must be known now
+            image.im  # noqa: B018 - the transform has not looked: whether the file is whole must be known now
         made = at_once(made)
     except Exception:
         if source.state is not SourceState.FAILED:

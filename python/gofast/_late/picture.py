@@ -6,6 +6,7 @@ import copyreg
 import operator
 import struct
 import sys
+import weakref
 from typing import Any, NamedTuple
 
 from PIL import Image, ImageFile, ImageOps
@@ -13,6 +14,7 @@ from PIL._util import DeferredError
 
 from . import arguments, filters
 from . import chain as chains
+from .access import LateAccess
 from .source import OF_FILES, OF_OPEN_FILES, Pixels, Source, Unread
 
 # Pillow keeps the mode in `_mode` since 10.1.
@@ -66,6 +68,7 @@ class LateImage(Image.Image):
     _cropped = False
     _late_info: dict[Any, Any] | None = None
     _info: dict[Any, Any] | None = None
+    _access: weakref.ref[LateAccess] | None = None  # what `load` has returned
     _unread: Unread | None = None  # where the info is, as long as nobody has asked for it
 
     def __init__(
@@ -113,8 +116,16 @@ class LateImage(Image.Image):
 
     @im.setter
     def im(self, im: Any) -> None:
+        self._settle_access()
         self._im = im
         self._making = None
+
+    def _settle_access(self) -> None:
+        """What `load` has returned stays with the pixels that the picture had."""
+        access = None if self._access is None else self._access()
+        if access is not None:
+            self._access = None
+            access.settle()
 
     @property
     def _late(self) -> LateMaking | None:
@@ -152,7 +163,7 @@ class LateImage(Image.Image):
             made = Image.frombytes(making.mode, making.size, pixels, "raw", "L" if grey else "RGBX")
         self._looked_at = True
         self._settle()
-        self.im = made.im
+        self._im, self._making = made.im, None
 
     def at_once(self) -> Image.Image:
         """An ordinary image of Pillow's with these pixels and this info, which are now made."""
@@ -169,11 +180,23 @@ class LateImage(Image.Image):
             self.info.update(late)
 
     def load(self) -> Any:
-        """Makes the pixels. `ImageOps.exif_transpose` needs no pixels for what it asks."""
+        """Makes the pixels, or gives a way to them if Pillow certainly decodes the file.
+
+        `ImageOps.exif_transpose` needs no pixels for what it asks. Pillow's other functions do.
+        """
         making = self._making
         if making is not None and self._im is None:
-            if sys._getframe(1).f_code is _ONLY_TURNS and self._look() is not None:
+            caller = sys._getframe(1)
+            if caller.f_code is _ONLY_TURNS and self._look() is not None:
                 return None
+            if not str(caller.f_globals.get("__name__")).startswith("PIL."):
+                late = self._late
+                if late is not None and late.source.is_certain() and self._look() is not None:
+                    access = None if self._access is None else self._access()
+                    if access is None:
+                        access = LateAccess(self)
+                        self._access = weakref.ref(access)
+                    return access
             if self._im is None:
                 self._make(making)
         return super().load()
@@ -373,6 +396,7 @@ class LateImage(Image.Image):
 
     def close(self) -> None:
         """The pixels go, as Pillow's do."""
+        self._settle_access()
         super().close()
         self._making = None
 
@@ -398,7 +422,7 @@ class LateImage(Image.Image):
     @__class__.setter
     def __class__(self, kind: type) -> None:
         """As fastai casts a picture: it is an ordinary one from now on, of that class."""
-        self.load()
+        self.im  # noqa: B018
         object.__setattr__(self, "_file", None)
         info = self.info
         vars(object)["__class__"].__set__(self, kind)

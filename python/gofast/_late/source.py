@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import io
 import os
+import re
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
 _ANY_PIXELS = 1 << 30  # Pillow has looked at the header
 _ORDERS = {"13": 0, "12.2": 1, "horizontal": 2}  # resample.h's GF_ORDER_...
+_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")  # in a JPEG's scan, where restarts may be
 _MOST_KEPT = 64 << 20  # bytes of pictures that are kept whole, in this process
 
 # What Pillow's images of files have beside the methods of their classes.
@@ -92,6 +94,11 @@ class Unread:
         self.kind = JpegImagePlugin.JpegImageFile
         self.filename, self.size, self.mode, self._head = filename, size, mode, head
 
+    @property
+    def scan(self) -> int:
+        """Where the first scan's bits begin."""
+        return len(self._head)
+
     def info(self) -> dict[Any, Any]:
         """What Pillow finds in it."""
         return self.kind(io.BytesIO(self._head), self.filename).info
@@ -109,9 +116,11 @@ class Source:
 
     __slots__ = (
         "__weakref__",
+        "_certain",
         "_data",
         "_ends",
         "_path",
+        "_scan",
         "_stamp",
         "_used",
         "_whole",
@@ -130,6 +139,8 @@ class Source:
         self._path = os.path.abspath(self.name) if stamp is not None else self.name
         self._whole: bytes | None = None
         self._ends: bool | None = None
+        self._scan = image.scan if isinstance(image, Unread) else 0
+        self._certain: bool | None = None
 
     def data(self) -> bytes:
         """The file's bytes.
@@ -169,6 +180,26 @@ class Source:
         if self._ends is None:
             self._ends = _ENDS.get(str(self.kind.format), _no_doubt)(self._data)
         return self._ends
+
+    def is_certain(self) -> bool:
+        """Whether Pillow certainly decodes the file, however damaged: 0.1 ms tell that, of 2 to decode it.
+
+        That is a JPEG of one scan, of which the decoder makes a pixel: its headers are right then. What
+        stands before the marker of its end is bits and restarts, of which nothing makes a decoder fail.
+        """
+        if self._certain is None:
+            self._certain = self._scan > 0 and self.is_whole() and self._has_one_scan() and self._starts()
+        return self._certain
+
+    def _has_one_scan(self) -> bool:
+        data = self.data()
+        marker = _MARKER.search(data, self._scan)
+        return marker is not None and marker.group() == b"\xff\xd9" and not data[marker.end() :].strip(b"\0")
+
+    def _starts(self) -> bool:
+        order = _ORDERS[codecs.pass_order()]
+        picture = self.data(), 0, 0, chains.crop(0, 0, 1, 1)
+        return not isinstance(codecs.capsule().make_pixels(picture, 1, 1, 4, order, _ANY_PIXELS), tuple)
 
     def _changed(self, what: str) -> errors.ChangedError:
         self.state = SourceState.FAILED
@@ -266,6 +297,10 @@ class Pixels(Source):
     def is_whole(self) -> bool:
         """It is."""
         return True
+
+    def is_certain(self) -> bool:
+        """They are no file."""
+        return False
 
     def by_pillow(self, chain: bytes, mode: str, draft: Any) -> Image.Image:
         """What a chain makes of it, by Pillow."""

@@ -1,0 +1,40 @@
+"""What `load` of a late picture returns: Pillow's access to single pixels, made when one is touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+
+if TYPE_CHECKING:
+    from .picture import LateImage
+
+
+class LateAccess:
+    """Pillow's PixelAccess of an image, later. Most code that calls `load` does nothing with it."""
+
+    __slots__ = ("__weakref__", "_image", "_pixels")
+
+    def __init__(self, image: LateImage) -> None:
+        self._image = image
+        self._pixels: Any = None
+
+    def settle(self) -> Any:
+        """Pillow's own, of the pixels that the image has now, and from now on of these."""
+        if self._pixels is None:
+            self._image.im  # noqa: B018
+            self._pixels = Image.Image.load(self._image)
+        return self._pixels
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.settle()[place]
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        self.settle()[place] = value
+
+    def __delitem__(self, place: Any) -> None:
+        del self.settle()[place]
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self.settle())
