@@ -30,6 +30,7 @@ def resize(t: Any, family: Family, state: State) -> list[Step]:
         raise NotNative(f"max_size={longest} does not go with size={t.size}: torchvision raises")
     if state.cut:  # torch lays a view out again, unless it is as wide as the tensor, and all else as it was
         state.move("chw")
+    _refuse_a_column(state, size)
     state.size = _resized(state.size, size, longest)
     return [{"op": "resize", "size": size, "max_size": longest, "filter": filter}]
 
@@ -45,6 +46,12 @@ def _filter(t: Any, family: Family, state: State) -> str:
     if not resizes_bytes(t.interpolation):
         raise NotNative("resizes a tensor as floats on this processor")
     return f"torch_{filter}"
+
+
+def _refuse_a_column(state: State, size: list[int]) -> None:
+    """Raises NotNative where torch's plain kernels may take the rows of one column for columns."""
+    if state.kind != "pil" and size[-1:] == [1] and torch.backends.cpu.get_cpu_capability() == "DEFAULT":
+        raise NotNative("torch resizes a tensor to one column in its own way on this processor")
 
 
 def pil_filter(t: Any, state: State) -> str:
@@ -136,6 +143,7 @@ def random_resized_crop(t: Any, family: Family, state: State) -> list[Step]:
     if (ratio[0] >= 2 or ratio[1] <= 0.5) and (state.kind != "pil" or codecs.pass_order() != "13"):
         # Of a picture one pixel wide or high the box may have none: black in Pillow 13, else an error.
         raise read.unusual("ratio", t.ratio)
+    _refuse_a_column(state, size)
     step = {
         "op": "random_resized_crop",
         "size": size,

@@ -279,6 +279,9 @@ for name in ("train", "SimCLR", "jitter and erasing"):
     pair.transform(parity.pipelines()[name])
     parity.whole(pair, 2, seed=9)
 assert pair.native == 6
+column = parity.v2.RandomResizedCrop((8, 1), interpolation=parity.v2.InterpolationMode.BICUBIC)
+pair.transform(parity.v2.Compose([parity.v2.PILToTensor(), column]))
+parity.whole(pair, 2, seed=9)
 """
 
 
