@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PIL import Image
 
-if TYPE_CHECKING:
-    from .picture import LateImage
-
 
 class LateAccess:
-    """Pillow's PixelAccess of an image, later. Most code that calls `load` does nothing with it."""
+    """Pillow's PixelAccess of a late picture. Most code that calls `load` does nothing with it."""
 
     __slots__ = ("__weakref__", "_image", "_pixels")
 
-    def __init__(self, image: LateImage) -> None:
+    def __init__(self, image: Image.Image) -> None:
         self._image = image
         self._pixels: Any = None
 
