@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .._plan.state import State
-from .._plan.transforms import identify
+from .._plan.transforms import environment, identify
 from .._plan.translate import translate
 from .._plan.values import NotNative
 from .unchanged import Unchanged
@@ -26,6 +26,8 @@ class Normalizing:
         self._transform, self._unchanged = transform, Unchanged(transform)
         self._rows: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # by the tensor's width
         self._version, self._numbers = "", None
+        if environment() is not None:
+            return
         try:
             (step,), _ = translate(transform, State(kind="tensor", dtype="float32"))
         except NotNative:
@@ -47,13 +49,14 @@ class Normalizing:
             if x.dtype is not torch.float32 or x.device.type != "cpu" or x.ndim != 3 or x.requires_grad:
                 return None
             channels, height, width = x.shape
-            if channels != 3 or x.stride() != (1, 3 * width, 3) or 0 in x.shape:
+            if channels != 3 or x.stride() != (1, 3 * width, 3) or min(x.shape) < 2:
                 return None
             rows = self._of(width)
             if rows is None:
                 return None
-            pixels = x.as_subclass(torch.Tensor).permute(1, 2, 0).view(height, 3 * width)
-            made = pixels.sub(rows[0]).div_(rows[1]).view(height, width, 3).permute(2, 0, 1)
+            made = torch.empty_like(x.as_subclass(torch.Tensor))
+            pixels, out = (each.permute(1, 2, 0).view(height, 3 * width) for each in (x, made))
+            torch.sub(pixels, rows[0], out=out).div_(rows[1])
         return made if kind is torch.Tensor else image(made)  # type: ignore[no-any-return]
 
     def _of(self, width: int) -> tuple[torch.Tensor, torch.Tensor] | None:
@@ -62,7 +65,8 @@ class Normalizing:
             if len(self._rows) == _MOST_WIDTHS or self._numbers is None:
                 return None
             mean, std = (
-                torch.tensor(numbers, dtype=torch.float32).repeat(width) for numbers in self._numbers
+                torch.tensor(numbers, dtype=torch.float32, device="cpu").repeat(width)
+                for numbers in self._numbers
             )
             self._rows[width] = mean, std
         return self._rows[width]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import weakref
 from collections import OrderedDict
 from typing import Any
 
@@ -15,6 +16,8 @@ from .._plan import transforms
 _OF_MODULES = transforms.MODULE_ATTRIBUTES - {"_modules"}
 _MOST_NUMBERS = 64  # that are compared; torchvision's means, deviations and chances have fewer
 _CONTAINERS = (list, tuple, dict, OrderedDict)
+# What classes of augmentations choose from, and people replace.
+_SPACES = ("_AUGMENTATION_SPACE", "_PARTIAL_AUGMENTATION_SPACE", "_augmentation_space")
 
 
 class Unchanged:
@@ -32,14 +35,17 @@ class Unchanged:
         self._kinds: dict[type, tuple[operator.attrgetter[Any], object]] = {}  # with their methods
         self._drawing: list[tuple[object, str | None]] = []  # by Python's random, which may be replaced
         self._around: set[int] = set()
-        self._tensors: list[tuple[torch.Tensor, int]] = []
+        self._objects: list[
+            tuple[weakref.ref[Any], type, dict[str, Any]]
+        ] = []  # with their classes and dicts
+        self._tensors: list[tuple[torch.Tensor, int | None]] = []
         self._numbers: list[tuple[Any, str]] = []
         self._keep(transform)
         self._hooked = [*map(bool, self._hooks)]
 
     def _keep(self, value: Any) -> None:
         if isinstance(value, torch.Tensor):
-            self._tensors.append((value, value._version))
+            self._tensors.append((value, _version(value)))
             if (
                 value.device.type == "cpu"
                 and value.layout == torch.strided
@@ -55,6 +61,7 @@ class Unchanged:
             self._keep_members(value)
         elif _is_transform(value):
             self._around.add(id(value))
+            self._objects.append((weakref.ref(value), type(value), vars(value)))
             self._keep_kind(value)
             self._keep_members(vars(value), _OF_MODULES)
 
@@ -77,13 +84,17 @@ class Unchanged:
             self._drawing.append((value, transforms.tampered(value)))
         if kind not in self._kinds:
             # One that it lacks is none that its authors' code calls.
-            getter = operator.attrgetter(*(name for name in transforms.METHODS if hasattr(kind, name)))
+            names = [name for name in (*transforms.METHODS, *_SPACES) if hasattr(kind, name)]
+            getter = operator.attrgetter(*names)
             self._kinds[kind] = getter, getter(kind)
+            for name in _SPACES:
+                self._keep(getattr(kind, name, None))
 
     def __call__(self) -> bool:
         try:
             return (
-                all(
+                all(type(one := held()) is kind and one.__dict__ is own for held, kind, own in self._objects)
+                and all(
                     [*own] == keys and all(map(operator.is_, own.values(), values))
                     for own, keys, values in self._dicts
                 )
@@ -93,7 +104,7 @@ class Unchanged:
                 and [*map(bool, self._hooks)] == self._hooked
                 and all(getter(kind) == methods for kind, (getter, methods) in self._kinds.items())
                 and all(transforms.tampered(one) == how for one, how in self._drawing)
-                and all(tensor._version == version for tensor, version in self._tensors)
+                and all(_version(tensor) == version for tensor, version in self._tensors)
                 and all(_written(numbers) == kept for numbers, kept in self._numbers)
                 and _surroundings() == self._surroundings
             )
@@ -109,6 +120,11 @@ class Unchanged:
 def _surroundings() -> tuple[str | None, int]:
     """What a plan depends on beside transforms: how torch's threads share a picture decides v2's contrast."""
     return transforms.environment(), torch.get_num_threads()
+
+
+def _version(tensor: torch.Tensor) -> int | None:
+    """None of a tensor that was made in inference mode: it counts no writes."""
+    return None if tensor.is_inference() else tensor._version
 
 
 def _written(numbers: Any) -> str:

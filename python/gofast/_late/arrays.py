@@ -26,6 +26,24 @@ def _late_modes() -> tuple[str | None, ...]:
 
 
 _MODES = _late_modes()
+_MOST_MISSES = 8  # pictures in a row that Pillow had to make; so many of the next are its own at once:
+_PAUSE = 256
+
+
+class _Gains:
+    """Whether the last pictures were made natively: one that Pillow makes costs twice what its own does."""
+
+    def __init__(self) -> None:
+        self.misses = self.pause = 0
+
+    def missed(self) -> None:
+        """Pillow made one."""
+        self.misses += 1
+        if self.misses == _MOST_MISSES:
+            self.misses, self.pause = _MOST_MISSES - 1, _PAUSE
+
+
+gains = _Gains()
 
 
 class _Copy(Source):
@@ -46,6 +64,7 @@ class _Copy(Source):
 
     def held(self) -> tuple[tuple[int, int] | None, bytes]:
         """See the base class. Nothing is decoded that would be worth keeping."""
+        gains.misses = 0
         return (0, 0), self.data()
 
     def rows(self) -> memoryview:
@@ -71,6 +90,7 @@ class LateArray(LateImage):
     def _make(self, making: LateMaking) -> None:
         source = making.source
         assert isinstance(source, _Copy)
+        gains.missed()
         self.im = Image.frombytes("RGB", source.size, source.rows()).im
 
 
@@ -79,6 +99,9 @@ def of_array(array: Any, mode: Any) -> LateArray | None:
     if type(array) is not np.ndarray or array.dtype != np.uint8 or array.ndim != 3:
         return None
     height, width, channels = array.shape
+    if gains.pause:
+        gains.pause -= 1
+        return None
     given = (mode is None or type(mode) is str) and mode in _MODES
     if not given or channels != 3 or too_large(width, height):
         return None

@@ -40,15 +40,19 @@ Table = dict[str, tuple[float, ...]]  # of each operation its magnitudes, none w
 
 
 @functools.lru_cache(maxsize=256)
-def _table(kind: type, family: Family, bins: int, size: tuple[int, int] | None) -> Table | str:
-    """The magnitudes that torchvision computes for a picture of a size, or why they are not known."""
+def _table(kind: type, makers: Any, bins: int, size: tuple[int, int] | None) -> Table | str:
+    """The magnitudes that torchvision computes for a picture of a size, or why they are not known.
+
+    Args:
+        makers: of v2's classes the items of `_AUGMENTATION_SPACE`, of v1's the function that makes it.
+    """
     height, width = size or (1, 1)
-    if family == "v2":
-        makers = kind._AUGMENTATION_SPACE  # type: ignore[attr-defined]
-        space = {name: (make(bins, height, width), signed) for name, (make, signed) in makers.items()}
+    v2 = type(makers) is tuple
+    if v2:
+        space = {name: (make(bins, height, width), signed) for name, (make, signed) in makers}
     else:
         sized = () if kind.__name__ == "TrivialAugmentWide" else ((height, width),)
-        space = kind._augmentation_space(None, bins, *sized)  # type: ignore[attr-defined]
+        space = makers(None, bins, *sized)
     table: Table = {}
     for name, (magnitudes, signed) in space.items():
         if _OPERATIONS.get(name) is not signed:
@@ -56,7 +60,7 @@ def _table(kind: type, family: Family, bins: int, size: tuple[int, int] | None) 
         table[name] = (
             () if magnitudes is None or magnitudes.ndim == 0 else tuple(magnitudes.double().tolist())
         )
-    if family == "v2":
+    if v2:
         table["Solarize"] = tuple(255.0 * part for part in table["Solarize"])
     if not all(1 <= bits <= 8 for bits in table["Posterize"]):
         return f"posterizes to {min(table['Posterize']):g} bits"
@@ -70,8 +74,9 @@ def _magnitudes(t: Any, family: Family, bins: Any, state: State) -> Table:
         if state.size is None:
             raise NotNative("its translations depend on the picture's size, which no step before it sets")
         size = state.size
-    kind: type = type(t)
-    table = _table(kind, family, bins, size)
+    kind: Any = type(t)  # people set these on the class
+    makers = tuple(kind._AUGMENTATION_SPACE.items()) if family == "v2" else kind._augmentation_space
+    table = _table(kind, makers, bins, size)
     if isinstance(table, str):
         raise NotNative(table)
     return table

@@ -22,7 +22,7 @@ def resize(t: Any, family: Family, state: State) -> list[Step]:
     filter = _filter(t, family, state)
     size: list[int] = []
     if t.size is not None or family == "v1":  # v2's None: max_size alone decides
-        given = t.size if isinstance(t.size, (list, tuple)) else [t.size]
+        given = t.size if type(t.size) in read.LISTS else [t.size]
         size = [read.whole(v, 1, "size") for v in read.listed(given, (1, 2), "size")]
     longest = None if t.max_size is None else read.whole(t.max_size, 1, "max_size")
     wrong = longest is None if not size else longest is not None and (len(size) == 2 or longest <= size[0])

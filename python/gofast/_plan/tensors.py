@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 
 from .._core.numbers import NAMES
@@ -113,6 +114,10 @@ def normalize(t: Any, family: Family, state: State) -> list[Step]:
 
 def _per_channel(values: Any, channels: int, what: str) -> list[float]:
     """One float32 for each channel, rounded as torchvision rounds them."""
+    if not (
+        type(values) in read.LISTS or isinstance(values, (int, float, torch.Tensor, np.ndarray, np.generic))
+    ):
+        raise read.unusual(what, values)
     try:
         rounded = torch.as_tensor(values, dtype=torch.float32)
     except (TypeError, ValueError, RuntimeError):
@@ -134,7 +139,7 @@ def random_erasing(t: Any, family: Family, state: State) -> list[Step]:
         # bits. torch could draw them from a state in the record, but only into the finished sample, which
         # an engine thread, a worker or a GPU finishes.
         raise NotNative('value="random": torch fills the rectangle')
-    given = list(t.value) if isinstance(t.value, (list, tuple)) else [t.value]
+    given = list(t.value) if type(t.value) in read.LISTS else [t.value]
     if len(given) not in (1, state.channels):
         raise read.unusual("value", t.value)
     value = [_float32(read.number(v, -_LARGEST, _LARGEST, "value")) for v in given]

@@ -71,7 +71,7 @@ def fill(t: Any, family: Family) -> list[int] | None:
         given = t._fill["others"]
     if given is None:
         return None
-    if not isinstance(given, (list, tuple)):
+    if type(given) not in read.LISTS:
         given = [given]
     if len(given) not in (1, 3):
         raise read.unusual("fill", given)

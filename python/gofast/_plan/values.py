@@ -20,6 +20,8 @@ _PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 _MOST_SIDE = 1 << 15  # step.h's GF_MOST_SIDE
 WIDEST = 1e4
 
+LISTS = (list, tuple, torch.Size)  # whose changes `Unchanged` sees; a subclass may keep its members elsewhere
+
 
 class NotNative(Exception):
     """A transform that must run in Python; the text says why."""
@@ -57,7 +59,7 @@ def whole(value: Any, low: int, what: str, most: int = _MOST_SIDE) -> int:
 
 def listed(value: Any, lengths: tuple[int, ...], what: str) -> list[Any]:
     """A list or tuple of one of these lengths."""
-    if not isinstance(value, (list, tuple)) or len(value) not in lengths:
+    if type(value) not in LISTS or len(value) not in lengths:
         raise unusual(what, value)
     return list(value)
 
@@ -88,7 +90,7 @@ def resampling(value: Any) -> str:
 
 def padding(value: Any) -> list[int]:
     """[left, top, right, bottom]. Negative padding crops: torchvision's business."""
-    if not isinstance(value, (list, tuple)):
+    if type(value) not in LISTS:
         value = [value]
     borders = [whole(v, 0, "padding") for v in listed(value, (1, 2, 4), "padding")]
     return borders * (4 // len(borders))
@@ -104,7 +106,7 @@ def mode(value: Any) -> str:
 def fill(transform: Any, family: Family, mode: str, channels: int) -> list[int]:
     """The colour of constant padding, as int() truncates it for Pillow."""
     given = transform.fill if family == "v1" else _fill_of_pil(transform._fill)
-    if not isinstance(given, (list, tuple)):
+    if type(given) not in LISTS:
         given = [0 if given is None else given]
     if len(given) not in (1, channels):
         raise unusual("fill", given)

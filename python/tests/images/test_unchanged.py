@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import random
+from array import array
+from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
+from torchvision import datasets
 from torchvision import transforms as v1
 from torchvision.transforms import v2
 
+import gofast
 from gofast._images.unchanged import Unchanged
+from gofast._plan.compile import compile
 
 
 class Own(torch.nn.Module):
@@ -36,6 +43,7 @@ def nest() -> Any:
             choice,
             v1.ToTensor(),
             normalize,
+            v2.RandAugment(),
         ]
     )
 
@@ -69,6 +77,12 @@ CHANGES: dict[str, Callable[[Any, Any], object]] = {
     "an array": lambda c, _: at(c, 4).array.__setitem__(2, -1),
     "a hook": lambda c, _: at(c, 1, 1).register_forward_hook(lambda *a: None),
     "a hook before": lambda c, _: at(c, 0, 0).register_forward_pre_hook(lambda *a: None),
+    "an object's class": lambda c, _: setattr(at(c, 1, 0), "__class__", v1.RandomVerticalFlip),
+    "an object's attributes": lambda c, _: setattr(at(c, 4), "__dict__", {**vars(at(c, 4))}),
+    "what a class chooses from": lambda _, patch: patch.setattr(v2.RandAugment, "_AUGMENTATION_SPACE", {}),
+    "in what a class chooses from": lambda _, patch: patch.setitem(
+        v2.RandAugment._AUGMENTATION_SPACE, "Rotate", v2.RandAugment._AUGMENTATION_SPACE["ShearX"]
+    ),
     "a class's call": lambda _, patch: patch.setattr(v1.ToTensor, "__call__", lambda self, x: x),
     "a class's forward": lambda _, patch: patch.setattr(Own, "forward", lambda self, x: x),
     "a class's draws": lambda _, patch: patch.setattr(v1.RandomRotation, "get_params", lambda *a: 0),
@@ -100,9 +114,42 @@ def test_changes_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Unchanged(compose)()
 
 
-def test_calls_change_nothing() -> None:
-    from PIL import Image
+def test_a_tensor_made_in_inference_mode() -> None:
+    with torch.inference_mode():
+        mean = torch.tensor([0.1, 0.2, 0.3])
+    normalize = v1.Normalize(mean, [1.0] * 3)
+    unchanged = Unchanged(normalize)
+    assert unchanged()
+    mean.numpy()[1] = 7
+    assert not unchanged()
 
+
+class Numbers(list[float]):
+    """A list whose members could lie elsewhere."""
+
+
+@pytest.mark.parametrize("kind", [Numbers, lambda numbers: array("d", numbers), deque])
+def test_changes_that_nobody_would_see_are_not_native(kind: Any, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    Image.new("RGB", (30, 20), (9, 90, 200)).save(tmp_path / "a" / "a.png")
+    normalize = v1.Normalize(kind([0.1, 0.2, 0.3]), [1.0] * 3)
+    compose = v1.Compose([v1.CenterCrop(8), v1.ToTensor(), normalize])
+    ours, theirs = gofast.ImageFolder(tmp_path, compose), datasets.ImageFolder(str(tmp_path), compose)
+    for mean in (0.1, 0.9):
+        normalize.mean[0] = mean
+        assert torch.equal(ours[0][0], theirs[0][0])
+
+
+def test_other_augmentations_of_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    augment = v2.TrivialAugmentWide()
+    plan = compile(v2.Compose([augment, v2.ToImage()]))
+    space = v2.TrivialAugmentWide._AUGMENTATION_SPACE
+    less = {**space, "Rotate": (lambda bins, height, width: torch.linspace(0, 9, bins), True)}
+    monkeypatch.setattr(v2.TrivialAugmentWide, "_AUGMENTATION_SPACE", less)
+    assert compile(v2.Compose([augment, v2.ToImage()])).steps != plan.steps
+
+
+def test_calls_change_nothing() -> None:
     compose = nest()
     unchanged = Unchanged(compose)
     for _ in range(5):

@@ -21,6 +21,7 @@ from torchvision.transforms import functional, v2
 
 import gofast
 from gofast._images import composes
+from gofast._late import arrays
 from gofast._late.arrays import LateArray
 from picture_chains import chain as torchvisions_chain
 from picture_chains import moves_tensors
@@ -35,7 +36,9 @@ TENSOR = v1.Compose(
 
 
 @pytest.fixture(autouse=True)
-def _installed() -> Iterator[None]:
+def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(arrays, "gains", arrays._Gains())
+    monkeypatch.setattr(arrays, "_MOST_MISSES", 1 << 30)
     with gofast.install():
         yield
     assert Image.fromarray is OWN
@@ -260,3 +263,20 @@ def test_a_dataset_of_ones_own(transform: Any, workers: int) -> None:
     native = composes.counts["native"]
     assert difference(batches(), theirs) == ""
     assert workers or transform is VIEWS or composes.counts["native"] == native + 45
+
+
+def test_pictures_that_pillow_makes_are_its_own_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "_MOST_MISSES", 3)
+    array = values(33, 40, 3)
+
+    def late(call: Any) -> bool:
+        image = Image.fromarray(array)
+        call(image)
+        return type(image) is LateArray
+
+    assert [late(np.asarray) for _ in range(5)] == [True, True, True, False, False]
+    arrays.gains.pause = 0
+    assert [late(np.asarray) for _ in range(2)] == [True, False]
+    arrays.gains.pause = 0
+    assert all(late(TENSOR) for _ in range(5))
+    assert [late(np.asarray) for _ in range(4)] == [True, True, True, False]

@@ -239,6 +239,17 @@ def test_changes_of_members_show(paths: list[Path], native: Callable[[], int]) -
     assert native() == 5
 
 
+def test_numbers_too_coarse_to_tell_a_turn(paths: list[Path]) -> None:
+    coarse = [
+        v2.ToDtype(torch.float32, scale=True),
+        v2.Normalize([0.0] * 3, [3.1e7] * 3),
+        v2.ToDtype(torch.float16),
+    ]
+    compose = v2.Compose([v2.ToImage(), v2.RandomHorizontalFlip(1.0), *coarse])
+    ours, theirs = (compose(open(paths[0]).convert("RGB"), 1) for open in (gofast.open, Image.open))
+    assert not difference(ours, theirs)
+
+
 def test_a_members_class_that_is_replaced_is_called(
     paths: list[Path], native: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
