@@ -122,6 +122,11 @@ class MadePicture(ctypes.Structure):
 _PADDED, _GREYED, LOST = 1, 2, 4  # canvas.h's GF_INFO_...
 PICTURE_BYTES = ctypes.sizeof(MadePicture)
 
+# As ctypes.string_at, whose size is a C int: a picture may have 2 GiB.
+_copied = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)(
+    ("PyBytes_FromStringAndSize", ctypes.pythonapi)
+)
+
 
 def take_picture(place: int, mode: str, path: str | io.BytesIO | None) -> Image.Image:
     """A PIL image of the finished picture at that address, whose memory is freed.
@@ -145,7 +150,7 @@ def take_rows(place: int) -> tuple[bytes, tuple[int, int], int]:
     steps are to its info."""
     made = MadePicture.from_address(place)
     try:
-        rows = ctypes.string_at(made.data, 4 * made.width * made.height)
+        rows = _copied(made.data, 4 * made.width * made.height)
         return rows, (made.width, made.height), made.info
     finally:
         engine.capsule().free_picture(place)

@@ -248,14 +248,19 @@ class LateImage(Image.Image):
         if self._cropped and late.chain:
             late = self._kept(late)
         self._cropped = True
-        return self._then(late, chains.crop(x, y, width, height), (width, height), self.mode)
+        operation = chains.crop(x, y, width, height)
+        if type(late.source) is Pixels and self.mode == "RGB" and late.source.is_far_larger(width, height):
+            own = late.source.made(late.chain + operation, (width, height))  # else it would keep the whole
+            if own is not None:
+                late, operation = LateMaking(own, b"", self.mode, own.size), b""
+        return self._then(late, operation, (width, height), self.mode)
 
     def _kept(self, late: LateMaking) -> LateMaking:
         """How its pixels are made where several crops are cut out, as TenCrop's: they are, once, and kept."""
-        rows = late.source.pixels(late.chain, self.size, 4) if self.mode == "RGB" else None
-        if rows is None:
+        made = late.source.made(late.chain, self.size) if self.mode == "RGB" else None
+        if made is None:
             return late
-        self._making = LateMaking(Pixels(rows, self.size), b"", self.mode, self.size)
+        self._making = LateMaking(made, b"", self.mode, self.size)
         return self._making
 
     def resize(

@@ -229,6 +229,11 @@ class Source:
         self.state = SourceState.NATIVE
         return made
 
+    def made(self, chain: bytes, size: tuple[int, int]) -> Pixels | None:
+        """What a chain makes of it in mode RGB, to be kept; None where Pillow must do it, or it is large."""
+        rows = self.pixels(chain, size, 4) if 4 * size[0] * size[1] <= _MOST_KEPT else None
+        return None if rows is None else Pixels(rows, size)
+
     def held(self) -> tuple[tuple[int, int] | None, bytes]:
         """What the core makes pictures of: all pixels as RGBX, and their size; or the file, and zeros.
 
@@ -293,6 +298,10 @@ class Pixels(Source):
     def __init__(self, rows: bytes, size: tuple[int, int]) -> None:
         self.name, self.size, self.mode, self.state = "", size, "RGB", SourceState.NATIVE
         self._whole = rows + bytes(64)  # format.h's GF_FORMAT_SLACK
+
+    def is_far_larger(self, width: int, height: int) -> bool:
+        """Whether a crop of that size is worth pixels of its own, which do not keep all of these."""
+        return 4 * width * height < self.size[0] * self.size[1]
 
     def is_whole(self) -> bool:
         """It is."""
