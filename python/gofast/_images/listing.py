@@ -172,7 +172,7 @@ class Listing:
         pairs = _pairs(made)
         paths, labels = [pair[0] for pair in pairs or ()], [pair[1] for pair in pairs or ()]
         self.readable = pairs is not None and all(
-            isinstance(p, (str, bytes, os.PathLike)) and "\0" not in os.fsdecode(p) for p in paths
+            isinstance(p, (str, bytes, os.PathLike)) and _names_a_file(os.fsdecode(p)) for p in paths
         )
         names = [os.fsdecode(path) for path in paths] if self.readable else [""] * _count(made)
         kind = None if pairs is None else _numbers(labels)
@@ -211,6 +211,10 @@ class Listing:
         elif isinstance(first, bytes):
             self._first = np.frombuffer(zlib.decompress(first), np.int32)
         self._seen = _pairs(self._list) if self._listed else []
+
+
+def _names_a_file(path: str) -> bool:
+    return path != "" and "\0" not in path  # of an empty one the index makes its root
 
 
 def _pairs(made: Any) -> list[tuple[Any, Any]] | None:
