@@ -55,7 +55,8 @@ _MODULES, _CATEGORY = "torchvision.datasets.", ["category"]
 class FolderStandIn(ImageDataset):
     """The files of one such dataset, and its labels.
 
-    It holds the dataset weakly; the loader, which asks for it, holds it.
+    It holds the dataset weakly, and is kept by the loader, in the view: its transform may hold the dataset,
+    so that nothing that lives on may hold it.
     """
 
     loader: Any
@@ -75,7 +76,8 @@ class FolderStandIn(ImageDataset):
         both = held.get("transforms")
         own = (getattr(both, "transform", None), getattr(both, "target_transform", None))
         names = (*self._form.lists, *self._form.more, "__getitems__")
-        return (*(held.get(name) for name in names), *own)
+        kind, category = type(dataset), held.get("_target_types", _CATEGORY) == _CATEGORY
+        return (*(held.get(name) for name in names), *own, kind, kind.__getitem__, category)
 
     def _take(self) -> str:
         """Takes over what the dataset has now. Returns why nothing can stand for it, or nothing."""
@@ -123,7 +125,10 @@ class FolderStandIn(ImageDataset):
     def _native_view(self) -> ImageView | Refusal:
         why = self._take()
         view = Refusal(f"{self._called}: {why}") if why else super()._native_view()
-        return view if isinstance(view, Refusal) else self._joined([self], None)
+        if not isinstance(view, Refusal):
+            return self._joined([self], None)
+        view.of = self
+        return view
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> ImageView:
         return _View(parts, index_map, [part._core() for part in parts])
@@ -158,12 +163,12 @@ class _View(ImageView):
         )
 
 
-_known: weakref.WeakKeyDictionary[Any, FolderStandIn] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[Any, weakref.ref[FolderStandIn]] = weakref.WeakKeyDictionary()
 
 
 def stand_in(dataset: Any) -> FolderStandIn | None:
-    """What stands for a dataset, always the same; None where its class is none of these, or makes its own
-    samples, or keeps what they are made of in another way.
+    """What stands for a dataset, the same as long as one is kept; None where its class is none of these, or
+    makes its own samples, or keeps what they are made of in another way.
     """
     kind: Any = type(dataset)
     for base in kind.__mro__:
@@ -183,9 +188,11 @@ def stand_in(dataset: Any) -> FolderStandIn | None:
         or "__getitems__" in vars(dataset)
     ):
         return None
-    found = _known.get(dataset)
+    known = _known.get(dataset)
+    found = None if known is None else known()
     if found is None:
-        found = _known.setdefault(dataset, FolderStandIn(dataset, form))
+        found = FolderStandIn(dataset, form)
+        _known[dataset] = weakref.ref(found)
     return found
 
 

@@ -234,7 +234,12 @@ class Refusal:
     """Why the engine cannot make a dataset's batches by itself: Python code has a say in its samples.
 
     The only place where that is found out; explain, warnings, stats and the doctor say it in its words.
+
+    Attributes:
+        of: what it speaks of, which is kept so that it need not be made again.
     """
+
+    of: object = None
 
     def __init__(self, why: str) -> None:
         self.why = why

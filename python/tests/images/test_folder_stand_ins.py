@@ -4,7 +4,9 @@ made natively.
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -204,22 +206,70 @@ def test_changes_after_an_epoch(tree: Path, name: str, change: str) -> None:
     assert difference(run(OURS), run(TorchDataLoader)) == ""
 
 
-@pytest.mark.parametrize("attribute", ["transform", "samples", "target_transform"])
+@pytest.mark.parametrize("attribute", ["transform", "samples", "target_transform", "__class__", "of a class"])
 def test_what_is_set_in_the_middle_of_an_epoch(tree: Path, attribute: str) -> None:
     def run(kind: Any) -> Any:
-        dataset, seen = Renamed(tree, v1.Compose([v1.CenterCrop(8), v1.ToTensor()])), []
+        own = type("Own", (Renamed,), {})
+        dataset, seen = own(tree, v1.Compose([v1.CenterCrop(8), v1.ToTensor()])), []
         values = {
+            "__class__": type("Other", (own,), {"__getitem__": lambda self, index: (torch.zeros(2), index)}),
             "transform": v1.Compose([v1.CenterCrop(5), v1.ToTensor()]),
             "samples": dataset.samples[::-1],
             "target_transform": lambda label: label + 1,
         }
         for i, batch in enumerate(kind(dataset, batch_size=4)):
             seen.append(list(batch))
-            if i == 1:
+            if i == 1 and attribute == "of a class":
+                own.__getitem__ = lambda self, index: (torch.ones(3), index)  # type: ignore[attr-defined]
+            elif i == 1:
                 setattr(dataset, attribute, values[attribute])
         return seen
 
     assert difference(run(OURS), run(TorchDataLoader)) == ""
+
+
+def test_the_targets_of_pets_in_the_middle_of_an_epoch(tree: Path) -> None:
+    def run(kind: Any) -> Any:
+        dataset, seen = listed("OxfordIIITPet")(tree, v1.Compose([v1.CenterCrop(8), v1.ToTensor()])), []
+        dataset._bin_labels, dataset._target_types = [99] * COUNT, ["category"]
+        for i, batch in enumerate(kind(dataset, batch_size=4)):
+            seen.append(list(batch))
+            if i == 1:
+                dataset._target_types[0] = "binary-category"
+        return seen
+
+    assert difference(run(OURS), run(TorchDataLoader)) == ""
+
+
+class Referring(datasets.ImageFolder):
+    """Its transforms refer to it."""
+
+    def __init__(self, root: Path, transform: Any) -> None:
+        super().__init__(root, transform, self.own)
+        self.transform.owner = self
+
+    def own(self, label: int) -> int:
+        return label + 1
+
+
+@pytest.mark.parametrize("more", [[], [v1.Lambda(lambda x: x + 1)]])
+def test_a_dataset_goes_with_its_loader(tree: Path, more: list[Any]) -> None:
+    dataset = Referring(tree, v1.Compose([v1.CenterCrop(8), v1.ToTensor(), *more]))
+    loader = OURS(dataset, batch_size=4)
+    assert len([*loader]) == len([*loader]) == -(-COUNT // 4)
+    gone = weakref.ref(dataset)
+    del dataset, loader
+    gc.collect()
+    assert gone() is None
+
+
+def test_an_empty_name_is_no_folder(tree: Path) -> None:
+    def make() -> Any:
+        dataset = Renamed(tree, DRAWN)
+        dataset.samples[5] = "", 1
+        return dataset
+
+    check(make, native=False)
 
 
 class Own(datasets.ImageFolder):
