@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from .._plan import transforms
+from .._plan.stacked import leads_to, transform_of_each
 
 # What torch keeps in every module, and need not be looked into.
 _OF_MODULES = transforms.MODULE_ATTRIBUTES - {"_modules"}
@@ -33,6 +34,7 @@ class Unchanged:
         self._lists: list[tuple[list[Any], list[Any]]] = []  # with their members
         self._hooks: list[Any] = []
         self._kinds: dict[type, tuple[operator.attrgetter[Any], object]] = {}  # with their methods
+        self._functions: list[tuple[Any, tuple[object, ...]]] = []  # that a plan has looked into
         self._drawing: list[tuple[object, str | None]] = []  # by Python's random, which may be replaced
         self._around: set[int] = set()
         self._objects: list[
@@ -59,6 +61,10 @@ class Unchanged:
         elif type(value) in _CONTAINERS:
             self._around.add(id(value))
             self._keep_members(value)
+        elif (each := transform_of_each(value)) is not None:
+            self._around.add(id(value))
+            self._functions.append((value, leads_to(value)))
+            self._keep(each)
         elif _is_transform(value):
             self._around.add(id(value))
             self._objects.append((weakref.ref(value), type(value), vars(value)))
@@ -103,6 +109,7 @@ class Unchanged:
                 )
                 and [*map(bool, self._hooks)] == self._hooked
                 and all(getter(kind) == methods for kind, (getter, methods) in self._kinds.items())
+                and all(all(map(operator.is_, leads_to(own), kept)) for own, kept in self._functions)
                 and all(transforms.tampered(one) == how for one, how in self._drawing)
                 and all(_version(tensor) == version for tensor, version in self._tensors)
                 and all(_written(numbers) == kept for numbers, kept in self._numbers)

@@ -40,6 +40,18 @@ def transform_of_each(function: object) -> object | None:
     return None
 
 
+def leads_to(function: types.FunctionType) -> tuple[object, ...]:
+    """What such a function does depends on: its code, and what each path of its names gives."""
+    names = _names(function.__code__)
+    paths = [path for at in range(1, len(names)) for path in (names[:at], names[at:])]
+    return (
+        function.__code__,
+        function.__defaults__,
+        function.__kwdefaults__,
+        *(_found(function, path) for path in paths),
+    )
+
+
 def _names(code: types.CodeType) -> list[str]:
     """All that a function names, in order; empty where it has numbers, or variables of another function."""
     names, plain = list(code.co_names), not code.co_freevars

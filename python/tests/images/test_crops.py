@@ -104,6 +104,32 @@ def test_batches_are_torchvisions(name: str, tmp_path: Path) -> None:
     assert dataset._plan.native == (name != "behind")  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("change", ["a global", "inside it", "its code"])
+def test_a_function_that_was_looked_into_may_change(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_folder(tmp_path, 3)
+
+    def of(kind: Any) -> list[Any]:
+        own = T.Lambda(lambda crops: torch.stack([ToTensor()(crop) for crop in crops]))
+        after = T.Lambda(lambda crops: torch.stack([HALF(crop) for crop in crops]))
+        dataset = kind(folder, T.Compose([T.Resize(24), T.FiveCrop(8), own, after]))
+        before = dataset[0]
+        with monkeypatch.context() as patch:
+            if change == "a global":
+                patch.setitem(globals(), "ToTensor", T.PILToTensor)
+            elif change == "inside it":
+                patch.setattr(HALF, "mean", [0.25])
+            else:
+                own.lambd.__code__ = (lambda crops: torch.ones(5, 3, 8, 8)).__code__
+            try:
+                return [before, dataset[0]]
+            except TypeError as error:
+                return [before, str(error)]
+
+    assert difference(of(gofast.ImageFolder), of(datasets.ImageFolder)) == ""
+
+
 inner = T.Compose([T.Grayscale(3), T.ToTensor()])
 each_grey = lambda crops: torch.stack([inner(crop) for crop in crops])  # noqa: E731
 
