@@ -57,7 +57,7 @@ class Normalizing:
             made = torch.empty_like(x.as_subclass(torch.Tensor))
             pixels, out = (each.permute(1, 2, 0).view(height, 3 * width) for each in (x, made))
             torch.sub(pixels, rows[0], out=out).div_(rows[1])
-        return made if kind is torch.Tensor else image(made)  # type: ignore[no-any-return]
+        return made if kind is torch.Tensor else image(made)
 
     def _of(self, width: int) -> tuple[torch.Tensor, torch.Tensor] | None:
         """The means and deviations of a row."""
