@@ -28,6 +28,12 @@ counts = {"native": 0, "python": 0}
 reasons: dict[str, int] = {}  # why a Compose ran in Python
 
 
+def _is_itself(compose: Any) -> bool:
+    """Whether it is equal to nothing else, by which a plan is found again."""
+    kind: Any = type(compose)
+    return kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__
+
+
 def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(own)
     def call(self: Any, *inputs: Any, **named: Any) -> Any:
@@ -45,7 +51,12 @@ def _looking_further(own: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(own)
     def call(self: Any, *inputs: Any, **named: Any) -> Any:
-        if not named and holds_late(inputs) and (len(inputs) > 1 or type(inputs[0]) is not LateImage):
+        if (
+            not named
+            and holds_late(inputs)
+            and _is_itself(self)
+            and (len(inputs) > 1 or type(inputs[0]) is not LateImage)
+        ):
             known = _targeted.get(self)
             if known is None or not known.is_of(self):
                 known = _targeted[self] = WithTargets(self)
@@ -117,7 +128,7 @@ _targeted: weakref.WeakKeyDictionary[Any, WithTargets] = weakref.WeakKeyDictiona
 def _natively(compose: Any, image: LateImage) -> tuple[Any] | None:
     """What the Compose makes of a late picture; None where torchvision's own loop must run."""
     making = untouched(image)
-    if making is None or image.mode != "RGB" or not making.source.is_whole():
+    if making is None or image.mode != "RGB" or not making.source.is_whole() or not _is_itself(compose):
         return None
     compiled = _compiled.get(compose)
     if compiled is None or not compiled.unchanged():

@@ -206,3 +206,20 @@ def test_where_sizes_differ_it_is_recorded(files: list[Path]) -> None:
     native = source.counts.native
     late, plain = (compose(opened(files[0]).convert("RGB")) for opened in (gofast.open, pillows))
     assert made[0] is None and torch.equal(late, plain) and source.counts.native == native
+
+
+@pytest.mark.parametrize("v", [v1, v2])
+def test_a_compose_that_equals_others_is_torchvisions(files: list[Path], v: Any) -> None:
+    class Equal(v.Compose):  # type: ignore[misc]
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    class Hashed(Equal):
+        def __hash__(self) -> int:
+            return 1
+
+    for kind in (Equal, Hashed):
+        for size in (9, 12):
+            compose = kind([v.CenterCrop(size), *to_tensor(v)])
+            ours, theirs = (compose(open(files[0]).convert("RGB")) for open in (gofast.open, pillows))
+            assert not difference(ours, theirs)
