@@ -10,6 +10,8 @@ import pathlib
 from . import engine, process_operations
 from .native import Capsule, Native
 
+SLACK = bytes(64)  # picture/format.h's GF_FORMAT_SLACK: the core may read so far behind pixels
+
 # The engine that has them. A private copy in a forked child starts without.
 _engine_with: Native | None = None
 _found: process_operations.CodecsFound = {"native": [], "jpeg": "", "missing": {}}

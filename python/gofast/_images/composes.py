@@ -51,12 +51,8 @@ def _looking_further(own: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(own)
     def call(self: Any, *inputs: Any, **named: Any) -> Any:
-        if (
-            not named
-            and holds_late(inputs)
-            and _is_itself(self)
-            and (len(inputs) > 1 or type(inputs[0]) is not LateImage)
-        ):
+        is_alone = len(inputs) == 1 and type(inputs[0]) is LateImage
+        if not (named or is_alone) and holds_late(inputs) and _is_itself(self):
             known = _targeted.get(self)
             if known is None or not known.is_of(self):
                 known = _targeted[self] = WithTargets(self)

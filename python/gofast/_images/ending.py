@@ -8,6 +8,7 @@ from typing import Any
 
 from PIL import Image
 
+from .._core.codecs import SLACK
 from .._late.arguments import too_large
 from .._late.arrays import LateArray, untouched
 from .._late.picture import LateImage
@@ -19,7 +20,6 @@ from .late_program import LateProgram
 from .normalizing import Normalizing
 from .unchanged import Unchanged
 
-_SLACK = bytes(64)  # format.h's GF_FORMAT_SLACK: the core may read so far behind pixels
 _MOST_SIZES = 8  # of pictures; a transform that is given more of them makes tensors in Python
 
 
@@ -72,7 +72,7 @@ class Ending:
         program, plan = made
         late = picture._look() if type(picture) is LateImage else untouched(picture)
         if late is None:
-            sample = program.sample(size, picture.tobytes("raw", "RGBX") + _SLACK, size, b"")
+            sample = program.sample(size, picture.tobytes("raw", "RGBX") + SLACK, size, b"")
         else:
             sample = program.of(size, late)
         return None if sample is None else (sample, plan.rest)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .. import errors
 from .._core import engine
+from .._core.codecs import SLACK
 from .._core.faults import Code
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def make_sample(core: CorePictures, image: Image.Image, record: int, place: int)
     """
     if 0 in image.size:
         raise errors.UnsupportedError("an empty picture")
-    pixels = image.tobytes("raw", "RGBX") + bytes(64)  # the kernels may read a little beyond
+    pixels = image.tobytes("raw", "RGBX") + SLACK
     code, text = engine.capsule().make_sample((pixels, *image.size, b""), core.address, record, place)
     if code:
         raise _KINDS.get(code, errors.UnsupportedError)(text)

@@ -37,9 +37,8 @@ class Unchanged:
         self._functions: list[tuple[Any, tuple[object, ...]]] = []  # that a plan has looked into
         self._drawing: list[tuple[object, str | None]] = []  # by Python's random, which may be replaced
         self._around: set[int] = set()
-        self._objects: list[
-            tuple[weakref.ref[Any], type, dict[str, Any]]
-        ] = []  # with their classes and dicts
+        # Transforms, with their classes and attributes:
+        self._objects: list[tuple[weakref.ref[Any], type, dict[str, Any]]] = []
         self._tensors: list[tuple[torch.Tensor, int | None]] = []
         self._numbers: list[tuple[Any, str]] = []
         self._keep(transform)
@@ -115,12 +114,7 @@ class Unchanged:
                 and all(_written(numbers) == kept for numbers, kept in self._numbers)
                 and _surroundings() == self._surroundings
             )
-        except (
-            AttributeError,
-            TypeError,
-            ValueError,
-            RuntimeError,
-        ):  # keys that cannot be compared, and the like
+        except (AttributeError, TypeError, ValueError, RuntimeError):  # as of keys that cannot be compared
             return False
 
 

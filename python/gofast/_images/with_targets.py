@@ -101,8 +101,7 @@ class _Program:
     def __init__(self, core: CorePictures, kind: type, last: bool) -> None:
         self._core, self.kind, self._last = core, kind, last
         self._dtype: torch.dtype = getattr(torch, core.plan.dtype)
-        pixels = _PIXELS + bytes(64)  # format.h's GF_FORMAT_SLACK
-        small = [self.made((pixels, *_SIZE, turn), _SIZE) for turn in _TURNS]
+        small = [self.made((_PIXELS + codecs.SLACK, *_SIZE, turn), _SIZE) for turn in _TURNS]
         self._small = [None if each is None else each.as_subclass(torch.Tensor) for each in small]
         pairs = itertools.combinations([each for each in self._small if each is not None], 2)
         if any(torch.equal(one, other) for one, other in pairs):  # numbers too coarse to tell a turn

@@ -297,7 +297,7 @@ class Pixels(Source):
 
     def __init__(self, rows: bytes, size: tuple[int, int]) -> None:
         self.name, self.size, self.mode, self.state = "", size, "RGB", SourceState.NATIVE
-        self._whole = rows + bytes(64)  # format.h's GF_FORMAT_SLACK
+        self._whole = rows + codecs.SLACK
 
     def is_far_larger(self, width: int, height: int) -> bool:
         """Whether a crop of that size is worth pixels of its own, which do not keep all of these."""

@@ -27,7 +27,7 @@ from picture_chains import chain as torchvisions_chain
 from picture_chains import moves_tensors
 from same import difference
 from test_late import chain
-from test_late_composes import SEEN, Blur, program
+from test_late_composes import SEEN, Blur, called, program
 
 OWN = Image.fromarray
 TENSOR = v1.Compose(
@@ -68,14 +68,7 @@ def layouts(array: Any) -> list[Any]:
 
 def outcome(call: Any, image: Any, seed: int) -> list[Any]:
     """What a call gives, what own classes see meanwhile, and the generators behind it."""
-    torch.manual_seed(seed)
-    random.seed(seed)
-    SEEN.clear()
-    try:
-        made = call(image)
-    except Exception as error:
-        made = type(error), str(error)
-    return [made, *SEEN, torch.get_rng_state(), random.getstate()]
+    return [called(call, image, seed), *SEEN, torch.get_rng_state(), random.getstate()]
 
 
 def same_calls(array: Any, call: Any, seed: int) -> None:

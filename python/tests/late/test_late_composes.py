@@ -102,14 +102,19 @@ def program(v: Any, seed: int) -> Any:
     return v.Compose(members)
 
 
-def outcome(compose: Any, image: Image.Image, seed: int) -> tuple[Any, ...]:
+def called(call: Any, image: Any, seed: int) -> Any:
+    """What a call gives, or raises, with generators of a seed; own classes note what they see meanwhile."""
     torch.manual_seed(seed)
     random.seed(seed)
     SEEN.clear()
     try:
-        made = compose(image)
+        return call(image)
     except Exception as error:
-        made = type(error), str(error)
+        return type(error), str(error)
+
+
+def outcome(compose: Any, image: Image.Image, seed: int) -> tuple[Any, ...]:
+    made = called(compose, image, seed)
     if isinstance(made, Image.Image):
         made = made.mode, made.size, made.info, made.tobytes()
     elif isinstance(made, torch.Tensor):
