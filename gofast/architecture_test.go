@@ -1,11 +1,14 @@
 package gofast_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +108,18 @@ func TestImportsPointLeft(t *testing.T) {
 		for _, imported := range p.Imports {
 			if why := wrongArrow(p.ImportPath, imported); why != "" {
 				t.Errorf("%s imports %s: %s", p.ImportPath, imported, why)
+			}
+		}
+	}
+}
+
+// Go's barrier looks at what a pointer is written over: in memory of malloc that may be an address of Go's which ended long
+// ago, and then the collector stops the process. calloc's is zero.
+func TestMemoryOfCIsZero(t *testing.T) {
+	for _, p := range append(listPackages(t, "./..."), listPackages(t, "../pybind/...")...) {
+		for _, name := range p.CgoFiles {
+			if text, err := os.ReadFile(filepath.Join(p.Dir, name)); err != nil || bytes.Contains(text, []byte("C.malloc(")) {
+				t.Errorf("%s/%s calls malloc, not calloc: %v", p.ImportPath, name, err)
 			}
 		}
 	}

@@ -204,7 +204,7 @@ func (c compiler) compile(options []string) (code []byte, said string, err error
 		return p
 	}
 	list := func(texts []string) **C.char { // in C memory: Go's may not hold pointers to pointers for C
-		p := C.malloc(C.size_t(len(texts)+1) * C.size_t(unsafe.Sizeof(uintptr(0))))
+		p := C.calloc(C.size_t(len(texts)+1), C.size_t(unsafe.Sizeof(uintptr(0))))
 		free = append(free, p)
 		for i, s := range texts {
 			unsafe.Slice((**C.char)(p), len(texts))[i] = text(s)

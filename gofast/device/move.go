@@ -50,7 +50,7 @@ func (d *Device) Send(job Job, slot engine.Slot) (Move, error) {
 	}
 	// In C memory, as all whose address C reads as a number.
 	n := len(job.Pieces)
-	block := C.malloc(C.sizeof_gf_job + C.size_t(n)*C.sizeof_gf_piece + C.sizeof_gf_making)
+	block := C.calloc(1, C.sizeof_gf_job+C.size_t(n)*C.sizeof_gf_piece+C.sizeof_gf_making)
 	defer C.free(block)
 	made := (*C.gf_job)(block)
 	pieces := unsafe.Slice((*C.gf_piece)(unsafe.Add(block, C.sizeof_gf_job)), n)

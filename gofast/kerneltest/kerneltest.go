@@ -59,7 +59,7 @@ func (k Kernel) Try(level int, seed uint64, given []byte) string {
 // Inflate inflates a zlib stream to size bytes, without vectors if plain. It returns how many bytes of it were read, or
 // 0 if zlib must judge.
 func Inflate(plain bool, stream []byte, size int) (out []byte, read int) {
-	codes := (*C.gf_quick)(C.malloc(C.sizeof_gf_quick))
+	codes := (*C.gf_quick)(C.calloc(1, C.sizeof_gf_quick))
 	defer C.free(unsafe.Pointer(codes))
 	in := append(append([]byte(nil), stream...), make([]byte, C.GF_QUICK_IN_SLACK)...)
 	out = make([]byte, size+C.GF_QUICK_OUT_SLACK)

@@ -174,6 +174,9 @@ func (d *Driver) Fail(call string, nth, code int) {
 	named(call, func(name *C.char) { C.call_fail(function("standin_fail"), name, C.int(nth), C.int(code)) })
 }
 
+// Heal forgets the failures that are still to come.
+func (d *Driver) Heal() { C.call_none(function("standin_heal")) }
+
 // Lose lets a device do nothing any more.
 func (d *Driver) Lose(device int) { C.call_int(function("standin_lose"), C.int(device)) }
 
