@@ -12,6 +12,8 @@ from multiprocessing import spawn, util
 from typing import Any
 
 from . import installed
+from ._core import in_python
+from ._core.units import duration
 
 _REPORT = "GOFAST_REPORT"  # the file where worker processes leave their counts
 _ALWAYS = ("decode", "on_error", "order", "workers", "source")  # lines of explain that say nothing here
@@ -58,8 +60,8 @@ _counts: Counter[str] = Counter()  # what is not this process's: taken off at th
 
 
 def _counted() -> Counter[str]:
-    """What happened in this process, by name; reasons begin with "why "."""
-    found: Counter[str] = Counter()
+    """What happened in this process, by name; reasons begin with "why ", their microseconds with "took "."""
+    found = Counter({f"took {why}": round(took * 1e6) for why, took in in_python.seconds.items()})
     source = sys.modules.get("gofast._late.source")
     if source is not None:
         found["late"] += source.counts.native
@@ -113,7 +115,9 @@ def _end(pid: int, path: str) -> None:
         os.unlink(path)
     except (OSError, ValueError):
         pass  # a worker was killed while it wrote
-    print(_said(total), file=sys.stderr)
+    costs = {key[5:]: took / 1e6 for key, took in total.items() if key.startswith("took ")}
+    said = [f"gofast: {why} ({duration(took)})" for why, took in in_python.most(costs)]
+    print(_said(total), *said, sep="\n", file=sys.stderr)
 
 
 def _said(total: Counter[str]) -> str:

@@ -222,8 +222,9 @@ def _stage(facts: Facts) -> Finding:
         return Finding(code, said, also)
     took, blocked = facts.parts().get(name, (0.0, 0.0))
     if name == "transform":
-        step, seconds = next(iter(facts.steps().items()))
-        said.append(f"of the transform, {step} takes {seconds / max(took, 1e-9):.0%}")
+        shares = ((step, seconds / max(took, 1e-9)) for step, seconds in facts.steps().items())
+        longest = [f"{step} {share:.0%}" for step, share in shares if share >= 0.1]
+        said.append(f"of the transform's time: {', '.join(longest[:3])}")
     elif name == "read":
         said.append(f"a sample waits {duration(blocked / max(facts.run.size, 1))} for its data")
     elif name == "transfer":

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .._core.in_python import timed
 from .._late import functions
 from .._late.arrays import LateArray, untouched
 from .._late.picture import LateImage
@@ -38,7 +39,7 @@ def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(own)
     def call(self: Any, *inputs: Any, **named: Any) -> Any:
         if len(inputs) == 1 and not named and type(inputs[0]) in (LateImage, LateArray):
-            made = _natively(self, inputs[0])
+            made = _natively(self, inputs[0], own)
             if made is not None:
                 return made[0]
         return own(self, *inputs, **named)
@@ -114,15 +115,15 @@ class _Compiled:
                 self.begin = PictureProgram(plan)
                 members = plan.rest
             if self.begin is not None or any(map(transforms.converts, members)):
-                self.ending = Ending(members)
+                self.ending = Ending(members, plan.why_python)
 
 
 _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()
 _targeted: weakref.WeakKeyDictionary[Any, WithTargets] = weakref.WeakKeyDictionary()
 
 
-def _natively(compose: Any, image: LateImage) -> tuple[Any] | None:
-    """What the Compose makes of a late picture; None where torchvision's own loop must run."""
+def _natively(compose: Any, image: LateImage, own: Callable[..., Any]) -> tuple[Any] | None:
+    """What the Compose makes of a late picture; None where its own method must run for reasons that pass."""
     making = untouched(image)
     if making is None or image.mode != "RGB" or not making.source.is_whole() or not _is_itself(compose):
         return None
@@ -132,7 +133,8 @@ def _natively(compose: Any, image: LateImage) -> tuple[Any] | None:
     if compiled.program is None:
         _note(compiled.plan)
         if compiled.ending is None:
-            return None
+            with timed(compiled.plan.why_python):
+                return (own(compose, image),)
         if compiled.begin is None:
             return (compiled.ending(image),)
         image._look()
@@ -144,14 +146,15 @@ def _natively(compose: Any, image: LateImage) -> tuple[Any] | None:
         return None
     counts["native"] += 1
     made: Any = sample
-    for transform in compiled.plan.rest:
-        made = transform(made)
+    if compiled.plan.rest:
+        with timed(compiled.plan.why_python):
+            for transform in compiled.plan.rest:
+                made = transform(made)
     return (made,)
 
 
 def _note(plan: Plan) -> None:
     counts["python"] += 1
-    line = next((line for line in plan.report if not line.native), None)
-    why = "its samples differ in size" if line is None else f"{line.name}: {line.note}"
+    why = plan.why_python
     if why in reasons or len(reasons) < 20:
         reasons[why] = reasons.get(why, 0) + 1

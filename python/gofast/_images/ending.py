@@ -9,6 +9,7 @@ from typing import Any
 from PIL import Image
 
 from .._core.codecs import SLACK
+from .._core.in_python import timed
 from .._late.arguments import too_large
 from .._late.arrays import LateArray, untouched
 from .._late.picture import LateImage
@@ -36,26 +37,30 @@ class Ending:
 
     Args:
         transforms: as `gofast._plan.transforms.leaves` gives them.
+        why: the first of them is left to Python.
     """
 
-    def __init__(self, transforms: Iterable[Any]) -> None:
+    def __init__(self, transforms: Iterable[Any], why: str) -> None:
         chain = list(transforms)
         at = next((i for i, transform in enumerate(chain) if converts(transform)), len(chain))
         self._before, self._end = [_faster(transform) for transform in chain[:at]], chain[at:]
+        self._why = why
         self._unchanged = Unchanged(self._end)
         self._made: dict[tuple[int, int], tuple[LateProgram, Plan] | None] = {}  # by the picture's size
 
     def __call__(self, picture: Any) -> Any:
-        for transform in self._before:
-            picture = transform(picture)
+        with timed(self._why):
+            for transform in self._before:
+                picture = transform(picture)
         made = self._natively(picture) if self._end else None
-        made, rest = (picture, self._end) if made is None else made
-        for transform in rest:
-            made = transform(made)
+        made, rest, why = (picture, self._end, self._why) if made is None else made
+        with timed(why):
+            for transform in rest:
+                made = transform(made)
         return made
 
-    def _natively(self, picture: Any) -> tuple[Any, list[Any]] | None:
-        """What the end's first transforms make, and the others; None where Python must do it."""
+    def _natively(self, picture: Any) -> tuple[Any, list[Any], str] | None:
+        """What the end's first transforms make, the others and why; None where Python must do it."""
         if type(picture) not in (LateImage, LateArray, Image.Image) or picture.mode != "RGB":
             return None
         if not self._unchanged():  # perhaps by one of the first transforms
@@ -75,7 +80,7 @@ class Ending:
             sample = program.sample(size, picture.tobytes("raw", "RGBX") + SLACK, size, b"")
         else:
             sample = program.of(size, late)
-        return None if sample is None else (sample, plan.rest)
+        return None if sample is None else (sample, plan.rest, plan.why_python)
 
     def _compiled(self, size: tuple[int, int]) -> tuple[LateProgram, Plan] | None:
         width, height = size

@@ -190,7 +190,7 @@ class Work:
             if transform and known and known.name == "Compose" and not self.plan.native_part:
                 self._ending = transform  # of late pictures it makes tensors natively whose strides it knows
             else:
-                self._ending = Ending(self.plan.rest)
+                self._ending = Ending(self.plan.rest, self.plan.why_python)
         return self._dataset._rounded(self._ending(picture))
 
 

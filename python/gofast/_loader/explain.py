@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, default_collate
 
-from .._core import engine
+from .._core import engine, in_python
 from .._core.openmp import as_in_workers
+from .._core.units import duration
 from ..errors import GofastError
 from .destination import PINNED
 from .schedule import draw_order
@@ -128,7 +129,9 @@ def _dataset(dataset: Any, in_ours: bool = True) -> list[Line]:
                 inner.append(("...", "", f"{len(parts) - _MOST_PARTS} more datasets"))
             title = (kind.__name__, where, f"{len(dataset)} samples {of}{own}")
             return [title, *((f"  {name}", where, what) for name, where, what in inner)]
-    return [(kind.__name__, "Python", foreign(kind))]
+    costs = in_python.most({} if kind.__module__.startswith("torch") else in_python.seconds)  # of all here
+    seen = [("  so far", "Python", f"{why} ({duration(took)})") for why, took in costs]
+    return [(kind.__name__, "Python", foreign(kind)), *seen]
 
 
 def overrides(dataset: Any, base: Any, what: str) -> list[Line]:

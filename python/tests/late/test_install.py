@@ -296,6 +296,37 @@ def test_what_the_line_does_not_count_is_said(folder: Path, tmp_path: Path) -> N
     assert done.stderr == said
 
 
+SLOW = """
+import sys, time, gofast
+from PIL import Image
+from torch.utils.data import DataLoader
+from torchvision.transforms import Compose, Lambda, Resize, ToTensor
+
+def slow(picture):
+    time.sleep(0.06)
+    return picture.rotate(1)
+
+class Own:
+    made = Compose([Resize((8, 8)), Lambda(slow), ToTensor(), Lambda(lambda x: time.sleep(0.03) or x)])
+    def __len__(self): return 4
+    def __getitem__(self, i): return self.made(Image.open(sys.argv[1]).convert("RGB"))
+
+loader = DataLoader(Own(), 2, num_workers=int(sys.argv[2]))
+for _ in loader: pass
+print(gofast.explain(loader))
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_what_is_left_to_python_is_named_with_its_cost(workers: str, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SLOW)
+    done = run("train.py", str(next(folder.glob("*/*.jpg"))), workers, cwd=tmp_path)
+    named = re.compile(r"(?:gofast:|  so far .* Python) +Lambda runs in Python: your own code \((\d+) ms\)")
+    costs = [int(cost) for cost in named.findall(done.stderr + done.stdout)]
+    assert len(costs) == 1 + (workers == "0"), done  # explain is asked where nothing was done
+    assert all(360 <= cost < 3000 for cost in costs)
+
+
 def test_commands_exit_codes_and_usage(tmp_path: Path) -> None:
     done = run("-c", "import sys; print(sys.argv, repr(sys.path[0])); sys.exit(7)", "a", "-b", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (7, "['-c', 'a', '-b'] ''\n")

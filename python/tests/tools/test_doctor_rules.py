@@ -174,7 +174,7 @@ def test_evidence_says_what_was_seen() -> None:
     ]
     assert finding.also == ["slow_decode"]
     for name, at, said in (
-        ("transform", 1, "of the transform, A takes 67%"),
+        ("transform", 1, "of the transform's time: A 67%, B 33%"),
         ("storage", 1, "a sample waits 1.2 ms for its data"),
         ("little memory", 0, "31.5 MB of 2.1 GB are free (limit of the control group)"),
         ("the engine reads", 1, "waiting for data takes 73% of a batch's 41 ms"),
