@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .decoder import Decoder
     from .images import ImageFiles, ImageFolder
     from .installed import install, uninstall
+    from .iterable import IterableDataset
     from .late import open
     from .loader import DataLoader
     from .table import Limits, TableDataset
@@ -54,6 +55,7 @@ __all__ = [
     "DoctorReport",
     "ImageFiles",
     "ImageFolder",
+    "IterableDataset",
     "Limits",
     "TableDataset",
     "convert",
@@ -78,6 +80,7 @@ _LATE = {
     "DoctorReport": "_doctor.report",
     "ImageFiles": "images",
     "ImageFolder": "images",
+    "IterableDataset": "iterable",
     "Limits": "table",
     "TableDataset": "table",
     "explain": "loader",

@@ -8,13 +8,12 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-import numpy as np
 import torch
 
 from . import errors
 from ._device.wanted import wanted
 from ._images.bad_samples import BadSamples
-from ._images.decoding import DecodingLane
+from ._images.decoding import DecodingLane, file_of
 from ._images.paths import column_names, in_order, is_table
 from ._loader.view import check_callable
 
@@ -159,23 +158,9 @@ def _listed(pictures: Any) -> list[Any]:
 
 
 def _file(place: int, picture: Any) -> Any:
-    if hasattr(picture, "as_py"):  # a scalar of pyarrow's, which lends its bytes
-        lends = "binary" in str(picture.type) and hasattr(picture, "as_buffer")
-        picture = picture.as_buffer() if lends else picture.as_py()
-    if isinstance(picture, dict) and "bytes" in picture:
-        picture = picture["bytes"] if picture["bytes"] is not None else picture.get("path")
-    if picture is None:
-        return b""  # a file that nobody can read
-    if type(picture) is bytes:
-        return picture
-    if isinstance(picture, (str, os.PathLike)):
-        return os.fsdecode(picture)
-    if isinstance(picture, torch.Tensor) and picture.dtype == torch.uint8:
-        picture = picture.numpy()
-    try:
-        held = memoryview(picture).cast("B")
-    except TypeError:  # no buffer, or one with gaps
+    file = file_of(picture)
+    if file is None:
         raise errors.OptionError(
             f"pictures[{place}] is of {type(picture).__name__}: give a file's bytes, or its path"
-        ) from None
-    return np.frombuffer(held, np.uint8) if held.nbytes else b""
+        )
+    return file

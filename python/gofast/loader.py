@@ -36,6 +36,7 @@ from ._loader.explain import explain as explain  # which must know them too
 from ._loader.fallback import warn_of_loader
 from ._loader.iterator import NativeIterator
 from ._loader.lane import Idle, Lane
+from ._loader.pulled import PulledDataset
 from ._loader.seeding import only_seeds
 from ._loader.stacking import Stacking
 from ._loader.stamp import Stamp
@@ -390,6 +391,9 @@ class DataLoader(TorchDataLoader[T]):
 
             raise OptionError(OWN_COLLATE if rows else NOT_A_TABLE)
         if isinstance(view, Refusal):
+            if isinstance(self.dataset, PulledDataset):
+                with self.dataset._of_batches(self.batch_size):
+                    return self._torchs_iterator(None)
             if self._auto_collation:  # without it, the user asked for single samples
                 warn_of_loader(view.why)
                 return self._torchs_iterator(f"loader: {view.why}")

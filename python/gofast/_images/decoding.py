@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from .._loader.view import Output
@@ -69,21 +71,62 @@ class DecodingLane:
             if work.finished:
                 return work.batch(array("q", range(len(files)))).images
             if self.transform is None:
-                return together(self._pixels(work, len(files)))
+                return together(self._pixels(work, array("q", range(len(files)))))
             indices = list(range(len(files)))
             with draws.from_generator(self._generator):
                 return together([picture for picture, _ in work.pictures(indices)])
         finally:
             self._files.let_go()
 
-    def _pixels(self, work: Work, count: int) -> list[torch.Tensor]:
+    def begin(self) -> None:
+        """A batch whose files come one after another, by `add`."""
+        self._files.let_go()
+        self._drawn, self._made = array("i"), list[Any]()
+        self._here()
+
+    def add(self, file: Any) -> None:
+        """The next file of the batch: what its transform draws is drawn now.
+
+        Raises:
+            Exception: what reading its header, or a transform in Python, raises: it is not of the batch then.
+        """
+        work = self._here()
+        one = array("q", [self._files.add(file)])
+        try:
+            if work.finished:
+                self._drawn += work.records(one) or array("i")
+            elif self.transform is not None:
+                self._made += [picture for picture, _ in work.pictures(one.tolist())]
+        except Exception:
+            self._files.drop()
+            raise
+
+    def samples(self, start: int, stop: int) -> list[Any]:
+        """Samples start to stop of the files that were added.
+
+        Raises:
+            BadImageError: one cannot be read; ``index`` is its place.
+        """
+        work, indices = self._here(), array("q", range(start, stop))
+        if not work.finished:
+            return self._pixels(work, indices) if self.transform is None else self._made[start:stop]
+        words = work.core.record_words
+        drawn = self._drawn[start * words : stop * words] if work.plan.draws else None
+        return [work.view.row_image(image) for image in work.batch(indices, drawn).images]
+
+    def end(self) -> None:
+        """Keeps nothing of the batch."""
+        self._files.let_go()
+        self._drawn, self._made = array("i"), []
+
+    def _pixels(self, work: Work, indices: array[int]) -> list[torch.Tensor]:
         """Decoded pictures, uint8 [3, H, W]."""
-        batch = work.batch(array("q", range(count)))
+        batch = work.batch(indices)
         place = batch.images.data_ptr()
         try:
-            return [_taken(place + i * pillow.PICTURE_BYTES) for i in range(count)]
+            return [_taken(place + i * pillow.PICTURE_BYTES) for i in range(len(indices))]
         finally:
-            pillow.free_pictures(place, count)
+            pillow.free_pictures(place, len(indices))
 
     def _here(self) -> Work:
         """The work of the transform as it is now."""
@@ -104,6 +147,28 @@ def together(samples: list[Any]) -> Any:
         if not isinstance(other, torch.Tensor) or (other.shape, other.dtype) != (first.shape, first.dtype):
             return samples
     return torch.stack(samples)
+
+
+def file_of(picture: Any) -> Any:
+    """A picture file as its path, or as bytes or a uint8 array of its bytes; None of what is no file."""
+    if hasattr(picture, "as_py"):  # a scalar of pyarrow's, which lends its bytes
+        lends = "binary" in str(picture.type) and hasattr(picture, "as_buffer")
+        picture = picture.as_buffer() if lends else picture.as_py()
+    if isinstance(picture, dict) and "bytes" in picture:
+        picture = picture["bytes"] if picture["bytes"] is not None else picture.get("path")
+    if picture is None:
+        return b""  # a file that nobody can read
+    if type(picture) is bytes:
+        return picture
+    if isinstance(picture, (str, os.PathLike)):
+        return os.fsdecode(picture)
+    if isinstance(picture, torch.Tensor) and picture.dtype == torch.uint8:
+        picture = picture.numpy()
+    try:
+        held = memoryview(picture).cast("B")
+    except TypeError:  # no buffer, or one with gaps
+        return None
+    return np.frombuffer(held, np.uint8) if held.nbytes else b""
 
 
 def _taken(place: int) -> torch.Tensor:

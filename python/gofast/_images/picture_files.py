@@ -122,9 +122,9 @@ class BatchFiles(PictureFiles):
 
     def __init__(self, room: int, paths: bool) -> None:
         self.count, self._room = 0, room
-        self.contents = None if paths else ()
+        self._files: list[Any] = []
+        self.contents = None if paths else self._files
         self._find_in(bytearray(self.found_bytes(room)), room)
-        self._paths: Sequence[str] = ()
         self._make_room(0 if paths else room)
         self._named = np.zeros((room if paths else 0, _PATH_BYTES), np.uint8)  # touched as far as paths reach
         self._offsets = np.arange(room, dtype=np.uint64) * _PATH_BYTES
@@ -142,28 +142,44 @@ class BatchFiles(PictureFiles):
         Raises:
             NotFoundError: no path can be that long.
         """
-        self.facts[:] = 0
-        self.count = len(files)
+        self.let_go()
+        for file in files:
+            self.add(file)
+
+    def add(self, file: Any) -> int:
+        """Takes one more file over; its place.
+
+        Raises:
+            NotFoundError: as of `take`.
+        """
+        i = self.count
         if self.contents is not None:
-            self._hold(files)
-            return
-        self._paths = files
-        for i, path in enumerate(files):
-            name = os.fsencode(path)
+            self._starts[i], self._lengths[i] = _address(file), len(file)
+        else:
+            name = os.fsencode(file)
             if len(name) >= _PATH_BYTES or b"\0" in name:
-                said = f"sample {i}: {path[:100]!r} cannot be the path of a file"
-                raise errors.NotFoundError(said).at(path=path, index=i)
+                said = f"sample {i}: {file[:100]!r} cannot be the path of a file"
+                raise errors.NotFoundError(said).at(path=file, index=i)
             self._named[i, : len(name) + 1] = np.frombuffer(name + b"\0", np.uint8)
+        self._files.append(file)
+        self.count += 1
+        return i
+
+    def drop(self) -> None:
+        """Takes the last one back."""
+        self.count -= 1
+        self._files.pop()
+        self.forget([self.count])
 
     def let_go(self) -> None:
         """Keeps nothing of the batch alive."""
-        self._paths = ()
-        if self.contents is not None:
-            self.contents = ()
+        self.facts[:] = 0
+        self.count = 0
+        self._files.clear()
 
     def path(self, sample: int) -> str:
         """Its path, or what errors call it."""
-        return self._paths[sample] if self.contents is None else f"bytes[{sample}]"
+        return str(self._files[sample]) if self.contents is None else f"bytes[{sample}]"
 
     def _on_disk(self) -> picture_operations.FileReader:
         return {"root": "", "paths": address_of(self._named), "offsets": address_of(self._offsets)}

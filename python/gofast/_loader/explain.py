@@ -13,6 +13,7 @@ from .._core.openmp import as_in_workers
 from .._core.units import duration
 from ..errors import GofastError
 from .destination import PINNED
+from .pulled import PulledDataset
 from .schedule import draw_order
 from .view import Line, NativeDataset, Refusal, View, called, foreign, native, resolve
 
@@ -113,6 +114,9 @@ def _dataset(dataset: Any, in_ours: bool = True) -> list[Line]:
         in_ours: in a gofast.DataLoader, without which nothing stands in for another library's dataset.
     """
     kind = type(dataset)
+    if issubclass(kind, PulledDataset):
+        pulled: list[Line] = dataset._explained()
+        return pulled
     ours = dataset if issubclass(kind, NativeDataset) else native(dataset)
     if ours is not dataset and ours is not None and not in_ours:
         return [(kind.__name__, "Python", "torchvision's: a gofast.DataLoader makes its batches")]
@@ -192,6 +196,8 @@ def _loader(loader: Any) -> list[Line]:
         elif _draws_late(view) and loader.collate_fn is not default_collate:
             what += " (one batch for each worker while collate_fn draws from torch's generator)"
         return [*lines, ("gofast.DataLoader", "Go", f"{what}, on engine threads")]
+    if ours and issubclass(type(loader.dataset), PulledDataset):
+        return [*lines, ("gofast.DataLoader", "Go", "the pictures of a batch at once, when it is asked for")]
     name = "gofast.DataLoader" if ours else "torch's DataLoader"
     why = f"torch's own machinery: {found.why}; " if isinstance(found, Refusal) and ours else ""
     return [*lines, (name, "Python", f"{why}{_made(loader)}")]

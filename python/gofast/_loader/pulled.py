@@ -1,0 +1,30 @@
+"""Datasets whose rows are pulled, one after another, and made some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch.utils.data import IterableDataset
+
+from .view import Line
+
+
+class PulledDataset(IterableDataset[Any]):
+    """Base class of gofast.IterableDataset, for the loader and explain."""
+
+    _at_once = 1  # rows that an iterator pulls before it hands out the first
+
+    @contextmanager
+    def _of_batches(self, size: int | None) -> Iterator[None]:
+        """Iterators that are made meanwhile, and copies for workers, pull the rows of a batch at once."""
+        self._at_once = size or 1
+        try:
+            yield
+        finally:
+            self._at_once = 1
+
+    def _explained(self) -> list[Line]:
+        """Its lines in explain."""
+        raise NotImplementedError

@@ -1,0 +1,236 @@
+"""IterableDataset: samples, draws, order and errors are those of a torch IterableDataset over Pillow."""
+
+from __future__ import annotations
+
+import collections
+import gc
+import io
+import pickle
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+from torchvision import transforms as T
+from torchvision.transforms import v2
+
+import gofast
+from gofast import errors
+from picture_files import contents
+from same import difference
+
+FILES = contents()
+TRANSFORMS: list[Any] = [
+    T.Compose([T.Resize(24), T.CenterCrop(20), T.ToTensor()]),
+    T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor(), T.RandomErasing()]),
+    T.Compose([T.RandomResizedCrop(16), T.Lambda(lambda x: x), T.RandomVerticalFlip(), T.ToTensor()]),
+    T.Compose(
+        [T.Resize((9, 7)), T.RandomChoice([T.RandomRotation(20), T.ColorJitter(0.4)]), T.PILToTensor()]
+    ),
+    v2.Compose([v2.ToImage(), v2.RandomCrop(12, pad_if_needed=True), v2.ToDtype(torch.float32, scale=True)]),
+]
+Point = collections.namedtuple("Point", "picture label")
+
+
+class Source:
+    """Rows of files, that draws by the way as the seed says, and splits them over workers."""
+
+    def __init__(self, seed: int, count: int, fails: int | None = None) -> None:
+        self.seed, self.count, self.fails = seed, count, fails
+
+    def __iter__(self) -> Iterator[Any]:
+        r, info = random.Random(self.seed), get_worker_info()
+        for i in range(0 if info is None else info.id, self.count, 1 if info is None else info.num_workers):
+            data, way = FILES[r.randrange(len(FILES))], r.randrange(6)
+            if i == self.fails:
+                raise ValueError("the source's own")
+            if r.random() < 0.3:
+                torch.rand(3)
+            if r.random() < 0.3:
+                random.random()
+            picture: Any = data
+            if way == 0:
+                picture = Image.open(io.BytesIO(data)).convert("RGB")
+            elif way == 1:
+                picture = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+            elif way == 2:
+                picture = memoryview(data)
+            elif way == 3:
+                picture = {"bytes": data, "path": None}
+            yield picture, i
+
+
+class Theirs(IterableDataset):  # type: ignore[type-arg]
+    def __init__(self, source: Any, transform: Callable[[Any], Any]) -> None:
+        self.source, self.transform = source, transform
+
+    def __iter__(self) -> Iterator[Any]:
+        for picture, *others in self.source:
+            if isinstance(picture, dict):
+                picture = picture["bytes"]
+            if isinstance(picture, np.ndarray):
+                picture = Image.fromarray(picture)
+            elif not isinstance(picture, Image.Image):
+                picture = Image.open(io.BytesIO(picture)).convert("RGB")
+            yield self.transform(picture), *others
+
+
+def given_out(loader: Any) -> tuple[list[Any], str, Any, Any]:
+    """Batches, the error behind them, and the generators."""
+    torch.manual_seed(5)
+    random.seed(5)
+    batches, said = [], ""
+    iterator = iter(loader)
+    while True:
+        try:
+            batches.append(next(iterator))
+        except StopIteration:
+            break
+        except ValueError as error:
+            said = str(error).splitlines()[-1]
+            break
+    return batches, said, torch.get_rng_state(), random.getstate()
+
+
+def assert_same(made: tuple[Any, ...], expected: tuple[Any, ...]) -> None:
+    assert difference(made[0], expected[0], strides=False) == ""
+    assert made[1] == expected[1]
+    assert torch.equal(made[2], expected[2]) and made[3] == expected[3]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 1 << 30), st.sampled_from(TRANSFORMS), st.integers(0, 19), st.integers(1, 9), st.booleans()
+)
+def test_batches_and_draws_are_torchs(seed: int, transform: Any, count: int, batch: int, drops: bool) -> None:
+    fails = seed % 30 if seed % 3 == 0 else None
+    source = Source(seed, count, fails)
+    expected = given_out(DataLoader(Theirs(source, transform), batch, drop_last=drops))
+    if fails is not None and fails < count:
+        assert expected[1] == "the source's own"
+    ours = gofast.IterableDataset(source, transform)
+    assert_same(given_out(gofast.DataLoader(ours, batch, drop_last=drops)), expected)
+    assert_same(given_out(DataLoader(ours, batch, drop_last=drops)), expected)
+
+
+@pytest.mark.parametrize("start", ["fork", "forkserver", "spawn"])
+def test_workers(start: str) -> None:
+    options: Any = {"batch_size": 4, "num_workers": 2, "multiprocessing_context": start}
+    source, transform = Source(3, 30), TRANSFORMS[1]
+    expected = given_out(DataLoader(Theirs(source, transform), **options))
+    ours = gofast.IterableDataset(source, transform)
+    assert_same(given_out(gofast.DataLoader(ours, **options)), expected)
+    assert ours._at_once == 1
+    loader = gofast.DataLoader(ours, **options, persistent_workers=True)
+    first, second = given_out(loader)[0], given_out(loader)[0]
+    assert len(first) == len(second) == len(expected[0])
+
+
+def test_rows_are_pulled_when_their_batch_is_asked_for() -> None:
+    pulled: list[int] = []
+
+    def endless() -> Iterator[Any]:
+        while True:
+            pulled.append(len(pulled))
+            yield FILES[0], len(pulled)
+
+    iterator = iter(gofast.DataLoader(gofast.IterableDataset(endless, TRANSFORMS[0]), 5))
+    assert not pulled
+    for batch in range(1, 4):
+        assert next(iterator)[1].tolist() == list(range(5 * batch - 4, 5 * batch + 1))
+        assert len(pulled) == 5 * batch
+    alone = iter(gofast.IterableDataset(endless, TRANSFORMS[0]))
+    next(alone)
+    assert len(pulled) == 16
+
+
+def test_a_generator_that_is_left_is_closed() -> None:
+    ended: list[str] = []
+
+    def rows() -> Iterator[Any]:
+        try:
+            while True:
+                yield FILES[0], 1
+        finally:
+            ended.append("closed")
+
+    iterator = iter(gofast.DataLoader(gofast.IterableDataset(rows, TRANSFORMS[0]), 2))
+    next(iterator)
+    del iterator
+    gc.collect()
+    assert ended == ["closed"]
+
+
+@pytest.mark.parametrize(
+    "transform", [TRANSFORMS[0], TRANSFORMS[1], TRANSFORMS[2]], ids=["still", "drawn", "rest"]
+)
+def test_a_bad_picture_comes_behind_the_rows_before_it(transform: Any) -> None:
+    rows = [
+        (FILES[0], 0),
+        (FILES[1], 1),
+        (b"no picture", 2),
+        (FILES[2][:200], 3),
+        (FILES[0], 4),
+    ]
+    made, loader = [], iter(gofast.IterableDataset(rows, transform))
+    with pytest.raises(errors.BadImageError, match="row 2") as caught:
+        made += loader
+    assert caught.value.index == 2 and [label for _, label in made] == [0, 1]
+    assert list(loader) == []
+    with pytest.raises(errors.BadImageError, match="row 2"):
+        next(iter(gofast.DataLoader(gofast.IterableDataset(rows, transform), 4)))
+    skipping = gofast.IterableDataset(rows, transform, on_error="skip")
+    for several in (DataLoader(skipping, 2), gofast.DataLoader(skipping, 2)):
+        assert torch.cat([labels for _, labels in several]).tolist() == [0, 1, 4]
+
+
+def test_forms_of_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    Image.open(io.BytesIO(FILES[0])).convert("RGB").save(path)
+    still = TRANSFORMS[0]
+    expected = still(Image.open(path).convert("RGB"))
+    rows: list[Any] = [
+        [str(path), path, {"bytes": None, "path": str(path)}],
+        [Point(path, 1)],
+        [[path, 1]],
+        [(FILES[0], 0), (str(path), 1), (FILES[1], 2)],
+    ]
+    for given_rows in rows:
+        made = list(gofast.IterableDataset(given_rows, still))
+        for one, row in zip(made, given_rows, strict=True):
+            assert type(one) is (type(row) if isinstance(row, (tuple, list)) else torch.Tensor)
+    assert difference(made[1][0], expected, strides=False) == ""
+    named = [{"jpg": path, "cls": 3, "more": "x"}]
+    assert next(iter(gofast.IterableDataset(named, still, fields=("jpg", "cls"))))[1] == 3
+    assert next(iter(gofast.IterableDataset([(3, path)], still, fields=(1, 0))))[1] == 3
+    whole = next(iter(gofast.IterableDataset([path])))
+    assert torch.equal(whole, T.PILToTensor()(Image.open(path)))
+    for wrong, said in ((named, "fields="), ([()], "row 0"), ([3], "row 0")):
+        with pytest.raises(errors.OptionError, match=said):
+            next(iter(gofast.IterableDataset(wrong, still)))
+    with pytest.raises(errors.OptionError, match="row 0 has not"):
+        next(iter(gofast.IterableDataset(named, still, fields=("jpg", "label"))))
+
+
+def test_what_is_no_source_is_refused() -> None:
+    for options in ({"source": 3}, {"source": [], "on_error": "zero"}, {"source": [], "fields": "jpg"}):
+        with pytest.raises(errors.OptionError):
+            gofast.IterableDataset(**options)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        len(gofast.IterableDataset(lambda: iter([])))
+    assert len(gofast.IterableDataset([1, 2])) == 2
+    again: Any = pickle.loads(pickle.dumps(gofast.IterableDataset(Source(1, 3), TRANSFORMS[0])))
+    assert len(list(again)) == 3
+
+
+def test_explain_says_where_pictures_are_made() -> None:
+    lines = gofast.explain(gofast.DataLoader(gofast.IterableDataset([], TRANSFORMS[2]), 4)).lines
+    assert ("rows", "Python", "your source, one after another") in lines and lines[-1][1] == "Go"
+    assert any(name == "Lambda" and where == "Python" for name, where, _ in lines)
