@@ -85,6 +85,9 @@ class IterableDataset(PulledDataset):
         """
         return len(self.source)  # type: ignore[arg-type]
 
+    def __bool__(self) -> bool:
+        return True  # as torch's, which has no length to ask for
+
     def set_epoch(self, epoch: int) -> None:
         """Passes the epoch on to a source that takes it."""
         accept = getattr(self.source, "set_epoch", None)

@@ -70,7 +70,10 @@ class PulledRows:
         while not self._ready and self._end is None:
             row = self._next()
             if row is not None and row.file is None:
-                self._ready.append(row.sample(self._asked.transformed(row.picture)))
+                try:
+                    self._ready.append(row.sample(self._asked.transformed(row.picture)))
+                except Exception as error:
+                    self._ends(row, error)
             elif row is not None:
                 self._held.append(row)
                 self._make()

@@ -23,7 +23,7 @@ from torchvision.transforms import v2
 
 import gofast
 from gofast import errors
-from picture_files import contents
+from picture_files import contents, noise, saved
 from same import difference
 
 FILES = contents()
@@ -191,6 +191,19 @@ def test_a_bad_picture_comes_behind_the_rows_before_it(transform: Any) -> None:
         assert torch.cat([labels for _, labels in several]).tolist() == [0, 1, 4]
 
 
+def test_an_error_of_the_transform_ends_the_rows() -> None:
+    made: list[Any] = []
+    transform = T.Compose([T.RandomCrop(30), T.ToTensor()])
+    rows = [(noise("RGB", (40, 40)), 0), (noise("RGB", (20, 40)), 1), (noise("RGB", (40, 40)), 2)]
+    rows += [(saved(picture, "PNG"), label) for picture, label in rows]
+    for given_rows in (rows[:3], rows[3:]):
+        iterator = iter(gofast.DataLoader(gofast.IterableDataset(given_rows, transform), 1))
+        made.append(next(iterator))
+        with pytest.raises(ValueError, match="larger"):
+            next(iterator)
+        assert list(iterator) == []
+
+
 def test_forms_of_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     Image.open(io.BytesIO(FILES[0])).convert("RGB").save(path)
@@ -225,6 +238,7 @@ def test_what_is_no_source_is_refused() -> None:
             gofast.IterableDataset(**options)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         len(gofast.IterableDataset(lambda: iter([])))
+    assert gofast.IterableDataset(lambda: iter([]))
     assert len(gofast.IterableDataset([1, 2])) == 2
     again: Any = pickle.loads(pickle.dumps(gofast.IterableDataset(Source(1, 3), TRANSFORMS[0])))
     assert len(list(again)) == 3
