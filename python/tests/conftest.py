@@ -7,12 +7,17 @@ import multiprocessing
 import os
 import pathlib
 import shutil
+import signal
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
+
+# What a shell runs in the background ignores Ctrl-C, and so would all that tests send it to.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Each worker of a fork server would import them itself, which takes seconds, and gofast it still does.
 multiprocessing.set_forkserver_preload(["torch", "torchvision"])
