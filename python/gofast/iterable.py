@@ -21,21 +21,23 @@ class IterableDataset(PulledDataset):
 
     Rows, their order, their errors and their split over workers are the source's own. Samples are those of
     torchvision's transforms under ``Image.open(...).convert("RGB")``, to the last bit, and so are the draws.
-    A :class:`gofast.DataLoader` pulls the rows of a batch and decodes their pictures in parallel, in this
-    process or in its workers; elsewhere each picture is made when it is asked for. Rows are never pulled
-    before the batch that they are in is asked for.
+    A :class:`gofast.DataLoader` pulls the rows of a batch, in this process or in a worker, and where all of
+    the transform is native, it decodes their pictures in parallel. Elsewhere each picture is made when it is
+    asked for. Rows are never pulled before the batch that they are in is asked for, and a source may use its
+    memory and its files again for the next row.
 
     Args:
         source: an iterable, or a function without arguments that returns one, such as a generator function.
             It is asked for an iterator at each epoch.
-        transform: of the pictures; as in :class:`gofast.ImageFolder`. None: uint8 [3, H, W].
+        transform: of the pictures; as in :class:`gofast.ImageFolder`. None: uint8 [3, H, W] of each file.
         fields: of each row, by name or by number: first the picture, then what else the sample has; samples
             are tuples. None: a row is the picture alone, or a tuple or a list that begins with it.
         on_error: what becomes of a picture that cannot be read: ``"raise"`` its error, behind the rows before
-            it; ``"skip"`` the row.
+            it; ``"skip"`` the row. What is drawn for rows of the same batch is drawn all the same.
 
-    A picture is a file's bytes, a path, the dict {"bytes": ..., "path": ...} of Hugging Face's
-    ``Image(decode=False)``, a PIL image, or a numpy array uint8 [H, W] or [H, W, 3].
+    A picture is a file's bytes, a path, or the dict {"bytes": ..., "path": ...} of Hugging Face's
+    ``Image(decode=False)``; or a PIL image or a numpy array uint8 [H, W] or [H, W, 3], which the transform is
+    given as it is.
 
     Raises:
         gofast.errors.OptionError: an option makes no sense; while iterating, a row has no such fields.
@@ -57,7 +59,7 @@ class IterableDataset(PulledDataset):
         fields: Sequence[str | int] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> None:
-        if not callable(source) and not hasattr(source, "__iter__"):
+        if not callable(source) and not isinstance(source, Iterable):
             raise errors.OptionError(f"source={source!r} is no iterable, and no function that returns one")
         check_callable(transform=transform)
         if on_error not in ("raise", "skip"):
@@ -69,13 +71,12 @@ class IterableDataset(PulledDataset):
         self.on_error = on_error
 
     @property
-    def skips(self) -> bool:
-        """Whether rows whose picture cannot be read are left out."""
+    def _skips(self) -> bool:
         return self.on_error == "skip"
 
     def __iter__(self) -> Iterator[Any]:
         source: Any = self.source
-        return PulledRows(iter(source if hasattr(source, "__iter__") else source()), self, self._at_once)
+        return PulledRows(iter(source if isinstance(source, Iterable) else source()), self, self._at_once)
 
     def __len__(self) -> int:
         """The source's, if it has one.
@@ -94,8 +95,7 @@ class IterableDataset(PulledDataset):
         if callable(accept):
             accept(epoch)
 
-    def row(self, given: Any, number: int) -> Row:
-        """What the source gave, taken apart."""
+    def _row(self, given: Any, number: int) -> Row:
         if self.fields is not None:
             picture, *others = self._chosen(given, number)
             kind: Callable[[Any], Any] = tuple
@@ -114,21 +114,21 @@ class IterableDataset(PulledDataset):
         assert self.fields is not None
         try:
             return [given[name] for name in self.fields]
-        except (KeyError, IndexError, TypeError):
+        except (KeyError, IndexError) as error:
             there = [*given] if isinstance(given, dict) else type(given).__name__
-            raise errors.OptionError(f"row {number} has not {self.fields}: it is {there}") from None
+            raise errors.OptionError(f"row {number} has not {self.fields}: it is {there}") from error
 
-    def transformed(self, picture: Any) -> Any:
-        """What the transform makes of a picture that is no file."""
+    def _transformed(self, picture: Any) -> Any:
         if isinstance(picture, np.ndarray) and picture.dtype == np.uint8:
             from PIL import Image
 
             picture = Image.fromarray(picture)
         return picture if self.transform is None else self.transform(picture)
 
-    def lane(self, room: int, paths: bool) -> DecodingLane:
-        """What decodes so many files at a time, which are paths or bytes."""
-        return DecodingLane(self.transform, room, paths, BadSamples("raise", None, kept=False), None, None)
+    def _lane(self, room: int) -> DecodingLane:
+        lane = DecodingLane(self.transform, room, False, BadSamples("raise", None, kept=False), None, None)
+        lane._called = "IterableDataset"
+        return lane
 
     def __repr__(self) -> str:
         return f"IterableDataset({self.source!r}, {self.transform!r})"
@@ -140,14 +140,22 @@ class IterableDataset(PulledDataset):
 
 
 def _file(picture: Any, number: int) -> Any:
-    """Its file; None where it is a picture already."""
-    if getattr(picture, "ndim", 1) != 1 or hasattr(picture, "getbands"):
+    """Its file's bytes; None where it is a picture already.
+
+    A source may write over what it has yielded, or remove the file, as soon as it is asked for the next row.
+    """
+    if not isinstance(picture, (str, bytes)) and (
+        getattr(picture, "ndim", 1) > 1 or hasattr(picture, "getbands")
+    ):
         return None
     file = file_of(picture)
     if file is None:
         kind = type(picture).__name__
         raise errors.OptionError(f"row {number} begins with {kind}: give a picture, its bytes, or its path")
-    return file
+    if isinstance(file, str):
+        with open(file, "rb") as opened:
+            return opened.read()
+    return bytes(file)
 
 
 def _alone(made: Any) -> Any:

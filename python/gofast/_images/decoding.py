@@ -50,6 +50,7 @@ class DecodingLane:
         self._options = PictureOptions()
         self._files = BatchFiles(room, paths)
         self._threads, self._generator = threads, generator
+        self._drawn, self._made = array("i"), list[Any]()  # of the batch that was begun
         self._work: Work | None = None
 
     def takes(self, count: int, paths: bool) -> bool:
@@ -62,8 +63,8 @@ class DecodingLane:
         Args:
             files: see BatchFiles.
         """
-        self._files.take(files)
         try:
+            self._files.take(files)
             work = self._here()
             if not files:
                 shape, dtype = work.plan.shape, getattr(torch, work.plan.dtype)
@@ -78,11 +79,14 @@ class DecodingLane:
         finally:
             self._files.let_go()
 
-    def begin(self) -> None:
-        """A batch whose files come one after another, by `add`."""
-        self._files.let_go()
-        self._drawn, self._made = array("i"), list[Any]()
-        self._here()
+    def begin(self, transform: Callable[[Any], Any] | None) -> None:
+        """A batch whose files come one after another, by `add`, begins."""
+        self.transform = transform
+        self._begun = self._here()
+
+    def is_for(self, transform: Callable[[Any], Any] | None) -> bool:
+        """Whether the batch's samples are those of this transform as it is now."""
+        return transform is self.transform and self._here() is self._begun
 
     def add(self, file: Any) -> None:
         """The next file of the batch: what its transform draws is drawn now.
@@ -90,8 +94,7 @@ class DecodingLane:
         Raises:
             Exception: what reading its header, or a transform in Python, raises: it is not of the batch then.
         """
-        work = self._here()
-        one = array("q", [self._files.add(file)])
+        work, one = self._begun, array("q", [self._files.add(file)])
         try:
             if work.finished:
                 self._drawn += work.records(one) or array("i")
@@ -107,7 +110,7 @@ class DecodingLane:
         Raises:
             BadImageError: one cannot be read; ``index`` is its place.
         """
-        work, indices = self._here(), array("q", range(start, stop))
+        work, indices = self._begun, array("q", range(start, stop))
         if not work.finished:
             return self._pixels(work, indices) if self.transform is None else self._made[start:stop]
         words = work.core.record_words

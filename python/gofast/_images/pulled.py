@@ -9,12 +9,14 @@ from typing import Any, NamedTuple, Protocol
 from .. import errors
 from .decoding import DecodingLane
 
+_MOST = 512  # files that are held at once, whatever a batch has
+
 
 class Row(NamedTuple):
     """A row of a source.
 
     Attributes:
-        file: its picture's path, or bytes; None where the picture is no file.
+        file: its picture's bytes, which nobody changes; None where the picture is no file.
         picture: as the source gave it.
         sample: makes the sample of what the transform makes of the picture.
         number: from 0 on, in the source's order.
@@ -29,18 +31,20 @@ class Row(NamedTuple):
 class Asked(Protocol):
     """What rows are for: a gofast.IterableDataset."""
 
+    transform: Callable[[Any], Any] | None
+
     @property
-    def skips(self) -> bool:
+    def _skips(self) -> bool:
         """Whether rows whose picture cannot be read are left out."""
 
-    def row(self, given: Any, number: int) -> Row:
+    def _row(self, given: Any, number: int) -> Row:
         """What the source gave, taken apart."""
 
-    def transformed(self, picture: Any) -> Any:
+    def _transformed(self, picture: Any) -> Any:
         """What the transform makes of a picture that is no file."""
 
-    def lane(self, room: int, paths: bool) -> DecodingLane:
-        """What decodes so many files at a time, which are paths or bytes."""
+    def _lane(self, room: int) -> DecodingLane:
+        """What decodes so many files at a time."""
 
 
 class PulledRows:
@@ -52,91 +56,109 @@ class PulledRows:
 
     Args:
         given: the source's own iterator.
-        most: rows that are pulled before the first of them is handed out.
+        batch: samples of a batch. Rows are pulled as far as the batch goes that the next sample is in.
     """
 
-    def __init__(self, given: Iterator[Any], asked: Asked, most: int) -> None:
-        self._given, self._asked, self._most = given, asked, most
+    def __init__(self, given: Iterator[Any], asked: Asked, batch: int) -> None:
+        self._given, self._asked, self._batch = given, asked, batch
         self._ready: deque[Any] = deque()
-        self._held: list[Row] = []  # pulled, and not for this batch
+        self._held: Row | None = None  # pulled, and made with what comes behind it
         self._end: Exception | None = None  # what comes behind the samples that are ready
-        self._count = 0
-        self._lanes: dict[bool, DecodingLane] = {}  # of bytes, and of paths
+        self._count = self._made = 0
+        self._lane: DecodingLane | None = None
 
     def __iter__(self) -> PulledRows:
         return self
 
     def __next__(self) -> Any:
-        while not self._ready and self._end is None:
-            row = self._next()
-            if row is not None and row.file is None:
-                try:
-                    self._ready.append(row.sample(self._asked.transformed(row.picture)))
-                except Exception as error:
-                    self._ends(row, error)
-            elif row is not None:
-                self._held.append(row)
-                self._make()
+        try:
+            while not self._ready and self._end is None:
+                self._pull()
+        except BaseException:  # Ctrl-C, or what is no picture's fault
+            self._end = StopIteration()
+            raise
         if self._ready:
             return self._ready.popleft()
         end, self._end = self._end, StopIteration()
         assert end is not None
         raise end
 
-    def _next(self) -> Row | None:
-        """The next row; None where there is none, and `_end` says why."""
-        if self._held:
-            return self._held.pop()
+    def _pull(self) -> None:
+        row = self._next()
+        if row is None:
+            return
+        if row.file is not None:
+            self._held = row
+            self._make()
+            return
         try:
-            row = self._asked.row(next(self._given), self._count)
+            self._give([row], [self._asked._transformed(row.picture)])
         except Exception as error:
-            self._end = error
-            return None
-        self._count += 1
+            self._refuse(row, error)
+
+    def _next(self) -> Row | None:
+        """The next row; None where there is none, and `_end` may say why."""
+        row, self._held = self._held, None
+        while row is None and self._end is None:
+            try:
+                given = next(self._given)
+            except Exception as error:
+                self._end = error
+                break
+            number, self._count = self._count, self._count + 1
+            try:
+                row = self._asked._row(given, number)
+            except Exception as error:
+                self._refuse(Row(None, given, tuple, number), error)
         return row
 
     def _make(self) -> None:
-        """Makes the samples of the next rows that have files of one kind."""
-        paths = isinstance(self._held[0].file, str)
-        lane = self._lanes.get(paths) or self._lanes.setdefault(paths, self._asked.lane(self._most, paths))
+        """Makes the samples of the next rows that have files."""
+        room = min(self._batch - self._made % self._batch, _MOST)
+        lane = self._lane
+        if lane is None:
+            lane = self._lane = self._asked._lane(min(self._batch, _MOST))
+        rows = list[Row]()
         try:
-            lane.begin()
-            rows = list[Row]()
-            while len(rows) < self._most and (row := self._next()) is not None:
-                if row.file is None or isinstance(row.file, str) is not paths:
-                    self._held.append(row)
+            lane.begin(self._asked.transform)
+            while len(rows) < room and (row := self._next()) is not None:
+                if row.file is None or not lane.is_for(self._asked.transform):
+                    self._held = row
                     break
                 try:
                     lane.add(row.file)
                     rows.append(row)
                 except Exception as error:
-                    if self._ends(row, error):
+                    if self._refuse(row, error):
                         break
-            self._give(lane, rows)
+            self._decode(lane, rows)
         finally:
             lane.end()
 
-    def _give(self, lane: DecodingLane, rows: list[Row]) -> None:
-        start = 0
+    def _decode(self, lane: DecodingLane, rows: list[Row]) -> None:
+        start, step = 0, len(rows)
         while start < len(rows):
-            bad = len(rows)
+            stop = min(start + step, len(rows))
             try:
-                made = lane.samples(start, bad)
+                self._give(rows[start:stop], lane.samples(start, stop))
             except errors.BadImageError as error:
-                if error.index is None or not start <= error.index < bad:
-                    raise
-                bad = error.index
-                made = lane.samples(start, bad) if start < bad else []
-                if self._ends(rows[bad], error):
-                    rows = rows[: bad + 1]
-            self._ready += [row.sample(one) for row, one in zip(rows[start:], made, strict=False)]
-            start = bad + 1
+                if stop - start > 1:
+                    step = 1  # that all are made again for each bad one is worse
+                    continue
+                if self._refuse(rows[start], error):
+                    return
+            start = stop
 
-    def _ends(self, row: Row, error: Exception) -> bool:
+    def _give(self, rows: list[Row], made: list[Any]) -> None:
+        self._ready += [row.sample(one) for row, one in zip(rows, made, strict=True)]
+        self._made += len(rows)
+
+    def _refuse(self, row: Row, error: Exception) -> bool:
         """Whether a row's error ends the rows; else the row is left out."""
-        if self._asked.skips and isinstance(error, errors.BadImageError):
+        if self._asked._skips and isinstance(error, OSError):  # of a file, or of Pillow
             return False
         if isinstance(error, errors.BadImageError):
-            error.at(index=row.number).args = (f"row {row.number}: {error}",)
+            name = f"{row.picture}: " if isinstance(row.picture, str) else ""
+            error.at(index=row.number).args = (f"row {row.number}: {name}{error}",)
         self._end = error
         return True

@@ -133,6 +133,76 @@ def test_workers(start: str) -> None:
     assert len(first) == len(second) == len(expected[0])
 
 
+def test_a_source_may_use_memory_and_files_again(tmp_path: Path) -> None:
+    data = [one for one in FILES if len(one) < 4000][:9]
+    path = tmp_path / "picture"
+
+    def rows(way: str) -> Iterator[Any]:
+        memory = bytearray(4000)
+        for one in data:
+            memory[: len(one)] = one
+            path.write_bytes(one)
+            yield (
+                memoryview(memory)[: len(one)] if way == "memory" else path if way == "path" else str(path)
+            )
+        path.unlink()
+
+    for way in ("memory", "path", "name"):
+        source = gofast.IterableDataset(lambda way=way: rows(way), TRANSFORMS[0])  # type: ignore[misc]
+        made = list(gofast.DataLoader(source, 4))
+        expected = DataLoader(Theirs([(one,) for one in data], TRANSFORMS[0]), 4)
+        assert difference(made, [batch for (batch,) in expected], strides=False) == ""
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_a_source_may_change_the_transform(seed: int) -> None:
+    def rows(dataset: list[Any]) -> Iterator[Any]:
+        r = random.Random(seed)
+        for i in range(12):
+            if r.random() < 0.3:
+                dataset[0].transform = r.choice([TRANSFORMS[0], changing, TRANSFORMS[2]])
+            if r.random() < 0.3:
+                changing.transforms[0].p = r.random()
+            if r.random() < 0.3:
+                changing.transforms[3].mean = [r.random()] * 3
+            yield r.choice(FILES), i
+
+    sets = []
+    for kind in (Theirs, gofast.IterableDataset):
+        changing = T.Compose(
+            [T.RandomHorizontalFlip(), T.Resize((20, 20)), T.ToTensor(), T.Normalize([0.5] * 3, [0.5] * 3)]
+        )
+        dataset: list[Any] = []
+
+        class Rows:
+            def __iter__(self, dataset: list[Any] = dataset) -> Iterator[Any]:
+                return rows(dataset)
+
+        dataset.append(kind(Rows(), changing))
+        loader: Any = DataLoader if kind is Theirs else gofast.DataLoader
+        sets.append(given_out(loader(dataset[0], 5, collate_fn=list)))
+    assert len(sets[0][0]) == 3
+    assert_same(sets[1], sets[0])
+
+
+def test_what_is_no_pictures_fault_ends_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(picture: Any) -> Any:
+        raise KeyboardInterrupt
+
+    rows = [(one, i) for i, one in enumerate(FILES[:6])]
+    for transform in (T.Compose([T.Resize(8), interrupted]), interrupted):
+        iterator = iter(gofast.DataLoader(gofast.IterableDataset(rows, transform), 2))
+        with pytest.raises(KeyboardInterrupt):
+            next(iterator)
+        assert list(iterator) == []
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    iterator = iter(gofast.DataLoader(gofast.IterableDataset(rows, TRANSFORMS[0]), 2))
+    with pytest.raises(Image.DecompressionBombError):
+        next(iterator)
+    assert list(iterator) == []
+
+
 def test_rows_are_pulled_when_their_batch_is_asked_for() -> None:
     pulled: list[int] = []
 
@@ -146,9 +216,14 @@ def test_rows_are_pulled_when_their_batch_is_asked_for() -> None:
     for batch in range(1, 4):
         assert next(iterator)[1].tolist() == list(range(5 * batch - 4, 5 * batch + 1))
         assert len(pulled) == 5 * batch
+    mixed = [b"", FILES[0], Image.new("RGB", (30, 30)), b"", *FILES[1:9]]
+    counting = (pulled.append(0) or (one, i) for i, one in enumerate(mixed))  # type: ignore[func-returns-value]
+    pulled.clear()
+    skipping = gofast.IterableDataset(counting, TRANSFORMS[1], on_error="skip")
+    assert next(iter(gofast.DataLoader(skipping, 4)))[1].tolist() == [1, 2, 4, 5] and len(pulled) == 6
     alone = iter(gofast.IterableDataset(endless, TRANSFORMS[0]))
     next(alone)
-    assert len(pulled) == 16
+    assert len(pulled) == 7
 
 
 def test_a_generator_that_is_left_is_closed() -> None:
