@@ -32,6 +32,7 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"convert":      working(convertTable),
 	"verify":       working(verifyCache),
 	"index":        working(scanFolder),
+	"tfrecord":     working(indexRecords),
 	"place":        working(findRow),
 	"scan":         working(scanFiles),
 	"verify_files": working(verifyFiles),

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -98,7 +95,7 @@ func Build(ctx context.Context, options Options, path string) (fd int, schema Sc
 	defer x.Close()
 	schema = x.Schema()
 	schema.Reused = reused
-	fd, err = keep(x.record.File)
+	fd, err = store.Keep(x.record.File)
 	return fd, schema, err
 }
 
@@ -130,32 +127,15 @@ func inMemory(ctx context.Context, options *Options) (int, Schema, error) {
 	if err != nil {
 		return -1, Schema{}, err
 	}
-	memory, err := unix.MemfdCreate("gofast-index", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	file, err := store.InMemory(op, "gofast-index", data)
 	if err != nil {
-		return -1, Schema{}, fail(errs.ErrLimit, string(options.Root), "cannot create shared memory").Because(err)
+		return -1, Schema{}, err
 	}
-	file := os.NewFile(uintptr(memory), "gofast-index")
 	defer file.Close()
-	if _, err := file.WriteAt(data, 0); err != nil {
-		return -1, Schema{}, fail(errs.ErrLimit, string(options.Root), "cannot fill %d bytes of shared memory", len(data)).Because(err)
-	}
-	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
-	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
-		return -1, Schema{}, fail(errs.ErrRead, string(options.Root), "cannot seal shared memory").Because(err)
-	}
 	x, err := parse(ctx, data, file.Name(), options.Threads)
 	if err != nil {
 		return -1, Schema{}, err
 	}
-	fd, err := keep(file)
+	fd, err := store.Keep(file)
 	return fd, x.Schema(), err
-}
-
-// keep makes a second descriptor that Go does not know about.
-func keep(file *os.File) (int, error) {
-	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		return -1, fail(errs.ErrRead, file.Name(), "cannot duplicate the descriptor").Because(err)
-	}
-	return fd, nil
 }

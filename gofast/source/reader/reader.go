@@ -47,7 +47,7 @@ type File struct {
 	Root    string  `json:"root"`    // stands before every path
 	Paths   uintptr `json:"paths"`   // address of the paths, each with a zero behind it
 	Offsets uintptr `json:"offsets"` // address of uint64[count], where each path begins
-	Stamps  uintptr `json:"-"`       // address of source.Stamp[count], which each read compares; 0 without
+	Stamps  uintptr `json:"stamps"`  // address of source.Stamp[count], which each read compares; 0 without
 }
 
 // Path is the path of a file.

@@ -1,0 +1,193 @@
+package tfrecord
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
+	"github.com/gofast-org/gofast/gofast/internal/store"
+	"github.com/gofast-org/gofast/gofast/source"
+)
+
+// Version is the version of the index's layout.
+const Version = 1
+
+// Options say what to index.
+type Options struct {
+	Paths       []string `json:"paths"`
+	Features    []string `json:"features"`    // names; null: all
+	Compression string   `json:"compression"` // of whole files: "", "gzip" or "zlib"
+	Threads     int      `json:"threads"`
+	// Memory is for the features' values, and for compressed files once more; 0: a quarter of what there is.
+	Memory int64 `json:"memory"`
+	// Progress is called with bytes that were read, and all of them, from any goroutine; may be nil.
+	Progress func(done, total int64) `json:"-"`
+
+	now func() time.Time // tests use another clock than the system's
+}
+
+// racy is a safe distance. A file's times show its state only if its last change is at least so old: file systems count
+// time in steps. The index of a newer file is not kept.
+const racy = 2 * time.Second
+
+// Build returns the descriptor of an index, which the caller owns and can map, and what it holds. With a path it is the file
+// there, if it is the index of these files as they are now, or a new one in its place. Without one, and where a file is
+// compressed or has just been written, it is that of sealed memory.
+func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, err error) {
+	defer pool.Recover(&err, op, path)
+	defer func() { err = errs.Ended(err, op) }()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // of a mapped index that somebody cuts
+	fresh, objects, err := o.open(ctx)
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	if path == "" || fresh || o.Compression != "" {
+		data, err := o.index(ctx, objects)
+		if err != nil {
+			return -1, Schema{}, err
+		}
+		return inMemory(data)
+	}
+	stamps := make([]source.Stamp, len(objects))
+	for i, object := range objects {
+		stamps[i] = object.Stamp()
+	}
+	made, err := json.Marshal(struct {
+		Paths, Features []string
+		Stamps          []source.Stamp
+	}{o.Paths, o.Features, stamps})
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	a := &store.Artefact{Op: op, Kind: "tfrecord", Version: Version, Path: path, Of: sha256.Sum256(made), Threads: o.Threads}
+	reused := true
+	r, err := a.Open(ctx)
+	if err != nil && !errors.Is(err, errs.ErrCanceled) {
+		there := func() bool { // made while we waited
+			r, err = a.Open(ctx)
+			return err == nil || errors.Is(err, errs.ErrCanceled)
+		}
+		began := store.Once(ctx, op, path, there, func(file *atomicfile.File) error {
+			reused = false
+			var data []byte
+			if data, err = o.index(ctx, objects); err == nil {
+				r, err = a.Write(ctx, file, data)
+			}
+			return err
+		})
+		if began != nil {
+			err = began
+		}
+	}
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	defer r.Close()
+	if schema, err = parse(r.Data); err != nil {
+		return -1, Schema{}, err
+	}
+	schema.Reused = reused
+	fd, err = store.Keep(r.File)
+	return fd, schema, err
+}
+
+// open looks at all files, and says whether one has just been written. Compressed ones are inflated.
+func (o *Options) open(ctx context.Context) (fresh bool, objects []source.Object, err error) {
+	if o.now == nil {
+		o.now = time.Now
+	}
+	if o.Memory == 0 {
+		o.Memory = limits.Available() / 4
+	}
+	oldest := o.now().Add(-racy).UnixNano()
+	objects = make([]source.Object, len(o.Paths))
+	left := o.Memory
+	for i, path := range o.Paths {
+		var object source.Object
+		if o.Compression == "" {
+			object, err = source.OpenLocal(path)
+		} else {
+			object, err = inflated(ctx, path, o.Compression, &left)
+		}
+		if err != nil {
+			return false, nil, err
+		}
+		stamp := object.Stamp()
+		fresh = fresh || stamp.CtimeNs >= oldest || stamp.MtimeNs >= oldest
+		objects[i] = object
+	}
+	return fresh, objects, nil
+}
+
+// index reads all files.
+func (o *Options) index(ctx context.Context, objects []source.Object) ([]byte, error) {
+	var done atomic.Int64
+	total := int64(0)
+	for _, object := range objects {
+		total += object.Stamp().Size
+	}
+	files := make([]file, len(objects))
+	values := &budget{}
+	values.left.Store(o.Memory)
+	err := pool.Each(ctx, o.Threads, len(objects), func(ctx context.Context, i int) (err error) {
+		f := &files[i]
+		f.object, f.columns = objects[i], newColumns(uint32(i), o.Features, values)
+		last := int64(0)
+		err = Records(ctx, objects[i], func(r Record) *errs.Error {
+			f.records = r.Number + 1
+			if r.Offset-last >= blockBytes && o.Progress != nil {
+				o.Progress(done.Add(r.Offset-last), total)
+				last = r.Offset
+			}
+			if i == 0 && r.Number == 0 {
+				f.first = namesOf(r.Data)
+			}
+			return f.columns.add(r)
+		})
+		if err != nil {
+			return err
+		}
+		if err := f.columns.finish(f.records); err != nil {
+			return err.At(objects[i].Path())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return encode(files, o.Features, o.Compression != "")
+}
+
+// namesOf is the names of an Example's features, for the error that none has the name that was asked for.
+func namesOf(data []byte) []string {
+	names := []string{}
+	_ = example(data, func(name []byte, _ cursor) *errs.Error {
+		if len(names) < 100 {
+			names = append(names, string(name))
+		}
+		return nil
+	}) // what is wrong with it is said elsewhere
+	return names
+}
+
+func inMemory(data []byte) (int, Schema, error) {
+	schema, err := parse(data)
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	file, err := store.InMemory(op, "gofast-tfrecord", data)
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	defer file.Close()
+	fd, err := store.Keep(file)
+	return fd, schema, err
+}

@@ -1,0 +1,228 @@
+package tfrecord
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"slices"
+	"unsafe"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/source"
+)
+
+// Schema says what an index holds, and where. It stands in the index itself, as JSON behind the arrays; the first 8 bytes
+// say where.
+type Schema struct {
+	Files   []FileSchema   `json:"files"`
+	Columns []ColumnSchema `json:"columns"`
+	First   []string       `json:"first"` // the names of the features of the first record, at most 100
+	Size    int64          `json:"size"`
+	Reused  bool           `json:"reused"` // it was there
+}
+
+// FileSchema is one file, with its stamp when it was read.
+type FileSchema struct {
+	Records int64        `json:"records"`
+	Stamp   source.Stamp `json:"stamp"`
+	// Inflated is where the content of a compressed file lies in the index, if it is one, and Bytes its length.
+	Inflated int64 `json:"inflated"`
+	Bytes    int64 `json:"bytes"`
+}
+
+// ColumnSchema is one feature.
+type ColumnSchema struct {
+	Name   string `json:"name"`
+	Kind   Kind   `json:"kind"`   // "": no record has it
+	Values int64  `json:"values"` // of all records
+	Starts int64  `json:"starts"` // where int64[records + 1] lie: each record's first value
+	Has    int64  `json:"has"`    // where uint8[records] lie: 1 where a record has the feature
+	At     int64  `json:"at"`     // where the values lie: source.Extent, float32 or int64
+}
+
+// file is a file that was read.
+type file struct {
+	object  source.Object
+	records int64
+	columns *columns
+	first   []string
+}
+
+var native = binary.NativeEndian
+
+func valueBytes(kind Kind) int64 {
+	switch kind {
+	case Bytes:
+		return int64(unsafe.Sizeof(source.Extent{}))
+	case Floats:
+		return 4
+	default:
+		return 8
+	}
+}
+
+// encode makes the index of files.
+func encode(files []file, names []string, inflated bool) ([]byte, error) {
+	if names == nil {
+		names = found(files)
+	}
+	records, s := int64(0), Schema{Files: []FileSchema{}, Columns: []ColumnSchema{}, First: []string{}}
+	at := int64(8)
+	room := func(bytes int64) int64 {
+		from := at
+		at = (at + bytes + 7) &^ 7
+		return from
+	}
+	for _, f := range files {
+		described := FileSchema{Records: f.records, Stamp: f.object.Stamp()}
+		if held, ok := f.object.(*content); ok && inflated {
+			described.Bytes = int64(len(held.Data))
+			described.Inflated = room(described.Bytes)
+		}
+		s.Files = append(s.Files, described)
+		s.First = append(s.First, f.first...)
+		records += f.records
+	}
+	for _, name := range names {
+		c := ColumnSchema{Name: name}
+		for _, f := range files {
+			own := f.columns.named(name)
+			if own == nil || own.kind == "" {
+				continue
+			}
+			if c.Kind == "" {
+				c.Kind = own.kind
+			}
+			if own.kind != c.Kind {
+				row := int64(slices.Index(own.has, 1))
+				return nil, differs(own.kind, c.Kind).At(f.object.Path()).AtRow(row, name)
+			}
+			c.Values += own.values()
+		}
+		c.Starts, c.Has = room(8*(records+1)), room(records)
+		c.At = room(c.Values * valueBytes(c.Kind))
+		s.Columns = append(s.Columns, c)
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, at+int64(len(text)))
+	native.PutUint64(data, uint64(at))
+	copy(data[at:], text)
+	for i, f := range files {
+		if s.Files[i].Bytes > 0 {
+			copy(data[s.Files[i].Inflated:], f.object.(*content).Data)
+		}
+	}
+	for _, c := range s.Columns {
+		c.encode(data, files)
+	}
+	return data, nil
+}
+
+// named is the column of a name, or nil.
+func (s *columns) named(name string) *column {
+	if number, known := s.numbers[name]; known {
+		return s.all[number]
+	}
+	return nil
+}
+
+// found is the names of all features, in the order in which they were seen first.
+func found(files []file) []string {
+	names, seen := []string{}, map[string]bool{}
+	for _, f := range files {
+		for _, c := range f.columns.all {
+			if !seen[c.name] {
+				seen[c.name] = true
+				names = append(names, c.name)
+			}
+		}
+	}
+	return names
+}
+
+func (c *ColumnSchema) encode(data []byte, files []file) {
+	starts, has, at, values := data[c.Starts:], data[c.Has:], data[c.At:], int64(0)
+	for _, f := range files {
+		own := f.columns.named(c.Name)
+		for i := range f.records {
+			start := values
+			if own != nil {
+				start += own.starts[i]
+				has[i] = own.has[i]
+			}
+			native.PutUint64(starts[8*i:], uint64(start))
+		}
+		starts, has = starts[8*f.records:], has[f.records:]
+		if own == nil {
+			continue
+		}
+		values += own.values()
+		at = at[copy(at, bytesOf(own.places)):]
+		at = at[copy(at, bytesOf(own.floats)):]
+		at = at[copy(at, bytesOf(own.ints)):]
+	}
+	native.PutUint64(starts, uint64(values))
+}
+
+func bytesOf[T any](values []T) []byte {
+	if len(values) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&values[0])), uintptr(len(values))*unsafe.Sizeof(values[0]))
+}
+
+// parse reads the schema of an index, and checks every number that is used to address memory.
+func parse(data []byte) (s Schema, err error) {
+	bad := func() (Schema, error) {
+		return Schema{}, fail(errs.ErrDamaged, "not a complete index of this version of gofast: delete it, or let it be built again")
+	}
+	size := int64(len(data))
+	if size < 8 {
+		return bad()
+	}
+	text := int64(native.Uint64(data))
+	if text < 8 || text > size || json.Unmarshal(data[text:], &s) != nil {
+		return bad()
+	}
+	within := func(at, count, each int64) bool {
+		return count >= 0 && at >= 8 && at%8 == 0 && at <= text && count <= (text-at)/each
+	}
+	records := int64(0)
+	for _, f := range s.Files {
+		if f.Records < 0 || f.Records > math.MaxInt64-1-records || f.Bytes != 0 && !within(f.Inflated, f.Bytes, 1) {
+			return bad()
+		}
+		records += f.Records
+	}
+	for _, c := range s.Columns {
+		if !within(c.Starts, records+1, 8) || !within(c.Has, records, 1) || !within(c.At, c.Values, valueBytes(c.Kind)) || !c.right(data, records, len(s.Files)) {
+			return bad()
+		}
+	}
+	s.Size = size
+	return s, nil
+}
+
+// right says whether each record's values are some of the column's, and the bytes' places in files that there are.
+func (c *ColumnSchema) right(data []byte, records int64, files int) bool {
+	before := uint64(0)
+	for i := range records + 1 {
+		start := native.Uint64(data[c.Starts+8*i:])
+		if start < before || start > uint64(c.Values) {
+			return false
+		}
+		before = start
+	}
+	if c.Kind != Bytes {
+		return true
+	}
+	for i := range c.Values {
+		if native.Uint32(data[c.At+i*valueBytes(Bytes):]) >= uint32(files) {
+			return false
+		}
+	}
+	return true
+}
