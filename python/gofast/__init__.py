@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .late import open
     from .loader import DataLoader
     from .table import Limits, TableDataset
+    from .tfrecord import TFRecordDataset
 
 __all__ = [
     "ArrayDataset",
@@ -57,6 +58,7 @@ __all__ = [
     "ImageFolder",
     "IterableDataset",
     "Limits",
+    "TFRecordDataset",
     "TableDataset",
     "convert",
     "doctor",
@@ -82,6 +84,7 @@ _LATE = {
     "ImageFolder": "images",
     "IterableDataset": "iterable",
     "Limits": "table",
+    "TFRecordDataset": "tfrecord",
     "TableDataset": "table",
     "explain": "loader",
     "integrations": "integrations",

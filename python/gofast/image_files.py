@@ -13,6 +13,7 @@ import torch
 from . import errors
 from ._core.patterns import is_pattern
 from ._core.picture_operations import Scan
+from ._core.records import Records
 from ._images.bad_samples import OnError
 from ._images.face import VisionDataset
 from ._images.files import Files
@@ -21,6 +22,7 @@ from ._images.labels_file import LabelsFile
 from ._images.listing import Listing
 from ._images.options import Rng
 from ._images.paths import Pictures, held, listed, matching
+from ._images.record_files import listing_of
 from ._images.vision import IMG_EXTENSIONS, default_loader
 from ._loader.classes import Classes, LabelType, in_order, numbered
 from ._loader.view import Output
@@ -249,6 +251,53 @@ class ImageFiles(VisionDataset):
             raise errors.OptionError("pictures in memory have no path, for loader= and return_path=")
         pictures: Any = held(contents)  # goes through `listed` as it is
         return cls(pictures, labels, transform, **options)
+
+    @classmethod
+    def from_tfrecord(
+        cls: type[Self],
+        paths: str | Path | Iterable[str | Path],
+        label: str | None = "image/class/label",
+        transform: Callable[[Any], Any] | None = None,
+        *,
+        image: str = "image/encoded",
+        index: str | Path | None = None,
+        compression_type: str | None = None,
+        target_transform: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Pictures that are a feature of TFRecord files, in the order of the records.
+
+        They are decoded where they lie in the files. Errors and ``paths`` call them ``file[0]``, ``file[1]``
+        and so on.
+
+        Args:
+            paths, index, compression_type: as in :class:`gofast.TFRecordDataset`.
+            label: the feature with a whole number for each picture, which is its label as it is; None: there
+                are no labels.
+            transform: called with a PIL image of mode RGB.
+            image: the feature with the bytes of a picture's file.
+            target_transform: called with the label.
+            options: those of :class:`gofast.ImageFiles` from ``output`` on, but for return_path.
+
+        Raises:
+            gofast.errors.SchemaError: there is no such feature, or it is of another type, or a record has
+                several values.
+            gofast.errors.MissingValueError: a record does not have it.
+            gofast.errors.GofastError: as in :class:`gofast.TFRecordDataset`.
+
+        Example:
+            >>> train = gofast.ImageFiles.from_tfrecord("train-*.tfrecord", transform=T.ToTensor())
+            >>> image, label = train[0]
+        """
+        if options.get("return_path") or "loader" in options:
+            raise errors.OptionError("pictures of records have no path, for loader= and return_path=")
+        names = [image] if label is None else [image, label]
+        listing = listing_of(Records.open(paths, names, compression_type, index), image, label)
+        made = cls.__new__(cls)
+        made._labelled = label is not None
+        made.root = made.extensions = made.classes = made.class_to_idx = None
+        made._show(listing, transform, target_transform, None, **options)
+        return made
 
     def _numbered(self, labels: Any, pictures: Pictures) -> list[Any]:
         """The label of each picture, or the number of its class if there are classes."""

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .. import errors
+from .._core.kept import user_cache
 from .._core.progress import printable
 from .._core.units import many, size
-from .._images.files import user_cache
 from .._tables.cache import open_cache
 from . import output
 

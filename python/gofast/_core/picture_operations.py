@@ -50,11 +50,12 @@ class Rest(Made):
 
 
 class FileReader(TypedDict):
-    """Where the paths of files lie; see reader.File."""
+    """Where the paths of files lie, and their stamps if each read is to compare them; see reader.File."""
 
     root: str
     paths: int
     offsets: int
+    stamps: int
 
 
 class MemoryReader(TypedDict):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import mmap
 import os
 import zlib
@@ -17,6 +16,7 @@ import numpy as np
 
 from .. import errors
 from .._core import engine, picture_operations
+from .._core.kept import own_index
 from .._core.memory import address_of
 from .._core.picture_operations import IndexSchema, Scan
 from .picture_files import PictureFiles
@@ -63,7 +63,7 @@ class Files(PictureFiles):
         self.targets = np.frombuffer(self._bytes, np.int32, self.count, schema["sample_classes_offset"])
         self._paths: int = schema["paths_offset"]
         size = self.found_bytes(self.count)
-        self._sizes_fd = _shared(size) if sizes_fd is None else sizes_fd
+        self._sizes_fd = shared(size) if sizes_fd is None else sizes_fd
         self._find_in(mmap.mmap(self._sizes_fd, size), self.count)
         if contents is not None:
             self._make_room(self.count)
@@ -84,7 +84,7 @@ class Files(PictureFiles):
         """
         if index is not None:
             return cls._scan(options, index, (options, index))
-        own = _own_index(options)
+        own = own_index("folders", options)
         if own is not None:
             try:
                 files = cls._scan(options, own, (options, None))
@@ -151,7 +151,8 @@ class Files(PictureFiles):
 
     def _on_disk(self) -> picture_operations.FileReader:
         base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
-        return {"root": self.root, "paths": base + self._paths, "offsets": address_of(self.offsets)}
+        paths, offsets = base + self._paths, address_of(self.offsets)
+        return {"root": self.root, "paths": paths, "offsets": offsets, "stamps": 0}
 
     def _path_bytes(self) -> bytes:
         return self._bytes[self._paths : self._paths + int(self.offsets[-1])]
@@ -211,26 +212,8 @@ def _listed_again(
     return Files.listed(os.fsdecode(zlib.decompress(names)).split("\0")[:-1], labels, root, contents)
 
 
-def user_cache() -> str:
-    """The folder in the user's cache in which gofast keeps what it can make again."""
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(cache):  # as its specification says
-        cache = os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(cache, "gofast")
-
-
-def _own_index(options: Scan) -> str | None:
-    """Where the index of such a scan is kept, or None where nothing can be kept."""
-    folder = os.path.join(user_cache(), "folders")
-    name = hashlib.blake2b(json.dumps(options, sort_keys=True).encode(), digest_size=16).hexdigest()
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-    except OSError:
-        return None
-    return os.path.join(folder, name) if os.access(folder, os.W_OK | os.X_OK) else None
-
-
-def _shared(size: int) -> int:
+def shared(size: int) -> int:
+    """The descriptor of zeros that processes share."""
     fd = os.memfd_create("gofast-sizes", os.MFD_CLOEXEC)
     os.truncate(fd, size)
     return fd

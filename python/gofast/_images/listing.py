@@ -140,7 +140,8 @@ class Listing:
     def check_changeable(self) -> None:
         """Refuses a change of the list where the paths in it are no files'."""
         if self.files.contents is not None:
-            raise errors.OptionError("samples of pictures in memory cannot be changed: make another dataset")
+            said = "samples of pictures that are no files cannot be changed: make another dataset"
+            raise errors.OptionError(said)
 
     def take_over(self, samples: Iterable[int] | None = None) -> None:
         """Takes over what was changed in the list, if an entry of these samples, or of any, was."""

@@ -182,7 +182,8 @@ class BatchFiles(PictureFiles):
         return str(self._files[sample]) if self.contents is None else f"bytes[{sample}]"
 
     def _on_disk(self) -> picture_operations.FileReader:
-        return {"root": "", "paths": address_of(self._named), "offsets": address_of(self._offsets)}
+        paths, offsets = address_of(self._named), address_of(self._offsets)
+        return {"root": "", "paths": paths, "offsets": offsets, "stamps": 0}
 
 
 def _address(held: Any) -> int:

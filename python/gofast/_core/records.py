@@ -1,0 +1,274 @@
+"""TFRecord files: the index that the core made of them, mapped, and the values of features."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import mmap
+import os
+import re
+import struct
+from collections.abc import Iterable, Sequence
+from multiprocessing.context import get_spawning_popen
+from multiprocessing.reduction import DupFd
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import errors
+from . import engine, record_operations
+from .kept import own_index
+from .patterns import is_pattern, matching
+from .record_operations import Feature, RecordsMade
+from .stamp import Stamp
+
+Paths = str | Path | Iterable[str | Path]
+
+_KEPT_FROM = 64 << 20  # smaller files are read again before anybody notices
+_PLACE = np.dtype([("object", "u4"), ("reserved", "u4"), ("offset", "i8"), ("length", "i8")])
+_TYPES = {"byte": _PLACE, "float": np.dtype("f4"), "int": np.dtype("i8"), "": np.dtype("i8")}
+
+
+class Asked(NamedTuple):
+    """What was opened.
+
+    Attributes:
+        paths: absolute ones.
+        features: names; None: all.
+        compression: "", "gzip" or "zlib".
+        kept: where the index is; None: where gofast keeps its own.
+    """
+
+    paths: list[str]
+    features: list[str] | None
+    compression: str
+    kept: str | None
+
+
+class Column:
+    """One feature of all records.
+
+    Attributes:
+        values: of all records: float32, int64, or the places of bytes (``gofast/source/reader/extent.h``).
+        starts: int64 [records + 1], where each record's values begin.
+        has: uint8 [records], 1 where the record has the feature.
+    """
+
+    def __init__(self, memory: mmap.mmap, feature: Feature, records: int) -> None:
+        self.name, self.kind = feature["name"], feature["kind"]
+        self.values: npt.NDArray[Any] = np.frombuffer(
+            memory, _TYPES[self.kind], feature["values"], feature["at"]
+        )
+        self.starts = np.frombuffer(memory, np.int64, records + 1, feature["starts"])
+        self.has = np.frombuffer(memory, np.uint8, records, feature["has"])
+
+    def of(self, record: int) -> npt.NDArray[Any]:
+        """The values of a record, in memory of its own."""
+        found: npt.NDArray[Any] = self.values[self.starts[record] : self.starts[record + 1]]
+        return found.copy()
+
+    def each(self) -> int:
+        """How many values each record has; -1 where they differ, or a record has none."""
+        counts = np.diff(self.starts)
+        if not len(counts):
+            return 1
+        return int(counts[0]) if self.has.all() and (counts == counts[0]).all() else -1
+
+
+class Records:
+    """Records of TFRecord files, by number.
+
+    Copies in one process share it, and so do processes that are forked or spawned from this one. Of any other
+    pickle the files are read again.
+
+    Attributes:
+        count: records.
+        columns: the features that were asked for, by name.
+    """
+
+    def __init__(self, fd: int, schema: RecordsMade, asked: Asked) -> None:
+        self._fd, self._schema, self.asked = fd, schema, asked
+        self._stat = os.fstat(fd)
+        self._bytes = mmap.mmap(fd, schema["size"], mmap.MAP_SHARED, mmap.PROT_READ)
+        counts = [file["records"] for file in schema["files"]]
+        self.count = sum(counts)
+        self._ends = np.cumsum(counts)
+        self.columns = {c["name"]: Column(self._bytes, c, self.count) for c in schema["columns"]}
+
+    @classmethod
+    def open(
+        cls,
+        paths: Paths,
+        features: Sequence[str] | None,
+        compression: str | None = None,
+        index: str | Path | None = None,
+    ) -> Records:
+        """Reads files once, or maps what an earlier reading kept, if nothing changed.
+
+        Raises:
+            OptionError: no files, or an option makes no sense.
+            NotFoundError, ReadError: a file, or the index that was asked for.
+            DamagedError: a file is not whole, or a checksum differs.
+            UnsupportedError, SchemaError, LimitError: see ``gofast/source/tfrecord``.
+        """
+        if compression not in (None, "", "gzip", "zlib"):
+            raise errors.OptionError(f'compression_type={compression!r} is not "gzip", "zlib" or None')
+        kept = None if index is None or _is_of_others(index) else os.path.abspath(os.fspath(index))
+        names = None if features is None else list(features)
+        return cls._made(Asked(_files(paths), names, compression or "", kept))
+
+    @classmethod
+    def _made(cls, asked: Asked) -> Records:
+        own = None
+        if asked.kept is None and asked.compression == "" and _size(asked.paths) >= _KEPT_FROM:
+            own = own_index("tfrecord", [asked.paths, asked.features])
+        config: record_operations.Records = {
+            "paths": asked.paths,
+            "features": asked.features,
+            "compression": asked.compression,
+            "threads": engine.threads(),
+            "index": asked.kept or own or "",
+        }
+        label = f"indexing {len(asked.paths)} TFRecord files"
+        try:
+            made = record_operations.index(config, label)
+        except (errors.ReadError, errors.LimitError) as error:
+            if own is None or error.path is None or not error.path.startswith(own):
+                raise
+            config["index"] = ""  # where gofast would keep it, nothing can be written
+            made = record_operations.index(config, label)
+        return cls(made["fd"], made, asked)
+
+    def place(self, record: int) -> str:
+        """What errors call a record: its file, and its number there."""
+        file = int(np.searchsorted(self._ends, record, "right"))
+        return f"{self.asked.paths[file]}[{record - (int(self._ends[file - 1]) if file else 0)}]"
+
+    def column(self, name: str) -> Column:
+        """A feature that was asked for.
+
+        Raises:
+            SchemaError: no record has it.
+        """
+        found = self.columns.get(name)
+        if found is None or (found.kind == "" and self.count):
+            has = ", ".join(map(repr, self._schema["first"])) or "no features"
+            raise errors.SchemaError(
+                f"{self.asked.paths[0]}: no record has a feature {name!r}; the first one has {has}"
+            ).at(path=self.asked.paths[0], column=name)
+        return found
+
+    def missing(self, name: str, record: int) -> errors.MissingValueError:
+        """The error for a record without a feature."""
+        said = f"{self.place(record)}: the record has no feature {name!r}"
+        return errors.MissingValueError(said).at(row=record, column=name)
+
+    def read(self, file: int, offset: int, length: int) -> bytes:
+        """Bytes of a file, or of what a compressed one holds.
+
+        Raises:
+            ChangedError: the file is not what it was.
+            NotFoundError, ReadError: it cannot be read.
+        """
+        held = self._schema["files"][file]
+        if self.asked.compression:
+            start = held["inflated"] + offset
+            return self._bytes[start : start + length]
+        path, stamp = self.asked.paths[file], held["stamp"]
+        was = Stamp(stamp["Size"], stamp["MtimeNs"], stamp["CtimeNs"], stamp["ID"])
+        try:
+            with open(path, "rb", buffering=0) as opened:
+                now = Stamp.of(os.fstat(opened.fileno()))
+                data = os.pread(opened.fileno(), length, offset) if now == was else b""
+        except OSError as error:
+            kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.ReadError
+            raise kind(f"{path}: {error.strerror}").at(path=path, offset=offset) from error
+        if now != was or len(data) != length:
+            said = f"{path}: the file changed since it was indexed: make the dataset again"
+            raise errors.ChangedError(said).at(path=path)
+        return data
+
+    def contents(self, column: Column, record: int) -> list[bytes]:
+        """The bytes of a record."""
+        places = column.values[column.starts[record] : column.starts[record + 1]]
+        return [self.read(int(p["object"]), int(p["offset"]), int(p["length"])) for p in places]
+
+    def stamps(self) -> bytes:
+        """The files' stamps, as C reads them."""
+        held = [file["stamp"] for file in self._schema["files"]]
+        return b"".join(struct.pack("=qqqQ", s["Size"], s["MtimeNs"], s["CtimeNs"], s["ID"]) for s in held)
+
+    def inflated(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """Where the content of each compressed file lies in memory, and how long it is."""
+        base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
+        held = self._schema["files"]
+        starts = np.array([base + file["inflated"] for file in held], np.uint64)
+        return starts, np.array([file["bytes"] for file in held], np.uint64)
+
+    def _digest(self) -> str:
+        (end,) = struct.unpack("=q", self._bytes[:8])  # behind it are the stamps: another copy's may differ
+        return hashlib.blake2b(memoryview(self._bytes)[:end], digest_size=16).hexdigest()
+
+    def __copy__(self) -> Records:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Records:
+        return self  # nobody writes to it
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if get_spawning_popen() is not None:
+            return _handed, (DupFd(self._fd), self._schema, self.asked)
+        return _read_again, (self.asked, self._digest())
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):  # never opened, or closed behind our back
+            if os.path.samestat(os.fstat(self._fd), self._stat):
+                os.close(self._fd)
+
+
+def _handed(fd: Any, schema: RecordsMade, asked: Asked) -> Records:
+    return Records(fd.detach(), schema, asked)
+
+
+def _read_again(asked: Asked, digest: str) -> Records:
+    records = Records._made(asked)
+    if records._digest() != digest:
+        said = f"{asked.paths[0]}: other records than when the dataset was pickled"
+        raise errors.ChangedError(said).at(path=asked.paths[0])
+    return records
+
+
+def _files(paths: Paths) -> list[str]:
+    """The files of a path, a pattern or a list of them, as absolute paths."""
+    if isinstance(paths, (bytes, dict, set, frozenset)):
+        kind = type(paths).__name__
+        raise errors.OptionError(f"paths is a {kind}: give a path, a pattern, or a list of them")
+    made: list[str] = []
+    for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
+        if not isinstance(path, (str, os.PathLike)):
+            raise errors.OptionError(f"paths: {path!r:.80} is not a path")
+        given = os.path.expanduser(os.fspath(path))
+        found = matching(given) if is_pattern(given) else [given]
+        if not found:
+            raise errors.NotFoundError(f"{given}: no file matches the pattern").at(path=given)
+        made += map(os.path.abspath, found)
+    if not made:
+        raise errors.OptionError("paths=[]: give at least one file")
+    return made
+
+
+def _size(paths: Sequence[str]) -> int:
+    with contextlib.suppress(OSError):  # the core says so
+        return sum(map(os.path.getsize, paths))
+    return 0
+
+
+def _is_of_others(index: str | Path) -> bool:
+    """Whether it is an index of the tfrecord package: offsets and lengths in text, not needed here."""
+    try:
+        with open(index, "rb") as file:
+            return re.match(rb"\d+ \d+\s", file.read(64)) is not None
+    except OSError:
+        return False

@@ -1,0 +1,131 @@
+"""Pictures that are a feature of TFRecord files: ranges of these files, with labels beside them."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+from collections.abc import Sequence
+from multiprocessing.context import get_spawning_popen
+from multiprocessing.reduction import DupFd
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .._core import picture_operations
+from .._core.memory import address_of
+from .._core.records import Column, Records
+from .files import UNLABELLED, Files, shared
+from .listing import Listing
+
+
+class RecordFiles(Files):
+    """Pictures that are the only value of a feature of each record.
+
+    Args:
+        records: the files, with the features that are named.
+        image: the feature with the pictures' bytes.
+        label: one with a whole number of 32 bits in each record, or None.
+        sizes_fd: what was found out about them in another process.
+    """
+
+    def __init__(self, records: Records, image: str, label: str | None, sizes_fd: int | None = None) -> None:
+        self._records, self._made_of = records, (image, label)
+        self._column = records.column(image)
+        self.count, self.root, self.classes, self.empty_classes = records.count, "", [], []
+        self.contents = _Contents(records, self._column)
+        self.targets = np.full(self.count, UNLABELLED, np.int32)
+        if label is not None:
+            self.targets[:] = records.column(label).values
+        size = self.found_bytes(self.count)
+        self._sizes_fd = shared(size) if sizes_fd is None else sizes_fd
+        self._stat = os.fstat(self._sizes_fd)
+        self._find_in(mmap.mmap(self._sizes_fd, size), self.count)
+        # What the core reads: paths, each with a zero behind it, and stamps; or where files lie inflated.
+        paths = [os.fsencode(path) + b"\0" for path in records.asked.paths]
+        self._names = np.frombuffer(b"".join(paths), np.uint8)
+        self._path_offsets = np.cumsum([0, *map(len, paths)], dtype=np.uint64)
+        self._stamps = np.frombuffer(records.stamps(), np.uint8)
+        self._starts, self._lengths = records.inflated()
+
+    def name(self, sample: int) -> str:
+        """Its file and its number there."""
+        return self._records.place(sample)
+
+    def names(self) -> list[str]:
+        """All of them."""
+        return [self.name(sample) for sample in range(self.count)]
+
+    def addresses(self, seed: int, labels: bool) -> picture_operations.Files:
+        """Where the arrays lie, for the core: pictures are extents of the files."""
+        made = super().addresses(seed, labels)
+        if not self._records.asked.compression:
+            made["memory"], made["file"] = None, self._on_disk()
+        made["extents"] = address_of(self._column.values)
+        return made
+
+    def _on_disk(self) -> picture_operations.FileReader:
+        paths, offsets = address_of(self._names), address_of(self._path_offsets)
+        return {"root": "", "paths": paths, "offsets": offsets, "stamps": address_of(self._stamps)}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        sizes = None if get_spawning_popen() is None else DupFd(self._sizes_fd)
+        return _again, (self._records, *self._made_of, sizes)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):  # never opened, or closed behind our back
+            if os.path.samestat(os.fstat(self._sizes_fd), self._stat):
+                os.close(self._sizes_fd)
+
+
+def _again(records: Records, image: str, label: str | None, sizes: Any) -> RecordFiles:
+    return RecordFiles(records, image, label, None if sizes is None else sizes.detach())
+
+
+class _Contents(Sequence[bytes]):
+    """The pictures' bytes, for Pillow: read when they are asked for."""
+
+    def __init__(self, records: Records, column: Column) -> None:
+        self._records, self._column = records, column
+
+    def __len__(self) -> int:
+        return self._records.count
+
+    def __getitem__(self, sample: Any) -> Any:
+        return self._records.contents(self._column, sample)[0]
+
+
+def listing_of(records: Records, image: str, label: str | None) -> Listing:
+    """The listing of the pictures and labels of records.
+
+    Raises:
+        SchemaError: a feature is not there, or not of the kind that is needed.
+        MissingValueError: a record does not have it.
+    """
+    pictures = _one(records, image, "byte")
+    if label is None:
+        return Listing(RecordFiles(records, pictures.name, None), has_labels=False)
+    column = _one(records, label, "int")
+    if len(column.values) and not -(1 << 31) <= column.values.min() <= column.values.max() < 1 << 31:
+        return Listing(RecordFiles(records, image, None), "", column.values.tolist())
+    return Listing(RecordFiles(records, image, label))
+
+
+def _one(records: Records, name: str, kind: str) -> Column:
+    """A feature of this kind of which each record has one value."""
+    column = records.column(name)
+    if column.kind not in (kind, ""):
+        raise errors.SchemaError(
+            f"{records.place(0)}: the feature {name!r} is of type {column.kind!r}, and {kind!r} is needed"
+        ).at(column=name)
+    wrong = np.flatnonzero((np.diff(column.starts) != 1) | (column.has == 0))
+    if len(wrong):
+        record = int(wrong[0])
+        if not column.has[record]:
+            raise records.missing(name, record)
+        count = int(column.starts[record + 1] - column.starts[record])
+        raise errors.SchemaError(
+            f"{records.place(record)}: the feature {name!r} has {count} values, and one is needed"
+        ).at(row=record, column=name)
+    return column
