@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import gofast
+from records import example, framed
 
 ROOT = Path(__file__).resolve().parents[2]
 PHOTOS = ROOT / "examples" / "data" / "photos"
@@ -79,6 +80,8 @@ def prepare(folder: Path) -> None:
     labels.to_csv(folder / "labels.csv", index=False)
     pictures = pd.DataFrame({"image": [good.read_bytes()], "label": [0]})
     pictures.to_parquet(folder / "pictures.parquet")
+    record = {"image/encoded": [good.read_bytes()], "image/class/label": [3], "x": [0.5, 1.5], "y": [3]}
+    (folder / "train-0.tfrecord").write_bytes(framed([example(record)] * 4))
     (folder / "flowers.csv").write_text(
         "name,colour,seen,height,species\nx,red,2024-01-31,1.5,rose\ny,blue,2024-02-01,,iris\n"
     )

@@ -16,12 +16,16 @@ from .._core.units import many, size
 from .._tables.cache import open_cache
 from . import output
 
-_DESCRIPTION = """Lists or clears what gofast keeps on disk: lists of large picture folders and compiled GPU
-kernels, in the user's cache folder, and caches of tables in the folders that are given. All of it is made
-again when it is needed. Caches of tables are known by their content, and only whole ones; no other file is
-touched."""
+_DESCRIPTION = """Lists or clears what gofast keeps on disk: lists of large picture folders, indexes of
+TFRecord files and compiled GPU kernels, in the user's cache folder, and caches of tables in the folders that
+are given. All of it is made again when it is needed. Caches of tables are known by their content, and only
+whole ones; no other file is touched."""
 
-_KINDS = {"folders": "list of a picture folder", "kernels": "compiled GPU kernel"}
+_KINDS = {
+    "folders": "list of a picture folder",
+    "kernels": "compiled GPU kernel",
+    "tfrecord": "index of TFRecord files",
+}
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,7 @@ class Column:
 
     def of(self, record: int) -> npt.NDArray[Any]:
         """The values of a record, in memory of its own."""
-        found: npt.NDArray[Any] = self.values[self.starts[record] : self.starts[record + 1]]
-        return found.copy()
+        return np.array(self.values[self.starts[record] : self.starts[record + 1]])
 
     def each(self) -> int:
         """How many values each record has; -1 where they differ, or a record has none."""

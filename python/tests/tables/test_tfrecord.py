@@ -1,0 +1,348 @@
+"""TFRecordDataset: what was written, and what the tfrecord package and TensorFlow read if they are there."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import pickle
+import random
+import struct
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+import gofast
+from gofast import errors
+from gofast._core import records as core_records
+from records import Broken, Value, example, field, framed, parsed
+from same import difference
+
+Record = dict[str, Value]
+
+
+def random_value(rng: random.Random) -> Value:
+    count = rng.choice((1, 1, 1, 2, 5, 40))
+    kind = rng.randrange(3)
+    if kind == 0:
+        return [rng.choice((0, 1, -1, 127, 128, -(1 << 63), (1 << 63) - 1, 1 << 40)) for _ in range(count)]
+    if kind == 1:
+        return [rng.choice((0.0, -1.5, math.inf, 1e-40, 3.0)) for _ in range(count)]
+    return [rng.randbytes(rng.choice((0, 1, 20, 200))) + b"." for _ in range(count)]
+
+
+def random_records(seed: int) -> list[Record]:
+    """Records whose features keep their types; some are left out of some records."""
+    rng = random.Random(seed)
+    kinds: Record = {name: random_value(rng) for name in rng.sample(["a", "b", "é", "long/name", "x"], 4)}
+    made = []
+    for _ in range(rng.randrange(1, 20)):
+        record: Record = {}
+        for name, like in kinds.items():
+            value = random_value(rng)
+            while type(value[0]) is not type(like[0]):
+                value = random_value(rng)
+            if rng.random() < 0.8:
+                record[name] = value
+        made.append(record)
+    return made
+
+
+def as_given(record: Record) -> dict[str, Any]:
+    """What the tfrecord package makes of a record."""
+    made: dict[str, Any] = {}
+    for name, values in record.items():
+        if isinstance(values[0], bytes):
+            made[name] = values[0] if len(values) == 1 else np.array(values, dtype=bytes)
+        else:
+            made[name] = np.array(values, np.float32 if isinstance(values[0], float) else np.int64)
+    return made
+
+
+def same(sample: dict[str, Any], expected: dict[str, Any]) -> bool:
+    return sample.keys() == expected.keys() and all(
+        type(sample[name]) is type(value)
+        and (sample[name] == value if type(value) is bytes else _equal(sample[name], value))
+        for name, value in expected.items()
+    )
+
+
+def _equal(ours: Any, theirs: Any) -> bool:
+    return ours.dtype == theirs.dtype and ours.shape == theirs.shape and ours.tobytes() == theirs.tobytes()
+
+
+def written(path: Path, records: list[Record]) -> str:
+    path.write_bytes(framed(map(example, records)))
+    return str(path)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_samples_are_what_was_written(tmp_path: Path, seed: int) -> None:
+    records = random_records(seed)
+    dataset = gofast.TFRecordDataset(written(tmp_path / "a.tfrecord", records))
+    assert len(dataset) == len(records)
+    for i, record in enumerate(records):
+        assert same(dataset[i], as_given(record))
+        assert same(dataset[i - len(records)], as_given(record))
+    with pytest.raises(errors.RowIndexError):
+        dataset[len(records)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_tfrecord_package_reads_the_same(tmp_path: Path, seed: int) -> None:
+    theirs = pytest.importorskip("tfrecord.torch.dataset")
+    path = written(tmp_path / "a.tfrecord", random_records(seed))
+    ours = gofast.TFRecordDataset(path)
+    for i, expected in enumerate(theirs.TFRecordDataset(path, None)):
+        assert same(ours[i], expected)
+
+
+def test_tensorflow_reads_the_same(tmp_path: Path) -> None:
+    tf = pytest.importorskip("tensorflow")
+    records: list[Record] = [{"i": [i, -i], "f": [i / 3], "b": [b"x" * i]} for i in range(5)]
+    path = written(tmp_path / "a.tfrecord", records)
+    ours = gofast.TFRecordDataset(path)
+    kinds = {"i": tf.int64, "f": tf.float32, "b": tf.string}
+    wanted = {name: tf.io.VarLenFeature(kind) for name, kind in kinds.items()}
+    for i, record in enumerate(tf.data.TFRecordDataset(path)):
+        theirs = tf.io.parse_single_example(record, wanted)
+        assert _equal(ours[i]["i"], theirs["i"].values.numpy())
+        assert _equal(ours[i]["f"], theirs["f"].values.numpy())
+        assert [ours[i]["b"]] == theirs["b"].values.numpy().tolist()
+
+
+def mutated(rng: random.Random) -> bytes:
+    """An Example with some bytes changed, put in or left out, or with parts of others."""
+    made = bytearray()
+    for _ in range(rng.choice((1, 1, 2))):
+        lists = {"i": [rng.choice((1, 300, -1))], "f": [1.5, 2.0], "b": [b"abc"][: rng.randrange(2)]}
+        made += example({name: lists[name] for name in rng.sample("ifb", rng.randrange(4))})
+    if rng.random() < 0.2:
+        made += field(rng.choice((1, 2, 9)), rng.randbytes(rng.randrange(4)))
+    for _ in range(rng.choice((1, 1, 2))):
+        at = rng.randrange(len(made) + 1)
+        how = rng.randrange(4)
+        if how == 0 and at < len(made):
+            made[at] ^= 1 << rng.randrange(8)
+        elif how == 1 and at < len(made):
+            made[at] = rng.choice((0, 1, 2, 8, 10, 13, 18, 26, 127, 128, 255))
+        elif how == 2:
+            del made[at : at + rng.randrange(1, 4)]
+        else:
+            made[at:at] = rng.choice((bytes(made), rng.randbytes(2)))
+    return bytes(made)
+
+
+def test_mutated_examples_are_refused_or_read_by_the_rules(tmp_path: Path) -> None:
+    rng = random.Random(27)
+    path, read, refused = str(tmp_path / "a.tfrecord"), 0, 0
+    for _ in range(2000):
+        record = mutated(rng)
+        Path(path).write_bytes(framed([record]))
+        try:
+            sample = gofast.TFRecordDataset(path)[0]
+        except (errors.DamagedError, errors.UnsupportedError, errors.SchemaError):
+            refused += 1
+            continue
+        read += 1
+        expected = parsed(record)
+        for name, value in sample.items():
+            values = expected.pop(name.encode())
+            if isinstance(value, bytes):
+                assert values == [value]
+            elif value.dtype.kind == "S":
+                assert value.tolist() == [one.rstrip(b"\0") for one in values]
+            else:
+                assert _equal(value, np.array(values, value.dtype))
+        assert not any(expected.values())
+    assert read > 200 and refused > 200
+
+
+def test_mutated_files_are_refused_or_whole(tmp_path: Path) -> None:
+    rng = random.Random(28)
+    records: list[Record] = [{"i": [1, 2]}, {"b": [b"hello"]}, {}, {"f": [0.5]}]
+    whole = framed(map(example, records))
+    ends = [len(framed(map(example, records[:n]))) for n in range(len(records) + 1)]
+    path = tmp_path / "a.tfrecord"
+    for _ in range(1000):
+        content = bytearray(whole)
+        at = rng.randrange(len(whole))
+        how = rng.randrange(4)
+        if how == 0:
+            content[at] ^= 1 << rng.randrange(8)
+        elif how == 1:
+            del content[at:]
+        elif how == 2:
+            content[at:at] = rng.randbytes(rng.randrange(1, 20))
+        else:
+            content += rng.randbytes(rng.randrange(1, 30))
+        path.write_bytes(content)
+        if how == 1 and at in ends:
+            dataset = gofast.TFRecordDataset(path)
+            assert [same(dataset[i], as_given(records[i])) for i in range(len(dataset))] == [
+                True
+            ] * ends.index(at)
+            continue
+        with pytest.raises(errors.DamagedError) as refused:
+            gofast.TFRecordDataset(path)
+        assert (refused.value.path, refused.value.offset in ends) == (str(path), True)
+        assert refused.value.row == ends.index(refused.value.offset or 0)
+
+
+def test_a_file_that_is_cut_in_a_header_is_no_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(framed([example({"i": [1]})]) + b"\5\0\0")
+    with pytest.raises(
+        errors.DamagedError, match=r"row 1, offset .*within the record's header, after 3 of 12"
+    ):
+        gofast.TFRecordDataset(path)
+    path.write_bytes(struct.pack("<QI", 1 << 40, 0))
+    with pytest.raises(errors.DamagedError, match="is this a TFRecord file"):
+        gofast.TFRecordDataset(path)
+
+
+def test_description(tmp_path: Path) -> None:
+    records: list[Record] = [{"i": [1], "f": [0.5], "b": [b"x"]}, {"i": [2], "f": [1.5]}]
+    path = written(tmp_path / "a.tfrecord", records)
+    of = gofast.TFRecordDataset
+    assert same(of(path, None, {"f": "float", "i": None})[1], as_given({"f": [1.5], "i": [2]}))
+    assert same(of(path, description=["i"])[0], as_given({"i": [1]}))
+    assert of(path).features == {"i": "int", "f": "float", "b": "byte"}
+    assert of(path, None, ["i"], lambda sample: int(sample["i"][0]))[1] == 2
+    with pytest.raises(
+        errors.SchemaError, match="no record has a feature 'no'; the first one has 'i', 'f', 'b'"
+    ):
+        of(path, description=["i", "no"])
+    with pytest.raises(errors.SchemaError, match="says 'int' of 'f', which is of type 'float'"):
+        of(path, description={"f": "int"})
+    with pytest.raises(errors.MissingValueError, match=r"a\.tfrecord\[1\]: the record has no feature 'b'"):
+        of(path, description=["b"])[1]
+    for wrong in ("i", {"i": "int64"}, {1: "int"}):
+        with pytest.raises(errors.OptionError):
+            of(path, description=wrong)  # type: ignore[arg-type]
+
+
+def test_columns(tmp_path: Path) -> None:
+    records: list[Record] = [
+        {"x": [i / 2, 1.0], "y": [i], "odd": [0] * (i + 1), "b": [b"x"]} for i in range(9)
+    ]
+    dataset = gofast.TFRecordDataset(written(tmp_path / "a.tfrecord", records))
+    assert _equal(dataset.column("x"), np.array([r["x"] for r in records], np.float32))
+    assert _equal(dataset.column("y"), np.arange(9)[:, None])
+    for name in ("odd", "b"):
+        with pytest.raises(errors.SchemaError, match="it is no column"):
+            dataset.column(name)
+    rows = gofast.ArrayDataset(dataset.column("x"), dataset.column("y")[:, 0])
+    assert rows[3][1] == 3
+
+
+def test_files(tmp_path: Path) -> None:
+    for i in range(3):
+        written(tmp_path / f"{2 - i}.tfrecord", [{"i": [i, j]} for j in range(i)])
+    pattern = gofast.TFRecordDataset(str(tmp_path / "*.tfrecord"))
+    assert [sample["i"].tolist() for sample in pattern] == [[2, 0], [2, 1], [1, 0]]
+    given = gofast.TFRecordDataset([tmp_path / "1.tfrecord", tmp_path / "0.tfrecord"])
+    assert [given[i]["i"].tolist() for i in range(3)] == [[1, 0], [2, 0], [2, 1]]
+    assert len(gofast.TFRecordDataset(tmp_path / "2.tfrecord")) == 0
+    with pytest.raises(FileNotFoundError):
+        gofast.TFRecordDataset(tmp_path / "no.tfrecord")
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        gofast.TFRecordDataset(str(tmp_path / "no*"))
+    for wrong in ([], b"x", [3], {"a"}):
+        with pytest.raises(errors.OptionError):
+            gofast.TFRecordDataset(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zlib"])
+def test_compressed_files(tmp_path: Path, kind: str) -> None:
+    records = random_records(7)
+    packed = {"gzip": gzip.compress, "zlib": zlib.compress}[kind](framed(map(example, records)))
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path in paths:
+        path.write_bytes(packed)
+    dataset = gofast.TFRecordDataset(paths, compression_type=kind)
+    assert len(dataset) == 2 * len(records)
+    assert all(same(dataset[i], as_given(record)) for i, record in enumerate(2 * records))
+    with pytest.raises(errors.DamagedError, match=f'say compression_type="{kind}"'):
+        gofast.TFRecordDataset(paths)
+    paths[1].write_bytes(packed[:-1])
+    with pytest.raises(errors.DamagedError, match=r"damaged or cut|not a whole zlib file"):
+        gofast.TFRecordDataset(paths, compression_type=kind)
+    with pytest.raises(errors.OptionError, match='is not "gzip", "zlib" or None'):
+        gofast.TFRecordDataset(paths, compression_type="GZIP")
+
+
+def some(path: Path) -> gofast.TFRecordDataset:
+    return gofast.TFRecordDataset(
+        written(path, [{"i": [i, 1], "f": [i / 3], "b": [b"%d" % i]} for i in range(11)])
+    )
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
+@pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
+def test_workers_give_the_same_batches(tmp_path: Path, loader: Any, context: str) -> None:
+    dataset = some(tmp_path / "a")
+
+    def epoch(workers: int) -> list[Any]:
+        torch.manual_seed(3)
+        more = {"multiprocessing_context": context} if workers else {}
+        return list(loader(dataset, 4, shuffle=True, num_workers=workers, **more))
+
+    made = epoch(0)
+    assert sorted(i for batch in made for i in batch["i"][:, 0].tolist()) == list(range(11))
+    assert not difference(epoch(2), made)
+
+
+def test_pickles(tmp_path: Path) -> None:
+    dataset = some(tmp_path / "a")
+    assert same(pickle.loads(pickle.dumps(dataset))[5], dataset[5])
+    again = pickle.dumps(dataset)
+    written(tmp_path / "a", [{"i": [1]}])
+    with pytest.raises(errors.ChangedError, match="other records than when the dataset was pickled"):
+        pickle.loads(again)
+    with pytest.raises(errors.ChangedError, match="changed since it was indexed"):
+        dataset[0]
+    os.unlink(tmp_path / "a")
+    with pytest.raises(errors.NotFoundError):
+        dataset[0]
+
+
+def test_the_index_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    some(tmp_path / "a")
+    kept, of_others = tmp_path / "kept", tmp_path / "a.tfindex"
+    of_others.write_text("0 65\n65 65\n")
+    time.sleep(2.1)  # of a file that is as young, no index is kept
+
+    def reused(index: Path | None) -> bool:
+        dataset = gofast.TFRecordDataset(tmp_path / "a", index)
+        assert dataset[4]["b"] == b"4"
+        return dataset._records._schema["reused"]
+
+    assert [reused(kept), reused(kept)] == [False, True]
+    kept.write_bytes(b"broken")
+    assert [reused(kept), reused(kept)] == [False, True]
+    assert [reused(of_others), reused(None), reused(None)] == [False] * 3
+    assert of_others.read_text().startswith("0 65")
+    assert not (tmp_path / "cache").exists()
+    monkeypatch.setattr(core_records, "_KEPT_FROM", 0)
+    assert [reused(None), reused(None), reused(of_others)] == [False, True, True]
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nothing")
+    assert not reused(None)
+    with pytest.raises(errors.ReadError):
+        gofast.TFRecordDataset(tmp_path / "a", "/proc/nothing/index")
+
+
+def test_the_reference_reader_refuses_what_is_cut() -> None:
+    whole = example({"i": [300], "b": [b"abc"]})
+    assert parsed(whole) == {b"i": [300], b"b": [b"abc"]}
+    for n in range(1, len(whole)):
+        with pytest.raises(Broken):
+            parsed(whole[:n])
