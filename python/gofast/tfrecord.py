@@ -31,7 +31,8 @@ class TFRecordDataset(Dataset[Any]):
 
     Args:
         paths: a file, a pattern such as ``"train-*.tfrecord"`` (sorted by path), or a list of these.
-        index: a file for the index. An index of the tfrecord package is not needed, and stays as it is.
+        index: a file for the index, which is made where there is none, or one of other files. An index of the
+            tfrecord package is not needed, and stays as it is.
         description: the features: a list of names, or a dict from names to ``"byte"``, ``"float"``, ``"int"``
             or None. Without one a sample has all features of its record.
         transform: called with the dict of a record.

@@ -70,6 +70,9 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 	a := &store.Artefact{Op: op, Kind: "tfrecord", Version: Version, Path: path, Of: sha256.Sum256(made), Threads: o.Threads}
 	reused := true
 	r, err := a.Open(ctx)
+	if errors.Is(err, errs.ErrDamaged) && !isOurs(path) {
+		return -1, Schema{}, fail(errs.ErrConfig, "the file is there and is no index of gofast: it will not be replaced").At(path)
+	}
 	if err != nil && !errors.Is(err, errs.ErrCanceled) {
 		there := func() bool { // made while we waited
 			r, err = a.Open(ctx)
@@ -97,6 +100,18 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 	schema.Reused = reused
 	fd, err = store.Keep(r.File)
 	return fd, schema, err
+}
+
+// isOurs says whether a file begins as an index, or is empty.
+func isOurs(path string) bool {
+	f, err := source.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len(magic))
+	n, _ := f.ReadAt(head, 0)
+	return string(head[:n]) == magic[:n]
 }
 
 // open looks at all files, and says whether one has just been written. Compressed ones are inflated.

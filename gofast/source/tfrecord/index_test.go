@@ -62,7 +62,7 @@ func TestOddExamples(t *testing.T) {
 		"two Features":       {append(exampleOf(feature{"i", intList(1)}), exampleOf(feature{"j", intList(2)})...), []int64{1}},
 		"the last counts":    {exampleOf(feature{"i", intList(1, 2)}, feature{"j", intList(9)}, feature{"i", intList(3)}), []int64{3}},
 		"the last is empty":  {exampleOf(feature{"i", intList(1, 2)}, feature{"i", nil}), nil},
-		"an unknown varint":  {append([]byte{9<<3 | 0, 0x80, 1}, exampleOf(feature{"i", intList(4)})...), []int64{4}},
+		"an unknown varint":  {append([]byte{9 << 3, 0x80, 1}, exampleOf(feature{"i", intList(4)})...), []int64{4}},
 		"an unknown message": {append([]byte{9<<3 | 2, 1, 7}, exampleOf(feature{"i", intList(4)})...), []int64{4}},
 		"unknown words":      {append([]byte{9<<3 | 5, 1, 2, 3, 4, 9<<3 | 1, 1, 2, 3, 4, 5, 6, 7, 8}, exampleOf(feature{"i", intList(4)})...), []int64{4}},
 		"an empty int list":  {exampleOf(feature{"i", listOf(3, nil)}), []int64(nil)},
@@ -238,10 +238,18 @@ func TestTheIndexIsKeptUntilAFileChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(false, 2, time.Minute, "i")
-	if err := os.Truncate(kept, 100); err != nil {
-		t.Fatal(err)
+	for _, size := range []int64{100, 3, 0} {
+		if err := os.Truncate(kept, size); err != nil {
+			t.Fatal(err)
+		}
+		check(false, 2, time.Minute, "i")
 	}
-	check(false, 2, time.Minute, "i")
+	kept = path
+	o := Options{Paths: []string{path}, Threads: 1, now: func() time.Time { return time.Now().Add(time.Minute) }}
+	if _, _, err := Build(context.Background(), o, path); kindOf(err) != "Config" {
+		t.Errorf("an index in the place of a file of records: %v", err)
+	}
+	check(false, 2, 0, "i") // which is still there
 }
 
 func TestCompressedFiles(t *testing.T) {

@@ -11,8 +11,12 @@ import (
 	"github.com/gofast-org/gofast/gofast/source"
 )
 
-// Schema says what an index holds, and where. It stands in the index itself, as JSON behind the arrays; the first 8 bytes
-// say where.
+// magic begins an index. The next 8 bytes say where the schema stands.
+const magic = "gofastTR"
+
+const headBytes = int64(len(magic)) + 8
+
+// Schema says what an index holds, and where. It stands in the index itself, as JSON behind the arrays.
 type Schema struct {
 	Files   []FileSchema   `json:"files"`
 	Columns []ColumnSchema `json:"columns"`
@@ -67,7 +71,7 @@ func encode(files []file, names []string, inflated bool) ([]byte, error) {
 		names = found(files)
 	}
 	records, s := int64(0), Schema{Files: []FileSchema{}, Columns: []ColumnSchema{}, First: []string{}}
-	at := int64(8)
+	at := headBytes
 	room := func(bytes int64) int64 {
 		from := at
 		at = (at + bytes + 7) &^ 7
@@ -108,7 +112,7 @@ func encode(files []file, names []string, inflated bool) ([]byte, error) {
 		return nil, err
 	}
 	data := make([]byte, at+int64(len(text)))
-	native.PutUint64(data, uint64(at))
+	native.PutUint64(data[copy(data, magic):], uint64(at))
 	copy(data[at:], text)
 	for i, f := range files {
 		if s.Files[i].Bytes > 0 {
@@ -180,15 +184,15 @@ func parse(data []byte) (s Schema, err error) {
 		return Schema{}, fail(errs.ErrDamaged, "not a complete index of this version of gofast: delete it, or let it be built again")
 	}
 	size := int64(len(data))
-	if size < 8 {
+	if size < headBytes || string(data[:len(magic)]) != magic {
 		return bad()
 	}
-	text := int64(native.Uint64(data))
-	if text < 8 || text > size || json.Unmarshal(data[text:], &s) != nil {
+	text := int64(native.Uint64(data[len(magic):]))
+	if text < headBytes || text > size || json.Unmarshal(data[text:], &s) != nil {
 		return bad()
 	}
 	within := func(at, count, each int64) bool {
-		return count >= 0 && at >= 8 && at%8 == 0 && at <= text && count <= (text-at)/each
+		return count >= 0 && at >= headBytes && at%8 == 0 && at <= text && count <= (text-at)/each
 	}
 	records := int64(0)
 	for _, f := range s.Files {

@@ -116,6 +116,9 @@ func (r *reader) next(ctx context.Context, n int) ([]byte, *errs.Error) {
 		if cap(r.memory) < want {
 			r.memory = make([]byte, want)
 		}
+		if ctx.Err() != nil { // a local file's read takes no notice
+			return nil, unread(ctx.Err())
+		}
 		memory := r.memory[:want]
 		had := copy(memory, r.block)
 		got, err := r.object.ReadAt(ctx, memory[had:], r.at)

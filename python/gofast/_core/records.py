@@ -133,7 +133,7 @@ class Records:
         label = f"indexing {len(asked.paths)} TFRecord files"
         try:
             made = record_operations.index(config, label)
-        except (errors.ReadError, errors.LimitError) as error:
+        except (errors.ReadError, errors.LimitError, errors.OptionError) as error:
             if own is None or error.path is None or not error.path.startswith(own):
                 raise
             config["index"] = ""  # where gofast would keep it, nothing can be written
@@ -144,6 +144,11 @@ class Records:
         """What errors call a record: its file, and its number there."""
         file = int(np.searchsorted(self._ends, record, "right"))
         return f"{self.asked.paths[file]}[{record - (int(self._ends[file - 1]) if file else 0)}]"
+
+    def places(self) -> list[str]:
+        """All of them."""
+        files = zip(self.asked.paths, self._schema["files"], strict=True)
+        return [f"{path}[{number}]" for path, file in files for number in range(file["records"])]
 
     def column(self, name: str) -> Column:
         """A feature that was asked for.
@@ -207,7 +212,7 @@ class Records:
         return starts, np.array([file["bytes"] for file in held], np.uint64)
 
     def _digest(self) -> str:
-        (end,) = struct.unpack("=q", self._bytes[:8])  # behind it are the stamps: another copy's may differ
+        (end,) = struct.unpack("=q", self._bytes[8:16])  # behind it are the stamps: another copy's may differ
         return hashlib.blake2b(memoryview(self._bytes)[:end], digest_size=16).hexdigest()
 
     def __copy__(self) -> Records:

@@ -55,7 +55,7 @@ class RecordFiles(Files):
 
     def names(self) -> list[str]:
         """All of them."""
-        return [self.name(sample) for sample in range(self.count)]
+        return self._records.places()
 
     def addresses(self, seed: int, labels: bool) -> picture_operations.Files:
         """Where the arrays lie, for the core: pictures are extents of the files."""

@@ -327,8 +327,10 @@ def test_the_index_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         return dataset._records._schema["reused"]
 
     assert [reused(kept), reused(kept)] == [False, True]
-    kept.write_bytes(b"broken")
+    os.truncate(kept, 50)
     assert [reused(kept), reused(kept)] == [False, True]
+    with pytest.raises(errors.OptionError, match="no index of gofast: it will not be replaced"):
+        reused(tmp_path / "a")
     assert [reused(of_others), reused(None), reused(None)] == [False] * 3
     assert of_others.read_text().startswith("0 65")
     assert not (tmp_path / "cache").exists()
