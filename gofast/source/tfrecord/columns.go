@@ -3,6 +3,7 @@ package tfrecord
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -190,16 +191,22 @@ func (s *columns) floats(c *column, v cursor) *errs.Error {
 	if err := s.take(int64(v.left())); err != nil {
 		return err
 	}
-	if is && v.left()%4 != 0 {
-		return broken(v, "a cut float")
+	if is {
+		if v.left()%4 != 0 {
+			return broken(v, "a cut float")
+		}
+		n := len(c.floats)
+		c.floats = slices.Grow(c.floats, v.left()/4)[:n+v.left()/4]
+		for i, at := n, v.data[v.at:]; len(at) >= 4; i, at = i+1, at[4:] {
+			c.floats[i] = math.Float32frombits(binary.LittleEndian.Uint32(at))
+		}
+		return nil
 	}
 	for ; !v.done(); v.at += 4 {
-		if !is {
-			if v.data[v.at] != 1<<3|5 {
-				return broken(v, "no float")
-			}
-			v.at++
+		if v.data[v.at] != 1<<3|5 {
+			return broken(v, "no float")
 		}
+		v.at++
 		if v.left() < 4 {
 			return broken(v, "a cut float")
 		}

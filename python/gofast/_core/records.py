@@ -27,8 +27,6 @@ from .stamp import Stamp
 Paths = str | Path | Iterable[str | Path]
 
 _KEPT_FROM = 64 << 20  # smaller files are read again before anybody notices
-_PLACE = np.dtype([("object", "u4"), ("reserved", "u4"), ("offset", "i8"), ("length", "i8")])
-_TYPES = {"byte": _PLACE, "float": np.dtype("f4"), "int": np.dtype("i8"), "": np.dtype("i8")}
 
 
 class Asked(NamedTuple):
@@ -51,16 +49,19 @@ class Column:
     """One feature of all records.
 
     Attributes:
-        values: of all records: float32, int64, or the places of bytes (``gofast/source/reader/extent.h``).
+        values: of all records: float32 or int64 [n]; of bytes their places, int64 [n, 3]: file, offset and
+            length (``gofast/source/reader/extent.h``).
         starts: int64 [records + 1], where each record's values begin.
         has: uint8 [records], 1 where the record has the feature.
     """
 
     def __init__(self, memory: mmap.mmap, feature: Feature, records: int) -> None:
         self.name, self.kind = feature["name"], feature["kind"]
-        self.values: npt.NDArray[Any] = np.frombuffer(
-            memory, _TYPES[self.kind], feature["values"], feature["at"]
-        )
+        words = 3 if self.kind == "byte" else 1
+        kind = np.float32 if self.kind == "float" else np.int64
+        self.values: npt.NDArray[Any] = np.frombuffer(memory, kind, words * feature["values"], feature["at"])
+        if words == 3:
+            self.values = self.values.reshape(-1, 3)
         self.starts = np.frombuffer(memory, np.int64, records + 1, feature["starts"])
         self.has = np.frombuffer(memory, np.uint8, records, feature["has"])
 
@@ -91,6 +92,8 @@ class Records:
         self._fd, self._schema, self.asked = fd, schema, asked
         self._stat = os.fstat(fd)
         self._bytes = mmap.mmap(fd, schema["size"], mmap.MAP_SHARED, mmap.PROT_READ)
+        stamps = [file["stamp"] for file in schema["files"]]
+        self._stamps = [Stamp(s["Size"], s["MtimeNs"], s["CtimeNs"], s["ID"]) for s in stamps]
         counts = [file["records"] for file in schema["files"]]
         self.count = sum(counts)
         self._ends = np.cumsum(counts)
@@ -176,16 +179,17 @@ class Records:
             ChangedError: the file is not what it was.
             NotFoundError, ReadError: it cannot be read.
         """
-        held = self._schema["files"][file]
         if self.asked.compression:
-            start = held["inflated"] + offset
+            start = self._schema["files"][file]["inflated"] + offset
             return self._bytes[start : start + length]
-        path, stamp = self.asked.paths[file], held["stamp"]
-        was = Stamp(stamp["Size"], stamp["MtimeNs"], stamp["CtimeNs"], stamp["ID"])
+        path, was = self.asked.paths[file], self._stamps[file]
         try:
-            with open(path, "rb", buffering=0) as opened:
-                now = Stamp.of(os.fstat(opened.fileno()))
-                data = os.pread(opened.fileno(), length, offset) if now == was else b""
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO must not block
+            try:
+                now = Stamp.of(os.fstat(fd))
+                data = os.pread(fd, length, offset) if now == was else b""
+            finally:
+                os.close(fd)
         except OSError as error:
             kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.ReadError
             raise kind(f"{path}: {error.strerror}").at(path=path, offset=offset) from error
@@ -197,12 +201,11 @@ class Records:
     def contents(self, column: Column, record: int) -> list[bytes]:
         """The bytes of a record."""
         places = column.values[column.starts[record] : column.starts[record + 1]]
-        return [self.read(int(p["object"]), int(p["offset"]), int(p["length"])) for p in places]
+        return [self.read(*place) for place in places.tolist()]
 
     def stamps(self) -> bytes:
         """The files' stamps, as C reads them."""
-        held = [file["stamp"] for file in self._schema["files"]]
-        return b"".join(struct.pack("=qqqQ", s["Size"], s["MtimeNs"], s["CtimeNs"], s["ID"]) for s in held)
+        return b"".join(struct.pack("=qqqQ", *stamp) for stamp in self._stamps)
 
     def inflated(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """Where the content of each compressed file lies in memory, and how long it is."""
