@@ -59,6 +59,12 @@ func (p Pair) Append(next Pair, n int64) Pair {
 	return Pair{Combine(IEEE, p.IEEE, next.IEEE, n), Combine(Castagnoli, p.Castagnoli, next.Castagnoli, n)}
 }
 
+// Masked is the Castagnoli checksum as TFRecord files have it.
+func Masked(data []byte) uint32 {
+	c := crc32.Checksum(data, castagnoli)
+	return (c>>15 | c<<17) + 0xa282ead8
+}
+
 // block stays in the second-level cache between the two checksums.
 const block = 1 << 20
 

@@ -4,9 +4,12 @@ package foreign
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/gofast-org/gofast/gofast/internal/crc"
 )
 
 // Head is the number of bytes at a file's beginning that Advice looks at.
@@ -17,6 +20,7 @@ const (
 	byPandas  = "convert it: {}.to_parquet(\"table.parquet\")"
 	trusted   = byPandas + ", of a file that you trust: a pickle can run any code"
 	byArrays  = "read it with {}, and give gofast.ArrayDataset the arrays"
+	asRecords = "records are for gofast.TFRecordDataset, pictures in them for gofast.ImageFiles.from_tfrecord"
 	asPicture = "pictures are for gofast.ImageFolder and gofast.ImageFiles"
 	unpack    = "unpack it with {}; gzip, zstd and bzip2 are read as they are"
 )
@@ -174,16 +178,18 @@ func others(head []byte) (format, bool) {
 		return len(head) >= offset+len(text) && string(head[offset:offset+len(text)]) == text
 	}
 	// The header of a text table may begin with these letters too.
-	binary := bytes.IndexFunc(head, func(c rune) bool { return c < '\t' || c == utf8.RuneError }) >= 0
+	isBinary := bytes.IndexFunc(head, func(c rune) bool { return c < '\t' || c == utf8.RuneError }) >= 0
 	switch {
-	case at(0, "ORC") && binary:
+	case at(0, "ORC") && isBinary:
 		return format{"", "ORC", byPandas, "pandas.read_orc(path)"}, true
-	case at(0, "GIF8") && binary:
+	case at(0, "GIF8") && isBinary:
 		return format{"", "a GIF picture", asPicture, ""}, true
 	case at(0, "RIFF") && at(8, "WEBP"):
 		return format{"", "a WebP picture", asPicture, ""}, true
 	case at(257, "ustar"):
 		return format{"", "a tar archive", unpack, "tar -x"}, true
+	case len(head) >= 12 && crc.Masked(head[:8]) == binary.LittleEndian.Uint32(head[8:]):
+		return format{"", "a TFRecord file", asRecords, ""}, true
 	case at(8, "{\""):
 		return format{"", "a safetensors file", byArrays, "safetensors.numpy.load_file(path)"}, true
 	}

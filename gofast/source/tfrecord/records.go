@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"hash/crc32"
 	"io"
 
+	"github.com/gofast-org/gofast/gofast/internal/crc"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source"
 )
@@ -17,14 +17,6 @@ const (
 	maxRecord   = 1 << 31 // protobuf reads no larger message
 	blockBytes  = 4 << 20 // one read
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// masked is the checksum as the file has it.
-func masked(data []byte) uint32 {
-	c := crc32.Checksum(data, castagnoli)
-	return (c>>15 | c<<17) + 0xa282ead8
-}
 
 // Record is one record of a file.
 type Record struct {
@@ -65,7 +57,7 @@ func (r *reader) record(ctx context.Context, at int64) (Record, *errs.Error) {
 	}
 	length, sum := binary.LittleEndian.Uint64(header), binary.LittleEndian.Uint32(header[8:])
 	switch {
-	case masked(header[:8]) == sum:
+	case crc.Masked(header[:8]) == sum:
 	case at == 0:
 		return Record{}, fail(errs.ErrDamaged, "the checksum of the first record's length differs: %s", suspicion(header))
 	default:
@@ -83,7 +75,7 @@ func (r *reader) record(ctx context.Context, at int64) (Record, *errs.Error) {
 		return Record{}, err
 	}
 	data, footer := data[:length], data[length:]
-	if masked(data) != binary.LittleEndian.Uint32(footer) {
+	if crc.Masked(data) != binary.LittleEndian.Uint32(footer) {
 		return Record{}, fail(errs.ErrDamaged, "the checksum of the record's data differs")
 	}
 	return Record{Offset: at + headerBytes, Data: data}, nil

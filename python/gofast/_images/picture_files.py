@@ -34,12 +34,14 @@ class PictureFiles:
         bad: int32 [count], how often each sample could not be read.
         fallbacks: int64 [64], pictures that Pillow decoded, each process in a place of its own.
         epoch: int64 [1], what ``set_epoch`` said.
+        called: what explain calls them.
         contents: the files' bytes, where they lie in memory and a path is only a name; else None.
     """
 
     count: int
     targets: npt.NDArray[np.int32]
     contents: Sequence[Any] | None
+    called = "files"
 
     @staticmethod
     def found_bytes(count: int) -> int:

@@ -30,6 +30,8 @@ class RecordFiles(Files):
         sizes_fd: what was found out about them in another process.
     """
 
+    called = "records of TFRecord files"
+
     def __init__(self, records: Records, image: str, label: str | None, sizes_fd: int | None = None) -> None:
         self._records, self._made_of = records, (image, label)
         self._column = records.column(image)

@@ -218,7 +218,7 @@ def _open_sample(files: PictureFiles, sample: int, fault: Fault) -> Image.Image:
     """The picture as Pillow reads it, after the core has given it up."""
     path = files.path(sample)
     if fault.code == Code.CHANGED:
-        raise _changed(sample, path, fault.text)
+        raise _changed(sample, path, fault.text, files.contents is not None)
     if not pillow.available():
         if fault.code in (Code.READ, Code.FORMAT):
             raise _unreadable(sample, path, OSError(fault.text), fault)
@@ -269,8 +269,9 @@ def _make(place: SamplePlace, image: Image.Image, sample: int) -> None:
         raise errors.UnsupportedError(f"sample {sample}: {path}: {error}") from None
 
 
-def _changed(sample: int, path: str, text: str) -> errors.ChangedError:
-    said = f"sample {sample}: {path}: {text}; asked for again, it is drawn for as it is now"
+def _changed(sample: int, path: str, text: str, for_good: bool = False) -> errors.ChangedError:
+    then = "make the dataset again" if for_good else "asked for again, it is drawn for as it is now"
+    said = f"sample {sample}: {path}: {text}; {then}"
     return errors.ChangedError(said).at(path=path, index=sample)
 
 

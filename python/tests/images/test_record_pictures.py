@@ -94,6 +94,7 @@ def test_samples_and_names(tmp_path: Path) -> None:
     assert (label, index, image.mode) == (21, 7, "RGB")
     assert image.tobytes() == Image.open(io.BytesIO(contents[7])).convert("RGB").tobytes()
     assert dataset.paths[4:6] == [f"{paths[0]}[4]", f"{paths[1]}[0]"]
+    assert "13 records of TFRecord files" in str(gofast.explain(gofast.DataLoader(dataset)))
     assert dataset.targets == [3 * i for i in range(COUNT)]
     with pytest.raises(errors.OptionError, match="cannot be changed"):
         dataset.samples = []
@@ -152,5 +153,5 @@ def test_a_file_that_changes_is_an_error(tmp_path: Path, loader: Any) -> None:
     paths = written(tmp_path, contents)
     dataset = ImageFiles.from_tfrecord(paths, transform=T.Compose([T.Resize((16, 16)), T.ToTensor()]))
     written(tmp_path, contents[::-1])
-    with pytest.raises(errors.ChangedError, match=r"a\[0\]: the file changed since it was opened"):
+    with pytest.raises(errors.ChangedError, match=r"a\[0\]: the file changed since it was opened; make the"):
         next(iter(loader(dataset, 4)))
