@@ -24,6 +24,9 @@ from same import difference
 
 TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
 REST = T.Compose([T.Resize(24), T.RandomCrop(20), T.ElasticTransform(20.0, 0.0), T.ToTensor()])
+PYTHON = T.Compose(
+    [lambda picture: picture.transpose(Image.Transpose.ROTATE_90), T.Resize((9, 7)), T.ToTensor()]
+)
 COUNT = 13
 
 
@@ -57,9 +60,10 @@ def epoch(loader: Any) -> list[Any]:
     return [list(batch) for batch in loader]
 
 
-@pytest.mark.parametrize("transform", [TRAIN, REST], ids=["native", "rest"])
+@pytest.mark.parametrize("transform", [TRAIN, REST, PYTHON], ids=["native", "rest", "python"])
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
+@pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 def test_batches_are_those_of_pillow_and_torchvision(
     tmp_path: Path, loader: Any, workers: int, transform: Any
 ) -> None:
