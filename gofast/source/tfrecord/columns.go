@@ -51,7 +51,7 @@ func (c *column) drop() {
 	}
 }
 
-// budget is the memory that columns may take together.
+// budget is the memory that columns may take together, or the content of compressed files.
 type budget struct{ left atomic.Int64 }
 
 func (b *budget) take(bytes int64) *errs.Error {

@@ -124,20 +124,22 @@ func (o *Options) open(ctx context.Context) (fresh bool, objects []source.Object
 	}
 	oldest := o.now().Add(-racy).UnixNano()
 	objects = make([]source.Object, len(o.Paths))
-	left := o.Memory
-	for i, path := range o.Paths {
-		var object source.Object
+	memory := &budget{}
+	memory.left.Store(o.Memory)
+	err = pool.Each(ctx, o.Threads, len(o.Paths), func(ctx context.Context, i int) (err error) {
 		if o.Compression == "" {
-			object, err = source.OpenLocal(path)
+			objects[i], err = source.OpenLocal(o.Paths[i])
 		} else {
-			object, err = inflated(ctx, path, o.Compression, &left)
+			objects[i], err = inflated(ctx, o.Paths[i], o.Compression, memory)
 		}
-		if err != nil {
-			return false, nil, err
-		}
+		return err
+	})
+	if err != nil {
+		return false, nil, err
+	}
+	for _, object := range objects {
 		stamp := object.Stamp()
 		fresh = fresh || stamp.CtimeNs >= oldest || stamp.MtimeNs >= oldest
-		objects[i] = object
 	}
 	return fresh, objects, nil
 }

@@ -293,7 +293,7 @@ func TestCompressedFiles(t *testing.T) {
 			if _, err := build(append(bytes.Clone(packed), 1, 2, 3), 0); kindOf(err) != "Damaged" {
 				t.Errorf("rubbish behind: %v", err)
 			}
-			if _, err := build(packed, 10); kindOf(err) != "Limit" {
+			if _, err := build(packed, 10); kindOf(err) != "Limit" || !strings.Contains(err.Error(), "/a: ") {
 				t.Errorf("in 10 bytes: %v", err)
 			}
 			if _, err := indexed(t, packed); kindOf(err) != "Damaged" || !strings.Contains(err.Error(), name) {

@@ -18,8 +18,8 @@ type content struct {
 	packed source.Stamp // the file's
 }
 
-// inflated is the content of a file that is compressed as a whole. It may have left bytes, which are counted down.
-func inflated(ctx context.Context, path, compression string, left *int64) (*content, error) {
+// inflated is the content of a file that is compressed as a whole.
+func inflated(ctx context.Context, path, compression string, memory *budget) (*content, error) {
 	f, err := source.Open(path)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func inflated(ctx context.Context, path, compression string, left *int64) (*cont
 	defer f.Close()
 	broken := func(err error) error {
 		if known := (*errs.Error)(nil); errors.As(err, &known) {
-			return known
+			return known.At(path)
 		}
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
@@ -50,7 +50,7 @@ func inflated(ctx context.Context, path, compression string, left *int64) (*cont
 	if err != nil {
 		return nil, broken(err)
 	}
-	data, err := whole(ctx, from, left)
+	data, err := whole(ctx, from, memory)
 	if err != nil {
 		return nil, broken(err)
 	}
@@ -63,7 +63,7 @@ func inflated(ctx context.Context, path, compression string, left *int64) (*cont
 }
 
 // whole reads everything.
-func whole(ctx context.Context, from io.Reader, left *int64) ([]byte, error) {
+func whole(ctx context.Context, from io.Reader, memory *budget) ([]byte, error) {
 	data := []byte{}
 	for {
 		if ctx.Err() != nil {
@@ -76,8 +76,8 @@ func whole(ctx context.Context, from io.Reader, left *int64) ([]byte, error) {
 		}
 		n, err := from.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
-		if *left -= int64(n); *left < 0 {
-			return nil, fail(errs.ErrLimit, "the file's content needs more memory than there is for it: write the files without compression")
+		if memory.take(int64(n)) != nil {
+			return nil, fail(errs.ErrLimit, "the files' content needs more memory than there is for it: write them without compression")
 		}
 		if err == io.EOF {
 			return data, nil
