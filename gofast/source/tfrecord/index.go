@@ -56,40 +56,7 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 		}
 		return inMemory(data)
 	}
-	stamps := make([]source.Stamp, len(objects))
-	for i, object := range objects {
-		stamps[i] = object.Stamp()
-	}
-	made, err := json.Marshal(struct {
-		Paths, Features []string
-		Stamps          []source.Stamp
-	}{o.Paths, o.Features, stamps})
-	if err != nil {
-		return -1, Schema{}, err
-	}
-	a := &store.Artefact{Op: op, Kind: "tfrecord", Version: Version, Path: path, Of: sha256.Sum256(made), Threads: o.Threads}
-	reused := true
-	r, err := a.Open(ctx)
-	if errors.Is(err, errs.ErrDamaged) && !isOurs(path) {
-		return -1, Schema{}, fail(errs.ErrConfig, "the file is there and is no index of gofast: it will not be replaced").At(path)
-	}
-	if err != nil && !errors.Is(err, errs.ErrCanceled) {
-		there := func() bool { // made while we waited
-			r, err = a.Open(ctx)
-			return err == nil || errors.Is(err, errs.ErrCanceled)
-		}
-		began := store.Once(ctx, op, path, there, func(file *atomicfile.File) error {
-			reused = false
-			var data []byte
-			if data, err = o.index(ctx, objects); err == nil {
-				r, err = a.Write(ctx, file, data)
-			}
-			return err
-		})
-		if began != nil {
-			err = began
-		}
-	}
+	r, reused, err := o.kept(ctx, objects, path)
 	if err != nil {
 		return -1, Schema{}, err
 	}
@@ -100,6 +67,45 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 	schema.Reused = reused
 	fd, err = store.Keep(r.File)
 	return fd, schema, err
+}
+
+// kept is the index file at a path, and whether it was there.
+func (o *Options) kept(ctx context.Context, objects []source.Object, path string) (r *store.Record, reused bool, err error) {
+	stamps := make([]source.Stamp, len(objects))
+	for i, object := range objects {
+		stamps[i] = object.Stamp()
+	}
+	of, err := json.Marshal(struct {
+		Paths, Features []string
+		Stamps          []source.Stamp
+	}{o.Paths, o.Features, stamps})
+	if err != nil {
+		return nil, false, err
+	}
+	a := &store.Artefact{Op: op, Kind: "tfrecord", Version: Version, Path: path, Of: sha256.Sum256(of), Threads: o.Threads}
+	there := func() bool { // or made while we waited
+		r, err = a.Open(ctx)
+		return err == nil || errors.Is(err, errs.ErrCanceled)
+	}
+	if there() {
+		return r, true, err
+	}
+	if errors.Is(err, errs.ErrDamaged) && !isOurs(path) {
+		return nil, false, fail(errs.ErrConfig, "the file is there and is no index of gofast: it will not be replaced").At(path)
+	}
+	reused = true
+	began := store.Once(ctx, op, path, there, func(file *atomicfile.File) error {
+		reused = false
+		var data []byte
+		if data, err = o.index(ctx, objects); err == nil {
+			r, err = a.Write(ctx, file, data)
+		}
+		return err
+	})
+	if began != nil {
+		err = began
+	}
+	return r, reused, err
 }
 
 // isOurs says whether a file begins as an index, or is empty.
