@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast"
 	"github.com/gofast-org/gofast/gofast/border"
+	"github.com/gofast-org/gofast/gofast/table/hdf5"
 	"github.com/gofast-org/gofast/gofast/table/load"
 )
 
@@ -36,6 +37,7 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"place":        working(findRow),
 	"scan":         working(scanFiles),
 	"verify_files": working(verifyFiles),
+	"hdf5":         working(decodeChunks),
 }
 
 // working makes an entry of the table of a function that takes a C.
@@ -188,4 +190,9 @@ type verifyConfig struct {
 
 func verifyCache(ctx context.Context, _ *task, c verifyConfig) (any, error) {
 	return nil, load.VerifyCache(ctx, c.Path)
+}
+
+func decodeChunks(ctx context.Context, t *task, c hdf5.Dataset) (any, error) {
+	c.Progress = t.progress
+	return hdf5.Decode(ctx, c)
 }

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ._loader.explain import explain
     from .arrays import ArrayDataset
     from .decoder import Decoder
+    from .hdf5 import HDF5Dataset
     from .images import ImageFiles, ImageFolder
     from .installed import install, uninstall
     from .iterable import IterableDataset
@@ -54,6 +55,7 @@ __all__ = [
     "DataLoader",
     "Decoder",
     "DoctorReport",
+    "HDF5Dataset",
     "ImageFiles",
     "ImageFolder",
     "IterableDataset",
@@ -80,6 +82,7 @@ _LATE = {
     "DataLoader": "loader",
     "Decoder": "decoder",
     "DoctorReport": "_doctor.report",
+    "HDF5Dataset": "hdf5",
     "ImageFiles": "images",
     "ImageFolder": "images",
     "IterableDataset": "iterable",

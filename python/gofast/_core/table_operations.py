@@ -124,9 +124,48 @@ class Table(TypedDict):
     size: int
 
 
+class FileStamp(TypedDict):
+    """See source.Stamp."""
+
+    Size: int
+    MtimeNs: int
+    CtimeNs: int
+    ID: int
+
+
+class Filter(TypedDict):
+    """One that chunks went through; see hdf5.Filter."""
+
+    id: int
+    width: int
+
+
+class Chunks(TypedDict):
+    """A chunked dataset of an HDF5 file; see hdf5.Dataset."""
+
+    path: str
+    stamp: FileStamp
+    name: str
+    shape: list[int]
+    chunk: list[int]
+    element: int
+    fill: str
+    filters: list[Filter]
+    index: str
+    threads: int
+    limits: dict[str, int]
+
+
+class Unchunked(TypedDict):
+    """Its values in memory that processes share. Whoever gets it owns the descriptor."""
+
+    fd: int
+
+
 rows: Call[Rows, Dataset] = Call("rows")
 open_table: Task[Sources, Table] = Task("open")
 build_cache: Task[Cache, None] = Task("cache")
 convert: Task[Conversion, None] = Task("convert")
 verify: Task[CacheFile, None] = Task("verify")
 place: Task[Row, RowPlace] = Task("place")
+unchunk: Task[Chunks, Unchunked] = Task("hdf5")

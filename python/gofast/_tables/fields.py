@@ -206,10 +206,10 @@ def _is_read_only(array: object) -> bool:
 class ArrayMemory(Memory):
     """The user's own arrays; see Field."""
 
-    def __init__(self, arrays: Sequence[Array]) -> None:
+    def __init__(self, arrays: Sequence[Array | Field]) -> None:
         if not arrays:
             raise errors.OptionError("no arrays: give the features, and what belongs to them")
-        self.fields = [Field(a) for a in arrays]
+        self.fields = [a if isinstance(a, Field) else Field(a) for a in arrays]
         rows = len(self.fields[0].tensor)
         if any(len(f.tensor) != rows for f in self.fields):
             sizes = [tuple(f.tensor.shape) for f in self.fields]

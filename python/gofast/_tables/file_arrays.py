@@ -1,0 +1,166 @@
+"""Arrays that lie in a file or in sealed memory, mapped, and how processes share them."""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import mmap
+import os
+from collections.abc import Callable
+from multiprocessing.reduction import DupFd
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import errors
+from .._core.memory import Layout, MappedMemory
+from .._core.stamp import Stamp
+from .array_view import ArrayView
+from .fields import Field
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import torch
+
+
+class MappedFile(NamedTuple):
+    """A file that an array is mapped from, as it was then."""
+
+    path: str
+    stamp: Stamp
+
+    def check(self, fd: int) -> None:
+        """Raises ChangedError if somebody has written to it since. Other names, or none, change nothing."""
+        info = os.fstat(fd)
+        if info.st_size != self.stamp.size or info.st_mtime_ns != self.stamp.modified:
+            raise errors.ChangedError(
+                f"{self.path} was written to since it was opened: open the dataset again"
+            ).at(path=self.path)
+
+
+class FileArray:
+    """An array [n, ...] that nobody in this process can write to.
+
+    Attributes:
+        array: a view of the mapping.
+        file: what it is mapped from; None for sealed memory.
+        runs_in, what: where it came from, for gofast.explain.
+    """
+
+    def __init__(
+        self,
+        fd: int,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        offset: int = 0,
+        file: MappedFile | None = None,
+        runs_in: str = "",
+        what: str = "",
+    ) -> None:
+        self._memory = MappedMemory(fd, _layout(dtype, shape, offset))
+        self.array: npt.NDArray[Any] = self._memory.features.reshape(shape)
+        self.offset, self.file, self.runs_in, self.what = offset, file, runs_in, what
+
+    def field(self) -> Field:
+        """The array for an ArrayDataset."""
+        return Field(self.array) if self.file is None else FileField(self)
+
+    def check(self) -> None:
+        """Raises ChangedError if the file is not what it was."""
+        if self.file is not None:
+            self.file.check(self._memory.fd)
+
+    def handed(self) -> tuple[Any, ...]:
+        """What a process that is being spawned makes the same of; see `taken`."""
+        fd = DupFd(self._memory.fd)
+        return fd, self.array.dtype.str, self.array.shape, self.offset, self.file, self.runs_in, self.what
+
+    @classmethod
+    def taken(cls, handed: tuple[Any, ...]) -> FileArray:
+        """What was handed over, in the process that it was handed to."""
+        fd, dtype, *rest = handed
+        return cls(fd.detach(), np.dtype(dtype), *rest)
+
+
+class FileField(Field):
+    """An array that is mapped from a file: each look at it asks first whether the file is still the same."""
+
+    def __init__(self, source: FileArray) -> None:
+        self._source = source
+        super().__init__(source.array)
+
+    @property
+    def given(self) -> Any:
+        """The array."""
+        self._source.check()
+        return self._source.array
+
+    @given.setter
+    def given(self, array: Any) -> None:
+        pass  # the base class says what it was made of
+
+    def __getitem__(self, index: Any) -> torch.Tensor:
+        self._source.check()
+        return super().__getitem__(index)
+
+    def gather(self, rows: torch.Tensor) -> torch.Tensor:
+        """See the base class."""
+        self._source.check()
+        return super().gather(rows)
+
+
+class FileView(ArrayView):
+    """Rows of such arrays. A batch is handed out if the files are still the same after it was made."""
+
+    def shaped(self, images: torch.Tensor) -> torch.Tensor:
+        """See the base class."""
+        for dataset in self.datasets:
+            for one in dataset._arrays:
+                one.check()
+        return super().shaped(images)
+
+
+def size_of(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
+    """The bytes of an array."""
+    return math.prod(shape) * dtype.itemsize
+
+
+def sealed(
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    fill: Callable[[npt.NDArray[Any]], Any],
+    runs_in: str,
+    what: str,
+) -> FileArray:
+    """An array in new memory, which `fill` writes before it is sealed."""
+    fd, size = os.memfd_create("gofast-array", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), size_of(dtype, shape)
+    try:
+        os.ftruncate(fd, max(size, 1))
+        if size:
+            with mmap.mmap(fd, size) as whole:
+                array = np.frombuffer(whole, dtype).reshape(shape)
+                fill(array)
+                del array  # nobody may map it for writing when it is sealed
+        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    except BaseException:
+        os.close(fd)
+        raise
+    return FileArray(fd, dtype, shape, runs_in=runs_in, what=what)
+
+
+def _layout(dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> Layout:
+    return Layout(
+        rows=shape[0],
+        width=math.prod(shape[1:]),
+        type=dtype.str,
+        bool=dtype == np.bool_,
+        shape=shape[1:],
+        features=(),
+        labels=(),
+        label_kinds=(),
+        classes=None,
+        features_offset=offset,
+        labels_offset=0,
+        size=offset + size_of(dtype, shape),
+    )
