@@ -35,7 +35,7 @@ var formats = []format{
 	{"ARROW1", "an Arrow or Feather file", byPandas, "pandas.read_feather(path)"},
 	{"FEA1", "a Feather file", byPandas, "pandas.read_feather(path)"},
 	{"\xff\xff\xff\xff", "an Arrow stream", byPandas, "pyarrow.ipc.open_stream(path).read_pandas()"},
-	{"\x89HDF\r\n", "HDF5", byArrays, "h5py.File(path) or pandas.read_hdf(path)"},
+	{"\x89HDF\r\n", "HDF5", "open it with gofast.HDF5Dataset(path, features, labels), by the names that {} has", "h5py.File(path)"},
 	{"MATLAB 5.0", "a MATLAB file", byArrays, "scipy.io.loadmat(path)"},
 	{"CDF\x01", "NetCDF", byArrays, "xarray.open_dataset(path)"},
 	{"CDF\x02", "NetCDF", byArrays, "xarray.open_dataset(path)"},

@@ -163,6 +163,10 @@ func (u *undoing) inflate(into, stream []byte) (err error) {
 // whole values stayed where it was.
 func unshuffle(into, data []byte, width int64) {
 	count := int64(len(data)) / width
+	if count < 2 { // whatever the width, which the file says
+		copy(into, data)
+		return
+	}
 	for i := range width {
 		plane := data[i*count : (i+1)*count]
 		at := i

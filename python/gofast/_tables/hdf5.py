@@ -137,7 +137,10 @@ class _Opening:
         found = self._file.get(name)
         if not isinstance(found, self._h5py.Dataset):
             there: list[str] = []
-            self._file.visititems(lambda known, one: there.append(known) if hasattr(one, "shape") else None)
+            with contextlib.suppress(Exception):  # of another one that is damaged
+                self._file.visititems(
+                    lambda known, one: there.append(known) if hasattr(one, "shape") else None
+                )
             why = "there is none of this name" if found is None else "it is a group"
             listed = ", ".join(map(repr, there[:6])) + ", ..." * (len(there) > 6)
             raise self._error(errors.SchemaError, name, f"{why}; the file has {listed or 'no datasets'}")

@@ -1,0 +1,44 @@
+"""Damaged HDF5 files: what h5py reads, or an error of ours, and never a crash where h5py has none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("hdf5_mutations.py")
+
+
+def run(count: int, folder: Path) -> Counter[str]:
+    """How many of so many files came out in each way."""
+    seen: Counter[str] = Counter()
+    first, wrong = 0, []
+    while first < count:
+        done = subprocess.run(
+            [sys.executable, str(SCRIPT), str(first), str(count), str(folder)], capture_output=True, text=True
+        )
+        lines = [line.split(" ", 3) for line in done.stdout.splitlines()]
+        seen.update(line[2] for line in lines)
+        wrong += [" ".join(line) for line in lines if line[2] == "wrong"]
+        if done.returncode == 0:
+            break
+        number, name, who, *_ = lines[-1]
+        assert who == "h5py", f"{number} {name}: ended in gofast\n{done.stderr[-3000:]}"
+        seen["h5py ended"] += 1
+        first = int(number) + 1
+    assert not wrong, wrong
+    return seen
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    seen = run(400, tmp_path)
+    assert seen["same"] > 500 and seen["refused"] > 100, seen
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_many_damaged_files(tmp_path: Path) -> None:
+    print(run(20_000, tmp_path))
