@@ -8,7 +8,7 @@ package kerneltest
 #cgo LDFLAGS: -lm
 #include <stdlib.h>
 #include "../image/pixel/pixel.h"
-#include "../image/png/quick.h"
+#include "../internal/inflate/quick.h"
 #include "trial.h"
 */
 import "C"
@@ -22,6 +22,7 @@ import (
 	_ "github.com/gofast-org/gofast/gofast/image/png"
 	_ "github.com/gofast-org/gofast/gofast/image/resample"
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
+	_ "github.com/gofast-org/gofast/gofast/internal/inflate"
 	_ "github.com/gofast-org/gofast/gofast/table/parquet/page"
 
 	"github.com/gofast-org/gofast/gofast/image/pixel"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "chunks.h"
-#include "quick.h"
+#include "../../internal/inflate/quick.h"
 #include "rows.h"
 
 static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};

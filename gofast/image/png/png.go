@@ -13,11 +13,12 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/image/picture"
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
+	_ "github.com/gofast-org/gofast/gofast/internal/inflate"
 )
 
 // Package kerneltest includes it; TestHeadersRebuildTheirUsers says what this is for.
 //
-//go:embed rows.h quick.h
+//go:embed rows.h
 var _ embed.FS
 
 // Format is gf_png_format.

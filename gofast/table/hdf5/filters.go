@@ -8,6 +8,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/inflate"
 )
 
 // Filter is one that chunks went through, by HDF5's number. Width is what shuffle took for the bytes of a value.
@@ -59,7 +60,8 @@ type undoing struct {
 	*decoding
 	raw, one, two []byte
 	source        bytes.Reader
-	inflater      io.ReadCloser
+	codes         inflate.Codes // of correct streams
+	inflater      io.ReadCloser // of the others: it knows what is wrong
 }
 
 // values are those of a chunk, in memory that the next chunk will have.
@@ -127,16 +129,22 @@ func (u *undoing) undo(c *chunk, f Filter, data []byte, size int64) ([]byte, err
 	return into, nil
 }
 
-// grown is b with n bytes, whatever is in them.
+// slack is what inflating needs behind its bytes.
+const slack = max(inflate.InSlack, inflate.OutSlack)
+
+// grown is b with n bytes, whatever is in them, and the slack.
 func grown(b []byte, n int64) []byte {
-	if int64(cap(b)) < n {
-		return make([]byte, n)
+	if int64(cap(b)) < n+slack {
+		return make([]byte, n, n+slack)
 	}
 	return b[:n]
 }
 
 // inflate fills into with the content of a zlib stream; what follows its end does not matter to HDF5.
 func (u *undoing) inflate(into, stream []byte) (err error) {
+	if u.codes.Exactly(into, stream) {
+		return nil
+	}
 	u.source.Reset(stream)
 	if u.inflater == nil {
 		u.inflater, err = zlib.NewReader(&u.source)

@@ -212,6 +212,8 @@ class _Opening:
         undefined = plist.fill_value_defined() == h5d.FILL_VALUE_UNDEFINED
         if undefined or plist.get_fill_time() == h5d.FILL_TIME_NEVER:
             return None, "without a value for what was never written"
+        if not _are_found(found, index, self._mapped.stamp.size):
+            return None, "its index does not lead to all of its chunks"
         made = table_operations.unchunk(
             {
                 "path": self._mapped.path,
@@ -280,6 +282,26 @@ def _index(found: Any) -> np.ndarray[Any, np.dtype[np.int64]] | None:
     if len(rows) > most:
         return None
     return np.array(rows, "<i8").reshape(len(rows), found.ndim + 3)
+
+
+def _are_found(found: Any, index: np.ndarray[Any, np.dtype[np.int64]], most: int) -> bool:
+    """Whether HDF5 finds each chunk where it listed it: it reads what a damaged index hides as never written.
+
+    Only this call of h5py's searches, as reading does. It copies the chunk's bytes, and unpacks nothing.
+    """
+    places, rest = index[:, : found.ndim].tolist(), index[:, found.ndim :].tolist()
+    largest = max((size for _, size, _ in rest), default=0)
+    if largest > most:
+        return True  # the core says what is wrong with it
+    into = np.empty(largest, np.uint8)
+    try:
+        for place, (_, size, spared) in zip(places, rest, strict=True):
+            mask, raw = found.id.read_direct_chunk(tuple(place), out=into)
+            if mask != spared or len(raw) != size:
+                return False
+    except (OSError, RuntimeError, ValueError, TypeError):
+        return False
+    return True
 
 
 def _of_stamp(stamp: Stamp) -> table_operations.FileStamp:

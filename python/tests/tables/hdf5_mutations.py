@@ -1,6 +1,6 @@
 """Damaged HDF5 files, run by test_hdf5_mutations.py in a process of its own: HDF5 itself ends on some.
 
-`python hdf5_mutations.py FIRST LAST FOLDER` damages a small file in ways that follow from the numbers. For
+`python hdf5_mutations.py FOLDER NUMBER...` damages a small file in a way that follows from each number. For
 each it asks h5py before gofast: if the process ends there, it is h5py's doing.
 """
 
@@ -73,19 +73,22 @@ def by_h5py(path: Path, name: str) -> Any:
                 found.id.chunk_iter(lambda one: rows.append(one) or len(rows) > 10_000 or None)
             if found.size * found.dtype.itemsize > 1 << 26:
                 return None
-            return found[()]
+            made, again = np.zeros(found.shape, found.dtype), np.ones(found.shape, found.dtype)
+            for one in (made, again) if found.size else ():
+                found.read_direct(one)
+            # Where nothing was written, and the file says nothing of it, h5py leaves what is in memory.
+            return made if made.tobytes() == again.tobytes() or not found.size else None
     except Exception as error:
         return error
 
 
 def main() -> None:
     faulthandler.enable()
-    first, last, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    folder, numbers = Path(sys.argv[1]), map(int, sys.argv[2:])
     whole, path = folder / "whole.h5", folder / "damaged.h5"
-    for number in range(first, last):
+    for number in numbers:
         d = random.Random(number)
-        if number == first or number % 50 == 0:
-            write(whole, number // 50)
+        write(whole, number // 50)
         path.unlink(missing_ok=True)
         path.write_bytes(damaged(whole.read_bytes(), d))
         for name in NAMES:
@@ -101,7 +104,9 @@ def main() -> None:
                     number, name, "wrong" if kind == "InternalError" else "refused", kind, error, flush=True
                 )
                 continue
-            if isinstance(want, np.ndarray):
+            if want is None:
+                print(number, name, "unknown", flush=True)
+            elif isinstance(want, np.ndarray):
                 want = want.astype(want.dtype.newbyteorder("="))
                 same = (got.dtype, got.shape, got.tobytes()) == (want.dtype, want.shape, want.tobytes())
                 print(number, name, "same" if same else "wrong", flush=True)

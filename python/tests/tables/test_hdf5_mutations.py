@@ -12,13 +12,17 @@ import pytest
 SCRIPT = Path(__file__).with_name("hdf5_mutations.py")
 
 
-def run(count: int, folder: Path) -> Counter[str]:
-    """How many of so many files came out in each way."""
+# What was wrong once: a filter's width, chunks that a search does not find, values that were never written.
+FOUND = [997, 1008, 1049, 1333, 3115, 3412, 3811, 3985, 5629]
+
+
+def run(numbers: list[int], folder: Path) -> Counter[str]:
+    """How many of these files came out in each way."""
     seen: Counter[str] = Counter()
-    first, wrong = 0, []
-    while first < count:
+    wrong: list[str] = []
+    while numbers:
         done = subprocess.run(
-            [sys.executable, str(SCRIPT), str(first), str(count), str(folder)], capture_output=True, text=True
+            [sys.executable, str(SCRIPT), str(folder), *map(str, numbers)], capture_output=True, text=True
         )
         lines = [line.split(" ", 3) for line in done.stdout.splitlines()]
         seen.update(line[2] for line in lines)
@@ -28,17 +32,17 @@ def run(count: int, folder: Path) -> Counter[str]:
         number, name, who, *_ = lines[-1]
         assert who == "h5py", f"{number} {name}: ended in gofast\n{done.stderr[-3000:]}"
         seen["h5py ended"] += 1
-        first = int(number) + 1
+        numbers = numbers[numbers.index(int(number)) + 1 :]
     assert not wrong, wrong
     return seen
 
 
 def test_damaged_files(tmp_path: Path) -> None:
-    seen = run(400, tmp_path)
+    seen = run([*FOUND, *range(400)], tmp_path)
     assert seen["same"] > 500 and seen["refused"] > 100, seen
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_many_damaged_files(tmp_path: Path) -> None:
-    print(run(20_000, tmp_path))
+    print(run([*range(20_000)], tmp_path))

@@ -1,7 +1,7 @@
 // Inflates correct streams, and leaves all others to zlib, which judges them. A photograph takes 1.73 ms, with zlib
 // 2.83 ms, with Pillow 4.57 ms.
-#ifndef GOFAST_PNG_QUICK_H
-#define GOFAST_PNG_QUICK_H
+#ifndef GOFAST_INFLATE_QUICK_H
+#define GOFAST_INFLATE_QUICK_H
 
 #include <stddef.h>
 #include <stdint.h>
