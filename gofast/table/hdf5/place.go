@@ -59,20 +59,30 @@ func put(into, values []byte, axes []axis, at []int64) {
 	}
 }
 
-// putRows copies rows of run bytes, which lie so far from each other.
+// putRows copies rows of run bytes, which lie so far from each other. Single values are what h5py's own choice of chunks
+// makes of the last axis of pictures and tables.
 func putRows(into, values []byte, rows, run, intoStep, fromStep int64) {
 	to, from := int64(0), int64(0)
-	for range rows {
-		switch run {
-		case 1:
-			into[to] = values[from]
-		case 4:
-			binary.NativeEndian.PutUint32(into[to:], binary.NativeEndian.Uint32(values[from:]))
-		case 8:
-			binary.NativeEndian.PutUint64(into[to:], binary.NativeEndian.Uint64(values[from:]))
-		default:
-			copy(into[to:to+run], values[from:from+run])
+	switch {
+	case run == 1 && fromStep == 1:
+		for _, v := range values[:rows] {
+			into[to] = v
+			to += intoStep
 		}
-		to, from = to+intoStep, from+fromStep
+	case run == 4:
+		for range rows {
+			binary.NativeEndian.PutUint32(into[to:], binary.NativeEndian.Uint32(values[from:]))
+			to, from = to+intoStep, from+fromStep
+		}
+	case run == 8:
+		for range rows {
+			binary.NativeEndian.PutUint64(into[to:], binary.NativeEndian.Uint64(values[from:]))
+			to, from = to+intoStep, from+fromStep
+		}
+	default:
+		for range rows {
+			copy(into[to:to+run], values[from:from+run])
+			to, from = to+intoStep, from+fromStep
+		}
 	}
 }

@@ -299,7 +299,7 @@ def _are_found(found: Any, index: np.ndarray[Any, np.dtype[np.int64]], most: int
             mask, raw = found.id.read_direct_chunk(tuple(place), out=into)
             if mask != spared or len(raw) != size:
                 return False
-    except (OSError, RuntimeError, ValueError, TypeError):
+    except (OSError, RuntimeError, ValueError, TypeError, OverflowError):
         return False
     return True
 
