@@ -7,6 +7,7 @@ import os
 import pickle
 import random
 import re
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -186,6 +187,7 @@ def test_pictures_as_tensors(tmp_path: Path) -> None:
     check(ours, Lazy(path, "x", "y", transform=lambda x: TENSOR(torch.from_numpy(x))))
 
 
+@pytest.mark.arrives("device", "copied")
 def test_columns_and_options(tmp_path: Path) -> None:
     d, path = random.Random(4), tmp_path / "a.h5"
     names = ("a", "b", "c")
@@ -452,6 +454,28 @@ def test_memory_is_asked_for_beforehand(tmp_path: Path) -> None:
     with pytest.raises(errors.LimitError):
         HDF5Dataset(path, "x", "x", limits={"memory": 1_500_000})
     assert len(HDF5Dataset(path, "x", limits={"memory": 3_000_000})) == 1000
+
+
+PEAK = """
+import sys, gofast
+def most():  # ru_maxrss would be that of whoever started this process
+    return int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) >> 10
+gofast.HDF5Dataset(sys.argv[1], "small")  # what starting the engine takes
+before = most()
+ours = gofast.HDF5Dataset(sys.argv[1], "x")
+assert all(ours[i][0].sum() == 0 for i in range(len(ours)))
+print(most() - before)
+"""
+
+
+def test_memory_at_its_most(tmp_path: Path) -> None:
+    """A decoded dataset is there once, in memory that is shared, beside a few chunks."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("small", data=np.zeros((10, 2)), chunks=(3, 2))
+        file.create_dataset("x", data=np.zeros((100, 1 << 18)), chunks=(4, 1 << 16), compression="gzip")
+    done = subprocess.run([sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True)
+    assert 190 < int(done.stdout) < 200 + 64, done
 
 
 @pytest.mark.parametrize(
