@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -37,14 +38,17 @@ def open_arrays(
     Raises:
         gofast.errors.GofastError: as :class:`gofast.HDF5Dataset` says.
     """
-    h5py = _h5py()
+    h5py, threads = _h5py(), engine.threads(threads)
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.ReadError
         raise kind(f"open {path}: {error.strerror}").at(path=path) from None
     try:
-        stamp = Stamp.of(os.fstat(fd))
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise errors.ReadError(f"open {path}: not a regular file").at(path=path)
+        stamp = Stamp.of(info)
         with _opened(h5py, path) as file:
             opening = _Opening(h5py, file, fd, MappedFile(path, stamp), threads, limits)
             arrays = [opening.array(names) for names in wanted]
@@ -71,7 +75,7 @@ def _opened(h5py: Any, path: str) -> Iterator[Any]:
         file = h5py.File(path, "r")
     except (OSError, RuntimeError, ValueError) as error:
         kind: type[errors.GofastError] = errors.DamagedError if h5py.is_hdf5(path) else errors.FormatError
-        if isinstance(error, (BlockingIOError, PermissionError)):  # somebody writes to it, and holds its lock
+        if getattr(error, "errno", None):  # the system's: somebody writes to it, and holds its lock
             kind = errors.ReadError
         raise kind(f"open {path}: h5py cannot open it: {error}").at(path=path) from None
     with file:
@@ -87,7 +91,7 @@ class _Opening:
     """One file that is being opened, and what of the memory is taken."""
 
     def __init__(
-        self, h5py: Any, file: Any, fd: int, mapped: MappedFile, threads: int | None, limits: dict[str, int]
+        self, h5py: Any, file: Any, fd: int, mapped: MappedFile, threads: int, limits: dict[str, int]
     ) -> None:
         self._h5py, self._file, self._fd, self._mapped = h5py, file, fd, mapped
         self._threads, self._limits = threads, limits
@@ -173,6 +177,9 @@ class _Opening:
             return None, "empty"
         if plist.get_external_count():
             return None, "in external files"
+        whose, ours = (self._h5py.h5o.get_info(one.id).fileno for one in (found, self._file))
+        if whose != ours:
+            return None, "a link into another file"
         layout = plist.get_layout()
         if layout == layouts.CONTIGUOUS:
             return self._mapped_array(found, name, dtype)
@@ -228,7 +235,7 @@ class _Opening:
                     for code, _, values, _ in filters
                 ],
                 "index": _text(index),
-                "threads": engine.threads(self._threads),
+                "threads": self._threads,
                 "limits": self._limits | self._left(),
             },
             f"reading {name} of {self._mapped.path}",

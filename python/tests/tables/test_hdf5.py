@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import fcntl
 import os
 import pickle
 import random
@@ -262,6 +263,19 @@ def external(file: Any) -> None:
     file.create_dataset("x", (6,), "<i4", external=[(str(outside), 0, 24)])
 
 
+def linked(file: Any) -> None:
+    other = Path(file.filename).with_suffix(".other")
+    with h5py.File(other, "w") as there:
+        there["x"] = np.arange(300)
+    file["x"] = h5py.ExternalLink(str(other), "/x")
+    file["y"] = np.arange(900)
+
+
+def linked_within(file: Any) -> None:
+    file["y"] = np.arange(30)
+    file["x"] = h5py.SoftLink("/y")
+
+
 def scaled(file: Any) -> None:
     file.create_dataset("x", data=np.arange(60), chunks=(7,), scaleoffset=0)
 
@@ -295,6 +309,8 @@ KINDS = {
     compact: ("h5py", "compact"),
     virtual: ("h5py", "virtual"),
     external: ("h5py", "external"),
+    linked: ("h5py", "a link into another file"),
+    linked_within: ("C", "mapped"),
     scaled: ("h5py", "filter"),
     twelve_bits: ("h5py", "another type"),
     unknown_where_unwritten: ("h5py", "never written"),
@@ -357,6 +373,10 @@ def test_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     path.write_bytes(path.read_bytes()[:300])
     with pytest.raises(errors.DamagedError, match="h5py cannot open"):
         HDF5Dataset(path, "x")
+    os.mkfifo(tmp_path / "pipe.h5")
+    for name in ("pipe.h5", "."):
+        with pytest.raises(errors.ReadError, match="not a regular file"):
+            HDF5Dataset(tmp_path / name, "x")
     for given in (None, [path], b"a"):
         with pytest.raises(errors.OptionError, match="not a path"):
             HDF5Dataset(given, "x")  # type: ignore[arg-type]
@@ -372,6 +392,10 @@ def test_a_file_that_is_being_written(tmp_path: Path) -> None:
     path = written(tmp_path / "a.h5", x=np.zeros(3))
     with h5py.File(path, "r+"), pytest.raises(errors.ReadError, match="open for writing"):
         HDF5Dataset(path, "x")
+    with open(path, "rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)  # as HDF5 in another process does
+        with pytest.raises(errors.ReadError, match="lock"):
+            HDF5Dataset(path, "x")
     with h5py.File(path):
         assert len(HDF5Dataset(path, "x")) == 3
 
