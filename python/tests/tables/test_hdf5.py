@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import fcntl
 import os
 import pickle
@@ -224,7 +225,9 @@ def gzip(file: Any) -> None:
 
 
 def partly_written(file: Any) -> None:
-    made = file.create_dataset("x", (9, 5), "<i2", chunks=(2, 2), fillvalue=-3, shuffle=True)
+    made = file.create_dataset(
+        "x", (9, 5), "<i2", chunks=(2, 2), fillvalue=-3, shuffle=True, compression="gzip"
+    )
     made[3:5, 1] = 7
 
 
@@ -276,6 +279,18 @@ def linked_within(file: Any) -> None:
     file["x"] = h5py.SoftLink("/y")
 
 
+def plain_edges(file: Any) -> None:
+    maps = Path("/proc/self/maps").read_text()
+    library = ctypes.CDLL(next(iter(re.findall(r"\S+/libhdf5[-.]\S+", maps))))
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_chunk((4,))
+    plist.set_shuffle()
+    library.H5Pset_chunk_opts.argtypes = [ctypes.c_int64, ctypes.c_uint]
+    assert library.H5Pset_chunk_opts(plist.id, 2) == 0  # H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS
+    made = h5py.h5d.create(file.id, b"x", h5py.h5t.NATIVE_INT32, h5py.h5s.create_simple((11,)), plist)
+    made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.arange(11, dtype="i4") * 1000)
+
+
 def scaled(file: Any) -> None:
     file.create_dataset("x", data=np.arange(60), chunks=(7,), scaleoffset=0)
 
@@ -302,7 +317,7 @@ def empty(file: Any) -> None:
 KINDS = {
     contiguous: ("C", "mapped where they lie"),
     gzip: ("Go", r"4 chunks \(gzip\)"),
-    partly_written: ("Go", r"chunks? \(shuffle\)"),
+    partly_written: ("Go", r"chunks? \(shuffle, gzip\)"),
     never_written: ("h5py", "never written"),
     odd_offset: ("h5py", "whole words"),
     enumerated: ("h5py", "another type"),
@@ -311,6 +326,7 @@ KINDS = {
     external: ("h5py", "external"),
     linked: ("h5py", "a link into another file"),
     linked_within: ("C", "mapped"),
+    plain_edges: ("h5py", "edges"),
     scaled: ("h5py", "filter"),
     twelve_bits: ("h5py", "another type"),
     unknown_where_unwritten: ("h5py", "never written"),
@@ -321,7 +337,7 @@ KINDS = {
 @pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
 def test_who_reads_it(make: Callable[[Any], None], tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
-    with h5py.File(path, "w") as file:
+    with h5py.File(path, "w", libver="latest" if make is plain_edges else None) as file:
         make(file)
     with h5py.File(path) as file:
         want = torch.from_numpy(file["x"][()])
@@ -543,6 +559,25 @@ def test_a_lying_index(
     with pytest.raises(errors.DamagedError, match=why) as caught:
         HDF5Dataset(path, "x")
     assert caught.value.path == str(path) and caught.value.column == "x"
+
+
+@pytest.mark.parametrize(
+    ("packed", "why"),
+    [({"compression": "gzip"}, "gzip"), ({"compression": "lzf"}, "lzf"), ({"fletcher32": True}, "checksum")],
+)
+def test_a_damaged_chunk_is_named(packed: dict[str, Any], why: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        made = file.create_dataset("x", data=np.arange(900), chunks=(100,), **packed)
+        place = made.id.get_chunk_info(4)
+    content = bytearray(path.read_bytes())
+    for at in range(place.byte_offset + 2, place.byte_offset + place.size, 3):
+        content[at] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(errors.DamagedError, match=rf"chunk \[400\].*{why}") as caught:
+        HDF5Dataset(path, "x")
+    assert (caught.value.path, caught.value.column) == (str(path), "x")
+    assert caught.value.offset == place.byte_offset
 
 
 def test_h5py_has_the_last_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
