@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import math
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -191,6 +192,7 @@ class _Opening:
     def _mapped_array(self, found: Any, name: str, dtype: np.dtype[Any]) -> tuple[FileArray | None, str]:
         offset, length = found.id.get_offset(), size_of(dtype, found.shape)
         if offset is None:
+            self._check_unwritten(found, name)
             return None, "never written"
         if offset % dtype.alignment:
             return None, "its values do not lie at whole words"
@@ -200,6 +202,13 @@ class _Opening:
         what = f"{name}: {size(length)}, mapped where they lie in {self._mapped.path}"
         made = FileArray(os.dup(self._fd), dtype, found.shape, offset, self._mapped, "C", what)
         return self._if_same(found, made, (1, *found.shape[1:]))
+
+    def _check_unwritten(self, found: Any, name: str) -> None:
+        """Refuses what HDF5 gives by chance: what its memory held before."""
+        plist = found.id.get_create_plist()
+        if plist.fill_value_defined() == self._h5py.h5d.FILL_VALUE_UNDEFINED:
+            said = "not all of it was written, and the file has no value for the rest: write it whole"
+            raise self._error(errors.UnsupportedError, name, said)
 
     def _decoded(
         self, found: Any, name: str, dtype: np.dtype[Any], plist: Any
@@ -216,10 +225,12 @@ class _Opening:
         index = _index(found)
         if index is None:
             raise self._error(errors.DamagedError, name, "it has more chunks than its shape allows")
-        h5d = self._h5py.h5d
-        undefined = plist.fill_value_defined() == h5d.FILL_VALUE_UNDEFINED
-        if undefined or plist.get_fill_time() == h5d.FILL_TIME_NEVER:
-            return None, "without a value for what was never written"
+        fill = np.zeros((), dtype)
+        if len(index) < _most(found):
+            self._check_unwritten(found, name)
+            if plist.get_fill_time() == self._h5py.h5d.FILL_TIME_NEVER:
+                return None, "not all of it was written"
+            fill = np.asarray(found.fillvalue, dtype)
         if filters and _has_plain_edges(found, index, dtype.itemsize):
             return None, "chunks at its edges may be there without filters"
         if not _are_found(found, index, self._mapped.stamp.size):
@@ -232,7 +243,7 @@ class _Opening:
                 "shape": list(found.shape),
                 "chunk": list(found.chunks),
                 "element": dtype.itemsize,
-                "fill": _text(np.asarray(found.fillvalue, dtype)),
+                "fill": _text(fill),
                 "filters": [
                     {"id": code, "width": values[0] if code == _SHUFFLE else 0}
                     for code, _, values, _ in filters
@@ -279,11 +290,14 @@ class _Opening:
         self._taken += length
 
 
+def _most(found: Any) -> int:
+    """How many chunks its shape has room for."""
+    return math.prod(-(-n // chunk) for n, chunk in zip(found.shape, found.chunks, strict=True))
+
+
 def _index(found: Any) -> np.ndarray[Any, np.dtype[np.int64]] | None:
     """Of each chunk: where it begins, its offset and bytes in the file, and the filters it was spared."""
-    most = 1
-    for n, chunk in zip(found.shape, found.chunks, strict=True):
-        most *= -(-n // chunk)
+    most = _most(found)
     rows: list[tuple[int, ...]] = []
 
     def take(chunk: Any) -> bool | None:

@@ -279,9 +279,14 @@ def linked_within(file: Any) -> None:
     file["x"] = h5py.SoftLink("/y")
 
 
-def plain_edges(file: Any) -> None:
+def hdf5_library() -> ctypes.CDLL:
+    """That of h5py, for what h5py itself has no call."""
     maps = Path("/proc/self/maps").read_text()
-    library = ctypes.CDLL(next(iter(re.findall(r"\S+/libhdf5[-.]\S+", maps))))
+    return ctypes.CDLL(next(iter(re.findall(r"\S+/libhdf5[-.]\S+", maps))))
+
+
+def plain_edges(file: Any) -> None:
+    library = hdf5_library()
     plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     plist.set_chunk((4,))
     plist.set_shuffle()
@@ -310,6 +315,10 @@ def unknown_where_unwritten(file: Any) -> None:
     made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.arange(5, dtype="i4"))
 
 
+def partly_never_filled(file: Any) -> None:
+    file.create_dataset("x", (9,), "i4", chunks=(4,), fill_time="never")[2] = 3
+
+
 def empty(file: Any) -> None:
     file.create_dataset("x", (0, 3), "<f4", chunks=(5, 3), maxshape=(None, 3))
 
@@ -329,7 +338,8 @@ KINDS = {
     plain_edges: ("h5py", "edges"),
     scaled: ("h5py", "filter"),
     twelve_bits: ("h5py", "another type"),
-    unknown_where_unwritten: ("h5py", "never written"),
+    unknown_where_unwritten: ("Go", "3 chunks"),
+    partly_never_filled: ("h5py", "not all of it was written"),
     empty: ("h5py", "empty"),
 }
 
@@ -347,6 +357,24 @@ def test_who_reads_it(make: Callable[[Any], None], tmp_path: Path) -> None:
     pattern = KINDS[make][1]
     assert (name, runs_in) == ("dataset", KINDS[make][0])
     assert re.search(pattern, what), what
+
+
+@pytest.mark.parametrize("chunk", [None, 4])
+def test_values_that_only_chance_knows(chunk: int | None, tmp_path: Path) -> None:
+    """Without a fill value, HDF5 gives what was in memory where nothing was written."""
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        if chunk is not None:
+            plist.set_chunk((chunk,))
+        call = hdf5_library().H5Pset_fill_value
+        call.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+        assert call(plist.id, -1, None) == 0
+        space = h5py.h5s.create_simple((11,))
+        made = h5py.h5d.create(file.id, b"x", h5py.h5t.NATIVE_INT32, space, plist)
+        if chunk is not None:
+            h5py.Dataset(made)[2] = 5
+    with pytest.raises(errors.UnsupportedError, match="not all of it was written"):
+        HDF5Dataset(tmp_path / "a.h5", "x")
 
 
 def test_values_that_are_no_numbers(tmp_path: Path) -> None:
