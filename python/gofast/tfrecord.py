@@ -62,6 +62,11 @@ class TFRecordDataset(Dataset[Any]):
         >>> train = gofast.ArrayDataset(records.column("x"), records.column("y")[:, 0])  # batched natively
     """
 
+    _instead = (
+        "makes one record at a time: gofast.ArrayDataset over its column(...)s is batched natively, and "
+        "gofast.ImageFiles.from_tfrecord has pictures"
+    )
+
     def __init__(
         self,
         paths: Paths,
@@ -81,7 +86,7 @@ class TFRecordDataset(Dataset[Any]):
                 raise errors.OptionError(
                     f'description: {name!r}: {kind!r}: give a name, and "byte", "float", "int" or None'
                 )
-        self._all = not kinds
+        self._all, self._kinds = not kinds, dict(kinds)
         self._records = Records.open(paths, list(kinds) or None, compression_type, index)
         for name, kind in kinds.items():
             column = self._records.column(name)
@@ -103,11 +108,12 @@ class TFRecordDataset(Dataset[Any]):
             gofast.errors.SchemaError: it is of bytes, or not all records have as many values.
         """
         column = self._records.column(name)
-        each = column.each()
-        if column.kind == "byte" or each < 0:
-            why = "is of bytes" if column.kind == "byte" else "has not as many values in every record"
+        each, kind = column.each(), column.kind or self._kinds.get(name)
+        if kind == "byte" or each < 0:
+            why = "is of bytes" if kind == "byte" else "has not as many values in every record"
             raise errors.SchemaError(f"the feature {name!r} {why}: it is no column").at(column=name)
-        return np.array(column.values.reshape(self._records.count, each))
+        values = column.values.reshape(self._records.count, each)
+        return np.array(values, np.float32 if kind == "float" else np.int64)
 
     def __len__(self) -> int:
         return self._records.count

@@ -4,6 +4,7 @@ package crc
 import (
 	"context"
 	"hash/crc32"
+	"runtime/debug"
 
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 )
@@ -74,6 +75,7 @@ func Parallel(ctx context.Context, threads int, size int64, piece func(from, to 
 	pairs := make([]Pair, (size+block-1)/block)
 	length := func(i int) int64 { return min(block, size-int64(i)*block) }
 	err := pool.Each(ctx, threads, len(pairs), func(_ context.Context, i int) error {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // of a mapped file that somebody cuts
 		from := int64(i) * block
 		data, err := piece(from, from+length(i))
 		if err == nil {

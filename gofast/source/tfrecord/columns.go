@@ -116,7 +116,7 @@ func (s *columns) feature(name []byte, value cursor) *errs.Error {
 			return nil // TensorFlow does not look at it either
 		}
 		if len(s.all) == mostColumns {
-			return fail(errs.ErrLimit, "more than %d features have different names: name those that you use", mostColumns)
+			return tooMany()
 		}
 		number = len(s.all)
 		s.numbers[string(name)] = number
@@ -127,6 +127,10 @@ func (s *columns) feature(name []byte, value cursor) *errs.Error {
 		return err.InColumn(c.name)
 	}
 	return nil
+}
+
+func tooMany() *errs.Error {
+	return fail(errs.ErrLimit, "more than %d features have different names: name those that you use", mostColumns)
 }
 
 func (s *columns) fill(c *column, value cursor) *errs.Error {

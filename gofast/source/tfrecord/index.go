@@ -186,7 +186,7 @@ func (o *Options) index(ctx context.Context, objects []source.Object) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	return encode(files, o.Features, o.Compression != "")
+	return encode(files, o.Features, o.Compression != "", 2*o.Memory)
 }
 
 // namesOf is the names of an Example's features, for the error that none has the name that was asked for.

@@ -388,3 +388,27 @@ func BenchmarkIndex(b *testing.B) {
 		})
 	}
 }
+
+// Names of all files together are bounded: each takes memory for all records.
+func TestNamesOfManyFiles(t *testing.T) {
+	folder, paths := t.TempDir(), []string{}
+	for i := range 3 {
+		var features []feature
+		for k := range 2000 {
+			features = append(features, feature{fmt.Sprint(i, "-", k), intList(1)})
+		}
+		paths = append(paths, filepath.Join(folder, fmt.Sprint(i)))
+		if err := os.WriteFile(paths[i], framed(exampleOf(features...)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, kind := range map[int]error{2: nil, 3: errs.ErrLimit} {
+		fd, _, err := Build(t.Context(), Options{Paths: paths[:n], Threads: 1}, "")
+		if !errors.Is(err, kind) {
+			t.Errorf("%d files: %v", n, err)
+		}
+		if err == nil {
+			unix.Close(fd)
+		}
+	}
+}

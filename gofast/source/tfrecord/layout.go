@@ -66,9 +66,12 @@ func valueBytes(kind Kind) int64 {
 }
 
 // encode makes the index of files.
-func encode(files []file, names []string, inflated bool) ([]byte, error) {
+func encode(files []file, names []string, inflated bool, most int64) ([]byte, error) {
 	if names == nil {
 		names = found(files)
+	}
+	if len(names) > mostColumns {
+		return nil, tooMany()
 	}
 	records, s := int64(0), Schema{Files: []FileSchema{}, Columns: []ColumnSchema{}, First: []string{}}
 	at := headBytes
@@ -110,6 +113,9 @@ func encode(files []file, names []string, inflated bool) ([]byte, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
+	}
+	if at+int64(len(text)) > most {
+		return nil, fail(errs.ErrLimit, "the index of %d records and %d features needs %d bytes, and there are %d for it: name the features that you use", records, len(names), at, most)
 	}
 	data := make([]byte, at+int64(len(text)))
 	native.PutUint64(data[copy(data, magic):], uint64(at))
@@ -202,7 +208,10 @@ func parse(data []byte) (s Schema, err error) {
 		records += f.Records
 	}
 	for _, c := range s.Columns {
-		if !within(c.Starts, records+1, 8) || !within(c.Has, records, 1) || !within(c.At, c.Values, valueBytes(c.Kind)) || !c.right(data, records, len(s.Files)) {
+		if !slices.Contains([]Kind{"", Bytes, Floats, Ints}, c.Kind) || c.Kind == "" && c.Values > 0 {
+			return bad()
+		}
+		if !within(c.Starts, records+1, 8) || !within(c.Has, records, 1) || !within(c.At, c.Values, valueBytes(c.Kind)) || !c.right(data, records, s.Files) {
 			return bad()
 		}
 	}
@@ -211,8 +220,11 @@ func parse(data []byte) (s Schema, err error) {
 }
 
 // right says whether each record's values are some of the column's, and the bytes' places in files that there are.
-func (c *ColumnSchema) right(data []byte, records int64, files int) bool {
+func (c *ColumnSchema) right(data []byte, records int64, files []FileSchema) bool {
 	before := uint64(0)
+	if native.Uint64(data[c.Starts:]) != 0 || native.Uint64(data[c.Starts+8*records:]) != uint64(c.Values) {
+		return false
+	}
 	for i := range records + 1 {
 		start := native.Uint64(data[c.Starts+8*i:])
 		if start < before || start > uint64(c.Values) {
@@ -224,7 +236,13 @@ func (c *ColumnSchema) right(data []byte, records int64, files int) bool {
 		return true
 	}
 	for i := range c.Values {
-		if native.Uint32(data[c.At+i*valueBytes(Bytes):]) >= uint32(files) {
+		place := data[c.At+i*valueBytes(Bytes):]
+		object, flags := native.Uint32(place), native.Uint32(place[4:])
+		if object >= uint32(len(files)) || flags != 0 {
+			return false
+		}
+		offset, length := int64(native.Uint64(place[8:])), int64(native.Uint64(place[16:]))
+		if size := files[object].Stamp.Size; offset < 0 || length < 0 || offset > size || length > size-offset {
 			return false
 		}
 	}

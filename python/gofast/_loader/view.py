@@ -375,6 +375,9 @@ def foreign(kind: type) -> str:
             if base is kind:
                 return f"is {package}'s: use {ours} instead"
             return f"derives from {package}'s {base.__name__}: derive it from {ours}"
+    instead = getattr(kind, "_instead", None)
+    if isinstance(instead, str):
+        return instead
     return "is not a dataset of gofast's: gofast makes only the pictures that it opens (gofast.open)"
 
 
