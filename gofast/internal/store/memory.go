@@ -9,23 +9,22 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
-// InMemory is a file of sealed memory, for what is not kept on disk.
-func InMemory(op, name string, data []byte) (file *os.File, err error) {
+// InMemory is the descriptor of sealed memory, for what is not kept on disk. The caller owns it.
+func InMemory(op, name string, data []byte) (int, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
-		return nil, errs.New(errs.ErrLimit, op, "cannot create shared memory").Because(err)
+		return -1, errs.New(errs.ErrLimit, op, "cannot create shared memory").Because(err)
 	}
-	file = os.NewFile(uintptr(fd), name)
-	if _, err = file.WriteAt(data, 0); err != nil {
-		file.Close()
-		return nil, errs.New(errs.ErrLimit, op, fmt.Sprintf("cannot fill %d bytes of shared memory", len(data))).Because(err)
+	file := os.NewFile(uintptr(fd), name)
+	defer file.Close()
+	if _, err := file.WriteAt(data, 0); err != nil {
+		return -1, errs.New(errs.ErrLimit, op, fmt.Sprintf("cannot fill %d bytes of shared memory", len(data))).Because(err)
 	}
 	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
-	if _, err = unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
-		file.Close()
-		return nil, errs.New(errs.ErrRead, op, "cannot seal shared memory").Because(err)
+	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+		return -1, errs.New(errs.ErrRead, op, "cannot seal shared memory").Because(err)
 	}
-	return file, nil
+	return Keep(file)
 }
 
 // Keep makes a second descriptor of a file, which Go does not know about.

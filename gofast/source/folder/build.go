@@ -127,15 +127,11 @@ func inMemory(ctx context.Context, options *Options) (int, Schema, error) {
 	if err != nil {
 		return -1, Schema{}, err
 	}
-	file, err := store.InMemory(op, "gofast-index", data)
+	const name = "gofast-index"
+	x, err := parse(ctx, data, name, options.Threads)
 	if err != nil {
 		return -1, Schema{}, err
 	}
-	defer file.Close()
-	x, err := parse(ctx, data, file.Name(), options.Threads)
-	if err != nil {
-		return -1, Schema{}, err
-	}
-	fd, err := store.Keep(file)
+	fd, err := store.InMemory(op, name, data)
 	return fd, x.Schema(), err
 }

@@ -206,11 +206,6 @@ func inMemory(data []byte) (int, Schema, error) {
 	if err != nil {
 		return -1, Schema{}, err
 	}
-	file, err := store.InMemory(op, "gofast-tfrecord", data)
-	if err != nil {
-		return -1, Schema{}, err
-	}
-	defer file.Close()
-	fd, err := store.Keep(file)
+	fd, err := store.InMemory(op, "gofast-tfrecord", data)
 	return fd, schema, err
 }

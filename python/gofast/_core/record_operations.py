@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from .operation import Task
+from .stamp import FileStamp
 
 Kind = Literal["byte", "float", "int", ""]  # "": no record has the feature
 
@@ -17,15 +18,6 @@ class Records(TypedDict):
     compression: str
     threads: int
     index: str
-
-
-class FileStamp(TypedDict):
-    """A file's state when it was read; see source.Stamp."""
-
-    Size: int
-    MtimeNs: int
-    CtimeNs: int
-    ID: int
 
 
 class RecordFile(TypedDict):

@@ -92,8 +92,7 @@ class Records:
         self._fd, self._schema, self.asked = fd, schema, asked
         self._stat = os.fstat(fd)
         self._bytes = mmap.mmap(fd, schema["size"], mmap.MAP_SHARED, mmap.PROT_READ)
-        stamps = [file["stamp"] for file in schema["files"]]
-        self._stamps = [Stamp(s["Size"], s["MtimeNs"], s["CtimeNs"], s["ID"]) for s in stamps]
+        self._stamps = [Stamp.crossed(file["stamp"]) for file in schema["files"]]
         counts = [file["records"] for file in schema["files"]]
         self.count = sum(counts)
         self._ends = np.cumsum(counts)

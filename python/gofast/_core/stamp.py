@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
+
+
+class FileStamp(TypedDict):
+    """The same as it crosses to Go and back."""
+
+    Size: int
+    MtimeNs: int
+    CtimeNs: int
+    ID: int
 
 
 class Stamp(NamedTuple):
@@ -18,3 +27,13 @@ class Stamp(NamedTuple):
     def of(cls, info: os.stat_result) -> Stamp:
         """The stamp of a file's state."""
         return cls(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+
+    @classmethod
+    def crossed(cls, told: FileStamp) -> Stamp:
+        """The stamp that Go told."""
+        return cls(told["Size"], told["MtimeNs"], told["CtimeNs"], told["ID"])
+
+    def crossing(self) -> FileStamp:
+        """The stamp for Go."""
+        size, modified, changed, inode = self
+        return {"Size": size, "MtimeNs": modified, "CtimeNs": changed, "ID": inode}

@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 
 from .dataset_operations import Dataset, Numbers
 from .operation import Call, Task
+from .stamp import FileStamp
 
 
 class Transform(Numbers):
@@ -122,15 +123,6 @@ class Table(TypedDict):
     features_offset: int
     labels_offset: int
     size: int
-
-
-class FileStamp(TypedDict):
-    """See source.Stamp."""
-
-    Size: int
-    MtimeNs: int
-    CtimeNs: int
-    ID: int
 
 
 class Filter(TypedDict):

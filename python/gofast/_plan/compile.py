@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -87,7 +88,7 @@ class Plan:
         """Whether nothing is left to Python."""
         return not self.rest
 
-    @property
+    @functools.cached_property
     def why_python(self) -> str:
         """Why samples are not finished natively, where they are not."""
         first = next((line for line in self.report if not line.native), None)

@@ -238,7 +238,7 @@ class _Opening:
         made = table_operations.unchunk(
             {
                 "path": self._mapped.path,
-                "stamp": _of_stamp(self._mapped.stamp),
+                "stamp": self._mapped.stamp.crossing(),
                 "name": name,
                 "shape": list(found.shape),
                 "chunk": list(found.chunks),
@@ -337,11 +337,6 @@ def _are_found(found: Any, index: np.ndarray[Any, np.dtype[np.int64]], most: int
     except (OSError, RuntimeError, ValueError, TypeError, OverflowError):
         return False
     return True
-
-
-def _of_stamp(stamp: Stamp) -> table_operations.FileStamp:
-    size, modified, changed, inode = stamp
-    return {"Size": size, "MtimeNs": modified, "CtimeNs": changed, "ID": inode}
 
 
 def _text(values: Any) -> str:
