@@ -271,7 +271,9 @@ class ImageFiles(VisionDataset):
         and so on.
 
         Args:
-            paths, index, compression_type: as in :class:`gofast.TFRecordDataset`.
+            paths: as in :class:`gofast.TFRecordDataset`.
+            index: as there.
+            compression_type: as there.
             label: the feature with a whole number for each picture, which is its label as it is; None: there
                 are no labels.
             transform: called with a PIL image of mode RGB.
