@@ -38,6 +38,10 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"scan":         working(scanFiles),
 	"verify_files": working(verifyFiles),
 	"hdf5":         working(decodeChunks),
+	"stream":       working(openStream),
+	"stream_cut":   working(cutStream),
+	"stream_rows":  working(decodePieces),
+	"stream_next":  working(decodeNext),
 }
 
 // working makes an entry of the table of a function that takes a C.

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .iterable import IterableDataset
     from .late import open
     from .loader import DataLoader
+    from .stream import TableStream
     from .table import Limits, TableDataset
     from .tfrecord import TFRecordDataset
 
@@ -62,6 +63,7 @@ __all__ = [
     "Limits",
     "TFRecordDataset",
     "TableDataset",
+    "TableStream",
     "convert",
     "doctor",
     "engine_stats",
@@ -89,6 +91,7 @@ _LATE = {
     "Limits": "table",
     "TFRecordDataset": "tfrecord",
     "TableDataset": "table",
+    "TableStream": "stream",
     "explain": "loader",
     "integrations": "integrations",
     "install": "installed",

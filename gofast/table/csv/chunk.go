@@ -62,7 +62,7 @@ func (r *reader) run(ctx context.Context, visitors func() visitor) (records int6
 	threads := r.opts.Threads
 	if size == 0 {
 		size = defaultChunk
-		if left := r.file.Size() - r.start; r.compression == source.Plain && left < int64(2*threads*size) {
+		if left := r.end - r.start; r.compression == source.Plain && left < int64(2*threads*size) {
 			size = int(max(left/int64(2*threads)+1, minChunk))
 			threads = int(min(int64(threads), left/int64(size)+1))
 		}
@@ -86,6 +86,7 @@ func (r *reader) run(ctx context.Context, visitors func() visitor) (records int6
 		return nil
 	})
 	last := feed.close()
+	r.tail = int64(len(last.tail))
 	switch {
 	case p.failed != nil:
 		return 0, p.failed
@@ -156,7 +157,8 @@ func (w *worker) handle(t ticket, v visitor, send func(link)) (err error) {
 			return err
 		}
 	}
-	if t.last && n > 0 && w.buf[w.front+n-1] != '\n' {
+	final := t.last && !w.r.open
+	if final && n > 0 && w.buf[w.front+n-1] != '\n' {
 		w.buf[w.front+n] = '\n'
 		n++
 	}
@@ -165,7 +167,10 @@ func (w *worker) handle(t ticket, v visitor, send func(link)) (err error) {
 	if in.abort {
 		return nil
 	}
-	c, out, broken := w.cut(in, n, counts, t.last)
+	c, out, broken := w.cut(in, n, counts, final)
+	if w.r.marks != nil {
+		w.r.marks.add(t.offset-int64(len(in.tail)), in.base)
+	}
 	if broken == nil {
 		send(out)
 	}

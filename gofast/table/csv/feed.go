@@ -37,6 +37,7 @@ type feed struct {
 	file     *source.File
 	stream   *source.Stream // nil for a plain file
 	offset   int64
+	end      int64 // of a plain file
 	consumed int64 // bytes of the file that earlier tickets stand for
 	index    int64
 	ended    bool
@@ -48,14 +49,21 @@ func newFeed(r *reader, start int64) (*feed, error) {
 	f := &feed{file: r.file, offset: start, previous: make(chan link, 1)}
 	f.previous <- link{}
 	if r.compression == source.Plain {
-		f.ended = start >= r.file.Size()
+		f.end = r.end
+		f.ended = start >= r.end
 		return f, nil
 	}
+	stream, err := r.unpack(start)
+	f.stream = stream
+	return f, err
+}
+
+// unpack is the content of a packed file from start on.
+func (r *reader) unpack(start int64) (*source.Stream, error) {
 	stream, err := source.OpenStream(r.file, r.compression, r.opts.Limits.Memory/4)
 	if err != nil {
 		return nil, err
 	}
-	f.stream = stream
 	if _, err := io.CopyN(io.Discard, stream, start); err != nil {
 		stream.Close()
 		if err == io.EOF {
@@ -63,7 +71,7 @@ func newFeed(r *reader, start int64) (*feed, error) {
 		}
 		return nil, err
 	}
-	return f, nil
+	return stream, nil
 }
 
 // claim gives out the next chunk. A compressed file's is already in p then. Each
@@ -81,9 +89,9 @@ func (f *feed) claim(p []byte) (t ticket, ok bool, err error) {
 	f.previous = out
 	f.index++
 	if f.stream == nil {
-		t.offset, t.n = f.offset, int(min(int64(len(p)), f.file.Size()-f.offset))
+		t.offset, t.n = f.offset, int(min(int64(len(p)), f.end-f.offset))
 		f.offset += int64(t.n)
-		t.done, t.last = f.offset-f.consumed, f.offset == f.file.Size()
+		t.done, t.last = f.offset-f.consumed, f.offset == f.end
 		f.consumed = f.offset
 		f.ended = t.last
 		return t, true, nil

@@ -52,7 +52,7 @@ func (r *reader) find(ctx context.Context, row int64) (line int64, whole bool, e
 // locate adds the line to an error that names a row, and a question where the file may be cut.
 func (r *reader) locate(ctx context.Context, err *error) {
 	var e *errs.Error
-	if errors.As(*err, &e) && e.Row != errs.None && e.Line == errs.None {
+	if errors.As(*err, &e) && e.Row != errs.None && e.Line == errs.None && !r.packed {
 		if line, whole, failed := r.find(ctx, e.Row); failed == nil {
 			e.Line = line
 			if !whole && e.Kind == errs.ErrDamaged {

@@ -37,10 +37,17 @@ type reader struct {
 	compression source.Compression
 	delim       byte
 	start       int64 // offset of the first data row in the unpacked content
+	end         int64 // of a plain file's rows
 	fields      []field
 	visible     []int32 // columns, as positions in fields
 	rows        int64
 	exact       bool
+
+	// Of a part: see sequence.
+	open   bool   // end may lie inside of a record, which is left
+	tail   int64  // the bytes of that, once the others were read
+	packed bool   // file is unpacked content: nobody looks for lines there
+	marks  *marks // where records begin; nil where nobody asks
 
 	chunk   int  // chunk size, 0 for the default; tests make it tiny
 	general bool // never use the kernels; for tests
@@ -78,11 +85,14 @@ func open(f *source.File, opts table.Options) (r *reader, err error) {
 	default:
 		return r, r.Count(context.Background())
 	}
-	// Every cell but the last needs its delimiter and every line its newline; the
-	// line of a single column needs a byte more, or it would be blank.
-	r.rows = (f.Size()-r.start)/int64(max(len(r.fields), 2)) + 1
+	r.end = f.Size()
+	r.rows = r.bound()
 	return r, nil
 }
+
+// bound is the most rows that can lie between start and end. Every cell but the last needs its delimiter and every
+// line its newline; the line of a single column needs a byte more, or it would be blank.
+func (r *reader) bound() int64 { return (r.end-r.start)/int64(max(len(r.fields), 2)) + 1 }
 
 // Columns implements table.Reader.
 func (r *reader) Columns() []table.Column {

@@ -51,7 +51,7 @@ func (o *opened) openAll(ctx context.Context, paths []string, options Options, l
 		return err
 	}
 	decodeOptions := table.Options{Header: options.Header, Coded: len(o.codings) > 0, Delimiter: delimiter, SkipRows: options.SkipRows,
-		Threads: threads, Limits: lim, Budget: o.budget}
+		Threads: threads, Limits: lim, Budget: o.budget, Uncounted: options.uncounted}
 	var done atomic.Int64 // bytes of all sources
 	total := int64(0)     // set before decoding starts
 	decodeOptions.Progress = func(n int64) {
@@ -79,7 +79,7 @@ func (o *opened) openAll(ctx context.Context, paths []string, options Options, l
 		}
 		rows, exact := r.Rows()
 		o.exact = o.exact && exact
-		if o.bound += rows; o.bound < 0 {
+		if o.bound += rows; o.bound < 0 && !options.uncounted {
 			return errs.New(errs.ErrLimit, "open", "too many rows").At(path)
 		}
 	}

@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -210,14 +211,31 @@ func (o *opened) badLabel(ctx context.Context, i, j, row int, kind error, cell, 
 	return err
 }
 
-// atRow adds a row of file i to an error, and its line in a text file.
+// atRow adds a row of reader i to an error, and its line in a text file.
 func (o *opened) atRow(ctx context.Context, err *errs.Error, i int, row int64) {
+	file := o.readers[i]
+	if o.parts != nil {
+		file, row = o.parts[i].file, row+o.parts[i].row
+	}
 	err.AtRow(row, err.Column)
-	if r, ok := o.readers[i].(table.Liner); ok {
+	if r, ok := file.(table.Liner); ok {
 		if line, failed := r.Line(ctx, row); failed == nil {
 			err.AtLine(line)
 		}
 	}
+}
+
+// inFile makes the row that an error of reader i names one of the file.
+func (o *opened) inFile(ctx context.Context, err error, i int) error {
+	e := (*errs.Error)(nil)
+	switch {
+	case o.parts == nil || !errors.As(err, &e) || e.Row == errs.None:
+	case e.Line != errs.None: // the part knew it
+		e.Row += o.parts[i].row
+	default:
+		o.atRow(ctx, e, i, e.Row)
+	}
+	return err
 }
 
 // renumber turns the ids of label column c into places in the sorted classes.

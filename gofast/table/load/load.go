@@ -58,6 +58,8 @@ type Options struct {
 	FS fs.FS `json:"-"`
 	// Progress is called with the bytes of the sources read so far, and all their bytes.
 	Progress func(done, total int64) `json:"-"`
+	// uncounted spares the pass that counts the rows of packed text files.
+	uncounted bool
 }
 
 // ColumnRef names a column by name or by position (negative from the end).
@@ -142,6 +144,13 @@ type opened struct {
 	bound      int64      // rows at most
 	exact      bool       // bound is the number of rows
 	budget     *limits.Budget
+	parts      []origin // where the readers' rows begin, of parts; nil: the readers are of whole files
+}
+
+// origin is where the first row of a part stands.
+type origin struct {
+	file table.Reader
+	row  int64
 }
 
 func (o *opened) close() {
@@ -245,7 +254,7 @@ func (o *opened) ranges(ctx context.Context, withFill bool) (features table.Rang
 	for i, r := range o.readers {
 		f, err := r.Range(ctx, o.selections[i])
 		if err != nil {
-			return features, err
+			return features, o.inFile(ctx, err, i)
 		}
 		features.Merge(f)
 	}
@@ -291,7 +300,7 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 		}
 		n, err := r.Decode(ctx, o.selections[i], target)
 		if err != nil {
-			return err
+			return o.inFile(ctx, err, i)
 		}
 		if err := o.files[i].CheckUnchanged(); err != nil {
 			return err
@@ -318,15 +327,23 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 	return nil
 }
 
-// region lays the features and then the labels out in a new region.
-func (o *opened) region(t table.Type) (region *engine.Region, m memory, err error) {
+// sizes are the bytes of the features, and of these and the labels.
+func (o *opened) sizes(t table.Type) (labelsAt, size int64, err error) {
 	features, ok := limits.Mul(o.bound, int64(o.schema.Width), int64(t.Size()))
 	labels, ok2 := limits.Mul(o.bound, int64(len(o.kinds)), 8)
 	if !ok || !ok2 || features > 1<<60 || labels > 1<<60 {
-		return nil, m, errs.New(errs.ErrLimit, "table", fmt.Sprintf("%d rows of %d features do not fit an address space", o.bound, o.schema.Width))
+		return 0, 0, errs.New(errs.ErrLimit, "table", fmt.Sprintf("%d rows of %d features do not fit an address space", o.bound, o.schema.Width))
 	}
-	labelsAt := (features + 4095) &^ 4095
-	size := labelsAt + labels
+	labelsAt = (features + 4095) &^ 4095
+	return labelsAt, labelsAt + labels, nil
+}
+
+// region lays the features and then the labels out in a new region.
+func (o *opened) region(t table.Type) (region *engine.Region, m memory, err error) {
+	labelsAt, size, err := o.sizes(t)
+	if err != nil {
+		return nil, m, err
+	}
 	if err := o.budget.Reserve(size, fmt.Sprintf("a table of %d rows and %d features as %s", o.bound, o.schema.Width, t)); err != nil {
 		return nil, m, err
 	}

@@ -24,6 +24,7 @@ type Reader struct {
 	columns  []column
 	dropped  []string // columns with the index of a pandas frame
 	reserved int64    // of opts.Budget, until Close
+	before   int      // row groups before those of a part
 }
 
 // Open reads the footer of a Parquet file. The reader owns f when there is no

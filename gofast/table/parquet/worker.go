@@ -105,7 +105,7 @@ func (r *Reader) place(err error, c *column, g int, offset int64, row func(value
 	}
 	var f fault
 	if errors.As(err, &f) {
-		e := r.fault(f.kind, fmt.Sprintf("row group %d: %s", g, f.text)).InColumn(c.Name).WithCell(f.cell)
+		e := r.fault(f.kind, fmt.Sprintf("row group %d: %s", r.before+g, f.text)).InColumn(c.Name).WithCell(f.cell)
 		if f.here {
 			return e.AtRow(row(f.value), c.Name)
 		}

@@ -20,6 +20,7 @@ import pathlib
 import resource
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -172,29 +173,56 @@ def run(operation: str, config: Any, label: str | None = None) -> Any:
     Args:
         label: shows a progress bar of this name once it takes more than a second.
     """
-    from .progress import Progress
-
-    go, task = native(), next(numbers)
-    try:
-        with Progress(label) as bar:
-            cross(go.pybind_Begin, task, operation, json.dumps(config))
-            while (part := cross(go.pybind_Poll, task, 100)) < 1:
-                bar.update(part)
-    except BaseException:
-        _discard(go, task)
-        raise
-    return json.loads(cross(go.pybind_Result, task))
+    return Running(operation, config).result(label)
 
 
-def _discard(go: Native, task: int) -> None:
-    """Stops a task and gives back what it had made."""
-    try:
-        cross(go.pybind_Abort, task)
-        made = json.loads(cross(go.pybind_Result, task)) or {}
-    except errors.GofastError:
-        return  # cancelled, or never begun: what interrupted us is the news
-    if "fd" in made:
-        os.close(made["fd"])
+class Running:
+    """Long work, begun. It ends with this object, or with the engine.
+
+    Args:
+        keep: memory that it uses.
+    """
+
+    def __init__(self, operation: str, config: Any, keep: object = None) -> None:
+        self._go, self._task, self._pid = native(), next(numbers), os.getpid()
+        self._keep = keep
+        self._over = False
+        _running.add(self)
+        cross(self._go.pybind_Begin, self._task, operation, json.dumps(config))
+
+    def result(self, label: str | None = None) -> Any:
+        """What it made, once; see `run`."""
+        from .progress import Progress
+
+        try:
+            with Progress(label) as bar:
+                while (part := cross(self._go.pybind_Poll, self._task, 100)) < 1:
+                    bar.update(part)
+        except BaseException:
+            self.stop()
+            raise
+        self._over = True
+        return json.loads(cross(self._go.pybind_Result, self._task))
+
+    def stop(self) -> None:
+        """Stops it, waits for its end, and gives back what it had made."""
+        if self._over or self._pid != os.getpid():
+            return
+        self._over = True
+        try:
+            cross(self._go.pybind_Abort, self._task)
+            made = json.loads(cross(self._go.pybind_Result, self._task)) or {}
+        except errors.GofastError:
+            return  # cancelled, or never begun: what interrupted us is the news
+        if isinstance(made, dict) and made.get("fd", -1) >= 0:
+            os.close(made["fd"])
+
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not over():  # `_close` has stopped it
+            self.stop()
+
+
+_running: weakref.WeakSet[Running] = weakref.WeakSet()
 
 
 def _load() -> Native:
@@ -281,4 +309,6 @@ def _advice(inherited: bool, error: Exception) -> str:
 def _close(pid: int) -> None:
     # A forked child inherits the registration, not the runtime.
     if pid == os.getpid() and _native is not None:
+        for running in list(_running):
+            running.stop()
         call("close", {})

@@ -90,6 +90,29 @@ def address_of(values: npt.NDArray[Any]) -> int:
     return address
 
 
+class Room:
+    """Private memory that tables are decoded into, one after another. Pages that nothing was written to take none."""
+
+    def __init__(self, size: int) -> None:
+        self._map = mmap.mmap(-1, max(size, 1))
+        self.size = size
+        self.bytes = np.frombuffer(self._map, np.uint8)
+        self.address = address_of(self.bytes)
+
+
+class RoomMemory(Memory):
+    """A table in a room, until the next one is decoded there."""
+
+    def __init__(self, room: Room, layout: Layout) -> None:
+        self.layout = layout
+        self.features = _array(
+            room.bytes, layout.features_offset, np.dtype(layout.type), (layout.rows, layout.width)
+        )
+        self.labels = _array(
+            room.bytes, layout.labels_offset, np.dtype(np.int64), (layout.rows, len(layout.label_kinds))
+        )
+
+
 class MappedMemory(Memory):
     """A read-only mapping of a decoded table. Owns its descriptor."""
 

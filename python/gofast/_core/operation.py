@@ -35,6 +35,26 @@ class Task(Generic[C, R]):
         made: R = engine.run(self.name, config, label)
         return made
 
+    def begin(self, config: C, keep: object) -> Begun[R]:
+        """Begins it in the background.
+
+        Args:
+            keep: memory that the work uses.
+        """
+        return Begun(engine.Running(self.name, config, keep))
+
+
+class Begun(Generic[R]):
+    """Work in the background. It is stopped when this is dropped."""
+
+    def __init__(self, running: engine.Running) -> None:
+        self._running = running
+
+    def result(self) -> R:
+        """Waits for it, once."""
+        made: R = self._running.result()
+        return made
+
 
 class Nothing(TypedDict):
     """An operation takes or gives nothing."""

@@ -154,6 +154,52 @@ class Unchunked(TypedDict):
     fd: int
 
 
+class StreamName(TypedDict):
+    """A table that is decoded in parts, by a number of the caller's choice."""
+
+    stream: int
+
+
+class Stream(Sources, StreamName):
+    """The stream to open."""
+
+
+class OpenedStream(Table):
+    """What is known before anything is decoded; see load.Opened."""
+
+    stamps: list[FileStamp]
+
+
+Piece = TypedDict("Piece", {"file": int, "from": int, "to": int, "rows": int, "row": int})
+"""Consecutive rows of a file; see load.Piece."""
+
+
+class Cut(StreamName):
+    """How many rows a piece has at least."""
+
+    rows: int
+
+
+class Room(StreamName):
+    """Memory of the caller, which is his until the task has ended."""
+
+    address: int
+    size: int
+
+
+class Pieces(Room):
+    """What is decoded into it."""
+
+    pieces: list[Piece]
+
+
+class FilledRoom(Table):
+    """The table in it, and where its first row stands. It may not fit: then `size` is what it needs."""
+
+    at: Piece
+    fits: bool
+
+
 rows: Call[Rows, Dataset] = Call("rows")
 open_table: Task[Sources, Table] = Task("open")
 build_cache: Task[Cache, None] = Task("cache")
@@ -161,3 +207,8 @@ convert: Task[Conversion, None] = Task("convert")
 verify: Task[CacheFile, None] = Task("verify")
 place: Task[Row, RowPlace] = Task("place")
 unchunk: Task[Chunks, Unchunked] = Task("hdf5")
+open_stream: Task[Stream, OpenedStream] = Task("stream")
+cut_stream: Task[Cut, list[Piece] | None] = Task("stream_cut")
+stream_rows: Task[Pieces, FilledRoom] = Task("stream_rows")
+stream_next: Task[Room, FilledRoom] = Task("stream_next")
+close_stream: Call[StreamName, None] = Call("close_stream")

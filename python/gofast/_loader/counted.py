@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torch._utils import ExceptionWrapper
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import IterableDataset, default_collate
+from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import (
     _BaseDataLoaderIter,
     _MultiProcessingDataLoaderIter,
@@ -36,7 +37,7 @@ class _Counting(_BaseDataLoaderIter):
     _counts: Counts
     _epoch: Epoch
     _lengths: deque[int]
-    _stacking: Stacking
+    _stacking: Stacking | None = None
     _batched: bool
 
     def _begin(self, counts: Counts) -> None:
@@ -103,6 +104,31 @@ class CountedHere(_Counting, _SingleProcessDataLoaderIter):
     def _next_data(self) -> Any:
         with self._stacking.making() if self._collates is self._stacking else nullcontext():
             return super()._next_data()  # type: ignore[no-untyped-call]
+
+
+class Whole(_Counting):
+    """Batches that the dataset makes itself, in this process; there are no workers."""
+
+    def __init__(self, loader: TorchDataLoader[Any], counts: Counts) -> None:
+        self._begin(counts)
+        self._batched = False
+        super().__init__(loader)
+        self._start(loader)
+
+    def _start(self, loader: TorchDataLoader[Any]) -> None:
+        collate = None if loader.collate_fn is default_collate else loader.collate_fn
+        self._whole = loader.dataset._batches(loader.batch_size, loader.drop_last, collate)
+
+    def _reset(self, loader: TorchDataLoader[Any], first_iter: bool = False) -> None:
+        super()._reset(loader, first_iter)
+        self._start(loader)
+
+    def _next_data(self) -> Any:
+        batch, rows = next(self._whole)
+        self._lengths.append(rows)
+        if self._pin_memory:
+            return pin_memory(batch, self._pin_memory_device)
+        return batch
 
 
 class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):

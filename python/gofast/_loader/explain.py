@@ -197,7 +197,7 @@ def _loader(loader: Any) -> list[Line]:
             what += " (one batch for each worker while collate_fn draws from torch's generator)"
         return [*lines, ("gofast.DataLoader", "Go", f"{what}, on engine threads")]
     if ours and issubclass(type(loader.dataset), PulledDataset):
-        return [*lines, ("gofast.DataLoader", "Go", "the pictures of a batch at once, when it is asked for")]
+        return [*lines, ("gofast.DataLoader", "Go", loader.dataset._ahead)]
     name = "gofast.DataLoader" if ours else "torch's DataLoader"
     why = f"torch's own machinery: {found.why}; " if isinstance(found, Refusal) and ours else ""
     return [*lines, (name, "Python", f"{why}{_made(loader)}")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,8 @@ from .view import Line
 class PulledDataset(IterableDataset[Any]):
     """Base class of gofast.IterableDataset, for the loader and explain."""
 
+    _makes_batches = False  # `_batches` has whole batches
+    _ahead = "the pictures of a batch at once, when it is asked for"  # in explain
     _at_once = 1  # rows that an iterator pulls before it hands out the first
 
     @contextmanager
@@ -24,6 +26,16 @@ class PulledDataset(IterableDataset[Any]):
             yield
         finally:
             self._at_once = 1
+
+    def _batches(
+        self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None
+    ) -> Iterator[tuple[Any, int]]:
+        """An epoch's batches, each with the number of its rows.
+
+        Args:
+            collate: the user's function; None: torch's own.
+        """
+        raise NotImplementedError
 
     def _explained(self) -> list[Line]:
         """Its lines in explain."""

@@ -19,7 +19,7 @@ from .sources import expand
 _BUILDS = 3
 
 
-def _request(source: dict[str, Any]) -> tuple[list[str], Selection, Sources]:
+def request_of(source: dict[str, Any]) -> tuple[list[str], Selection, Sources]:
     """The paths of the files, the options that shape their table, and the whole request for the engine."""
     options = dict(source)
     path, cache, threads, limits = (options.pop(key) for key in ("path", "cache", "threads", "limits"))
@@ -38,7 +38,7 @@ def _request(source: dict[str, Any]) -> tuple[list[str], Selection, Sources]:
 
 def place(source: dict[str, Any], row: int) -> Place:
     """The file and line of a row. No table keeps them, so the files are opened once more."""
-    paths, _, running = _request(source)
+    paths, _, running = request_of(source)
     try:
         found = table_operations.place({"row": row, **running})
     except errors.GofastError:  # the caller reports what is wrong with the row; that matters more
@@ -48,7 +48,7 @@ def place(source: dict[str, Any], row: int) -> Place:
 
 def open_table(source: dict[str, Any]) -> MappedMemory:
     """Decodes the files, or maps the cache that holds them."""
-    paths, config, running = _request(source)
+    paths, config, running = request_of(source)
     cache = source["cache"]
     if cache is not None:
         return _open_cached(os.fspath(cache), paths, config, running)

@@ -243,13 +243,7 @@ class RowDataset(NativeDataset):
         if type(self).__getitem__ is not RowDataset.__getitem__ or len(indices) == 0:
             return [self[i] for i in indices]
         if self._has_python_rows():
-            rows = [self._transformed(operator.index(i)) for i in indices]
-            if self.batch_transform is not None:
-                for row, image in zip(
-                    rows, self.batch_transform(torch.stack([row[0] for row in rows])), strict=True
-                ):
-                    row[0] = image.clone()
-            return [self._row(row) for row in rows]
+            return self._finished([self._transformed(operator.index(i)) for i in indices])
         try:
             wanted = whole(indices)
         except OverflowError:
@@ -262,6 +256,14 @@ class RowDataset(NativeDataset):
             return self._batch(wanted)
         batch = self._fill(wanted)
         return Batch(batch._view, self.batch_transform(batch.images), batch.labels, more=batch._more)
+
+    def _finished(self, rows: list[list[Any]]) -> list[Any]:
+        """The samples of a batch, of the values that `_transformed` gave for each."""
+        if self.batch_transform is not None:
+            made = self.batch_transform(torch.stack([row[0] for row in rows]))
+            for row, image in zip(rows, made, strict=True):
+                row[0] = image.clone()
+        return [self._row(row) for row in rows]
 
     def _batch(self, indices: array[int]) -> Rows:
         """A batch, not yet collated."""

@@ -1,0 +1,174 @@
+"""A table's files, opened to be decoded some rows at a time into memory that is used again."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from .. import errors
+from .._core import engine, table_operations
+from .._core.memory import Layout, Room, RoomMemory
+from .._core.numbers import itemsize
+from .._core.operation import Begun
+from .._core.stamp import Stamp
+from .._core.table_operations import FilledRoom, Piece, Sources
+
+_PAGE = 4096  # labels begin on a page of their own
+
+
+class Rooms:
+    """Memory for windows, within a limit.
+
+    Args:
+        most: bytes of all that are in use.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = self._now = most
+        self._free: list[Room] = []
+        self._used = 0
+
+    def take(self, size: int) -> Room | None:
+        """One of so many bytes or more; None where there would be too many."""
+        for room in self._free:
+            if room.size >= size:
+                self._free.remove(room)
+                self._used += room.size
+                return room
+        if self._used and self._used + size > self._now:
+            return None
+        self._free.clear()  # they are too small, and their pages count
+        self._used += size
+        self._now = self._most
+        return Room(size)
+
+    def exceed(self) -> None:
+        """The next one may go beyond the limit."""
+        self._now = sys.maxsize
+
+    def larger(self, filled: FilledRoom, hint: str) -> Room:
+        """One for a window that was larger than expected."""
+        size, rows = filled["size"], filled["rows"]
+        if size > self._most:
+            said = f"{rows} rows of {filled['width']} features as {filled['type']} take {size:,} bytes, and "
+            raise errors.LimitError(f"{said}{self._most:,} are for rows that are in memory together: {hint}")
+        self.exceed()
+        room = self.take(size)
+        assert room is not None
+        return room
+
+    def give(self, room: Room) -> None:
+        """Takes one back."""
+        self._used -= room.size
+        self._free.append(room)
+
+
+class Filled(NamedTuple):
+    """A window's table.
+
+    Attributes:
+        room: to be given back.
+        at: where its first row stands, where the rows are not known by their blocks.
+    """
+
+    memory: RoomMemory
+    room: Room
+    at: Piece
+
+
+class StreamSource:
+    """The files, open in this process.
+
+    Args:
+        request: the files, and what shapes their table.
+    """
+
+    def __init__(self, request: Sources) -> None:
+        self._pid = os.getpid()
+        self._name: table_operations.StreamName = {"stream": next(engine.numbers)}
+        try:
+            info = table_operations.open_stream(
+                {**self._name, **request}, f"opening {len(request['paths'])} files"
+            )
+        except BaseException:
+            self.close()
+            raise
+        self.layout = Layout.from_schema(info)
+        self._itemsize = itemsize(self.layout.type)
+        self.rows: int | None = info["rows"] if info["rows"] >= 0 else None
+        self.stamps = [Stamp.crossed(stamp) for stamp in info["stamps"]]
+
+    def cut(self, rows: int, label: str) -> list[Piece]:
+        """The files in pieces of at least so many rows."""
+        return table_operations.cut_stream({**self._name, "rows": rows}, label) or []
+
+    def windows(
+        self, wanted: Iterable[list[Piece] | None], rooms: Rooms, usual: int, hint: str
+    ) -> Iterator[Filled]:
+        """Decodes windows, the next one while the last is used. Each room is the caller's to give back.
+
+        Args:
+            wanted: the pieces of each window; None: the next rows of the files, until there are none.
+            usual: bytes of a window whose pieces are not known.
+            hint: what helps where a window does not fit.
+
+        Raises:
+            LimitError: a window is larger than all rooms together may be.
+        """
+        left, pieces, waits = iter(wanted), None, False
+
+        def begin() -> tuple[list[Piece] | None, Room, Begun[FilledRoom]] | None:
+            """The next window, begun; None: there is none, or no memory for it yet."""
+            nonlocal pieces, waits
+            if not waits:
+                try:
+                    pieces, waits = next(left), True
+                except StopIteration:
+                    return None
+            room = rooms.take(usual if pieces is None else self.bytes_of(sum(p["rows"] for p in pieces)))
+            if room is None:
+                return None
+            waits = False
+            return pieces, room, self._begin(pieces, room)
+
+        while True:
+            now = begin()
+            if now is None and waits:
+                rooms.exceed()  # rows of a batch that is not full hold the rest
+                now = begin()
+            while now is not None:
+                of, room, begun = now
+                filled = begun.result()
+                while not filled["fits"]:
+                    rooms.give(room)
+                    room = rooms.larger(filled, hint)
+                    filled = self._begin(of, room).result()
+                if of is None and not filled["rows"]:
+                    return
+                self._itemsize = max(self._itemsize, itemsize(filled["type"]))
+                now = begin()
+                yield Filled(RoomMemory(room, Layout.from_schema(filled)), room, filled["at"])
+            if not waits:
+                return
+
+    def bytes_of(self, rows: int) -> int:
+        """What rows take, as the widest type that was met."""
+        layout = self.layout
+        return rows * (layout.width * self._itemsize + 8 * len(layout.label_kinds)) + _PAGE
+
+    def _begin(self, pieces: list[Piece] | None, room: Room) -> Begun[FilledRoom]:
+        into: table_operations.Room = {**self._name, "address": room.address, "size": room.size}
+        if pieces is None:
+            return table_operations.stream_next.begin(into, room)
+        return table_operations.stream_rows.begin({**into, "pieces": pieces}, room)
+
+    def close(self) -> None:
+        """Closes the files."""
+        if self._pid == os.getpid():
+            table_operations.close_stream(self._name)
+
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not over() and engine.loaded():
+            self.close()

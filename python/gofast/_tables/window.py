@@ -1,0 +1,105 @@
+"""A stream's rows that are in memory together, and the batches that are made of them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import default_collate
+
+from .._core.memory import Memory
+from .._loader.batch import Batch
+from .._loader.filler import Filler
+from .cells import Locate, Place
+from .features import FillValue
+from .range import check_range
+from .rows import RowDataset
+
+
+class Window(RowDataset):
+    """The rows of a window.
+
+    Args:
+        memory: their table.
+        fill_value: the stream's.
+        locate: tells where a row stands in the files.
+        options: RowDataset's.
+        end: gives the memory back.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        fill_value: FillValue,
+        locate: Locate,
+        options: dict[str, Any],
+        end: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._memory = memory
+        self._fill_value, self._locate = fill_value, locate
+        self.end = end
+        super().__init__(**options)
+
+    def _place(self, row: int) -> Place:
+        return self._locate(row)
+
+    def _check_range(self) -> None:
+        check_range(self, self._fill_value, self._locate)
+
+
+Some = tuple[Window, torch.Tensor]  # rows of it, int64
+
+
+def batches(
+    given: Iterator[Some], size: int, drop_last: bool, collate: Callable[[Any], Any] | None
+) -> Iterator[tuple[Any, int]]:
+    """Batches of the rows that are given, with the number of their rows. A window ends with its last row.
+
+    Args:
+        collate: called with the rows of a batch; None: torch's own.
+    """
+    waiting, count = list[Some](), 0  # of a batch that is not full
+    for window, rows in given:
+        start, total = 0, len(rows)
+        if waiting:
+            start = min(size - count, total)
+            waiting.append((window, rows[:start]))
+            count += start
+            if count < size:
+                continue
+            yield _made(waiting, collate), size
+            for used, _ in waiting[:-1]:
+                used.end()
+            waiting, count = [], 0
+        while start + size <= total:
+            yield _made([(window, rows[start : start + size])], collate), size
+            start += size
+        if start < total:
+            waiting, count = [(window, rows[start:])], total - start
+        else:
+            window.end()
+    if waiting and not drop_last:
+        yield _made(waiting, collate), count
+
+
+def _made(some: list[Some], collate: Callable[[Any], Any] | None) -> Any:
+    first = some[0][0]
+    if first._has_python_rows():
+        rows = first._finished([w._transformed(i) for w, rows in some for i in rows.tolist()])
+        return default_collate(rows) if collate is None else collate(rows)
+    if len(some) == 1:
+        filler, rows = first._here(), some[0][1]
+    else:
+        filler, before, all_rows = Filler(first._joined([w for w, _ in some], None)), 0, []
+        for window, rows in some:
+            all_rows.append(rows + before)
+            before += len(window)
+        rows = torch.cat(all_rows)
+    if collate is None and first.batch_transform is None:
+        return filler.collated(rows, 0, len(rows))
+    batch = filler.fill(array("q", rows.numpy().tobytes()))
+    if first.batch_transform is not None:
+        batch = Batch(batch._view, first.batch_transform(batch.images), batch.labels, more=batch._more)
+    return batch.collated() if collate is None else collate(batch)

@@ -1,0 +1,368 @@
+"""TableStream: rows of tables that need not fit into memory, decoded in pieces while batches go out."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch.utils.data import get_worker_info
+
+from . import errors
+from ._core import engine
+from ._core.memory import Room, RoomMemory
+from ._core.table_operations import Piece, Sources
+from ._core.units import many, size
+from ._loader.classes import Classes, LabelType, numbered
+from ._loader.pulled import PulledDataset
+from ._loader.view import Line, Output
+from ._tables.blocks import BlockOrder, Even, Stretch, cut, share
+from ._tables.cells import Place
+from ._tables.codings import Categories, Dates, categorized, counted
+from ._tables.columns import Header, warn_of_no_label
+from ._tables.features import Column, FillValue
+from ._tables.label import DEFAULT_LABEL, Label
+from ._tables.mixing import mixing
+from ._tables.opening import request_of
+from ._tables.scale import Scale
+from ._tables.sources import Path, given
+from ._tables.statistics import Numbers
+from ._tables.stream_source import Filled, Rooms, StreamSource
+from ._tables.window import Some, Window, batches
+from .table import Limits
+
+_LEAST = 16 << 20
+_USUAL = 64 << 20  # of the matrix, decoded at a time where no block is asked for: a batch is there soon
+_THREAD = 20 << 20  # what a thread may need while it decodes
+_BLOCKS = 32  # of a window: the more, the better rows are mixed
+_ROWS = 512  # made at a time for torch's own DataLoader
+
+
+class TableStream(PulledDataset):
+    """Rows of CSV, TSV, Parquet, npy and npz files, decoded in pieces while batches go out.
+
+    It is an IterableDataset for tables that do not fit into memory, with the options, the meaning and the errors of
+    :class:`gofast.TableDataset`. A :class:`gofast.DataLoader` makes whole batches, and decodes what comes next
+    meanwhile; it needs no workers, and starts none. In torch's DataLoader, rows come one by one, and each worker has
+    a part of them.
+
+    Without ``shuffle``, rows come in the order of the files, and the first batch as soon as some have been decoded.
+    ``shuffle="block"`` permutes blocks of rows, joins as many as memory holds, and permutes the rows in these
+    (CorgiPile); :func:`gofast.explain` says how well that mixes them. The order is a function of the seed and the
+    epoch. For a full shuffle, ``TableDataset(..., cache=path)`` keeps the decoded table in a file.
+
+    Args:
+        path: files, as in TableDataset. Text files that are packed (.gz, .zst, .bz2) cannot be entered in the
+            middle: with shuffle="block", each is a block of its own.
+        memory: bytes that rows and their decoding take together: ``"1GB"``, ``"500MB"`` or a number.
+        shuffle: ``"block"``, or None. Text files are read once before the first epoch, to count their rows.
+        seed: of the order. None: each epoch draws one from torch's generator, as torch's own shuffling does; several
+            ranks then take 0, as torch's DistributedSampler does.
+        rank, world: this process's number and how many there are; each gets its own part of an epoch. None: as
+            torch.distributed says, if it was begun. Text files are then read once before the first epoch.
+        even: what becomes of rows that cannot be dealt out evenly to the ranks: ``"drop"`` the last ones, ``"pad"``
+            with the epoch's first ones, or ``"error"``.
+        others: as in TableDataset. Text labels need ``classes=``; ``mean="auto"`` and ``std="auto"`` need all rows,
+            and are refused.
+
+    Attributes:
+        shape, dtype, keys, columns, classes, class_to_idx, mean, std, categories, dates: as in TableDataset.
+
+    Raises:
+        gofast.errors.GofastError: one class per kind of failure, when the files are opened or while iterating. It
+            names the file, the line or row, and the column.
+        gofast.errors.LimitError: what must be decoded together, such as a row group of Parquet, needs more memory.
+        gofast.errors.ChangedError: a file changed while it was read, or since its rows were counted.
+
+    Example:
+        >>> train = gofast.TableStream("clicks-*.csv", label="click", shuffle="block", memory="2GB")
+        >>> loader = gofast.DataLoader(train, batch_size=4096)
+        >>> for epoch in range(10):
+        ...     for batch in loader:
+        ...         batch["features"], batch["label"]
+    """
+
+    _makes_batches = True
+    _ahead = "what comes next is decoded while batches go out, on engine threads"
+
+    def __init__(
+        self,
+        path: Path | Iterable[Path],
+        *,
+        memory: str | int = "1GB",
+        shuffle: Literal["block"] | None = None,
+        seed: int | None = None,
+        rank: int | None = None,
+        world: int | None = None,
+        even: Even = "drop",
+        label: Label = DEFAULT_LABEL,
+        label_type: LabelType = "auto",
+        classes: Classes | None = None,
+        header: Header = "auto",
+        columns: Sequence[str | int] | None = None,
+        exclude: Column | Sequence[Column] | None = None,
+        shape: Sequence[int] | int | None = None,
+        scale: Scale = "auto",
+        mean: Numbers = None,
+        std: Numbers = None,
+        dtype: torch.dtype | str = torch.float32,
+        keys: tuple[str, str] | None = None,
+        output: Output = "dict",
+        missing_label: int | None = None,
+        one_hot: int | None = None,
+        fill_value: FillValue = None,
+        categories: Categories | None = None,
+        dates: Dates | None = None,
+        transform: Callable[[torch.Tensor], Any] | None = None,
+        target_transform: Callable[[torch.Tensor], Any] | None = None,
+        batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        delimiter: str | None = None,
+        skiprows: int = 0,
+        threads: int | None = None,
+        limits: Limits | Mapping[str, int] | None = None,
+    ) -> None:
+        if shuffle not in ("block", None, False):
+            raise errors.OptionError(f'shuffle={shuffle!r} is not "block" or None')
+        if even not in ("drop", "pad", "error"):
+            raise errors.OptionError(f'even={even!r} is not "drop", "pad" or "error"')
+        if isinstance(mean, str) or isinstance(std, str):
+            raise errors.OptionError('mean="auto" and std="auto" need all rows: give numbers')
+        self.memory, self.shuffle, self.seed, self.even = _bytes(memory), shuffle or None, seed, even
+        self._rank, self._world = _ranks(rank, world)
+        self._epoch: int | None = None
+        limited = Limits.of(limits)
+        room = self.memory // 10 * 7
+        rest = self.memory - room
+        self._rooms_most = room
+        most = max(1, min(engine.threads(threads), rest // _THREAD))
+        self._source: dict[str, Any] = {
+            "path": given(path),
+            "label": label,
+            "label_type": label_type,
+            "class_to_idx": None if classes is None else numbered(classes),
+            "header": header,
+            "columns": columns,
+            "exclude": exclude,
+            "fill_value": fill_value,
+            "categories": categorized(categories),
+            "dates": counted(dates),
+            "delimiter": delimiter,
+            "skiprows": skiprows,
+            "cache": None,
+            "threads": most,
+            "limits": Limits.of({**limited.as_config(), "memory": limited.memory or rest}),
+        }
+        self._options: dict[str, Any] = {
+            "shape": shape,
+            "scale": scale,
+            "mean": mean,
+            "std": std,
+            "dtype": dtype,
+            "keys": keys,
+            "output": output,
+            "missing_label": -1 if missing_label is None else missing_label,
+            "one_hot": one_hot,
+            "transform": transform,
+            "target_transform": target_transform,
+            "batch_transform": batch_transform,
+            "label": label,
+            "class_to_idx": self._source["class_to_idx"],
+        }
+        source = self._open()
+        self._stamps, self._layout = source.stamps, source.layout._replace(rows=0)
+        self._rows = source.rows
+        self._pieces: list[Piece] | None = None
+        self._itemsize: int | None = None
+        if label is DEFAULT_LABEL and not self._layout.labels and missing_label is None:
+            warn_of_no_label(self._source["path"], self._layout.features)
+        self._none = Window(RoomMemory(Room(1), self._layout), fill_value, lambda row: Place(None, row), self._options)
+        source.close()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_ROWS and "_none" in self.__dict__:
+            return getattr(self._none, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the feature columns, in the order of the features."""
+        return list(self._layout.features)
+
+    @property
+    def categories(self) -> dict[str, Any]:
+        """As given, for each column; see TableDataset."""
+        return dict(self._source["categories"] or {})
+
+    @property
+    def dates(self) -> dict[str, Any]:
+        """The unit of each column of dates."""
+        return dict(self._source["dates"] or {})
+
+    # -- the order -----------------------------------------------------------------
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iterators are of this epoch: with ``shuffle``, another order for each."""
+        self._epoch = int(epoch)
+
+    def index(self) -> None:
+        """Counts the rows, which takes a pass over text files. `len` needs it; so do ``shuffle`` and ranks, which
+        do it themselves.
+
+        Raises:
+            gofast.errors.GofastError: a file cannot be read.
+        """
+        if self._pieces is None:
+            self._cut(self._open())
+
+    def _cut(self, source: StreamSource) -> list[Piece]:
+        if self._pieces is None:
+            row = source.bytes_of(1) - source.bytes_of(0)
+            block = max(min(self._rooms_most // 2 // _BLOCKS, _USUAL), 1 << 18)
+            pieces = source.cut(max(block // max(row, 1), 1), f"counting rows of {many(len(self._stamps), 'file')}")
+            if pieces:  # its type is probably that of all
+                rooms = Rooms(self._rooms_most)
+                for filled in source.windows([[pieces[0]]], rooms, 0, _RAISE):
+                    self._itemsize = filled.memory.features.dtype.itemsize
+            self._pieces, self._rows = pieces, sum(piece["rows"] for piece in pieces)
+        return self._pieces
+
+    def __len__(self) -> int:
+        """The rows of an epoch, of this rank.
+
+        Raises:
+            TypeError: they were not counted: see `index`.
+        """
+        if self._rows is None:
+            raise TypeError(f"the rows of {type(self).__name__} were not counted: its index() does that")
+        return sum(map(len, share(self._rows, self._rank, self._world, self.even)))
+
+    def __bool__(self) -> bool:
+        return True  # as torch's, which has no length to ask for
+
+    def _order(self, source: StreamSource, seed: int | None, epoch: int) -> BlockOrder:
+        pieces = self._cut(source)
+        layout = self._layout
+        row = layout.width * (self._itemsize or 1) + 8 * len(layout.label_kinds)
+        room = self._rooms_most // 2 if seed is not None else _USUAL
+        return BlockOrder([piece["rows"] for piece in pieces], max(room // max(row, 1), 1), seed, epoch)
+
+    def _drawn_seed(self) -> int | None:
+        """The seed of an epoch that begins; None: rows come as in the files."""
+        if self.shuffle is None:
+            return None
+        if self.seed is not None:
+            return self.seed
+        if self._world > 1 or self._epoch is not None:
+            return 0
+        info = get_worker_info()
+        if info is not None:
+            return int(info.seed) - int(info.id)
+        return int(torch.empty((), dtype=torch.int64, device="cpu").random_().item())
+
+    # -- rows ------------------------------------------------------------------------
+
+    def _open(self) -> StreamSource:
+        request: Sources = request_of(self._source)[2]
+        return StreamSource(request)
+
+    def _some(self, seed: int | None) -> Iterator[Some]:
+        """An epoch's windows, with the rows of each that are wanted."""
+        source = self._open()
+        if source.stamps != self._stamps:
+            paths = request_of(self._source)[0]
+            changed = [path for path, now, then in zip(paths, source.stamps, self._stamps, strict=False) if now != then]
+            raise errors.ChangedError(f"{(changed or paths)[0]}: the file changed since the stream was made: make it again")
+        rooms, info = Rooms(self._rooms_most), get_worker_info()
+        if seed is None and info is None and self._world == 1:
+            usual = min(max(self._rooms_most // 8, 1 << 20), _USUAL)
+            for filled in source.windows(itertools.repeat(None), rooms, usual, _RAISE):
+                yield self._window(filled, rooms, [filled.at]), torch.arange(filled.memory.layout.rows)
+            return
+        order = self._order(source, seed, self._epoch or 0)
+        parts = share(self._rows or 0, self._rank, self._world, self.even)
+        if info is not None:
+            parts = cut(parts, info.id, info.num_workers)
+        first, second = itertools.tee(order.stretches(parts))
+        pieces = self._cut(source)
+        wanted = ([pieces[block] for block in stretch.window.blocks] for stretch in first)
+        for stretch, filled in zip(second, source.windows(wanted, rooms, 0, _RAISE), strict=True):
+            of = [pieces[block] for block in stretch.window.blocks]
+            yield self._window(filled, rooms, of), order.rows(stretch)
+
+    def _window(self, filled: Filled, rooms: Rooms, pieces: list[Piece]) -> Window:
+        def locate(row: int) -> Place:
+            for piece in pieces:
+                if row < piece["rows"] or piece is pieces[-1]:
+                    return self._place(piece, row)
+                row -= piece["rows"]
+            raise AssertionError
+
+        return Window(
+            filled.memory, self._source["fill_value"], locate, self._options, lambda: rooms.give(filled.room)
+        )
+
+    def _place(self, piece: Piece, row: int) -> Place:
+        from ._tables.opening import place
+
+        paths = request_of(self._source)[0]
+        return place({**self._source, "path": [paths[piece["file"]]]}, piece["row"] + row)
+
+    def _batches(
+        self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None
+    ) -> Iterator[tuple[Any, int]]:
+        return batches(self._some(self._drawn_seed()), size, drop_last, collate)
+
+    def __iter__(self) -> Iterator[Any]:
+        made = self._batches(max(self._at_once, _ROWS), False, list)
+        return itertools.chain.from_iterable(rows for rows, _ in made)
+
+    # -- what it tells -----------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        rows = "?" if self._rows is None else f"{self._rows:,}"
+        return f"TableStream({self._source['path']!r}, {rows} rows x {self._layout.width} features, shuffle={self.shuffle!r})"
+
+    def _explained(self) -> list[Line]:
+        layout, count = self._layout, many(len(self._stamps), "file")
+        rows = "rows not counted" if self._rows is None else f"{self._rows:,} rows"
+        lines: list[Line] = [("source", "Go", f"{count}, {rows} x {layout.width} features, decoded within {size(self.memory)}")]
+        lines += self._none._explained()[1:]
+        if self.shuffle is not None:
+            order = self._order(self._open(), self.seed or 0, self._epoch or 0)
+            lines += [("shuffle", "Go", line) for line in mixing(order, [p["rows"] for p in self._pieces or []])]
+        if self._world > 1:
+            lines.append(("rank", "", f"{self._rank} of {self._world}: {len(self):,} rows" if self._rows else ""))
+        return lines
+
+
+_OF_ROWS = {"shape", "dtype", "keys", "classes", "class_to_idx", "mean", "std", "scale", "one_hot", "transform"}
+_OF_ROWS |= {"target_transform", "batch_transform", "missing_label"}
+_RAISE = "raise memory=, or write smaller row groups"
+
+_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+
+
+def _bytes(memory: str | int) -> int:
+    if isinstance(memory, str):
+        found = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]*)\s*", memory)
+        if found and found[2].lower() in _UNITS and found[1].count(".") <= 1:
+            memory = int(float(found[1]) * _UNITS[found[2].lower()])
+    if not isinstance(memory, (int, np.integer)) or isinstance(memory, bool):
+        raise errors.OptionError(f'memory={memory!r}: give bytes, such as "1GB" or 10**9')
+    if memory < 2 * _LEAST:
+        raise errors.OptionError(f"memory={memory}: at least {2 * _LEAST} bytes are needed")
+    return int(memory)
+
+
+def _ranks(rank: int | None, world: int | None) -> tuple[int, int]:
+    if rank is None and world is None:
+        dist = torch.distributed
+        if dist.is_available() and dist.is_initialized():
+            return dist.get_rank(), dist.get_world_size()
+        return 0, 1
+    if rank is None or world is None or not 0 <= rank < world:
+        raise errors.OptionError(f"rank={rank}, world={world}: give both, the rank from 0 to world - 1")
+    return rank, world
