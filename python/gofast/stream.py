@@ -19,7 +19,7 @@ from ._core.units import many, size
 from ._loader.classes import Classes, LabelType, numbered
 from ._loader.pulled import PulledDataset
 from ._loader.view import Line, Output
-from ._tables.blocks import BlockOrder, Even, Stretch, cut, share
+from ._tables.blocks import BlockOrder, Even, cut, share
 from ._tables.cells import Place
 from ._tables.codings import Categories, Dates, categorized, counted
 from ._tables.columns import Header, warn_of_no_label
@@ -38,43 +38,49 @@ _LEAST = 16 << 20
 _USUAL = 64 << 20  # of the matrix, decoded at a time where no block is asked for: a batch is there soon
 _THREAD = 20 << 20  # what a thread may need while it decodes
 _BLOCKS = 32  # of a window: the more, the better rows are mixed
+_BLOCK = 256 << 10  # bytes of one, at least: reading less at a time is slow
 _ROWS = 512  # made at a time for torch's own DataLoader
 
 
 class TableStream(PulledDataset):
     """Rows of CSV, TSV, Parquet, npy and npz files, decoded in pieces while batches go out.
 
-    It is an IterableDataset for tables that do not fit into memory, with the options, the meaning and the errors of
-    :class:`gofast.TableDataset`. A :class:`gofast.DataLoader` makes whole batches, and decodes what comes next
-    meanwhile; it needs no workers, and starts none. In torch's DataLoader, rows come one by one, and each worker has
-    a part of them.
+    It is an IterableDataset for tables that do not fit into memory, with the options, the meaning and the
+    errors of :class:`gofast.TableDataset`. A :class:`gofast.DataLoader` makes whole batches, and decodes what
+    comes next meanwhile; it needs no workers, and starts none. In torch's DataLoader, rows come one by one,
+    and each worker has a part of them.
 
-    Without ``shuffle``, rows come in the order of the files, and the first batch as soon as some have been decoded.
-    ``shuffle="block"`` permutes blocks of rows, joins as many as memory holds, and permutes the rows in these
-    (CorgiPile); :func:`gofast.explain` says how well that mixes them. The order is a function of the seed and the
-    epoch. For a full shuffle, ``TableDataset(..., cache=path)`` keeps the decoded table in a file.
+    Without ``shuffle``, rows come in the order of the files, and the first batch as soon as some have been
+    decoded. ``shuffle="block"`` permutes blocks of rows, joins as many as memory holds, and permutes the rows
+    in these (CorgiPile); :func:`gofast.explain` says how well that mixes them. The order is a function of the
+    seed and the epoch. For a full shuffle, and for any sampler, ``TableDataset(..., cache=path)`` keeps the
+    decoded table in a file.
 
     Args:
         path: files, as in TableDataset. Text files that are packed (.gz, .zst, .bz2) cannot be entered in the
             middle: with shuffle="block", each is a block of its own.
         memory: bytes that rows and their decoding take together: ``"1GB"``, ``"500MB"`` or a number.
         shuffle: ``"block"``, or None. Text files are read once before the first epoch, to count their rows.
-        seed: of the order. None: each epoch draws one from torch's generator, as torch's own shuffling does; several
-            ranks then take 0, as torch's DistributedSampler does.
-        rank, world: this process's number and how many there are; each gets its own part of an epoch. None: as
+        seed: of the order. None: each epoch draws one from torch's generator, as torch's own shuffling does;
+            after `set_epoch`, and with several ranks, it is 0, as in torch's DistributedSampler.
+        rank: this process's number; each of several gets its own part of an epoch. None: as
             torch.distributed says, if it was begun. Text files are then read once before the first epoch.
-        even: what becomes of rows that cannot be dealt out evenly to the ranks: ``"drop"`` the last ones, ``"pad"``
-            with the epoch's first ones, or ``"error"``.
-        others: as in TableDataset. Text labels need ``classes=``; ``mean="auto"`` and ``std="auto"`` need all rows,
-            and are refused.
+        world: how many there are.
+        even: what becomes of rows that cannot be dealt out evenly to the ranks: ``"drop"`` the last ones,
+            ``"pad"`` with the epoch's first ones, or ``"error"``.
+        mean: as in TableDataset; ``"auto"`` would need all rows, and is refused.
+        std: likewise.
+
+    All other arguments are those of TableDataset. A label of text needs ``classes=``.
 
     Attributes:
         shape, dtype, keys, columns, classes, class_to_idx, mean, std, categories, dates: as in TableDataset.
 
     Raises:
-        gofast.errors.GofastError: one class per kind of failure, when the files are opened or while iterating. It
-            names the file, the line or row, and the column.
-        gofast.errors.LimitError: what must be decoded together, such as a row group of Parquet, needs more memory.
+        gofast.errors.GofastError: one class per kind of failure, when the files are opened or while
+            iterating. It names the file, the line or row, and the column.
+        gofast.errors.LimitError: what must be decoded together, such as a row group of Parquet, needs more
+            memory.
         gofast.errors.ChangedError: a file changed while it was read, or since its rows were counted.
 
     Example:
@@ -178,7 +184,7 @@ class TableStream(PulledDataset):
         self._itemsize: int | None = None
         if label is DEFAULT_LABEL and not self._layout.labels and missing_label is None:
             warn_of_no_label(self._source["path"], self._layout.features)
-        self._none = Window(RoomMemory(Room(1), self._layout), fill_value, lambda row: Place(None, row), self._options)
+        self._none = Window(RoomMemory(Room(1), self._layout), fill_value, _nowhere, self._options)
         source.close()
 
     def __getattr__(self, name: str) -> Any:
@@ -208,8 +214,9 @@ class TableStream(PulledDataset):
         self._epoch = int(epoch)
 
     def index(self) -> None:
-        """Counts the rows, which takes a pass over text files. `len` needs it; so do ``shuffle`` and ranks, which
-        do it themselves.
+        """Counts the rows, which takes a pass over text files.
+
+        `len` needs it. With ``shuffle``, several ranks or workers it is done before the first epoch anyway.
 
         Raises:
             gofast.errors.GofastError: a file cannot be read.
@@ -220,8 +227,10 @@ class TableStream(PulledDataset):
     def _cut(self, source: StreamSource) -> list[Piece]:
         if self._pieces is None:
             row = source.bytes_of(1) - source.bytes_of(0)
-            block = max(min(self._rooms_most // 2 // _BLOCKS, _USUAL), 1 << 18)
-            pieces = source.cut(max(block // max(row, 1), 1), f"counting rows of {many(len(self._stamps), 'file')}")
+            block = max(min(self._rooms_most // 2 // _BLOCKS, _USUAL), _BLOCK)
+            pieces = source.cut(
+                max(block // max(row, 1), 1), f"counting rows of {many(len(self._stamps), 'file')}"
+            )
             if pieces:  # its type is probably that of all
                 rooms = Rooms(self._rooms_most)
                 for filled in source.windows([[pieces[0]]], rooms, 0, _RAISE):
@@ -273,8 +282,14 @@ class TableStream(PulledDataset):
         source = self._open()
         if source.stamps != self._stamps:
             paths = request_of(self._source)[0]
-            changed = [path for path, now, then in zip(paths, source.stamps, self._stamps, strict=False) if now != then]
-            raise errors.ChangedError(f"{(changed or paths)[0]}: the file changed since the stream was made: make it again")
+            changed = [
+                path
+                for path, now, then in zip(paths, source.stamps, self._stamps, strict=False)
+                if now != then
+            ]
+            raise errors.ChangedError(
+                f"{(changed or paths)[0]}: the file changed since the stream was made: make it again"
+            )
         rooms, info = Rooms(self._rooms_most), get_worker_info()
         if seed is None and info is None and self._world == 1:
             usual = min(max(self._rooms_most // 8, 1 << 20), _USUAL)
@@ -323,26 +338,46 @@ class TableStream(PulledDataset):
 
     def __repr__(self) -> str:
         rows = "?" if self._rows is None else f"{self._rows:,}"
-        return f"TableStream({self._source['path']!r}, {rows} rows x {self._layout.width} features, shuffle={self.shuffle!r})"
+        what = f"{rows} rows x {self._layout.width} features, shuffle={self.shuffle!r}"
+        return f"TableStream({self._source['path']!r}, {what})"
 
     def _explained(self) -> list[Line]:
-        layout, count = self._layout, many(len(self._stamps), "file")
-        rows = "rows not counted" if self._rows is None else f"{self._rows:,} rows"
-        lines: list[Line] = [("source", "Go", f"{count}, {rows} x {layout.width} features, decoded within {size(self.memory)}")]
-        lines += self._none._explained()[1:]
+        mixed = list[str]()
         if self.shuffle is not None:
             order = self._order(self._open(), self.seed or 0, self._epoch or 0)
-            lines += [("shuffle", "Go", line) for line in mixing(order, [p["rows"] for p in self._pieces or []])]
+            mixed = mixing(order, [piece["rows"] for piece in self._pieces or []])
+        rows = "rows not counted" if self._rows is None else f"{self._rows:,} rows"
+        what = f"{many(len(self._stamps), 'file')}, {rows} x {self._layout.width} features"
+        lines: list[Line] = [("source", "Go", f"{what}, decoded within {size(self.memory)}")]
+        lines += self._none._explained()[1:]
+        lines += [("shuffle", "Go", line) for line in mixed]
         if self._world > 1:
-            lines.append(("rank", "", f"{self._rank} of {self._world}: {len(self):,} rows" if self._rows else ""))
+            lines.append(
+                ("rank", "", f"{self._rank} of {self._world}: {len(self):,} rows" if self._rows else "")
+            )
         return lines
 
 
-_OF_ROWS = {"shape", "dtype", "keys", "classes", "class_to_idx", "mean", "std", "scale", "one_hot", "transform"}
+_OF_ROWS = {
+    "shape",
+    "dtype",
+    "keys",
+    "classes",
+    "class_to_idx",
+    "mean",
+    "std",
+    "scale",
+    "one_hot",
+    "transform",
+}
 _OF_ROWS |= {"target_transform", "batch_transform", "missing_label"}
 _RAISE = "raise memory=, or write smaller row groups"
 
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+
+
+def _nowhere(row: int) -> Place:
+    return Place(None, row)
 
 
 def _bytes(memory: str | int) -> int:

@@ -236,10 +236,10 @@ func (o *opened) decode(ctx context.Context, alloc func(table.Type) (memory, err
 // count makes the bound exact.
 func (o *opened) count(ctx context.Context) error {
 	o.bound, o.exact = 0, true
-	for _, r := range o.readers {
+	for i, r := range o.readers {
 		if c, ok := r.(table.Counter); ok {
 			if err := c.Count(ctx); err != nil {
-				return err
+				return o.inFile(ctx, err, i)
 			}
 		}
 		rows, _ := r.Rows()

@@ -115,6 +115,9 @@ func (s *Stream) Decode(ctx context.Context, pieces []Piece, memory []byte) (Dec
 func (s *Stream) Next(ctx context.Context, memory []byte) (d Decoded, at Piece, err error) {
 	for s.file < len(s.o.files) {
 		part, err := s.part(ctx, int64(len(memory)))
+		if ctx.Err() != nil {
+			err = errs.New(errs.ErrCanceled, "stream", "canceled").Because(ctx.Err())
+		}
 		if err == nil && part == nil {
 			if err = s.o.files[s.file].CheckUnchanged(); err == nil {
 				s.endFile()
@@ -129,13 +132,14 @@ func (s *Stream) Next(ctx context.Context, memory []byte) (d Decoded, at Piece, 
 		one.add(s.o, s.file, part, s.row)
 		d, err := one.into(ctx, memory)
 		if rows, _ := part.Rows(); errors.Is(err, ErrRoom) && s.text != nil && rows > 1 {
-			s.bytes /= 2
+			s.bytes = max(s.bytes/2, 1)
 			continue
 		}
 		if err != nil {
 			return d, Piece{File: s.file, Row: s.row}, err
 		}
 		if s.text != nil {
+			s.bytes = min(2*s.bytes, int64(len(memory))/2)
 			s.text.Done()
 		} else {
 			s.parts = s.parts[1:]
@@ -158,17 +162,18 @@ func (s *Stream) part(ctx context.Context, room int64) (table.Reader, error) {
 		if s.bytes == 0 {
 			s.bytes = room / 2
 		}
-		for {
+		for before := int64(0); ; {
 			part, err := s.text.Next(ctx, s.bytes)
 			if err != nil || part == nil {
 				return nil, err
 			}
 			rows, _ := part.Rows()
-			if need := rows * s.o.rowBytes(); need > room && rows > 1 {
-				s.bytes = max(s.bytes*room/need*7/8, 1) // of text whose rows are as short as can be
-				continue
+			need := rows * s.o.rowBytes()       // if every row is as short as can be
+			if need <= room || rows == before { // a part with a long record gets no smaller
+				return part, nil
 			}
-			return part, nil
+			before = rows
+			s.bytes = max(int64(float64(s.bytes)*float64(room)/float64(need)*0.9), 1)
 		}
 	}
 	if s.parts == nil {

@@ -91,7 +91,7 @@ def address_of(values: npt.NDArray[Any]) -> int:
 
 
 class Room:
-    """Private memory that tables are decoded into, one after another. Pages that nothing was written to take none."""
+    """Private memory that tables are decoded into, one after another. Unwritten pages take none."""
 
     def __init__(self, size: int) -> None:
         self._map = mmap.mmap(-1, max(size, 1))

@@ -6,6 +6,7 @@ import multiprocessing.queues
 import pickle
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from .stacking import Stacking
 if TYPE_CHECKING:
     from .counts import Counts
 
+_pin_memory: Callable[..., Any] = pin_memory
 _READY_NS = 1_000_000  # a batch that comes sooner was there already: torch's queue does not say
 
 
@@ -37,7 +39,7 @@ class _Counting(_BaseDataLoaderIter):
     _counts: Counts
     _epoch: Epoch
     _lengths: deque[int]
-    _stacking: Stacking | None = None
+    _stacking: Stacking
     _batched: bool
 
     def _begin(self, counts: Counts) -> None:
@@ -111,13 +113,15 @@ class Whole(_Counting):
 
     def __init__(self, loader: TorchDataLoader[Any], counts: Counts) -> None:
         self._begin(counts)
-        self._batched = False
+        self._stacking, self._batched = Stacking(loader.dataset), False  # it has nothing to stack
         super().__init__(loader)
         self._start(loader)
 
     def _start(self, loader: TorchDataLoader[Any]) -> None:
         collate = None if loader.collate_fn is default_collate else loader.collate_fn
-        self._whole = loader.dataset._batches(loader.batch_size, loader.drop_last, collate)
+        dataset: Any = loader.dataset
+        made = dataset._batches(loader.batch_size, loader.drop_last, collate)
+        self._whole: Iterator[tuple[Any, int]] = made
 
     def _reset(self, loader: TorchDataLoader[Any], first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
@@ -126,9 +130,7 @@ class Whole(_Counting):
     def _next_data(self) -> Any:
         batch, rows = next(self._whole)
         self._lengths.append(rows)
-        if self._pin_memory:
-            return pin_memory(batch, self._pin_memory_device)
-        return batch
+        return _pin_memory(batch, self._pin_memory_device) if self._pin_memory else batch
 
 
 class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):

@@ -1,4 +1,4 @@
-"""The order of a stream's rows: blocks permuted, several of them joined to a window, rows permuted in each window.
+"""The order of a stream's rows: blocks permuted, several joined to a window, rows permuted in each window.
 
 It is a function of (rows of the blocks, seed, epoch): any process finds the rows at any position by itself.
 """
@@ -87,14 +87,14 @@ class BlockOrder:
 
 
 def share(rows: int, rank: int, world: int, even: Even) -> list[range]:
-    """What one of several ranks gets of the epoch's sequence of samples: a run of it, since windows are decoded whole.
+    """What one of several ranks gets of the epoch's sequence of samples: a run of it.
 
-    `order.Slice` deals out the samples of each batch instead, as torch's DistributedSampler does; each rank would
-    have to decode all windows.
+    Windows are decoded whole. `order.Slice` deals out the samples of each batch instead, as torch's
+    DistributedSampler does, and each rank would have to decode all windows.
 
     Args:
-        even: what becomes of the rows that cannot be dealt out evenly: "drop" leaves the last ones out, "pad" puts
-            the epoch's first ones behind them, "error" is an error.
+        even: what becomes of the rows that cannot be dealt out evenly: "drop" leaves the last ones out,
+            "pad" puts the epoch's first ones behind them, "error" is an error.
 
     Raises:
         OptionError: even="error", and the rows cannot be divided.
@@ -105,13 +105,12 @@ def share(rows: int, rank: int, world: int, even: Even) -> list[range]:
             'even="pad" repeats some'
         )
     each = -(-rows // world) if even == "pad" else rows // world
-    start, stop = rank * each, (rank + 1) * each
-    parts = [range(min(start, rows), min(stop, rows))]
-    over = stop - max(start, rows)
-    while over > 0 and rows:  # more ranks than rows: again and again
-        parts.append(range(min(over, rows)))
-        over -= rows
-    return [part for part in parts if part]
+    parts, at, stop = list[range](), rank * each, (rank + 1) * each
+    while at < stop:  # behind the last position comes the first one again
+        start = at % rows
+        parts.append(range(start, min(start + stop - at, rows)))
+        at += len(parts[-1])
+    return parts
 
 
 def cut(parts: Sequence[range], worker: int, workers: int) -> list[range]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._core.units import many
 from .blocks import BlockOrder
 
 _SAMPLES = 50_000  # positions that are looked at
@@ -15,7 +16,7 @@ _BATCH, _BATCHES = 512, 64
 def mixing(order: BlockOrder, rows: Sequence[int]) -> list[str]:
     """Sentences for explain.
 
-    Rows of a window are permuted evenly: any row of its blocks is as likely at a position, so no permutation is made.
+    Any row of a window's blocks is as likely at each of its positions, so no permutation is made.
 
     Args:
         rows: of each block.
@@ -41,16 +42,19 @@ def mixing(order: BlockOrder, rows: Sequence[int]) -> list[str]:
         there.append(int(np.count_nonzero(random.multinomial(batch, sizes / total))))
     windows = len(order.windows)
     return [
-        f"{len(rows)} blocks of {int(sizes.mean()):,} rows, {len(order.windows[0].blocks)} in memory together: "
-        f"{windows} window{'s' * (windows != 1)} an epoch",
-        f"a row moves by {np.mean(moved):.3f} of all rows on average ({np.mean(full):.3f} in a full shuffle), "
+        f"{many(len(rows), 'block')} of {int(sizes.mean()):,} rows, {len(order.windows[0].blocks)} in memory "
+        f"together: {many(windows, 'window')} an epoch",
+        f"a row moves by {np.mean(moved):.3f} of all rows on average (full shuffle: {np.mean(full):.3f}), "
         f"by {np.quantile(moved, 0.05):.3f} at the 5th percentile ({np.quantile(full, 0.05):.3f})",
-        f"{batch} rows in a row come from {np.mean(here):.0f} blocks ({np.mean(there):.0f})",
+        f"{batch} rows in a row come from {np.mean(here):.0f} of the blocks ({np.mean(there):.0f})",
     ]
 
 
 def _row(
-    blocks: Sequence[int], sizes: np.ndarray[tuple[int], np.dtype[np.int64]], first: np.ndarray[tuple[int], np.dtype[np.int64]], random: np.random.Generator
+    blocks: Sequence[int],
+    sizes: np.ndarray[tuple[int], np.dtype[np.int64]],
+    first: np.ndarray[tuple[int], np.dtype[np.int64]],
+    random: np.random.Generator,
 ) -> int:
     """A random row of these blocks."""
     at = int(random.integers(sizes[blocks].sum()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -35,12 +36,17 @@ class Window(RowDataset):
         fill_value: FillValue,
         locate: Locate,
         options: dict[str, Any],
-        end: Callable[[], None] = lambda: None,
+        end: Callable[[], None] | None = None,
     ) -> None:
         self._memory = memory
         self._fill_value, self._locate = fill_value, locate
-        self.end = end
+        self._end = end
         super().__init__(**options)
+
+    def end(self) -> None:
+        """Nobody reads the rows any more."""
+        if self._end is not None:
+            self._end()
 
     def _place(self, row: int) -> Place:
         return self._locate(row)
@@ -87,16 +93,13 @@ def batches(
 def _made(some: list[Some], collate: Callable[[Any], Any] | None) -> Any:
     first = some[0][0]
     if first._has_python_rows():
-        rows = first._finished([w._transformed(i) for w, rows in some for i in rows.tolist()])
-        return default_collate(rows) if collate is None else collate(rows)
-    if len(some) == 1:
-        filler, rows = first._here(), some[0][1]
-    else:
-        filler, before, all_rows = Filler(first._joined([w for w, _ in some], None)), 0, []
-        for window, rows in some:
-            all_rows.append(rows + before)
-            before += len(window)
-        rows = torch.cat(all_rows)
+        made = first._finished([window._transformed(i) for window, rows in some for i in rows.tolist()])
+        return default_collate(made) if collate is None else collate(made)
+    filler, rows = first._here(), some[0][1]
+    if len(some) > 1:
+        filler = Filler(first._joined([window for window, _ in some], None))
+        before = itertools.accumulate((len(window) for window, _ in some), initial=0)
+        rows = torch.cat([rows + start for (_, rows), start in zip(some, before, strict=False)])
     if collate is None and first.batch_transform is None:
         return filler.collated(rows, 0, len(rows))
     batch = filler.fill(array("q", rows.numpy().tobytes()))

@@ -1,0 +1,199 @@
+package load
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/table"
+	"golang.org/x/sys/unix"
+)
+
+// text makes a table with all that makes it hard to say where a row ends.
+func text(rng *rand.Rand, rows int) string {
+	ends := []string{"\n", "\r\n", "\r"}
+	end := ends[rng.IntN(3)]
+	var b strings.Builder
+	b.WriteString("a,b,word" + end)
+	words := []string{"red", `"blue"`, `"a,b"`, "\"two\nlines\"", `"say ""so"""`, "\"\r\"", `""""`}
+	for range rows {
+		for rng.IntN(20) == 0 {
+			b.WriteString(end) // a blank line
+		}
+		a := fmt.Sprint(rng.IntN(300))
+		if rng.IntN(50) == 0 {
+			a = fmt.Sprint(rng.IntN(100_000))
+		}
+		fmt.Fprintf(&b, "%s,%.*f,%s%s", a, rng.IntN(4), rng.Float64(), words[rng.IntN(len(words))], end)
+	}
+	s := b.String()
+	if rng.IntN(3) == 0 {
+		s = strings.TrimRight(s, "\r\n")
+	}
+	return s
+}
+
+// values are what a Decoded holds in memory, as bytes that can be compared: values of any type as floats.
+func values(t *testing.T, d Decoded, memory []byte) (features []float64, labels []byte) {
+	t.Helper()
+	of := func(i int) float64 { return 0 }
+	switch d.Type {
+	case table.Uint8:
+		of = func(i int) float64 { return float64(memory[i]) }
+	case table.Int32:
+		of = func(i int) float64 { return float64(table.View[int32](memory[:d.LabelsOffset&^7])[i]) }
+	case table.Float32:
+		of = func(i int) float64 { return float64(table.View[float32](memory[:d.LabelsOffset&^7])[i]) }
+	case table.Float64:
+		of = func(i int) float64 { return table.View[float64](memory[:d.LabelsOffset&^7])[i] }
+	default:
+		t.Fatalf("stored as %v", d.Type)
+	}
+	for i := range int(d.Rows) * d.Width {
+		features = append(features, of(i))
+	}
+	return features, memory[d.LabelsOffset:][:d.Rows*int64(len(d.Labels))*8]
+}
+
+// A table is the same, whether it is decoded at once, from front to back, or in pieces in any order.
+func TestStreamIsTheTable(t *testing.T) {
+	for seed := range uint64(150) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var paths []string
+		for i := range 1 + rng.IntN(3) {
+			path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.csv", i))
+			content := []byte(text(rng, rng.IntN(3000)))
+			if rng.IntN(3) == 0 {
+				var b bytes.Buffer
+				z := gzip.NewWriter(&b)
+				z.Write(content)
+				z.Close()
+				content = b.Bytes()
+			}
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, path)
+		}
+		header := true
+		options := Options{Label: []ColumnRef{{Name: "word"}}, Classes: Classes{Names: []string{"red", "blue", "a,b", "two\nlines", `say "so"`, "\r", `"`}}, Header: &header, Threads: 1 + rng.IntN(3)}
+		ctx := context.Background()
+		data, whole, err := Map(ctx, paths, options)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		wantFeatures, wantLabels := values(t, whole, data)
+
+		s, opened, err := OpenStream(ctx, paths, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if opened.Rows >= 0 || len(opened.Stamps) != len(paths) {
+			t.Fatal("rows of text are not known before")
+		}
+		var features []float64
+		var labels []byte
+		memory := make([]byte, 5000+rng.IntN(60_000))
+		room := len(memory)
+		for {
+			d, at, err := s.Next(ctx, memory[:room])
+			if errors.Is(err, ErrRoom) {
+				if int64(room) >= d.Size {
+					t.Fatalf("seed %d: %d bytes are enough for %d", seed, room, d.Size)
+				}
+				memory = make([]byte, d.Size)
+				room = len(memory)
+				continue
+			}
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			if d.Rows == 0 {
+				break
+			}
+			if at.File < 0 || at.File >= len(paths) {
+				t.Fatal(at)
+			}
+			f, l := values(t, d, memory)
+			features, labels = append(features, f...), append(labels, l...)
+			room = len(memory) - rng.IntN(len(memory)-4500)
+		}
+		if !slices.Equal(features, wantFeatures) || !bytes.Equal(labels, wantLabels) {
+			t.Fatalf("seed %d: %d values from front to back, %d at once", seed, len(features), len(wantFeatures))
+		}
+
+		pieces, err := s.Cut(ctx, int64(1+rng.IntN(500)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, first := int64(0), make([]int64, len(pieces))
+		for i, p := range pieces {
+			first[i] = rows
+			rows += p.Rows
+		}
+		if rows != whole.Rows {
+			t.Fatalf("seed %d: %d rows in pieces, %d in all", seed, rows, whole.Rows)
+		}
+		memory = make([]byte, 8192+int(whole.Rows)*(whole.Width*8+8))
+		for range 5 {
+			var some []Piece
+			features, labels = nil, nil
+			for _, i := range rng.Perm(len(pieces))[:rng.IntN(len(pieces)+1)] {
+				some = append(some, pieces[i])
+				from, to := first[i], first[i]+pieces[i].Rows
+				features = append(features, wantFeatures[from*int64(whole.Width):to*int64(whole.Width)]...)
+				labels = append(labels, wantLabels[from*8:to*8]...)
+			}
+			if some == nil {
+				continue
+			}
+			d, err := s.Decode(ctx, some, memory)
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			f, l := values(t, d, memory)
+			if !slices.Equal(f, features) || !bytes.Equal(l, labels) {
+				t.Fatalf("seed %d: %d pieces differ", seed, len(some))
+			}
+		}
+		s.Close()
+		if err := unix.Munmap(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestStreamRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(path, []byte("a,label\n1,red\n2,blue\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	options := Options{Label: []ColumnRef{{Name: "label"}}}
+	if _, _, err := OpenStream(ctx, []string{path}, options); !errors.Is(err, errs.ErrConfig) {
+		t.Errorf("words without classes: %v", err)
+	}
+	options.Classes.Names = []string{"red", "blue"}
+	s, _, err := OpenStream(ctx, []string{path}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Decode(ctx, []Piece{{File: 1}}, nil); !errors.Is(err, errs.ErrConfig) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, _, err := s.Next(canceled, make([]byte, 1<<20)); !errors.Is(err, errs.ErrCanceled) {
+		t.Errorf("canceled: %v", err)
+	}
+}

@@ -1,0 +1,455 @@
+"""TableStream beside TableDataset of the same files: the same rows, in its order, with the same errors."""
+
+from __future__ import annotations
+
+import bz2
+import functools
+import gc
+import gzip
+import os
+import pickle
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+import gofast
+import gofast.stream
+from gofast import TableDataset, TableStream, errors
+from gofast._tables import blocks
+
+SMALL = 1 << 20
+
+
+def Stream(path: Any, **options: Any) -> TableStream:
+    """A stream whose windows are small, and whose decoding is not."""
+    return TableStream(path, limits={"memory": 64 * SMALL}, **options)
+
+
+@pytest.fixture(autouse=True)
+def _pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows that test files have several of."""
+    monkeypatch.setattr(gofast.stream, "_LEAST", 1)
+    monkeypatch.setattr(gofast.stream, "_USUAL", 1 << 16)
+    monkeypatch.setattr(gofast.stream, "_THREAD", 1)
+    monkeypatch.setattr(gofast.stream, "_BLOCK", 1 << 12)
+
+
+def whole(batches: list[Any]) -> Any:
+    """The rows of all batches."""
+    first = batches[0]
+    if isinstance(first, dict):
+        return {key: torch.cat([batch[key] for batch in batches]) for key in first}
+    if isinstance(first, torch.Tensor):
+        return torch.cat(batches)
+    return [torch.cat([batch[i] for batch in batches]) for i in range(len(first))]
+
+
+def parts(rows: Any) -> list[torch.Tensor]:
+    return list(rows.values() if isinstance(rows, dict) else rows)
+
+
+def equal(a: Any, b: Any) -> bool:
+    """To the last bit: NaN too."""
+    return type(a) is type(b) and all(
+        x.dtype == y.dtype and x.shape == y.shape and x.numpy().tobytes() == y.numpy().tobytes()
+        for x, y in zip(parts(a), parts(b), strict=True)
+    )
+
+
+def frame(rng: np.random.Generator, rows: int) -> pd.DataFrame:
+    """Numbers of many kinds, so that windows are stored as different types."""
+    columns: dict[str, Any] = {}
+    for i in range(int(rng.integers(1, 6))):
+        kind = rng.integers(4)
+        if kind == 0:
+            columns[f"c{i}"] = rng.integers(0, 256, rows)
+        elif kind == 1:
+            columns[f"c{i}"] = np.where(rng.random(rows) < 1e-4, 70_000, rng.integers(0, 200, rows))
+        elif kind == 2:
+            columns[f"c{i}"] = rng.integers(-(2**20), 2**20, rows)
+        else:
+            columns[f"c{i}"] = rng.normal(size=rows).astype("float32" if rng.random() < 0.5 else "float64")
+    columns["label"] = rng.integers(0, 10, rows) if rng.random() < 0.7 else rng.normal(size=rows)
+    return pd.DataFrame(columns)
+
+
+def write(frame: pd.DataFrame, path: Path, rng: np.random.Generator) -> None:
+    if path.suffix == ".parquet":
+        groups = int(rng.integers(100, 3000))
+        pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path, row_group_size=groups)
+        return
+    end = ["\n", "\r\n"][int(rng.integers(2))]
+    text = frame.to_csv(index=False, lineterminator=end, quoting=int(rng.integers(3))).encode()
+    if rng.random() < 0.3:
+        text = text.rstrip()
+    packers: dict[str, Callable[[bytes], bytes]] = {
+        ".gz": gzip.compress,
+        ".bz2": bz2.compress,
+        ".zst": lambda text: pa.compress(text, "zstd", asbytes=True),
+        ".csv": bytes,
+    }
+    path.write_bytes(packers[path.suffix](text))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_rows_are_those_of_a_table_dataset(seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    ending = [".csv", ".csv", ".parquet", ".csv.gz", ".csv.zst", ".csv.bz2"][int(rng.integers(6))]
+    all_rows = frame(rng, int(rng.integers(1, 20_000)))
+    cuts = sorted(rng.integers(0, len(all_rows) + 1, int(rng.integers(1, 4))).tolist())
+    files = []
+    for i, (start, stop) in enumerate(zip([0, *cuts], [*cuts, len(all_rows)], strict=True)):
+        if start < stop:
+            files.append(tmp_path / f"part{i}{ending}")
+            write(all_rows.iloc[start:stop], files[-1], rng)
+    options: dict[str, Any] = {"output": ["dict", "tuple"][int(rng.integers(2))]}
+    if rng.random() < 0.3:
+        options["dtype"] = torch.float64
+    if rng.random() < 0.3:
+        options |= {"mean": 3.0, "std": 2.0}
+    want = TableDataset(files, **options)
+    batch = int(rng.integers(1, 3000))
+    memory = int(rng.integers(SMALL, 8 * SMALL))
+    stream = Stream(files, memory=memory, **options)
+    got = list(gofast.DataLoader(stream, batch_size=batch))
+    assert equal(whole(got), want[:])
+    assert [len(parts(b)[0]) for b in got[:-1]] == [batch] * (len(got) - 1)
+    dropped = list(
+        gofast.DataLoader(stream, batch_size=batch, drop_last=True, num_workers=int(rng.integers(3)))
+    )
+    assert len(dropped) == len(want) // batch
+
+    shuffled = Stream(files, memory=memory, shuffle="block", seed=seed, **options)
+    order = mapped(shuffled, want, batch)
+    assert sorted(order) == list(range(len(want)))
+    assert len(want) < 100 or order != sorted(order)
+    assert len(shuffled) == len(want)
+
+
+def mapped(stream: TableStream, want: TableDataset, batch: int, **options: Any) -> list[int]:
+    """The rows of the table, by what comes out of the stream. They must be those that its order says."""
+    loader = gofast.DataLoader(stream, batch_size=batch, **options)
+    got = whole(list(loader))
+    source = stream._open()
+    order = stream._order(source, stream._drawn_seed(), stream._epoch or 0)
+    pieces = stream._pieces or []
+    first = np.cumsum([0] + [piece["rows"] for piece in pieces])
+    rows = list[int]()
+    for stretch in order.stretches(blocks.share(first[-1], stream._rank, stream._world, stream.even)):
+        held = np.concatenate([np.arange(first[b], first[b + 1]) for b in stretch.window.blocks])
+        rows += held[order.rows(stretch).numpy()].tolist()
+    assert equal(got, want[rows])
+    return rows
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[tuple[Path, TableDataset]]:
+    rng = np.random.default_rng(5)
+    path = tmp_path / "t.csv"
+    rows = 30_011
+    pd.DataFrame({"id": np.arange(rows), "x": rng.normal(size=rows), "label": np.arange(rows) % 7}).to_csv(
+        path, index=False
+    )
+    yield path, TableDataset(path, dtype=torch.float64)
+
+
+def streamed(path: Path, **options: Any) -> TableStream:
+    return Stream(path, memory=SMALL, dtype=torch.float64, **options)
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 8])
+@pytest.mark.parametrize("even", ["drop", "pad"])
+@pytest.mark.parametrize("shuffle", ["block", None])
+def test_ranks_share_an_epoch(
+    world: int, even: blocks.Even, shuffle: Any, table: tuple[Path, TableDataset]
+) -> None:
+    path, want = table
+    each = []
+    for rank in range(world):
+        stream = streamed(path, shuffle=shuffle, seed=1, rank=rank, world=world, even=even)
+        stream.set_epoch(3)
+        each.append(mapped(stream, want, 512))
+        assert len(stream) == len(each[-1])
+    assert len({len(rows) for rows in each}) == 1
+    rows = [row for rank in each for row in rank]
+    over = len(rows) - len(want)
+    if even == "pad":
+        assert 0 <= over < world
+        assert set(rows) == set(range(len(want)))
+        assert rows[len(want) :] == rows[:over]
+    else:
+        assert -world < over <= 0
+        assert len(set(rows)) == len(rows)
+
+
+def test_ranks_that_cannot_be_even(table: tuple[Path, TableDataset]) -> None:
+    with pytest.raises(errors.OptionError, match="30011 rows cannot be divided among 2 ranks"):
+        list(gofast.DataLoader(streamed(table[0], rank=0, world=2, even="error"), batch_size=64))
+    assert blocks.share(3, 7, 8, "pad") == [range(1, 2)]
+    assert blocks.share(0, 1, 2, "pad") == []
+
+
+def test_the_order_is_the_seeds_and_the_epochs(table: tuple[Path, TableDataset]) -> None:
+    path, want = table
+    stream = streamed(path, shuffle="block", seed=9)
+    first = mapped(stream, want, 100)
+    assert mapped(stream, want, 333) == first
+    stream.set_epoch(1)
+    second = mapped(stream, want, 100)
+    assert second != first
+    assert mapped(streamed(path, shuffle="block", seed=8), want, 100) != first
+    again = pickle.loads(pickle.dumps(stream))
+    assert mapped(again, want, 100) == second
+    assert len(stream._order(stream._open(), 9, 0).windows) > 1
+
+
+def test_without_a_seed_torchs_generator_gives_it(table: tuple[Path, TableDataset]) -> None:
+    stream = streamed(table[0], shuffle="block")
+    epochs = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        epochs.append(whole(list(gofast.DataLoader(stream, batch_size=512)))["features"])
+    epochs.append(whole(list(gofast.DataLoader(stream, batch_size=512)))["features"])
+    assert torch.equal(epochs[0], epochs[1])
+    assert not torch.equal(epochs[1], epochs[2])
+    assert not torch.equal(epochs[2], epochs[3])
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("shuffle", ["block", None])
+def test_torchs_workers_share_an_epoch(method: str, shuffle: Any, table: tuple[Path, TableDataset]) -> None:
+    path, want = table
+    stream = streamed(path, shuffle=shuffle)
+    torch.manual_seed(0)
+    loader = DataLoader(stream, batch_size=100, num_workers=2, multiprocessing_context=method)
+    for _ in range(2):
+        got = whole(list(loader))
+        order = got["features"][:, 0].to(torch.int64)
+        assert sorted(order.tolist()) == list(range(len(want)))
+        assert equal(got, want[order])
+
+
+def test_torchs_own_loader_gets_the_same_rows(table: tuple[Path, TableDataset]) -> None:
+    path, want = table
+    got = list(DataLoader(streamed(path), batch_size=1000))
+    assert equal(whole(got), want[:])
+    rows = [row for row, _ in zip(streamed(path), range(3), strict=False)]
+    assert equal(rows[2], want[2])
+    rows[0]["features"][0] = 77  # nobody else's memory
+
+
+def test_functions_of_the_users_run(table: tuple[Path, TableDataset]) -> None:
+    path, _ = table
+
+    def both(rows: Any) -> Any:
+        return torch.stack([row["features"] for row in rows]) + 1
+
+    cases: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"transform": torch.neg}, {}),
+        ({"target_transform": lambda label: label + 1}, {}),
+        ({"batch_transform": lambda x: x - x.mean()}, {}),
+        ({"batch_transform": lambda x: x - x.mean(), "transform": torch.neg}, {}),
+        ({}, {"collate_fn": both}),
+        ({"batch_transform": torch.neg}, {"collate_fn": both}),
+        ({"one_hot": 7}, {}),
+        ({"label": None}, {}),
+    ]
+    for options, loading in cases:
+        want = TableDataset(path, dtype=torch.float64, **options)
+        a = list(gofast.DataLoader(want, batch_size=1000, **loading))
+        b = list(gofast.DataLoader(streamed(path, **options), batch_size=1000, **loading))
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert equal(x, y) if isinstance(x, dict) else torch.equal(x, y)
+
+
+def error_of(act: Callable[[], Any]) -> errors.GofastError:
+    with pytest.raises(errors.GofastError) as caught:
+        act()
+    return caught.value
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+@pytest.mark.parametrize("shuffle", ["block", None])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "7,abc,1",  # no number
+        "7,1.5",  # a cell is missing
+        "7,,1",  # it is empty
+        "7,1.5,red",  # no label
+        '7,"1.5,1',  # a quote that is never closed
+    ],
+)
+def test_an_error_names_the_line(bad: str, shuffle: Any, ending: str, tmp_path: Path) -> None:
+    lines = ["id,x,label", *(f"{i},{i / 3:.3f},{i % 5}" for i in range(20_000))]
+    lines[15_000] = bad
+    path = tmp_path / f"bad{ending}"
+    text = ("\n".join(lines) + "\n").encode()
+    path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+    want = error_of(lambda: TableDataset(path))
+
+    def read() -> None:
+        list(gofast.DataLoader(Stream(path, memory=2 * SMALL, shuffle=shuffle, seed=0), batch_size=64))
+
+    got = error_of(read)
+    assert type(got) is type(want)
+    assert (got.path, got.row, got.line, got.column) == (want.path, want.row, want.line, want.column)
+    assert str(got) == str(want)
+
+
+@pytest.mark.parametrize("shuffle", ["block", None])
+def test_what_does_not_fit_the_samples_type_is_an_error(shuffle: Any, tmp_path: Path) -> None:
+    values = np.arange(20_000) % 250
+    values[17_000] = 300
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"x": values, "label": 0}).to_csv(path, index=False)
+    for options in ({"dtype": torch.uint8}, {"shape": (1, 1, 1)}):
+        want = error_of(functools.partial(TableDataset, path, **options))
+        stream = functools.partial(Stream, path, memory=2 * SMALL, shuffle=shuffle, **options)
+        got = error_of(lambda stream=stream: list(gofast.DataLoader(stream(), batch_size=64)))
+        assert (type(got), str(got), got.line) == (type(want), str(want), want.line)
+    floats = tmp_path / "f.csv"
+    lines = ["x,label", *("1,0" for _ in range(20_000))]
+    lines[15_000] = "1.5,0"
+    floats.write_text("\n".join(lines))
+    with pytest.raises(errors.GofastError, match="int64"):
+        list(gofast.DataLoader(Stream(floats, memory=2 * SMALL, dtype=torch.int64), batch_size=64))
+
+
+def test_text_labels_need_their_classes(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"x": range(9000), "label": ["red", "a,b\nc", "blue"] * 3000}).to_csv(path, index=False)
+    with pytest.raises(errors.OptionError, match="classes="):
+        TableStream(path)
+    names = ["a,b\nc", "blue", "red"]
+    stream = Stream(path, memory=2 * SMALL, classes=names)
+    want = TableDataset(path, classes=names)
+    assert stream.classes == want.classes
+    assert stream.class_to_idx == want.class_to_idx
+    assert equal(whole(list(gofast.DataLoader(stream, batch_size=100))), want[:])
+    assert mapped(Stream(path, memory=2 * SMALL, classes=names, shuffle="block", seed=1), want, 100)
+    with pytest.raises(errors.UnknownLabelError, match="red"):
+        list(gofast.DataLoader(Stream(path, memory=2 * SMALL, classes=names[:2]), batch_size=100))
+
+
+def test_long_records_and_empty_tables(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x,label\n")
+    assert list(gofast.DataLoader(Stream(path, memory=2 * SMALL), batch_size=4)) == []
+    assert list(gofast.DataLoader(Stream(path, memory=2 * SMALL, shuffle="block"), batch_size=4)) == []
+    long = "9" * 10 + "." + "0" * 900_000
+    path.write_text(f"x,label\n{long},1\n2,3\n" * 1 + f"{long},5\n")
+    want = TableDataset(path)
+    assert equal(whole(list(gofast.DataLoader(Stream(path, memory=2 * SMALL), batch_size=4))), want[:])
+
+
+def test_a_file_that_changes_is_noticed(table: tuple[Path, TableDataset]) -> None:
+    path, _ = table
+    stream = streamed(path, shuffle="block", seed=0)
+    assert len(list(gofast.DataLoader(stream, batch_size=10_000))) == 4
+    iterator = iter(gofast.DataLoader(streamed(path), batch_size=100))
+    next(iterator)
+    with path.open("a") as file:
+        file.write("1,2,3\n")
+    with pytest.raises(errors.ChangedError, match=r"t\.csv"):
+        list(iterator)
+    with pytest.raises(errors.ChangedError, match=r"t\.csv"):
+        list(gofast.DataLoader(stream, batch_size=100))
+
+
+def test_length_and_attributes(table: tuple[Path, TableDataset]) -> None:
+    path, want = table
+    stream = streamed(path)
+    with pytest.raises(TypeError, match="index"):
+        len(stream)
+    assert stream
+    stream.index()
+    assert len(stream) == len(want)
+    assert len(gofast.DataLoader(stream, batch_size=1000)) == 31
+    for name in ("shape", "dtype", "keys", "columns", "classes", "mean", "categories", "dates"):
+        assert getattr(stream, name) == (
+            getattr(want, name) or ({} if name in ("categories", "dates") else None)
+        )
+    assert "30,011 rows" in repr(stream)
+    with pytest.raises(AttributeError, match="'nothing'"):
+        stream.nothing  # noqa: B018
+    parquet = path.with_suffix(".parquet")
+    pd.read_csv(path).to_parquet(parquet)
+    assert len(TableStream(parquet)) == len(want)
+
+
+def test_options_that_make_no_sense(table: tuple[Path, TableDataset]) -> None:
+    path, _ = table
+    for options, said in [
+        ({"shuffle": True}, "shuffle=True"),
+        ({"memory": "lots"}, "lots"),
+        ({"memory": True}, "memory=True"),
+        ({"even": "odd"}, "odd"),
+        ({"rank": 2, "world": 2}, "rank=2"),
+        ({"rank": 0}, "world=None"),
+        ({"mean": "auto"}, "all rows"),
+    ]:
+        with pytest.raises(errors.OptionError, match=said):
+            TableStream(path, **options)
+    assert Stream(path, memory="1.5 GiB").memory == 3 << 29
+    assert Stream(path, memory="32MB").memory == 32_000_000
+
+
+def test_a_row_group_that_is_too_large(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(50_000, 20))).rename(columns=str).to_parquet(path)
+    for shuffle in (None, "block"):
+        with pytest.raises(errors.LimitError, match="memory="):
+            list(
+                gofast.DataLoader(Stream(path, memory=2 * SMALL, label=None, shuffle=shuffle), batch_size=64)
+            )
+
+
+def test_what_is_left_early_is_given_back(table: tuple[Path, TableDataset]) -> None:
+    path, _ = table
+
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    def some(shuffle: Any) -> None:
+        iterator = iter(gofast.DataLoader(streamed(path, shuffle=shuffle), batch_size=100))
+        for _ in range(random.Random(0).randrange(1, 9)):
+            next(iterator)
+
+    some("block")
+    gc.collect()
+    before = descriptors()
+    for _ in range(20):
+        some("block")
+        some(None)
+    gc.collect()
+    assert descriptors() <= before
+
+
+def test_two_iterators_at_once(table: tuple[Path, TableDataset]) -> None:
+    path, want = table
+    loader = gofast.DataLoader(streamed(path), batch_size=1000)
+    got = list(zip(loader, loader, strict=True))
+    assert equal(whole([a for a, _ in got]), want[:])
+    assert equal(whole([b for _, b in got]), want[:])
+
+
+def test_explain_says_how_well_it_mixes(table: tuple[Path, TableDataset]) -> None:
+    path, _ = table
+    text = gofast.explain(gofast.DataLoader(streamed(path, shuffle="block", seed=0), batch_size=64))
+    assert "in memory together" in text
+    assert "of all rows on average" in text
+    assert "30,011 rows" in text
+    plain = gofast.explain(streamed(path))
+    assert "rows not counted" in plain
