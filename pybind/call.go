@@ -17,6 +17,7 @@ var calls = map[string]func(config string) (any, error){
 	"codecs":       with(loadCodecs),
 	"is_fused":     with(isFused),
 	"rows":         with(newRows),
+	"tokens":       with(newTokens),
 	"pictures":     with(newPictures),
 	"join":         with(join),
 	"free":         with(free),

@@ -7,6 +7,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/table/gather"
+	"github.com/gofast-org/gofast/gofast/table/tokens"
 )
 
 // driven are the datasets that Python drives: what releases each, by the address of its view.
@@ -53,6 +54,15 @@ func newRows(c struct {
 		return nil, err
 	}
 	return keepProgram(program, c.Rows, sample)
+}
+
+// newTokens makes a dataset of windows of an array in the caller's memory.
+func newTokens(w tokens.Windows) (any, error) {
+	program, sample, err := tokens.NewProgram(w)
+	if err != nil {
+		return nil, err
+	}
+	return keepProgram(program, w.Count(), sample)
 }
 
 // newPictures makes a dataset of files whose list is in the caller's memory.

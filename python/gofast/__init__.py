@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .stream import TableStream
     from .table import Limits, TableDataset
     from .tfrecord import TFRecordDataset
+    from .tokens import TokenDataset
 
 __all__ = [
     "ArrayDataset",
@@ -64,6 +65,7 @@ __all__ = [
     "TFRecordDataset",
     "TableDataset",
     "TableStream",
+    "TokenDataset",
     "convert",
     "doctor",
     "engine_stats",
@@ -92,6 +94,7 @@ _LATE = {
     "TFRecordDataset": "tfrecord",
     "TableDataset": "table",
     "TableStream": "stream",
+    "TokenDataset": "tokens",
     "explain": "loader",
     "integrations": "integrations",
     "install": "installed",

@@ -1,9 +1,15 @@
-"""Patterns like the shell's, in what users give as paths."""
+"""What users give as paths: files, patterns like the shell's, lists of these."""
 
 from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from .. import errors
+
+Paths = str | Path | Iterable[str | Path]
 
 
 def is_pattern(path: str) -> bool:
@@ -14,3 +20,27 @@ def is_pattern(path: str) -> bool:
 def matching(pattern: str) -> list[str]:
     """The files that match, sorted by path; ``**`` stands for any folders."""
     return sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
+
+
+def files_of(paths: Paths) -> list[str]:
+    """The files of a path, a pattern or a list of them, as absolute paths.
+
+    Raises:
+        OptionError: these are no paths, or there is none.
+        NotFoundError: no file matches a pattern.
+    """
+    if isinstance(paths, (bytes, dict, set, frozenset)):
+        kind = type(paths).__name__
+        raise errors.OptionError(f"paths is a {kind}: give a path, a pattern, or a list of them")
+    made: list[str] = []
+    for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
+        if not isinstance(path, (str, os.PathLike)):
+            raise errors.OptionError(f"paths: {path!r:.80} is not a path")
+        given = os.path.expanduser(os.fspath(path))
+        found = matching(given) if is_pattern(given) else [given]
+        if not found:
+            raise errors.NotFoundError(f"{given}: no file matches the pattern").at(path=given)
+        made += map(os.path.abspath, found)
+    if not made:
+        raise errors.OptionError("paths=[]: give at least one file")
+    return made

@@ -8,7 +8,7 @@ import mmap
 import os
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -20,11 +20,9 @@ import numpy.typing as npt
 from .. import errors
 from . import engine, record_operations
 from .kept import own_index
-from .patterns import is_pattern, matching
+from .patterns import Paths, files_of
 from .record_operations import Feature, RecordsMade
 from .stamp import Stamp
-
-Paths = str | Path | Iterable[str | Path]
 
 _KEPT_FROM = 64 << 20  # smaller files are read again before anybody notices
 
@@ -118,7 +116,7 @@ class Records:
             raise errors.OptionError(f'compression_type={compression!r} is not "gzip", "zlib" or None')
         kept = None if index is None or _is_of_others(index) else os.path.abspath(os.fspath(index))
         names = None if features is None else list(features)
-        return cls._made(Asked(_files(paths), names, compression or "", kept))
+        return cls._made(Asked(files_of(paths), names, compression or "", kept))
 
     @classmethod
     def _made(cls, asked: Asked) -> Records:
@@ -244,25 +242,6 @@ def _read_again(asked: Asked, digest: str) -> Records:
         said = f"{asked.paths[0]}: other records than when the dataset was pickled"
         raise errors.ChangedError(said).at(path=asked.paths[0])
     return records
-
-
-def _files(paths: Paths) -> list[str]:
-    """The files of a path, a pattern or a list of them, as absolute paths."""
-    if isinstance(paths, (bytes, dict, set, frozenset)):
-        kind = type(paths).__name__
-        raise errors.OptionError(f"paths is a {kind}: give a path, a pattern, or a list of them")
-    made: list[str] = []
-    for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
-        if not isinstance(path, (str, os.PathLike)):
-            raise errors.OptionError(f"paths: {path!r:.80} is not a path")
-        given = os.path.expanduser(os.fspath(path))
-        found = matching(given) if is_pattern(given) else [given]
-        if not found:
-            raise errors.NotFoundError(f"{given}: no file matches the pattern").at(path=given)
-        made += map(os.path.abspath, found)
-    if not made:
-        raise errors.OptionError("paths=[]: give at least one file")
-    return made
 
 
 def _size(paths: Sequence[str]) -> int:

@@ -36,6 +36,16 @@ class Rows(_Strides):
     transform: Transform
 
 
+class Windows(TypedDict):
+    """Windows of an array of tokens in memory; see tokens.Windows."""
+
+    first: int
+    tokens: int
+    type: str
+    block: int
+    stride: int
+
+
 class Features(TypedDict):
     """Which columns are features, and what stands for empty cells."""
 
@@ -201,6 +211,7 @@ class FilledRoom(Table):
 
 
 rows: Call[Rows, Dataset] = Call("rows")
+tokens: Call[Windows, Dataset] = Call("tokens")
 open_table: Task[Sources, Table] = Task("open")
 build_cache: Task[Cache, None] = Task("cache")
 convert: Task[Conversion, None] = Task("convert")

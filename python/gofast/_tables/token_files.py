@@ -1,0 +1,200 @@
+"""Files of packed tokens, each one long array of integers that is mapped, and windows of them."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import struct
+from collections.abc import Sequence
+from multiprocessing.context import get_spawning_popen
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+
+from .. import errors
+from .._core import table_operations
+from .._core.memory import address_of
+from .._core.stamp import Stamp
+from .._core.units import many
+from .._loader.core_dataset import CoreDataset, IntArray, joined
+from .._loader.view import View
+from .file_arrays import FileArray, MappedFile
+
+# What the core makes int64s of; gofast/table/tokens/tokens.go has the same.
+TYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "int64")
+
+_LLM_C = {20240520: "uint16", 20240801: "uint32"}  # how its files begin, and their tokens' type
+_LLM_C_HEADER = 1024
+
+
+class Asked(NamedTuple):
+    """What was opened.
+
+    Attributes:
+        path: absolute.
+        dtype: of the tokens, by numpy's name; None: uint16, or what a .npy says.
+        offset: bytes before the first token of what is no .npy.
+        least: tokens that it must have, one or more.
+    """
+
+    path: str
+    dtype: str | None
+    offset: int
+    least: int
+
+
+class TokenFile(FileArray):
+    """The tokens of one file. Copies share it. A pickle opens the file again, unless it goes to a process
+    that is being spawned."""
+
+    asked: Asked
+
+    @classmethod
+    def open(cls, asked: Asked) -> TokenFile:
+        """Maps a file.
+
+        Raises:
+            gofast.errors.GofastError: as :class:`gofast.TokenDataset` says.
+        """
+        path = asked.path
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.ReadError
+            raise kind(f"open {path}: {error.strerror}").at(path=path) from None
+        try:
+            info = os.fstat(fd)
+            if not stat.S_ISREG(info.st_mode):
+                raise errors.ReadError(f"open {path}: not a regular file").at(path=path)
+            dtype, count, offset = _layout(fd, info.st_size, asked)
+            if count < asked.least:
+                said = f"open {path}: {many(count, 'token')}, and the first sample needs {asked.least}"
+                raise errors.SchemaError(said).at(path=path)
+            what = f"{count} tokens of {dtype}, mapped where they lie in {path}"
+            mapped = MappedFile(path, Stamp.of(info))
+            made = cls(os.dup(fd), dtype, (count,), offset, mapped, runs_in="C", what=what)
+        finally:
+            os.close(fd)
+        made.asked = asked
+        return made
+
+    def __copy__(self) -> TokenFile:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TokenFile:
+        return self  # nobody writes to it
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if get_spawning_popen() is not None:
+            return _handed, (self.asked, self.handed())
+        return _opened_again, (self.asked, self.array.dtype.str, len(self.array))
+
+
+def _handed(asked: Asked, handed: tuple[Any, ...]) -> TokenFile:
+    made = TokenFile.taken(handed)
+    assert isinstance(made, TokenFile)
+    made.asked = asked
+    return made
+
+
+def _opened_again(asked: Asked, dtype: str, count: int) -> TokenFile:
+    made = TokenFile.open(asked)
+    if (made.array.dtype.str, len(made.array)) != (dtype, count):
+        said = f"{asked.path} has other tokens than when the dataset was pickled"
+        raise errors.ChangedError(said).at(path=asked.path)
+    return made
+
+
+def _layout(fd: int, size: int, asked: Asked) -> tuple[np.dtype[Any], int, int]:
+    """The type of a file's tokens, how many there are, and where they begin."""
+    head = os.pread(fd, 12, 0)
+    if head.startswith(b"\x93NUMPY"):
+        return _of_npy(io.FileIO(fd, closefd=False), size, asked)
+    path, dtype, offset = asked.path, np.dtype(asked.dtype or "uint16"), asked.offset
+    if offset == 0 and len(head) == 12:
+        magic, _, count = struct.unpack("<3i", head)
+        known = _LLM_C.get(magic)
+        if known is not None and size == _LLM_C_HEADER + count * np.dtype(known).itemsize:
+            raise errors.FormatError(
+                f"open {path}: the file begins with a header of llm.c: give offset={_LLM_C_HEADER}, "
+                f'dtype="{known}"'
+            ).at(path=path)
+    count, rest = divmod(size - offset, dtype.itemsize)
+    if count < 0 or rest:
+        raise errors.FormatError(
+            f"open {path}: {size - offset} bytes are no whole number of {dtype} tokens: give dtype= and "
+            "offset= as the file was written"
+        ).at(path=path)
+    return dtype, count, offset
+
+
+def _of_npy(file: io.FileIO, size: int, asked: Asked) -> tuple[np.dtype[Any], int, int]:
+    path = asked.path
+    if asked.offset:
+        raise errors.OptionError(f"{path} is a .npy file, whose header says where tokens begin: drop offset=")
+    header = np.lib.format
+    readers = {(1, 0): header.read_array_header_1_0, (2, 0): header.read_array_header_2_0}
+    try:
+        shape, _, dtype = readers[header.read_magic(file)](file)
+    except Exception as error:  # whatever numpy makes of a damaged file
+        raise errors.DamagedError(f"open {path}: numpy cannot read the header: {error}").at(
+            path=path
+        ) from None
+    if dtype.name not in TYPES or not dtype.isnative:
+        known = ", ".join(TYPES)
+        raise errors.UnsupportedError(f"open {path}: tokens of type {dtype}: read are {known}").at(path=path)
+    if asked.dtype not in (None, dtype.name):
+        said = f"open {path}: dtype={asked.dtype!r} was asked for, and the file has {dtype}"
+        raise errors.SchemaError(said).at(path=path)
+    if len(shape) != 1:
+        said = f"open {path}: an array of shape {shape}, and packed tokens are one long array [n]"
+        raise errors.SchemaError(said).at(path=path)
+    count, offset = shape[0], file.tell()
+    if not 0 <= count <= (size - offset) // dtype.itemsize:
+        said = f"open {path}: {count} tokens at {offset}, and the file has {size} bytes"
+        raise errors.DamagedError(said).at(path=path)
+    return dtype, count, offset
+
+
+def windows(file: TokenFile, block: int, stride: int) -> CoreDataset:
+    """The core's dataset of a file's windows."""
+    config: table_operations.Windows = {
+        "first": address_of(file.array),
+        "tokens": len(file.array),
+        "type": file.array.dtype.name,
+        "block": block,
+        "stride": stride,
+    }
+    return CoreDataset(table_operations.tokens(config), file)
+
+
+class HasTokens(Protocol):
+    """The interface of a TokenDataset that the view uses."""
+
+    _files: Sequence[TokenFile]
+    _cores: Sequence[CoreDataset]
+
+    @property
+    def block_size(self) -> int: ...
+
+
+class TokenView(View):
+    """Windows of tokens, and the same one token later. A batch is handed out if the files are still the same
+    after it was made."""
+
+    output, keys = "tuple", ("x", "y")
+    label_dtype = torch.int64
+
+    def __init__(self, datasets: Sequence[HasTokens], index_map: IntArray | None) -> None:
+        block = datasets[0].block_size
+        self.label_shape, self.row_bytes = (block,), 8 * block
+        self._lay_out(datasets, [joined(d._cores, None) for d in datasets], index_map)
+
+    def shaped(self, images: torch.Tensor) -> torch.Tensor:
+        """See the base class."""
+        for dataset in self.datasets:
+            for file in dataset._files:
+                file.check()
+        return images

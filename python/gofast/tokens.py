@@ -1,0 +1,184 @@
+"""TokenDataset: windows of packed tokens, for language models."""
+
+from __future__ import annotations
+
+import operator
+import os
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import errors
+from ._core.indices import listed, whole
+from ._core.patterns import Paths, files_of
+from ._loader.core_dataset import CoreDataset, IntArray
+from ._loader.explain import overrides
+from ._loader.filler import Filler
+from ._loader.getitems import getitems
+from ._loader.view import Line, NativeDataset, Refusal, View, overridden, row_index_error
+from ._tables.token_files import TYPES, Asked, TokenFile, TokenView, windows
+
+
+class TokenDataset(NativeDataset):
+    """Map-style dataset over packed tokens: one long array of integers in a file, as nanoGPT writes it.
+
+    Sample ``i`` is ``(x, y)``, int64 tensors [block_size]: the tokens from ``i * stride`` on, and those one
+    token later. They equal what nanoGPT's ``get_batch`` makes of the file with ``numpy.memmap``. Files are
+    mapped where they lie, and may be larger than memory. Of several files no sample has tokens of two. What
+    is left over at a file's end is in no sample.
+
+    Replace or remove a file at any time. One that is written to gives a ChangedError; one that is cut while
+    it is in use may end the process (SIGBUS).
+
+    Args:
+        paths: a file, a pattern such as ``"train-*.bin"`` (sorted by path), or a list of these, end to end. A
+            .npy file says itself what its tokens are; of any other all bytes are tokens.
+        block_size: tokens of a sample.
+        stride: tokens from one sample to the next; default ``block_size``, so that a token is in one ``x``.
+            1 gives a sample at every token, as nanoGPT draws them.
+        dtype: how tokens are stored, ``"uint16"`` by default. Other types do not show in a file's bytes: say
+            ``"uint32"`` of tokens that were written so.
+        offset: bytes of a header before the first token; 1024 in files of llm.c.
+
+    Raises:
+        gofast.errors.NotFoundError: no such file (a FileNotFoundError).
+        gofast.errors.FormatError: a file's size is no whole number of tokens, or it has a header that is not
+            skipped.
+        gofast.errors.SchemaError: a file has fewer than ``block_size + 1`` tokens, or a .npy file other ones
+            than ``dtype`` says, or more dimensions than one.
+        gofast.errors.DamagedError: a .npy file is cut.
+        gofast.errors.UnsupportedError: a .npy file holds uint64, no integers, or those of another processor.
+        gofast.errors.ChangedError: at indexing, a file was written to since.
+
+    Example:
+        >>> train = gofast.TokenDataset("train.bin", block_size=1024, stride=1)
+        >>> x, y = train[0]
+        >>> loader = gofast.DataLoader(train, batch_size=12, shuffle=True)
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        block_size: int,
+        *,
+        stride: int | None = None,
+        dtype: Any = None,
+        offset: int = 0,
+    ) -> None:
+        self._block = _number("block_size", block_size, 1)
+        self._stride = self._block if stride is None else _number("stride", stride, 1)
+        offset, name = _number("offset", offset, 0), None if dtype is None else _named(dtype)
+        least = self._block + 1
+        self._files = [TokenFile.open(Asked(path, name, offset, least)) for path in files_of(paths)]
+        self._per_process: Filler | None = None
+        self._compiled: list[CoreDataset] | None = None
+        self._ends = np.cumsum([core.length for core in self._cores])
+        self._view()  # forked workers use one that was made before the fork
+
+    @property
+    def block_size(self) -> int:
+        """Tokens of a sample."""
+        return self._block
+
+    @property
+    def stride(self) -> int:
+        """Tokens from one sample to the next."""
+        return self._stride
+
+    def __repr__(self) -> str:
+        files = self._files[0].asked.path if len(self._files) == 1 else f"{len(self._files)} files"
+        return f"TokenDataset({files}: {len(self)} samples of {self._block} tokens, stride={self._stride})"
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def __getitem__(self, index: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """The sample at an index, negative from the end."""
+        sample, count = operator.index(index), len(self)
+        if not -count <= sample < count:
+            raise row_index_error(sample, count)
+        sample %= count
+        number = int(np.searchsorted(self._ends, sample, "right"))
+        file = self._files[number]
+        at = (sample - (int(self._ends[number - 1]) if number else 0)) * self._stride
+        x, y = (torch.from_numpy(file.array[i : i + self._block].astype(np.int64)) for i in (at, at + 1))
+        file.check()
+        return x, y
+
+    @getitems
+    def __getitems__(self, indices: Iterable[int]) -> Sequence[Any]:
+        """The samples of a whole batch; torch's fetcher calls this. See `_loader/batch`."""
+        indices = listed(indices)
+        if type(self).__getitem__ is not TokenDataset.__getitem__ or len(indices) == 0:
+            return [self[i] for i in indices]
+        try:
+            wanted: array[int] = whole(indices)
+        except (OverflowError, TypeError):
+            return [self[i] for i in indices]
+        return self._here().fill(wanted)
+
+    # -- the core's part -------------------------------------------------------
+
+    @property
+    def _cores(self) -> list[CoreDataset]:
+        if self._compiled is None:
+            self._compiled = [windows(file, self._block, self._stride) for file in self._files]
+        return self._compiled
+
+    def _here(self) -> Filler:
+        here = self._per_process
+        if here is None or here.pid != os.getpid():
+            view = self._joined([self], None) if here is None else here.view
+            here = self._per_process = Filler(view)
+        return here
+
+    def _view(self) -> View:
+        return self._here().view
+
+    def _native_view(self) -> View | Refusal:
+        """A view for gofast.DataLoader."""
+        return overridden(self, TokenDataset) or self._view()
+
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
+        return TokenView(parts, index_map)
+
+    def _sample_signature(self) -> tuple[Any, ...]:
+        return ("tokens", self._block)
+
+    def _explained(self) -> list[Line]:
+        """The lines of gofast.explain: which steps run natively and which in Python."""
+        lines = [("source", file.runs_in, file.what) for file in self._files[:_SHOWN]]
+        if len(self._files) > _SHOWN:
+            lines.append(("source", "C", f"{len(self._files) - _SHOWN} more files"))
+        what = f"{len(self)} samples of {self._block} tokens, one every {self._stride}: int64 x, y"
+        return [*lines, ("windows", "C", what), *overrides(self, TokenDataset, "samples")]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_per_process": None, "_compiled": None}
+
+
+_SHOWN = 3  # files in an explanation
+
+
+def _number(option: str, given: Any, least: int) -> int:
+    try:
+        number = operator.index(given)
+    except TypeError:
+        number = -1
+    if not least <= number < 1 << 31:
+        raise errors.OptionError(f"{option}={given!r}: give a whole number from {least} on")
+    return number
+
+
+def _named(dtype: Any) -> str:
+    """numpy's name of a type of tokens."""
+    try:
+        made = np.dtype(dtype)
+    except TypeError:
+        made = np.dtype(object)
+    if made.name not in TYPES or not made.isnative:
+        raise errors.OptionError(f"dtype={dtype!r} is not one of {', '.join(TYPES)}")
+    return str(made.name)

@@ -1,0 +1,297 @@
+"""TokenDataset beside nanoGPT's ``get_batch``: numpy's memmap, ``astype(int64)`` and torch's collation."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, WeightedRandomSampler
+
+import gofast
+from gofast import TokenDataset, errors
+from gofast._loader.view import Refusal, resolve
+from same import difference
+
+TYPES = ["uint8", "uint16", "uint32", "int8", "int16", "int32", "int64"]
+
+
+class Windows(Dataset[Any]):
+    """What people write."""
+
+    def __init__(self, arrays: list[Any], block: int, stride: int) -> None:
+        self.arrays, self.block = arrays, block
+        self.at = [(a, i) for a, x in enumerate(arrays) for i in range(0, len(x) - block, stride)]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def __getitem__(self, index: int) -> Any:
+        number, i = self.at[index]
+        data, block = self.arrays[number], self.block
+        x = torch.from_numpy((data[i : i + block]).astype(np.int64))
+        y = torch.from_numpy((data[i + 1 : i + 1 + block]).astype(np.int64))
+        return x, y
+
+
+def tokens(d: random.Random, dtype: str, count: int) -> Any:
+    """Any values of the type, with its ends."""
+    made = np.frombuffer(d.randbytes(count * np.dtype(dtype).itemsize), dtype).copy()
+    ends = np.iinfo(dtype)
+    made[d.randrange(count)], made[d.randrange(count)] = ends.min, ends.max
+    return made
+
+
+def written(path: Path, array: Any, npy: bool = False, header: bytes = b"") -> Path:
+    if npy:
+        with open(path, "wb") as file:
+            np.save(file, array)
+    else:
+        path.write_bytes(header + array.tobytes())
+    return path
+
+
+def batches(loader: Any) -> list[Any]:
+    torch.manual_seed(3)
+    return [*loader, torch.get_rng_state()]
+
+
+def check(ours: Any, theirs: Any, **options: Any) -> None:
+    """Both loaders' batches of ours beside torch's of theirs."""
+    options = {"batch_size": 7, "shuffle": True} | options
+    want = batches(DataLoader(theirs, **options))
+    for kind in (gofast.DataLoader, DataLoader):
+        assert difference(batches(kind(ours, **options)), want) == "", kind
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_files(seed: int, tmp_path: Path) -> None:
+    d = random.Random(seed)
+    dtype, block, npy = d.choice(TYPES), d.randint(1, 90), d.random() < 0.4
+    stride = d.choice([1, block, d.randint(1, 200)])
+    header = b"" if npy else bytes(d.choice([0, 0, 5, 1024]))
+    arrays = [tokens(d, dtype, block + d.randint(1, 400)) for _ in range(d.randint(1, 3))]
+    paths = [written(tmp_path / f"{i}.bin", a, npy, header) for i, a in enumerate(arrays)]
+    told: dict[str, Any] = {} if npy or dtype == "uint16" else {"dtype": d.choice([dtype, np.dtype(dtype)])}
+    ours = TokenDataset(
+        d.choice([paths, str(tmp_path / "*.bin")]), block, stride=stride, offset=len(header), **told
+    )
+    there = [np.load(p) if npy else np.memmap(p, dtype, "r", offset=len(header)) for p in paths]
+    theirs = Windows(there, block, stride)
+    assert len(ours) == len(theirs) and not isinstance(resolve(ours), Refusal)
+    for i in {0, len(theirs) - 1, -1, d.randrange(len(theirs))}:
+        assert difference(ours[i], theirs[i]) == ""
+    check(ours, theirs, batch_size=d.randint(1, 40), drop_last=d.random() < 0.3)
+
+
+def test_batches_of_get_batch(tmp_path: Path) -> None:
+    path = written(tmp_path / "train.bin", tokens(random.Random(1), "uint16", 5000))
+    ours, data, block = TokenDataset(path, 64, stride=1), np.memmap(path, np.uint16, "r"), 64
+    assert len(ours) == len(data) - block  # what nanoGPT draws from
+    ix = torch.randint(len(data) - block, (12,))
+    x = torch.stack([torch.from_numpy((data[i : i + block]).astype(np.int64)) for i in ix])
+    y = torch.stack([torch.from_numpy((data[i + 1 : i + 1 + block]).astype(np.int64)) for i in ix])
+    (batch,) = gofast.DataLoader(Subset(ours, ix.tolist()), batch_size=12)
+    assert difference(batch, [x, y]) == ""
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_samplers_wrappers_and_large_batches(workers: int, tmp_path: Path) -> None:
+    d = random.Random(2)
+    arrays = [tokens(d, "uint32", n) for n in (9000, 700)]
+    paths = [written(tmp_path / f"{i}.bin", a) for i, a in enumerate(arrays)]
+    ours = TokenDataset(paths, 300, stride=7, dtype="uint32")
+    theirs = Windows(arrays, 300, 7)
+    weights = torch.rand(len(theirs), generator=torch.Generator().manual_seed(2)).tolist()
+    sampler = WeightedRandomSampler(weights, 77)
+    check(ours, theirs, batch_size=64, num_workers=workers)
+    check(ours, theirs, sampler=sampler, shuffle=False, num_workers=workers)
+    picked = [5, -1, 3, 3, len(theirs) - 1]
+    check(Subset(ours, picked), Subset(theirs, picked), num_workers=workers)
+    check(ConcatDataset([ours, ours]), ConcatDataset([theirs, theirs]), num_workers=workers)
+    rows = {"collate_fn": list, "num_workers": workers}
+    check(ours, theirs, **rows)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_start_methods(method: str, tmp_path: Path) -> None:
+    array = tokens(random.Random(3), "uint16", 4000)
+    path = written(tmp_path / "a.bin", array)
+    ours, theirs = TokenDataset(path, 50), Windows([array], 50, 50)
+    path.unlink()  # the workers are handed what is mapped
+    options: Any = {"num_workers": 2, "multiprocessing_context": method}
+    want = batches(DataLoader(theirs, 8, shuffle=True))
+    for kind in (gofast.DataLoader, DataLoader):
+        assert difference(batches(kind(ours, 8, shuffle=True, **options))[:-1], want[:-1]) == ""
+
+
+def test_two_kinds_of_windows_do_not_mix(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.bin", tokens(random.Random(3), "uint16", 4000))
+    mixed = ConcatDataset([TokenDataset(path, 50), TokenDataset(path, 51)])
+    assert isinstance(resolve(mixed), Refusal)
+
+
+def test_a_subclass_makes_its_own_samples(tmp_path: Path) -> None:
+    class Named(TokenDataset):
+        def __getitem__(self, index: Any) -> Any:
+            x, y = super().__getitem__(index)
+            return {"input_ids": x, "labels": y}
+
+    array = tokens(random.Random(3), "uint16", 400)
+    path = written(tmp_path / "a.bin", array)
+    (batch,) = DataLoader(Named(path, 30), batch_size=100)
+    assert difference(batch["labels"], next(iter(DataLoader(Windows([array], 30, 30), 100)))[1]) == ""
+
+
+def test_what_is_shared_copied_and_pickled(tmp_path: Path) -> None:
+    array = tokens(random.Random(4), "uint16", 400)
+    path = written(tmp_path / "a.bin", array)
+    ours, theirs = TokenDataset(path, 30), Windows([array], 30, 30)
+    for made in (copy.copy(ours), copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
+        check(made, theirs)
+    assert copy.deepcopy(ours)._files[0] is ours._files[0]
+    pickled = pickle.dumps(ours)
+    written(path, array[:-1])
+    with pytest.raises(errors.ChangedError, match="other tokens than when"):
+        pickle.loads(pickled)
+
+
+def test_what_is_said_of_it(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.bin", tokens(random.Random(4), "uint16", 400))
+    ours = TokenDataset([path] * 5, 30, stride=4)
+    assert repr(ours) == "TokenDataset(5 files: 465 samples of 30 tokens, stride=4)"
+    assert (ours.block_size, ours.stride) == (30, 4)
+    said = str(gofast.explain(ours))
+    assert said.count("400 tokens of uint16, mapped where they lie in") == 3 and "2 more files" in said
+    assert "Python" not in said
+    with pytest.raises(AttributeError):
+        ours.block_size = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
+def test_a_file_that_is_written_to(loader: Any, tmp_path: Path) -> None:
+    array = tokens(random.Random(5), "uint16", 4000)
+    path = written(tmp_path / "a.bin", array)
+    ours = TokenDataset(path, 50)
+    batch = iter(loader(ours, batch_size=2))
+    next(batch)
+    with open(path, "r+b") as file:
+        file.write(b"xx")
+    os.utime(path, ns=(1, 1))  # some clocks count in steps
+    with pytest.raises(errors.ChangedError, match="was written to since it was opened") as raised:
+        list(batch)
+    assert raised.value.path == str(path)
+    with pytest.raises(errors.ChangedError):
+        ours[0]
+
+
+def test_a_file_that_is_replaced_stays_as_it_was(tmp_path: Path) -> None:
+    array = tokens(random.Random(5), "uint16", 4000)
+    path = written(tmp_path / "a.bin", array)
+    ours = TokenDataset(path, 50)
+    os.replace(written(tmp_path / "b.bin", array[::-1]), path)
+    check(ours, Windows([array], 50, 50))
+
+
+def test_refused(tmp_path: Path) -> None:
+    array = np.arange(100, dtype=np.uint16)
+    path, odd, empty = written(tmp_path / "a.bin", array), tmp_path / "odd.bin", tmp_path / "empty.bin"
+    odd.write_bytes(bytes(101))
+    empty.write_bytes(b"")
+    assert len(TokenDataset(path, 99)) == 1 and len(TokenDataset(odd, 99, dtype="uint8")) == 2 - 1
+    for block in (0, -1, 1.5, "8", None, 1 << 31):
+        with pytest.raises(errors.OptionError, match="block_size="):
+            TokenDataset(path, block)  # type: ignore[arg-type]
+    for option, value in (("stride", 0), ("offset", -1), ("stride", 2.0)):
+        with pytest.raises(errors.OptionError, match=f"{option}="):
+            TokenDataset(path, 8, **{option: value})  # type: ignore[arg-type]
+    for dtype in ("uint64", "float32", ">u2", "tokens", bool, torch.uint16):
+        with pytest.raises(errors.OptionError, match="dtype="):
+            TokenDataset(path, 8, dtype=dtype)
+    with pytest.raises(errors.SchemaError, match="100 tokens, and the first sample needs 101"):
+        TokenDataset(path, 100)
+    with pytest.raises(errors.SchemaError, match="0 tokens"):
+        TokenDataset([path, empty], 8)
+    with pytest.raises(errors.FormatError, match="101 bytes are no whole number of uint16"):
+        TokenDataset(odd, 8)
+    with pytest.raises(errors.FormatError, match="no whole number"):
+        TokenDataset(path, 8, offset=1000)
+    with pytest.raises(errors.NotFoundError):
+        TokenDataset(tmp_path / "none.bin", 8)
+    with pytest.raises(errors.NotFoundError, match="no file matches"):
+        TokenDataset(str(tmp_path / "none*.bin"), 8)
+    with pytest.raises(errors.ReadError, match="not a regular file"):
+        TokenDataset(tmp_path, 8)
+    with pytest.raises(errors.OptionError, match="is not a path"):
+        TokenDataset(array, 8)  # type: ignore[arg-type]
+    dataset = TokenDataset(path, 8)
+    for index in (len(dataset), -len(dataset) - 1, 1 << 70):
+        with pytest.raises(errors.RowIndexError):
+            dataset[index]
+        with pytest.raises(errors.RowIndexError):
+            next(iter(gofast.DataLoader(dataset, sampler=[0, index], batch_size=2)))
+    with pytest.raises(TypeError):
+        dataset[1:3]
+
+
+def test_headers_of_llm_c_are_not_taken_for_tokens(tmp_path: Path) -> None:
+    for magic, version, dtype in ((20240520, 1, "uint16"), (20240801, 7, "uint32")):
+        array = tokens(random.Random(6), dtype, 300)
+        header = np.zeros(256, np.int32)
+        header[:3] = magic, version, len(array)
+        path = written(tmp_path / "a.bin", array, header=header.tobytes())
+        with pytest.raises(errors.FormatError, match=f'offset=1024, dtype="{dtype}"'):
+            TokenDataset(path, 8)
+        check(TokenDataset(path, 8, offset=1024, dtype=dtype), Windows([array], 8, 8))
+        path.write_bytes(path.read_bytes() + bytes(8))  # no header: its count is another
+        assert len(TokenDataset(path, 8)) > 0
+
+
+@pytest.mark.parametrize("length", [3, 9, 40, 127, 128, 200])
+def test_npy_files_that_are_cut(length: int, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.npy", np.arange(300, dtype=np.uint16), npy=True)
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises((errors.DamagedError, errors.FormatError)):  # without all of its magic it is none
+        TokenDataset(path, 8)
+
+
+def test_npy_files_of_other_things(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    for array in (np.zeros(99, np.float32), np.zeros(99, np.uint64), np.zeros(99, ">u2"), np.zeros(99, bool)):
+        written(path, array, npy=True)
+        with pytest.raises(errors.UnsupportedError, match="tokens of type"):
+            TokenDataset(path, 8)
+    written(path, np.zeros((9, 9), np.uint16), npy=True)
+    with pytest.raises(errors.SchemaError, match="one long array"):
+        TokenDataset(path, 8)
+    written(path, np.zeros(99, np.uint16), npy=True)
+    with pytest.raises(errors.SchemaError, match="was asked for"):
+        TokenDataset(path, 8, dtype="uint32")
+    with pytest.raises(errors.OptionError, match="drop offset="):
+        TokenDataset(path, 8, offset=128)
+
+
+def test_every_byte_of_a_npy_header(tmp_path: Path) -> None:
+    """Changed anywhere, it is refused, or is what numpy reads."""
+    path, d = tmp_path / "a.npy", random.Random(7)
+    whole = written(path, np.arange(300, dtype=np.uint16), npy=True).read_bytes()
+    read = 0
+    for at in range(8, 128):
+        changed = bytearray(whole)
+        changed[at] = d.choice([changed[at] ^ 1, changed[at] ^ 16, 32, 48, 57])
+        path.write_bytes(changed)
+        try:
+            ours = TokenDataset(path, 8)
+        except errors.GofastError:
+            continue
+        theirs: Any = np.load(path, mmap_mode="r")
+        assert difference(ours[len(ours) - 1], Windows([theirs], 8, 8)[len(ours) - 1]) == ""
+        read += 1
+    assert read > 10
