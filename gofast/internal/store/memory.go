@@ -9,22 +9,65 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
-// InMemory is the descriptor of sealed memory, for what is not kept on disk. The caller owns it.
-func InMemory(op, name string, data []byte) (int, error) {
+// Memory is shared memory that is being written, for what is not kept on disk.
+type Memory struct {
+	File *os.File
+
+	op string
+}
+
+// NewMemory is memory without content. Its maker closes it.
+func NewMemory(op, name string) (*Memory, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
-		return -1, errs.New(errs.ErrLimit, op, "cannot create shared memory").Because(err)
+		return nil, errs.New(errs.ErrLimit, op, "cannot create shared memory").Because(err)
 	}
-	file := os.NewFile(uintptr(fd), name)
-	defer file.Close()
-	if _, err := file.WriteAt(data, 0); err != nil {
-		return -1, errs.New(errs.ErrLimit, op, fmt.Sprintf("cannot fill %d bytes of shared memory", len(data))).Because(err)
+	return &Memory{os.NewFile(uintptr(fd), name), op}, nil
+}
+
+// Put writes data at an offset.
+func (m *Memory) Put(data []byte, at int64) error {
+	if _, err := m.File.WriteAt(data, at); err != nil {
+		return errs.New(errs.ErrLimit, m.op, fmt.Sprintf("cannot fill %d bytes of shared memory", len(data))).Because(err)
 	}
+	return nil
+}
+
+// Map gives it a size, and maps it for writing.
+func (m *Memory) Map(size int64) ([]byte, error) {
+	err := m.File.Truncate(size)
+	if err == nil {
+		var data []byte
+		if data, err = unix.Mmap(int(m.File.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
+			return data, nil
+		}
+	}
+	return nil, errs.New(errs.ErrLimit, m.op, fmt.Sprintf("cannot map %d bytes of shared memory", size)).Because(err)
+}
+
+// Seal lets nobody write to it any more; it must not be mapped for that. The descriptor is the caller's.
+func (m *Memory) Seal() (int, error) {
 	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
-	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
-		return -1, errs.New(errs.ErrRead, op, "cannot seal shared memory").Because(err)
+	if _, err := unix.FcntlInt(m.File.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+		return -1, errs.New(errs.ErrRead, m.op, "cannot seal shared memory").Because(err)
 	}
-	return Keep(file)
+	return Keep(m.File)
+}
+
+// Close gives up what nobody has a descriptor of.
+func (m *Memory) Close() error { return m.File.Close() }
+
+// InMemory is the descriptor of sealed memory with a content. The caller owns it.
+func InMemory(op, name string, data []byte) (int, error) {
+	m, err := NewMemory(op, name)
+	if err != nil {
+		return -1, err
+	}
+	defer m.Close()
+	if err := m.Put(data, 0); err != nil {
+		return -1, err
+	}
+	return m.Seal()
 }
 
 // Keep makes a second descriptor of a file, which Go does not know about.

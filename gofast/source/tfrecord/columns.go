@@ -3,7 +3,6 @@ package tfrecord
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 	"sync/atomic"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -16,42 +15,45 @@ const mostColumns = 4096
 // column is one feature of a file's records.
 type column struct {
 	name   string
-	kind   Kind    // "" until a record has a list
-	starts []int64 // where each record's values begin; as far as records were added
-	has    []byte  // 1: the record has a list, which may be empty
+	kind   Kind          // "" until a record has a list
+	starts series[int64] // where each record's values begin; as far as records were added
+	has    series[byte]  // 1: the record has a list, which may be empty
 
-	places []source.Extent // of bytes
-	floats []float32
-	ints   []int64
+	places series[source.Extent] // of bytes
+	floats series[float32]
+	ints   series[int64]
 }
 
 func (c *column) values() int64 {
-	return int64(len(c.places) + len(c.floats) + len(c.ints)) // of one kind
+	return c.places.count() + c.floats.count() + c.ints.count() // of one kind
 }
 
 // reach lets the records before n have no list if nothing else was said.
 func (c *column) reach(n int64) {
-	for int64(len(c.starts)) < n {
-		c.starts, c.has = append(c.starts, c.values()), append(c.has, 0)
+	for c.starts.count() < n {
+		c.starts.add(c.values())
+		c.has.add(0)
 	}
 }
 
 // drop forgets the values of the last record.
 func (c *column) drop() {
-	last := len(c.starts) - 1
-	at := c.starts[last]
-	c.has[last] = 0
+	at := c.starts.at(c.starts.count() - 1)
+	c.lists(0)
 	switch c.kind {
 	case Bytes:
-		c.places = c.places[:at]
+		c.places.cut(at)
 	case Floats:
-		c.floats = c.floats[:at]
+		c.floats.cut(at)
 	case Ints:
-		c.ints = c.ints[:at]
+		c.ints.cut(at)
 	}
 }
 
-// budget is the memory that columns may take together, or the content of compressed files.
+// lists says whether the last record has a list.
+func (c *column) lists(has byte) { c.has.last[len(c.has.last)-1] = has }
+
+// budget is the memory that columns and the content of compressed files may take together.
 type budget struct{ left atomic.Int64 }
 
 func (b *budget) take(bytes int64) *errs.Error {
@@ -101,7 +103,7 @@ func (s *columns) add(r Record) *errs.Error {
 // finish says how many records there were.
 func (s *columns) finish(records int64) *errs.Error {
 	for _, c := range s.all {
-		if err := s.take(9 * (records - int64(len(c.starts)))); err != nil {
+		if err := s.take(9 * (records - c.starts.count())); err != nil {
 			return err
 		}
 		c.reach(records)
@@ -138,10 +140,10 @@ func (s *columns) fill(c *column, value cursor) *errs.Error {
 	if err != nil {
 		return err
 	}
-	if int64(len(c.starts)) == s.record.Number+1 {
+	if c.starts.count() == s.record.Number+1 {
 		c.drop() // of one name, the last counts
 	}
-	if err := s.take(9 * (s.record.Number + 1 - int64(len(c.starts)))); err != nil {
+	if err := s.take(9 * (s.record.Number + 1 - c.starts.count())); err != nil {
 		return err
 	}
 	c.reach(s.record.Number + 1)
@@ -154,7 +156,7 @@ func (s *columns) fill(c *column, value cursor) *errs.Error {
 	if kind != c.kind {
 		return differs(kind, c.kind)
 	}
-	c.has[s.record.Number] = 1
+	c.lists(1)
 	switch kind {
 	case Bytes:
 		return s.bytes(c, values)
@@ -182,7 +184,7 @@ func (s *columns) bytes(c *column, v cursor) *errs.Error {
 		if err := s.take(24); err != nil {
 			return err
 		}
-		c.places = append(c.places, source.Extent{Object: s.object, Offset: s.record.Offset + int64(p.at), Length: int64(p.left())})
+		c.places.add(source.Extent{Object: s.object, Offset: s.record.Offset + int64(p.at), Length: int64(p.left())})
 	}
 	return nil
 }
@@ -199,10 +201,12 @@ func (s *columns) floats(c *column, v cursor) *errs.Error {
 		if v.left()%4 != 0 {
 			return broken(v, "a cut float")
 		}
-		n := len(c.floats)
-		c.floats = slices.Grow(c.floats, v.left()/4)[:n+v.left()/4]
-		for i, at := n, v.data[v.at:]; len(at) >= 4; i, at = i+1, at[4:] {
-			c.floats[i] = math.Float32frombits(binary.LittleEndian.Uint32(at))
+		for at := v.data[v.at:]; len(at) > 0; {
+			room := c.floats.room(len(at) / 4)
+			for i := range room {
+				room[i] = math.Float32frombits(binary.LittleEndian.Uint32(at[4*i:]))
+			}
+			at = at[4*len(room):]
 		}
 		return nil
 	}
@@ -214,7 +218,7 @@ func (s *columns) floats(c *column, v cursor) *errs.Error {
 		if v.left() < 4 {
 			return broken(v, "a cut float")
 		}
-		c.floats = append(c.floats, math.Float32frombits(binary.LittleEndian.Uint32(v.data[v.at:])))
+		c.floats.add(math.Float32frombits(binary.LittleEndian.Uint32(v.data[v.at:])))
 	}
 	return nil
 }
@@ -238,7 +242,7 @@ func (s *columns) ints(c *column, v cursor) *errs.Error {
 		if err := s.take(8); err != nil {
 			return err
 		}
-		c.ints = append(c.ints, int64(n))
+		c.ints.add(int64(n))
 	}
 	return nil
 }

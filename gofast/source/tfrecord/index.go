@@ -26,12 +26,14 @@ type Options struct {
 	Features    []string `json:"features"`    // names; null: all
 	Compression string   `json:"compression"` // of whole files: "", "gzip" or "zlib"
 	Threads     int      `json:"threads"`
-	// Memory is for the features' values, and for compressed files once more; 0: a quarter of what there is.
+	// Memory is for the features' values and the content of compressed files; 0: a quarter of what there is. While the index
+	// is made, it takes twice the memory of the values.
 	Memory int64 `json:"memory"`
 	// Progress is called with bytes that were read, and all of them, from any goroutine; may be nil.
 	Progress func(done, total int64) `json:"-"`
 
-	now func() time.Time // tests use another clock than the system's
+	now    func() time.Time // tests use another clock than the system's
+	memory budget           // what is left of Memory
 }
 
 // racy is a safe distance. A file's times show its state only if its last change is at least so old: file systems count
@@ -45,18 +47,26 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 	defer pool.Recover(&err, op, path)
 	defer func() { err = errs.Ended(err, op) }()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // of a mapped index that somebody cuts
-	fresh, objects, err := o.open(ctx)
+	d, err := newDraft()
+	if err != nil {
+		return -1, Schema{}, err
+	}
+	defer d.close()
+	fresh, objects, err := o.open(ctx, d)
 	if err != nil {
 		return -1, Schema{}, err
 	}
 	if path == "" || fresh || o.Compression != "" {
-		data, err := o.index(ctx, objects)
-		if err != nil {
+		if err := o.index(ctx, objects, d); err != nil {
 			return -1, Schema{}, err
 		}
-		return inMemory(data)
+		if schema, err = parse(d.data); err != nil {
+			return -1, Schema{}, err
+		}
+		fd, err = d.seal()
+		return fd, schema, err
 	}
-	r, reused, err := o.kept(ctx, objects, path)
+	r, reused, err := o.kept(ctx, objects, path, d)
 	if err != nil {
 		return -1, Schema{}, err
 	}
@@ -64,13 +74,13 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 	if schema, err = parse(r.Data); err != nil {
 		return -1, Schema{}, err
 	}
-	schema.Reused = reused
+	schema.Reused, schema.Kept = reused, true
 	fd, err = store.Keep(r.File)
 	return fd, schema, err
 }
 
 // kept is the index file at a path, and whether it was there.
-func (o *Options) kept(ctx context.Context, objects []source.Object, path string) (r *store.Record, reused bool, err error) {
+func (o *Options) kept(ctx context.Context, objects []source.Object, path string, d *draft) (r *store.Record, reused bool, err error) {
 	stamps := make([]source.Stamp, len(objects))
 	for i, object := range objects {
 		stamps[i] = object.Stamp()
@@ -96,9 +106,8 @@ func (o *Options) kept(ctx context.Context, objects []source.Object, path string
 	reused = true
 	began := store.Once(ctx, op, path, there, func(file *atomicfile.File) error {
 		reused = false
-		var data []byte
-		if data, err = o.index(ctx, objects); err == nil {
-			r, err = a.Write(ctx, file, data)
+		if err = o.index(ctx, objects, d); err == nil {
+			r, err = a.Write(ctx, file, d.data)
 		}
 		return err
 	})
@@ -120,8 +129,8 @@ func isOurs(path string) bool {
 	return string(head[:n]) == magic[:n]
 }
 
-// open looks at all files, and says whether one has just been written. Compressed ones are inflated.
-func (o *Options) open(ctx context.Context) (fresh bool, objects []source.Object, err error) {
+// open looks at all files, and says whether one has just been written. Compressed ones are inflated into the draft.
+func (o *Options) open(ctx context.Context, d *draft) (fresh bool, objects []source.Object, err error) {
 	if o.now == nil {
 		o.now = time.Now
 	}
@@ -130,18 +139,33 @@ func (o *Options) open(ctx context.Context) (fresh bool, objects []source.Object
 	}
 	oldest := o.now().Add(-racy).UnixNano()
 	objects = make([]source.Object, len(o.Paths))
-	memory := &budget{}
-	memory.left.Store(o.Memory)
+	o.memory.left.Store(o.Memory)
+	held := make([]*content, len(o.Paths)) // of compressed files
+	defer func() {
+		for _, c := range held {
+			if c != nil {
+				c.Close()
+			}
+		}
+	}()
 	err = pool.Each(ctx, o.Threads, len(o.Paths), func(ctx context.Context, i int) (err error) {
 		if o.Compression == "" {
 			objects[i], err = source.OpenLocal(o.Paths[i])
-		} else {
-			objects[i], err = inflated(ctx, o.Paths[i], o.Compression, memory)
+			return err
 		}
+		held[i], err = inflated(ctx, o.Paths[i], o.Compression, &o.memory)
+		objects[i] = held[i]
 		return err
 	})
 	if err != nil {
 		return false, nil, err
+	}
+	for _, c := range held { // in their order: an index is the same whichever thread was first
+		if c != nil {
+			if err := c.move(d); err != nil {
+				return false, nil, err
+			}
+		}
 	}
 	for _, object := range objects {
 		stamp := object.Stamp()
@@ -150,19 +174,17 @@ func (o *Options) open(ctx context.Context) (fresh bool, objects []source.Object
 	return fresh, objects, nil
 }
 
-// index reads all files.
-func (o *Options) index(ctx context.Context, objects []source.Object) ([]byte, error) {
+// index reads all files, and completes the draft.
+func (o *Options) index(ctx context.Context, objects []source.Object, d *draft) error {
 	var done atomic.Int64
 	total := int64(0)
 	for _, object := range objects {
 		total += object.Stamp().Size
 	}
 	files := make([]file, len(objects))
-	values := &budget{}
-	values.left.Store(o.Memory)
 	err := pool.Each(ctx, o.Threads, len(objects), func(ctx context.Context, i int) (err error) {
 		f := &files[i]
-		f.object, f.columns = objects[i], newColumns(uint32(i), o.Features, values)
+		f.object, f.columns = objects[i], newColumns(uint32(i), o.Features, &o.memory)
 		last := int64(0)
 		err = Records(ctx, objects[i], func(r Record) *errs.Error {
 			f.records = r.Number + 1
@@ -184,9 +206,9 @@ func (o *Options) index(ctx context.Context, objects []source.Object) ([]byte, e
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return encode(files, o.Features, o.Compression != "", 2*o.Memory)
+	return d.encode(files, o.Features, 2*o.Memory)
 }
 
 // namesOf is the names of an Example's features, for the error that none has the name that was asked for.
@@ -199,13 +221,4 @@ func namesOf(data []byte) []string {
 		return nil
 	}) // what is wrong with it is said elsewhere
 	return names
-}
-
-func inMemory(data []byte) (int, Schema, error) {
-	schema, err := parse(data)
-	if err != nil {
-		return -1, Schema{}, err
-	}
-	fd, err := store.InMemory(op, "gofast-tfrecord", data)
-	return fd, schema, err
 }

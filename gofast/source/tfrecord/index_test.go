@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,14 +174,11 @@ func TestSeveralFiles(t *testing.T) {
 		paths = append(paths, write(t, fmt.Sprint(i), contents[i]))
 	}
 	o := Options{Paths: paths, Threads: 3}
-	_, objects, err := o.open(context.Background())
+	fd, schema, err := Build(context.Background(), o, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := o.index(context.Background(), objects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := read(t, fd)[:schema.Size]
 	same(t, values(t, data, "i"), want)
 	same(t, values(t, data, "only4", contents...), wantB)
 
@@ -191,7 +190,7 @@ func TestSeveralFiles(t *testing.T) {
 }
 
 // read is the index at a descriptor, which it closes.
-func read(t *testing.T, fd int) []byte {
+func read(t testing.TB, fd int) []byte {
 	t.Helper()
 	f := os.NewFile(uintptr(fd), "index")
 	defer f.Close()
@@ -375,14 +374,11 @@ func BenchmarkIndex(b *testing.B) {
 			path := write(b, "a", bytes.Repeat(record, count))
 			b.SetBytes(int64(len(record) * count))
 			for b.Loop() {
-				o := Options{Paths: []string{path}, Threads: 1}
-				_, objects, err := o.open(context.Background())
+				fd, _, err := Build(context.Background(), Options{Paths: []string{path}, Threads: 1}, "")
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err = o.index(context.Background(), objects); err != nil {
-					b.Fatal(err)
-				}
+				unix.Close(fd)
 			}
 			b.ReportMetric(float64(count)*float64(b.N)/b.Elapsed().Seconds(), "records/s")
 		})
@@ -410,5 +406,73 @@ func TestNamesOfManyFiles(t *testing.T) {
 		if err == nil {
 			unix.Close(fd)
 		}
+	}
+}
+
+// A series is what a slice would be, also where its parts meet.
+func TestSeries(t *testing.T) {
+	var s series[int32]
+	var want []int32
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 400 {
+		switch n := r.IntN(partValues / 3); r.IntN(4) {
+		case 0:
+			s.add(int32(n))
+			want = append(want, int32(n))
+		case 1, 2:
+			for n > 0 {
+				room := s.room(n)
+				for i := range room {
+					room[i] = int32(n - i)
+					want = append(want, int32(n-i))
+				}
+				n -= len(room)
+			}
+		default:
+			at := max(0, len(want)-n, len(want)/partValues*partValues*r.IntN(2))
+			s.cut(int64(at))
+			want = want[:at]
+		}
+		if s.count() != int64(len(want)) || !slices.Equal(slices.Concat(s.parts()...), want) {
+			t.Fatalf("%d values of %d", s.count(), len(want))
+		}
+		if n := len(want); n > 0 && (s.at(int64(n-1)) != want[n-1] || s.at(int64(n/2)) != want[n/2]) {
+			t.Fatalf("other values at %d", n)
+		}
+	}
+	if s.count() < 3*partValues {
+		t.Errorf("only %d values", s.count())
+	}
+}
+
+// Whichever thread is first, the content of compressed files lies in their order, and so a pickle finds it again.
+func TestContentLiesInOrder(t *testing.T) {
+	var paths []string
+	var want []byte
+	for i := range 9 {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		content := framed(exampleOf(feature{"b", bytesList(strings.Repeat(fmt.Sprint(i), 8*(1<<(2*(9-i)))))}))
+		if _, err := w.Write(content); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, write(t, "a", b.Bytes()))
+		want = append(want, content...)
+	}
+	o := Options{Paths: paths, Compression: "gzip", Threads: 4}
+	fd, schema, err := Build(context.Background(), o, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, got, end := read(t, fd), []byte{}, headBytes
+	for i, f := range schema.Files {
+		if f.Inflated != end {
+			t.Errorf("file %d lies at %d, and not at %d", i, f.Inflated, end)
+		}
+		got = append(got, data[f.Inflated:][:f.Bytes]...)
+		end = (f.Inflated + f.Bytes + 7) &^ 7
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("other content")
 	}
 }

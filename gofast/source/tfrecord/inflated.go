@@ -7,19 +7,24 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zlib"
+	"golang.org/x/sys/unix"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source"
 )
 
-// content is what a compressed file holds, in memory.
+// content is what a compressed file holds. Its length is known at the end only, so it comes in blocks, each of which is given
+// back as soon as it has its place in the draft: append would need several times the memory.
 type content struct {
-	source.Bytes
-	packed source.Stamp // the file's
+	path   string
+	stamp  source.Stamp // the file's, with the size of what it holds
+	blocks [][]byte     // mapped, of blockBytes; until it has a place
+	draft  *draft
+	at     int64
 }
 
-// inflated is the content of a file that is compressed as a whole.
-func inflated(ctx context.Context, path, compression string, memory *budget) (*content, error) {
+// inflated is the content of a file that is compressed as a whole, or as much of it as there was before an error.
+func inflated(ctx context.Context, path, compression string, memory *budget) (made *content, err error) {
 	f, err := source.Open(path)
 	if err != nil {
 		return nil, err
@@ -34,8 +39,9 @@ func inflated(ctx context.Context, path, compression string, memory *budget) (*c
 		}
 		return fail(errs.ErrDamaged, "not a whole %s file", compression).At(path).Because(err)
 	}
+	made = &content{path: path, stamp: f.Stamp()}
 	if f.Size() == 0 {
-		return &content{source.Bytes{Name: path}, f.Stamp()}, nil
+		return made, nil
 	}
 	var from io.Reader
 	packed := bufio.NewReaderSize(io.NewSectionReader(f, 0, f.Size()), 256<<10)
@@ -45,52 +51,78 @@ func inflated(ctx context.Context, path, compression string, memory *budget) (*c
 	case "zlib":
 		from, err = zlib.NewReader(packed)
 	default:
-		return nil, fail(errs.ErrConfig, `the compression is "gzip" or "zlib"`).WithCell(compression)
+		return made, fail(errs.ErrConfig, `the compression is "gzip" or "zlib"`).WithCell(compression)
 	}
 	if err != nil {
-		return nil, broken(err)
+		return made, broken(err)
 	}
-	data, err := whole(ctx, from, memory)
-	if err != nil {
-		return nil, broken(err)
+	if err := made.fill(ctx, from, memory); err != nil {
+		return made, broken(err)
 	}
 	if compression == "zlib" {
 		if _, err := packed.Peek(1); err != io.EOF {
-			return nil, fail(errs.ErrDamaged, "something stands behind the compressed content").At(path)
+			return made, fail(errs.ErrDamaged, "something stands behind the compressed content").At(path)
 		}
 	}
-	return &content{source.Bytes{Name: path, Data: data}, f.Stamp()}, f.CheckUnchanged()
+	return made, f.CheckUnchanged()
 }
 
-// whole reads everything.
-func whole(ctx context.Context, from io.Reader, memory *budget) ([]byte, error) {
-	data := []byte{}
-	for {
-		if ctx.Err() != nil {
-			return nil, errs.Ended(ctx.Err(), op)
-		}
-		if len(data) == cap(data) {
-			more := make([]byte, len(data), max(2*cap(data), blockBytes))
-			copy(more, data)
-			data = more
-		}
-		n, err := from.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if memory.take(int64(n)) != nil {
-			return nil, fail(errs.ErrLimit, "the files' content needs more memory than there is for it: write them without compression")
-		}
-		if err == io.EOF {
-			return data, nil
-		}
+// fill reads everything.
+func (c *content) fill(ctx context.Context, from io.Reader, memory *budget) error {
+	c.stamp.Size = 0
+	for end := false; !end; {
+		block, err := unix.Mmap(-1, 0, blockBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 		if err != nil {
-			return nil, err
+			return fail(errs.ErrLimit, "no memory for the files' content").Because(err)
+		}
+		c.blocks = append(c.blocks, block)
+		for len(block) > 0 && !end {
+			if ctx.Err() != nil {
+				return errs.Ended(ctx.Err(), op)
+			}
+			n, err := from.Read(block)
+			block, c.stamp.Size = block[n:], c.stamp.Size+int64(n)
+			if memory.take(int64(n)) != nil {
+				return fail(errs.ErrLimit, "the files' content needs more memory than there is for it: write them without compression")
+			}
+			if end = err == io.EOF; err != nil && !end {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-// Stamp is that of the file, with the size of what it holds.
-func (c *content) Stamp() source.Stamp {
-	stamp := c.packed
-	stamp.Size = int64(len(c.Data))
-	return stamp
+// move gives it a place in a draft.
+func (c *content) move(d *draft) error {
+	c.draft, c.at = d, d.room(c.stamp.Size)
+	for at := int64(0); at < c.stamp.Size; at += blockBytes {
+		block := c.blocks[0]
+		if err := d.memory.Put(block[:min(blockBytes, c.stamp.Size-at)], c.at+at); err != nil {
+			return err
+		}
+		_ = unix.Munmap(block) // cannot fail for a mapping of ours
+		c.blocks = c.blocks[1:]
+	}
+	return c.Close()
+}
+
+// ReadAt implements source.Object, for what has a place.
+func (c *content) ReadAt(_ context.Context, p []byte, offset int64) (int, error) {
+	return io.NewSectionReader(c.draft.memory.File, c.at, c.stamp.Size).ReadAt(p, offset)
+}
+
+// Stamp implements source.Object.
+func (c *content) Stamp() source.Stamp { return c.stamp }
+
+// Path implements source.Object.
+func (c *content) Path() string { return c.path }
+
+// Close implements source.Object: it gives back what has no place.
+func (c *content) Close() error {
+	for _, block := range c.blocks {
+		_ = unix.Munmap(block)
+	}
+	c.blocks = nil
+	return nil
 }

@@ -23,6 +23,7 @@ type Schema struct {
 	First   []string       `json:"first"` // the names of the features of the first record, at most 100
 	Size    int64          `json:"size"`
 	Reused  bool           `json:"reused"` // it was there
+	Kept    bool           `json:"kept"`   // it lies where it was to be kept
 }
 
 // FileSchema is one file, with its stamp when it was read.
@@ -65,26 +66,19 @@ func valueBytes(kind Kind) int64 {
 	}
 }
 
-// encode makes the index of files.
-func encode(files []file, names []string, inflated bool, most int64) ([]byte, error) {
+// encode writes the index of files into the draft, which has at most so many bytes.
+func (d *draft) encode(files []file, names []string, most int64) error {
 	if names == nil {
 		names = found(files)
 	}
 	if len(names) > mostColumns {
-		return nil, tooMany()
+		return tooMany()
 	}
 	records, s := int64(0), Schema{Files: []FileSchema{}, Columns: []ColumnSchema{}, First: []string{}}
-	at := headBytes
-	room := func(bytes int64) int64 {
-		from := at
-		at = (at + bytes + 7) &^ 7
-		return from
-	}
 	for _, f := range files {
 		described := FileSchema{Records: f.records, Stamp: f.object.Stamp()}
-		if held, ok := f.object.(*content); ok && inflated {
-			described.Bytes = int64(len(held.Data))
-			described.Inflated = room(described.Bytes)
+		if held, ok := f.object.(*content); ok {
+			described.Inflated, described.Bytes = held.at, held.stamp.Size
 		}
 		s.Files = append(s.Files, described)
 		s.First = append(s.First, f.first...)
@@ -101,34 +95,35 @@ func encode(files []file, names []string, inflated bool, most int64) ([]byte, er
 				c.Kind = own.kind
 			}
 			if own.kind != c.Kind {
-				row := int64(slices.Index(own.has, 1))
-				return nil, differs(own.kind, c.Kind).At(f.object.Path()).AtRow(row, name)
+				row := int64(0)
+				for own.has.at(row) == 0 {
+					row++
+				}
+				return differs(own.kind, c.Kind).At(f.object.Path()).AtRow(row, name)
 			}
 			c.Values += own.values()
 		}
-		c.Starts, c.Has = room(8*(records+1)), room(records)
-		c.At = room(c.Values * valueBytes(c.Kind))
+		c.Starts, c.Has = d.room(8*(records+1)), d.room(records)
+		c.At = d.room(c.Values * valueBytes(c.Kind))
 		s.Columns = append(s.Columns, c)
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	at := d.end
 	if at+int64(len(text)) > most {
-		return nil, fail(errs.ErrLimit, "the index of %d records and %d features needs %d bytes, and there are %d for it: name the features that you use", records, len(names), at, most)
+		return fail(errs.ErrLimit, "the index of %d records and %d features needs %d bytes, and there are %d for it: name the features that you use", records, len(names), at, most)
 	}
-	data := make([]byte, at+int64(len(text)))
-	native.PutUint64(data[copy(data, magic):], uint64(at))
-	copy(data[at:], text)
-	for i, f := range files {
-		if s.Files[i].Bytes > 0 {
-			copy(data[s.Files[i].Inflated:], f.object.(*content).Data)
-		}
+	if err := d.mapped(at + int64(len(text))); err != nil {
+		return err
 	}
+	native.PutUint64(d.data[copy(d.data, magic):], uint64(at))
+	copy(d.data[at:], text)
 	for _, c := range s.Columns {
-		c.encode(data, files)
+		c.encode(d.data, files)
 	}
-	return data, nil
+	return nil
 }
 
 // named is the column of a name, or nil.
@@ -160,8 +155,8 @@ func (c *ColumnSchema) encode(data []byte, files []file) {
 		for i := range f.records {
 			start := values
 			if own != nil {
-				start += own.starts[i]
-				has[i] = own.has[i]
+				start += own.starts.at(i)
+				has[i] = own.has.at(i)
 			}
 			native.PutUint64(starts[8*i:], uint64(start))
 		}
@@ -170,11 +165,17 @@ func (c *ColumnSchema) encode(data []byte, files []file) {
 			continue
 		}
 		values += own.values()
-		at = at[copy(at, bytesOf(own.places)):]
-		at = at[copy(at, bytesOf(own.floats)):]
-		at = at[copy(at, bytesOf(own.ints)):]
+		at = put(put(put(at, own.places), own.floats), own.ints)
 	}
 	native.PutUint64(starts, uint64(values))
+}
+
+// put copies the values of a series, and gives what is left of data.
+func put[T any](data []byte, values series[T]) []byte {
+	for _, part := range values.parts() {
+		data = data[copy(data, bytesOf(part)):]
+	}
+	return data
 }
 
 func bytesOf[T any](values []T) []byte {

@@ -139,11 +139,11 @@ func values(t testing.TB, data []byte, name string, content ...[]byte) []any {
 func indexed(t testing.TB, content []byte, names ...string) ([]byte, error) {
 	t.Helper()
 	o := Options{Paths: []string{write(t, "a.tfrecord", content)}, Features: names, Threads: 1}
-	_, objects, err := o.open(context.Background())
+	fd, schema, err := Build(context.Background(), o, "")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	return o.index(context.Background(), objects)
+	return read(t, fd)[:schema.Size], nil
 }
 
 func kindOf(err error) string {
