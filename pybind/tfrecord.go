@@ -3,12 +3,14 @@ package pybind
 import (
 	"context"
 
+	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/source/tfrecord"
 )
 
 type tfrecordConfig struct {
 	tfrecord.Options
-	Index string `json:"index"` // where it is kept; "" for memory
+	Paths []folder.Name `json:"paths"` // of any bytes, in the place of those of Options
+	Index folder.Name   `json:"index"` // where it is kept; "" for memory
 }
 
 type tfrecordResult struct {
@@ -19,6 +21,9 @@ type tfrecordResult struct {
 // indexRecords reads TFRecord files once, or finds that nothing changed since.
 func indexRecords(ctx context.Context, t *task, c tfrecordConfig) (any, error) {
 	c.Progress = t.progress
-	fd, schema, err := tfrecord.Build(ctx, c.Options, c.Index)
+	for _, path := range c.Paths {
+		c.Options.Paths = append(c.Options.Paths, string(path))
+	}
+	fd, schema, err := tfrecord.Build(ctx, c.Options, string(c.Index))
 	return tfrecordResult{FD: fd, Schema: schema}, err
 }

@@ -279,12 +279,16 @@ class ImageFiles(VisionDataset):
             transform: called with a PIL image of mode RGB.
             image: the feature with the bytes of a picture's file.
             target_transform: called with the label.
-            options: those of :class:`gofast.ImageFiles` from ``output`` on, but for return_path.
+            options: those of :class:`gofast.ImageFiles` from ``output`` on, but for return_path. ``on_error``
+                is for pictures that cannot be decoded. A damaged file is an error when the dataset is made,
+                and one that is gone, changed or not readable at the next picture of it.
 
         Raises:
             gofast.errors.SchemaError: there is no such feature, or it is of another type, or a record has
                 several values.
             gofast.errors.MissingValueError: a record does not have it.
+            gofast.errors.NotFoundError: at indexing, the file is gone.
+            gofast.errors.ChangedError: at indexing, the file changed.
             gofast.errors.GofastError: as in :class:`gofast.TFRecordDataset`.
 
         Example:

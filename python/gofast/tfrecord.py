@@ -12,10 +12,13 @@ import numpy.typing as npt
 from torch.utils.data import Dataset
 
 from . import errors
-from ._core.records import Column, Paths, Records
+from ._core.patterns import Paths
+from ._core.records import Column, Records
+from ._core.units import many
 from ._loader.view import check_callable, row_index_error
 
 _TYPES = ("byte", "float", "int")
+_SHOWN = 8  # features, in what repr says
 
 
 class TFRecordDataset(Dataset[Any]):
@@ -32,28 +35,33 @@ class TFRecordDataset(Dataset[Any]):
     Args:
         paths: a file, a pattern such as ``"train-*.tfrecord"`` (sorted by path), or a list of these.
         index: a file for the index, which is made where there is none, or one of other files. An index of the
-            tfrecord package is not needed, and stays as it is.
+            tfrecord package is not needed, and stays as it is. A warning says if none is written: of
+            compressed files, and of files that were written within the last two seconds.
         description: the features: a list of names, or a dict from names to ``"byte"``, ``"float"``, ``"int"``
             or None. Without one a sample has all features of its record.
         transform: called with the dict of a record.
         compression_type: ``"gzip"`` or ``"zlib"``, for files that are compressed as a whole. They are
-            inflated into memory.
+            inflated into memory that processes share.
 
     A sample is a dict. A feature of numbers is a numpy array, float32 [n] or int64 [n], also where n is 1.
     One value of bytes is bytes; several, or none, are an array of numpy's type ``S``, which cuts zeros at
     the end of each.
 
     Raises:
-        gofast.errors.NotFoundError: no such file (a FileNotFoundError).
+        gofast.errors.NotFoundError: no such file (a FileNotFoundError); also at indexing, if it is gone.
+        gofast.errors.OptionError: an option makes no sense, or ``index`` is a file of something else.
+        gofast.errors.ReadError: a file cannot be read, or the index not written.
         gofast.errors.DamagedError: a checksum differs, a file ends within a record (also within its header,
             which TensorFlow takes for the end), or a record is no Example. The error names file, offset and
-            record.
+            record. No record of such a file is read.
         gofast.errors.UnsupportedError: an Example that TensorFlow and protobuf read differently.
         gofast.errors.SchemaError: no record has a feature of the description, or it is of another type, or
             its type differs between records.
         gofast.errors.MissingValueError: at indexing, a record does not have a feature of the description.
         gofast.errors.ChangedError: at indexing, a file changed.
-        gofast.errors.LimitError: numbers, or inflated files, need more than a quarter of the free memory.
+        gofast.errors.RowIndexError: at indexing, there is no such record (an IndexError).
+        gofast.errors.LimitError: numbers and inflated files need more than a quarter of the free memory.
+            While the dataset is made, numbers take it twice.
 
     Example:
         >>> records = gofast.TFRecordDataset("train-*.tfrecord", description={"x": "float", "y": "int"})
@@ -115,6 +123,13 @@ class TFRecordDataset(Dataset[Any]):
         values = column.values.reshape(self._records.count, each)
         return np.array(values, np.float32 if kind == "float" else np.int64)
 
+    def __repr__(self) -> str:
+        paths = self._records.asked.paths
+        files = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
+        named = ", ".join(f"{name} {kind or 'empty'}" for name, kind in [*self.features.items()][:_SHOWN])
+        more = ", ..." * (len(self.features) > _SHOWN)
+        return f"TFRecordDataset({files}: {many(len(self), 'record')} of {named or 'no features'}{more})"
+
     def __len__(self) -> int:
         return self._records.count
 
@@ -125,14 +140,14 @@ class TFRecordDataset(Dataset[Any]):
             raise row_index_error(record, count)
         record %= count
         columns = self._records.columns
-        names = [n for n, c in columns.items() if c.has[record]] if self._all else columns
-        sample = {name: self._value(columns[name], record) for name in names}
+        sample: dict[str, Any] = {}
+        bytes_of: list[Column] = []
+        for name, column in columns.items():
+            if column.has[record]:
+                sample[name] = None if column.kind == "byte" else column.of(record)
+                bytes_of += [column] * (column.kind == "byte")
+            elif not self._all:
+                raise self._records.missing(name, record)
+        for column, found in zip(bytes_of, self._records.values(bytes_of, record), strict=True):
+            sample[column.name] = found[0] if len(found) == 1 else np.array(found, dtype=bytes)
         return sample if self.transform is None else self.transform(sample)
-
-    def _value(self, column: Column, record: int) -> Any:
-        if not column.has[record]:
-            raise self._records.missing(column.name, record)
-        if column.kind != "byte":
-            return column.of(record)
-        found = self._records.contents(column, record)
-        return found[0] if len(found) == 1 else np.array(found, dtype=bytes)

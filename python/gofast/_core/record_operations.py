@@ -49,6 +49,7 @@ class RecordsMade(TypedDict):
     first: list[str]
     size: int
     reused: bool
+    kept: bool
 
 
 index: Task[Records, RecordsMade] = Task("tfrecord")

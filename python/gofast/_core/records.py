@@ -8,7 +8,7 @@ import mmap
 import os
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -23,8 +23,12 @@ from .kept import own_index
 from .patterns import Paths, files_of
 from .record_operations import Feature, RecordsMade
 from .stamp import Stamp
+from .warn import warn
 
 _KEPT_FROM = 64 << 20  # smaller files are read again before anybody notices
+_GAP = 4 << 10  # bytes between two values that cost less than a call
+
+_Place = tuple[int, int]  # offset and length
 
 
 class Asked(NamedTuple):
@@ -138,6 +142,11 @@ class Records:
                 raise
             config["index"] = ""  # where gofast would keep it, nothing can be written
             made = record_operations.index(config, label)
+        if asked.kept is not None and not made["kept"]:
+            why = "a file was written within the last two seconds, and may change without a trace"
+            if asked.compression:
+                why = "of compressed files it would be as large as their content"
+            warn(f"index={asked.kept!r} was not written: {why}", once=f"index {asked.kept}: {why}")
         return cls(made["fd"], made, asked)
 
     def place(self, record: int) -> str:
@@ -169,36 +178,45 @@ class Records:
         said = f"{self.place(record)}: the record has no feature {name!r}"
         return errors.MissingValueError(said).at(row=record, column=name)
 
-    def read(self, file: int, offset: int, length: int) -> bytes:
-        """Bytes of a file, or of what a compressed one holds.
+    def contents(self, column: Column, record: int) -> list[bytes]:
+        """The values of a feature of bytes; see `values`."""
+        return self.values([column], record)[0]
+
+    def values(self, columns: Sequence[Column], record: int) -> list[list[bytes]]:
+        """The values of features of bytes. The record's file is opened once.
 
         Raises:
             ChangedError: the file is not what it was.
             NotFoundError, ReadError: it cannot be read.
         """
-        if self.asked.compression:
-            start = self._schema["files"][file]["inflated"] + offset
-            return self._bytes[start : start + length]
+        places = [c.values[c.starts[record] : c.starts[record + 1]].tolist() for c in columns]
+        if not any(places):
+            return [[] for _ in columns]
+        read = self._inflated if self.asked.compression else self._on_disk
+        file = next(each[0][0] for each in places if each)
+        found = read(file, sorted({(offset, length) for each in places for _, offset, length in each}))
+        return [[found[offset, length] for _, offset, length in each] for each in places]
+
+    def _inflated(self, file: int, places: Iterable[_Place]) -> dict[_Place, bytes]:
+        start = self._schema["files"][file]["inflated"]
+        return {(at, length): self._bytes[start + at : start + at + length] for at, length in places}
+
+    def _on_disk(self, file: int, places: Sequence[_Place]) -> dict[_Place, bytes]:
         path, was = self.asked.paths[file], self._stamps[file]
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO must not block
             try:
                 now = Stamp.of(os.fstat(fd))
-                data = os.pread(fd, length, offset) if now == was else b""
+                found = _read(fd, places) if now == was else {}
             finally:
                 os.close(fd)
         except OSError as error:
             kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.ReadError
-            raise kind(f"{path}: {error.strerror}").at(path=path, offset=offset) from error
-        if now != was or len(data) != length:
+            raise kind(f"{path}: {error.strerror}").at(path=path, offset=places[0][0]) from error
+        if now != was or any(len(data) != length for (_, length), data in found.items()):
             said = f"{path}: the file changed since it was indexed: make the dataset again"
             raise errors.ChangedError(said).at(path=path)
-        return data
-
-    def contents(self, column: Column, record: int) -> list[bytes]:
-        """The bytes of a record."""
-        places = column.values[column.starts[record] : column.starts[record + 1]]
-        return [self.read(*place) for place in places.tolist()]
+        return found
 
     def stamps(self) -> bytes:
         """The files' stamps, as C reads them."""
@@ -230,6 +248,22 @@ class Records:
         with contextlib.suppress(AttributeError, OSError):  # never opened, or closed behind our back
             if os.path.samestat(os.fstat(self._fd), self._stat):
                 os.close(self._fd)
+
+
+def _read(fd: int, places: Sequence[_Place]) -> dict[_Place, bytes]:
+    """Bytes of a file, by place. Those that lie close to each other are read at once."""
+    found: dict[_Place, bytes] = {}
+    first = 0
+    for i, (offset, length) in enumerate(places):
+        end = offset + length
+        if i + 1 < len(places) and places[i + 1][0] - end <= _GAP:
+            continue
+        begin = places[first][0]
+        data = os.pread(fd, end - begin, begin)
+        for at, size in places[first : i + 1]:
+            found[at, size] = data[at - begin : at - begin + size]
+        first = i + 1
+    return found
 
 
 def _handed(fd: Any, schema: RecordsMade, asked: Asked) -> Records:

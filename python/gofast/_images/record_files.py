@@ -86,7 +86,11 @@ def _again(records: Records, image: str, label: str | None, sizes: Any) -> Recor
 
 
 class _Contents(Sequence[bytes]):
-    """The pictures' bytes, for Pillow: read when they are asked for."""
+    """The pictures' bytes, for Pillow: read when they are asked for.
+
+    What is wrong with the file of many pictures is an error of gofast's, which no policy for bad samples
+    excuses.
+    """
 
     def __init__(self, records: Records, column: Column) -> None:
         self._records, self._column = records, column
@@ -95,7 +99,11 @@ class _Contents(Sequence[bytes]):
         return self._records.count
 
     def __getitem__(self, sample: Any) -> Any:
-        return self._records.contents(self._column, sample)[0]
+        try:
+            return self._records.contents(self._column, sample)[0]
+        except errors.GofastError as error:
+            said = f"sample {sample}: {self._records.place(sample)}: {error}"
+            raise type(error)(said).at(path=error.path, index=int(sample)) from None
 
 
 def listing_of(records: Records, image: str, label: str | None) -> Listing:

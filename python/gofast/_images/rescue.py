@@ -241,6 +241,8 @@ def open_picture(files: PictureFiles, sample: int, fault: Fault | None = None) -
     path = files.path(sample)
     try:
         return pillow.open_rgb(files.source(sample))
+    except errors.GofastError:
+        raise  # of a file of many pictures
     except OSError as error:
         raise _unreadable(sample, path, error, fault) from error
     except Exception as error:

@@ -159,3 +159,40 @@ def test_a_file_that_changes_is_an_error(tmp_path: Path, loader: Any) -> None:
     written(tmp_path, contents[::-1])
     with pytest.raises(errors.ChangedError, match=r"a\[0\]: the file changed since it was opened; make the"):
         next(iter(loader(dataset, 4)))
+
+
+@pytest.mark.parametrize("transform", [TRAIN, REST, PYTHON], ids=["native", "rest", "python"])
+@pytest.mark.parametrize("on_error", ["raise", "replace", "zero"])
+@pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
+@pytest.mark.parametrize("packed_by", [{"num_workers": 0}, {"num_workers": 2}])
+@pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
+def test_a_file_that_is_gone_or_changed_is_one_error(
+    tmp_path: Path, loader: Any, on_error: Any, transform: Any, packed_by: dict[str, int]
+) -> None:
+    """In the middle of an epoch, whatever the policy for pictures that cannot be decoded."""
+    contents = pictures(COUNT)
+    for kind in (errors.NotFoundError, errors.ChangedError):
+        paths = written(tmp_path, contents)
+        dataset = ImageFiles.from_tfrecord(paths, transform=transform, on_error=on_error)
+        batches = iter(loader(dataset, 2, **packed_by))
+        next(batches)
+        if kind is errors.NotFoundError:
+            Path(paths[1]).unlink()
+        else:
+            Path(paths[1]).write_bytes(Path(paths[1]).read_bytes()[:-1])
+        with pytest.raises(kind, match=r"sample 5: .*b\[0\]: "):
+            dataset[5]
+        with pytest.raises(kind, match=r"sample \d+: .*b\[\d\]: "):
+            for _ in range(2):  # what was read ahead may be whole
+                list(batches)
+                batches = iter(loader(dataset, 2, **packed_by))
+        with pytest.raises(kind):
+            gofast.TFRecordDataset.__getitem__(_beside(dataset), 5)
+        assert dataset.bad_samples() == {}
+
+
+def _beside(pictures: ImageFiles) -> gofast.TFRecordDataset:
+    """The same records, opened at the same time."""
+    made = gofast.TFRecordDataset.__new__(gofast.TFRecordDataset)
+    made.transform, made._all, made._records = None, True, pictures._listing.files._records  # type: ignore[attr-defined]
+    return made
