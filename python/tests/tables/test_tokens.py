@@ -70,7 +70,8 @@ def check(ours: Any, theirs: Any, **options: Any) -> None:
         assert difference(batches(kind(ours, **options)), want) == "", kind
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.arrives("device")
+@pytest.mark.parametrize("seed", range(40))
 def test_random_files(seed: int, tmp_path: Path) -> None:
     d = random.Random(seed)
     dtype, block, npy = d.choice(TYPES), d.randint(1, 90), d.random() < 0.4
