@@ -11,10 +11,9 @@ from typing import Any
 import torch
 
 from . import errors
-from ._loader.core_dataset import IntArray
-from ._loader.view import Line, Output, View
+from ._loader.view import Line, Output
 from ._tables.fields import ArrayMemory
-from ._tables.file_arrays import FileArray, FileView
+from ._tables.file_arrays import FileArray
 from ._tables.hdf5 import open_arrays
 from ._tables.scale import Scale
 from ._tables.sources import Path
@@ -131,8 +130,18 @@ class HDF5Dataset(ArrayDataset):
     def _explained(self) -> list[Line]:
         return [("dataset", one.runs_in, one.what) for one in self._arrays] + super()._explained()
 
-    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
-        return FileView(parts, index_map)
+    @property
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        """The arrays as tensors over memory that nobody may write to: the process would end."""
+        for field in self._memory.fields:
+            field.check()
+        return super().tensors
+
+    @property
+    def targets(self) -> torch.Tensor:
+        """A copy of the labels; -1 for every row if there are none."""
+        fields = self._memory.fields
+        return fields[1][:] if len(fields) > 1 else super().targets
 
     def __repr__(self) -> str:
         return f"HDF5Dataset({self._asked['path']!r}: {super().__repr__().partition('(')[2]}"

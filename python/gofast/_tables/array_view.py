@@ -48,6 +48,7 @@ class ArrayView(View):
         first = datasets[0]
         self._arrays = tuple(datasets)
         self._starts = np.cumsum([0] + [len(d._memory.fields[0].tensor) for d in datasets])[:-1]
+        self._mapped = [field for d in datasets for field in d._memory.fields if field.mapped]
         self.output = first._output
         self.keys = first.keys
         labelled = native and first._label_is_native
@@ -78,7 +79,9 @@ class ArrayView(View):
         return stored_rows(self._arrays, self._map)
 
     def shaped(self, images: torch.Tensor) -> torch.Tensor:
-        """Of the user's type, where the core only copies bytes."""
+        """Of the user's type, where the core only copies bytes; of files that are still the same."""
+        for field in self._mapped:
+            field.check()
         if self._dtype is None:
             return images
         images = images.view(self._dtype)

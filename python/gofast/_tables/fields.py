@@ -37,9 +37,12 @@ class Field:
         tensor: the given tensor, or a tensor over a numpy array's memory.
         writable: whether samples may be views of the memory.
         steady: the memory cannot be written to.
+        mapped: it is a file's, of which `check` asks whether it is still the same.
         way: how a batch is made. C: the kernel copies rows; INDEX: torch.index_select; ROWS: torch stacks
             row by row, because neither of the others would give the same batch.
     """
+
+    mapped = False
 
     def __init__(self, given: Array) -> None:
         self.given = given
@@ -76,6 +79,9 @@ class Field:
         if self.way == INDEX:
             return "a row's values do not stand side by side" if self.width else "its rows have no values"
         return ""
+
+    def check(self) -> None:
+        """Raises ChangedError if what it is mapped from was written to."""
 
     def __getitem__(self, index: Any) -> torch.Tensor:
         """Like the tensor's own: a view if that gives a view, unless the memory is read-only."""

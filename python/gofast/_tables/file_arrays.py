@@ -15,7 +15,6 @@ import numpy as np
 from .. import errors
 from .._core.memory import Layout, MappedMemory
 from .._core.stamp import Stamp
-from .array_view import ArrayView
 from .fields import Field
 
 if TYPE_CHECKING:
@@ -85,14 +84,20 @@ class FileArray:
 class FileField(Field):
     """An array that is mapped from a file: each look at it asks first whether the file is still the same."""
 
+    mapped = True
+
     def __init__(self, source: FileArray) -> None:
         self._source = source
         super().__init__(source.array)
 
+    def check(self) -> None:
+        """See the base class."""
+        self._source.check()
+
     @property
     def given(self) -> Any:
         """The array."""
-        self._source.check()
+        self.check()
         return self._source.array
 
     @given.setter
@@ -100,24 +105,13 @@ class FileField(Field):
         pass  # the base class says what it was made of
 
     def __getitem__(self, index: Any) -> torch.Tensor:
-        self._source.check()
+        self.check()
         return super().__getitem__(index)
 
     def gather(self, rows: torch.Tensor) -> torch.Tensor:
         """See the base class."""
-        self._source.check()
+        self.check()
         return super().gather(rows)
-
-
-class FileView(ArrayView):
-    """Rows of such arrays. A batch is handed out if the files are still the same after it was made."""
-
-    def shaped(self, images: torch.Tensor) -> torch.Tensor:
-        """See the base class."""
-        for dataset in self.datasets:
-            for one in dataset._arrays:
-                one.check()
-        return super().shaped(images)
 
 
 def size_of(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
@@ -137,10 +131,11 @@ def sealed(
     try:
         os.ftruncate(fd, max(size, 1))
         if size:
-            with mmap.mmap(fd, size) as whole:
-                array = np.frombuffer(whole, dtype).reshape(shape)
-                fill(array)
-                del array  # nobody may map it for writing when it is sealed
+            whole = mmap.mmap(fd, size)
+            array = np.frombuffer(whole, dtype).reshape(shape)
+            fill(array)
+            del array
+            whole.close()  # nobody may map it for writing when it is sealed
         seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
     except BaseException:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import math
+import itertools
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -23,6 +23,7 @@ from .._core.machine import Machine
 from .._core.stamp import Stamp
 from .._core.units import many, size
 from .file_arrays import FileArray, MappedFile, sealed, size_of
+from .hdf5_chunks import as_read, chunk_index, has_plain_edges, most_chunks, pieces
 
 Columns = tuple[str, ...]
 
@@ -41,7 +42,14 @@ def open_arrays(
     Raises:
         gofast.errors.GofastError: as :class:`gofast.HDF5Dataset` says.
     """
-    h5py, threads = _h5py(), engine.threads(threads)
+    with opening(path, threads, limits) as opened:
+        return [opened.array(names) for names in wanted]
+
+
+@contextlib.contextmanager
+def opening(path: str, threads: int | None, limits: dict[str, int]) -> Iterator[Opening]:
+    """The file, opened by h5py. Raises ChangedError if it is another one at the end."""
+    h5py, threads = import_h5py(), engine.threads(threads)
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
@@ -53,16 +61,15 @@ def open_arrays(
             raise errors.ReadError(f"open {path}: not a regular file").at(path=path)
         stamp = Stamp.of(info)
         with _opened(h5py, path) as file:
-            opening = _Opening(h5py, file, fd, MappedFile(path, stamp), threads, limits)
-            arrays = [opening.array(names) for names in wanted]
+            yield Opening(h5py, file, fd, MappedFile(path, stamp), threads, limits)
         if Stamp.of(os.stat(path)) != stamp:
             raise errors.ChangedError(f"open {path}: the file changed while it was opened").at(path=path)
-        return arrays
     finally:
         os.close(fd)
 
 
-def _h5py() -> Any:
+def import_h5py() -> Any:
+    """The user's h5py. Raises UnsupportedError without one."""
     try:
         import h5py
     except ImportError as error:
@@ -90,85 +97,145 @@ def _opened(h5py: Any, path: str) -> Iterator[Any]:
         yield file
 
 
-class _Opening:
-    """One file that is being opened, and what of the memory is taken."""
+class Opening:
+    """One file that is being opened, and what of the memory is taken.
+
+    Attributes:
+        path: its name.
+        file: h5py's.
+        dataset: the class of h5py's datasets.
+    """
 
     def __init__(
         self, h5py: Any, file: Any, fd: int, mapped: MappedFile, threads: int, limits: dict[str, int]
     ) -> None:
-        self._h5py, self._file, self._fd, self._mapped = h5py, file, fd, mapped
+        self._h5py, self.file, self._fd, self._mapped = h5py, file, fd, mapped
         self._threads, self._limits = threads, limits
-        self._taken = 0
+        self.path, self.dataset, self._taken = mapped.path, h5py.Dataset, 0
 
     def array(self, wanted: str | Columns) -> FileArray:
         """The array of a dataset, or of several columns."""
         if isinstance(wanted, str):
             return self._named(wanted)
-        columns = [self._named(name) for name in wanted]
-        first = columns[0].array
-        for name, column in zip(wanted, columns, strict=True):
-            if column.array.ndim != 1:
-                raise self._error(
-                    errors.SchemaError, name, f"a column has one dimension, not {column.array.ndim}"
-                )
-            if column.array.dtype != first.dtype or len(column.array) != len(first):
-                raise self._error(
-                    errors.SchemaError,
-                    name,
-                    f"{len(column.array)} values of {column.array.dtype}, but {wanted[0]!r} has {len(first)} "
-                    f"of {first.dtype}: columns of one matrix are alike",
-                )
-        shape = (len(first), len(columns))
-        self._reserve(", ".join(map(repr, wanted)), size_of(first.dtype, shape))
+        first, before = self._column(wanted[0], None), self._taken
+        shape = (len(first.array), len(wanted))
+        length = size_of(first.array.dtype, shape)
+        self._reserve(", ".join(map(repr, wanted)), length, "give fewer columns")
 
         def fill(into: Any) -> None:
-            for i, column in enumerate(columns):
-                into[:, i] = column.array
+            into[:, 0] = first.array
+            for i, name in enumerate(wanted[1:], 1):  # one after the other: there may be thousands
+                into[:, i] = self._column(name, first.array).array
+                self._taken = before + length
 
-        what = f"{many(len(columns), 'column')} side by side, {size(size_of(first.dtype, shape))} in memory"
-        return sealed(first.dtype, shape, fill, columns[0].runs_in, what)
+        what = f"{many(len(wanted), 'column')} side by side, {size(length)} in memory"
+        return sealed(first.array.dtype, shape, fill, first.runs_in, what)
+
+    def _column(self, name: str, first: np.ndarray[Any, Any] | None) -> FileArray:
+        """A column like the first one."""
+        made = self._named(name)
+        column = made.array
+        if column.ndim != 1:
+            raise self._error(errors.SchemaError, name, f"a column has one dimension, not {column.ndim}")
+        if first is not None and (column.dtype != first.dtype or len(column) != len(first)):
+            raise self._error(
+                errors.SchemaError,
+                name,
+                f"{len(column)} values of {column.dtype}, but the first column has {len(first)} of "
+                f"{first.dtype}: columns of one matrix are alike",
+            )
+        return made
 
     def _named(self, name: str) -> FileArray:
-        try:
+        with self._reading(name):
             return self._dataset(name)
+
+    def piece(self, name: str, found: Any, index: Any) -> Any:
+        """A part of a dataset of numbers, read by h5py."""
+        with self._reading(name, found):
+            return found[index]
+
+    @contextlib.contextmanager
+    def _reading(self, name: str, found: Any = None) -> Iterator[None]:
+        """Gives a kind to what h5py makes of a damaged file."""
+        try:
+            yield
         except (errors.GofastError, MemoryError):
             raise
-        except Exception as error:  # whatever h5py makes of a damaged file
+        except Exception as error:
+            if found is not None:
+                self._check_plugins(found, name)
             raise self._error(errors.DamagedError, name, f"h5py cannot read it: {error}") from None
 
     def _error(self, kind: type[errors.GofastError], name: str, text: str) -> errors.GofastError:
-        path = self._mapped.path
+        path = self.path
         return kind(f"open {path}: dataset {name!r}: {text}").at(path=path, column=name)
 
-    def _dataset(self, name: str) -> FileArray:
-        found = self._file.get(name)
-        if not isinstance(found, self._h5py.Dataset):
-            there: list[str] = []
-            with contextlib.suppress(Exception):  # of another one that is damaged
-                self._file.visititems(
-                    lambda known, one: there.append(known) if hasattr(one, "shape") else None
-                )
-            why = "there is none of this name" if found is None else "it is a group"
+    def listed(self) -> tuple[list[str], list[str]]:
+        """The names of datasets of numbers with rows, and of all others."""
+        names: tuple[list[str], list[str]] = ([], [])
+
+        def take(name: str, one: Any) -> None:
+            if isinstance(one, self.dataset):
+                names[not (one.shape and _is_number(one.dtype))].append(name)
+
+        with contextlib.suppress(Exception):  # of one that is damaged
+            self.file.visititems(take)
+        return names
+
+    def words(self, name: str) -> np.ndarray[Any, Any] | None:
+        """A dataset of texts; None if it is another one."""
+        found = self.file.get(name)
+        if not isinstance(found, self.dataset) or self._h5py.check_string_dtype(found.dtype) is None:
+            return None
+        return np.asarray(found.asstr()[()], np.str_)
+
+    def numbers(self, name: str) -> tuple[Any, np.dtype[Any]]:
+        """A dataset of numbers, and their type in this machine's order of bytes."""
+        found = self.file.get(name) if name and "\0" not in name else None
+        if not isinstance(found, self.dataset):
+            there = sorted(itertools.chain(*self.listed()))
+            why = "there is none of this name"
+            if found is not None:
+                why = f"it is a {type(found).__name__.lower()}"
             listed = ", ".join(map(repr, there[:6])) + ", ..." * (len(there) > 6)
             raise self._error(errors.SchemaError, name, f"{why}; the file has {listed or 'no datasets'}")
         if found.shape is None or found.ndim == 0:
             raise self._error(errors.SchemaError, name, "it has no dimensions: the first one is that of rows")
         kind = found.dtype
-        if kind.kind not in "biufc" or kind.subdtype is not None or kind.itemsize > 16:
+        if not _is_number(kind):
             raise self._error(
                 errors.UnsupportedError,
                 name,
                 f"it holds {_called(self._h5py, kind)}, and an array holds numbers of one type: write "
                 "numbers into a dataset of their own",
             )
-        dtype = np.dtype(kind.str).newbyteorder("=")
+        return found, np.dtype(kind.str).newbyteorder("=")
+
+    def _dataset(self, name: str) -> FileArray:
+        found, dtype = self.numbers(name)
         native, why = self._read_here(found, name, dtype)
         if native is not None:
             return native
         length = size_of(dtype, found.shape)
         self._reserve(name, length)
         what = f"{name}: {why}: read by h5py when it was opened, {size(length)} in memory"
-        return sealed(dtype, found.shape, found.read_direct, "h5py", what)
+
+        def fill(into: Any) -> None:
+            for piece in pieces(found.shape, found.chunks, dtype.itemsize):  # between them, Ctrl-C works
+                into[piece] = found[piece]
+
+        with self._reading(name, found):
+            return sealed(dtype, found.shape, fill, "h5py", what)
+
+    def _check_plugins(self, found: Any, name: str) -> None:
+        """Refuses what this h5py cannot unpack."""
+        plist = found.id.get_create_plist()
+        for code, _, _, called in map(plist.get_filter, range(plist.get_nfilters())):
+            if not self._h5py.h5z.filter_avail(code):
+                said = f"it is packed by the filter {_filter(code, called)}, which this h5py lacks: "
+                said += "import hdf5plugin before, a package that brings most filters"
+                raise self._error(errors.UnsupportedError, name, said) from None
 
     def _read_here(self, found: Any, name: str, dtype: np.dtype[Any]) -> tuple[FileArray | None, str]:
         """The array as the core reads it; None, and why only h5py can."""
@@ -179,7 +246,7 @@ class _Opening:
             return None, "empty"
         if plist.get_external_count():
             return None, "in external files"
-        whose, ours = (self._h5py.h5o.get_info(one.id).fileno for one in (found, self._file))
+        whose, ours = (self._h5py.h5o.get_info(one.id).fileno for one in (found, self.file))
         if whose != ours:
             return None, "a link into another file"
         layout = plist.get_layout()
@@ -199,7 +266,7 @@ class _Opening:
         if offset + length > self._mapped.stamp.size:
             said = f"{length} bytes at {offset}, but the file has {self._mapped.stamp.size}"
             raise self._error(errors.DamagedError, name, said).at(offset=offset)
-        what = f"{name}: {size(length)}, mapped where they lie in {self._mapped.path}"
+        what = f"{name}: {size(length)}, mapped where they lie in {self.path}"
         made = FileArray(os.dup(self._fd), dtype, found.shape, offset, self._mapped, "C", what)
         return self._if_same(found, made, (1, *found.shape[1:]))
 
@@ -214,30 +281,32 @@ class _Opening:
         self, found: Any, name: str, dtype: np.dtype[Any], plist: Any
     ) -> tuple[FileArray | None, str]:
         filters = [plist.get_filter(i) for i in range(plist.get_nfilters())]
-        for code, _, values, called in filters:
+        for code, _, values, name_of_it in filters:
             if code not in _FILTERS or (code == _SHUFFLE and len(values) != 1):
-                return None, f"the filter {called.decode(errors='replace') or code}"
-        if sum(_FILTERS[code] in ("gzip", "lzf") for code, *_ in filters) > 1:
-            return None, "compressed twice"
-        at = self._file.userblock_size > 0
-        if at or not hasattr(found.id, "chunk_iter"):
-            return None, "this h5py does not say where chunks lie" + " behind a user block" * at
-        index = _index(found)
+                return None, f"the filter {_filter(code, name_of_it)}"
+        called = [_FILTERS[code] for code, *_ in filters]
+        if sum(name in ("gzip", "lzf") for name in called) > 1 or called.count("fletcher32") > 1:
+            return None, "filtered twice"
+        if not hasattr(found.id, "chunk_iter"):
+            return None, "this h5py does not say where chunks lie"
+        self._fits(name, size_of(dtype, found.shape))  # before all of the file is read
+        index = chunk_index(found, self._mapped.stamp.size)
         if index is None:
-            raise self._error(errors.DamagedError, name, "it has more chunks than its shape allows")
+            raise self._error(errors.DamagedError, name, "its index has more chunks than there can be")
         fill = np.zeros((), dtype)
-        if len(index) < _most(found):
+        if len(index) < most_chunks(found):
             self._check_unwritten(found, name)
             if plist.get_fill_time() == self._h5py.h5d.FILL_TIME_NEVER:
                 return None, "not all of it was written"
             fill = np.asarray(found.fillvalue, dtype)
-        if filters and _has_plain_edges(found, index, dtype.itemsize):
+        if filters and has_plain_edges(found, index, dtype.itemsize):
             return None, "chunks at its edges may be there without filters"
-        if not _are_found(found, index, self._mapped.stamp.size):
+        index = as_read(found, index, self._fd, self.file.userblock_size)
+        if index is None:
             return None, "its index does not lead to all of its chunks"
         made = table_operations.unchunk(
             {
-                "path": self._mapped.path,
+                "path": self.path,
                 "stamp": self._mapped.stamp.crossing(),
                 "name": name,
                 "shape": list(found.shape),
@@ -252,12 +321,11 @@ class _Opening:
                 "threads": self._threads,
                 "limits": self._limits | self._left(),
             },
-            f"reading {name} of {self._mapped.path}",
+            f"reading {name} of {self.path}",
         )
         length = size_of(dtype, found.shape)
         self._taken += length
-        how = ", ".join(_FILTERS[code] for code, *_ in filters) or "no filters"
-        chunks = f"{many(len(index), 'chunk')} ({how})"
+        chunks = f"{many(len(index), 'chunk')} ({', '.join(called) or 'no filters'})"
         what = f"{name}: {chunks}, decoded when it was opened, {size(length)} in memory"
         return self._if_same(
             found, FileArray(made["fd"], dtype, found.shape, runs_in="Go", what=what), found.chunks
@@ -278,69 +346,32 @@ class _Opening:
         limit = self._limits.get("memory")
         return {} if limit is None else {"memory": max(limit - self._taken, 1)}
 
-    def _reserve(self, what: str, length: int) -> None:
+    def _reserve(self, what: str, length: int, instead: str = "") -> None:
+        self._fits(what, length, instead)
+        self._taken += length
+
+    def _fits(self, what: str, length: int, instead: str = "") -> None:
+        """Refuses what is too large for the memory, and says what to do instead."""
         known = Machine().memory()
         limit = self._left().get("memory", known.free // 2 if known else length)
         if length > limit:
-            raise self._error(
-                errors.LimitError,
-                what,
-                f'it needs {length} bytes in memory, the limit is {limit}: raise limits={{"memory": ...}}',
+            instead = instead or (
+                f'gofast.convert({self.path!r}, "new.h5") writes it so that it is read where it lies'
             )
-        self._taken += length
-
-
-def _most(found: Any) -> int:
-    """How many chunks its shape has room for."""
-    return math.prod(-(-n // chunk) for n, chunk in zip(found.shape, found.chunks, strict=True))
-
-
-def _index(found: Any) -> np.ndarray[Any, np.dtype[np.int64]] | None:
-    """Of each chunk: where it begins, its offset and bytes in the file, and the filters it was spared."""
-    most = _most(found)
-    rows: list[tuple[int, ...]] = []
-
-    def take(chunk: Any) -> bool | None:
-        if chunk.byte_offset is not None:
-            rows.append((*chunk.chunk_offset, chunk.byte_offset, chunk.size, chunk.filter_mask))
-        return True if len(rows) > most else None  # True ends it: an index may run in a circle
-
-    found.id.chunk_iter(take)
-    if len(rows) > most:
-        return None
-    return np.array(rows, "<i8").reshape(len(rows), found.ndim + 3)
-
-
-def _has_plain_edges(found: Any, index: np.ndarray[Any, np.dtype[np.int64]], itemsize: int) -> bool:
-    """Whether each chunk that reaches beyond the array has the size of its values: an option of HDF5, of
-    which h5py says nothing, leaves filters out there."""
-    edges = (index[:, : found.ndim] + np.array(found.chunks) > np.array(found.shape)).any(1)
-    sizes = index[edges, -2]
-    return len(sizes) > 0 and bool((sizes == size_of(np.dtype(f"V{itemsize}"), found.chunks)).all())
-
-
-def _are_found(found: Any, index: np.ndarray[Any, np.dtype[np.int64]], most: int) -> bool:
-    """Whether HDF5 finds each chunk where it listed it: it reads what a damaged index hides as never written.
-
-    Only this call of h5py's searches, as reading does. It copies the chunk's bytes, and unpacks nothing.
-    """
-    places, rest = index[:, : found.ndim].tolist(), index[:, found.ndim :].tolist()
-    largest = max((size for _, size, _ in rest), default=0)
-    if largest > most:
-        return True  # the core says what is wrong with it
-    into = np.empty(largest, np.uint8)
-    try:
-        for place, (_, size, spared) in zip(places, rest, strict=True):
-            mask, raw = found.id.read_direct_chunk(tuple(place), out=into)
-            if mask != spared or len(raw) != size:
-                return False
-    except (OSError, RuntimeError, ValueError, TypeError, OverflowError):
-        return False
-    return True
+            said = f"it needs {length} bytes in memory, the limit is {limit}: {instead}, or raise "
+            raise self._error(errors.LimitError, what, said + 'limits={"memory": ...}')
 
 
 def _text(values: Any) -> str:
     return base64.b64encode(values.tobytes()).decode()
+
+
+def _is_number(kind: np.dtype[Any]) -> bool:
+    return kind.kind in "biufc" and kind.subdtype is None and kind.itemsize <= 16
+
+
+def _filter(code: int, called: bytes) -> str:
+    return called.decode(errors="replace") or str(code)
 
 
 def _called(h5py: Any, kind: np.dtype[Any]) -> str:
