@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from . import errors
 from ._core import engine, table_operations
 from ._tables.features import Column, FillValue
 from ._tables.label import DEFAULT_LABEL, Label
@@ -40,11 +41,17 @@ def convert(
     The values are stored in the smallest type that holds all of them exactly. The file
     gets its name only when it is complete.
 
+    An HDF5 file is read too, by h5py: ``columns``, ``label`` and ``exclude`` name its datasets, by default
+    all that hold numbers. In another HDF5 file they keep names, shapes and types (in this machine's order of
+    bytes), and may be larger than memory; :class:`gofast.HDF5Dataset` maps them there. Their attributes stay
+    behind.
+
     Args:
-        src: like ``path`` of :class:`gofast.TableDataset`.
+        src: like ``path`` of :class:`gofast.TableDataset`; or one HDF5 file.
         dst: a name that ends in ``.npy`` (rows of the features, with numeric labels
-            as the first columns), ``.npz`` (``features`` and one array for each label)
-            or ``.parquet`` (the labels, then one column for each feature).
+            as the first columns), ``.npz`` (``features`` and one array for each label),
+            ``.parquet`` (the labels, then one column for each feature) or ``.h5`` (as ``.npz``; a label of
+            words is their numbers, and the dataset ``classes`` has the words).
         label: as for :class:`gofast.TableDataset`, which says more of all the following.
         label_type: ``"int"``, ``"float"``, ``"text"`` or ``"auto"``.
         header: whether the first line of a text file names the columns.
@@ -65,17 +72,21 @@ def convert(
     Example:
         >>> gofast.convert("train.csv", "train.parquet")
     """
+    from ._tables import hdf5_convert
     from ._tables.codings import categorized, counted
     from ._tables.columns import selection
     from .table import Limits
 
-    target = os.fspath(dst)
+    target, limits = os.fspath(dst), Limits.of(limits)
     source = expand(src, target)
-    config: table_operations.Conversion = {
+    said = f"converting {source[0]} to {target}"
+    is_hdf5 = any(map(hdf5_convert.is_source, source))
+    if is_hdf5 and len(source) > 1:
+        raise errors.OptionError(f"{len(source)} files, and HDF5 among them: convert one such file at a time")
+    config: table_operations.Sources = {
         "paths": source,
-        "destination": target,
         "threads": engine.threads(threads),
-        "limits": Limits.of(limits).as_config(),
+        "limits": limits.as_config(),
         **selection(
             label=label,
             label_type=label_type,
@@ -89,4 +100,13 @@ def convert(
             skiprows=skiprows,
         ),
     }
-    table_operations.convert(config, f"converting {source[0]} to {target}")
+    to_hdf5 = hdf5_convert.is_target(target)
+    if is_hdf5 and to_hdf5:
+        hdf5_convert.copy(config, target, said)
+    elif is_hdf5:
+        with hdf5_convert.as_npz(config, target) as npz:
+            table_operations.convert({"destination": target, **npz}, said)
+    elif to_hdf5:
+        hdf5_convert.write(table_operations.open_table(config, said), target, said)
+    else:
+        table_operations.convert({"destination": target, **config}, said)

@@ -1,0 +1,61 @@
+"""Files that exist completely or not at all: gofast/internal/atomicfile, for what Python writes."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from .. import errors
+
+
+@contextlib.contextmanager
+def replaced(path: str) -> Iterator[BinaryIO]:
+    """A new file, which gets this name if the block ends well. One writer at a time: others wait.
+
+    Raises:
+        gofast.errors.ReadError: the system refuses to write it.
+    """
+    part = path + ".part"
+    with writing(path), os.fdopen(_locked(part), "r+b") as file:
+        try:
+            file.truncate(0)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(part, path)
+        except BaseException:
+            os.unlink(part)
+            raise
+
+
+@contextlib.contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Says of the system's errors that this file cannot be written."""
+    try:
+        yield
+    except errors.GofastError:
+        raise
+    except OSError as error:
+        said = f"write {path}: cannot write the file: {error.strerror or error}"
+        raise errors.ReadError(said).at(path=path) from None
+
+
+def _locked(part: str) -> int:
+    """A descriptor of the file, which nobody else has: the lock of a writer that died is gone."""
+    while True:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(part, flags, 0o666)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(fd), os.lstat(part)):
+                return fd
+        except (BlockingIOError, FileNotFoundError):
+            time.sleep(0.01)  # somebody writes it, or has just renamed it
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
