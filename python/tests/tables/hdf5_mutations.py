@@ -26,7 +26,7 @@ SECONDS = 20
 def write(path: Path, seed: int) -> None:
     """A small file with a dataset of each kind."""
     d, latest = np.random.default_rng(seed), "latest" if seed % 3 == 0 else "earliest"
-    with h5py.File(path, "w", libver=latest) as file:
+    with h5py.File(path, "w", libver=latest, userblock_size=512 * (seed % 10 == 4)) as file:
         file["plain"] = d.integers(0, 255, (20, 6), np.uint8)
         file.create_dataset(
             "packed", data=d.integers(0, 9, (20, 6)), chunks=(8, 4), compression="gzip", shuffle=True
