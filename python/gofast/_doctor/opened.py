@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-_TABLE = re.compile(r"\.(csv|tsv|txt|parquet|pq|npy|npz)(\.gz|\.zst|\.bz2)?$", re.IGNORECASE)
+TABLE = re.compile(r"\.(csv|tsv|txt|parquet|pq|npy|npz)(\.gz|\.zst|\.bz2)?$", re.IGNORECASE)
+HDF5 = re.compile(r"\.(h5|hdf5|hdf|he5)$", re.IGNORECASE)
 _NAMED = re.compile(r"""["']([^"'\n]+\.\w+)["']""")
 _noting: list[dict[str, None]] = []  # where names go now
 by_script: dict[str, None] = {}  # what the script opened that the command has run
@@ -38,8 +39,8 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         _noting[-1][os.fsdecode(arguments[0])] = None
 
 
-def tables(dataset: Any) -> list[str]:
-    """Files that may be a dataset's table: the script opened them, or dataset or module name them."""
+def files(dataset: Any, called: re.Pattern[str] = TABLE) -> list[str]:
+    """Files that may be a dataset's: the script opened them, or dataset or module name them."""
     module = sys.modules.get(type(dataset).__module__)
     values = [*vars(dataset).values(), *vars(sys.modules["__main__"]).values()]
     named = [os.fspath(value) for value in values if isinstance(value, (str, os.PathLike))]
@@ -48,5 +49,5 @@ def tables(dataset: Any) -> list[str]:
         with open(file, encoding="utf-8", errors="replace") as source:
             named += _NAMED.findall(source.read())
     return [
-        *dict.fromkeys(path for path in (*by_script, *named) if _TABLE.search(path) and os.path.isfile(path))
+        *dict.fromkeys(path for path in (*by_script, *named) if called.search(path) and os.path.isfile(path))
     ]

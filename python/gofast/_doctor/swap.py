@@ -17,7 +17,7 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
 from .._loader.view import NativeDataset
-from . import opened, tables
+from . import hdf5, opened, tables
 from .apart import RefusalError
 from .differences import difference, equal
 from .loaders import estimated_bytes, innermost, is_native, like
@@ -130,6 +130,7 @@ def _plans(loader: DataLoader[Any], pictures: bool, indices: list[int]) -> Itera
         yield _called("ImageFolder", f"{_written(os.fspath(dataset.root))}{_callables(dataset)}", {})
     elif not isinstance(dataset, IterableDataset) and hasattr(dataset, "__dict__"):
         if not pictures:
+            yield from _hdf5(dataset)
             yield from _tables(dataset)
         else:
             yield from _pictures(loader, indices)
@@ -163,8 +164,22 @@ def _script() -> str:
     return os.path.basename(getattr(sys.modules["__main__"], "__file__", None) or "train.py")
 
 
+def _hdf5(dataset: Any) -> Iterator[Plan]:
+    """The datasets of an HDF5 file that its samples may be made of: comparing tells whether they are."""
+    for path in opened.files(dataset, opened.HDF5):
+        for options in hdf5.likely(dataset, path):
+            given = {"path": path, **options}
+            words = ", ".join(
+                _written(value) if name in ("path", "features", "labels") else f"{name}={_written(value)}"
+                for name, value in given.items()
+            )
+            for name, given["transform"] in transforms_of(dataset)[:1]:
+                words += f", transform={name}"
+            yield _called("HDF5Dataset", words, given)
+
+
 def _tables(dataset: Any) -> Iterator[Plan]:
-    for path in opened.tables(dataset):
+    for path in opened.files(dataset):
         try:
             options = tables.fitting(dataset, path)
         except (RefusalError, TypeError, ValueError) as error:
@@ -250,6 +265,7 @@ def swapped(loader: DataLoader[Any], plan: Plan) -> Any:
 
 def _made(dataset: Any, plan: Plan) -> Any:
     from ..arrays import ArrayDataset
+    from ..hdf5 import HDF5Dataset
     from ..images import ImageFiles, ImageFolder
     from ..table import TableDataset
 
@@ -265,6 +281,8 @@ def _made(dataset: Any, plan: Plan) -> Any:
         return made
     if plan.make == "TableDataset":
         return TableDataset(**plan.given)
+    if plan.make == "HDF5Dataset":
+        return HDF5Dataset(**plan.given)
     options = {**plan.given}
     known: dict[int, Any] = options.pop("known")
     some = [*known.values()]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -148,6 +149,48 @@ def test_tables(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.code.startswith(f"dataset = gofast.TableDataset({options}); loader")
     made = eval(found.code.partition(";")[0].partition("=")[2], {"gofast": gofast})
     assert len(made) == N
+
+
+class Lazy(Dataset[Any]):
+    """An HDF5 file, opened where samples are made."""
+
+    def __init__(self, path: str, x: str, y: str | None, transform: Any, named: bool) -> None:
+        self.path, self.x, self.y, self.transform, self.named = path, x, y, transform, named
+        self.file: Any = None
+
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, index: int) -> Any:
+        if self.file is None:
+            self.file = h5py.File(self.path)
+        x = self.file[self.x][index]
+        x = torch.from_numpy(x) if self.transform is None else self.transform(x)
+        y = () if self.y is None else (self.file[self.y][index],)
+        return dict(zip("ab", (x, *y), strict=True)) if self.named else (x, *y)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "transform", "words"),
+    [
+        ("small", "y", None, '"digits.h5", "small", "y")'),
+        ("x", "y", T.ToTensor(), '"digits.h5", "x", "y", transform=transform)'),
+        ("x", None, T.ToTensor(), '"digits.h5", "x", transform=transform)'),
+        ("small", "y", None, '"digits.h5", "small", "y", output="dict", keys=("a", "b"))'),
+    ],
+)
+def test_hdf5(
+    x: str, y: str | None, transform: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(0)
+    with h5py.File("digits.h5", "w") as file:
+        file.create_dataset("x", data=draw.integers(0, 256, (N, 9, 8, 3), np.uint8), compression="gzip")
+        file["small"], file["y"] = draw.random((N, 3)), draw.integers(0, 10, N)
+        file["other"], file["short"] = draw.integers(0, 10, N), np.zeros(3)
+    found = planned(DataLoader(Lazy("digits.h5", x, y, transform, "keys" in words), 8, shuffle=True))
+    assert found.fits, found.said
+    assert found.code.startswith(f"dataset = gofast.HDF5Dataset({words}; loader")
 
 
 def small(folder: Path, name: str, **columns: Any) -> str:
