@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
+import mmap
 import os
 import tempfile
 import zipfile
@@ -98,7 +100,7 @@ def copy(config: Sources, target: str, progress: str) -> None:
         parts = []
         for name in dict.fromkeys((*features, *labels)):
             found, dtype = opened.numbers(name)
-            parts.append(_Part(name, dtype, found, functools.partial(opened.piece, name, found)))
+            parts.append(_Part(name, dtype, found.shape, functools.partial(_of_dataset, opened, name)))
         _write(file, progress, parts)
 
 
@@ -113,18 +115,38 @@ def write(schema: Table, target: str, progress: str) -> None:
         raise errors.OptionError(f"the labels {list(layout.labels)} cannot be called so beside {_FEATURES!r}")
     arrays = {_FEATURES: table.features.view(kind).reshape(shape)}
     arrays |= {name: table.label_column(i) for i, name in enumerate(layout.labels)}
-    parts = [_Part(name, array.dtype, array, array.__getitem__) for name, array in arrays.items()]
+    parts = [
+        _Part(name, array.dtype, array.shape, functools.partial(_of_array, array))
+        for name, array in arrays.items()
+    ]
     with replaced(target) as file:
         _write(file, progress, parts, layout.classes)
 
 
 class _Part(NamedTuple):
-    """A dataset to be written: name and type, an array or a dataset of h5py's, and what reads its pieces."""
+    """A dataset to be written, and what makes its pieces: where each lies in it, and its values."""
 
     name: str
     dtype: np.dtype[Any]
-    values: Any
-    read: Callable[[Any], Any]
+    shape: tuple[int, ...]
+    pieces: Callable[[], Iterator[tuple[Any, Any]]]
+
+
+def _of_array(array: Any) -> Iterator[tuple[Any, Any]]:
+    for piece in pieces(array.shape, None, array.itemsize):
+        yield piece, array[piece]
+
+
+def _of_dataset(opened: Opening, name: str) -> Iterator[tuple[Any, Any]]:
+    """All threads decode what fits into memory; h5py reads the rest piece by piece."""
+    try:
+        array = opened.array(name).array
+    except errors.LimitError:
+        found, dtype = opened.numbers(name)
+        for piece in pieces(found.shape, found.chunks, dtype.itemsize):
+            yield piece, opened.piece(name, found, piece)
+    else:
+        yield from _of_array(array)
 
 
 def _write(
@@ -137,11 +159,17 @@ def _write(
             made[_CLASSES] = list(classes)
     file.flush()
     os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)  # a full disk is an error now
-    total, done = sum(size_of(part.dtype, part.values.shape) for part in parts), 0
+    total, done = sum(size_of(part.dtype, part.shape) for part in parts), 0
+    whole = mmap.mmap(file.fileno(), 0)
     with Progress(progress) as bar:
         for part, place in zip(parts, places, strict=True):
-            for count in _filled(file, place, part):
-                done += count
+            if place is None:  # no values
+                continue
+            into = np.frombuffer(whole, part.dtype, math.prod(part.shape), place).reshape(part.shape)
+            for piece, values in part.pieces():
+                into[piece] = values
+                whole.madvise(mmap.MADV_DONTNEED)  # what was written is the file's, and need not stay
+                done += values.nbytes
                 bar.update(done / total)
 
 
@@ -152,18 +180,7 @@ def _room(h5py: Any, made: Any, part: _Part) -> int | None:
     plist.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     plist.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
     links.set_create_intermediate_group(True)
-    kind, space = h5py.h5t.py_create(part.dtype, logical=True), h5py.h5s.create_simple(part.values.shape)
+    kind, space = h5py.h5t.py_create(part.dtype, logical=True), h5py.h5s.create_simple(part.shape)
     name = part.name.encode(errors="surrogateescape")
     offset: int | None = h5py.h5d.create(made.id, name, kind, space, plist, links).get_offset()
     return offset
-
-
-def _filled(file: BinaryIO, offset: int | None, part: _Part) -> Iterator[int]:
-    """Copies the values to their place; gives the bytes of each piece."""
-    values = part.values
-    if offset is None or not values.size:
-        return
-    into = np.memmap(file, part.dtype, "r+", offset, values.shape)
-    for piece in pieces(values.shape, getattr(values, "chunks", None), part.dtype.itemsize):
-        into[piece] = copied = part.read(piece)
-        yield copied.size * part.dtype.itemsize
