@@ -87,7 +87,10 @@ def _opened(h5py: Any, path: str) -> Iterator[Any]:
         kind: type[errors.GofastError] = errors.DamagedError if h5py.is_hdf5(path) else errors.FormatError
         if getattr(error, "errno", None):  # the system's: somebody writes to it, and holds its lock
             kind = errors.ReadError
-        raise kind(f"open {path}: h5py cannot open it: {error}").at(path=path) from None
+        hint = ""
+        if "lock" in str(error):
+            hint = ": somebody writes to it; or, on a disk without locks, set HDF5_USE_FILE_LOCKING=FALSE"
+        raise kind(f"open {path}: h5py cannot open it: {error}{hint}").at(path=path) from None
     with file:
         if file.mode != "r" or file.swmr_mode:
             raise errors.ReadError(

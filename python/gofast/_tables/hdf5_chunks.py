@@ -55,7 +55,7 @@ def chunk_index(found: Any, size: int) -> Index | None:
     if len(rows) > most:
         return None
     index = np.array(rows, "<i8").reshape(len(rows), found.ndim + 3)
-    # Room may have been made for the largest shape, where nobody reads; if a chunk is missing, it is not that.
+    # Room may have been made for the largest shape, where nobody reads; but not if a chunk is missing.
     within = index[(index[:, : found.ndim] < np.array(found.shape)).all(1)]
     return within if len(within) == most_chunks(found) else index
 
