@@ -82,6 +82,12 @@ def by_h5py(path: Path, name: str) -> Any:
         return error
 
 
+def _is_read(path: Path, name: str, want: Any) -> bool:
+    """Whether h5py reads these values again."""
+    got = by_h5py(path, name)
+    return isinstance(got, np.ndarray) and got.astype(want.dtype).tobytes() == want.tobytes()
+
+
 def main() -> None:
     faulthandler.enable()
     folder, numbers = Path(sys.argv[1]), map(int, sys.argv[2:])
@@ -109,7 +115,9 @@ def main() -> None:
             elif isinstance(want, np.ndarray):
                 want = want.astype(want.dtype.newbyteorder("="))
                 same = (got.dtype, got.shape, got.tobytes()) == (want.dtype, want.shape, want.tobytes())
-                print(number, name, "same" if same else "wrong", flush=True)
+                # HDF5 may give what was in its memory, and the same once more by chance.
+                known = same or all(_is_read(path, name, want) for _ in range(5))
+                print(number, name, "same" if same else "wrong" if known else "unknown", flush=True)
             else:
                 print(number, name, "wrong", repr(want)[:200], flush=True)
 
