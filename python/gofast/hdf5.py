@@ -33,7 +33,8 @@ class HDF5Dataset(ArrayDataset):
       remove the file at any time. One that is written to gives a ChangedError; one that is cut while it is in
       use may end the process (SIGBUS).
     - A chunked dataset, plain or packed by gzip, lzf, shuffle or fletcher32, is decoded once, by all
-      threads, into memory that processes share. It must fit: ``limits={"memory": ...}``.
+      threads, into memory that processes share. It must fit: ``limits={"memory": ...}``. Of one that does
+      not, :func:`gofast.convert` writes a file without chunks.
     - What only h5py can read (virtual and external datasets, other filters, another order of bytes) it reads
       once, into such memory. ``print(gofast.explain(ds))`` says so.
 
