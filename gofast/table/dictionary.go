@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
 )
 
 // Dictionary numbers the distinct strings of a column in order of first sight, or
@@ -21,13 +23,62 @@ type Dictionary struct {
 	option string // that a closed one was made of
 	noun   string // for a word that a closed one does not have
 	kind   error  // of that
+
+	budget *limits.Budget // of texts, whose bytes it counts; else nil
+	held   int64
+	full   *errs.Error // why there was no room for a text
+	absent *string     // what stands for a missing text
 }
 
-// Unknown is the id of a word that a closed Dictionary does not have.
+// Unknown is the id of a word that a closed Dictionary does not have, and of a text that
+// the budget has no room for.
 const Unknown = -1
 
 // NewDictionary makes an empty dictionary.
-func NewDictionary() *Dictionary { return &Dictionary{ids: map[string]int64{}} }
+func NewDictionary() *Dictionary { return &Dictionary{ids: map[string]int64{}, noun: "label"} }
+
+// NewTexts makes a dictionary of a column whose texts are kept, each once. Their bytes are the budget's until
+// Release. absent stands for a missing text; nil: that is an error.
+func NewTexts(budget *limits.Budget, absent *string) *Dictionary {
+	d := NewDictionary()
+	d.noun, d.budget, d.absent = "text", budget, absent
+	return d
+}
+
+// Release gives the bytes of texts back.
+func (d *Dictionary) Release() {
+	if d.budget != nil {
+		d.budget.Release(d.held)
+		d.held = 0
+	}
+}
+
+// Verbatim says that every word is one, also where it looks like a number.
+func (d *Dictionary) Verbatim() bool { return d.budget != nil }
+
+// Noun is what the words are, for an error.
+func (d *Dictionary) Noun() string { return d.noun }
+
+// Missing is the number of the text that stands for a missing one; Unknown and why without.
+func (d *Dictionary) Missing() (id int64, why string) {
+	switch {
+	case d.absent != nil:
+		if id = d.ID(*d.absent); id == Unknown {
+			why, _ = d.Refuse()
+		}
+		return id, why
+	case d.budget != nil:
+		return Unknown, "the text is missing: fill it in, drop the row, or say what stands for it: gofast.Text(..., missing=\"\")"
+	default:
+		return Unknown, MissingLabel
+	}
+}
+
+// MissingLabel is what is wrong with an empty label.
+const MissingLabel = "the label is missing: fill it in, or drop the row"
+
+// entryBytes are what a text costs beside its own bytes.
+const entryBytes = 64
 
 // Closed makes a dictionary of these words and no others: the classes of a label.
 func Closed(words []string) *Dictionary {
@@ -46,7 +97,7 @@ func (d *Dictionary) ID(word string) int64 {
 	defer d.mu.Unlock()
 	id, ok := d.ids[word]
 	switch {
-	case !ok && d.closed:
+	case !ok && (d.closed || !d.take(len(word)+entryBytes)):
 		return Unknown
 	case !ok:
 		id = int64(len(d.words))
@@ -54,6 +105,19 @@ func (d *Dictionary) ID(word string) int64 {
 		d.words = append(d.words, word)
 	}
 	return id
+}
+
+// take counts the bytes of a new text, if there is room for them.
+func (d *Dictionary) take(bytes int) bool {
+	if d.budget == nil {
+		return true
+	}
+	if err := d.budget.Reserve(int64(bytes), "a column of texts"); err != nil {
+		errors.As(err, &d.full)
+		return false
+	}
+	d.held += int64(bytes)
+	return true
 }
 
 // Words returns the words by their ids.
@@ -80,9 +144,14 @@ func (d *Dictionary) Sorted() (words []string, place []int64) {
 	return words, place
 }
 
-// Refuse is the text and the kind of the error of a word that a closed dictionary
-// does not have.
+// Refuse is the text and the kind of the error of a word whose id is Unknown.
 func (d *Dictionary) Refuse() (text string, kind error) {
+	d.mu.Lock()
+	full := d.full
+	d.mu.Unlock()
+	if full != nil {
+		return full.Text, errs.ErrLimit
+	}
 	return refusal(d.noun, d.option, listed(d.words, func(word string) string { return strconv.Quote(errs.Cut(word)) })), d.kind
 }
 
@@ -132,9 +201,10 @@ func (c *Cache) ID(word []byte) int64 {
 	if id, ok := c.ids[string(word)]; ok {
 		return id
 	}
-	id := c.dict.ID(string(word))
+	own := string(word)
+	id := c.dict.ID(own)
 	if id != Unknown {
-		c.ids[string(word)] = id
+		c.ids[own] = id
 	}
 	return id
 }

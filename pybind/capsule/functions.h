@@ -1,4 +1,4 @@
-// The functions of blocks.c, images.c, late.c, mixing.c and moves.c, for the module's table, and what they share with capsule.c.
+// The functions of blocks.c, images.c, late.c, mixing.c, moves.c and texts.c, for the module's table, and what they share with capsule.c.
 #ifndef GOFAST_CAPSULE_FUNCTIONS_H
 #define GOFAST_CAPSULE_FUNCTIONS_H
 
@@ -39,5 +39,9 @@ PyObject *gf_py_make_pixels(PyObject *self, PyObject *const *args, Py_ssize_t n)
 
 PyObject *gf_py_mixup(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_cutmix(PyObject *self, PyObject *const *args, Py_ssize_t n);
+
+PyObject *gf_py_longest(PyObject *self, PyObject *const *args, Py_ssize_t n);
+PyObject *gf_py_pad(PyObject *self, PyObject *const *args, Py_ssize_t n);
+PyObject *gf_py_strings(PyObject *self, PyObject *const *args, Py_ssize_t n);
 
 #endif

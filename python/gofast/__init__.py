@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from . import integrations as integrations
     from ._doctor.report import DoctorReport
     from ._loader.explain import explain
+    from ._loader.length_grouped import LengthGroupedSampler
+    from ._tables.texts import Text
     from .arrays import ArrayDataset
     from .decoder import Decoder
     from .hdf5 import HDF5Dataset
@@ -61,11 +63,13 @@ __all__ = [
     "ImageFiles",
     "ImageFolder",
     "IterableDataset",
+    "LengthGroupedSampler",
     "Limits",
     "TFRecordDataset",
     "TableDataset",
     "TableStream",
     "TokenDataset",
+    "Text",
     "convert",
     "doctor",
     "engine_stats",
@@ -90,11 +94,13 @@ _LATE = {
     "ImageFiles": "images",
     "ImageFolder": "images",
     "IterableDataset": "iterable",
+    "LengthGroupedSampler": "_loader.length_grouped",
     "Limits": "table",
     "TFRecordDataset": "tfrecord",
     "TableDataset": "table",
     "TableStream": "stream",
     "TokenDataset": "tokens",
+    "Text": "_tables.texts",
     "explain": "loader",
     "integrations": "integrations",
     "install": "installed",

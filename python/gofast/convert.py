@@ -85,6 +85,7 @@ def convert(
         raise errors.OptionError(f"{len(source)} files, and HDF5 among them: convert one such file at a time")
     config: table_operations.Sources = {
         "paths": source,
+        "texts": [],
         "threads": engine.threads(threads),
         "limits": limits.as_config(),
         **selection(

@@ -28,6 +28,9 @@ from ._tables.rows import RowDataset
 from ._tables.scale import Scale
 from ._tables.sources import Path, given
 from ._tables.statistics import Numbers
+from ._tables.text_rows import TextRows
+from ._tables.texts import TextOption, text_options
+from ._tables.tokenizing import opened_texts
 from .arrays import ArrayDataset
 
 
@@ -68,7 +71,7 @@ class Limits:
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
 
-class TableDataset(RowDataset):
+class TableDataset(TextRows):
     """Map-style dataset over the rows of a table, decoded once, in parallel.
 
     It works with ``torch.utils.data.DataLoader``, and with :class:`gofast.DataLoader`,
@@ -131,6 +134,12 @@ class TableDataset(RowDataset):
             timestamps. In text files: ``2024-01-31``, ``2024-01-31 12:34:56.789`` and
             ``2024-01-31T12:34Z``. float32 keeps 24 bits of a number: for seconds give
             ``dtype=torch.float64`` or ``torch.int64``, or a coarser unit.
+        text: columns of text that samples have beside features and label, under their names: a name or
+            several, for lists of str in a batch. A mapping from names to tokenizers, or to
+            :class:`gofast.Text` with options, gives padded tensors int64 [n, width] instead:
+            ``"input_ids"`` and ``"attention_mask"``, or what the tokenizer's names are. A tokenizer is
+            called when the dataset is made, with some texts at a time, each different text once.
+            ``columns=[]`` leaves the numbers out. Not with ``cache=``.
         transform: called with each sample's tensor (of the final dtype and shape), in Python. One of
             torchvision's that makes tensors of PIL images (``ToTensor``, ``PILToTensor``, ``ToImage``) is
             given PIL images of pictures (a shape of two or three dimensions; without mean, std and another
@@ -200,6 +209,7 @@ class TableDataset(RowDataset):
         fill_value: FillValue = None,
         categories: Categories | None = None,
         dates: Dates | None = None,
+        text: TextOption = None,
         transform: Callable[[torch.Tensor], Any] | None = None,
         target_transform: Callable[[torch.Tensor], Any] | None = None,
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
@@ -220,14 +230,23 @@ class TableDataset(RowDataset):
             "fill_value": fill_value,
             "categories": categorized(categories),
             "dates": counted(dates),
+            "text": text_options(text),
             "delimiter": delimiter,
             "skiprows": skiprows,
             "cache": cache,
             "threads": threads,
             "limits": Limits.of(limits),
         }
-        self._memory = self._reopen()
+        self._memory, strings = open_table(self._source)
+        self._texts = opened_texts(self._source["text"], strings)
         self._of_pictures: ArrayDataset | None = None
+        if self._texts and output != "dict":
+            raise errors.OptionError('text= needs output="dict"')
+        of_features = {"shape": shape, "mean": mean, "std": std, "transform": transform}
+        of_features["batch_transform"] = batch_transform
+        for name, one in of_features.items():
+            if one is not None and not self._has_features:
+                raise errors.OptionError(f"{name}= is for features, and the table has none beside its texts")
         if label is DEFAULT_LABEL and not self._memory.layout.labels and missing_label is None:
             warn_of_no_label(self._source["path"], self._memory.layout.features)
         super().__init__(
@@ -265,7 +284,7 @@ class TableDataset(RowDataset):
         return pictures if pictures._has_images() else None
 
     def _made_by(self) -> NativeDataset:
-        if self.batch_transform is not None or overridden(self, RowDataset):
+        if self.batch_transform is not None or self._texts or overridden(self, RowDataset):
             return self
         pictures = self._pictures()
         return self if pictures is None else pictures._made_by()
@@ -296,9 +315,6 @@ class TableDataset(RowDataset):
         """The unit of each column of dates."""
         return dict(self._source["dates"])
 
-    def _reopen(self) -> MappedMemory:
-        return open_table(self._source)
-
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         memory: MappedMemory = state.pop("_memory")
@@ -308,12 +324,21 @@ class TableDataset(RowDataset):
         spawning = get_spawning_popen() is not None
         state["_handed"] = (DupFd(memory.fd), memory.layout) if spawning else None
         state["_expected"] = _identity(memory.layout)
+        state["_texts"] = [column.handed() for column in self._texts] if spawning else None
+        if spawning:  # the texts are tokenized already
+            settings = {name: one.without_tokenizer() for name, one in self._source["text"].items()}
+            state["_source"] = {**self._source, "text": settings}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        handed, expected = state.pop("_handed"), state.pop("_expected")
+        handed, expected, texts = state.pop("_handed"), state.pop("_expected"), state.pop("_texts")
         self.__dict__.update(state)
-        self._memory = self._reopen() if handed is None else MappedMemory(handed[0].detach(), handed[1])
+        if handed is None:
+            self._memory, strings = open_table(self._source)
+            self._texts = opened_texts(self._source["text"], strings)
+        else:
+            self._memory = MappedMemory(handed[0].detach(), handed[1])
+            self._texts = [kind.taken(*rest) for kind, *rest in texts]
         if _identity(self._memory.layout) != expected:
             raise errors.ChangedError(f"{self._source['path']!r} is another table than when it was pickled")
 
@@ -323,7 +348,8 @@ class TableDataset(RowDataset):
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TableDataset:
-        memo[id(self._memory)] = self._memory  # nobody writes to it: copies in one process share it
+        for shared in (self._memory, self._texts, self._source["text"]):
+            memo[id(shared)] = shared  # nobody writes to them: copies in one process share them
         made = memo[id(self)] = self.__copy__()
         made.__dict__ = copy.deepcopy(made.__dict__, memo)
         return made
@@ -364,4 +390,5 @@ def _identity(layout: Layout) -> tuple[Any, ...]:
         layout.shape,
         layout.label_kinds,
         layout.classes,
+        layout.texts,
     )

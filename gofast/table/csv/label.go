@@ -57,13 +57,11 @@ func (d *decoder) realLabel(row int64, l place) (uint64, error) {
 	}
 }
 
-const missingLabel = "the label is missing: fill it in, or drop the row"
-
 // noNumber says what a cell is that holds no number in a column of them.
 func (d *decoder) noNumber(row int64, l place) error {
 	switch {
 	case d.parser.kinds[l.k] == missingCell:
-		return d.parser.bad(errs.ErrMissing, missingLabel, l, row)
+		return d.parser.bad(errs.ErrMissing, table.MissingLabel, l, row)
 	case d.parser.kinds[l.k] == hugeCell:
 		return d.parser.bad(errs.ErrValue, huge, l, row)
 	case d.parser.truth[l.k]:
@@ -76,19 +74,23 @@ func (d *decoder) noNumber(row int64, l place) error {
 // word is the number of a text label. A word that stands for a missing value is
 // none where it is one of the classes that were given.
 func (d *decoder) word(row int64, i int) (uint64, error) {
-	l := d.labels[i]
+	l, dict := d.labels[i], d.dst.Dict[i]
 	kind, text := d.parser.kinds[l.k], d.parser.texts[l.k]
 	switch {
 	case !utf8.Valid(text):
-		return 0, d.parser.bad(errs.ErrValue, "the label is not UTF-8: save the file as UTF-8", l, row)
-	case kind != textCell && kind != missingCell && !d.plan.anyText:
+		return 0, d.parser.bad(errs.ErrValue, "the "+dict.Noun()+" is not UTF-8: save the file as UTF-8", l, row)
+	case kind != textCell && kind != missingCell && !d.plan.anyText && !dict.Verbatim():
 		return 0, d.parser.bad(errs.ErrValue, "the label is a number, and the first row has text: correct it, or say label_type=\"text\" or give classes=", l, row)
-	case kind == missingCell && d.dst.Dict[i].Find(text) == table.Unknown:
-		return 0, d.parser.bad(errs.ErrMissing, missingLabel, l, row)
+	case kind == missingCell && dict.Find(text) == table.Unknown:
+		id, why := dict.Missing()
+		if id == table.Unknown {
+			return 0, d.parser.bad(errs.ErrMissing, why, l, row)
+		}
+		return uint64(id), nil
 	}
 	id := d.words[i].ID(text)
 	if id == table.Unknown {
-		why, unknown := d.dst.Dict[i].Refuse()
+		why, unknown := dict.Refuse()
 		return 0, d.parser.bad(unknown, why, l, row)
 	}
 	return uint64(id), nil

@@ -15,6 +15,9 @@ import (
 // table; a cache with another fingerprint is replaced. force replaces any cache; it
 // is for callers that found the cache damaged themselves.
 func BuildCache(ctx context.Context, paths []string, options Options, path, fingerprint string, force bool) error {
+	if err := options.withoutTexts(); err != nil {
+		return err
+	}
 	return cache.Build(ctx, path, fingerprint, force, func(file *atomicfile.File) error {
 		return buildCache(ctx, file, paths, options, fingerprint)
 	})

@@ -33,7 +33,7 @@ func open(ctx context.Context, paths []string, options Options) (*opened, error)
 		return nil, err
 	}
 	lim := options.Limits.WithDefaults()
-	o := &opened{typedBy: -1, classes: options.Classes, codings: codings, budget: limits.NewBudget(lim.Memory), exact: true}
+	o := &opened{typedBy: -1, classes: options.Classes, codings: codings, texts: options.Texts, budget: limits.NewBudget(lim.Memory), exact: true}
 	if err := o.openAll(ctx, paths, options, lim); err != nil {
 		o.close()
 		return nil, err
@@ -110,6 +110,9 @@ func (o *opened) choose(options Options) error {
 		sel.Labels = append(sel.Labels, i)
 	}
 	var err error
+	if sel.Labels, err = o.findTexts(path, columns, dropped, sel.Labels); err != nil {
+		return err
+	}
 	if sel.Codings, err = o.findCodings(path, columns, dropped); err != nil {
 		return err
 	}
@@ -151,7 +154,7 @@ func (o *opened) choose(options Options) error {
 	if err := o.checkCodings(path, columns, sel); err != nil {
 		return err
 	}
-	if len(sel.Features) == 0 {
+	if len(sel.Features) == 0 && len(o.texts) == 0 {
 		return errs.New(errs.ErrSchema, "open", "no feature columns are left beside the label").At(path)
 	}
 	o.selections = append(o.selections, sel)
@@ -253,7 +256,7 @@ func listed(columns []table.Column) string {
 // describe fills the schema from the first file; all others must equal it. The type
 // to try first is the join over all files.
 func (o *opened) describe(path string, columns []table.Column, sel table.Selection, explicit bool) error {
-	s := Schema{Bool: true}
+	s := Schema{Bool: len(sel.Features) > 0}
 	shaped := false
 	for _, i := range sel.Features {
 		c := columns[i]
@@ -261,7 +264,7 @@ func (o *opened) describe(path string, columns []table.Column, sel table.Selecti
 			c.Text, c.Bool, c.Hint = false, false, hintOf(coding)
 		}
 		if c.Text {
-			err := errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; number its words with categories=, leave it out with exclude=, "+
+			err := errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; number its words with categories=, keep it with text=, leave it out with exclude=, "+
 				"or choose the features with columns="+c.TextWhy).At(path).InColumn(c.Name)
 			if c.Sampled {
 				o.atRow(context.Background(), err.WithCell(c.TextCell), len(o.readers)-1, c.TextRow)
@@ -269,7 +272,7 @@ func (o *opened) describe(path string, columns []table.Column, sel table.Selecti
 			return err
 		}
 		if slices.Contains(sel.Labels, i) {
-			return errs.New(errs.ErrSchema, "open", "the column is both a feature and a label").At(path).InColumn(c.Name)
+			return errs.New(errs.ErrSchema, "open", "the column is both a feature and a label or a text").At(path).InColumn(c.Name)
 		}
 		s.Features = append(s.Features, c.Name)
 		s.Width += c.Width()
@@ -284,12 +287,19 @@ func (o *opened) describe(path string, columns []table.Column, sel table.Selecti
 	if shaped && len(sel.Features) > 1 && !explicit {
 		return errs.New(errs.ErrSchema, "open", "several columns beside the label, not all of them single numbers: choose with columns=; the file has "+listed(columns)).At(path)
 	}
+	if s.Width == 0 {
+		o.start = table.Uint8 // of no value
+	}
 	s.Shape = []int{s.Width}
 	if shaped && len(sel.Features) == 1 {
 		s.Shape = columns[sel.Features[0]].Shape
 	}
-	for _, i := range sel.Labels {
-		s.Labels = append(s.Labels, columns[i].Name)
+	for j, i := range sel.Labels {
+		if j < len(sel.Labels)-len(o.texts) {
+			s.Labels = append(s.Labels, columns[i].Name)
+		} else {
+			s.Texts = append(s.Texts, columns[i].Name)
+		}
 	}
 	if len(o.selections) == 1 {
 		s.Dropped = o.readers[0].Dropped()

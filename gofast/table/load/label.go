@@ -112,14 +112,15 @@ func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Sel
 	bad := func(c table.Column, format string, args ...any) error {
 		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)).At(path).InColumn(c.Name)
 	}
-	if len(sel.Labels) == 0 && !o.classes.none() {
+	if len(sel.Labels) == len(o.texts) && !o.classes.none() {
 		return errs.New(errs.ErrSchema, "open", "classes= need a label, and there is none: name it with label=").At(path)
 	}
 	if o.kinds == nil {
 		o.kinds = make([]table.LabelKind, len(sel.Labels))
 	}
 	typedBy, last := o.typedBy, len(o.readers)-1
-	for j, i := range sel.Labels {
+	labels := sel.Labels[:len(sel.Labels)-len(o.texts)]
+	for j, i := range labels {
 		c := columns[i]
 		asked, given := labelKinds[options.LabelType]
 		switch {
@@ -141,7 +142,7 @@ func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Sel
 		}
 		kind := o.kinds[j]
 		switch {
-		case kind == table.TextLabel && len(sel.Labels) > 1:
+		case kind == table.TextLabel && len(labels) > 1:
 			return errs.New(errs.ErrUnsupported, "open", "a text label cannot stand beside other label columns: give one label").At(path)
 		case c.Sampled: // each cell is checked later
 		case kind == table.TextLabel && c.Label != kind:
@@ -152,7 +153,7 @@ func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Sel
 			return bad(c, "the label holds floats, and integers in %s: say label_type=\"float\"", o.files[max(o.typedBy, 0)].Path())
 		}
 	}
-	return nil
+	return o.chooseTexts(path, columns, sel)
 }
 
 // storedKinds are the kinds that file i is decoded to. Floats that must be integers
@@ -193,10 +194,10 @@ func (o *opened) numberLabels(ctx context.Context, i int, stored []table.LabelKi
 	for at, n := range o.classes.numbers() {
 		number[o.classes.Values[at]] = n
 	}
-	for at, v := range values {
-		n, known := number[v]
+	for at := 0; at < len(values); at += columns {
+		n, known := number[values[at]]
 		if !known {
-			return o.badLabel(ctx, i, 0, at, errs.ErrLabel, strconv.FormatInt(v, 10),
+			return o.badLabel(ctx, i, 0, at/columns, errs.ErrLabel, strconv.FormatInt(values[at], 10),
 				table.UnknownLabel(o.classes.Values))
 		}
 		values[at] = n

@@ -48,6 +48,8 @@ type Options struct {
 	Categories []ColumnCategories `json:"categories"`
 	// Dates count the dates and times of feature columns. Without them, dates are an error.
 	Dates []ColumnDate `json:"dates"`
+	// Texts are columns whose texts are kept beside the table, for Decode alone.
+	Texts []ColumnText `json:"texts"`
 	// Delimiter is the character between the cells of a text file; "": found from its
 	// first rows. SkipRows is the number of lines before the table.
 	Delimiter string        `json:"delimiter"`
@@ -111,6 +113,7 @@ type Schema struct {
 	Features   []string    `json:"features"`
 	Dropped    []string    `json:"dropped"` // columns with the index of a pandas frame
 	Labels     []string    `json:"labels"`
+	Texts      []string    `json:"texts"` // whose numbers stand behind those of the labels in each row
 	LabelKinds []LabelType `json:"label_kinds"`
 	Classes    []string    `json:"classes"` // of the text label: sorted, or as they were given
 }
@@ -122,6 +125,7 @@ type Decoded struct {
 	FeaturesOffset int64 `json:"features_offset"`
 	LabelsOffset   int64 `json:"labels_offset"`
 	Size           int64 `json:"size"`
+	Kept           Kept  `json:"kept"` // texts, where there are any
 }
 
 // memory is the destination of a decoded table: a region or a cache file.
@@ -136,8 +140,10 @@ type opened struct {
 	files      []*source.File
 	selections []table.Selection
 	schema     Schema
-	kinds      []table.LabelKind
-	typedBy    int // the file that decides the labels' kinds; none: -1
+	kinds      []table.LabelKind // of the labels, and behind them of the texts
+	texts      []ColumnText
+	dicts      []*table.Dictionary // of the last decode, by kinds
+	typedBy    int                 // the file that decides the labels' kinds; none: -1
 	classes    Classes
 	codings    []coding
 	start      table.Type // the type worth trying first
@@ -174,7 +180,11 @@ func decode(ctx context.Context, paths []string, options Options, hint string) (
 		return Decoded{}, err
 	}
 	defer o.close()
-	o.budget.Hint = hint
+	if len(o.texts) == 0 { // cache= keeps none
+		o.budget.Hint = hint
+	} else if err := o.count(ctx); err != nil { // what rows without a bound took would be taken from the texts
+		return Decoded{}, err
+	}
 	var region *engine.Region
 	var m memory
 	err = o.decode(ctx, func(t table.Type) (memory, error) {
@@ -193,13 +203,22 @@ func decode(ctx context.Context, paths []string, options Options, hint string) (
 		return Decoded{}, err
 	}
 	d := Decoded{Schema: o.schema, LabelsOffset: int64(len(m.features))}
-	d.Size = max(d.LabelsOffset+d.Rows*int64(len(d.Labels))*8, 1)
-	d.FD, err = region.Finish(d.Size)
+	d.Size = max(d.LabelsOffset+d.Rows*int64(len(o.kinds))*8, 1)
+	if d.Kept, err = o.keep(); err != nil {
+		region.Close()
+		return Decoded{}, err
+	}
+	if d.FD, err = region.Finish(d.Size); err != nil && len(o.texts) > 0 {
+		unix.Close(d.Kept.FD)
+	}
 	return d, err
 }
 
 // Map reads the files into memory that is mapped into this process; unmap it.
 func Map(ctx context.Context, paths []string, options Options) ([]byte, Decoded, error) {
+	if err := options.withoutTexts(); err != nil {
+		return nil, Decoded{}, err
+	}
 	d, err := decode(ctx, paths, options, "")
 	if err != nil {
 		return nil, d, err
@@ -278,16 +297,22 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 	if err != nil {
 		return err
 	}
+	labels, dicts := len(o.kinds)-len(o.texts), make([]*table.Dictionary, len(o.kinds))
 	defer func() {
 		if err != nil {
 			m.close()
+			for _, text := range dicts[labels:] {
+				text.Release()
+			}
 		}
 	}()
-	dicts := make([]*table.Dictionary, len(o.kinds))
-	for i, kind := range o.kinds {
+	for i, kind := range o.kinds[:labels] {
 		if kind == table.TextLabel {
 			dicts[i] = o.classes.dictionary()
 		}
+	}
+	for i, text := range o.texts {
+		dicts[labels+i] = table.NewTexts(o.budget, text.Missing)
 	}
 	var rows int64
 	rowBytes, labelBytes := int64(o.schema.Width*t.Size()), int64(len(o.kinds)*8)
@@ -310,10 +335,11 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 		}
 		rows += n
 	}
+	o.dicts = dicts
 	s := &o.schema
 	s.Rows, s.Type = rows, t
 	s.LabelKinds = nil
-	for i, kind := range o.kinds {
+	for i, kind := range o.kinds[:labels] {
 		s.LabelKinds = append(s.LabelKinds, kindNames[kind])
 		if kind == table.TextLabel {
 			words, place := dicts[i].Words(), o.classes.numbers()

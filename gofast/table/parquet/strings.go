@@ -52,10 +52,18 @@ type words struct {
 
 // labels writes the numbers of a page of a label column to dst.
 func (t *words) labels(v *values, dst []int64) error {
-	if v.present < v.count {
-		return (&missing[int64]{label: true}).note(v, firstNull(v), "null")
+	if v.present == v.count {
+		return t.ids(v, dst)
 	}
-	return t.ids(v, dst)
+	absent, why := t.dict.Missing()
+	if absent == table.Unknown {
+		return fault{kind: errs.ErrMissing, here: true, value: firstNull(v), text: "null: " + why}
+	}
+	if err := t.ids(v, dst[:v.present]); err != nil {
+		return v.atValue(err)
+	}
+	spread(v, dst, absent)
+	return nil
 }
 
 // ids writes the numbers of the page's present strings to dst.

@@ -155,17 +155,22 @@ func (d *numbers[T]) cells(v *values, dst []T) error {
 	if err := d.missing.note(v, firstNull(v), "null"); err != nil {
 		return err
 	}
+	spread(v, dst, d.missing.value)
+	return nil
+}
+
+// spread moves the page's present values, which lie in front, to their places, and puts absent between them.
+func spread[T any](v *values, dst []T, absent T) {
 	// Backwards, because a value never moves to the left.
 	from := v.present
 	for to := len(dst) - 1; to >= 0; to-- {
-		if v.defs[to] == d.c.maxDef {
+		if v.defs[to] == v.p.c.maxDef {
 			from--
 			dst[to] = dst[from]
 		} else {
-			dst[to] = d.missing.value
+			dst[to] = absent
 		}
 	}
-	return nil
 }
 
 // replaceNaN puts the fill value where a float is NaN.

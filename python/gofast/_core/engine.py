@@ -214,8 +214,12 @@ class Running:
             made = json.loads(cross(self._go.pybind_Result, self._task)) or {}
         except errors.GofastError:
             return  # cancelled, or never begun: what interrupted us is the news
-        if isinstance(made, dict) and made.get("fd", -1) >= 0:
+        if not isinstance(made, dict):
+            return
+        if made.get("fd", -1) >= 0:
             os.close(made["fd"])
+        if made.get("kept") and made["kept"]["columns"]:
+            os.close(made["kept"]["fd"])
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         if not over():  # `_close` has stopped it

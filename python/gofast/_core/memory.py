@@ -35,12 +35,13 @@ class Layout(NamedTuple):
     labels_offset: int
     size: int
     dropped: tuple[str, ...] = ()  # columns with a pandas frame's index
+    texts: tuple[str, ...] = ()  # columns of texts
 
     @classmethod
     def from_schema(cls, schema: Table) -> Layout:
         """The layout from the engine's answer. null stands for an empty list there."""
         values: dict[str, Any] = {key: value for key, value in schema.items() if key in cls._fields}
-        for key in ("shape", "features", "dropped", "labels", "label_kinds"):
+        for key in ("shape", "features", "dropped", "labels", "label_kinds", "texts"):
             values[key] = tuple(values[key] or ())
         values["classes"] = tuple(values["classes"]) if values["classes"] is not None else None
         return cls(**values)
@@ -51,8 +52,8 @@ class Memory:
 
     Attributes:
         features: [rows, width] of the storage type, C-contiguous.
-        labels: int64 [rows, label columns], C-contiguous. In a float column, the 8 bytes
-            are a float64.
+        labels: int64 [rows, label columns and columns of texts], C-contiguous. In a float column, the 8 bytes
+            are a float64; in a column of texts, they are the text's number.
     """
 
     layout: Layout
@@ -125,7 +126,10 @@ class MappedMemory(Memory):
             whole, layout.features_offset, np.dtype(layout.type), (layout.rows, layout.width)
         )
         self.labels = _array(
-            whole, layout.labels_offset, np.dtype(np.int64), (layout.rows, len(layout.label_kinds))
+            whole,
+            layout.labels_offset,
+            np.dtype(np.int64),
+            (layout.rows, len(layout.label_kinds) + len(layout.texts)),
         )
 
     def __del__(self) -> None:

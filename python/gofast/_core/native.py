@@ -72,6 +72,23 @@ class CutMixShape(ctypes.Structure):
     bottom: int
 
 
+@_struct
+class Ragged(ctypes.Structure):
+    """Rows of different lengths, and the batch that they become: gf_ragged of table/gather/ragged.h."""
+
+    __slots__ = ()
+    values: int
+    ends: int
+    size: int
+    rows: int
+    n: int
+    places: int
+    width: int
+    blank: int
+    left: int
+    out: int
+
+
 class Native(Protocol):
     """Package pybind, as gopy makes it: strings are JSON. Its errors are for `errors.from_native`."""
 
@@ -178,6 +195,15 @@ class Capsule(Protocol):
         self, picture: Picture, width: int, height: int, channels: int, pass_order: int, max_pixels: int, /
     ) -> bytes | tuple[int, str]:
         """The pixels of the same; or fault and words."""
+
+    def longest(self, ends: int, rows: int, n: int, /) -> int:
+        """The most values of a row."""
+
+    def pad(self, request: int, /) -> None:
+        """Fills the batch of a Ragged."""
+
+    def strings(self, data: int, ends: int, rows: int, n: int, /) -> list[str]:
+        """Texts, from their bytes."""
 
     def free_picture(self, place: int, /) -> None:
         """Frees the picture that was made there, if there is one."""

@@ -62,6 +62,13 @@ class Codings(TypedDict):
     dates: list[dict[str, Any]]
 
 
+class ColumnText(TypedDict):
+    """A column whose texts are kept; see load.ColumnText."""
+
+    column: str
+    missing: str | None
+
+
 class Selection(Features, Codings):
     """What shapes a decoded table; see load.Options."""
 
@@ -78,6 +85,7 @@ class Sources(Selection):
     """Files of a table, and how to decode them."""
 
     paths: list[str]
+    texts: list[ColumnText]
     threads: int
     limits: dict[str, int]
 
@@ -116,6 +124,22 @@ class CacheFile(TypedDict):
     path: str
 
 
+class KeptTexts(TypedDict):
+    """Where the texts of a column lie; see load.KeptTexts."""
+
+    count: int
+    ends_offset: int
+    bytes_offset: int
+    bytes: int
+
+
+class Kept(TypedDict):
+    """Where all of them lie. Whoever gets it owns the descriptor, if there are columns."""
+
+    fd: int
+    columns: list[KeptTexts] | None
+
+
 class Table(TypedDict):
     """A decoded table; see load.Decoded. Whoever gets it owns the descriptor."""
 
@@ -128,11 +152,13 @@ class Table(TypedDict):
     features: list[str] | None
     dropped: list[str] | None
     labels: list[str] | None
+    texts: list[str] | None
     label_kinds: list[str] | None
     classes: list[str] | None
     features_offset: int
     labels_offset: int
     size: int
+    kept: Kept
 
 
 class Filter(TypedDict):

@@ -6,14 +6,18 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from .. import errors
 from .._core import engine, table_operations
 from .._core.memory import Layout, MappedMemory
-from .._core.table_operations import Selection, Sources
+from .._core.table_operations import KeptTexts, Selection, Sources
 from .cache import CacheTable, fingerprint, open_cache
 from .cells import Place
 from .columns import selection
+from .file_arrays import FileArray
 from .sources import expand
+from .text_columns import Strings
 
 # A cache is built at most this many times; then an error says that its sources keep changing.
 _BUILDS = 3
@@ -23,12 +27,14 @@ def request_of(source: dict[str, Any]) -> tuple[list[str], Selection, Sources]:
     """The paths of the files, the options that shape their table, and the whole request for the engine."""
     options = dict(source)
     path, cache, threads, limits = (options.pop(key) for key in ("path", "cache", "threads", "limits"))
+    text = options.pop("text", {})
     if cache is not None and not isinstance(cache, (str, os.PathLike)):
         raise errors.OptionError(f'cache={cache!r} is not a path: give one that ends in ".npz"')
     paths = expand(path, None if cache is None else os.fspath(cache))
     config = selection(**options)
     running: Sources = {
         "paths": paths,
+        "texts": [{"column": name, "missing": one.missing} for name, one in text.items()],
         "threads": engine.threads(threads),
         "limits": limits.as_config(),
         **config,
@@ -46,16 +52,33 @@ def place(source: dict[str, Any], row: int) -> Place:
     return Place(found["path"], found["row"], found["line"] if found["line"] > 0 else None)
 
 
-def open_table(source: dict[str, Any]) -> MappedMemory:
-    """Decodes the files, or maps the cache that holds them."""
+def open_table(source: dict[str, Any]) -> tuple[MappedMemory, list[Strings]]:
+    """Decodes the files, or maps the cache that holds them. With them are the texts of ``text=``."""
     paths, config, running = request_of(source)
     cache = source["cache"]
     if cache is not None:
-        return _open_cached(os.fspath(cache), paths, config, running)
+        if source["text"]:
+            raise errors.OptionError("text= and cache=: a cache holds no texts, leave one of them out")
+        return _open_cached(os.fspath(cache), paths, config, running), []
     if len(paths) == 1 and (table := open_cache(paths[0], None)) is not None:
-        return _cached_alone(paths[0], table, config)
+        if source["text"]:
+            raise errors.OptionError(f"{paths[0]} is a cache, which holds no texts: leave text= out")
+        return _cached_alone(paths[0], table, config), []
     schema = table_operations.open_table(running, f"reading {paths[0]}")
-    return MappedMemory(schema["fd"], Layout.from_schema(schema))
+    memory, kept = MappedMemory(schema["fd"], Layout.from_schema(schema)), schema["kept"]
+    return memory, _strings(kept["fd"], kept["columns"] or [])
+
+
+def _strings(fd: int, columns: list[KeptTexts]) -> list[Strings]:
+    """The texts of each column, of which each owns a descriptor."""
+    found = []
+    for column in columns:
+        ends = FileArray(os.dup(fd), np.dtype(np.int64), (column["count"] + 1,), column["ends_offset"])
+        data = FileArray(os.dup(fd), np.dtype(np.uint8), (column["bytes"],), column["bytes_offset"])
+        found.append(Strings(ends, data))
+    if columns:
+        os.close(fd)
+    return found
 
 
 def _open_cached(cache: str, paths: list[str], config: Selection, running: Sources) -> MappedMemory:

@@ -216,7 +216,7 @@ class RowDataset(NativeDataset):
         values = self._sample(self._checked(index))
         if self.transform is not None:
             values[0] = self.transform(self._shown(self._checked(index), values[0]))
-        if len(values) > 1 and self.target_transform is not None:
+        if self._label_dtype is not None and self.target_transform is not None:
             values[1] = self.target_transform(values[1])
         return values
 
@@ -232,7 +232,8 @@ class RowDataset(NativeDataset):
     def _collate(self, indices: list[int]) -> Any:
         if not indices:
             images = torch.empty((0, *self.shape), dtype=self.dtype, device="cpu")
-            return self._view().collated(images, self._view().new_labels(0))
+            none, view = torch.empty(0, dtype=torch.int64, device="cpu"), self._view()
+            return view.collated(images, view.new_labels(0), view.more(none))
         rows: Any = self.__getitems__(indices)
         return torch.utils.data.default_collate(rows)
 
@@ -243,7 +244,9 @@ class RowDataset(NativeDataset):
         if type(self).__getitem__ is not RowDataset.__getitem__ or len(indices) == 0:
             return [self[i] for i in indices]
         if self._has_python_rows():
-            return self._finished([self._transformed(operator.index(i)) for i in indices])
+            rows = [self._transformed(operator.index(i)) for i in indices]
+            self._fit_together(rows, indices)
+            return self._finished(rows)
         try:
             wanted = whole(indices)
         except OverflowError:
@@ -264,6 +267,9 @@ class RowDataset(NativeDataset):
             for row, image in zip(rows, made, strict=True):
                 row[0] = image.clone()
         return [self._row(row) for row in rows]
+
+    def _fit_together(self, rows: list[list[Any]], indices: Sequence[int]) -> None:
+        """Makes values of rows that were made one by one alike, so that they can be collated."""
 
     def _batch(self, indices: array[int]) -> Rows:
         """A batch, not yet collated."""

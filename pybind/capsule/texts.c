@@ -1,0 +1,48 @@
+//go:build python
+
+// Texts of a batch, and what a tokenizer has made of them.
+#include "functions.h"
+
+#include "../../gofast/table/gather/ragged.h"
+
+// longest(ends, rows, n): the most values of a row.
+PyObject *gf_py_longest(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[3];
+    if (!gf_integers(args, n, 3, a)) return NULL;
+    return PyLong_FromLongLong(gf_ragged_longest(POINTER(const int64_t, a[0]), POINTER(const int64_t, a[1]), a[2]));
+}
+
+// Below this much output it is shorter than two hand-overs of the lock.
+static const int64_t RELEASE_LOCK_BYTES = 64 << 10;
+
+// pad(request): a gf_ragged.
+PyObject *gf_py_pad(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[1];
+    if (!gf_integers(args, n, 1, a)) return NULL;
+    const gf_ragged *request = POINTER(const gf_ragged, a[0]);
+    if (8 * request->n * request->width < RELEASE_LOCK_BYTES) {
+        gf_ragged_pad(request);
+    } else {
+        PyThreadState *state = PyEval_SaveThread();
+        gf_ragged_pad(request);
+        PyEval_RestoreThread(state);
+    }
+    Py_RETURN_NONE;
+}
+
+// strings(bytes, ends, rows, n): a list of str.
+PyObject *gf_py_strings(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[4];
+    if (!gf_integers(args, n, 4, a)) return NULL;
+    const int64_t *ends = POINTER(const int64_t, a[1]), *rows = POINTER(const int64_t, a[2]);
+    PyObject *list = PyList_New((Py_ssize_t)a[3]);
+    for (Py_ssize_t i = 0; list && i < a[3]; i++) {
+        int64_t from = ends[rows[i]];
+        PyObject *text = PyUnicode_FromStringAndSize(POINTER(const char, a[0]) + from, (Py_ssize_t)(ends[rows[i] + 1] - from));
+        if (!text || PyList_SetItem(list, i, text)) Py_CLEAR(list);
+    }
+    return list;
+}
