@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -26,6 +26,10 @@ from ._images.record_files import listing_of
 from ._images.vision import IMG_EXTENSIONS, default_loader
 from ._loader.classes import Classes, LabelType, in_order, numbered
 from ._loader.view import Output
+
+if TYPE_CHECKING:
+    from .table import TableDataset
+    from .table_pictures import TablePictures
 
 Self = TypeVar("Self", bound="ImageFiles")
 
@@ -218,6 +222,45 @@ class ImageFiles(VisionDataset):
         made.class_to_idx = found if numbers is None else numbers
         made.classes = None if made.class_to_idx is None else in_order(made.class_to_idx)
         return made
+
+    @classmethod
+    def from_table(
+        cls,
+        table: TableDataset,
+        image: str,
+        root: str | Path = "",
+        transform: Callable[[Any], Any] | None = None,
+        *,
+        suffix: str = "",
+        **options: Any,
+    ) -> TablePictures:
+        """Pictures whose paths are a column of a table, each with the other values of its row: in one dict.
+
+        A sample is ``{"image": picture, **table[i]}``, and so is a batch. Features, label, and texts, which
+        may be tokenized, are made natively beside the pictures.
+
+        Args:
+            table: with the column in its ``text=``.
+            image: the column.
+            root: the folder that the paths are relative to.
+            transform: called with a PIL image of mode RGB.
+            suffix: an ending to add to each path, such as ``".jpg"``.
+            options: those of :class:`gofast.ImageFiles` from ``loader`` on, but for ``output``, which is
+                ``"dict"``, and ``classes``; ``keys=("image", "label")`` names the picture first.
+
+        Raises:
+            gofast.errors.OptionError: the table has no such column of text, or its rows are made in Python;
+                or two values would have the same name.
+
+        Example:
+            >>> table = gofast.TableDataset("labels.csv", text="filename", label="place")
+            >>> train = gofast.ImageFiles.from_table(table, "filename", "photos/train", T.ToTensor())
+            >>> list(train[0])
+            ['image', 'label', 'filename']
+        """
+        from .table_pictures import TablePictures
+
+        return TablePictures(table, image, root, transform, suffix=suffix, **options)
 
     @classmethod
     def from_bytes(

@@ -220,7 +220,16 @@ class ImageDataset(NativeDataset):
         return lines + overrides(self, ImageDataset, "samples")
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> ImageView:
-        return ImageView(parts, index_map, [part._core() for part in parts])
+        return self._new_view(parts, index_map, [part._core() for part in parts])
+
+    def _new_view(
+        self,
+        datasets: Sequence[Any],
+        index_map: IntArray | None,
+        cores: Sequence[CorePictures],
+        generator: torch.Generator | None = None,
+    ) -> ImageView:
+        return ImageView(datasets, index_map, cores, generator)
 
     def _sample_signature(self) -> tuple[Any, ...]:
         """What must be equal for two datasets' samples to stand in one batch, and to be drawn alike."""

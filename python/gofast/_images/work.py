@@ -73,7 +73,8 @@ class Work:
         labels, seed = dataset._native_labels, dataset._options.seed
         most = pillow.max_pixels()
         self.core = CorePictures(files, plan, shape, last, most, labels, seed)
-        self.view = ImageView([dataset], None, [self.core], generator if self.finished else None)
+        new_view = getattr(dataset, "_new_view", ImageView)
+        self.view: ImageView = new_view([dataset], None, [self.core], generator if self.finished else None)
         fallback.warn_of_transform(dataset._called, plan.report)
         if dataset._options.channels_last and not self.finished:
             fallback.warn_of_channels_last()
