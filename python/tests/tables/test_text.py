@@ -221,6 +221,16 @@ def test_a_sample_is_as_long_as_it_is_and_rows_of_a_batch_are_padded(save: Save)
         assert batch["label"].tolist() == [0, 2] and batch["input_ids"].shape == (2, 18)
 
 
+@pytest.mark.arrives("device", "copied")
+@pytest.mark.parametrize("numbers", [True, False])
+def test_texts_arrive_where_batches_do(save: Save, numbers: bool) -> None:
+    frame = frame_of(random.Random(7), 40, numbers)
+    ds = TableDataset(save("t.csv", frame), text={"review": Tokenizer(), "place": None})
+    order = torch.randperm(40).tolist()
+    for k, batch in enumerate(gofast.DataLoader(ds, 6, sampler=order)):
+        assert_same(batch, ds[order[6 * k : 6 * k + 6]])
+
+
 def test_any_callable_gives_ids(save: Save) -> None:
     path = save("t.parquet", pd.DataFrame({"review": ["ab", "c"], "other": ["x", "yz"]}))
     plain = Text(lambda texts: [ids_of(text) for text in texts], pad_token_id=0)
