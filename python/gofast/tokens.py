@@ -39,14 +39,14 @@ class TokenDataset(NativeDataset):
         block_size: tokens of a sample.
         stride: tokens from one sample to the next; default ``block_size``, so that a token is in one ``x``.
             1 gives a sample at every token, as nanoGPT draws them.
-        dtype: how tokens are stored, ``"uint16"`` by default. Other types do not show in a file's bytes: say
-            ``"uint32"`` of tokens that were written so.
+        dtype: how tokens are stored, ``"uint16"`` by default. A file does not say it: give ``"uint32"`` for
+            tokens that were written so. Where they look like that, the default is an error.
         offset: bytes of a header before the first token; 1024 in files of llm.c.
 
     Raises:
         gofast.errors.NotFoundError: no such file (a FileNotFoundError).
-        gofast.errors.FormatError: a file's size is no whole number of tokens, or it has a header that is not
-            skipped.
+        gofast.errors.FormatError: a file's size is no whole number of tokens, it has a header that is not
+            skipped, or its tokens look like uint32 and nobody said so.
         gofast.errors.SchemaError: a file has fewer than ``block_size + 1`` tokens, or a .npy file other ones
             than ``dtype`` says, or more dimensions than one.
         gofast.errors.DamagedError: a .npy file is cut.

@@ -33,7 +33,7 @@ type Options struct {
 	Progress func(done, total int64) `json:"-"`
 
 	now    func() time.Time // tests use another clock than the system's
-	memory budget           // what is left of Memory
+	memory *budget          // what is left of Memory
 }
 
 // racy is a safe distance. A file's times show its state only if its last change is at least so old: file systems count
@@ -139,6 +139,7 @@ func (o *Options) open(ctx context.Context, d *draft) (fresh bool, objects []sou
 	}
 	oldest := o.now().Add(-racy).UnixNano()
 	objects = make([]source.Object, len(o.Paths))
+	o.memory = &budget{}
 	o.memory.left.Store(o.Memory)
 	held := make([]*content, len(o.Paths)) // of compressed files
 	defer func() {
@@ -153,7 +154,7 @@ func (o *Options) open(ctx context.Context, d *draft) (fresh bool, objects []sou
 			objects[i], err = source.OpenLocal(o.Paths[i])
 			return err
 		}
-		held[i], err = inflated(ctx, o.Paths[i], o.Compression, &o.memory)
+		held[i], err = inflated(ctx, o.Paths[i], o.Compression, o.memory)
 		objects[i] = held[i]
 		return err
 	})
@@ -184,7 +185,7 @@ func (o *Options) index(ctx context.Context, objects []source.Object, d *draft) 
 	files := make([]file, len(objects))
 	err := pool.Each(ctx, o.Threads, len(objects), func(ctx context.Context, i int) (err error) {
 		f := &files[i]
-		f.object, f.columns = objects[i], newColumns(uint32(i), o.Features, &o.memory)
+		f.object, f.columns = objects[i], newColumns(uint32(i), o.Features, o.memory)
 		last := int64(0)
 		err = Records(ctx, objects[i], func(r Record) *errs.Error {
 			f.records = r.Number + 1

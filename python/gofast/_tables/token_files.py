@@ -27,6 +27,8 @@ TYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "int64")
 
 _LLM_C = {20240520: "uint16", 20240801: "uint32"}  # how its files begin, and their tokens' type
 _LLM_C_HEADER = 1024
+_LOOKED = 1024  # tokens, at five places of a file
+_HIGH = 32  # vocabularies have fewer than 2**21 tokens
 
 
 class Asked(NamedTuple):
@@ -127,7 +129,27 @@ def _layout(fd: int, size: int, asked: Asked) -> tuple[np.dtype[Any], int, int]:
             f"open {path}: {size - offset} bytes are no whole number of {dtype} tokens: give dtype= and "
             "offset= as the file was written"
         ).at(path=path)
+    if asked.dtype is None and _is_wider(fd, size, offset):
+        raise errors.FormatError(
+            f'open {path}: its tokens look like uint32, read as uint16: give dtype="uint32", or "uint16" if '
+            "they are"
+        ).at(path=path)
     return dtype, count, offset
+
+
+def _is_wider(fd: int, size: int, offset: int) -> bool:
+    """Whether what nobody said the type of looks like uint32: every second uint16 is next to nothing.
+
+    No text has such tokens at every second place, and what has no other ones may be read as it is.
+    """
+    if (size - offset) % 4:
+        return False
+    places = (size - offset) // 4
+    found = b"".join(
+        os.pread(fd, 4 * _LOOKED, offset + 4 * (max(places - _LOOKED, 0) * part // 4)) for part in range(5)
+    )
+    words = np.frombuffer(found, np.uint16)
+    return len(words) >= 64 and words[1::2].max() < _HIGH <= words[::2].max()
 
 
 def _of_npy(file: io.FileIO, size: int, asked: Asked) -> tuple[np.dtype[Any], int, int]:

@@ -279,6 +279,22 @@ def test_npy_files_of_other_things(tmp_path: Path) -> None:
         TokenDataset(path, 8, offset=128)
 
 
+def test_tokens_that_look_like_uint32_are_not_read_as_uint16(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    path = tmp_path / "train.bin"
+    for vocabulary in (50_257, 128_256, 1_000_000):
+        rng.integers(0, vocabulary, 9000, np.uint32).tofile(path)
+        with pytest.raises(errors.FormatError, match=r"uint32.*train\.bin|train\.bin.*uint32"):
+            gofast.TokenDataset(path, 8)
+        assert len(gofast.TokenDataset(path, 8, dtype="uint32")) == 1124
+        assert len(gofast.TokenDataset(path, 8, dtype="uint16")) == 2249
+    for vocabulary in (2, 65, 256, 50_257):  # of characters, bytes and words
+        rng.integers(0, vocabulary, 9000, np.uint16).tofile(path)
+        assert len(gofast.TokenDataset(path, 8)) == 1124
+    np.zeros(9000, np.uint16).tofile(path)
+    assert len(gofast.TokenDataset(path, 8)) == 1124
+
+
 def test_every_byte_of_a_npy_header(tmp_path: Path) -> None:
     """Changed anywhere, it is refused, or is what numpy reads."""
     path, d = tmp_path / "a.npy", random.Random(7)
