@@ -28,7 +28,7 @@ from ._images import folder_stand_ins as folder_stand_ins  # by these `resolve` 
 from ._images import stand_ins as stand_ins
 from ._loader.classes import warn_of_conflicts
 from ._loader.copies import Copies, Uncopied
-from ._loader.counted import CountedHere, CountedWorkers, Whole
+from ._loader.counted import CountedHere, CountedWhole, CountedWorkers
 from ._loader.counts import Counts
 from ._loader.destination import Destination
 from ._loader.explain import describe
@@ -393,7 +393,7 @@ class DataLoader(TorchDataLoader[T]):
         if isinstance(view, Refusal):
             if isinstance(self.dataset, PulledDataset):
                 if self._auto_collation and self.dataset._makes_batches:
-                    return Whole(self, self._counts)
+                    return CountedWhole(self, self._counts)
                 with self.dataset._of_batches(self.batch_size):
                     return self._torchs_iterator(None)
             if self._auto_collation:  # without it, the user asked for single samples

@@ -108,7 +108,7 @@ class CountedHere(_Counting, _SingleProcessDataLoaderIter):
             return super()._next_data()  # type: ignore[no-untyped-call]
 
 
-class Whole(_Counting):
+class CountedWhole(_Counting):
     """Batches that the dataset makes itself, in this process; there are no workers."""
 
     def __init__(self, loader: TorchDataLoader[Any], counts: Counts) -> None:

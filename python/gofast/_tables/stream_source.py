@@ -142,6 +142,7 @@ class StreamSource:
                 of, room, begun = now
                 filled = begun.result()
                 while not filled["fits"]:
+                    usual = max(usual, filled["size"])  # so will the next one be
                     rooms.give(room)
                     room = rooms.larger(filled, hint)
                     filled = self._begin(of, room).result()
