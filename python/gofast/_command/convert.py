@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from inspect import signature
 
 from .. import errors
 from .._core.units import size
@@ -68,7 +69,8 @@ def _in_the_shell(error: errors.GofastError, given: argparse.Namespace) -> None:
     def option(found: re.Match[str]) -> str:
         if found[1] in vars(given):
             return "--" + found[1].replace("_", "-") + _WORDS[found[2]]
-        lacking[found[0]] = None
+        if found[1] in signature(convert).parameters:  # text= is TableDataset's alone
+            lacking[found[0]] = None
         return found[0]
 
     said = _ADVISED.sub(option, str(error))
