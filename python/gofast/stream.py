@@ -216,8 +216,8 @@ class TableStream(PulledDataset):
     def index(self) -> None:
         """Counts the rows, which takes a pass over text files.
 
-        `len` needs it. With ``shuffle``, several ranks or workers it is done before the first epoch anyway; torch's
-        workers do it each by themselves, unless it was called before.
+        `len` needs it. With ``shuffle``, several ranks or workers it is done before the first epoch anyway;
+        torch's workers do it each by themselves, unless it was called before.
 
         Raises:
             gofast.errors.GofastError: a file cannot be read.

@@ -45,7 +45,7 @@ func text(rng *rand.Rand, rows int) string {
 // values are what a Decoded holds in memory, as bytes that can be compared: values of any type as floats.
 func values(t *testing.T, d Decoded, memory []byte) (features []float64, labels []byte) {
 	t.Helper()
-	of := func(i int) float64 { return 0 }
+	var of func(i int) float64
 	switch d.Type {
 	case table.Uint8:
 		of = func(i int) float64 { return float64(memory[i]) }
