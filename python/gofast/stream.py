@@ -26,7 +26,7 @@ from ._tables.columns import Header, warn_of_no_label
 from ._tables.features import Column, FillValue
 from ._tables.label import DEFAULT_LABEL, Label
 from ._tables.mixing import mixing
-from ._tables.opening import request_of
+from ._tables.opening import place, request_of
 from ._tables.scale import Scale
 from ._tables.sources import Path, given
 from ._tables.statistics import Numbers
@@ -301,11 +301,10 @@ class TableStream(PulledDataset):
         parts = share(self._rows or 0, self._rank, self._world, self.even)
         if info is not None:
             parts = cut(parts, info.id, info.num_workers)
-        first, second = itertools.tee(order.stretches(parts))
-        pieces = self._cut(source)
-        wanted = ([pieces[block] for block in stretch.window.blocks] for stretch in first)
-        for stretch, filled in zip(second, source.windows(wanted, rooms, 0, _RAISE), strict=True):
-            of = [pieces[block] for block in stretch.window.blocks]
+        pieces, stretches = self._cut(source), list(order.stretches(parts))
+        wanted = [[pieces[block] for block in stretch.window.blocks] for stretch in stretches]
+        windows = source.windows(wanted, rooms, 0, _RAISE)
+        for stretch, of, filled in zip(stretches, wanted, windows, strict=True):
             yield self._window(filled, rooms, of), order.rows(stretch)
 
     def _window(self, filled: Filled, rooms: Rooms, pieces: list[Piece]) -> Window:
@@ -321,8 +320,6 @@ class TableStream(PulledDataset):
         )
 
     def _place(self, piece: Piece, row: int) -> Place:
-        from ._tables.opening import place
-
         paths = request_of(self._source)[0]
         return place({**self._source, "path": [paths[piece["file"]]]}, piece["row"] + row)
 

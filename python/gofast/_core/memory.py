@@ -60,6 +60,15 @@ class Memory:
     features: npt.NDArray[Any]
     labels: npt.NDArray[np.int64]
 
+    def _lay_out(self, whole: npt.NDArray[np.uint8], layout: Layout) -> None:
+        """Shows the table that lies in these bytes."""
+        columns = len(layout.label_kinds) + len(layout.texts)
+        self.layout = layout
+        self.features = _array(
+            whole, layout.features_offset, np.dtype(layout.type), (layout.rows, layout.width)
+        )
+        self.labels = _array(whole, layout.labels_offset, np.dtype(np.int64), (layout.rows, columns))
+
     def label_column(self, column: int) -> npt.NDArray[Any]:
         """A label column as int64 or float64 [rows]."""
         values = np.ascontiguousarray(self.labels[:, column])
@@ -105,13 +114,7 @@ class RoomMemory(Memory):
     """A table in a room, until the next one is decoded there."""
 
     def __init__(self, room: Room, layout: Layout) -> None:
-        self.layout = layout
-        self.features = _array(
-            room.bytes, layout.features_offset, np.dtype(layout.type), (layout.rows, layout.width)
-        )
-        self.labels = _array(
-            room.bytes, layout.labels_offset, np.dtype(np.int64), (layout.rows, len(layout.label_kinds))
-        )
+        self._lay_out(room.bytes, layout)
 
 
 class MappedMemory(Memory):
@@ -120,17 +123,8 @@ class MappedMemory(Memory):
     def __init__(self, fd: int, layout: Layout) -> None:
         self.fd = fd
         self._stat = os.fstat(fd)
-        self.layout = layout
-        whole = np.frombuffer(mmap.mmap(fd, max(layout.size, 1), mmap.MAP_SHARED, mmap.PROT_READ), np.uint8)
-        self.features = _array(
-            whole, layout.features_offset, np.dtype(layout.type), (layout.rows, layout.width)
-        )
-        self.labels = _array(
-            whole,
-            layout.labels_offset,
-            np.dtype(np.int64),
-            (layout.rows, len(layout.label_kinds) + len(layout.texts)),
-        )
+        whole = mmap.mmap(fd, max(layout.size, 1), mmap.MAP_SHARED, mmap.PROT_READ)
+        self._lay_out(np.frombuffer(whole, np.uint8), layout)
 
     def __del__(self) -> None:
         # Daemons close every descriptor that they inherit, so the number may belong to another file now.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import math
 import mmap
 import os
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterator
 from multiprocessing.reduction import DupFd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +22,23 @@ from .fields import Field
 if TYPE_CHECKING:
     import numpy.typing as npt
     import torch
+
+
+@contextlib.contextmanager
+def regular_file(path: str) -> Iterator[tuple[int, os.stat_result]]:
+    """A descriptor of a file, and its state. Pipes and folders are refused."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.ReadError
+        raise kind(f"open {path}: {error.strerror}").at(path=path) from None
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise errors.ReadError(f"open {path}: not a regular file").at(path=path)
+        yield fd, info
+    finally:
+        os.close(fd)
 
 
 class MappedFile(NamedTuple):

@@ -11,7 +11,6 @@ import base64
 import contextlib
 import itertools
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from .._core import engine, table_operations
 from .._core.machine import Machine
 from .._core.stamp import Stamp
 from .._core.units import many, size
-from .file_arrays import FileArray, MappedFile, sealed, size_of
+from .file_arrays import FileArray, MappedFile, regular_file, sealed, size_of
 from .hdf5_chunks import as_read, chunk_index, has_plain_edges, most_chunks, pieces
 
 Columns = tuple[str, ...]
@@ -50,22 +49,12 @@ def open_arrays(
 def opening(path: str, threads: int | None, limits: dict[str, int]) -> Iterator[Opening]:
     """The file, opened by h5py. Raises ChangedError if it is another one at the end."""
     h5py, threads = import_h5py(), engine.threads(threads)
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError as error:
-        kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.ReadError
-        raise kind(f"open {path}: {error.strerror}").at(path=path) from None
-    try:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            raise errors.ReadError(f"open {path}: not a regular file").at(path=path)
+    with regular_file(path) as (fd, info):
         stamp = Stamp.of(info)
         with _opened(h5py, path) as file:
             yield Opening(h5py, file, fd, MappedFile(path, stamp), threads, limits)
         if Stamp.of(os.stat(path)) != stamp:
             raise errors.ChangedError(f"open {path}: the file changed while it was opened").at(path=path)
-    finally:
-        os.close(fd)
 
 
 def import_h5py() -> Any:

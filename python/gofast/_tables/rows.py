@@ -257,7 +257,11 @@ class RowDataset(NativeDataset):
             return [self[i] for i in indices]
         if self.batch_transform is None:
             return self._batch(wanted)
-        batch = self._fill(wanted)
+        return self._batch_transformed(self._fill(wanted))
+
+    def _batch_transformed(self, batch: Batch) -> Batch:
+        if self.batch_transform is None:
+            return batch
         return Batch(batch._view, self.batch_transform(batch.images), batch.labels, more=batch._more)
 
     def _finished(self, rows: list[list[Any]]) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import stat
 import struct
 from collections.abc import Sequence
 from multiprocessing.context import get_spawning_popen
@@ -20,7 +19,7 @@ from .._core.stamp import Stamp
 from .._core.units import many
 from .._loader.core_dataset import CoreDataset, IntArray, joined
 from .._loader.view import View
-from .file_arrays import FileArray, MappedFile
+from .file_arrays import FileArray, MappedFile, regular_file
 
 # What the core makes int64s of; gofast/table/tokens/tokens.go has the same.
 TYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "int64")
@@ -61,15 +60,7 @@ class TokenFile(FileArray):
             gofast.errors.GofastError: as :class:`gofast.TokenDataset` says.
         """
         path = asked.path
-        try:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except OSError as error:
-            kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.ReadError
-            raise kind(f"open {path}: {error.strerror}").at(path=path) from None
-        try:
-            info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode):
-                raise errors.ReadError(f"open {path}: not a regular file").at(path=path)
+        with regular_file(path) as (fd, info):
             dtype, count, offset = _layout(fd, info.st_size, asked)
             if count < asked.least:
                 said = f"open {path}: {many(count, 'token')}, and the first sample needs {asked.least}"
@@ -77,8 +68,6 @@ class TokenFile(FileArray):
             what = f"{count} tokens of {dtype}, mapped where they lie in {path}"
             mapped = MappedFile(path, Stamp.of(info))
             made = cls(os.dup(fd), dtype, (count,), offset, mapped, runs_in="C", what=what)
-        finally:
-            os.close(fd)
         made.asked = asked
         return made
 

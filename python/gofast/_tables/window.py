@@ -11,7 +11,6 @@ import torch
 from torch.utils.data import default_collate
 
 from .._core.memory import Memory
-from .._loader.batch import Batch
 from .._loader.filler import Filler
 from .cells import Locate, Place
 from .features import FillValue
@@ -102,7 +101,5 @@ def _made(some: list[Some], collate: Callable[[Any], Any] | None) -> Any:
         rows = torch.cat([rows + start for (_, rows), start in zip(some, before, strict=False)])
     if collate is None and first.batch_transform is None:
         return filler.collated(rows, 0, len(rows))
-    batch = filler.fill(array("q", rows.numpy().tobytes()))
-    if first.batch_transform is not None:
-        batch = Batch(batch._view, first.batch_transform(batch.images), batch.labels, more=batch._more)
+    batch = first._batch_transformed(filler.fill(array("q", rows.numpy().tobytes())))
     return batch.collated() if collate is None else collate(batch)
