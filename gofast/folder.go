@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/image"
+	"github.com/gofast-org/gofast/gofast/image/jpeg"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/folder"
@@ -100,6 +101,7 @@ func openPictures(ctx context.Context, scan folder.Options, plan image.Plan, opt
 	if plan.Output.Height == 0 {
 		return nil, errs.New(errs.ErrConfig, "open", "the plan does not end in a tensor").At(root)
 	}
+	jpeg.KeepMarks()
 	// A missing library is an error only for the files that need it.
 	_ = image.LoadFormats(nil)
 	scan.Threads, scan.Limits = options.Threads, options.Limits
@@ -129,7 +131,7 @@ func openPictures(ctx context.Context, scan folder.Options, plan image.Plan, opt
 		Count: schema.Count, Targets: targets,
 		Config: reader.Config{File: &reader.File{
 			Root: string(schema.Root), Paths: base + uintptr(schema.PathsOffset), Offsets: base + uintptr(schema.PathOffsetsOffset)}},
-		Seed: options.Seed, Epoch: uintptr(epoch), Facts: uintptr(epoch) + 8,
+		Seed: options.Seed, Epoch: uintptr(epoch), Facts: uintptr(epoch) + 8, Lasting: true,
 	}, options.Options)
 	if err != nil {
 		_, _ = unix.Munmap(index), unix.Munmap(own)

@@ -8,9 +8,12 @@ import (
 	"github.com/gofast-org/gofast/gofast/source/folder"
 )
 
-// codecsConfig names the folders whose libraries are tried before the system's.
+// codecsConfig names the folders whose libraries are tried before the system's, and
+// memory of this process for jpeg.UseMarks.
 type codecsConfig struct {
-	Folders []string `json:"folders"`
+	Folders   []string `json:"folders"`
+	Marks     uintptr  `json:"marks"`
+	MarksSize int      `json:"marks_size"`
 }
 
 // codecsResult says which formats are decoded here, with which JPEG library, and
@@ -25,6 +28,7 @@ type codecsResult struct {
 // Pictures whose library is missing are left to Pillow.
 func loadCodecs(c codecsConfig) (any, error) {
 	found := codecsResult{Native: []string{}, Missing: map[string]string{}}
+	jpeg.UseMarks(c.Marks, c.MarksSize) // before anything can be decoded
 	missing := image.LoadFormats(c.Folders)
 	for _, format := range image.Formats() {
 		if err := missing[format.Name()]; err != nil {

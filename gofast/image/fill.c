@@ -22,6 +22,7 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
     int32_t code = p->reader->read(p->reader, &extent, INT64_MAX, &w->file, &bytes, fault);
     gf_meter_to(meter, GF_STAGE_PICTURE);
     if (!code) meter->counters[GF_COUNT_FILE_BYTES] += (int64_t)bytes.size;
+    bytes.comes_again = p->lasting;
     gf_meter_picture(meter);
     if (!code) code = gf_formats_open(&source, &w->decoders, &bytes, p->max_pixels, fault);
     if (code) return code;

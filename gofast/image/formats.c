@@ -24,7 +24,7 @@ int32_t gf_formats_open(gf_opened *s, gf_decoders *d, const gf_sample_bytes *fil
     int i = format_of(file, fault);
     if (i < 0) return fault->code;
     if (!d->state[i] && !(d->state[i] = gf_formats[i]->make())) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a decoder");
-    return gf_picture_open(s, gf_formats[i], d->state[i], file->data, file->size, max_pixels, fault);
+    return gf_picture_open(s, gf_formats[i], d->state[i], file, max_pixels, fault);
 }
 
 size_t gf_decoders_held(const gf_decoders *d) {

@@ -20,7 +20,7 @@ static int32_t make_here(const gf_image_program *p, const gf_late *late, const i
     if (late->width) {
         source = gf_opened_of((gf_picture){(uint8_t *)late->data, 4 * (int64_t)late->width, late->width, late->height});
     } else {
-        gf_sample_bytes file = {late->data, late->size, late->size};
+        gf_sample_bytes file = {.data = late->data, .size = late->size, .length = late->size};
         code = gf_formats_open(&source, &worker->decoders, &file, p->max_pixels, fault);
     }
     if (!code) code = gf_image_run(worker, p, &source, late->recorded, late->n, record, x, fault);

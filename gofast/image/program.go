@@ -35,6 +35,7 @@ type Files struct {
 	Targets uintptr `json:"targets"` // address of int32[count], the labels; 0 without
 	Extents uintptr `json:"extents"` // address of source.Extent[count]; 0: each sample is all of the object of its number
 	Facts   uintptr `json:"facts"`   // address of gf_facts[count] (reader/extent.h), zeros at first
+	Lasting bool    `json:"lasting"` // they come again in each epoch
 	Stored  *Stored `json:"stored"`  // they are no files, but pixels in memory: then no reader, extents and facts are needed
 }
 
@@ -116,6 +117,9 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 			return Program{}, err
 		}
 		c.reader = (*C.gf_reader)(made)
+	}
+	if files.Lasting {
+		c.lasting = 1
 	}
 	c.seed = C.uint64_t(files.Seed)
 	c.epoch = (*C.uint64_t)(C.as_pointer(C.uintptr_t(files.Epoch)))

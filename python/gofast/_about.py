@@ -42,8 +42,8 @@ def engine_stats() -> dict[str, Any]:
         A dict with these keys.
 
         - ``seconds``: since the engine was started.
-        - ``batches``, ``samples``, ``bytes``, ``made``, ``file_bytes``, ``waits``, ``wait_seconds``,
-          ``draw_seconds``, ``busy_seconds``, ``occupancy``, ``stages``, ``fallbacks``, ``errors``: as in
+        - ``batches``, ``samples``, ``bytes``, ``made``, ``file_bytes``, ``marked``, ``waits``,
+          ``wait_seconds``, ``draw_seconds``, ``busy_seconds``, ``occupancy``, ``stages``, ``fallbacks``, ``errors``: as in
           `DataLoader.stats`, of everything in this process: all loaders, torch's with datasets of gofast's,
           single samples, late pictures. What a dataset hands out to a loader of gofast's, the loader counts:
           once for each batch. Only such loaders have waits.

@@ -1,7 +1,9 @@
 // Replaces the library's decoder of coefficients by ours. The later steps, the inverse transform, smooth
 // upsampling and colours, stay the library's, so the pixels are the library's too. The codes are two thirds of a decode:
-// a photograph takes 0.45 ms instead of 0.68, and 0.33 if the crop does not need all of them. If a file has anything
-// unusual, the decode starts again with the library's decoder.
+// a photograph takes 0.45 ms instead of 0.68, and 0.33 if the crop does not need all of them. From the second epoch
+// on, the scan is entered at marks (marks.h): an epoch of RandomResizedCrop(224) of 500 photographs takes 0.92 of its time,
+// one of crops of 224 x 224 pixels 0.79, and one of crops of 5 to 30 % of the area 0.72. If a file has anything unusual,
+// the decode starts again with the library's decoder.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -21,9 +23,11 @@ int exchange_look(gf_jpeg *j) {
 
 static int decode_mcu(lj_decompress *d, int16_t (*const *blocks)[64]) {
     gf_jpeg *j = (gf_jpeg *)d;
-    int wanted = blocks && j->mcu >= j->first_mcu && j->mcu < j->end_mcu;
-    if (++j->mcu == d->mcus_per_row) j->mcu = 0;
-    if (!huffman_mcu(&j->huffman, wanted ? blocks : NULL)) longjmp(j->broken, NOT_OURS);
+    uint32_t mcu = j->mcu++;
+    int wanted = blocks && j->column >= j->first_mcu && j->column < j->end_mcu;
+    if (++j->column == d->mcus_per_row) j->column = 0;
+    // Others are left out, and read later if no mark leads to the next one that is wanted.
+    if (wanted && !(j->packed ? coefficients_read(&j->coefficients, mcu, blocks) : huffman_mcu(&j->huffman, mcu, blocks))) longjmp(j->broken, NOT_OURS);
     return 1;
 }
 
@@ -36,19 +40,30 @@ static int decode_measured(lj_decompress *d, int16_t (*const *blocks)[64]) {
     return done;
 }
 
-void exchange_start(gf_jpeg *j) {
+// Whether the coefficients are read here.
+static int is_ours(gf_jpeg *j) {
+    if (j->by_library || j->not_ours || !j->clean || !j->library->decode_mcu || j->d.entropy->decode_mcu != j->library->decode_mcu) return 0;
+    return j->packed ? pack_start(j) : huffman_begin(&j->huffman, &j->d);
+}
+
+int exchange_start(gf_jpeg *j) {
     lj_decompress *d = &j->d;
-    if (j->by_library || j->not_ours || !j->clean || !j->library->decode_mcu || d->entropy->decode_mcu != j->library->decode_mcu) return;
-    if (!huffman_begin(&j->huffman, d)) return;
+    if (!is_ours(j)) return !j->packed;
     unsigned width = d->components == 1 ? 8 : 8 * (unsigned)d->most_horizontal, end = (unsigned)(j->first + j->columns);
-    j->mcu = 0;
+    j->mcu = j->column = 0;
     j->first_mcu = (unsigned)j->first / width;
     j->end_mcu = (end + width - 1) / width;
     gf_meter *meter = gf_meter_here();
+    if (!j->packed && (j->region.y > 0 || j->end_mcu - j->first_mcu < d->mcus_per_row)) {
+        int known = huffman_use(&j->huffman, marks_of(j->data, j->n, d->mcus_per_row * d->mcu_rows_in_scan, j->comes_again));
+        j->marked += known;
+        meter->counters[GF_COUNT_MARKED] += known;
+    }
     d->entropy->decode_mcu = meter->fine ? decode_measured : decode_mcu;
     meter->decoding = GF_PART_INVERSE;
     gf_meter_part(meter, GF_PART_INVERSE);
     j->exchanged++;
+    return 1;
 }
 
 // A file of noise, made here so that the package need not contain a picture. Its codes are 0, 10, 110 and 1110 in all
@@ -82,7 +97,8 @@ static size_t make_trial(uint8_t *at) {
 static int decode(gf_jpeg *j, const uint8_t *file, size_t n, gf_box region, uint8_t *out) {
     gf_fault fault;
     gf_opened source;
-    return !gf_picture_open(&source, &gf_jpeg_format, j, file, n, INT32_MAX, &fault) && !gf_opened_read(&source, region, out, (int64_t)region.width * 4, &fault);
+    gf_sample_bytes bytes = {.data = file, .size = n, .length = n};
+    return !gf_picture_open(&source, &gf_jpeg_format, j, &bytes, INT32_MAX, &fault) && !gf_opened_read(&source, region, out, (int64_t)region.width * 4, &fault);
 }
 
 // The library's function, if there is one in the expected place; else NULL. A decode must have begun.

@@ -135,6 +135,9 @@ int huffman_read(huffman *h, const lj_decompress *d, const uint8_t *file, const 
 int huffman_begin(huffman *h, const lj_decompress *d) {
     h->interval = h->until_restart = d->restart_interval;
     h->restarts = 0;
+    h->mcu = 0;
+    h->next_mark = UINT32_MAX;
+    h->marks = NULL;
     if (!h->marker || (h->marker != 0xd9 && !h->interval) || d->components_in_scan != d->components) return 0;
     memset(h->last_dc, 0, sizeof h->last_dc);
     h->blocks = d->blocks_in_mcu;
@@ -275,7 +278,59 @@ __attribute__((target("bmi2"))) static int keep_bmi2(huffman *h, huffman_block *
 __attribute__((target("bmi2"))) static int skip_bmi2(huffman *h) { return decode_mcu(h, NULL); }
 #endif
 
-int huffman_mcu(huffman *h, huffman_block *const *blocks) {
+// A mark is the position in bits, 28 of them, which suffices for HUFFMAN_MOST; and above it the last DC of three components,
+// in 12 bits each.
+enum { MARK_DC = 12, MARK_POSITION = 64 - 3 * MARK_DC };
+
+static void find_next_mark(huffman *h, uint32_t known) { h->next_mark = known < h->marks->room ? (known + 1) * h->marks->every : UINT32_MAX; }
+
+int huffman_use(huffman *h, jpeg_marks *marks) {
+    if (!marks || h->interval) return 0;
+    for (int i = 0; i < h->blocks; i++)
+        if (h->component[i] > 2) return 0;
+    uint32_t known = atomic_load_explicit(&marks->known, memory_order_acquire);
+    h->marks = marks;
+    find_next_mark(h, known);
+    return known > 0;
+}
+
+// Notes where the decoder stands. Others may note the same at the same time.
+static void note(huffman *h) {
+    uint32_t i = h->mcu / h->marks->every - 1;
+    uint64_t mark = (uint64_t)((h->next - h->data) * 8 - h->count);
+    for (int k = 0; k < 3; k++) {
+        int32_t dc = h->last_dc[k] + (1 << (MARK_DC - 1));
+        if (dc >> MARK_DC) { // no picture has that
+            h->next_mark = UINT32_MAX;
+            return;
+        }
+        mark |= (uint64_t)dc << (MARK_POSITION + k * MARK_DC);
+    }
+    atomic_store_explicit(&h->marks->mark[i], mark, memory_order_relaxed);
+    if (atomic_load_explicit(&h->marks->known, memory_order_relaxed) <= i) atomic_store_explicit(&h->marks->known, i + 1, memory_order_release);
+    find_next_mark(h, i + 1);
+}
+
+// Goes on from the last mark before an MCU, if that is ahead.
+static void enter(huffman *h, uint32_t mcu) {
+    uint32_t known = atomic_load_explicit(&h->marks->known, memory_order_acquire), i = mcu / h->marks->every;
+    if (i > known) i = known;
+    if (!i || i * h->marks->every <= h->mcu) return;
+    uint64_t mark = atomic_load_explicit(&h->marks->mark[i - 1], memory_order_relaxed), position = mark & ((1ull << MARK_POSITION) - 1);
+    if (position >= h->size * 8) return;
+    h->next = h->data + position / 8;
+    h->bits = (uint64_t)*h->next++ << 56 << position % 8;
+    h->count = 8 - position % 8;
+    for (int k = 0; k < 3; k++)
+        h->last_dc[k] = (int32_t)(mark >> (MARK_POSITION + k * MARK_DC) & ((1 << MARK_DC) - 1)) - (1 << (MARK_DC - 1));
+    h->mcu = i * h->marks->every;
+    if (h->next_mark <= h->mcu) find_next_mark(h, known);
+}
+
+// Decodes the next MCU; if blocks is NULL, skips it.
+static int next_mcu(huffman *h, huffman_block *const *blocks) {
+    if (h->mcu == h->next_mark) note(h);
+    h->mcu++;
     if (h->interval && h->until_restart-- == 0 && !restart(h)) return 0;
     int ok;
 #ifdef __x86_64__
@@ -284,6 +339,13 @@ int huffman_mcu(huffman *h, huffman_block *const *blocks) {
 #endif
         ok = blocks ? keep_plain(h, blocks) : skip_plain(h);
     return ok && bits_left(h) >= 0;
+}
+
+int huffman_mcu(huffman *h, uint32_t mcu, huffman_block *const *blocks) {
+    if (h->marks && mcu != h->mcu) enter(h, mcu);
+    while (h->mcu < mcu)
+        if (!next_mcu(h, NULL)) return 0;
+    return next_mcu(h, blocks);
 }
 
 void huffman_free(huffman *h) { free(h->data); }

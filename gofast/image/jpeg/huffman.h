@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "libjpeg.h"
+#include "marks.h"
 
 enum {
     HUFFMAN_LOOK = 11,               // bits of a look-up: 10 are 5 % slower, 12 are no faster
@@ -37,6 +38,10 @@ typedef struct {
     int marker;                // the marker that ended the bytes
     unsigned interval, until_restart, restarts;
 
+    uint32_t mcu;       // the number of the next one in the scan
+    uint32_t next_mark; // that of the MCU whose mark is noted next
+    jpeg_marks *marks;  // or NULL
+
     int blocks;
     uint8_t component[10];
     const huffman_table *dc[10], *ac[10];
@@ -52,8 +57,13 @@ int huffman_read(huffman *, const lj_decompress *, const uint8_t *file, const ui
 // Prepares for the scan. The library has checked its tables. Returns 1 if the scan is ours.
 int huffman_begin(huffman *, const lj_decompress *);
 
-// Writes the next MCU's coefficients into blocks full of zeroes; if blocks is NULL, skips them. Returns 0 if not ours.
-int huffman_mcu(huffman *, huffman_block *const *blocks);
+// From here on the scan is entered at these marks, and those that are not known yet are noted. They are of this file. Returns
+// 1 if some are known.
+int huffman_use(huffman *, jpeg_marks *);
+
+// Writes the coefficients of an MCU into blocks full of zeroes. It is one behind those that were asked for before. Returns
+// 0 if not ours.
+int huffman_mcu(huffman *, uint32_t mcu, huffman_block *const *blocks);
 
 void huffman_free(huffman *);
 

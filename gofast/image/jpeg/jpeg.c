@@ -145,16 +145,16 @@ static int read_header(gf_jpeg *j, gf_fault *fault) {
     }
     j->d.out_colours = d->components == 4 ? LJ_CMYK : LJ_EXT_RGBA;
     j->many_scans = j->library->many_scans(&j->d);
-    j->clean = !j->many_scans && (exchange_look(j) || feed_ends_cleanly(j->source.next, j->data + j->n));
+    j->clean = !j->many_scans && (j->packed || exchange_look(j) || feed_ends_cleanly(j->source.next, j->data + j->n));
     return 0;
 }
 
-static int32_t begin(void *state, const uint8_t *data, size_t n, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
-    gf_jpeg *j = state;
-    if (!j->library) j->library = lj_loaded();
-    if (!j->library) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "libjpeg-turbo was not found");
-    j->data = data;
-    j->n = n;
+static int damaged(gf_jpeg *j, gf_fault *fault) {
+    if (j->stage != IDLE) stop(j);
+    return gf_fault_set(fault, GF_FAULT_FORMAT, -1, "not a record of coefficients");
+}
+
+static int32_t begin_any(gf_jpeg *j, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
     j->max_pixels = max_pixels;
     j->not_ours = 0;
     int code = read_header(j, fault);
@@ -163,10 +163,30 @@ static int32_t begin(void *state, const uint8_t *data, size_t n, int64_t max_pix
     return 0;
 }
 
+static int32_t begin(void *state, const gf_sample_bytes *file, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
+    gf_jpeg *j = state;
+    if (!j->library) j->library = lj_loaded();
+    if (!j->library) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "libjpeg-turbo was not found");
+    j->data = file->data;
+    j->n = file->size;
+    j->comes_again = file->comes_again;
+    j->packed = 0;
+    return begin_any(j, max_pixels, out, fault);
+}
+
+static int32_t begin_packed(void *state, const gf_sample_bytes *file, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
+    gf_jpeg *j = state;
+    if (!j->library) j->library = lj_loaded();
+    if (!j->library || !pack_open(j, file->data, file->size)) return damaged(j, fault);
+    j->packed = 1;
+    return begin_any(j, max_pixels, out, fault);
+}
+
 static int32_t start(void *state, gf_box region, gf_fault *fault);
 
 // Begins the same picture again after the rows that were taken. The library decodes all of it.
 static int begin_again(gf_jpeg *j, gf_fault *fault) {
+    if (j->packed) return damaged(j, fault);
     gf_box left = j->region;
     left.y += j->taken;
     left.height -= j->taken;
@@ -254,7 +274,7 @@ static int32_t start(void *state, gf_box region, gf_fault *fault) {
         return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "memory is short");
     }
     j->stage = ROWS;
-    exchange_start(j);
+    if (!exchange_start(j)) return damaged(j, fault);
     if (less && region.y > 0) j->library->skip(&j->d, (unsigned)region.y);
     else if (!drop_rows(j, region.y)) return truncated(j, fault);
     return 0;
@@ -319,4 +339,9 @@ static int32_t end(void *state, gf_fault *fault) {
 const gf_picture_format gf_jpeg_format = {
     .name = "jpeg", .magic = "\xff\xd8\xff", .variable = "GOFAST_LIBJPEG", .wheel = "libjpeg-*.so.62*", .load = lj_load,
     .size = size, .make = new, .free = drop, .begin = begin, .start = start, .rows = rows, .end = end,
+};
+
+const gf_picture_format gf_coefficients_format = {
+    .name = "coefficients", .magic = "gofastC1", .load = lj_load, .size = size, .make = new, .free = drop, .begin = begin_packed, .start = start,
+    .rows = rows, .end = end,
 };

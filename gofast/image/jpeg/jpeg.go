@@ -3,16 +3,30 @@ package jpeg
 /*
 #cgo CFLAGS: -O3 -std=gnu11 -Wall -Wextra
 #cgo LDFLAGS: -ldl
+#include <stdlib.h>
 #include "state.h"
+
+static int pack_file(gf_jpeg *j, const uint8_t *data, size_t n, gf_bytes *out, size_t *size) {
+	gf_sample_bytes file = {.data = data, .size = n, .length = n};
+	gf_picture picture;
+	gf_fault fault;
+	return !gf_jpeg_format.begin(j, &file, INT32_MAX, &picture, &fault) && gf_jpeg_pack(j, out, 0, size);
+}
+
+static void use_marks(uintptr_t memory, size_t size) { gf_jpeg_marks_use((void *)memory, size); }
 */
 import "C"
 
 import (
+	"sync"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gofast-org/gofast/gofast/image/picture"
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
 	_ "github.com/gofast-org/gofast/gofast/internal/meter"
+	_ "github.com/gofast-org/gofast/gofast/source/reader"
 )
 
 // Format is gf_jpeg_format.
@@ -26,8 +40,61 @@ func Library() string { return C.GoString(C.gf_libjpeg_version()) }
 // the place of its own. If not, pixels are the same but take longer.
 func Exchanged() bool { return C.gf_libjpeg_exchanged() != 0 }
 
+var marks sync.Once
+
+// UseMarks says in which memory marks of files are kept, once for the process: zeros at
+// that address, which stay there. marks.h says what they are.
+func UseMarks(memory uintptr, size int) {
+	marks.Do(func() { C.use_marks(C.uintptr_t(memory), C.size_t(size)) })
+}
+
+// KeepMarks gives the process memory for marks of its own, if it has none: at most 1 GiB,
+// and a 32nd of the machine's. What is not written takes none.
+func KeepMarks() {
+	marks.Do(func() {
+		var machine unix.Sysinfo_t
+		if unix.Sysinfo(&machine) != nil {
+			return
+		}
+		size := int(min(1<<30, uint64(machine.Totalram)*uint64(machine.Unit)/32))
+		memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+		if err == nil { // without, later epochs are as slow as the first
+			C.use_marks(C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), C.size_t(size))
+		}
+	})
+}
+
+// coefficientsFormat is gf_coefficients_format; pack makes such a record of a file, nil if
+// it cannot be one; plainCoefficients leaves kernels out. For tests.
+var coefficientsFormat = picture.FormatAt(unsafe.Pointer(&C.gf_coefficients_format))
+
+func pack(d *picture.Decoder, file []byte) []byte {
+	var out C.gf_bytes
+	var size C.size_t
+	defer func() { C.free(unsafe.Pointer(out.data)) }()
+	if C.pack_file((*C.gf_jpeg)(d.State), (*C.uint8_t)(unsafe.SliceData(file)), C.size_t(len(file)), &out, &size) == 0 {
+		return nil
+	}
+	return C.GoBytes(unsafe.Pointer(out.data), C.int(size))
+}
+
+func plainCoefficients(plain bool) {
+	C.coefficients_plain = 0
+	if plain {
+		C.coefficients_plain = 1
+	}
+}
+
 // exchanged is how many files' coefficients a decoder decoded itself, not by the
 // library; byLibrary leaves them all to it. For tests.
 func exchanged(d *picture.Decoder) int { return int((*C.gf_jpeg)(d.State).exchanged) }
+
+// marked is of how many files a decoder found marks; useMarks replaces the memory of
+// marks by another, while nothing is decoded.
+func marked(d *picture.Decoder) int { return int((*C.gf_jpeg)(d.State).marked) }
+
+func useMarks(memory []byte) {
+	C.gf_jpeg_marks_use(unsafe.Pointer(unsafe.SliceData(memory)), C.size_t(len(memory)))
+}
 
 func byLibrary(d *picture.Decoder) { (*C.gf_jpeg)(d.State).by_library = 1 }

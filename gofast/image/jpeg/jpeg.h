@@ -7,11 +7,22 @@
 
 extern const gf_picture_format gf_jpeg_format;
 
+// Records of JPEGs: coefficients that need no decoding of Huffman codes. No file is one.
+extern const gf_picture_format gf_coefficients_format;
+
+// Makes a record of the file that was begun with gf_jpeg_format, and not started, in memory behind `before` bytes. That ends
+// the picture. Returns 0 if the library must decode it.
+int gf_jpeg_pack(void *state, gf_bytes *memory, size_t before, size_t *size);
+
 // The library's version and path, such as "libjpeg-turbo version 3.2.0 (build 20261016), /usr/lib/libjpeg.so.62". It is ""
 // before the library is found.
 const char *gf_libjpeg_version(void);
 
 // Whether our decoder of Huffman codes takes the place of the library's. That saves a third of the time (exchange.c).
 int gf_libjpeg_exchanged(void);
+
+// Where marks of files are kept (marks.h): in memory that begins as zeros. Processes that share it need not have it at one
+// address. NULL: they are not kept.
+void gf_jpeg_marks_use(void *memory, size_t size);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 
+#include "coefficients.h"
 #include "huffman.h"
 #include "jpeg.h"
 #include "libjpeg.h"
@@ -24,6 +25,7 @@ typedef struct {
 
     const uint8_t *data;
     size_t n, shown; // bytes of the file, and how many of them the library may see
+    int comes_again;
     int64_t max_pixels;
     int finishing;
     int many_scans, clean;
@@ -38,9 +40,13 @@ typedef struct {
 
     // Coefficients.
     int by_library, not_ours;         // the library decodes all files (for tests); it decodes this file
-    int64_t exchanged;                // the number of files decoded by our code
-    unsigned mcu, first_mcu, end_mcu; // the next MCU of a row, and the range that is wanted
+    int64_t exchanged, marked;        // the number of files decoded by our code, and of those with known marks
+    uint32_t mcu;                     // that the library asks for next
+    unsigned column, first_mcu, end_mcu; // its place in its row, and the range that is wanted
     huffman huffman;
+
+    int packed; // the picture is a record (pack.c), and data are its header
+    coefficients coefficients;
 } gf_jpeg;
 
 // library.c: gf_jpeg_format's load.
@@ -62,13 +68,22 @@ int64_t feed_position(const gf_jpeg *);
 // is not a restart marker. If that is the end of the image, nothing before it can fail.
 int feed_ends_cleanly(const uint8_t *p, const uint8_t *end);
 
+// pack.c: coefficients that are kept.
+
+// Takes a record apart; 0 if it is none.
+int pack_open(gf_jpeg *, const uint8_t *data, size_t n);
+
+// Prepares for a record's scan, of which the library has read the header. 0 if it is another picture's.
+int pack_start(gf_jpeg *);
+
 // exchange.c: our decoder of coefficients instead of the library's.
 
 // Looks at the file's data from here on. Returns 1 if they are certainly accepted, as by feed_ends_cleanly; else 0: not known.
 int exchange_look(gf_jpeg *);
 
-// Exchanges the decoder if possible. The library must have started, and the columns must be chosen.
-void exchange_start(gf_jpeg *);
+// Exchanges the decoder if possible. The library must have started, and the columns must be chosen. Returns 0 if a record
+// cannot be decoded so.
+int exchange_start(gf_jpeg *);
 
 // Finds out whether the decoder can be exchanged: both ways must decode a small picture to the same pixels.
 void exchange_try(lj_library *);

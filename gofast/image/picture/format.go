@@ -14,6 +14,10 @@ static int32_t size(const gf_picture_format *f, const uint8_t *data, size_t n, s
 }
 static void *make(const gf_picture_format *f) { return f->make(); }
 static void drop(const gf_picture_format *f, void *state) { f->free(state); }
+static int32_t open_picture(gf_opened *s, const gf_picture_format *f, void *state, const uint8_t *data, size_t n, int comes_again, int64_t max_pixels, gf_fault *fault) {
+	gf_sample_bytes file = {.data = data, .size = n, .length = n, .comes_again = comes_again};
+	return gf_picture_open(s, f, state, &file, max_pixels, fault);
+}
 
 // Decodes all of an open picture, and keeps nothing of it.
 static int32_t check(gf_opened *s, gf_fault *fault) {
@@ -115,10 +119,11 @@ func start(b []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.SliceData(b)) }
 // not for use by several goroutines at once. Close it, or leave that to the
 // garbage collector.
 type Decoder struct {
-	MaxPixels int64          // most pixels of a picture; NewDecoder sets Pillow's limit
-	State     unsafe.Pointer // the format's own; nil when it was closed
-	format    Format
-	clean     runtime.Cleanup
+	MaxPixels  int64          // most pixels of a picture; NewDecoder sets Pillow's limit
+	ComesAgain bool           // its files will be decoded again
+	State      unsafe.Pointer // the format's own; nil when it was closed
+	format     Format
+	clean      runtime.Cleanup
 }
 
 // pillowPixels is where Pillow sees a decompression bomb: twice its MAX_IMAGE_PIXELS.
@@ -149,7 +154,11 @@ func (d *Decoder) begin(file []byte, source *C.gf_opened, c *C.gf_fault, pins *r
 	if len(file) > 0 {
 		pins.Pin(unsafe.SliceData(file)) // the state keeps a pointer to the file from one call to the next
 	}
-	if C.gf_picture_open(source, d.format.c, d.State, start(file), C.size_t(len(file)), C.int64_t(min(d.MaxPixels, math.MaxInt32)), c) != 0 {
+	again := C.int(0)
+	if d.ComesAgain {
+		again = 1
+	}
+	if C.open_picture(source, d.format.c, d.State, start(file), C.size_t(len(file)), again, C.int64_t(min(d.MaxPixels, math.MaxInt32)), c) != 0 {
 		return d.format.failure(c)
 	}
 	return nil

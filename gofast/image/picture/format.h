@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "../../source/reader/reader.h"
 #include "picture.h"
 
 enum {
@@ -38,7 +39,7 @@ typedef struct {
 
     // Begins a whole file in memory, which stays where it is until the end. max_pixels is the most that width x height
     // may be. After a fault there is nothing to end.
-    int32_t (*begin)(void *, const uint8_t *data, size_t n, int64_t max_pixels, gf_picture *, gf_fault *);
+    int32_t (*begin)(void *, const gf_sample_bytes *, int64_t max_pixels, gf_picture *, gf_fault *);
 
     // Of formats that decode all of a picture at once the next three are NULL: the picture is whole, and valid until the
     // next one begins. Else it says no more than the size.

@@ -4,6 +4,7 @@ import (
 	"embed"
 
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
+	_ "github.com/gofast-org/gofast/gofast/source/reader"
 )
 
 // Other packages' C code includes these headers, and this package's those of the

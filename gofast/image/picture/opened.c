@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-int32_t gf_picture_open(gf_opened *s, const gf_picture_format *format, void *state, const uint8_t *data, size_t n, int64_t max_pixels, gf_fault *fault) {
+int32_t gf_picture_open(gf_opened *s, const gf_picture_format *format, void *state, const gf_sample_bytes *file, int64_t max_pixels, gf_fault *fault) {
     *s = (gf_opened){.format = format->rows ? format : NULL, .state = state};
-    return format->begin(state, data, n, max_pixels, &s->picture, fault);
+    return format->begin(state, file, max_pixels, &s->picture, fault);
 }
 
 gf_opened gf_opened_of(gf_picture picture) { return (gf_opened){.picture = picture}; }

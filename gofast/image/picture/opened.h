@@ -13,7 +13,7 @@ typedef struct {
 } gf_opened;
 
 // Opens a file that lies in memory. 0, or a fault's code, after which there is nothing to end.
-int32_t gf_picture_open(gf_opened *, const gf_picture_format *, void *state, const uint8_t *data, size_t n, int64_t max_pixels, gf_fault *);
+int32_t gf_picture_open(gf_opened *, const gf_picture_format *, void *state, const gf_sample_bytes *file, int64_t max_pixels, gf_fault *);
 
 // A picture in memory.
 gf_opened gf_opened_of(gf_picture picture);

@@ -266,8 +266,10 @@ static int decode(gf_png *p, gf_chunks *c, int64_t max_pixels, gf_picture *out) 
     return 0;
 }
 
-static int32_t begin(void *state, const uint8_t *data, size_t n, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
+static int32_t begin(void *state, const gf_sample_bytes *file, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
     gf_png *p = state;
+    const uint8_t *data = file->data;
+    size_t n = file->size;
     *fault = (gf_fault){.offset = -1};
     gf_chunks c = {.libz = gf_libz_get(), .z = &p->z, .fault = fault, .data = data, .n = n, .at = 8, .sequence = -1};
     if (!c.libz) return gf_png_fail(&c, GF_FAULT_UNSUPPORTED, -1, "zlib was not found");

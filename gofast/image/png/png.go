@@ -14,6 +14,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/image/picture"
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
 	_ "github.com/gofast-org/gofast/gofast/internal/inflate"
+	_ "github.com/gofast-org/gofast/gofast/source/reader"
 )
 
 // Package kerneltest includes it; TestHeadersRebuildTheirUsers says what this is for.

@@ -57,8 +57,10 @@ static void drop(void *state) {
     free(state);
 }
 
-static int32_t begin(void *state, const uint8_t *data, size_t n, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
+static int32_t begin(void *state, const gf_sample_bytes *file, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
     pnm *p = state;
+    const uint8_t *data = file->data;
+    size_t n = file->size;
     header h = {.data = data, .n = n};
     *out = (gf_picture){0};
     int32_t code = read_header(&h, n, &out->width, &out->height, fault);

@@ -101,7 +101,9 @@ static int decode(gf_webp *p, const wp_library *l, const wp_demuxer *demuxer, co
     return 0;
 }
 
-static int32_t begin(void *state, const uint8_t *data, size_t n, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
+static int32_t begin(void *state, const gf_sample_bytes *bytes, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
+    const uint8_t *data = bytes->data;
+    size_t n = bytes->size;
     const wp_library *l = wp_loaded();
     if (!l) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "libwebp was not found");
     if (!accepted(data, n)) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "not a WebP file");

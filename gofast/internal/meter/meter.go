@@ -53,7 +53,7 @@ func (t Tally) HandOut(samples, bytes int64) { C.hand_out(t.c, C.int64_t(samples
 
 // Counters are the names of a tally's counters, in meter.h's order. Those of stages are nanoseconds of all samples, those
 // of parts are ticks of some pictures: only their proportions count.
-var Counters = []string{"batches", "samples", "bytes", "filled", "filled_bytes", "file_bytes", "waits", "wait_ns",
+var Counters = []string{"batches", "samples", "bytes", "filled", "filled_bytes", "file_bytes", "marked", "waits", "wait_ns",
 	"stage:other", "stage:read", "stage:header", "stage:picture", "stage:gather",
 	"part:decode", "part:entropy", "part:inverse", "part:resize", "part:steps", "part:numbers"}
 
@@ -64,7 +64,7 @@ func Layout() (stripes, each int) { return C.GF_STRIPES, C.GF_STRIPE_COUNTERS }
 type Counts struct {
 	Batches, Samples, Bytes        int64 // handed out
 	Filled, FilledBytes, FileBytes int64
-	Waits                          int64
+	Marked, Waits                  int64
 	Wait, Busy                     time.Duration
 	Stages                         map[string]time.Duration
 
@@ -83,7 +83,7 @@ func (t Tally) Read() Counts {
 	c := Counts{
 		Batches: n[C.GF_COUNT_BATCHES], Samples: n[C.GF_COUNT_SAMPLES], Bytes: n[C.GF_COUNT_BYTES],
 		Filled: n[C.GF_COUNT_FILLED], FilledBytes: n[C.GF_COUNT_FILLED_BYTES], FileBytes: n[C.GF_COUNT_FILE_BYTES],
-		Waits: n[C.GF_COUNT_WAITS], Wait: time.Duration(n[C.GF_COUNT_WAIT_NS]),
+		Marked: n[C.GF_COUNT_MARKED], Waits: n[C.GF_COUNT_WAITS], Wait: time.Duration(n[C.GF_COUNT_WAIT_NS]),
 	}
 	copy(c.stages[:], n[C.GF_COUNT_STAGE_NS:])
 	copy(c.parts[:], n[C.GF_COUNT_PART_TICKS:])
@@ -100,6 +100,7 @@ func (c Counts) Sub(before Counts) Counts {
 	c.Filled -= before.Filled
 	c.FilledBytes -= before.FilledBytes
 	c.FileBytes -= before.FileBytes
+	c.Marked -= before.Marked
 	c.Waits -= before.Waits
 	c.Wait -= before.Wait
 	for i := range c.stages {

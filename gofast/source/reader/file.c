@@ -63,7 +63,7 @@ static int32_t read_open(const files *f, const gf_extent *e, int fd, int64_t mos
         if (n == 0) return gf_fault_set(fault, GF_FAULT_READ, (int64_t)got, "the file shrank while it was read");
         got += (size_t)n;
     }
-    *out = (gf_sample_bytes){b->data, size, length};
+    *out = (gf_sample_bytes){.data = b->data, .size = size, .length = length};
     return GF_FAULT_NONE;
 }
 

@@ -13,7 +13,7 @@ static int32_t read_memory(const gf_reader *r, const gf_extent *e, int64_t most,
     size_t length = 0;
     int32_t code = gf_reader_length(r, e, (int64_t)m->lengths[e->object], &length, fault);
     if (code) return code;
-    *out = (gf_sample_bytes){m->starts[e->object] + e->offset, (uint64_t)most < length ? (size_t)most : length, length};
+    *out = (gf_sample_bytes){.data = m->starts[e->object] + e->offset, .size = (uint64_t)most < length ? (size_t)most : length, .length = length};
     return GF_FAULT_NONE;
 }
 

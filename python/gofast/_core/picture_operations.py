@@ -87,6 +87,7 @@ class Files(TypedDict):
     targets: int
     extents: int
     facts: int
+    lasting: bool
 
 
 class Pictures(TypedDict):

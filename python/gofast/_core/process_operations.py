@@ -53,9 +53,11 @@ class TraceSize(TypedDict):
 
 
 class Codecs(TypedDict):
-    """Folders with libraries that are tried before the system's."""
+    """Folders with libraries that are tried before the system's, and the memory for marks (``marks.py``)."""
 
     folders: list[str]
+    marks: int
+    marks_size: int
 
 
 class CodecsFound(TypedDict):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._core import engine, picture_operations
+from .._core import engine, marks, picture_operations
 from .._core.kept import own_index
 from .._core.memory import address_of
 from .._core.picture_operations import IndexSchema, Scan
@@ -176,6 +176,7 @@ class Files(PictureFiles):
                 self._schema,
                 self._scanned,
                 self.contents,
+                marks.shared.handed(),
             )
         if self._scanned is not None:
             return _scanned_again, (*self._scanned, self._digest())
@@ -192,8 +193,14 @@ class Files(PictureFiles):
 
 
 def _handed(
-    fd: Any, sizes: Any, schema: IndexSchema, scanned: Scanned | None, contents: Sequence[bytes] | None
+    fd: Any,
+    sizes: Any,
+    schema: IndexSchema,
+    scanned: Scanned | None,
+    contents: Sequence[bytes] | None,
+    kept: Any,
 ) -> Files:
+    marks.shared.take_over(kept)
     return Files(fd.detach(), schema, sizes.detach(), scanned, contents)
 
 

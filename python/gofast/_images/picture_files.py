@@ -42,6 +42,7 @@ class PictureFiles:
     targets: npt.NDArray[np.int32]
     contents: Sequence[Any] | None
     called = "files"
+    _lasting = True  # they come again in each epoch
 
     @staticmethod
     def found_bytes(count: int) -> int:
@@ -107,6 +108,7 @@ class PictureFiles:
             "targets": address_of(self.targets) if labels else 0,
             "extents": 0,
             "facts": address_of(self.facts),
+            "lasting": self._lasting,
         }
 
     def _on_disk(self) -> picture_operations.FileReader:
@@ -121,6 +123,8 @@ class BatchFiles(PictureFiles):
         room: the most files of a batch.
         paths: they are paths; else bytes.
     """
+
+    _lasting = False
 
     def __init__(self, room: int, paths: bool) -> None:
         self.count, self._room = 0, room

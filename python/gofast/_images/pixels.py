@@ -93,4 +93,5 @@ class Pixels(PictureFiles):
             "targets": 0,
             "extents": 0,
             "facts": 0,
+            "lasting": False,
         }

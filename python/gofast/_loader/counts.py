@@ -208,6 +208,7 @@ def amounts(counted: Mapping[str, int]) -> dict[str, Any]:
         "guessed": n["guessed"],
         "misguessed": n["misguessed"],
         "file_bytes": n["file_bytes"],
+        "marked": n["marked"],
         "waits": n["waits"],
         "wait_seconds": n["wait_ns"] / 1e9,
         "draw_seconds": n["draw_ns"] / 1e9,

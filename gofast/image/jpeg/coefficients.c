@@ -1,0 +1,225 @@
+#include "coefficients.h"
+
+#include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+enum { ESCAPE = -128, OTHER = 8, LEAST = -7, GREATEST = 7 };
+
+int coefficients_plain;
+
+static inline uint64_t load(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static const uint64_t ONES = 0x0101010101010101;
+
+// The bits of a mask, spread to those of another one; and back.
+static inline uint64_t deposit_plain(uint64_t bits, uint64_t mask) {
+    uint64_t out = 0;
+    for (; mask; mask &= mask - 1, bits >>= 1)
+        if (bits & 1) out |= mask & -mask;
+    return out;
+}
+
+static inline uint64_t extract_plain(uint64_t bits, uint64_t mask) {
+    uint64_t out = 0;
+    for (int i = 0; mask; mask &= mask - 1, i++)
+        if (bits & mask & -mask) out |= 1ull << i;
+    return out;
+}
+
+#ifdef __x86_64__
+#define QUICK __attribute__((target("bmi2,popcnt,sse4.1")))
+QUICK static inline uint64_t deposit_bmi2(uint64_t bits, uint64_t mask) { return _pdep_u64(bits, mask); }
+QUICK static inline uint64_t extract_bmi2(uint64_t bits, uint64_t mask) { return _pext_u64(bits, mask); }
+#define DEPOSIT(bits, mask) (quick ? deposit_bmi2(bits, mask) : deposit_plain(bits, mask))
+#define EXTRACT(bits, mask) (quick ? extract_bmi2(bits, mask) : extract_plain(bits, mask))
+#else
+#define DEPOSIT(bits, mask) deposit_plain(bits, mask)
+#define EXTRACT(bits, mask) extract_plain(bits, mask)
+#endif
+
+// Eight bits as eight bytes of 0 or 255.
+#define AS_BYTES(bits) (DEPOSIT(bits, ONES) * 255)
+
+// Eight bytes of 0..15 as values of -8..7.
+static inline void store_plain(int16_t *row, uint64_t bytes) {
+    for (int i = 0; i < 8; i++, bytes >>= 8) row[i] = (int16_t)(((bytes & 15) ^ 8) - 8);
+}
+
+#ifdef __x86_64__
+QUICK static inline void store_sse(int16_t *row, uint64_t bytes) {
+    __m128i eight = _mm_set1_epi8(8), v = _mm_cvtsi64_si128((int64_t)bytes);
+    _mm_storeu_si128((__m128i *)row, _mm_cvtepi8_epi16(_mm_sub_epi8(_mm_xor_si128(v, eight), eight)));
+}
+#endif
+
+// A value that takes one byte, or an escape and two.
+static inline const uint8_t *get(const uint8_t *at, int16_t *value) {
+    *value = (int8_t)*at++;
+    if (__builtin_expect(*value != ESCAPE, 1)) return at;
+    memcpy(value, at, sizeof *value);
+    return at + sizeof *value;
+}
+
+static inline uint8_t *put(uint8_t *at, int32_t value, int16_t whole) {
+    int near = value > ESCAPE && value <= INT8_MAX;
+    *at++ = (uint8_t)(near ? value : ESCAPE);
+    if (near) return at;
+    memcpy(at, &whole, sizeof whole);
+    return at + sizeof whole;
+}
+
+// All rows alike, and all other values behind them: a branch for each would cost more than the work.
+static inline __attribute__((always_inline)) const uint8_t *read_block(const uint8_t *p, int16_t *out, int32_t *last_dc, int quick) {
+    int16_t dc;
+    const uint8_t *at_dc = p;
+    p = get(p, &dc);
+    if (*at_dc != (uint8_t)ESCAPE) dc = (int16_t)(*last_dc + dc);
+    *last_dc = dc;
+    uint32_t rows = *p++;
+    uint64_t columns = DEPOSIT(load(p), AS_BYTES(rows)), others = 0;
+    const uint8_t *values = p + __builtin_popcount(rows), *other = values + (__builtin_popcountll(columns) + 1) / 2;
+    for (uint32_t r = 0, at = 0; r < 8; r++, columns >>= 8) {
+        uint64_t there = DEPOSIT(columns & 255, ONES), bytes = DEPOSIT(load(values + at / 2) >> 4 * (at & 1), there * 15);
+        at += (uint32_t)__builtin_popcountll(there);
+#ifdef __x86_64__
+        if (quick) store_sse(out + 8 * r, bytes);
+        else
+#endif
+            store_plain(out + 8 * r, bytes);
+        others |= EXTRACT(~((bytes ^ ONES * OTHER) + ONES * 127) >> 7, ONES) << 8 * r;
+    }
+    for (; others; others &= others - 1) other = get(other, &out[__builtin_ctzll(others)]);
+    out[0] = dc;
+    return other;
+}
+
+static inline __attribute__((always_inline)) int read_mcu(coefficients *c, coefficients_block *const *blocks, int quick) {
+    const uint8_t *p = c->next;
+    for (int i = 0; i < c->order.count; i++) {
+        if (p >= c->end) return 0;
+        p = read_block(p, *blocks[i], &c->last_dc[c->order.component[i]], quick);
+    }
+    c->next = p;
+    return p <= c->end;
+}
+
+static int read_plain(coefficients *c, coefficients_block *const *blocks) { return read_mcu(c, blocks, 0); }
+
+#ifdef __x86_64__
+QUICK static int read_quick(coefficients *c, coefficients_block *const *blocks) { return read_mcu(c, blocks, 1); }
+
+static int is_quick(void) { return !coefficients_plain && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("sse4.1"); }
+#endif
+
+static int next_mcu(coefficients *c, coefficients_block *const *blocks) {
+    if (c->mcu++ % COEFFICIENTS_EVERY == 0) memset(c->last_dc, 0, sizeof c->last_dc);
+#ifdef __x86_64__
+    if (is_quick()) return read_quick(c, blocks);
+#endif
+    return read_plain(c, blocks);
+}
+
+int coefficients_read(coefficients *c, uint32_t mcu, coefficients_block *const *blocks) {
+    if (mcu >= c->count) return 0;
+    if (mcu / COEFFICIENTS_EVERY != c->mcu / COEFFICIENTS_EVERY || mcu < c->mcu) {
+        uint32_t anchor = mcu / COEFFICIENTS_EVERY, offset;
+        memcpy(&offset, c->anchors + anchor * sizeof offset, sizeof offset);
+        if (offset >= (size_t)(c->end - c->data)) return 0;
+        c->next = c->data + offset;
+        c->mcu = anchor * COEFFICIENTS_EVERY;
+    }
+    coefficients_block unwanted[10], *const nowhere[10] = {&unwanted[0], &unwanted[1], &unwanted[2], &unwanted[3], &unwanted[4],
+                                                           &unwanted[5], &unwanted[6], &unwanted[7], &unwanted[8], &unwanted[9]};
+    while (c->mcu < mcu)
+        if (!next_mcu(c, nowhere)) return 0;
+    return next_mcu(c, blocks);
+}
+
+// A row as eight bytes of 0..15, and which of these are other values.
+typedef struct {
+    uint64_t bytes;
+    uint32_t columns, others;
+} row;
+
+static inline row row_plain(const int16_t *at) {
+    row r = {0};
+    for (int i = 0; i < 8; i++) {
+        int other = at[i] < LEAST || at[i] > GREATEST;
+        r.columns |= (uint32_t)(at[i] != 0) << i;
+        r.others |= (uint32_t)other << i;
+        r.bytes |= (uint64_t)(other ? OTHER : at[i] & 15) << 8 * i;
+    }
+    return r;
+}
+
+#ifdef __x86_64__
+QUICK static inline row row_sse(const int16_t *at) {
+    __m128i zero = _mm_setzero_si128(), v = _mm_packs_epi16(_mm_loadu_si128((const __m128i *)at), zero);
+    __m128i others = _mm_or_si128(_mm_cmpgt_epi8(v, _mm_set1_epi8(GREATEST)), _mm_cmpgt_epi8(_mm_set1_epi8(LEAST), v));
+    __m128i bytes = _mm_blendv_epi8(_mm_and_si128(v, _mm_set1_epi8(15)), _mm_set1_epi8(OTHER), others);
+    uint32_t none = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, zero));
+    return (row){(uint64_t)_mm_cvtsi128_si64(bytes), ~none & 255, (uint32_t)_mm_movemask_epi8(others)};
+}
+#endif
+
+static inline __attribute__((always_inline)) uint8_t *write_block(uint8_t *at, const int16_t *block, int32_t *last_dc, int quick) {
+    at = put(at, block[0] - *last_dc, block[0]);
+    *last_dc = block[0];
+    row row[8];
+    uint64_t columns = 0, others = 0;
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < 8; i++) {
+#ifdef __x86_64__
+        if (quick) row[i] = row_sse(block + 8 * i);
+        else
+#endif
+            row[i] = row_plain(block + 8 * i);
+        if (i == 0) row[i].columns &= ~1u, row[i].others &= ~1u;
+        columns |= (uint64_t)row[i].columns << 8 * i;
+        others |= (uint64_t)row[i].others << 8 * i;
+        rows |= (uint32_t)(row[i].columns != 0) << i;
+    }
+    *at++ = (uint8_t)rows;
+    columns = EXTRACT(columns, AS_BYTES(rows));
+    memcpy(at, &columns, sizeof columns);
+    at += __builtin_popcount(rows);
+    uint64_t bits = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < 8; i++) {
+        bits |= EXTRACT(row[i].bytes, DEPOSIT(row[i].columns, ONES) * 15) << count;
+        count += 4 * (uint32_t)__builtin_popcount(row[i].columns);
+        memcpy(at, &bits, sizeof bits);
+        at += count / 8;
+        bits >>= count / 8 * 8;
+        count %= 8;
+    }
+    at += count > 0;
+    for (; others; others &= others - 1) {
+        int16_t value = block[__builtin_ctzll(others)];
+        at = put(at, value, value);
+    }
+    return at;
+}
+
+#ifdef __x86_64__
+QUICK static uint8_t *write_quick(uint8_t *at, const int16_t *block, int32_t *last_dc) { return write_block(at, block, last_dc, 1); }
+#endif
+
+uint8_t *coefficients_write(uint8_t *at, const int16_t *block, int32_t *last_dc) {
+#ifdef __x86_64__
+    if (is_quick()) return write_quick(at, block, last_dc);
+#endif
+    return write_block(at, block, last_dc, 0);
+}
+
+coefficients_mcu coefficients_mcu_of(const lj_decompress *d) {
+    coefficients_mcu m = {.count = d->blocks_in_mcu};
+    for (int i = 0; i < m.count; i++) m.component[i] = (uint8_t)d->membership[i];
+    return m;
+}
