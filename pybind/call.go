@@ -26,6 +26,7 @@ var calls = map[string]func(config string) (any, error){
 	"device_stats": with(deviceStats),
 	"kernel":       with(findKernel),
 	"numbers":      with(numbersOf),
+	"certain":      with(certainOf),
 	"codes":        with(writeCodes),
 	"torch_words":  with(torchWordsOf),
 	"here":         with(aboutHere),

@@ -51,6 +51,12 @@ func isFused(c struct {
 	return image.IsFused(float32(c.Value)), nil
 }
 
+// certainOf is the part of a plan whose pictures can be kept; null where it begins with a draw.
+func certainOf(plan image.Plan) (any, error) {
+	certain, _ := plan.Split()
+	return certain.Steps, nil
+}
+
 type indexConfig struct {
 	folder.Options
 	Index string `json:"index"` // where it is kept; "" for memory

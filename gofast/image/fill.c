@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "keep.h"
 #include "run.h"
 #include "samples.h"
 
@@ -18,6 +19,10 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
         gf_meter_picture(meter);
         return gf_image_run_stored(w, p, sample, record, x, fault);
     }
+    gf_size before = gf_remembered_size(p, sample);
+    gf_stamp stamp;
+    if (p->kept && gf_image_of_record(w, p, sample, before, record, x)) return GF_FAULT_NONE;
+    int keeps = p->kept && gf_image_keeps(p, sample, &stamp);
     gf_extent extent = gf_image_extent(p, sample);
     int32_t code = p->reader->read(p->reader, &extent, INT64_MAX, &w->file, &bytes, fault);
     gf_meter_to(meter, GF_STAGE_PICTURE);
@@ -26,10 +31,14 @@ static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sampl
     gf_meter_picture(meter);
     if (!code) code = gf_formats_open(&source, &w->decoders, &bytes, p->max_pixels, fault);
     if (code) return code;
-    gf_size size = {source.picture.width, source.picture.height}, before = gf_remembered_size(p, sample);
+    gf_size size = {source.picture.width, source.picture.height};
     gf_remember_size(p, sample, size);
     if (p->steps->record_words && gf_size_is_known(before) && !same(size, before))
         return gf_fault_set(fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d and was %dx%d before", size.width, size.height, before.width, before.height);
+    if (keeps) { // what goes wrong there is for the ordinary way to say
+        if (gf_image_by_record(w, p, sample, &stamp, &source, record, x)) return GF_FAULT_NONE;
+        if ((code = gf_formats_open(&source, &w->decoders, &bytes, p->max_pixels, fault))) return code;
+    }
     return gf_image_run(w, p, &source, NULL, 0, record, x, fault);
 }
 
@@ -51,6 +60,10 @@ void gf_image_hint(const gf_view *view, int64_t index) {
     if (!p || !p->reader->hint) return;
     int64_t here = sample + 1;
     if (atomic_compare_exchange_strong_explicit(fetched_entry(p, sample), &here, 0, memory_order_relaxed, memory_order_relaxed)) return;
+    if (p->kept && gf_kept_has(p->kept, sample)) {
+        gf_kept_hint(p->kept, sample);
+        return;
+    }
     gf_extent extent = gf_image_extent(p, sample);
     p->reader->hint(p->reader, &extent);
 }

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "picture/picture.h"
 #include "pixel/pixel.h"
@@ -21,6 +22,7 @@ enum {
     GF_IMAGE_TENSOR,  // height x width values in `channels` planes, or interleaved
     GF_IMAGE_PICTURE, // a gf_made_picture: of any size, for Python to go on with
     GF_IMAGE_PIXELS,  // height x width pixels of `channels` bytes, for Python too: late.h
+    GF_IMAGE_RECORD,  // a gf_record_room: a record to be kept
 };
 
 // A finished picture in memory of its own, RGBX; free() it. data is NULL where there is none.
@@ -29,6 +31,14 @@ typedef struct {
     int32_t width, height;
     int32_t info; // GF_INFO_..., several: canvas.h
 } gf_made_picture;
+
+// Adds to the info of the one that lies at x.
+static inline void gf_made_picture_add(uint8_t *x, int32_t info) {
+    gf_made_picture made;
+    memcpy(&made, x, sizeof made);
+    made.info |= info;
+    memcpy(x, &made, sizeof made);
+}
 
 typedef struct gf_image_program gf_image_program;
 struct gf_image_program {
@@ -54,6 +64,9 @@ struct gf_image_program {
     _Atomic int64_t fetched[512]; // samples whose files are on their way already, each plus 1; see fill.c
     const gf_extent *extents; // of each sample, or NULL: each is all of the object of its number
     gf_facts *facts;          // of each sample. Shared between processes
+    // Where certain steps come first, and what they make is kept: the records, and what makes them and goes on from them.
+    struct gf_kept *kept; // or NULL
+    gf_image_program *certain, *rest;
 };
 
 // A gf_fill_fn: makes samples.

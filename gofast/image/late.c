@@ -1,16 +1,8 @@
 #include "late.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #include "run.h"
-
-static void add_info(uint8_t *x, int32_t info) {
-    gf_made_picture made;
-    memcpy(&made, x, sizeof made);
-    made.info |= info;
-    memcpy(x, &made, sizeof made);
-}
 
 static int32_t make_here(const gf_image_program *p, const gf_late *late, const int32_t *record, uint8_t *x, gf_fault *fault) {
     gf_image_worker *worker = gf_image_worker_here();
@@ -24,7 +16,7 @@ static int32_t make_here(const gf_image_program *p, const gf_late *late, const i
         code = gf_formats_open(&source, &worker->decoders, &file, p->max_pixels, fault);
     }
     if (!code) code = gf_image_run(worker, p, &source, late->recorded, late->n, record, x, fault);
-    if (!code && p->output == GF_IMAGE_PICTURE) add_info(x, late->info);
+    if (!code && p->output == GF_IMAGE_PICTURE) gf_made_picture_add(x, late->info);
     gf_image_worker_tidy(worker);
     return code;
 }

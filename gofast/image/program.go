@@ -22,6 +22,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/meter"
 	"github.com/gofast-org/gofast/gofast/numbers"
+	"github.com/gofast-org/gofast/gofast/source/kept"
 	"github.com/gofast-org/gofast/gofast/source/reader"
 )
 
@@ -30,13 +31,14 @@ import (
 type Files struct {
 	Count int64 `json:"count"`
 	reader.Config
-	Seed    uint64  `json:"seed"`    // of random draws that do not come from torch's generator
-	Epoch   uintptr `json:"epoch"`   // address of a uint64 that these depend on too; 0 without
-	Targets uintptr `json:"targets"` // address of int32[count], the labels; 0 without
-	Extents uintptr `json:"extents"` // address of source.Extent[count]; 0: each sample is all of the object of its number
-	Facts   uintptr `json:"facts"`   // address of gf_facts[count] (reader/extent.h), zeros at first
-	Lasting bool    `json:"lasting"` // they come again in each epoch
-	Stored  *Stored `json:"stored"`  // they are no files, but pixels in memory: then no reader, extents and facts are needed
+	Seed    uint64       `json:"seed"`    // of random draws that do not come from torch's generator
+	Epoch   uintptr      `json:"epoch"`   // address of a uint64 that these depend on too; 0 without
+	Targets uintptr      `json:"targets"` // address of int32[count], the labels; 0 without
+	Extents uintptr      `json:"extents"` // address of source.Extent[count]; 0: each sample is all of the object of its number
+	Facts   uintptr      `json:"facts"`   // address of gf_facts[count] (reader/extent.h), zeros at first
+	Lasting bool         `json:"lasting"` // they come again in each epoch
+	Stored  *Stored      `json:"stored"`  // they are no files, but pixels in memory: then no reader, extents and facts are needed
+	Kept    *kept.Config `json:"kept"`    // where that is kept which the certain steps make, if there are any; nil: nowhere
 }
 
 // Stored are pictures of one size, as pixels in memory that outlives the program: stored.h.
@@ -127,7 +129,33 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	c.extents = (*C.gf_extent)(C.as_pointer(C.uintptr_t(files.Extents)))
 	c.facts = (*C.gf_facts)(C.as_pointer(C.uintptr_t(files.Facts)))
 	C.choose_pixels(c)
+	if files.Kept != nil {
+		if err := p.keep(plan, *files.Kept, options); err != nil {
+			p.Free()
+			return Program{}, err
+		}
+	}
 	return p, nil
+}
+
+// keep makes the programs of the plan's two parts, and what they meet at.
+func (p Program) keep(plan Plan, config kept.Config, options Options) error {
+	certain, rest := plan.Split()
+	made, err := NewProgram(certain, Files{}, options)
+	if err != nil {
+		return err
+	}
+	p.c.certain = made.c
+	made.c.output = C.GF_IMAGE_RECORD
+	bytes := pixel.Spec{Spec: numbers.Spec{Type: numbers.Uint8, Channels: 3, Last: true}}
+	bytes.LayOut(unsafe.Pointer(&made.c.normalise), pixel.Best)
+	if made, err = NewProgram(rest, Files{}, options); err != nil {
+		return err
+	}
+	p.c.rest = made.c
+	records, err := kept.New(config)
+	p.c.kept = (*C.struct_gf_kept)(records)
+	return err
 }
 
 // setOutput says what a sample is, and prepares its numbers.
@@ -158,6 +186,12 @@ func (p Program) setOutput(o Output, l *steps.Numbers) error {
 
 // Free releases the program.
 func (p Program) Free() {
+	for _, part := range []*C.gf_image_program{p.c.certain, p.c.rest} {
+		if part != nil {
+			Program{part}.Free()
+		}
+	}
+	kept.Free(unsafe.Pointer(p.c.kept))
 	C.free_reader(p.c.reader)
 	C.free(unsafe.Pointer(p.c.steps))
 	C.free(unsafe.Pointer(p.c))

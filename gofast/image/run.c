@@ -1,6 +1,7 @@
 // A plan's steps on one picture: each step's own operation, on a canvas that lies in a worker's memory.
 #include "run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,29 @@ static int32_t finish_picture(run *r, uint8_t *x) {
     return GF_FAULT_NONE;
 }
 
+// More is not kept: a resize may make much of a small file, of which the next step cuts out little.
+static const int64_t MOST_KEPT_PIXELS = 16 << 20;
+
+// Pixels are kept as a file, so that whatever goes on from them opens it as one.
+static int32_t finish_record(run *r, uint8_t *x) {
+    gf_record_room room;
+    memcpy(&room, x, sizeof room);
+    const gf_canvas *c = &r->canvas;
+    int32_t width = gf_canvas_width(c), height = gf_canvas_height(c), grey = c->resting && c->planes.channels == 1;
+    if (width * (int64_t)height > MOST_KEPT_PIXELS) return gf_fault_set(c->fault, GF_FAULT_LIMIT, -1, "%dx%d pixels are not kept", width, height);
+    char head[48];
+    int n = snprintf(head, sizeof head, "P%d\n%d %d\n255\n", grey ? 5 : 6, width, height);
+    room.size = (size_t)n + (grey ? 1 : 3) * (size_t)width * (size_t)height;
+    room.info = c->info;
+    if (!gf_bytes_reserve(room.memory, room.before + room.size)) return gf_fault_set(c->fault, GF_FAULT_MEMORY, -1, "no memory for %zu bytes", room.size);
+    uint8_t *at = room.memory->data + room.before;
+    memcpy(at, head, (size_t)n);
+    memcpy(x, &room, sizeof room);
+    if (grey) return finish_grey(r, at + n);
+    gf_sink sink = gf_sink_sample(&r->program->normalise, width, height, at + n);
+    return finish_into(r, &sink);
+}
+
 static int32_t do_step(void *context, const gf_step *step) {
     run *r = context;
     const gf_operation *operation = gf_operations[step->kind];
@@ -163,6 +187,7 @@ static int32_t walk(run *r, uint8_t *x) {
     int32_t code = gf_walk(p->steps, r->record, do_step, r);
     if (code) return code;
     if (p->output == GF_IMAGE_PIXELS) return finish_pixels(r, x);
+    if (p->output == GF_IMAGE_RECORD) return finish_record(r, x);
     return p->output == GF_IMAGE_TENSOR ? finish_tensor(r, x) : finish_picture(r, x);
 }
 

@@ -13,7 +13,16 @@ typedef struct {
     gf_renderer renderer;
     gf_bytes planes[2]; // a picture between two steps
     gf_bytes joined;    // one that goes through another resize
+    gf_bytes record;    // what is kept
 } gf_image_worker;
+
+// Where a record is made: a picture of any size, as a binary PPM or PGM file.
+typedef struct {
+    gf_bytes *memory;
+    size_t before; // bytes to leave free before it
+    size_t size;   // it has
+    int32_t info;  // GF_INFO_..., several
+} gf_record_room;
 
 // This thread's; NULL when memory is short. It goes when the thread ends.
 gf_image_worker *gf_image_worker_here(void);

@@ -19,6 +19,7 @@ static void empty(gf_image_worker *w) {
     free(w->planes[0].data);
     free(w->planes[1].data);
     free(w->joined.data);
+    free(w->record.data);
     memset(w, 0, sizeof *w);
 }
 
@@ -28,7 +29,7 @@ static void drop(void *worker) {
 }
 
 void gf_image_worker_tidy(gf_image_worker *w) {
-    size_t held = w->file.room + w->planes[0].room + w->planes[1].room + w->joined.room;
+    size_t held = w->file.room + w->planes[0].room + w->planes[1].room + w->joined.room + w->record.room;
     held += w->renderer.row.room + w->renderer.resize.memory_size + gf_decoders_held(&w->decoders);
     if (held > MOST_KEPT) empty(w);
 }

@@ -114,6 +114,8 @@ class ImageFiles(VisionDataset):
         index: str | Path | None = None,
         rng: Rng = "torch",
         seed: int = 0,
+        cache: str | Path | None = None,
+        cache_limit: str | int | None = None,
     ) -> None:
         kept = None if index is None else os.fspath(index)
         self._labelled = labels is not None
@@ -157,6 +159,8 @@ class ImageFiles(VisionDataset):
             return_path=return_path,
             rng=rng,
             seed=seed,
+            cache=cache,
+            cache_limit=cache_limit,
         )
 
     @classmethod

@@ -118,6 +118,8 @@ class ImageFolder(FolderDataset):
         index: str | Path | None = None,
         rng: Rng = "torch",
         seed: int = 0,
+        cache: str | Path | None = None,
+        cache_limit: str | int | None = None,
     ) -> None:
         _join_torchvision()
         super().__init__(
@@ -140,6 +142,8 @@ class ImageFolder(FolderDataset):
             return_path=return_path,
             rng=rng,
             seed=seed,
+            cache=cache,
+            cache_limit=cache_limit,
         )
 
     def __init_subclass__(cls, **options: Any) -> None:

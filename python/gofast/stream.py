@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 
@@ -15,7 +13,7 @@ from . import errors
 from ._core import engine
 from ._core.memory import Room, RoomMemory
 from ._core.table_operations import Piece, Sources
-from ._core.units import many, size
+from ._core.units import bytes_of, many, size
 from ._loader.classes import Classes, LabelType, numbered
 from ._loader.pulled import PulledDataset
 from ._loader.view import Line, Output
@@ -371,23 +369,16 @@ _OF_ROWS = {
 _OF_ROWS |= {"target_transform", "batch_transform", "missing_label"}
 _RAISE = "raise memory=, or write smaller row groups"
 
-_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
-
 
 def _nowhere(row: int) -> Place:
     return Place(None, row)
 
 
 def _bytes(memory: str | int) -> int:
-    if isinstance(memory, str):
-        found = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]*)\s*", memory)
-        if found and found[2].lower() in _UNITS and found[1].count(".") <= 1:
-            memory = int(float(found[1]) * _UNITS[found[2].lower()])
-    if not isinstance(memory, (int, np.integer)) or isinstance(memory, bool):
-        raise errors.OptionError(f'memory={memory!r}: give bytes, such as "1GB" or 10**9')
-    if memory < 2 * _LEAST:
+    most = bytes_of("memory", memory)
+    if most < 2 * _LEAST:
         raise errors.OptionError(f"memory={memory}: at least {2 * _LEAST} bytes are needed")
-    return int(memory)
+    return most
 
 
 def _ranks(rank: int | None, world: int | None) -> tuple[int, int]:

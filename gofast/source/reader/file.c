@@ -21,14 +21,15 @@ typedef struct {
     char root[];
 } files;
 
+static int path_of(const files *f, uint32_t object, char path[PATH_MAX]) {
+    if (snprintf(path, PATH_MAX, "%s%s", f->root, f->paths + f->offsets[object]) < PATH_MAX) return 1;
+    errno = ENAMETOOLONG;
+    return 0;
+}
+
 static int open_object(const files *f, uint32_t object) {
     char path[PATH_MAX];
-    int n = snprintf(path, PATH_MAX, "%s%s", f->root, f->paths + f->offsets[object]);
-    if (n >= PATH_MAX) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO must not block
+    return path_of(f, object, path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1; // a FIFO must not block
 }
 
 static int32_t refused(gf_fault *fault, const char *what) {
@@ -40,6 +41,15 @@ static int64_t nanoseconds(struct timespec t) { return (int64_t)t.tv_sec * 10000
 static int changed(const gf_stamp *was, const struct stat *now) {
     return was->size != now->st_size || was->mtime_ns != nanoseconds(now->st_mtim) || was->ctime_ns != nanoseconds(now->st_ctim) ||
            was->id != now->st_ino;
+}
+
+static int stamp_of(const gf_reader *r, const gf_extent *e, gf_stamp *stamp) {
+    const files *f = (const files *)r;
+    char path[PATH_MAX];
+    struct stat st;
+    if (!path_of(f, e->object, path) || stat(path, &st) || (f->stamps && changed(&f->stamps[e->object], &st))) return 0;
+    *stamp = (gf_stamp){st.st_size, nanoseconds(st.st_mtim), nanoseconds(st.st_ctim), st.st_ino};
+    return 1;
 }
 
 static int32_t read_open(const files *f, const gf_extent *e, int fd, int64_t most, gf_bytes *b, gf_sample_bytes *out, gf_fault *fault) {
@@ -91,7 +101,7 @@ gf_reader *gf_file_reader(const char *root, const char *paths, const uint64_t *o
     size_t length = strlen(root) + 1;
     files *f = malloc(sizeof *f + length);
     if (!f) return NULL;
-    *f = (files){{read_file, hint_file, free_files, most}, paths, offsets, stamps};
+    *f = (files){{read_file, hint_file, stamp_of, free_files, most}, paths, offsets, stamps};
     memcpy(f->root, root, length);
     return &f->reader;
 }

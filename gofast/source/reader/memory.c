@@ -17,11 +17,18 @@ static int32_t read_memory(const gf_reader *r, const gf_extent *e, int64_t most,
     return GF_FAULT_NONE;
 }
 
+static int no_stamp(const gf_reader *r, const gf_extent *e, gf_stamp *stamp) {
+    (void)r;
+    (void)e;
+    *stamp = (gf_stamp){0};
+    return 1;
+}
+
 static void free_memory(gf_reader *r) { free(r); }
 
 gf_reader *gf_memory_reader(const uint8_t *const *starts, const uint64_t *lengths, size_t most) {
     memory *m = malloc(sizeof *m);
     if (!m) return NULL;
-    *m = (memory){{read_memory, NULL, free_memory, most}, starts, lengths};
+    *m = (memory){{read_memory, NULL, no_stamp, free_memory, most}, starts, lengths};
     return &m->reader;
 }

@@ -25,6 +25,9 @@ struct gf_reader {
     // Begins to fetch a sample that will be read soon, and does not wait for it. What goes wrong is for the read to say.
     // NULL: there is nothing to fetch.
     void (*hint)(const gf_reader *, const gf_extent *);
+    // The stamp of a sample's object as it is now; zeros where that cannot change. 0 where there is none, or the read would
+    // refuse it.
+    int (*stamp)(const gf_reader *, const gf_extent *, gf_stamp *);
     void (*free)(gf_reader *);
     size_t most; // samples with more bytes are GF_FAULT_UNSUPPORTED
 };

@@ -75,6 +75,18 @@ class Stored(TypedDict):
     channels: int
 
 
+class KeptPlace(TypedDict):
+    """Where records of pictures are kept; see kept.Config."""
+
+    files: int
+    own: int
+    index: int
+    mapped: int
+    limit: int
+    shared: int
+    records: int
+
+
 class Files(TypedDict):
     """How pictures are read, and where what is known of them lies. One of the first three is there."""
 
@@ -88,6 +100,7 @@ class Files(TypedDict):
     extents: int
     facts: int
     lasting: bool
+    kept: KeptPlace | None
 
 
 class Pictures(TypedDict):
@@ -146,5 +159,6 @@ class IndexMade(IndexSchema):
 
 pictures: Call[Pictures, Dataset] = Call("pictures")
 numbers: Call[Plan, Rest | None] = Call("numbers")
+certain: Call[Plan, list[dict[str, Any]] | None] = Call("certain")
 torch_words: Call[Plan, list[TorchWords]] = Call("torch_words")
 index: Task[Index, IndexMade] = Task("index")

@@ -1,6 +1,30 @@
-"""Numbers with their units, for people."""
+"""Numbers with their units, for people, and from them."""
 
 from __future__ import annotations
+
+import operator
+import re
+from typing import Any
+
+from .. import errors
+
+_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+
+
+def bytes_of(name: str, value: Any) -> int:
+    """The bytes of an option: a number, or a text such as "1GB".
+
+    Raises:
+        OptionError: it is neither.
+    """
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]*)\s*", value)
+        if found and found[2].lower() in _UNITS and found[1].count(".") <= 1:
+            return int(float(found[1]) * _UNITS[found[2].lower()])
+    elif hasattr(value, "__index__") and not isinstance(value, bool):
+        return operator.index(value)
+    raise errors.OptionError(f'{name}={value!r}: give bytes, such as "1GB" or 10**9')
 
 
 def size(count: float) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from .._core import codecs, picture_operations
 from .._loader.core_dataset import CoreDataset
 from .._plan.compile import Plan
+from .kept import Kept
 from .picture_files import PictureFiles
 
 MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
@@ -26,6 +27,7 @@ class CorePictures(CoreDataset):
         seed: of draws that do not come from torch's generator.
         raw: a tensor's bytes, of which the plan's numbers are still to be made, and nothing is erased. The
             same is drawn for them.
+        kept: where that lies which the plan's certain steps made before; None: they have none, or nowhere.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class CorePictures(CoreDataset):
         labels: bool = False,
         seed: int = 0,
         raw: bool = False,
+        kept: Kept | None = None,
     ) -> None:
         codecs.load()
         output: picture_operations.Output = {}
@@ -55,16 +58,20 @@ class CorePictures(CoreDataset):
         self._max_pixels, self._labels, self._seed = max_pixels, labels, seed
         self._plan: picture_operations.Plan = {"steps": plan.steps, "output": output}
         self.files, self.plan, self.shape, self.channels_last = files, plan, shape, channels_last
+        self._kept = kept
+        addresses = files.addresses(seed, labels)
+        if kept is not None:
+            addresses["kept"] = kept.addresses()
         made = picture_operations.pictures(
             {
                 "plan": self._plan,
-                "files": files.addresses(seed, labels),
+                "files": addresses,
                 "pass_order": codecs.pass_order(),
                 "max_pixels": max_pixels,
                 "max_file_bytes": MAX_FILE_BYTES,
             }
         )
-        super().__init__(made, files)
+        super().__init__(made, (files, kept))
         self.torch_words: Sequence[picture_operations.TorchWords] = []
         if plan.draws:
             self.torch_words = picture_operations.torch_words(self._plan)
@@ -88,4 +95,5 @@ class CorePictures(CoreDataset):
             self._labels,
             self._seed,
             raw=True,
+            kept=self._kept,
         )

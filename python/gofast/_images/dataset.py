@@ -210,6 +210,10 @@ class ImageDataset(NativeDataset):
         for line in self._plan.report:
             where = "C" if line.native and self._reader is None else "Python"
             lines.append((line.name, where, f"{line.what} ({line.cost})" if line.cost else line.what))
+        if self._options.cache is not None and self._reader is None:
+            kept = self._here().kept
+            nothing = "keeps nothing: no step of the core's comes before the first draw"
+            lines.append(("cache", "C" if kept else "", kept.explained() if kept else nothing))
         if self.target_transform is not None:
             lines.append(("target_transform", "Python", "your callable: one call a sample"))
         if self._options.channels_last and not self._core().channels_last:
@@ -262,6 +266,8 @@ class ImageDataset(NativeDataset):
         if self._native_labels != self._has_labels:
             return Refusal("the labels are not whole numbers of 32 bits")
         work = self._here()
+        if work.kept is not None:
+            work.kept.refresh()
         return work.view if work.finished else Refusal(work.plan.why_python)
 
     def _here(self) -> Work:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import mmap
 import os
+import weakref
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
 from typing import Any
@@ -19,6 +21,7 @@ from .._core import engine, marks, picture_operations
 from .._core.kept import own_index
 from .._core.memory import address_of
 from .._core.picture_operations import IndexSchema, Scan
+from .kept import Budget, Kept, opened
 from .picture_files import PictureFiles
 
 Scanned = tuple[Scan, "str | None"]  # the arguments of Files.scan
@@ -50,8 +53,10 @@ class Files(PictureFiles):
         sizes_fd: int | None = None,
         scanned: Scanned | None = None,
         contents: Sequence[bytes] | None = None,
+        kept: Mapping[str, Kept] | None = None,
     ) -> None:
         self._fd, self._schema, self.contents = fd, schema, contents
+        self._begin_to_keep(kept)
         self._stat = os.fstat(fd)
         self._scanned = scanned  # the arguments of scan, where it was one
         self.count: int = schema["count"]
@@ -68,6 +73,19 @@ class Files(PictureFiles):
         if contents is not None:
             self._make_room(self.count)
             self._hold(contents)
+
+    def _begin_to_keep(self, handed: Mapping[str, Kept] | None) -> None:
+        """Begins without records, or with those of the process that has spawned this one."""
+        self._handed = handed
+        self._kept: weakref.WeakValueDictionary[str, Kept] = weakref.WeakValueDictionary(handed or {})
+
+    def keep(self, budget: Budget, certain: list[dict[str, Any]]) -> Kept:
+        """The records of what these steps make of the files: the same ones as long as anybody has them."""
+        what = json.dumps([budget, certain])
+        kept = self._kept.get(what)
+        if kept is None:
+            kept = self._kept[what] = opened(budget, certain, self.count, self.digest)
+        return kept
 
     @classmethod
     def scan(cls, options: Scan, index: str | None = None) -> Files:
@@ -157,6 +175,11 @@ class Files(PictureFiles):
     def _path_bytes(self) -> bytes:
         return self._bytes[self._paths : self._paths + int(self.offsets[-1])]
 
+    def digest(self) -> str:
+        """A digest of the paths."""
+        paths = os.fsencode(self.root) + b"\0" + self._path_bytes()
+        return hashlib.blake2b(paths, digest_size=16).hexdigest()
+
     def _digest(self) -> str:
         digest = hashlib.blake2b(self._path_bytes(), digest_size=16)
         digest.update(self.targets.tobytes())
@@ -176,6 +199,7 @@ class Files(PictureFiles):
                 self._schema,
                 self._scanned,
                 self.contents,
+                dict(self._kept),
                 marks.shared.handed(),
             )
         if self._scanned is not None:
@@ -198,10 +222,11 @@ def _handed(
     schema: IndexSchema,
     scanned: Scanned | None,
     contents: Sequence[bytes] | None,
-    kept: Any,
+    kept: Mapping[str, Kept],
+    marked: Any,
 ) -> Files:
-    marks.shared.take_over(kept)
-    return Files(fd.detach(), schema, sizes.detach(), scanned, contents)
+    marks.shared.take_over(marked)
+    return Files(fd.detach(), schema, sizes.detach(), scanned, contents, kept)
 
 
 def _scanned_again(options: Scan, index: str | None, digest: str) -> Files:

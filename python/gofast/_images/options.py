@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import os
 from typing import Literal
 
 import torch
 
 from .. import errors
+from .._core.units import bytes_of
 from .._loader.view import Output
+from .kept import Budget
 
 Rng = Literal["torch", "stateless"]
 
 _ROUNDED = (torch.float16, torch.bfloat16, torch.float32)  # a float32 picture may be rounded to these
+
+
+_LEAST_KEPT = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +41,8 @@ class PictureOptions:
     return_path: bool = False
     rng: Rng = "torch"
     seed: int = 0
+    cache: str | os.PathLike[str] | None = None
+    cache_limit: str | int | None = None
 
     def __post_init__(self) -> None:
         if self.output not in ("dict", "tuple"):
@@ -49,6 +57,8 @@ class PictureOptions:
             )
         if self.rng not in ("torch", "stateless"):
             raise errors.OptionError(f'rng={self.rng!r} is not "torch" or "stateless"')
+        if self.cache is None and self.cache_limit is not None:
+            raise errors.OptionError("cache_limit= is a limit of cache=: give that too")
         own = {
             "keys": (str(self.keys[0]), str(self.keys[1])),
             "return_index": bool(self.return_index),
@@ -57,6 +67,21 @@ class PictureOptions:
         }
         for name, value in own.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def budget(self) -> Budget | None:
+        """What cache and cache_limit say; None: nothing is kept."""
+        if self.cache is None:
+            return None
+        place = os.path.expanduser(os.fspath(self.cache))
+        if place != "memory":
+            place = os.path.abspath(place)
+        limit = None if self.cache_limit is None else bytes_of("cache_limit", self.cache_limit)
+        if limit is not None and limit < _LEAST_KEPT:
+            raise errors.OptionError(
+                f"cache_limit={self.cache_limit!r}: at least {_LEAST_KEPT} bytes are needed"
+            )
+        return Budget(place, limit)
 
     def names(self, labelled: bool) -> tuple[str, ...]:
         """The names of the parts of a sample.

@@ -109,6 +109,7 @@ class PictureFiles:
             "extents": 0,
             "facts": address_of(self.facts),
             "lasting": self._lasting,
+            "kept": None,
         }
 
     def _on_disk(self) -> picture_operations.FileReader:

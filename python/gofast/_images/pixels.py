@@ -94,4 +94,5 @@ class Pixels(PictureFiles):
             "extents": 0,
             "facts": 0,
             "lasting": False,
+            "kept": None,
         }

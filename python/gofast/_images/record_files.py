@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
 from typing import Any
@@ -17,6 +17,7 @@ from .._core import picture_operations
 from .._core.memory import address_of
 from .._core.records import Column, Records
 from .files import UNLABELLED, Files, shared
+from .kept import Kept
 from .listing import Listing
 
 
@@ -27,12 +28,20 @@ class RecordFiles(Files):
         records: the files, with the features that are named.
         image: the feature with the pictures' bytes.
         label: one with a whole number of 32 bits in each record, or None.
-        sizes_fd: what was found out about them in another process.
+        sizes_fd, kept: what was found out about them, and is kept of them, in another process.
     """
 
     called = "records of TFRecord files"
 
-    def __init__(self, records: Records, image: str, label: str | None, sizes_fd: int | None = None) -> None:
+    def __init__(
+        self,
+        records: Records,
+        image: str,
+        label: str | None,
+        sizes_fd: int | None = None,
+        kept: Mapping[str, Kept] | None = None,
+    ) -> None:
+        self._begin_to_keep(kept)
         self._records, self._made_of = records, (image, label)
         self._column = records.column(image)
         self.count, self.root, self.classes, self.empty_classes = records.count, "", [], []
@@ -72,8 +81,9 @@ class RecordFiles(Files):
         return {"root": "", "paths": paths, "offsets": offsets, "stamps": address_of(self._stamps)}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        sizes = None if get_spawning_popen() is None else DupFd(self._sizes_fd)
-        return _again, (self._records, *self._made_of, sizes)
+        if get_spawning_popen() is None:
+            return _again, (self._records, *self._made_of)
+        return _again, (self._records, *self._made_of, DupFd(self._sizes_fd), dict(self._kept))
 
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError, OSError):  # never opened, or closed behind our back
@@ -81,8 +91,10 @@ class RecordFiles(Files):
                 os.close(self._sizes_fd)
 
 
-def _again(records: Records, image: str, label: str | None, sizes: Any) -> RecordFiles:
-    return RecordFiles(records, image, label, None if sizes is None else sizes.detach())
+def _again(
+    records: Records, image: str, label: str | None, sizes: Any = None, kept: Mapping[str, Kept] | None = None
+) -> RecordFiles:
+    return RecordFiles(records, image, label, None if sizes is None else sizes.detach(), kept)
 
 
 class _Contents(Sequence[bytes]):

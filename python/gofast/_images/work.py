@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from .. import errors
+from .._core import picture_operations
 from .._loader import fallback
 from .._loader.epoch import MOST_REDRAWN
 from .._loader.filler import Filler
@@ -20,6 +21,8 @@ from .._plan.transforms import identify
 from . import pillow
 from .core_pictures import CorePictures
 from .draws import RAISED, rounding
+from .files import Files
+from .kept import Kept
 from .late_pictures import at_once, going_on, transformed
 from .seen import HasPictures
 from .unchanged import Unchanged
@@ -72,7 +75,8 @@ class Work:
         last = dataset._options.channels_last and self.finished  # Python shall see torchvision's strides
         labels, seed = dataset._native_labels, dataset._options.seed
         most = pillow.max_pixels()
-        self.core = CorePictures(files, plan, shape, last, most, labels, seed)
+        self.kept = self._kept(dataset, plan)
+        self.core = CorePictures(files, plan, shape, last, most, labels, seed, kept=self.kept)
         new_view = getattr(dataset, "_new_view", ImageView)
         self.view: ImageView = new_view([dataset], None, [self.core], generator if self.finished else None)
         fallback.warn_of_transform(dataset._called, plan.report)
@@ -80,6 +84,20 @@ class Work:
             fallback.warn_of_channels_last()
         self._filling = threads, hands_over
         self.filler = Filler(self.view, *self._filling)
+
+    @staticmethod
+    def _kept(dataset: HasPictures, plan: Plan) -> Kept | None:
+        budget, files = dataset._options.budget, dataset._files
+        if budget is None:
+            return None
+        assert isinstance(files, Files)
+        if budget.place != "memory" and files.contents is not None:
+            raise errors.OptionError('cache= of pictures that are no files is "memory"')
+        certain = picture_operations.certain({"steps": plan.steps, "output": {}})
+        if certain:
+            return files.keep(budget, certain)
+        fallback.warn_of_cache(dataset._called, plan.steps[0]["op"] if plan.steps else "")
+        return None
 
     @classmethod
     def of(cls, dataset: HasPictures, work: Work | None, *options: Any, **more: Any) -> Work:

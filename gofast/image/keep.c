@@ -1,0 +1,51 @@
+#include "keep.h"
+
+#include <string.h>
+
+#include "samples.h"
+
+// Goes on from a record's bytes.
+static int go_on(gf_image_worker *w, const gf_image_program *p, const gf_kept_header *h, const uint8_t *bytes, const int32_t *record, uint8_t *x) {
+    gf_fault fault;
+    gf_opened source;
+    gf_sample_bytes file = {bytes, (size_t)h->bytes, (size_t)h->bytes};
+    if (gf_formats_open(&source, &w->decoders, &file, INT64_MAX, &fault) || gf_image_run(w, p->rest, &source, NULL, 0, record, x, &fault)) return 0;
+    if (p->output == GF_IMAGE_PICTURE) gf_made_picture_add(x, h->info);
+    return 1;
+}
+
+int gf_image_of_record(gf_image_worker *w, const gf_image_program *p, int64_t sample, gf_size before, const int32_t *record, uint8_t *x) {
+    gf_stamp now;
+    gf_kept_header h;
+    const uint8_t *bytes;
+    gf_extent extent = gf_image_extent(p, sample);
+    if (!gf_kept_has(p->kept, sample) || !p->reader->stamp(p->reader, &extent, &now)) return 0;
+    if (!gf_kept_get(p->kept, sample, &now, &w->record, &h, &bytes)) return 0;
+    if (p->steps->record_words && gf_size_is_known(before) && (h.width != before.width || h.height != before.height)) return 0;
+    gf_remember_size(p, sample, (gf_size){h.width, h.height});
+    gf_meter *meter = gf_meter_here();
+    gf_meter_to(meter, GF_STAGE_PICTURE);
+    gf_meter_picture(meter);
+    return go_on(w, p, &h, bytes, record, x);
+}
+
+int gf_image_keeps(const gf_image_program *p, int64_t sample, gf_stamp *stamp) {
+    gf_extent extent = gf_image_extent(p, sample);
+    return p->reader->stamp(p->reader, &extent, stamp) && gf_kept_takes(p->kept, stamp);
+}
+
+int gf_image_by_record(gf_image_worker *w, const gf_image_program *p, int64_t sample, const gf_stamp *stamp, gf_opened *source, const int32_t *record,
+                       uint8_t *x) {
+    gf_fault fault;
+    gf_kept_header h = {.sample = sample, .stamp = *stamp, .width = source->picture.width, .height = source->picture.height};
+    gf_record_room room = {.memory = &w->record, .before = sizeof h};
+    if (gf_image_run(w, p->certain, source, NULL, 0, NULL, (uint8_t *)&room, &fault)) return 0;
+    h.bytes = (int64_t)room.size;
+    h.info = room.info;
+    memcpy(w->record.data, &h, sizeof h);
+    if (!go_on(w, p, &h, w->record.data + sizeof h, record, x)) return 0;
+    gf_stamp now;
+    gf_extent extent = gf_image_extent(p, sample);
+    if (p->reader->stamp(p->reader, &extent, &now) && !memcmp(&now, stamp, sizeof now)) gf_kept_put(p->kept, (gf_kept_header *)w->record.data);
+    return 1;
+}

@@ -1,0 +1,63 @@
+// Records of samples that are kept for later epochs, in files that only grow: what a program has made of a sample's bytes.
+// The opener has the files; threads, forked workers and spawned workers read and append here alike, without a lock.
+#ifndef GOFAST_KEPT_H
+#define GOFAST_KEPT_H
+
+#include "../reader/reader.h"
+
+enum { GF_KEPT_MOST_FILES = 256 };
+
+// What all processes share, zeros at first.
+typedef struct {
+    _Atomic int64_t end;     // of the file that is written: all before is given away
+    _Atomic int64_t entries; // of its index
+    _Atomic int64_t made, used; // records that were written, and uses of any
+    _Atomic int32_t stopped;    // why nothing is written any more: errno
+    int32_t reserved;
+} gf_kept_shared;
+
+// Built by kept.go. What it points to is the opener's, and outlives it.
+typedef struct gf_kept {
+    const int32_t *files;   // descriptors of GF_KEPT_MOST_FILES files with records, -1 for none
+    int32_t own, index;     // the one that is written, and its index's descriptor; -1: nothing is written, or it has no index
+    const uint8_t *mapped;  // the own file, which is memory that nobody else can write to; NULL: files are read with pread
+    int64_t limit;          // of the own file's bytes
+    gf_kept_shared *shared;
+    _Atomic uint64_t *records; // of each sample: where its record lies, file << 48 | offset, plus 1; 0: there is none
+} gf_kept;
+
+// What stands before a record's bytes. A change of it, or of the sum, needs another VERSION in python/gofast/_images/kept.py.
+typedef struct {
+    char magic[8];
+    int64_t sample;
+    gf_stamp stamp;        // of what it was made of
+    int32_t width, height; // of the picture that it was made of
+    int32_t info, reserved; // GF_INFO_..., several
+    int64_t bytes;         // behind this
+    uint64_t sum;          // of all the others, of those bytes too; 0 in memory
+} gf_kept_header;
+
+// An entry of an index: a record that was written completely.
+typedef struct {
+    int64_t sample, offset;
+} gf_kept_entry;
+
+// Whether a sample has a record, perhaps a damaged one.
+static inline int gf_kept_has(const gf_kept *k, int64_t sample) {
+    return __atomic_load_n((const uint64_t *)&k->records[sample], __ATOMIC_RELAXED) != 0;
+}
+
+// Gets a sample's record if it was made of what has this stamp now, and is whole. memory is lent. *bytes are header->bytes, with
+// GF_BYTES_SLACK readable ones behind them. Returns 0 where there is none.
+int gf_kept_get(const gf_kept *, int64_t sample, const gf_stamp *now, gf_bytes *memory, gf_kept_header *header, const uint8_t **bytes);
+
+// Whether records of samples with this stamp are taken. What was changed just now may be changed again without another stamp.
+int gf_kept_takes(const gf_kept *, const gf_stamp *);
+
+// Appends the record whose header->bytes bytes lie behind it in memory, and fills in magic and sum.
+void gf_kept_put(const gf_kept *, gf_kept_header *record);
+
+// Begins to fetch a sample's record.
+void gf_kept_hint(const gf_kept *, int64_t sample);
+
+#endif
