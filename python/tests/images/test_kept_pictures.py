@@ -1,0 +1,299 @@
+"""cache= of pictures: epochs that go on from what was kept are those without it, to the last bit."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import os
+import pickle
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import ConcatDataset, DataLoader, Subset
+
+torchvision = pytest.importorskip("torchvision")
+
+from torchvision import datasets, transforms  # noqa: E402
+from torchvision.transforms import v2  # noqa: E402
+
+import gofast  # noqa: E402
+from gofast import errors  # noqa: E402
+from image_data import photograph  # noqa: E402
+from picture_chains import KINDS, chain, write_pictures  # noqa: E402
+from same import difference, seeded  # noqa: E402
+
+pytestmark = [
+    pytest.mark.usefixtures("quietly"),
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+]
+
+SETTLED = 2.2  # seconds, after which a file is taken for one that stays: kept.c
+RESIZED = transforms.Compose([transforms.Resize((40, 48)), transforms.ToTensor()])
+CROPPED = transforms.Compose(
+    [
+        transforms.Resize(50),
+        transforms.RandomCrop(32, pad_if_needed=True),
+        transforms.RandomHorizontalFlip(),
+        transforms.ToTensor(),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("pictures")
+    write_pictures(root, 2 * len(KINDS), seed=8)
+    time.sleep(SETTLED)
+    return root
+
+
+def kept(dataset: Any) -> Any:
+    return dataset._here().kept
+
+
+def used(dataset: Any) -> int:
+    return int(kept(dataset)._numbers[3])
+
+
+def seen(make: Any, seed: int) -> Any:
+    """What it makes or raises, and how generators are then."""
+    try:
+        made, after = seeded(seed, make)
+        return made, after
+    except Exception as error:
+        return type(error), str(error)
+
+
+def certain(d: random.Random, m: Any) -> list[Any]:
+    """Steps that draw nothing."""
+    steps = [
+        lambda: m.Resize(
+            d.choice((d.randint(1, 90), (d.randint(1, 90), d.randint(1, 90)))),
+            d.choice(list(transforms.InterpolationMode)),
+        ),
+        lambda: m.CenterCrop((d.randint(1, 120), d.randint(1, 120))),
+        lambda: m.Pad(
+            d.randint(0, 20), d.randint(0, 255), d.choice(("constant", "edge", "reflect", "symmetric"))
+        ),
+        lambda: m.Grayscale(3),
+        lambda: m.RandomCrop((30, 40), pad_if_needed=True),
+    ]
+    return [d.choice(steps[:-1])() for _ in range(d.randint(1, 3))]
+
+
+@pytest.mark.parametrize("place", ["memory", "folder"])
+def test_random_transforms(pictures: Path, tmp_path: Path, place: str) -> None:
+    where = "memory" if place == "memory" else str(tmp_path)
+    theirs, plain = datasets.ImageFolder(pictures), gofast.ImageFolder(pictures)
+    ours = gofast.ImageFolder(pictures, cache=where, cache_limit="1GB")
+    uses = made = 0
+    for k in range(60):
+        d = random.Random(k)
+        m = d.choice((transforms, v2))
+        last = chain(d, one_size=d.random() < 0.5, rest=d.random() < 0.2)
+        transform = m.Compose([*certain(d, m), *last.transforms])
+        theirs.transform = plain.transform = ours.transform = transform
+        chosen = d.sample(range(len(plain)), 6)
+        for epoch, i in itertools.product(range(3), chosen):
+            want, got = seen(lambda i=i: plain[i], k + epoch), seen(lambda i=i: ours[i], k + epoch)
+            differ = want[0] != got[0] if isinstance(want[0], type) else difference(got, want)
+            assert not differ, f"{differ}: {transform}, picture {i}, epoch {epoch}"
+            if epoch == 2 and not isinstance(want[0], type):
+                made += 1
+                beside = seen(lambda i=i: theirs[i], k + epoch)
+                assert not difference(got[0], beside[0], strides=False), f"not torchvision's: {transform}"
+        if kept(ours) is not None:
+            uses += used(ours)
+    assert made > 150 and uses > 250
+
+
+SLOW = [pytest.param(method, marks=pytest.mark.full) for method in ("spawn", "forkserver")]
+
+
+@pytest.mark.parametrize("place", ["memory", "folder"])
+@pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
+@pytest.mark.parametrize("workers", [0, "fork", *SLOW])
+def test_loaders(pictures: Path, tmp_path: Path, workers: Any, loader: Any, place: str) -> None:
+    transform = CROPPED if place == "memory" else RESIZED
+    options: dict[str, Any] = {"batch_size": 16, "shuffle": True}
+    if workers:
+        options |= {"num_workers": 2, "multiprocessing_context": workers}
+    ours = gofast.ImageFolder(pictures, transform, cache="memory" if place == "memory" else tmp_path)
+    theirs = datasets.ImageFolder(pictures, transform)
+
+    def epochs(kind: Any, dataset: Any) -> Any:
+        return [[(x.clone(), y.clone()) for x, y in kind(dataset, **options)] for _ in range(3)]
+
+    want = seeded(4, lambda: epochs(DataLoader, theirs))
+    got = seeded(4, lambda: epochs(loader, ours))
+    assert not difference(got[0], want[0]) and got[1] == want[1]
+    assert used(ours) > len(ours)  # in workers too: they share it
+
+
+def test_views(pictures: Path) -> None:
+    both = [
+        make(pictures, CROPPED, **more)
+        for make, more in ((datasets.ImageFolder, {}), (gofast.ImageFolder, {"cache": "memory"}))
+    ]
+
+    def epochs(dataset: Any) -> Any:
+        subset = Subset(dataset, [*range(0, len(dataset), 3), 5, 5, 2])
+        return [
+            [
+                *(gofast.DataLoader if dataset is both[1] else DataLoader)(
+                    ConcatDataset([subset, dataset]), 8, shuffle=True
+                )
+            ]
+            for _ in range(2)
+        ]
+
+    want, got = (seeded(2, lambda dataset=dataset: epochs(dataset)) for dataset in both)
+    assert not difference(got[0], want[0]) and got[1] == want[1] and used(both[1])
+
+
+def test_copies_and_other_transforms(pictures: Path, tmp_path: Path) -> None:
+    """Records are of steps: a copy of the dataset with another transform has its own."""
+    ours = gofast.ImageFolder(pictures, RESIZED, cache="memory")
+    other = copy.copy(ours)
+    other.transform = transforms.Compose(
+        [transforms.Resize((40, 48)), transforms.CenterCrop(20), transforms.ToTensor()]
+    )
+    for _ in range(2):
+        for dataset in (ours, other):
+            plain = gofast.ImageFolder(pictures, dataset.transform)
+            assert all(not difference(dataset[i], plain[i]) for i in range(10))
+    assert kept(ours) is not kept(other) and used(ours) and used(other)
+    tail = copy.copy(ours)
+    tail.transform = transforms.Compose(
+        [transforms.Resize((40, 48)), transforms.ToTensor(), transforms.Normalize(0.5, 0.5)]
+    )
+    before = used(ours)
+    tail[0]
+    assert kept(tail) is kept(ours) and used(ours) == before + 1
+    again = pickle.loads(pickle.dumps(ours))
+    assert not difference(again[0], ours[0]) and used(again) == 0
+
+
+def test_bytes_and_records_in_memory(pictures: Path, tmp_path: Path) -> None:
+    files = sorted(pictures.rglob("*.jpg"))
+    contents = [file.read_bytes() for file in files]
+    ours = gofast.ImageFiles.from_bytes(contents, None, RESIZED, cache="memory")
+    plain = gofast.ImageFiles.from_bytes(contents, None, RESIZED)
+    for _ in range(2):
+        assert not difference([*gofast.DataLoader(ours, 8)], [*gofast.DataLoader(plain, 8)])
+    assert used(ours)
+    with pytest.raises(errors.OptionError, match='is "memory"'):
+        gofast.ImageFiles.from_bytes(contents, None, RESIZED, cache=tmp_path)
+
+
+def test_a_folder_is_found_again(pictures: Path, tmp_path: Path) -> None:
+    first = gofast.ImageFolder(pictures, CROPPED, cache=tmp_path)
+    for _ in gofast.DataLoader(first, 16):
+        pass
+    files = int((kept(first)._records != 0).sum())
+    beside = gofast.ImageFolder(pictures, CROPPED, cache=tmp_path)  # while the first one has its file locked
+    del first
+    again = gofast.ImageFolder(pictures, CROPPED, cache=str(tmp_path))
+    for dataset in (beside, again):
+        assert (kept(dataset)._records != 0).sum() == files > 40
+        plain = gofast.ImageFolder(pictures, CROPPED)
+        want, got = (
+            seeded(1, lambda d=d: [*gofast.DataLoader(d, 16, shuffle=True)]) for d in (plain, dataset)
+        )
+        assert not difference(got, want) and used(dataset) == files
+    other = gofast.ImageFolder(pictures, RESIZED, cache=tmp_path)
+    assert not kept(other)._records.any() and "1 other set" in str(gofast.explain(other))
+
+
+def test_files_that_change(tmp_path: Path) -> None:
+    for i in range(8):
+        photograph(i, 60, 50).save(_named(tmp_path, i))
+    time.sleep(SETTLED)
+    ours, theirs = (
+        gofast.ImageFolder(tmp_path, CROPPED, cache="memory"),
+        datasets.ImageFolder(tmp_path, CROPPED),
+    )
+
+    def alike(seed: int) -> None:
+        want, got = (seeded(seed, lambda d=d: [*DataLoader(d, 3, shuffle=True)]) for d in (theirs, ours))
+        assert not difference(got, want)
+
+    alike(0)
+    alike(1)
+    assert used(ours) == 8
+    photograph(90, 60, 50).save(tmp_path / "new.jpg")
+    os.replace(tmp_path / "new.jpg", _named(tmp_path, 1))  # another file
+    photograph(91, 60, 50).save(_named(tmp_path, 2))  # the same, written to
+    photograph(92, 71, 33).save(_named(tmp_path, 3))  # of another size
+    alike(2)
+    alike(3)  # too new to be kept
+    before = used(ours)
+    assert before >= 8 + 2 * 5
+    time.sleep(SETTLED)
+    alike(4)
+    alike(5)
+    assert used(ours) == before + 5 + 8
+    loader = iter(gofast.DataLoader(ours, 2))
+    next(loader)
+    photograph(93, 60, 50).save(_named(tmp_path, 7))
+    last = [*loader][-1][0][1]
+    torch.manual_seed(0)
+    assert last.shape == (3, 32, 32)
+    os.unlink(_named(tmp_path, 5))
+    with pytest.raises(FileNotFoundError):
+        ours[5]
+
+
+def _named(root: Path, i: int) -> Path:
+    (root / "class").mkdir(exist_ok=True)
+    return root / "class" / f"{i}.jpg"
+
+
+def test_bad_pictures(tmp_path: Path) -> None:
+    for i in range(6):
+        photograph(i, 60, 50).save(_named(tmp_path, i))
+    _named(tmp_path, 2).write_bytes(_named(tmp_path, 2).read_bytes()[:700])
+    time.sleep(SETTLED)
+    for on_error in ("replace", "zero"):
+        plain = gofast.ImageFolder(tmp_path, RESIZED, on_error=on_error)
+        ours = gofast.ImageFolder(tmp_path, RESIZED, on_error=on_error, cache="memory")
+        for _ in range(3):
+            assert not difference([*gofast.DataLoader(ours, 3)], [*gofast.DataLoader(plain, 3)])
+        assert used(ours) == 10 and (kept(ours)._records != 0).sum() == 5
+        assert [*ours.bad_samples()] == [*plain.bad_samples()]
+
+
+def test_limit(pictures: Path, tmp_path: Path) -> None:
+    plain = gofast.ImageFolder(pictures, RESIZED)
+    for place in ("memory", tmp_path):
+        big = transforms.Compose([transforms.Resize((200, 200)), transforms.ToTensor()])
+        ours, plain.transform = gofast.ImageFolder(pictures, big, cache=place, cache_limit="1MiB"), big
+        for _ in range(3):
+            assert not difference([*gofast.DataLoader(ours, 8)], [*gofast.DataLoader(plain, 8)])
+        count = int((kept(ours)._records != 0).sum())
+        assert count == 8 and used(ours) == 16  # what is in stays
+    assert sum(f.stat().st_size for f in tmp_path.rglob("*.records")) <= 1 << 20
+
+
+def test_nothing_to_keep(pictures: Path, tmp_path: Path) -> None:
+    drawn = transforms.Compose([transforms.RandomResizedCrop(32), transforms.ToTensor()])
+    with pytest.warns(errors.GofastWarning, match="begins with a draw"):
+        ours = gofast.ImageFolder(pictures, drawn, cache=tmp_path)
+    assert "keeps nothing" in str(gofast.explain(ours)) and not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cache_limit": 5},
+        {"cache": "memory", "cache_limit": "5 kB"},
+        {"cache": "memory", "cache_limit": "much"},
+    ],
+)
+def test_wrong_options(pictures: Path, wrong: Any) -> None:
+    with pytest.raises(errors.OptionError):
+        gofast.ImageFolder(pictures, RESIZED, **wrong)
