@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "../picture/widen.h"
 #include "rows.h"
 
 static uint32_t rgbx(uint32_t r, uint32_t g, uint32_t b) { return r | g << 8 | b << 16 | 0xff000000u; }
@@ -52,30 +53,6 @@ static void colours_plain(const uint8_t *row, uint8_t *pixels, size_t n, size_t 
     for (size_t i = 0; i < n; i++) put(pixels, i, rgbx(row[step * i], row[step * i + band], row[step * i + 2 * band]));
 }
 
-#if defined(__x86_64__)
-
-#include <immintrin.h>
-
-// Reads 16 bytes for 4 pixels and does not use the last 4. They may be the slack after the row.
-__attribute__((target("ssse3"))) static void colours_rgb(const uint8_t *row, uint8_t *pixels, size_t n) {
-    const __m128i spread = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
-    const __m128i opaque = _mm_set1_epi32((int)0xff000000u);
-    for (size_t i = 0; i < n; i += 4) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(row + 3 * i));
-        _mm_storeu_si128((__m128i *)(pixels + 4 * i), _mm_or_si128(_mm_shuffle_epi8(v, spread), opaque));
-    }
-}
-
-static int rgb_fast(void) { return __builtin_cpu_supports("ssse3"); }
-
-#else
-
-static void colours_rgb(const uint8_t *row, uint8_t *pixels, size_t n) { colours_plain(row, pixels, n, 3, 1); }
-
-static int rgb_fast(void) { return 0; }
-
-#endif
-
 static void colours_rgba(const uint8_t *row, uint8_t *pixels, size_t n) {
     for (size_t i = 0; i < n; i++) {
         uint32_t v;
@@ -94,8 +71,8 @@ void gf_png_expand(const gf_png_look *look, int variant, const uint8_t *row, uin
         return;
     case 2:
         if (wide) colours_plain(row, pixels, n, 6, 2);
-        else if (variant || !rgb_fast()) colours_plain(row, pixels, n, 3, 1);
-        else colours_rgb(row, pixels, n);
+        else if (variant) colours_plain(row, pixels, n, 3, 1);
+        else gf_widen(row, n, pixels);
         return;
     case 3:
         if (look->depth == 8) through_table(look, row, pixels, n);

@@ -3,6 +3,7 @@
 
 #include "../../source/reader/bytes.h"
 #include "../picture/format.h"
+#include "../picture/widen.h"
 
 typedef struct {
     const uint8_t *next; // the region's next row
@@ -81,18 +82,6 @@ static int32_t start(void *state, gf_box region, gf_fault *fault) {
     return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "memory is short");
 }
 
-// Three bytes become four, by words: twice as fast as by bytes.
-static void widen(const uint8_t *from, int32_t width, uint8_t *to) {
-    for (int32_t x = 1; x < width; x++, from += 3, to += 4) {
-        uint32_t pixel; // with the next one's first byte
-        memcpy(&pixel, from, sizeof pixel);
-        pixel |= 0xff000000;
-        memcpy(to, &pixel, sizeof pixel);
-    }
-    memcpy(to, from, 3); // nothing may lie behind the last one
-    to[3] = 255;
-}
-
 static const uint8_t *rows(void *state, int32_t count, int64_t *stride, gf_fault *fault) {
     (void)fault;
     pnm *p = state;
@@ -100,7 +89,7 @@ static const uint8_t *rows(void *state, int32_t count, int64_t *stride, gf_fault
     uint8_t *to = p->out.data;
     for (; count > 0; count--, p->next += p->row, to += *stride) {
         if (p->bands == 3) {
-            widen(p->next, p->width, to);
+            gf_widen(p->next, (size_t)p->width, to);
             continue;
         }
         for (int32_t x = 0; x < p->width; x++) {
