@@ -108,7 +108,7 @@ int gf_pixel_level(void) {
 
 static const gf_rows *fast_rows(const gf_numbers *n, int level) {
     if (level == GF_PIXEL_AVX512) return &gf_rows_avx512[n->type][n->last];
-    if (level == GF_PIXEL_AVX2 && n->type != GF_UINT8) return &gf_rows_avx2[n->type][n->last];
+    if (level == GF_PIXEL_AVX2 && (n->type != GF_UINT8 || n->last)) return &gf_rows_avx2[n->type][n->last];
     return NULL;
 }
 #elif defined(__aarch64__)

@@ -17,7 +17,7 @@ typedef struct {
 } gf_rows;
 
 #if defined(__x86_64__)
-// [type][last]: float32, float16 and bfloat16; AVX-512 also uint8.
+// [type][last]: float32, float16, bfloat16, and uint8 with channels last; AVX-512 all of uint8.
 extern const gf_rows gf_rows_avx2[GF_BFLOAT16 + 1][2];
 extern const gf_rows gf_rows_avx512[GF_BFLOAT16 + 1][2];
 void gf_rows_avx512_index(gf_normalise *);

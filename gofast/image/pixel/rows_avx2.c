@@ -142,7 +142,31 @@ ROWS(f32, GF_FLOAT32)
 ROWS(f16, GF_FLOAT16)
 ROWS(bf16, GF_BFLOAT16)
 
+// Bytes, channels last: only their places change.
+INLINE void interleave(const uint8_t *const src[3], int from_pixels, int64_t width, uint8_t *out) {
+    int64_t i = 0;
+    for (; i + 8 <= width; i += 8) {
+        rgb8 p = from_pixels ? rgb_of_rgbx(src[0] + 4 * i) : rgb_of_rows(src, i);
+        _mm_storeu_si128((__m128i *)(out + 3 * i), p.low);
+        _mm_storel_epi64((__m128i *)(out + 3 * i + 16), p.high);
+    }
+    for (; i < width; i++)
+        for (int c = 0; c < 3; c++) out[3 * i + c] = from_pixels ? src[0][4 * i + c] : src[c][i];
+}
+
+TARGET static void last_u8(const gf_normalise *n, const uint8_t *const src[3], int64_t width, uint8_t *const out[3]) {
+    (void)n;
+    interleave(src, 0, width, out[0]);
+}
+
+TARGET static void rgbx_last_u8(const gf_normalise *n, const uint8_t *src, int64_t width, uint8_t *const out[3]) {
+    (void)n;
+    const uint8_t *const from[3] = {src, src, src};
+    interleave(from, 1, width, out[0]);
+}
+
 const gf_rows gf_rows_avx2[GF_BFLOAT16 + 1][2] = {
+    [GF_UINT8] = {{NULL, NULL}, {last_u8, rgbx_last_u8}},
     [GF_FLOAT32] = {{planes_f32, rgbx_planes_f32}, {last_f32, rgbx_last_f32}},
     [GF_FLOAT16] = {{planes_f16, rgbx_planes_f16}, {last_f16, rgbx_last_f16}},
     [GF_BFLOAT16] = {{planes_bf16, rgbx_planes_bf16}, {last_bf16, rgbx_last_bf16}},
