@@ -13,6 +13,7 @@ extern const gf_picture_format *const gf_formats[GF_MOST_FORMATS];
 // What one thread decodes with: a state for each format that it has met.
 typedef struct {
     void *state[GF_MOST_FORMATS];
+    void *coefficients; // gf_coefficients_format's
 } gf_decoders;
 
 // A picture's width and height from its file's first bytes. 0; GF_FORMAT_MORE, with how many bytes are needed in
@@ -21,6 +22,9 @@ int32_t gf_formats_size(const gf_sample_bytes *, gf_size *size, gf_fault *fault)
 
 // Opens a file that lies in memory. 0, or a fault's code, after which there is nothing to end.
 int32_t gf_formats_open(gf_opened *, gf_decoders *, const gf_sample_bytes *, int64_t max_pixels, gf_fault *fault);
+
+// The same of a record (keep.h), which may be one of coefficients too. No file may.
+int32_t gf_formats_open_record(gf_opened *, gf_decoders *, const gf_sample_bytes *, gf_fault *fault);
 
 // Bytes that are kept for the next picture.
 size_t gf_decoders_held(const gf_decoders *);

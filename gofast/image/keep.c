@@ -2,14 +2,16 @@
 
 #include <string.h>
 
+#include "jpeg/jpeg.h"
+
 #include "samples.h"
 
 // Goes on from a record's bytes.
 static int go_on(gf_image_worker *w, const gf_image_program *p, const gf_kept_header *h, const uint8_t *bytes, const int32_t *record, uint8_t *x) {
     gf_fault fault;
     gf_opened source;
-    gf_sample_bytes file = {bytes, (size_t)h->bytes, (size_t)h->bytes};
-    if (gf_formats_open(&source, &w->decoders, &file, INT64_MAX, &fault) || gf_image_run(w, p->rest, &source, NULL, 0, record, x, &fault)) return 0;
+    gf_sample_bytes file = {.data = bytes, .size = (size_t)h->bytes, .length = (size_t)h->bytes};
+    if (gf_formats_open_record(&source, &w->decoders, &file, &fault) || gf_image_run(w, p->rest, &source, NULL, 0, record, x, &fault)) return 0;
     if (p->output == GF_IMAGE_PICTURE) gf_made_picture_add(x, h->info);
     return 1;
 }
@@ -34,12 +36,20 @@ int gf_image_keeps(const gf_image_program *p, int64_t sample, gf_stamp *stamp) {
     return p->reader->stamp(p->reader, &extent, stamp) && gf_kept_takes(p->kept, stamp);
 }
 
+// Makes the bytes of a record: what the certain steps make of the picture, or the coefficients of a JPEG that none of them
+// changes. 1 if there are some.
+static int make_record(const gf_image_program *certain, gf_image_worker *w, gf_opened *source, gf_record_room *room) {
+    gf_fault fault;
+    if (!certain->steps->n && source->format == &gf_jpeg_format && gf_jpeg_packs(source->state))
+        return gf_jpeg_pack(source->state, room->memory, room->before, &room->size);
+    return !gf_image_run(w, certain, source, NULL, 0, NULL, (uint8_t *)room, &fault);
+}
+
 int gf_image_by_record(gf_image_worker *w, const gf_image_program *p, int64_t sample, const gf_stamp *stamp, gf_opened *source, const int32_t *record,
                        uint8_t *x) {
-    gf_fault fault;
     gf_kept_header h = {.sample = sample, .stamp = *stamp, .width = source->picture.width, .height = source->picture.height};
     gf_record_room room = {.memory = &w->record, .before = sizeof h};
-    if (gf_image_run(w, p->certain, source, NULL, 0, NULL, (uint8_t *)&room, &fault)) return 0;
+    if (!make_record(p->certain, w, source, &room)) return 0;
     h.bytes = (int64_t)room.size;
     h.info = room.info;
     memcpy(w->record.data, &h, sizeof h);

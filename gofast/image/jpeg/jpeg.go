@@ -10,7 +10,7 @@ static int pack_file(gf_jpeg *j, const uint8_t *data, size_t n, gf_bytes *out, s
 	gf_sample_bytes file = {.data = data, .size = n, .length = n};
 	gf_picture picture;
 	gf_fault fault;
-	return !gf_jpeg_format.begin(j, &file, INT32_MAX, &picture, &fault) && gf_jpeg_pack(j, out, 0, size);
+	return !gf_jpeg_format.begin(j, &file, INT32_MAX, &picture, &fault) && gf_jpeg_packs(j) && gf_jpeg_pack(j, out, 0, size);
 }
 
 static void use_marks(uintptr_t memory, size_t size) { gf_jpeg_marks_use((void *)memory, size); }

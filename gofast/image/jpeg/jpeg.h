@@ -10,8 +10,10 @@ extern const gf_picture_format gf_jpeg_format;
 // Records of JPEGs: coefficients that need no decoding of Huffman codes. No file is one.
 extern const gf_picture_format gf_coefficients_format;
 
-// Makes a record of the file that was begun with gf_jpeg_format, and not started, in memory behind `before` bytes. That ends
-// the picture. Returns 0 if the library must decode it.
+// Whether a file that was begun with gf_jpeg_format, and not started, may be made a record.
+int gf_jpeg_packs(const void *state);
+
+// Makes that record in memory behind `before` bytes, and ends the picture. Returns 0 if the library must decode the file.
 int gf_jpeg_pack(void *state, gf_bytes *memory, size_t before, size_t *size);
 
 // The library's version and path, such as "libjpeg-turbo version 3.2.0 (build 20261016), /usr/lib/libjpeg.so.62". It is ""

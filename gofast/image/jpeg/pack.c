@@ -96,9 +96,13 @@ static int pack(gf_jpeg *j, gf_bytes *memory, size_t before, size_t *size) {
     return 1;
 }
 
+int gf_jpeg_packs(const void *state) {
+    const gf_jpeg *j = state;
+    return j->stage == HEADER && !j->packed && !j->by_library && j->clean && j->library->decode_mcu && j->n <= HUFFMAN_MOST;
+}
+
 int gf_jpeg_pack(void *state, gf_bytes *memory, size_t before, size_t *size) {
     gf_jpeg *j = state;
-    if (j->stage != HEADER || j->packed || j->by_library || !j->clean || !j->library->decode_mcu || j->n > HUFFMAN_MOST) return 0;
     if (setjmp(j->broken)) return 0; // the next file begins with the structure as it is after an error
     return pack(j, memory, before, size);
 }

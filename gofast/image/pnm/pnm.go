@@ -13,7 +13,6 @@ import (
 	"github.com/gofast-org/gofast/gofast/image/picture"
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
 	_ "github.com/gofast-org/gofast/gofast/source/reader"
-	_ "github.com/gofast-org/gofast/gofast/source/reader"
 )
 
 // Format is gf_pnm_format.

@@ -212,7 +212,7 @@ class ImageDataset(NativeDataset):
             lines.append((line.name, where, f"{line.what} ({line.cost})" if line.cost else line.what))
         if self._options.cache is not None and self._reader is None:
             kept = self._here().kept
-            nothing = "keeps nothing: no step of the core's comes before the first draw"
+            nothing = "keeps nothing: the transform begins in Python"
             lines.append(("cache", "C" if kept else "", kept.explained() if kept else nothing))
         if self.target_transform is not None:
             lines.append(("target_transform", "Python", "your callable: one call a sample"))

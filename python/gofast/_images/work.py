@@ -94,9 +94,9 @@ class Work:
         if budget.place != "memory" and files.contents is not None:
             raise errors.OptionError('cache= of pictures that are no files is "memory"')
         certain = picture_operations.certain({"steps": plan.steps, "output": {}})
-        if certain:
-            return files.keep(budget, certain)
-        fallback.warn_of_cache(dataset._called, plan.steps[0]["op"] if plan.steps else "")
+        if plan.native_part:
+            return files.keep(budget, certain or [])
+        fallback.warn_of_cache(dataset._called)
         return None
 
     @classmethod

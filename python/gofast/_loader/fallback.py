@@ -52,12 +52,11 @@ def warn_of_transform(dataset: str, report: Sequence[Step]) -> None:
         warn(text, FallbackWarning, once=f"transform: {why}")
 
 
-def warn_of_cache(dataset: str, op: str) -> None:
-    """Warns once that nothing is certain that cache= could keep; never in workers."""
+def warn_of_cache(dataset: str) -> None:
+    """Warns once that cache= keeps nothing; never in workers."""
     if get_worker_info() is None:
-        what = f"its transform begins with a draw ({op})" if op else "its transform does not begin natively"
-        text = f"cache= of this {dataset} keeps nothing: {what}; a Resize before it would be kept"
-        warn(text, GofastWarning, once=f"cache: {what}")
+        text = f"cache= of this {dataset} keeps nothing: its transform does not begin natively"
+        warn(text, GofastWarning, once="cache")
 
 
 def warn_of_channels_last() -> None:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Subset
@@ -82,7 +83,7 @@ def certain(d: random.Random, m: Any) -> list[Any]:
         lambda: m.Grayscale(3),
         lambda: m.RandomCrop((30, 40), pad_if_needed=True),
     ]
-    return [d.choice(steps[:-1])() for _ in range(d.randint(1, 3))]
+    return [d.choice(steps[:-1])() for _ in range(d.randint(0, 3))]
 
 
 @pytest.mark.parametrize("place", ["memory", "folder"])
@@ -279,10 +280,40 @@ def test_limit(pictures: Path, tmp_path: Path) -> None:
     assert sum(f.stat().st_size for f in tmp_path.rglob("*.records")) <= 1 << 20
 
 
+@pytest.mark.parametrize("place", ["memory", "folder"])
+def test_coefficients(tmp_path: Path, place: str) -> None:
+    """Of a random crop, a JPEG's own coefficients are kept, and pixels of what is no baseline JPEG."""
+    root, count = tmp_path / "set", 12
+    (root / "class").mkdir(parents=True)
+    for i in range(count):
+        picture = photograph(i, 300 + 7 * i, 280 - 3 * i)
+        picture.convert("L" if i == 3 else "RGB").save(
+            root / "class" / f"{i:02}.jpg", quality=90, subsampling=i % 3, progressive=i == 5
+        )
+    time.sleep(SETTLED)
+    where = "memory" if place == "memory" else tmp_path / "kept"
+    train = transforms.Compose(
+        [transforms.RandomResizedCrop(64), transforms.RandomHorizontalFlip(), transforms.ToTensor()]
+    )
+    ours, theirs = gofast.ImageFolder(root, train, cache=where), datasets.ImageFolder(root, train)
+    for dataset in (ours, gofast.ImageFolder(root, train, cache=where)):
+        for workers in (0, 2):
+            for epoch in range(3):
+                made = [
+                    seeded(epoch, lambda d=d, w=workers: [*DataLoader(d, 4, shuffle=True, num_workers=w)])
+                    for d in (dataset, theirs)
+                ]
+                assert not difference(*made)
+    records = np.asarray(kept(ours)._records)
+    assert (records != 0).all() and used(ours) > 3 * count
+    whole = sum(path.stat().st_size for path in root.rglob("*.jpg"))
+    assert int(kept(ours)._numbers[0]) < 2 * whole + 3 * 300 * 280  # one is progressive: pixels
+
+
 def test_nothing_to_keep(pictures: Path, tmp_path: Path) -> None:
-    drawn = transforms.Compose([transforms.RandomResizedCrop(32), transforms.ToTensor()])
-    with pytest.warns(errors.GofastWarning, match="begins with a draw"):
-        ours = gofast.ImageFolder(pictures, drawn, cache=tmp_path)
+    own = transforms.Compose([transforms.Lambda(lambda picture: picture), transforms.ToTensor()])
+    with pytest.warns(errors.GofastWarning, match="does not begin natively"):
+        ours = gofast.ImageFolder(pictures, own, cache=tmp_path)
     assert "keeps nothing" in str(gofast.explain(ours)) and not any(tmp_path.iterdir())
 
 
