@@ -1,4 +1,4 @@
-"""The files of cache= on bad days: damage, kills, full disks, many processes. Pictures are right all the same."""
+"""The files of cache= on bad days: damage, kills, full disks, many processes. Pictures stay right."""
 
 from __future__ import annotations
 

@@ -310,8 +310,9 @@ def test_coefficients(tmp_path: Path, place: str) -> None:
     assert int(kept(ours)._numbers[0]) < 2 * whole + 3 * 300 * 280  # one is progressive: pixels
 
 
-def test_nothing_to_keep(pictures: Path, tmp_path: Path) -> None:
+def test_nothing_to_keep(pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = transforms.Compose([transforms.Lambda(lambda picture: picture), transforms.ToTensor()])
+    monkeypatch.setattr("gofast._core.warn._said", set())
     with pytest.warns(errors.GofastWarning, match="does not begin natively"):
         ours = gofast.ImageFolder(pictures, own, cache=tmp_path)
     assert "keeps nothing" in str(gofast.explain(ours)) and not any(tmp_path.iterdir())
