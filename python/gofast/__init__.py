@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .iterable import IterableDataset
     from .late import open
     from .loader import DataLoader
+    from .sets import PreprocessedDataset, open_set, preprocess
     from .stream import TableStream
     from .table import Limits, TableDataset
     from .tfrecord import TFRecordDataset
@@ -65,6 +66,7 @@ __all__ = [
     "IterableDataset",
     "LengthGroupedSampler",
     "Limits",
+    "PreprocessedDataset",
     "TFRecordDataset",
     "TableDataset",
     "TableStream",
@@ -78,7 +80,9 @@ __all__ = [
     "install",
     "integrations",
     "open",
+    "open_set",
     "prefetch",
+    "preprocess",
     "uninstall",
     "verify",
     "version",
@@ -96,6 +100,7 @@ _LATE = {
     "IterableDataset": "iterable",
     "LengthGroupedSampler": "_loader.length_grouped",
     "Limits": "table",
+    "PreprocessedDataset": "sets",
     "TFRecordDataset": "tfrecord",
     "TableDataset": "table",
     "TableStream": "stream",
@@ -105,6 +110,8 @@ _LATE = {
     "integrations": "integrations",
     "install": "installed",
     "open": "late",
+    "open_set": "sets",
+    "preprocess": "sets",
     "uninstall": "installed",
 }
 

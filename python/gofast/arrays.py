@@ -67,6 +67,7 @@ class ArrayDataset(RowDataset):
     """
 
     _memory: ArrayMemory
+    _bare = False  # samples are the values of the only array, not tuples of them
 
     def __init__(
         self,

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
-from multiprocessing.context import get_spawning_popen
 from typing import Any
 
 import torch
 
 from . import errors
-from ._loader.view import Line, Output
-from ._tables.fields import ArrayMemory
+from ._loader.view import Output
 from ._tables.file_arrays import FileArray
 from ._tables.hdf5 import open_arrays
 from ._tables.scale import Scale
 from ._tables.sources import Path
 from ._tables.statistics import Numbers
-from .arrays import ArrayDataset
+from .mapped import MappedDataset
 from .table import Limits
 
 
-class HDF5Dataset(ArrayDataset):
+class HDF5Dataset(MappedDataset):
     """Map-style dataset over datasets of an HDF5 file, which h5py opens and gofast reads.
 
     Samples and batches equal those of a Dataset whose ``__getitem__`` reads ``file[features][i]`` and
@@ -111,10 +108,7 @@ class HDF5Dataset(ArrayDataset):
             "threads": threads,
             "limits": Limits.of(limits).as_config(),
         }
-        self._arrays = open_arrays(**self._asked)
-        fields: Any = [one.field() for one in self._arrays]
         super().__init__(
-            *fields,
             shape=shape,
             scale=scale,
             mean=mean,
@@ -128,56 +122,11 @@ class HDF5Dataset(ArrayDataset):
             batch_transform=batch_transform,
         )
 
-    def _explained(self) -> list[Line]:
-        return [("dataset", one.runs_in, one.what) for one in self._arrays] + super()._explained()
-
-    @property
-    def tensors(self) -> tuple[torch.Tensor, ...]:
-        """The arrays as tensors over memory that nobody may write to: the process would end."""
-        for field in self._memory.fields:
-            field.check()
-        return super().tensors
-
-    @property
-    def targets(self) -> torch.Tensor:
-        """A copy of the labels; -1 for every row if there are none."""
-        fields = self._memory.fields
-        return fields[1][:] if len(fields) > 1 else super().targets
+    def _opened(self) -> list[FileArray]:
+        return open_arrays(**self._asked)
 
     def __repr__(self) -> str:
         return f"HDF5Dataset({self._asked['path']!r}: {super().__repr__().partition('(')[2]}"
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        arrays: list[FileArray] = state.pop("_arrays")
-        del state["_memory"]
-        # A process that is being spawned is handed the descriptors. Any other pickle may outlive this
-        # process, so it opens the file again.
-        spawning = get_spawning_popen() is not None
-        state["_handed"] = [one.handed() for one in arrays] if spawning else None
-        state["_expected"] = _identity(arrays)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        handed, expected = state.pop("_handed"), state.pop("_expected")
-        self.__dict__.update(state)
-        self._arrays = open_arrays(**self._asked) if handed is None else [*map(FileArray.taken, handed)]
-        if _identity(self._arrays) != expected:
-            path = self._asked["path"]
-            raise errors.ChangedError(f"{path} has other datasets than when it was pickled").at(path=path)
-        self._memory = ArrayMemory([one.field() for one in self._arrays])
-
-    def __copy__(self) -> HDF5Dataset:
-        made = type(self).__new__(type(self))
-        made.__dict__.update(super().__getstate__())
-        return made
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> HDF5Dataset:
-        for shared in (self._memory, self._arrays):  # nobody writes to them
-            memo[id(shared)] = shared
-        made = memo[id(self)] = self.__copy__()
-        made.__dict__ = copy.deepcopy(made.__dict__, memo)
-        return made
 
 
 def _wanted(option: str, given: Any) -> str | tuple[str, ...]:
@@ -185,7 +134,3 @@ def _wanted(option: str, given: Any) -> str | tuple[str, ...]:
     if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) for name in names):
         raise errors.OptionError(f"{option}={given!r:.80}: give a dataset's name, or names of columns")
     return given if isinstance(given, str) else tuple(names)
-
-
-def _identity(arrays: Sequence[FileArray]) -> list[tuple[str, tuple[int, ...]]]:
-    return [(one.array.dtype.str, one.array.shape) for one in arrays]

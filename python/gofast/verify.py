@@ -9,12 +9,12 @@ from ._tables.sources import Path
 
 
 def verify(path: Path) -> None:
-    """Reads a whole cache file and compares its content with its checksums.
+    """Reads a whole cache file, or a preprocessed set, and compares its content with its checksums.
 
     Opening a cache checks only its header; this finds a flipped bit anywhere.
 
     Args:
-        path: the file that was given as ``cache=``.
+        path: the file that was given as ``cache=``, or the folder of :func:`gofast.preprocess`.
 
     Raises:
         DamagedError: the content differs from what was written; names the array.
@@ -24,4 +24,9 @@ def verify(path: Path) -> None:
         >>> table = gofast.TableDataset("train.csv", cache="train.cache.npz")
         >>> gofast.verify("train.cache.npz")
     """
+    if os.path.isdir(path):
+        from ._sets import files  # which needs torch
+
+        files.verify(os.fspath(path))
+        return
     table_operations.verify({"path": os.fspath(path)}, f"verifying {os.fspath(path)}")

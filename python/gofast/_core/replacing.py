@@ -20,7 +20,7 @@ def replaced(path: str) -> Iterator[BinaryIO]:
         gofast.errors.ReadError: the system refuses to write it.
     """
     part = path + ".part"
-    with writing(path), os.fdopen(_locked(part), "r+b") as file:
+    with writing(path), os.fdopen(locked(part), "r+b") as file:
         try:
             file.truncate(0)
             yield file
@@ -44,7 +44,7 @@ def writing(path: str) -> Iterator[None]:
         raise errors.ReadError(said).at(path=path) from None
 
 
-def _locked(part: str) -> int:
+def locked(part: str) -> int:
     """A descriptor of the file, which nobody else has: the lock of a writer that died is gone."""
     while True:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -35,16 +35,20 @@ class ArrayPictures(StandIn):
         how = "gathered when the batch is handed out"
         self._rest = [(f"array {i}", "torch", f"{field}, {how}") for i, field in enumerate(rest, 1)]
 
+    @property
+    def _steady(self) -> bool:  # type: ignore[override]
+        return bool(self._dataset._steady)
+
     def _attributes(self) -> tuple[Any, ...]:
         dataset = self._dataset
         first, *rest = (field.given for field in dataset._memory.fields)
         return first, None, dataset.transform, dataset.target_transform, *rest
 
     def _pixels(self) -> Pixels | str:
-        field, transform = self._dataset._memory.fields[0], self._dataset.transform
+        field = self._dataset._memory.fields[0]
         if len(field.tensor) != len(self):
             return "the array has another length than when the dataset was made"
-        if become_images(field.given, transform):
+        if self._dataset._has_images():
             order = "hw" if field.given.ndim == 3 else "hwc"
             pictures = taken(field.given, order)
             return pictures if isinstance(pictures, str) else Pixels(pictures)
@@ -86,7 +90,7 @@ class ArrayPixelView(PixelView):
         self, datasets: Sequence[ArrayPictures], index_map: IntArray | None, cores: Sequence[Any]
     ) -> None:
         super().__init__(datasets, index_map, cores)
-        self.bare = self.lists = False
+        self.bare, self.lists = datasets[0]._dataset._bare, False
         self.has_more = len(datasets[0]._dataset._memory.fields) > 1
 
     def as_forked(self) -> View:

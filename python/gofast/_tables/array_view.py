@@ -27,6 +27,9 @@ class HasArrays(HasRows, Protocol):
     def _is_opaque(self) -> bool: ...
 
     @property
+    def _bare(self) -> bool: ...
+
+    @property
     def _label_is_native(self) -> bool: ...
 
     def __len__(self) -> int: ...
@@ -51,6 +54,7 @@ class ArrayView(View):
         self._mapped = [field for d in datasets for field in d._memory.fields if field.mapped]
         self.output = first._output
         self.keys = first.keys
+        self.bare = first._bare
         labelled = native and first._label_is_native
         self.label_dtype = first._label_dtype if labelled else None
         self.label_shape = first._label_shape if labelled else ()

@@ -21,6 +21,7 @@ ARROWS: dict[str, set[str]] = {
     "_late": {"errors", "_core", "_loader"},
     "_images": {"errors", "_core", "_loader", "_plan", "_late"},
     "_device": {"errors", "_core", "_loader"},
+    "_sets": {"errors", "_core", "_loader", "_tables", "_plan", "_images", ""},  # "" for its DataLoader
     "_doctor": {"errors", "_core", "_loader", ""},  # it tries the public classes instead of the user's
     "_command": {"", "errors", "_core", "_tables", "_images", "_doctor"},  # "" is the public modules
 }

@@ -1,0 +1,194 @@
+"""The values of samples as a preprocessed set keeps them: each field of all samples is one .npy file."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from .. import errors
+from .._tables.file_arrays import size_of
+from .._tables.scale import default_keys
+
+# What numpy writes and torch reads, by numpy's names.
+_INTEGERS = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+TYPES = (*_INTEGERS, "float16", "float32", "float64", "complex64", "complex128")
+
+BARE, TUPLE, DICT = "bare", "tuple", "dict"  # what a sample is
+
+_MODES = {"RGB": 3, "L": 2}  # pictures that are kept as arrays, of so many dimensions
+_PLAIN = re.compile(r"[A-Za-z_][\w-]{0,99}", re.ASCII)  # a name that is a file's too
+_NUMBERS = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float64)}
+
+
+class Field(NamedTuple):
+    """A field of all samples.
+
+    Attributes:
+        name: its key, or its place in a tuple.
+        dtype: numpy's name.
+        shape: of one sample's value.
+        picture: the values are PIL images, kept as arrays [h, w] or [h, w, 3].
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    picture: bool
+
+    @property
+    def row_bytes(self) -> int:
+        """Of one sample's value."""
+        return size_of(np.dtype(self.dtype), self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype} {list(self.shape)}"
+
+
+def header(field: Field, count: int) -> bytes:
+    """What stands before the values in a .npy file of so many samples."""
+    kind, shape = np.dtype(field.dtype).str, (count, *field.shape)
+    text = f"{{'descr': {kind!r}, 'fortran_order': False, 'shape': {shape!r}, }}"
+    room = -(10 + len(text) + 1) % 64
+    return (
+        b"\x93NUMPY\x01\x00" + (len(text) + room + 1).to_bytes(2, "little") + f"{text}{' ' * room}\n".encode()
+    )
+
+
+def names(fields: Sequence[Field]) -> list[str]:
+    """The names of their files: their own names where these are plain, else their numbers."""
+    own = [field.name for field in fields]
+    plain = all(map(_PLAIN.fullmatch, own)) and len({name.lower() for name in own}) == len(own)
+    return [f"{name if plain else number}.npy" for number, name in enumerate(own)]
+
+
+def values(sample: Any) -> tuple[str, dict[str, Any]]:
+    """What a sample is, and its values by name; of a collated batch likewise."""
+    if isinstance(sample, Mapping):
+        if not all(isinstance(name, str) for name in sample):
+            raise errors.UnsupportedError("a dict whose keys are no str: a set's fields have names")
+        return DICT, dict(sample)
+    if isinstance(sample, (tuple, list)):
+        return TUPLE, {str(place): value for place, value in enumerate(sample)}
+    return BARE, {"0": sample}
+
+
+def array_of(value: Any) -> tuple[np.ndarray[Any, Any], bool]:
+    """A value as an array, and whether it was a picture.
+
+    Raises:
+        gofast.errors.UnsupportedError: it is nothing that a set keeps.
+    """
+    if (kind := _NUMBERS.get(type(value))) is not None:
+        if kind == np.int64 and not -(1 << 63) <= value < 1 << 63:
+            raise errors.UnsupportedError(f"the number {value} has more than 64 bits")
+        return np.asarray(value, kind), False
+    if (mode := _mode(value)) is not None:
+        if mode not in _MODES:
+            raise errors.UnsupportedError(
+                f"a picture of mode {mode}: end the transform with PILToTensor(), or convert it: "
+                f"{' and '.join(_MODES)} are kept"
+            )
+        return np.asarray(value), True
+    if isinstance(value, torch.Tensor):
+        if value.device.type != "cpu" or value.layout is not torch.strided or value.dtype is torch.bfloat16:
+            raise errors.UnsupportedError(
+                f"a tensor of {value.dtype}, {value.layout}, on {value.device}: numpy has no such; give an "
+                "ordinary one on the CPU, such as float16"
+            )
+        value = value.detach().resolve_conj().resolve_neg().numpy()
+    if not isinstance(value, (np.ndarray, np.generic)):
+        raise errors.UnsupportedError(
+            f"a {type(value).__name__}: a set keeps tensors, arrays, numbers and pictures; leave it out, or make "
+            "numbers of it"
+        )
+    made = np.asarray(value)
+    if made.dtype.name not in TYPES or not made.dtype.isnative or 0 in made.shape:
+        raise errors.UnsupportedError(
+            f"an array of {made.dtype} {list(made.shape)}: a set keeps values of the types {', '.join(TYPES)}"
+        )
+    return made, False
+
+
+def _mode(value: Any) -> str | None:
+    """A PIL image's mode; None of what is none. Pillow is never imported here."""
+    kind = getattr(sys.modules.get("PIL.Image"), "Image", None)
+    return str(value.mode) if kind is not None and isinstance(value, kind) else None
+
+
+def fields_of(sample: Any) -> tuple[str, list[Field]]:
+    """What a sample is, and its fields."""
+    form, held = values(sample)
+    if not held:
+        raise errors.UnsupportedError("a sample without values")
+    made = []
+    for name, value in held.items():
+        try:
+            array, picture = array_of(value)
+        except errors.UnsupportedError as error:
+            raise errors.UnsupportedError(f"{name!r}: {error}") from None
+        made.append(Field(name, array.dtype.name, array.shape, picture))
+    if form == DICT:  # its largest is what open_set's transform= is for; the others keep their order
+        made.sort(key=lambda field: field.row_bytes != max(one.row_bytes for one in made))
+    elif len(made) <= 2:
+        keys = default_keys(made[0].shape)
+        made = [field._replace(name=name) for field, name in zip(made, keys, strict=False)]
+    return form, made
+
+
+def rows(fields: Sequence[Field], sample: Any) -> list[np.ndarray[Any, Any]]:
+    """The values of a sample, one for each field.
+
+    Raises:
+        gofast.errors.SchemaError: it is none with such fields.
+    """
+    form, held = values(sample)
+    given = [held.get(field.name) for field in fields] if form == DICT else [*held.values()]
+    if len(held) != len(fields) or (form == DICT and not {field.name for field in fields} <= {*held}):
+        raise errors.SchemaError(
+            f"{len(held)} values ({', '.join(held)}), and the first sample has {len(fields)}"
+        )
+    made = []
+    for field, value in zip(fields, given, strict=True):
+        array, picture = array_of(value)
+        found = Field(field.name, array.dtype.name, array.shape, picture)
+        if found != field:
+            raise errors.SchemaError(_unlike(field, found))
+        made.append(array)
+    return made
+
+
+def _unlike(field: Field, found: Field) -> str:
+    said = f"its {field.name!r} is {found}, and the first sample's is {field}"
+    if field.dtype == found.dtype and math.prod(field.shape) > 1:
+        said += (
+            ": samples of a set have one size. Put Resize((h, w)), or Resize and CenterCrop, into the transform; "
+            "pictures of their own sizes need no set: ImageFolder reads them as they are"
+        )
+    return said
+
+
+def batch(fields: Sequence[Field], collated: Any, count: int) -> list[np.ndarray[Any, Any]]:
+    """The values of a collated batch, where a picture is a uint8 tensor, as PILToTensor makes it.
+
+    Raises:
+        gofast.errors.SchemaError: its samples have no such fields.
+    """
+    form, held = values(collated)
+    made = []
+    for field, value in zip(
+        fields, (held[f.name] for f in fields) if form == DICT else held.values(), strict=True
+    ):
+        array = value.numpy()
+        if field.picture:
+            array = array.transpose(0, 2, 3, 1).reshape(count, *field.shape)
+        found = Field(field.name, array.dtype.name, array.shape[1:], field.picture)
+        if found != field or len(array) != count:
+            raise errors.SchemaError(_unlike(field, found))
+        made.append(array)
+    return made

@@ -1,0 +1,170 @@
+"""What a set is made of, and whether a dataset is still that."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.utils.data import ConcatDataset, Subset
+
+from .. import errors
+from .._about import __version__
+from .._core.generators import Generators
+from .._images.dataset import ImageDataset
+from .._plan import transforms
+from .._plan.translate import draws
+from . import files
+from .fields import Field, fields_of, rows
+from .files import SetInfo
+
+_COMPARED = 8  # samples, before anything of a set that is there is used
+_DECISIVE = ("torchvision", "Pillow", "libjpeg")  # their versions may decide pixels
+_TRANSFORMS = ("transform", "target_transform", "batch_transform", "transforms")
+
+
+def looked_at(dataset: Any, allow_random: bool) -> SetInfo:
+    """The set that is to be made of a dataset, of which some samples are made."""
+    count = len(dataset) if hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__") else 0
+    if count == 0:
+        raise errors.OptionError(f"{type(dataset).__name__}: give a map-style dataset that has samples")
+    form, fields = fields_of(dataset[0])
+    if not allow_random:
+        _refuse_random(dataset, fields)
+    names = [getattr(leaf, "classes", None) for leaf in _leaves(dataset)]
+    same = isinstance(names[0], (list, tuple)) and all(names[0] == other for other in names)
+    classes = [*names[0]] if same and {*map(type, names[0] or ())} == {str} else None  # type: ignore[misc]
+    return SetInfo(count, form, fields, classes, _described(dataset), _versions(), [])
+
+
+def _refuse_random(dataset: Any, fields: Sequence[Field]) -> None:
+    """Refuses what draws, by name where torchvision's transforms do, else by what two looks show."""
+    chains = [getattr(leaf, name, None) for leaf in _leaves(dataset) for name in _TRANSFORMS]
+    steps = (step for chain in chains for step in transforms.leaves(chain) if draws(step))
+    if (step := next(steps, None)) is None:
+        before = Generators.now()
+        looks = [[array.tobytes() for array in rows(fields, dataset[0])] for _ in range(2)]
+        if looks[0] == looks[1] and before.same(Generators.now()):
+            return
+    raise errors.OptionError(
+        f"{'making a sample' if step is None else transforms.name(step)} draws random numbers, and a set keeps one "
+        "draw for ever: give random steps to open_set(path, transform=...), or allow_random=True"
+    )
+
+
+def _leaves(dataset: Any) -> Iterator[Any]:
+    """The datasets in Subsets and ConcatDatasets."""
+    if isinstance(dataset, Subset):
+        yield from _leaves(dataset.dataset)
+    elif isinstance(dataset, ConcatDataset):
+        for part in dataset.datasets:
+            yield from _leaves(part)
+    else:
+        yield dataset
+
+
+def _described(dataset: Any) -> dict[str, Any]:
+    """What samples follow from, as far as a dataset tells it."""
+    kind = type(dataset)
+    made: dict[str, Any] = {"type": f"{kind.__module__}.{kind.__qualname__}", "samples": len(dataset)}
+    if isinstance(dataset, Subset):
+        return made | {"indices": _digest(map(str, dataset.indices)), "of": _described(dataset.dataset)}
+    if isinstance(dataset, ConcatDataset):
+        return made | {"of": {str(i): _described(part) for i, part in enumerate(dataset.datasets)}}
+    for name in _TRANSFORMS:
+        if (chain := getattr(dataset, name, None)) is not None and "transform" not in made:
+            made[name] = re.sub(r" at 0x[0-9a-f]+", "", repr(chain))
+    if isinstance(dataset, ImageDataset):
+        listing = dataset._listing
+        pairs: Any = ((path, listing.label(i)) for i, path in enumerate(listing.paths()))
+    else:
+        pairs = _pairs(dataset)
+    return made | {"files": _digest(_stamped(*pair) for pair in pairs)}
+
+
+def _pairs(dataset: Any) -> list[tuple[Any, Any]]:
+    """torchvision's list of paths and labels, if there is one."""
+    listed: Any = getattr(dataset, "samples", None)
+    first = listed[0] if isinstance(listed, list) and listed else None
+    return listed if isinstance(first, tuple) and len(first) == 2 and isinstance(first[0], str) else []
+
+
+def _stamped(path: Any, label: Any) -> str:
+    try:
+        found = os.stat(path)
+    except (OSError, TypeError, ValueError):  # a picture in memory
+        return f"{path} {label}"
+    return f"{path} {label} {found.st_size} {found.st_mtime_ns}"
+
+
+def _digest(lines: Iterable[str]) -> str:
+    made = hashlib.sha256()
+    for line in lines:
+        made.update(line.encode(errors="surrogateescape") + b"\0")
+    return made.hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    made = {"gofast": __version__, "torch": str(torch.__version__)}
+    for name in ("torchvision", "Pillow"):
+        try:
+            made[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    if "Pillow" in made:
+        from PIL import features
+
+        made["libjpeg"] = str(features.version_feature("libjpeg_turbo") or features.version_codec("jpg"))
+    return made
+
+
+def check(folder: str, there: SetInfo, info: SetInfo) -> None:
+    """Refuses a set that was made of another dataset."""
+    old, new = (
+        {**one.told(), "checksums": 0, "made_with": {name: one.made_with.get(name) for name in _DECISIVE}}
+        for one in (there, info)
+    )
+    if (what := _first_difference(old, new)) is not None:
+        raise _of_another(folder, what)
+
+
+def check_samples(dataset: Any, folder: str, info: SetInfo, done: int) -> None:
+    """Refuses it by its samples, of those that are written: a dataset does not tell all."""
+    for i in sorted({i * (done - 1) // (_COMPARED - 1) for i in range(_COMPARED)} if done else ()):
+        made = [array.tobytes() for array in rows(info.fields, dataset[i])]
+        if made != files.values_of(folder, info, i):
+            raise _of_another(folder, f"sample {i} has other values now")
+
+
+def _of_another(folder: str, what: str) -> errors.OptionError:
+    whole = f"; gofast.open_set({folder!r}) uses it as it is" if files.is_set(folder) else ""
+    return errors.OptionError(
+        f"{folder} holds samples of another dataset: {what}. Give another path, or overwrite=True to make it "
+        f"anew{whole}"
+    )
+
+
+def _first_difference(old: Any, new: Any, name: str = "") -> str | None:
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return None if old == new else f"{name} was {old!r:.200}, and is {new!r:.200}"
+    found = (_first_difference(old.get(key), new.get(key), key) for key in {**old, **new})
+    return next((one for one in found if one is not None), None)
+
+
+def place(dataset: Any, index: int) -> str:
+    """The path of a sample's picture in brackets, if there is one."""
+    while isinstance(dataset, (Subset, ConcatDataset)):
+        if isinstance(dataset, Subset):
+            dataset, index = dataset.dataset, dataset.indices[index]
+        else:
+            part = next(i for i, end in enumerate(dataset.cumulative_sizes) if index < end)
+            index -= dataset.cumulative_sizes[part - 1] if part else 0
+            dataset = dataset.datasets[part]
+    if isinstance(dataset, ImageDataset):
+        return f" ({dataset._listing.path(index)})"
+    pairs = _pairs(dataset)
+    return f" ({pairs[index][0]})" if pairs else ""
