@@ -104,8 +104,8 @@ def array_of(value: Any) -> tuple[np.ndarray[Any, Any], bool]:
         value = value.detach().resolve_conj().resolve_neg().numpy()
     if not isinstance(value, (np.ndarray, np.generic)):
         raise errors.UnsupportedError(
-            f"a {type(value).__name__}: a set keeps tensors, arrays, numbers and pictures; leave it out, or make "
-            "numbers of it"
+            f"a {type(value).__name__}: a set keeps tensors, arrays, numbers and pictures; leave it out, or "
+            "make numbers of it"
         )
     made = np.asarray(value)
     if made.dtype.name not in TYPES or not made.dtype.isnative or 0 in made.shape:
@@ -134,7 +134,8 @@ def fields_of(sample: Any) -> tuple[str, list[Field]]:
             raise errors.UnsupportedError(f"{name!r}: {error}") from None
         made.append(Field(name, array.dtype.name, array.shape, picture))
     if form == DICT:  # its largest is what open_set's transform= is for; the others keep their order
-        made.sort(key=lambda field: field.row_bytes != max(one.row_bytes for one in made))
+        largest = max(made, key=lambda field: field.row_bytes)
+        made = [largest, *(field for field in made if field is not largest)]
     elif len(made) <= 2:
         keys = default_keys(made[0].shape)
         made = [field._replace(name=name) for field, name in zip(made, keys, strict=False)]
@@ -167,8 +168,8 @@ def _unlike(field: Field, found: Field) -> str:
     said = f"its {field.name!r} is {found}, and the first sample's is {field}"
     if field.dtype == found.dtype and math.prod(field.shape) > 1:
         said += (
-            ": samples of a set have one size. Put Resize((h, w)), or Resize and CenterCrop, into the transform; "
-            "pictures of their own sizes need no set: ImageFolder reads them as they are"
+            ": samples of a set have one size. Put Resize((h, w)), or Resize and CenterCrop, into the "
+            "transform; pictures of their own sizes need no set: ImageFolder reads them as they are"
         )
     return said
 

@@ -75,19 +75,37 @@ class SetInfo(NamedTuple):
         fields = [Field(**{**field, "shape": tuple(field["shape"])}) for field in told["fields"]]
         made = cls(**{name: told[name] for name in cls._fields} | {"fields": fields})
         sizes = [made.samples, *(size for field in fields for size in field.shape)]
-        if not all(type(size) is int and size > 0 for size in sizes) or not fields:
-            raise ValueError("a size that is none")
-        for field in fields:
-            if field.dtype not in TYPES or type(field.name) is not str or len(field.shape) > 30:
-                raise ValueError("a field that is none")
-            if field.picture and (field.dtype, field.shape[2:]) not in (("uint8", ()), ("uint8", (3,))):
-                raise ValueError("a picture that is none")
-        classes = made.classes
-        if made.form not in (BARE, TUPLE, DICT) or not (classes is None or set(map(type, classes)) <= {str}):
-            raise ValueError("its samples or classes are none")
-        if len({field.name for field in fields}) < len(fields) or not isinstance(made.made_of, dict):
-            raise ValueError("names that are none")
+        names = {field.name: field for field in fields}
+        sound = (
+            all(type(size) is int and size > 0 for size in sizes)
+            and all(map(_is_sound, fields))
+            and 0 < len(names) == len(fields)
+            and made.form in (BARE, TUPLE, DICT)
+            and (made.form != BARE or len(fields) == 1)
+            and (made.classes is None or _are_texts(made.classes))
+            and isinstance(made.made_of, dict)
+            and _are_texts([*made.made_with.values()])
+            and isinstance(made.checksums, list)
+            and all(map(_are_texts, made.checksums))
+        )
+        if not sound:
+            raise ValueError("what it says is not of a set")
         return made
+
+
+def _is_sound(field: Field) -> bool:
+    picture = (field.dtype, len(field.shape), field.shape[2:]) in (("uint8", 2, ()), ("uint8", 3, (3,)))
+    known = (
+        type(field.name) is str
+        and type(field.dtype) is str
+        and field.dtype in TYPES
+        and len(field.shape) <= 30
+    )
+    return known and (field.picture is False or (field.picture is True and picture))
+
+
+def _are_texts(given: Any) -> bool:
+    return isinstance(given, list) and {*map(type, given)} <= {str}
 
 
 def write(folder: str, info: SetInfo) -> None:
@@ -127,8 +145,6 @@ def read(folder: str) -> SetInfo:
             text = os.pread(fd, info.st_size, 0)
     except errors.NotFoundError:
         raise errors.NotFoundError(_missing(folder)).at(path=folder) from None
-    except NotADirectoryError:
-        raise errors.NotFoundError(f"open {folder}: a set is a folder").at(path=folder) from None
     body, seal = text[:-_SEAL_LENGTH], text[-_SEAL_LENGTH:]
     if seal != (_SEAL % hashlib.sha256(body).hexdigest()).encode():
         raise _damaged(path, "its checksum is another")

@@ -50,9 +50,10 @@ def _refuse_random(dataset: Any, fields: Sequence[Field]) -> None:
         looks = [[array.tobytes() for array in rows(fields, dataset[0])] for _ in range(2)]
         if looks[0] == looks[1] and before.same(Generators.now()):
             return
+    who = "making a sample" if step is None else transforms.name(step)
     raise errors.OptionError(
-        f"{'making a sample' if step is None else transforms.name(step)} draws random numbers, and a set keeps one "
-        "draw for ever: give random steps to open_set(path, transform=...), or allow_random=True"
+        f"{who} draws random numbers, and a set keeps one draw for ever: give random steps to "
+        "open_set(path, transform=...), or allow_random=True"
     )
 
 

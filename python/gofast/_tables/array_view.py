@@ -82,10 +82,18 @@ class ArrayView(View):
     def _new_wire(self) -> Wire | None:
         return stored_rows(self._arrays, self._map)
 
-    def shaped(self, images: torch.Tensor) -> torch.Tensor:
-        """Of the user's type, where the core only copies bytes; of files that are still the same."""
+    def _check(self) -> None:
         for field in self._mapped:
             field.check()
+
+    def new_labels(self, rows: int, pinned: bool = False) -> torch.Tensor | None:
+        """See the base class. Asked for before a batch is made: a file that was cut is noticed in time."""
+        self._check()
+        return super().new_labels(rows, pinned)
+
+    def shaped(self, images: torch.Tensor) -> torch.Tensor:
+        """Of the user's type, where the core only copies bytes; of files that are still the same."""
+        self._check()
         if self._dtype is None:
             return images
         images = images.view(self._dtype)

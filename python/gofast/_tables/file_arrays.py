@@ -123,11 +123,6 @@ class FileField(Field):
     def given(self, array: Any) -> None:
         pass  # the base class says what it was made of
 
-    def place(self) -> tuple[Any, ...]:
-        """See the base class. A batch that is begun asks for it."""
-        self.check()
-        return super().place()
-
     def __getitem__(self, index: Any) -> torch.Tensor:
         self.check()
         return super().__getitem__(index)

@@ -1,0 +1,99 @@
+"""gofast.preprocess is killed at any moment, and goes on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import Dataset
+
+import gofast
+from gofast import errors
+from gofast._sets import files, making, writer
+
+
+class Slow(Dataset[Any]):
+    """Each sample takes a moment, and says that it was made, in memory that processes share."""
+
+    def __init__(self) -> None:
+        self.made = torch.zeros(200, dtype=torch.int32).share_memory_()
+
+    def __len__(self) -> int:
+        return 200
+
+    def __getitem__(self, index: int) -> Any:
+        self.made[index] += 1
+        time.sleep(0.0003)
+        return torch.full((40,), index, dtype=torch.int16), index * 7
+
+
+def make(of: Slow, path: Path) -> None:
+    torch.set_num_threads(1)
+    gofast.preprocess(of, path)
+
+
+def check(path: Path) -> None:
+    made = gofast.open_set(path)
+    index = torch.arange(200)
+    assert torch.equal(made.tensors[0], index.to(torch.int16)[:, None].expand(200, 40))
+    assert torch.equal(made.tensors[1], index * 7)
+    gofast.verify(path)
+
+
+@pytest.mark.parametrize("kills", [20, pytest.param(1000, marks=pytest.mark.soak)])
+def test_killed_at_any_moment(kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_BLOCK", 88 * 30)
+    monkeypatch.setattr(making, "_BATCH", 88 * 7)
+    monkeypatch.setattr(writer, "_OFTEN", 0)
+    d, fork = random.Random(kills), multiprocessing.get_context("fork")
+    of, path, killed, resumed = Slow(), tmp_path / "0", 0, 0
+    began = time.monotonic()
+    make(of, tmp_path / "unkilled")
+    takes = time.monotonic() - began
+    while killed < kills:
+        of.made.zero_()
+        path = tmp_path / str(killed)
+        while True:
+            process = fork.Process(target=make, args=(of, path))
+            process.start()
+            process.join(d.random() * takes * 0.7)
+            if process.exitcode is None:
+                assert process.pid is not None
+                os.kill(process.pid, signal.SIGKILL)
+                process.join()
+                killed += 1
+            elif process.exitcode == 0:
+                break
+            assert process.exitcode in (0, -signal.SIGKILL)
+            try:
+                check(path)
+            except errors.NotFoundError:
+                resumed += bool((path / files.UNFINISHED).exists())
+        check(path)
+        assert sorted(os.listdir(path)) == ["features.npy", "label.npy", "set.json"]
+    assert resumed > kills // 4
+
+
+def test_what_is_written_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(making, "_BATCH", 88 * 7)
+    monkeypatch.setattr(writer, "_OFTEN", 0)
+    of, path = Slow(), tmp_path / "set"
+    process = multiprocessing.get_context("fork").Process(target=make, args=(of, path))
+    process.start()
+    while of.made[100] == 0:
+        time.sleep(0.001)
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    of.made.zero_()
+    gofast.preprocess(of, path)
+    again = of.made[1:90] > 0
+    assert int(again.sum()) <= 8  # those that are compared
+    check(path)

@@ -1,0 +1,583 @@
+"""gofast.preprocess and open_set beside the datasets that sets are made of."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+import json
+import os
+import pickle
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset
+from torchvision import transforms as T
+from torchvision.datasets import ImageFolder
+
+import gofast
+from gofast import errors
+from gofast._loader.view import Refusal, resolve
+from gofast._sets import files, writer
+from same import difference, seeded
+
+TYPES = ["uint8", "int16", "int64", "bool", "float16", "float32", "float64", "complex64"]
+
+
+class Made(Dataset[Any]):
+    """Samples that are made anew each time, and counted."""
+
+    def __init__(self, count: int, make: Callable[[int], Any]) -> None:
+        self.count, self.make, self.asked = count, make, 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Any:
+        if not 0 <= index < self.count:
+            raise IndexError(index)
+        self.asked += 1
+        return self.make(index)
+
+
+def value(kind: str, dtype: str, shape: list[int], seed: int) -> Any:
+    """Any value, the same each time."""
+    r = np.random.default_rng(seed)
+    if kind in ("int", "float", "bool"):
+        return {"int": int(r.integers(-(1 << 63), (1 << 63) - 1)), "float": float(r.normal())}.get(
+            kind, seed % 3 == 0
+        )
+    if kind == "scalar":
+        return np.float32(r.normal())
+    array = r.normal(size=shape) * 200
+    array = (
+        array.astype(np.int64).astype(dtype)
+        if not dtype.startswith("complex")
+        else (array + 1j).astype(dtype)
+    )
+    if kind == "array":
+        return array
+    tensor = torch.from_numpy(np.asarray(array))
+    return (
+        tensor.transpose(0, -1).contiguous().transpose(0, -1)
+        if kind == "strided" and tensor.dim() > 1
+        else tensor
+    )
+
+
+def maker(d: random.Random) -> Callable[[int], Any]:
+    """A random kind of samples."""
+    kinds = ["tensor", "tensor", "strided", "array", "int", "float", "bool", "scalar"]
+    fields = [
+        (d.choice(kinds), d.choice(TYPES), [d.randint(1, 5) for _ in range(d.randint(0, 3))])
+        for _ in range(4)
+    ]
+    fields = fields[: d.randint(1, 4)]
+    form = d.choice(["tuple", "dict", "bare"])
+    names = d.sample(["image", "label", "x/y", "..", "Label", "mask", "\udc80é"], 4)
+
+    def make(i: int) -> Any:
+        made = [value(*field, i * 10 + n) for n, field in enumerate(fields)]
+        return (
+            made[0]
+            if form == "bare"
+            else tuple(made)
+            if form == "tuple"
+            else dict(zip(names, made, strict=False))
+        )
+
+    return make
+
+
+def batches(loader: Any) -> list[Any]:
+    torch.manual_seed(3)
+    return [*loader, torch.get_rng_state()]
+
+
+def as_tensors(sample: Any) -> Any:
+    """A sample as a set gives it: numbers are tensors."""
+    if isinstance(sample, dict):
+        return {name: as_tensors(one) for name, one in sample.items()}
+    if isinstance(sample, (tuple, list)):
+        return tuple(map(as_tensors, sample))
+    return torch.utils.data.default_collate([sample])[0]
+
+
+def in_order(ours: Any, theirs: Any) -> Any:
+    """A dict with its keys in the other's order: a set has the largest value first."""
+    return {name: ours[name] for name in theirs} | ours if isinstance(theirs, dict) else ours
+
+
+def check(made: Any, of: Any, **options: Any) -> None:
+    """Samples, and both loaders' batches, beside those of the dataset that the set was made of."""
+    assert len(made) == len(of)
+    for i in range(len(of)):
+        assert difference(in_order(made[i], of[i]), as_tensors(of[i]), strides=False) == "", i
+    options = {"batch_size": 5, "shuffle": True} | options
+    want = batches(DataLoader(of, **options))
+    for kind in (gofast.DataLoader, DataLoader):
+        ours = [in_order(*both) for both in zip(batches(kind(made, **options)), want, strict=True)]
+        assert difference(ours, want, strides=False) == "", kind
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_samples(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    d = random.Random(seed)
+    monkeypatch.setattr(files, "_BLOCK", d.choice([1, 100, 5000]))
+    monkeypatch.setattr(writer, "_OFTEN", d.choice([0, 1]))
+    of = Made(d.randint(1, 40), maker(d))
+    made = gofast.preprocess(of, tmp_path / "set", num_workers=d.choice([0, 0, 0, 2]))
+    check(made, of)
+    check(gofast.open_set(tmp_path / "set"), of, batch_size=d.randint(1, 9))
+    gofast.verify(tmp_path / "set")
+    for name in os.listdir(tmp_path / "set"):
+        if name.endswith(".npy"):
+            assert len(np.load(tmp_path / "set" / name, mmap_mode="r")) == len(of)
+
+
+BEHIND = [
+    T.RandomResizedCrop(20),
+    T.RandomHorizontalFlip(),
+    T.ToTensor(),
+    T.Normalize((0.5,) * 3, (0.2,) * 3),
+]
+
+
+@pytest.mark.parametrize(
+    "front", [[T.Resize((32, 40))], [T.Resize(32), T.CenterCrop(30)], [T.Resize((9, 7)), T.Grayscale()]]
+)
+@pytest.mark.parametrize("library", [ImageFolder, gofast.ImageFolder])
+def test_pictures_give_the_batches_of_the_whole_transform(
+    library: Any, front: Any, folder: Path, tmp_path: Path
+) -> None:
+    behind = BEHIND[:-1] if isinstance(front[-1], T.Grayscale) else BEHIND
+    small = library(str(folder), T.Compose(front))
+    made = gofast.preprocess(small, tmp_path / "set")
+    assert made.classes == small.classes and made.class_to_idx == small.class_to_idx
+    for i in range(len(small)):
+        picture, label = small[i]
+        assert np.array_equal(made[i][0], np.asarray(picture)) and made[i][1] == label
+    whole = ImageFolder(str(folder), T.Compose([*front, *behind]))
+    native = T.Compose(behind)
+    for transform, workers in itertools.product((native, lambda picture: native(picture)), (0, 2)):
+        made.transform = transform
+        want, *ours = (
+            seeded(1, functools.partial(list, kind(of, 6, shuffle=True, num_workers=workers)))
+            for kind, of in ((DataLoader, whole), (DataLoader, made), (gofast.DataLoader, made))
+        )
+        assert difference(ours, [want, want]) == ""
+    made.transform = T.Compose(behind)
+    assert not isinstance(resolve(made), Refusal)
+
+
+def test_views_and_other_datasets(folder: Path, tmp_path: Path) -> None:
+    tensors = T.Compose([T.Resize((12, 12)), T.PILToTensor()])
+    pictures = gofast.ImageFolder(folder, tensors)
+    unlabelled = gofast.ImageFiles([path for path, _ in pictures.samples], transform=tensors)
+    np.save(tmp_path / "table.npy", np.arange(60.0).reshape(12, 5))
+    table = gofast.TableDataset(tmp_path / "table.npy", label=None)
+    arrays = gofast.ArrayDataset(torch.rand(9, 3), torch.arange(9), scale=None, output="dict")
+    small = gofast.ImageFolder(folder, T.Resize((8, 8)))
+    for number, of in enumerate(
+        [
+            Subset(pictures, [3, 1, 1, -2]),
+            ConcatDataset([pictures, Subset(pictures, range(5))]),
+            unlabelled,
+            table,
+            arrays,
+            gofast.ImageFolder(folder, tensors, output="dict", return_index=True),
+        ]
+    ):
+        check(gofast.preprocess(of, tmp_path / str(number)), of)
+    made = gofast.preprocess(ConcatDataset([small, Subset(small, [4, 2])]), tmp_path / "pil")
+    assert np.array_equal(made[-1][0], np.asarray(small[2][0])) and made.classes == small.classes
+
+
+def test_what_preprocess_and_save_and_an_in_memory_dataset_do(tmp_path: Path) -> None:
+    of = Made(20, lambda i: (torch.full((3, 4, 4), i, dtype=torch.uint8), i % 3))
+    made = gofast.preprocess(of, tmp_path / "train.set")
+    torch.save(dict(zip(made.keys, made.tensors, strict=True)), tmp_path / "train.pt")
+    loaded = torch.load(tmp_path / "train.pt")
+    assert torch.equal(loaded["image"], torch.stack([of[i][0] for i in range(20)]))
+    assert np.array_equal(np.load(tmp_path / "train.set" / "label.npy"), [i % 3 for i in range(20)])
+    scaled = gofast.open_set(tmp_path / "train.set", scale="unit")
+    assert torch.equal(scaled[7][0], of[7][0] / 255)
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
+def test_workers_of_all_start_methods(context: str, tmp_path: Path) -> None:
+    of = Made(30, lambda i: (torch.full((2, 3), i), i))
+    made = gofast.preprocess(of, tmp_path / "set")
+    options = {"num_workers": 2, "multiprocessing_context": context}
+    for kind in (gofast.DataLoader, DataLoader):
+        assert difference([*kind(made, 7, **options)], [*DataLoader(of, 7)]) == ""
+
+
+def test_copies_and_pickles(tmp_path: Path) -> None:
+    of = Made(10, lambda i: (torch.full((2, 3), i), i))
+    made = gofast.preprocess(of, tmp_path / "set")
+    for other in (copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        check(other, of)
+    pickled = pickle.dumps(made)
+    gofast.preprocess(Made(10, lambda i: (torch.full((2, 3), i + 1), i)), tmp_path / "set", overwrite=True)
+    check(made, of)  # what was mapped stays
+    with pytest.raises(errors.ChangedError):
+        pickle.loads(pickled)
+
+
+# -- what is refused -----------------------------------------------------------------
+
+
+def test_samples_of_other_sizes_are_named(folder: Path, tmp_path: Path) -> None:
+    of = gofast.ImageFolder(folder, T.Resize(12))
+    sizes = [of[i][0].size for i in range(len(of))]
+    first = next(i for i, size in enumerate(sizes) if size != sizes[0])
+    with pytest.raises(
+        errors.SchemaError,
+        match=rf"sample {first} \(.*{os.path.basename(of.samples[first][0])}\).*Resize\(\(h, w\)\)",
+    ):
+        gofast.preprocess(of, tmp_path / "set")
+    for odd in (
+        lambda i: torch.zeros(2, dtype=torch.int8 if i == 5 else torch.int16),
+        lambda i: {"a": 1} if i != 5 else {"b": 1},
+    ):
+        with pytest.raises(errors.SchemaError, match="sample 5: "):
+            gofast.preprocess(Made(9, odd), tmp_path / "odd")
+    with pytest.raises(errors.UnsupportedError, match=r"sample 5: .*str"):
+        gofast.preprocess(Made(9, lambda i: (1, "a" if i == 5 else 2)), tmp_path / "odd", overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda i: (1, "text"), "'1': a str"),
+        (lambda i: torch.zeros(2, dtype=torch.bfloat16), "bfloat16"),
+        (lambda i: torch.zeros(0), "array of float32"),
+        (lambda i: 1 << 63, "64 bits"),
+        (lambda i: (), "without values"),
+        (lambda i: {1: 2}, "no str"),
+        (lambda i: Image.new("CMYK", (4, 4)), "CMYK"),
+        (lambda i: torch.zeros(2, device="meta"), "meta"),
+        (lambda i: {"a": {"b": 1}}, "'a': a dict"),
+        (lambda i: np.array(["a"]), "array of <U1"),
+    ],
+)
+def test_values_that_are_not_kept(make: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(errors.UnsupportedError, match=said):
+        gofast.preprocess(Made(3, make), tmp_path / "set")
+    assert not (tmp_path / "set").exists()
+
+
+def test_random_transforms_are_refused_by_name(folder: Path, tmp_path: Path) -> None:
+    hidden = np.random.default_rng(0)
+    for of, said in [
+        (gofast.ImageFolder(folder, T.Compose([T.Resize((9, 9)), T.RandomCrop(8)])), "^RandomCrop draws"),
+        (
+            Subset(ImageFolder(str(folder), T.Compose([T.ColorJitter(0.5), T.Resize((9, 9))])), [0]),
+            "^ColorJitter draws",
+        ),
+        (Made(3, lambda i: torch.rand(2)), "^making a sample draws"),
+        (Made(3, lambda i: (random.random() < 2, 1)), "^making a sample draws"),
+        (Made(3, lambda i: hidden.random()), "^making a sample draws"),
+    ]:
+        with pytest.raises(errors.OptionError, match=said):
+            gofast.preprocess(of, tmp_path / "set")
+        assert not (tmp_path / "set").exists()
+    made = gofast.preprocess(Made(3, lambda i: torch.rand(2)), tmp_path / "set", allow_random=True)
+    assert (
+        difference(
+            made[1],
+            gofast.preprocess(Made(3, lambda i: torch.rand(2)), tmp_path / "set", allow_random=True)[1],
+        )
+        == ""
+    )
+
+
+def test_generators_stay(folder: Path, tmp_path: Path) -> None:
+    of = gofast.ImageFolder(folder, T.Resize((9, 9)))
+    states = [seeded(1, lambda: gofast.preprocess(of, tmp_path / "set"))[1] for _ in range(2)]
+    assert states == [seeded(1, lambda: None)[1]] * 2
+
+
+def test_no_samples_and_no_length(tmp_path: Path) -> None:
+    for of in (Made(0, int), [], iter([1])):
+        with pytest.raises(errors.OptionError, match="map-style"):
+            gofast.preprocess(of, tmp_path / "set")  # type: ignore[arg-type]
+
+
+def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "0.npy").write_text("mine")
+    for options in ({}, {"overwrite": True}):
+        with pytest.raises(errors.OptionError, match=r"other files, such as 0\.npy"):
+            gofast.preprocess(Made(3, torch.tensor), tmp_path, **options)
+    assert os.listdir(tmp_path) == ["0.npy"] and (tmp_path / "0.npy").read_text() == "mine"
+    with pytest.raises(errors.ReadError):
+        gofast.preprocess(Made(3, torch.tensor), tmp_path / "0.npy")
+
+
+def test_another_dataset_is_refused(folder: Path, tmp_path: Path) -> None:
+    def pictures(size: int) -> Any:
+        return gofast.ImageFolder(folder, T.Compose([T.Resize((9, 9)), T.CenterCrop(size), T.CenterCrop(5)]))
+
+    path = tmp_path / "set"
+    gofast.preprocess(pictures(8), path)
+    gofast.preprocess(pictures(8), path)
+    with pytest.raises(errors.OptionError, match=r"transform was .*open_set\("):
+        gofast.preprocess(pictures(7), path)
+    some = pictures(8).samples[3][0]
+    os.utime(some, ns=(1, 1))
+    with pytest.raises(errors.OptionError, match="files was"):
+        gofast.preprocess(pictures(8), path)
+    gofast.preprocess(pictures(8), path, overwrite=True)
+    with pytest.raises(errors.OptionError, match="samples was"):
+        gofast.preprocess(Subset(pictures(8), range(7)), path)
+    numbers = tmp_path / "numbers"
+    gofast.preprocess(Made(50, torch.tensor), numbers)
+    with pytest.raises(errors.OptionError, match="sample 7 has other values"):
+        gofast.preprocess(Made(50, lambda i: torch.tensor(i + (i == 7))), numbers)
+
+
+# -- going on ------------------------------------------------------------------------
+
+
+class Broken(Made):
+    """Its last samples fail, until it is mended."""
+
+    error: BaseException | None = KeyboardInterrupt()
+
+    def __getitem__(self, index: int) -> Any:
+        if index >= 30 and self.error is not None:
+            raise self.error
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("a bad file"), MemoryError()])
+def test_it_goes_on_behind_what_is_written(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_BLOCK", 100)
+    of, path = Broken(40, lambda i: (torch.full((5,), i), i)), tmp_path / "set"
+    of.error = error
+    monkeypatch.setattr("gofast._sets.making._BATCH", 48 * 6)
+    with pytest.raises(type(error)):
+        gofast.preprocess(of, path)
+    with pytest.raises(
+        errors.NotFoundError, match=r"unfinished: 30 of 40 samples are written.*goes on there"
+    ):
+        gofast.open_set(path)
+    other = Broken(40, lambda i: (torch.full((5,), i + (i == 29)), i))
+    with pytest.raises(errors.OptionError, match="another dataset: sample 29 has other values"):
+        gofast.preprocess(other, path)
+    with pytest.raises(errors.OptionError, match="another dataset: samples was 40"):
+        gofast.preprocess(Broken(41, of.make), path)
+    of.error, of.asked = None, 0
+    check(gofast.preprocess(of, path), Made(40, of.make))
+    assert of.asked - 3 - 8 - 10 == 0  # looked at, compared, and the rest
+    gofast.verify(path)
+
+
+def test_damaged_samples_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_BLOCK", 200)
+    monkeypatch.setattr("gofast._sets.making._BATCH", 48)
+    monkeypatch.setattr(writer, "_OFTEN", 0)
+    for seed in range(30):
+        d, path = random.Random(seed), tmp_path / str(seed)
+        of = Broken(40, lambda i: (torch.full((5,), i), i))
+        with pytest.raises(KeyboardInterrupt):
+            gofast.preprocess(of, path)
+        harmed = path / d.choice(["features.npy", "label.npy", files.UNFINISHED, files.UNFINISHED])
+        content = bytearray(harmed.read_bytes())
+        if d.random() < 0.5:
+            content[d.randrange(content.find(b"\n") + 1, len(content))] ^= 1 << d.randrange(8)
+        else:
+            del content[d.randrange(content.find(b"\n") + 1, len(content)) :]
+        harmed.write_bytes(content)
+        of.error = None
+        check(gofast.preprocess(of, path), of)
+        gofast.verify(path)
+
+
+def test_one_of_several_makes_it(tmp_path: Path) -> None:
+    of, made = Made(50, lambda i: (torch.full((5,), i), i)), []
+    both = [
+        threading.Thread(target=lambda: made.append(gofast.preprocess(of, tmp_path / "set")))
+        for _ in range(4)
+    ]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    assert len(made) == 4
+    asked = of.asked
+    check(made[3], of)
+    assert asked <= 50 + 4 * (3 + 8)
+    assert sorted(os.listdir(tmp_path / "set")) == ["features.npy", "label.npy", "set.json"]
+
+
+# -- a full disk ---------------------------------------------------------------------
+
+
+def test_a_disk_without_room_is_said_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = Made(1000, lambda i: torch.zeros(1000))
+    found = os.statvfs(tmp_path)
+    monkeypatch.setattr(
+        os, "statvfs", lambda path: os.statvfs_result((found.f_bsize, 4096, *found[2:4], 100, *found[5:]))
+    )
+    with pytest.raises(errors.ReadError, match=r"takes 4.0 MB, and 409.6 kB are free"):
+        gofast.preprocess(of, tmp_path / "set")
+    assert os.listdir(tmp_path / "set") == []
+
+
+def test_a_disk_that_becomes_full(tmp_path: Path) -> None:
+    import resource
+
+    of = Made(3000, lambda i: torch.full((1000,), float(i)))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5_000_000, before[1]))
+    try:
+        with pytest.raises(errors.ReadError, match=r"cannot write the set: .*same call goes on"):
+            gofast.preprocess(of, tmp_path / "set")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    of.asked = 0
+    made = gofast.preprocess(of, tmp_path / "set")
+    assert of.asked < 2100 and torch.equal(made.tensors[0], torch.stack([of[i] for i in range(3000)]))
+
+
+# -- hostile content -----------------------------------------------------------------
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    path = tmp_path / "set"
+    gofast.preprocess(Made(20, lambda i: (Image.new("RGB", (6, 5), (i, 2, 3)), i)), path)
+    for name in os.listdir(path):
+        os.chmod(path / name, 0o644)
+    return path
+
+
+def sealed(path: Path, told: Any) -> None:
+    """A set.json of this content, with the right checksum."""
+    import hashlib
+
+    body = json.dumps(told)[:-1]
+    path.write_text(body + files._SEAL % hashlib.sha256(body.encode()).hexdigest())
+
+
+def test_every_changed_byte_of_the_description_is_noticed(whole: Path) -> None:
+    path = whole / "set.json"
+    content = path.read_bytes()
+    for at in range(len(content)):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :])
+        with pytest.raises(errors.DamagedError):
+            gofast.open_set(whole)
+    for size in range(0, len(content), 7):
+        path.write_bytes(content[:size])
+        with pytest.raises(errors.DamagedError):
+            gofast.open_set(whole)
+
+
+ODD = [
+    None,
+    -1,
+    0,
+    1,
+    1 << 70,
+    1.5,
+    True,
+    "",
+    "../x",
+    [],
+    [1],
+    {},
+    {"a": 1},
+    [[[]]],
+    "bare",
+    "object",
+    "<V8",
+    "float64",
+    [1 << 40],
+]
+
+
+def test_a_forged_description_reads_nothing_that_is_not_there(whole: Path) -> None:
+    told, d = files.read(str(whole)).told(), random.Random(4)
+    refused = 0
+    for _ in range(1500):
+        forged = copy.deepcopy(told)
+        inside: Any = forged
+        while True:
+            key = d.choice([*inside] if isinstance(inside, dict) else [*range(len(inside))])
+            if isinstance(inside[key], (dict, list)) and inside[key] and d.random() < 0.7:
+                inside = inside[key]
+                continue
+            inside[key] = d.choice(ODD)
+            break
+        sealed(whole / "set.json", forged)
+        try:
+            made = gofast.open_set(whole)
+            assert len(made) == 20
+            _ = [made[i] for i in range(20)], made.classes, repr(made), gofast.explain(made)
+            gofast.verify(whole)
+        except errors.GofastError:
+            refused += 1
+    assert refused > 800
+
+
+def test_files_that_are_not_as_they_were_written(whole: Path) -> None:
+    path = whole / "image.npy"
+    content = path.read_bytes()
+    for harmed in (content[:-1], content + b"x", b"", content[:40] + b"9" + content[41:]):
+        path.write_bytes(harmed)
+        with pytest.raises(errors.DamagedError, match=r"overwrite|again"):
+            gofast.open_set(whole)
+    path.write_bytes(content[:-100] + bytes([content[-100] ^ 1]) + content[-99:])
+    gofast.open_set(whole)
+    with pytest.raises(errors.DamagedError, match=r"image\.npy: 20 samples from number 0"):
+        gofast.verify(whole)
+    path.unlink()
+    with pytest.raises(errors.NotFoundError):
+        gofast.open_set(whole)
+    path.mkdir()
+    with pytest.raises(errors.ReadError):
+        gofast.open_set(whole)
+
+
+def test_what_is_no_set(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "nothing"):
+        with pytest.raises(errors.NotFoundError):
+            gofast.open_set(path)
+    with pytest.raises(errors.ReadError):
+        gofast.open_set(tmp_path / "file")
+    with pytest.raises(errors.NotFoundError, match="no set is there"):
+        gofast.verify(tmp_path)
+
+
+@pytest.mark.parametrize("transform", [None, T.Compose([T.RandomCrop(3), T.ToTensor()])])
+def test_a_file_that_is_cut_is_an_error(transform: Any, whole: Path) -> None:
+    made = gofast.open_set(whole, transform=transform)
+    iterator = iter(gofast.DataLoader(made, batch_size=2))
+    next(iterator)
+    os.truncate(whole / "image.npy", 200)
+    for broken in (
+        lambda: made[3],
+        lambda: [*gofast.DataLoader(made, batch_size=2)],
+        lambda: [*DataLoader(made, batch_size=2)],
+        lambda: made.tensors,
+        lambda: next(iterator),
+    ):
+        with pytest.raises(errors.ChangedError, match=r"image\.npy was written to"):
+            broken()
+
+
+def test_files_are_for_reading_only(tmp_path: Path) -> None:
+    gofast.preprocess(Made(3, torch.tensor), tmp_path / "set")
+    assert (tmp_path / "set" / "features.npy").stat().st_mode & 0o222 == 0
