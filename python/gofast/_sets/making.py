@@ -81,12 +81,11 @@ def _begin(
 def _fill(dataset: Any, writer: SetWriter, info: SetInfo, workers: int, said: str) -> None:
     natively = _natively(dataset, info)
     count = max(1, min(256, _BATCH * info.samples // info.bytes))
-    loader = DataLoader(
-        dataset if natively is None else natively,
-        batch_size=count,
-        sampler=range(writer.done, info.samples),
-        num_workers=workers,
-        collate_fn=_Packing(info.fields) if natively is None else None,
+    order, packing = range(writer.done, info.samples), _Packing(info.fields)
+    loader: Any = (
+        torch.utils.data.DataLoader(dataset, count, sampler=order, num_workers=workers, collate_fn=packing)
+        if natively is None
+        else DataLoader(natively, count, sampler=order, num_workers=workers)
     )
     batches: Any = iter(loader) if writer.done < info.samples else iter(())
     with Progress(said) as bar:

@@ -476,7 +476,7 @@ def test_a_file_that_is_removed_or_replaced(tmp_path: Path) -> None:
     assert difference(ours[:][0], torch.from_numpy(x)) == ""
     assert difference(pickle.loads(pickled)[:][0], torch.from_numpy(x * 2)) == ""
     written(path, x=x[:50])
-    with pytest.raises(errors.ChangedError, match="other datasets"):
+    with pytest.raises(errors.ChangedError, match="other arrays"):
         pickle.loads(pickled)
     path.unlink()
     assert difference(copy.copy(ours)[:][0], torch.from_numpy(x)) == ""

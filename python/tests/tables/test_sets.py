@@ -10,6 +10,7 @@ import os
 import pickle
 import random
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,9 @@ def test_random_samples(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(files, "_BLOCK", d.choice([1, 100, 5000]))
     monkeypatch.setattr(writer, "_OFTEN", d.choice([0, 1]))
     of = Made(d.randint(1, 40), maker(d))
-    made = gofast.preprocess(of, tmp_path / "set", num_workers=d.choice([0, 0, 0, 2]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = gofast.preprocess(of, tmp_path / "set", num_workers=d.choice([0, 0, 0, 2]))
     check(made, of)
     check(gofast.open_set(tmp_path / "set"), of, batch_size=d.randint(1, 9))
     gofast.verify(tmp_path / "set")
