@@ -101,8 +101,12 @@ def open_set(
             batch is in the making may end the process (SIGBUS); files of a set are for reading only.
 
     Example:
-        >>> train = gofast.open_set("train.set", transform=T.Compose([T.RandomCrop(224), T.ToTensor()]))
+        >>> dataset = gofast.ImageFolder("photos/train", T.Resize((256, 256)))
+        >>> whole = gofast.preprocess(dataset, "photos.set")
+        >>> train = gofast.open_set("photos.set", transform=T.Compose([T.RandomCrop(224), T.ToTensor()]))
         >>> loader = gofast.DataLoader(train, batch_size=64, shuffle=True)
+        >>> train[0][0].shape
+        torch.Size([3, 224, 224])
     """
     return PreprocessedDataset(path, transform=transform, target_transform=target_transform, **options)
 
@@ -150,9 +154,11 @@ def preprocess(
     The errors of the dataset itself are raised as they are.
 
     Example:
-        >>> small = gofast.ImageFolder("photos/train", T.Resize((256, 256)))
-        >>> train = gofast.preprocess(small, "train.set")
-        >>> train.transform = T.Compose([T.RandomResizedCrop(224), T.RandomHorizontalFlip(), T.ToTensor()])
+        >>> small = gofast.ImageFolder("photos/train", T.Resize((64, 64)))
+        >>> train = gofast.preprocess(small, "small.set")
+        >>> train.transform = T.Compose([T.RandomHorizontalFlip(), T.ToTensor()])
+        >>> train
+        PreprocessedDataset('...small.set': ... rows of uint8 [64, 64, 3] in C, int64 [] in C; samples: ...)
     """
     folder = os.fspath(path)
     making.write(dataset, folder, num_workers, overwrite, allow_random)
