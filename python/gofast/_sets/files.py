@@ -130,6 +130,11 @@ def is_set(path: str) -> bool:
     return os.path.isfile(os.path.join(path, MANIFEST))
 
 
+def is_begun(path: str) -> bool:
+    """Whether somebody writes there, or was stopped."""
+    return os.path.isfile(os.path.join(path, UNFINISHED))
+
+
 def read(folder: str) -> SetInfo:
     """Reads ``set.json``.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -30,9 +31,11 @@ def write(dataset: Any, folder: str, workers: int, overwrite: bool, allow_random
     before = Generators.now()
     try:
         info = same.looked_at(dataset, allow_random)
-        if overwrite or not files.is_set(folder):
+        if overwrite or not files.is_set(folder) or files.is_begun(folder):
             with alone(folder) as journal, writing(folder):
-                if overwrite or not files.is_set(folder):  # another process may have made it meanwhile
+                if overwrite or not files.is_set(
+                    folder
+                ):  # another process made it, or was killed behind that
                     with SetWriter(folder, journal, info) as writer:
                         _begin(dataset, folder, journal, writer, info, overwrite, allow_random)
                         _fill(dataset, writer, info, workers, f"preprocessing {folder} ({size(info.bytes)})")
@@ -133,6 +136,10 @@ def _as_tensors(dataset: Any) -> Any:
     from torchvision.transforms import Compose, PILToTensor
 
     made = copy.copy(dataset)
+    made._options, made._work = (
+        dataclasses.replace(made._options, channels_last=True),
+        None,
+    )  # as a set has them
     made.transform = Compose([*([] if made.transform is None else [made.transform]), PILToTensor()])
     return made
 
