@@ -21,7 +21,7 @@ from .._loader.view import Refusal, overridden, resolve
 from ..loader import DataLoader
 from . import fields, files, same
 from .files import SetInfo
-from .writer import SetWriter, alone, lines_of, writing
+from .writer import SetWriter, alone, writing
 
 _BATCH = 8 << 20  # bytes of samples that are made together
 
@@ -35,10 +35,10 @@ def write(dataset: Any, folder: str, workers: int, overwrite: bool, allow_random
             with alone(folder) as journal, writing(folder):
                 if overwrite or not files.is_set(
                     folder
-                ):  # another process made it, or was killed behind that
+                ):  # else another made it, or was killed behind its end
                     with SetWriter(folder, journal, info) as writer:
-                        _begin(dataset, folder, journal, writer, info, overwrite, allow_random)
-                        _fill(dataset, writer, info, workers, f"preprocessing {folder} ({size(info.bytes)})")
+                        _begin(dataset, writer, overwrite, allow_random)
+                        _fill(dataset, writer, workers)
                         writer.finish()
                     return
         same.check(folder, files.read(folder), info)
@@ -48,17 +48,9 @@ def write(dataset: Any, folder: str, workers: int, overwrite: bool, allow_random
         before.put()  # a script draws the same, whether the set was there or not
 
 
-def _begin(
-    dataset: Any,
-    folder: str,
-    journal: int,
-    writer: SetWriter,
-    info: SetInfo,
-    overwrite: bool,
-    allow_random: bool,
-) -> None:
+def _begin(dataset: Any, writer: SetWriter, overwrite: bool, allow_random: bool) -> None:
     """Begins a set, or goes on behind the samples that are there."""
-    lines = lines_of(journal)
+    folder, info, lines = writer.folder, writer.info, writer.lines()
     begun = files.begun(lines[0]) if lines else None
     if begun is not None and len(lines) > 1 and not overwrite:
         same.check(folder, begun, info)
@@ -70,8 +62,7 @@ def _begin(
         if old is not None:
             files.remove(folder, old)
     if others := sorted({*os.listdir(folder)} - {files.UNFINISHED}):
-        said = f"{folder} holds other files, such as {others[0]}: give a new folder"
-        raise errors.OptionError(said)
+        raise errors.OptionError(f"{folder} holds other files, such as {others[0]}: give a new folder")
     found = os.statvfs(folder)
     if (free := found.f_bavail * found.f_frsize) < info.bytes:
         raise errors.ReadError(
@@ -81,8 +72,8 @@ def _begin(
     writer.begin()
 
 
-def _fill(dataset: Any, writer: SetWriter, info: SetInfo, workers: int, said: str) -> None:
-    natively = _natively(dataset, info)
+def _fill(dataset: Any, writer: SetWriter, workers: int) -> None:
+    info, natively = writer.info, _natively(dataset, writer.info)
     count = max(1, min(256, _BATCH * info.samples // info.bytes))
     order, packing = range(writer.done, info.samples), _Packing(info.fields)
     loader: Any = (
@@ -91,7 +82,7 @@ def _fill(dataset: Any, writer: SetWriter, info: SetInfo, workers: int, said: st
         else DataLoader(natively, count, sampler=order, num_workers=workers)
     )
     batches: Any = iter(loader) if writer.done < info.samples else iter(())
-    with Progress(said) as bar:
+    with Progress(f"preprocessing {writer.folder} ({size(info.bytes)})") as bar:
         while writer.done < info.samples:
             stop = min(writer.done + count, info.samples)
             try:
@@ -136,11 +127,13 @@ def _as_tensors(dataset: Any) -> Any:
     from torchvision.transforms import Compose, PILToTensor
 
     made = copy.copy(dataset)
+    made.transform = Compose([*([] if made.transform is None else [made.transform]), PILToTensor()])
+    if isinstance(resolve(made), Refusal):
+        return None
     made._options, made._work = (
         dataclasses.replace(made._options, channels_last=True),
         None,
     )  # as a set has them
-    made.transform = Compose([*([] if made.transform is None else [made.transform]), PILToTensor()])
     return made
 
 

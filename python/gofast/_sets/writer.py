@@ -73,7 +73,7 @@ class SetWriter:
     """
 
     def __init__(self, folder: str, journal: int, info: SetInfo) -> None:
-        self._folder, self._journal, self._info = folder, journal, info
+        self.folder, self._journal, self.info = folder, journal, info
         self._headers = [header(field, info.samples) for field in info.fields]
         self._hashes: list[Any] = []  # of what the current block has so far
         self._sums: list[list[str]] = [[] for _ in info.fields]
@@ -90,15 +90,19 @@ class SetWriter:
         for fd in self._fds:
             os.close(fd)
 
+    def lines(self) -> list[bytes]:
+        """Those of ``unfinished.jsonl``, without the last one if it is torn."""
+        return os.pread(self._journal, os.fstat(self._journal).st_size, 0).split(b"\n")[:-1]
+
     def begin(self) -> None:
         """Begins a set in an empty folder."""
         os.ftruncate(self._journal, 0)
-        self._append(self._info.told())
+        self._append(self.info.told())
         self._open()
 
     def resume(self) -> None:
         """Goes on behind the samples whose checksums are right."""
-        head, *lines = lines_of(self._journal)
+        head, *lines = self.lines()
         self._open()
         self._end = len(head) + 1
         for line in lines:
@@ -139,24 +143,24 @@ class SetWriter:
         """Makes the set whole. From then on its files are for reading only."""
         for fd in self._fds:
             os.fsync(fd)
-        files.write(self._folder, self._info._replace(checksums=self._sums))
+        files.write(self.folder, self.info._replace(checksums=self._sums))
         for fd in self._fds:
             os.fchmod(fd, os.fstat(fd).st_mode & ~0o222)
 
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        for name, begin in zip(names(self._info.fields), self._headers, strict=True):
-            self._fds.append(os.open(os.path.join(self._folder, name), flags, 0o666))
+        for name, begin in zip(names(self.info.fields), self._headers, strict=True):
+            self._fds.append(os.open(os.path.join(self.folder, name), flags, 0o666))
             os.pwrite(self._fds[-1], begin, 0)
 
     def _block_end(self) -> int:
         """Where the block of the next sample ends."""
-        block = self._info.block
-        return min(self.done - self.done % block + block, self._info.samples)
+        block = self.info.block
+        return min(self.done - self.done % block + block, self.info.samples)
 
     def _begun(self) -> list[Any]:
         """Copies of the checksums of what the next sample's block has so far."""
-        if self.done % self._info.block == 0:
+        if self.done % self.info.block == 0:
             return [hashlib.sha256() for _ in self._fds]
         return [one.copy() for one in self._hashes]
 
@@ -164,7 +168,7 @@ class SetWriter:
         """Of each field: its file, where the next value lies in it, and the bytes up to `stop`."""
         return [
             (fd, len(begin) + self.done * field.row_bytes, (stop - self.done) * field.row_bytes)
-            for fd, begin, field in zip(self._fds, self._headers, self._info.fields, strict=True)
+            for fd, begin, field in zip(self._fds, self._headers, self.info.fields, strict=True)
         ]
 
     def _take(self, stop: int, made: list[Any]) -> None:
@@ -186,8 +190,3 @@ class SetWriter:
         text = json.dumps(line).encode() + b"\n"
         os.pwrite(self._journal, text, self._end)
         self._end += len(text)
-
-
-def lines_of(journal: int) -> list[bytes]:
-    """The lines of ``unfinished.jsonl``, without the last one if it is torn."""
-    return os.pread(journal, os.fstat(journal).st_size, 0).split(b"\n")[:-1]

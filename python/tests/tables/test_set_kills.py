@@ -54,16 +54,16 @@ def test_killed_at_any_moment(kills: int, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(writer, "_OFTEN", 0)
     d, fork = random.Random(kills), multiprocessing.get_context("fork")
     of, path, killed, resumed = Slow(), tmp_path / "0", 0, 0
-    began = time.monotonic()
-    make(of, tmp_path / "unkilled")
-    takes = time.monotonic() - began
     while killed < kills:
         of.made.zero_()
         path = tmp_path / str(killed)
         while True:
             process = fork.Process(target=make, args=(of, path))
             process.start()
-            process.join(d.random() * takes * 0.7)
+            target = int(of.made.sum()) + d.randint(0, 220)  # a whole one makes 203
+            while process.is_alive() and int(of.made.sum()) < target:
+                time.sleep(0.0005)
+            process.join(d.random() * d.choice([0.001, 0.02]))
             if process.exitcode is None:
                 assert process.pid is not None
                 os.kill(process.pid, signal.SIGKILL)
