@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -41,6 +42,7 @@ def alone(folder: str) -> Iterator[int]:
         if os.fstat(fd).st_size == 0:  # nothing was begun
             with contextlib.suppress(OSError):
                 os.unlink(path)
+        fcntl.flock(fd, fcntl.LOCK_UN)  # a process that was forked meanwhile has the descriptor too
         os.close(fd)
 
 
@@ -106,7 +108,7 @@ class SetWriter:
         self._open()
         self._end = len(head) + 1
         for line in lines:
-            with contextlib.suppress(ValueError, TypeError):
+            with contextlib.suppress(ValueError, TypeError, RecursionError):
                 stop, sums = json.loads(line)
                 if self.done < stop <= self._block_end():
                     made = [

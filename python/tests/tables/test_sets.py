@@ -25,8 +25,10 @@ from torchvision.datasets import ImageFolder
 
 import gofast
 from gofast import errors
+from gofast._command.main import main
 from gofast._loader.view import Refusal, resolve
 from gofast._sets import files, writer
+from records import example, framed
 from same import difference, seeded
 
 TYPES = ["uint8", "int16", "int64", "bool", "float16", "float32", "float64", "complex64"]
@@ -188,6 +190,7 @@ def test_views_and_other_datasets(folder: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "table.npy", np.arange(60.0).reshape(12, 5))
     table = gofast.TableDataset(tmp_path / "table.npy", label=None)
     arrays = gofast.ArrayDataset(torch.rand(9, 3), torch.arange(9), scale=None, output="dict")
+    (tmp_path / "a.tfrecord").write_bytes(framed(example({"x": [0.5, i], "y": [i]}) for i in range(9)))
     small = gofast.ImageFolder(folder, T.Resize((8, 8)))
     for number, of in enumerate(
         [
@@ -196,6 +199,7 @@ def test_views_and_other_datasets(folder: Path, tmp_path: Path) -> None:
             unlabelled,
             table,
             arrays,
+            gofast.TFRecordDataset(tmp_path / "a.tfrecord"),
             gofast.ImageFolder(folder, tensors, output="dict", return_index=True),
         ]
     ):
@@ -535,8 +539,9 @@ def test_a_forged_description_reads_nothing_that_is_not_there(whole: Path) -> No
     assert refused > 800
 
 
-def test_files_that_are_not_as_they_were_written(whole: Path) -> None:
+def test_files_that_are_not_as_they_were_written(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = whole / "image.npy"
+    assert main(["verify", str(whole)]) == 0
     content = path.read_bytes()
     for harmed in (content[:-1], content + b"x", b"", content[:40] + b"9" + content[41:]):
         path.write_bytes(harmed)
@@ -546,6 +551,7 @@ def test_files_that_are_not_as_they_were_written(whole: Path) -> None:
     gofast.open_set(whole)
     with pytest.raises(errors.DamagedError, match=r"image\.npy: 20 samples from number 0"):
         gofast.verify(whole)
+    assert main(["verify", str(whole)]) == 1 and "20 samples from number 0" in capsys.readouterr().out
     path.unlink()
     with pytest.raises(errors.NotFoundError):
         gofast.open_set(whole)
