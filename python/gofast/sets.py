@@ -129,8 +129,9 @@ def preprocess(
     A call whose set is there already opens it, so a script may begin with it. After Ctrl-C or a kill, the
     same call goes on behind the samples that are written and whose checksums are right. Processes that call
     it at once wait for the first. A dataset is the same if its type, length, transforms (by their repr), the
-    paths, sizes and times of its pictures, the versions of torchvision, Pillow and libjpeg, and eight of its
-    samples are the same; what else decides samples must not change.
+    paths, sizes and times of its pictures, the values that gofast's, torch's and torchvision's own datasets
+    hold, the versions of torchvision, Pillow and libjpeg, and eight of its samples are the same; what else
+    decides samples must not change.
 
     The folder has a ``.npy`` file for each value of a sample, such as ``image.npy`` and ``label.npy``, for
     ``numpy.load``, and ``set.json``. All samples have one size and type. ``torch.save(dict(zip(train.keys,

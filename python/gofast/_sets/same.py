@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import ConcatDataset, Subset
 
@@ -18,8 +21,10 @@ from .._core.generators import Generators
 from .._images.dataset import ImageDataset
 from .._plan import transforms
 from .._plan.translate import draws
+from .._tables.fields import ArrayMemory
+from .._tables.rows import RowDataset
 from . import files
-from .fields import Field, fields_of, rows
+from .fields import Field, array_of, fields_of, rows
 from .files import SetInfo
 
 _COMPARED = 8  # samples, before anything of a set that is there is used
@@ -84,7 +89,23 @@ def _described(dataset: Any) -> dict[str, Any]:
         pairs: Any = ((path, listing.label(i)) for i, path in enumerate(listing.paths()))
     else:
         pairs = _pairs(dataset)
-    return made | {"files": _digest(_stamped(*pair) for pair in pairs)}
+    return made | {"files": _digest(_stamped(*pair) for pair in pairs), "values": _digest(_values(dataset))}
+
+
+def _values(dataset: Any) -> Iterator[str]:
+    """Checksums of what a dataset holds in memory: rows of gofast's, arrays of torch's and torchvision's."""
+    held = [getattr(dataset, "__dict__", {}).get(name) for name in ("data", "targets", "labels", "tensors")]
+    if isinstance(dataset, RowDataset):
+        held = [dataset._memory.features, dataset.targets]
+        if isinstance(dataset._memory, ArrayMemory):
+            held = [field.tensor for field in dataset._memory.fields]
+    for value in itertools.chain(*(one if isinstance(one, tuple) else (one,) for one in held)):
+        if isinstance(value, list) and {*map(type, value)} <= {int, float, str}:
+            yield _digest(map(str, value))
+        elif isinstance(value, (torch.Tensor, np.ndarray)):
+            with contextlib.suppress(errors.UnsupportedError):
+                array, _ = array_of(value)
+                yield hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
 
 
 def _pairs(dataset: Any) -> list[tuple[Any, Any]]:

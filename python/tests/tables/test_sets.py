@@ -6,10 +6,10 @@ import copy
 import functools
 import itertools
 import json
+import multiprocessing
 import os
 import pickle
 import random
-import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -204,6 +204,8 @@ def test_views_and_other_datasets(folder: Path, tmp_path: Path) -> None:
         ]
     ):
         check(gofast.preprocess(of, tmp_path / str(number)), of)
+    plain = [(i, torch.tensor(i)) for i in range(7)]
+    assert gofast.preprocess(plain, tmp_path / "list")[3] == plain[3]  # type: ignore[arg-type]
     made = gofast.preprocess(ConcatDataset([small, Subset(small, [4, 2])]), tmp_path / "pil")
     assert np.array_equal(made[-1][0], np.asarray(small[2][0])) and made.classes == small.classes
 
@@ -330,6 +332,11 @@ def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
         gofast.preprocess(Made(3, torch.tensor), tmp_path / "0.npy")
 
 
+def saved(path: Path, array: Any) -> Path:
+    np.save(path, array)
+    return path
+
+
 def test_another_dataset_is_refused(folder: Path, tmp_path: Path) -> None:
     def pictures(size: int) -> Any:
         return gofast.ImageFolder(folder, T.Compose([T.Resize((9, 9)), T.CenterCrop(size), T.CenterCrop(5)]))
@@ -346,6 +353,18 @@ def test_another_dataset_is_refused(folder: Path, tmp_path: Path) -> None:
     gofast.preprocess(pictures(8), path, overwrite=True)
     with pytest.raises(errors.OptionError, match="samples was"):
         gofast.preprocess(Subset(pictures(8), range(7)), path)
+    for number, (kind, values) in enumerate(
+        [
+            (gofast.ArrayDataset, np.arange(1000.0)),
+            (torch.utils.data.TensorDataset, torch.arange(1000)),
+            (lambda x: gofast.TableDataset(saved(tmp_path / "x.npy", x), label=None), np.ones((1000, 2))),
+        ]
+    ):
+        gofast.preprocess(kind(values), tmp_path / str(number))
+        gofast.preprocess(kind(values), tmp_path / str(number))
+        values[77] = 5
+        with pytest.raises(errors.OptionError, match="values was"):
+            gofast.preprocess(kind(values), tmp_path / str(number))
     numbers = tmp_path / "numbers"
     gofast.preprocess(Made(50, torch.tensor), numbers)
     with pytest.raises(errors.OptionError, match="sample 7 has other values"):
@@ -412,21 +431,24 @@ def test_damaged_samples_are_made_again(tmp_path: Path, monkeypatch: pytest.Monk
         gofast.verify(path)
 
 
-def test_one_of_several_makes_it(tmp_path: Path) -> None:
-    of, made = Made(50, lambda i: (torch.full((5,), i), i)), []
-    both = [
-        threading.Thread(target=lambda: made.append(gofast.preprocess(of, tmp_path / "set")))
-        for _ in range(4)
-    ]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join()
-    assert len(made) == 4
-    asked = of.asked
-    check(made[3], of)
-    assert asked <= 50 + 4 * (3 + 8)
-    assert sorted(os.listdir(tmp_path / "set")) == ["features.npy", "label.npy", "set.json"]
+def test_one_of_several_processes_makes_it(tmp_path: Path) -> None:
+    of, path = Made(50, lambda i: (torch.full((5,), i), i)), tmp_path / "set"
+    asked = multiprocessing.Value("i", 0)
+
+    def make() -> None:
+        gofast.preprocess(of, path)
+        with asked:
+            asked.value += of.asked
+
+    processes = [multiprocessing.get_context("fork").Process(target=make) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+    check(gofast.open_set(path), of)
+    assert asked.value == 50 + 4 * 3 + 3 * 8  # made, looked at, compared
+    assert sorted(os.listdir(path)) == ["features.npy", "label.npy", "set.json"]
 
 
 # -- a full disk ---------------------------------------------------------------------
