@@ -292,7 +292,7 @@ def build(out: Path, debug: bool = False, force: bool = False) -> bool:
         stamp.unlink(missing_ok=True)
         if stamps.get("generated") != generated or not (GENERATED / "native_go.h").is_file() or force:
             generate(include, host(env))
-        link = f"-ldflags={'' if debug else '-s -w '}'-extldflags={OLD_GLIBC}'"
+        link = f"-ldflags={'-s=false ' if debug else '-s -w '}'-extldflags={OLD_GLIBC}'"
         run("go", "build", "-buildmode=c-shared", TAGS, "-trimpath", "-buildvcs=false", link,
             "-o", library, ".", cwd=GENERATED, env=env)  # fmt: skip
         stamp.write_text(json.dumps({"generated": generated, "built": built}))

@@ -169,7 +169,7 @@ func (w *worker) handle(t ticket, v visitor, send func(link)) (err error) {
 	}
 	c, out, broken := w.cut(in, n, counts, final)
 	if w.r.marks != nil {
-		w.r.marks.add(t.offset-int64(len(in.tail)), in.base)
+		w.r.marks.add(t.offset+int64(c.from-w.front), in.base)
 	}
 	if broken == nil {
 		send(out)

@@ -301,12 +301,16 @@ func TestKernelTakesTheRows(t *testing.T) {
 		name, text string
 		labels     []string
 		rows       int // that the kernel takes
+		stored     table.Type
 	}{
-		{"pixels", "label,a,b\n1,2,3\n4,255,6\n", []string{"label"}, 2},
-		{"crlf, no newline at the end", "a,b\r\n1,2\r\n3,4", nil, 2},
-		{"one row in general", "a,b\n1,2\n3,4\n 5,6\n7,8\n", nil, 3},
-		{"index before", ",label,a\n0,1,2\n1000,3,4\n", []string{"label"}, 2},
-		{"floats", "a,b\n1,.5\n3,4\n", nil, -1},
+		{"pixels", "label,a,b\n1,2,3\n4,255,6\n", []string{"label"}, 2, table.Uint8},
+		{"crlf, no newline at the end", "a,b\r\n1,2\r\n3,4", nil, 2, table.Uint8},
+		{"one row in general", "a,b\n1,2\n3,4\n 5,6\n7,8\n", nil, 3, table.Uint8},
+		{"index before", ",label,a\n0,1,2\n1000,3,4\n", []string{"label"}, 2, table.Uint8},
+		{"floats", "a,b,label\n1,.5,2\n-3.25e2,4,3\n\"5\",6,7\n7,8,9\n", []string{"label"}, 3, table.Float32},
+		{"integers", "a,b\n1,70000\n-3,4\n", nil, 2, table.Int32},
+		{"a label of text", "a,label\n1,x\n", []string{"label"}, -1, table.Float32},
+		{"booleans", "a,b\n1,True\n", nil, -1, table.Float32},
 	} {
 		s := setup{labels: c.labels}
 		r, err := s.open(t, write(t, []byte(c.text)))
@@ -318,8 +322,11 @@ func TestKernelTakesTheRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dst := table.Target{Features: table.Matrix{Data: make([]byte, 99), Type: table.Uint8, Width: len(p.features)},
+		dst := table.Target{Features: table.Matrix{Data: make([]byte, 99), Type: c.stored, Width: len(p.features)},
 			Labels: make([]byte, 99), Kinds: make([]table.LabelKind, len(c.labels))}
+		if c.name == "a label of text" {
+			dst.Kinds[0], dst.Dict = table.TextLabel, []*table.Dictionary{table.NewDictionary()}
+		}
 		var d *decoder
 		if _, err := r.run(context.Background(), func() visitor {
 			d = newDecoder(r, p, dst, r.layout(p, dst))

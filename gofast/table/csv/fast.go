@@ -1,6 +1,9 @@
 package csv
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/csv/csvrow"
 )
@@ -9,20 +12,34 @@ import (
 // weighed: a refused row is read twice.
 const tries = 16
 
-// fast is the kernel's view of a decode, and its luck with the current chunk.
+// fast is the kernels' view of a decode, and their luck with the current chunk.
 type fast struct {
-	layout  *csvrow.Layout
+	layout  *csvrow.Layout  // rows of bytes; else
+	numbers *csvrow.Numbers // rows of any numbers
 	scratch []byte
 	refused int
 	taken   int
 }
 
-// layout says how the kernel would read the rows, nil if it cannot: it stores
-// bytes, and reads cells of 0..255 in all columns but the first few, which it can
-// skip (an index, an id). The sample tells which those are; a row that turns out
-// different is refused by the kernel and read in general.
+// layout says how a kernel would read the rows, nil if none can. A row that turns out different is refused by the kernel
+// and read in general.
 func (r *reader) layout(p *plan, dst table.Target) *fast {
-	if r.general || dst.Features.Type != table.Uint8 || len(p.wanted) == 0 || len(p.coded) > 0 {
+	if r.general || len(p.wanted) == 0 || len(p.coded) > 0 {
+		return nil
+	}
+	if l := r.bytes(p, dst); l != nil {
+		return &fast{layout: l}
+	}
+	if n := r.numbers(p, dst); n != nil {
+		return &fast{numbers: n}
+	}
+	return nil
+}
+
+// bytes is for cells of 0..255 in all columns but the first few, which can be skipped (an index, an id). The sample tells
+// which those are.
+func (r *reader) bytes(p *plan, dst table.Target) *csvrow.Layout {
+	if dst.Features.Type != table.Uint8 {
 		return nil
 	}
 	lead := 0
@@ -54,7 +71,35 @@ func (r *reader) layout(p *plan, dst table.Target) *fast {
 		}
 		l.Labels = append(l.Labels, label)
 	}
-	return &fast{layout: l}
+	return l
+}
+
+// numbers is for columns of numbers, each of which goes to one place.
+func (r *reader) numbers(p *plan, dst table.Target) *csvrow.Numbers {
+	n := &csvrow.Numbers{Delim: r.delim, To: slices.Repeat([]int32{csvrow.Skip}, len(r.fields)), Real: make([]uint8, len(p.labels)),
+		Width: len(p.features), Type: dst.Features.Type, Most: r.opts.Limits.Cell}
+	send := func(column, to int32) bool {
+		free := n.To[column] == csvrow.Skip && !r.fields[column].Bool && r.fields[column].first != boolCell
+		n.To[column] = to
+		return free
+	}
+	for _, f := range p.features {
+		if !send(f.column, int32(f.to)) {
+			return nil
+		}
+	}
+	for i, f := range p.labels {
+		if dst.Kinds[i] == table.TextLabel || !send(f.column, int32(-1-i)) {
+			return nil
+		}
+		if dst.Kinds[i] == table.FloatLabel {
+			n.Real[i] = 1
+		}
+	}
+	if bytes.IndexByte(delimiters, r.delim) < 0 { // it may be part of a number
+		return nil
+	}
+	return n
 }
 
 // fresh is one worker's copy.
@@ -62,7 +107,11 @@ func (f *fast) fresh() *fast {
 	if f == nil {
 		return nil
 	}
-	return &fast{layout: f.layout, scratch: make([]byte, f.layout.ScratchSize())}
+	own := &fast{layout: f.layout, numbers: f.numbers}
+	if f.layout != nil {
+		own.scratch = make([]byte, f.layout.ScratchSize())
+	}
+	return own
 }
 
 // begin starts a chunk with new hope.
@@ -79,9 +128,14 @@ func (f *fast) worthwhile() bool {
 
 // parse stores as many rows as the kernel takes, from the one at pos on.
 func (f *fast) parse(d *decoder, buf []byte, pos, end int, row int64) (rows, next int) {
-	features := d.dst.Features.Data[row*int64(d.dst.Features.Width):]
+	features := d.dst.Features.Data[row*int64(d.dst.Features.RowBytes()):]
 	labels := d.dst.Labels[8*row*int64(len(d.labels)):]
-	rows, next = csvrow.Parse(f.layout, buf, pos, end, int(min(d.room-row, int64(end-pos))), f.scratch, features, labels)
+	most := int(min(d.room-row, int64(end-pos)))
+	if f.layout != nil {
+		rows, next = csvrow.Parse(f.layout, buf, pos, end, most, f.scratch, features, labels)
+	} else {
+		rows, next = f.numbers.Parse(buf, pos, end, most, features, labels)
+	}
 	f.taken += rows
 	if next < end {
 		f.refused++

@@ -33,6 +33,15 @@ func (s *sequence) Next(_ context.Context, bytes int64) (table.Reader, error) {
 		return nil, nil
 	}
 	to := min(s.from+max(bytes, s.least, 1), s.size)
+	if to < s.size { // "\r\n" is one end: the next part would begin with an empty line
+		var end [2]byte
+		if err := s.r.file.ReadFull(end[:], to-1); err != nil {
+			return nil, err
+		}
+		if end == [2]byte{'\r', '\n'} {
+			to++
+		}
+	}
 	s.part = s.r.until(s.from, to)
 	s.part.open = to < s.size || !s.whole
 	return s.part, nil
