@@ -9,17 +9,22 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
 // File is one regular file. It is safe for concurrent ReadAt and owns its
-// descriptor until Close.
+// descriptor until Close, or gives it back meanwhile with Rest.
 type File struct {
 	path  string
-	f     *os.File
 	stamp Stamp
+
+	mu   sync.RWMutex // held by who reads
+	f    *os.File     // nil while it rests
+	full string       // the path to open again, once it has rested
 }
 
 // Open opens a regular file. Pipes, devices and folders are refused: their size
@@ -59,6 +64,62 @@ func fileOf(f *os.File, path string) (*File, error) {
 	return &File{path: path, f: f, stamp: stamp}, nil
 }
 
+// Rest closes the descriptor until the file is read again: a table may have more files than a process may open. Only for a
+// file that Open has opened.
+func (f *File) Rest() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.full == "" {
+		full, err := filepath.Abs(f.path)
+		if err != nil {
+			return
+		}
+		f.full = full
+	}
+	if f.f != nil {
+		f.f.Close()
+		f.f = nil
+	}
+}
+
+// use calls a function with the open file. One that has rested must be the same still.
+func (f *File) use(do func(*os.File) error) error {
+	for {
+		f.mu.RLock()
+		if f.f != nil {
+			defer f.mu.RUnlock()
+			return do(f.f)
+		}
+		f.mu.RUnlock()
+		if err := f.wake(); err != nil {
+			return err
+		}
+	}
+}
+
+func (f *File) wake() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.f != nil {
+		return nil
+	}
+	again, err := Open(f.full)
+	if err != nil {
+		return errs.New(errs.ErrChanged, "read", "the file cannot be opened again").At(f.path).Because(err)
+	}
+	if again.stamp != f.stamp {
+		again.f.Close()
+		return f.changed(again.stamp)
+	}
+	f.f = again.f
+	return nil
+}
+
+func (f *File) changed(now Stamp) error {
+	return errs.New(errs.ErrChanged, "read", fmt.Sprintf(
+		"the file changed while it was read (%d bytes before, %d now)", f.stamp.Size, now.Size)).At(f.path)
+}
+
 // cause drops the path that os errors repeat.
 func cause(err error) error {
 	var p *fs.PathError
@@ -78,7 +139,7 @@ func (f *File) Size() int64 { return f.stamp.Size }
 // Stamp is that of the file at opening.
 func (f *File) Stamp() Stamp { return f.stamp }
 
-// Fd is the descriptor, for a mapping; File still owns it.
+// Fd is the descriptor, for a mapping, of a file that never rests; File still owns it.
 func (f *File) Fd() int { return int(f.f.Fd()) }
 
 // ReadAt implements io.ReaderAt within the size at opening.
@@ -87,7 +148,11 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 		return 0, errs.New(errs.ErrDamaged, "read", "offset outside the file").At(f.path).AtOffset(offset)
 	}
 	want := min(int64(len(p)), f.stamp.Size-offset)
-	n, err := f.f.ReadAt(p[:want], offset)
+	n := 0
+	err := f.use(func(of *os.File) (err error) {
+		n, err = of.ReadAt(p[:want], offset)
+		return err
+	})
 	switch {
 	case int64(n) == want:
 		if want < int64(len(p)) {
@@ -96,6 +161,8 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 		return n, nil
 	case errors.Is(err, io.EOF):
 		return n, f.shrunk(offset + int64(n))
+	case errors.As(err, new(*errs.Error)):
+		return n, err
 	default:
 		return n, errs.New(errs.ErrRead, "read", "cannot read").At(f.path).AtOffset(offset).Because(cause(err))
 	}
@@ -122,16 +189,24 @@ func (f *File) ReadFull(p []byte, offset int64) error {
 
 // CheckUnchanged compares the file with its state at opening.
 func (f *File) CheckUnchanged() error {
-	now, _, err := stampOf(f.f)
-	if err != nil {
-		return errs.New(errs.ErrRead, "stat", "cannot stat the file").At(f.path).Because(cause(err))
-	}
-	if now != f.stamp {
-		return errs.New(errs.ErrChanged, "read", fmt.Sprintf(
-			"the file changed while it was read (%d bytes before, %d now)", f.stamp.Size, now.Size)).At(f.path)
-	}
-	return nil
+	return f.use(func(of *os.File) error {
+		now, _, err := stampOf(of)
+		if err != nil {
+			return errs.New(errs.ErrRead, "stat", "cannot stat the file").At(f.path).Because(cause(err))
+		}
+		if now != f.stamp {
+			return f.changed(now)
+		}
+		return nil
+	})
 }
 
 // Close closes the descriptor.
-func (f *File) Close() error { return f.f.Close() }
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.f == nil {
+		return nil
+	}
+	return f.f.Close()
+}

@@ -33,7 +33,8 @@ func open(ctx context.Context, paths []string, options Options) (*opened, error)
 		return nil, err
 	}
 	lim := options.Limits.WithDefaults()
-	o := &opened{typedBy: -1, classes: options.Classes, codings: codings, texts: options.Texts, budget: limits.NewBudget(lim.Memory), exact: true}
+	o := &opened{typedBy: -1, classes: options.Classes, codings: codings, texts: options.Texts, budget: limits.NewBudget(lim.Memory), exact: true,
+		rests: options.uncounted && options.FS == nil}
 	if err := o.openAll(ctx, paths, options, lim); err != nil {
 		o.close()
 		return nil, err
@@ -77,6 +78,7 @@ func (o *opened) openAll(ctx context.Context, paths []string, options Options, l
 		if err := o.choose(options); err != nil {
 			return err
 		}
+		o.rest(len(o.files) - 1)
 		rows, exact := r.Rows()
 		o.exact = o.exact && exact
 		if o.bound += rows; o.bound < 0 && !options.uncounted {

@@ -150,6 +150,7 @@ type opened struct {
 	bound      int64      // rows at most
 	exact      bool       // bound is the number of rows
 	budget     *limits.Budget
+	rests      bool     // files are open while they are read only
 	parts      []origin // where the readers' rows begin, of parts; nil: the readers are of whole files
 }
 
@@ -165,6 +166,12 @@ func (o *opened) close() {
 	}
 	for _, f := range o.files {
 		f.Close()
+	}
+}
+
+func (o *opened) rest(file int) {
+	if o.rests {
+		o.files[file].Rest()
 	}
 }
 
@@ -330,6 +337,7 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 		if err := o.files[i].CheckUnchanged(); err != nil {
 			return err
 		}
+		o.rest(i)
 		if err := o.numberLabels(ctx, i, target.Kinds, target.Labels[:n*labelBytes]); err != nil {
 			return err
 		}

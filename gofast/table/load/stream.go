@@ -87,6 +87,7 @@ func (s *Stream) Cut(ctx context.Context, rows int64, progress func(done, total 
 		if err := s.o.files[i].CheckUnchanged(); err != nil {
 			return nil, err
 		}
+		s.o.rest(i)
 		row := int64(0)
 		for _, p := range parts {
 			pieces = append(pieces, Piece{i, p, row})
@@ -121,6 +122,7 @@ func (s *Stream) Next(ctx context.Context, memory []byte) (d Decoded, at Piece, 
 		if err == nil && part == nil {
 			if err = s.o.files[s.file].CheckUnchanged(); err == nil {
 				s.endFile()
+				s.o.rest(s.file)
 				s.file, s.row = s.file+1, 0
 				continue
 			}

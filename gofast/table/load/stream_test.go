@@ -197,3 +197,90 @@ func TestStreamRefuses(t *testing.T) {
 		t.Errorf("canceled: %v", err)
 	}
 }
+
+// A stream may have more files than a process may open.
+func TestStreamHasFewFilesOpen(t *testing.T) {
+	var paths []string
+	for i := range 300 {
+		paths = append(paths, filepath.Join(t.TempDir(), fmt.Sprintf("%d.csv", i)))
+		if err := os.WriteFile(paths[i], []byte("a,label\n1,2\n3,4\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	before := opened()
+	few := func(when string) {
+		if now := opened() - before; now > 20 {
+			t.Errorf("%s: %d files are open", when, now)
+		}
+	}
+	ctx := context.Background()
+	s, _, err := OpenStream(ctx, paths, Options{Label: []ColumnRef{{Name: "label"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	few("opened")
+	pieces, err := s.Cut(ctx, 1, nil)
+	if err != nil || len(pieces) != len(paths) {
+		t.Fatal(len(pieces), err)
+	}
+	few("cut")
+	memory := make([]byte, 1<<16)
+	if d, err := s.Decode(ctx, pieces, memory); err != nil || d.Rows != 600 {
+		t.Fatal(d.Rows, err)
+	}
+	few("decoded")
+	for rows := int64(0); rows < 600; {
+		d, _, err := s.Next(ctx, memory)
+		if err != nil || d.Rows == 0 {
+			t.Fatal(rows, err)
+		}
+		rows += d.Rows
+	}
+	few("read to the end")
+}
+
+// A part may begin anywhere, and errors of its rows have the lines of the file.
+func TestErrorsOfPartsHaveTheirLines(t *testing.T) {
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "a.csv")
+	for pad := range 7 {
+		const line = 30_000
+		text := "a,label\r\n" + strings.Repeat("1", pad+1) + ",2\r\n" + strings.Repeat("1,2\r\n", line-3) + "x,2\r\n1,2\r\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, _, err := OpenStream(ctx, []string{path}, Options{Label: []ColumnRef{{Name: "label"}}, Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		pieces, err := s.Cut(ctx, 1, nil)
+		if err != nil || len(pieces) < 3 {
+			t.Fatal(len(pieces), err)
+		}
+		memory := make([]byte, 1<<20)
+		for _, p := range pieces {
+			if _, err = s.Decode(ctx, []Piece{p}, memory); err != nil {
+				break
+			}
+		}
+		if e := (*errs.Error)(nil); !errors.As(err, &e) || e.Line != line {
+			t.Errorf("pad %d, pieces: %v", pad, err)
+		}
+		room := 60_000 + pad
+		for err = nil; err == nil; {
+			_, _, err = s.Next(ctx, memory[:room])
+		}
+		if e := (*errs.Error)(nil); !errors.As(err, &e) || e.Line != line {
+			t.Errorf("pad %d, in order: %v", pad, err)
+		}
+	}
+}
