@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import operator
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -10,29 +12,30 @@ import torch
 from torch.utils.data import get_worker_info
 
 from . import errors
-from ._core import engine
 from ._core.memory import Room, RoomMemory
+from ._core.openmp import alone
 from ._core.table_operations import Piece, Sources
-from ._core.units import bytes_of, many, size
+from ._core.units import many, size
 from ._loader.classes import Classes, LabelType, numbered
 from ._loader.pulled import PulledDataset
 from ._loader.view import Line, Output
-from ._tables.blocks import BlockOrder, Even, cut, share
+from ._tables.blocks import BlockOrder, Drawn, Even, cut, share
 from ._tables.cells import Place
 from ._tables.codings import Categories, Dates, categorized, counted
 from ._tables.columns import Header, warn_of_no_label
 from ._tables.features import Column, FillValue
 from ._tables.label import DEFAULT_LABEL, Label
-from ._tables.mixing import mixing
+from ._tables.mixing import LOOKED_AT, labels_mixing, mixing
 from ._tables.opening import place, request_of
 from ._tables.scale import Scale
 from ._tables.sources import Path, given
 from ._tables.statistics import Numbers
+from ._tables.stream_options import memory_bytes, ranks
+from ._tables.stream_pieces import Found, StreamPieces
 from ._tables.stream_source import Filled, Rooms, StreamSource
 from ._tables.window import Some, Window, batches
 from .table import Limits
 
-_LEAST = 16 << 20
 _USUAL = 64 << 20  # of the matrix, decoded at a time where no block is asked for: a batch is there soon
 _THREAD = 20 << 20  # what a thread may need while it decodes
 _BLOCKS = 32  # of a window: the more, the better rows are mixed
@@ -57,7 +60,8 @@ class TableStream(PulledDataset):
     Args:
         path: files, as in TableDataset. Text files that are packed (.gz, .zst, .bz2) cannot be entered in the
             middle: with shuffle="block", each is a block of its own.
-        memory: bytes that rows and their decoding take together: ``"1GB"``, ``"500MB"`` or a number.
+        memory: bytes that rows and their decoding take together, in each process: ``"1GB"``, ``"500MB"`` or a
+            number.
         shuffle: ``"block"``, or None. Text files are read once before the first epoch, to count their rows.
         seed: of the order. None: each epoch draws one from torch's generator, as torch's own shuffling does;
             after `set_epoch`, and with several ranks, it is 0, as in torch's DistributedSampler.
@@ -134,14 +138,11 @@ class TableStream(PulledDataset):
             raise errors.OptionError(f'even={even!r} is not "drop", "pad" or "error"')
         if isinstance(mean, str) or isinstance(std, str):
             raise errors.OptionError('mean="auto" and std="auto" need all rows: give numbers')
-        self.memory, self.shuffle, self.seed, self.even = _bytes(memory), shuffle or None, seed, even
-        self._rank, self._world = _ranks(rank, world)
-        self._epoch: int | None = None
+        self.memory, self.shuffle, self.seed, self.even = memory_bytes(memory), shuffle or None, seed, even
+        self._rank, self._world = ranks(rank, world)
         limited = Limits.of(limits)
-        room = self.memory // 10 * 7
-        rest = self.memory - room
-        self._rooms_most = room
-        most = max(1, min(engine.threads(threads), rest // _THREAD))
+        self._rooms_most = self.memory // 10 * 7
+        rest = self.memory - self._rooms_most
         self._source: dict[str, Any] = {
             "path": given(path),
             "label": label,
@@ -156,7 +157,7 @@ class TableStream(PulledDataset):
             "delimiter": delimiter,
             "skiprows": skiprows,
             "cache": None,
-            "threads": most,
+            "threads": threads,
             "limits": Limits.of({**limited.as_config(), "memory": limited.memory or rest}),
         }
         self._options: dict[str, Any] = {
@@ -178,8 +179,9 @@ class TableStream(PulledDataset):
         source = self._open()
         self._stamps, self._layout = source.stamps, source.layout._replace(rows=0)
         self._rows = source.rows
-        self._pieces: list[Piece] | None = None
-        self._itemsize: int | None = None
+        self._shared = StreamPieces()
+        self._epoch: int | None = None
+        self._begun, self._begun_in = 0, 0  # epochs, and the process of the last
         if label is DEFAULT_LABEL and not self._layout.labels and missing_label is None:
             warn_of_no_label(self._source["path"], self._layout.features)
         self._none = Window(RoomMemory(Room(1), self._layout), fill_value, _nowhere, self._options)
@@ -208,8 +210,14 @@ class TableStream(PulledDataset):
     # -- the order -----------------------------------------------------------------
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iterators are of this epoch: with ``shuffle``, another order for each."""
-        self._epoch = int(epoch)
+        """The next iterators are of this epoch: with ``shuffle``, another order for each.
+
+        Workers that live on see it too: say it before their next epoch begins.
+        """
+        epoch = operator.index(epoch)
+        if epoch < 0:
+            raise errors.OptionError(f"epoch={epoch}: epochs are counted from 0 on")
+        self._epoch = self._shared.epoch = epoch
 
     def index(self) -> None:
         """Counts the rows, which takes a pass over text files.
@@ -220,22 +228,23 @@ class TableStream(PulledDataset):
         Raises:
             gofast.errors.GofastError: a file cannot be read.
         """
-        if self._pieces is None:
-            self._cut(self._open())
+        self._found(None)
 
-    def _cut(self, source: StreamSource) -> list[Piece]:
-        if self._pieces is None:
-            row = source.bytes_of(1) - source.bytes_of(0)
-            block = max(min(self._rooms_most // 2 // _BLOCKS, _USUAL), _BLOCK)
-            pieces = source.cut(
-                max(block // max(row, 1), 1), f"counting rows of {many(len(self._stamps), 'file')}"
-            )
-            if pieces:  # its type is probably that of all
-                rooms = Rooms(self._rooms_most)
-                for filled in source.windows([[pieces[0]]], rooms, 0, _RAISE):
-                    self._itemsize = filled.memory.features.dtype.itemsize
-            self._pieces, self._rows = pieces, sum(piece["rows"] for piece in pieces)
-        return self._pieces
+    def _found(self, source: StreamSource | None) -> Found:
+        """The pieces of the files, which the rows are counted by."""
+        found = self._shared.get(lambda: self._cut(source or self._open()))
+        self._rows = sum(piece["rows"] for piece in found.pieces)
+        return found
+
+    def _cut(self, source: StreamSource) -> Found:
+        row = source.bytes_of(1) - source.bytes_of(0)
+        block = max(min(self._rooms_most // 2 // _BLOCKS, _USUAL), _BLOCK)
+        label = f"counting rows of {many(len(self._stamps), 'file')}"
+        pieces, most = source.cut(max(block // max(row, 1), 1), label), 1
+        if pieces:  # its type is probably that of all
+            for filled in source.windows([[pieces[0]]], Rooms(self._rooms_most), 0, _RAISE):
+                most = filled.memory.features.dtype.itemsize
+        return Found(pieces, most)
 
     def __len__(self) -> int:
         """The rows of an epoch, of this rank.
@@ -243,6 +252,8 @@ class TableStream(PulledDataset):
         Raises:
             TypeError: they were not counted: see `index`.
         """
+        if self._rows is None and self._shared.known():
+            self._found(None)
         if self._rows is None:
             raise TypeError(f"the rows of {type(self).__name__} were not counted: its index() does that")
         return sum(map(len, share(self._rows, self._rank, self._world, self.even)))
@@ -250,33 +261,37 @@ class TableStream(PulledDataset):
     def __bool__(self) -> bool:
         return True  # as torch's, which has no length to ask for
 
-    def _order(self, source: StreamSource, seed: int | None, epoch: int) -> BlockOrder:
-        pieces = self._cut(source)
-        layout = self._layout
-        row = layout.width * (self._itemsize or 1) + 8 * len(layout.label_kinds)
-        room = self._rooms_most // 2 if seed is not None else _USUAL
-        return BlockOrder([piece["rows"] for piece in pieces], max(room // max(row, 1), 1), seed, epoch)
+    def _order(self, source: StreamSource, drawn: Drawn) -> BlockOrder:
+        found, layout = self._found(source), self._layout
+        row = layout.width * found.itemsize + 8 * len(layout.label_kinds)
+        room = self._rooms_most // 2 if drawn.seed is not None else _USUAL
+        rows = [piece["rows"] for piece in found.pieces]
+        return BlockOrder(rows, max(room // max(row, 1), 1), *drawn)
 
-    def _drawn_seed(self) -> int | None:
-        """The seed of an epoch that begins; None: rows come as in the files."""
+    def _draw(self) -> Drawn:
+        """What decides the order of an epoch that begins."""
+        epoch, info = self._epoch, get_worker_info()
+        if info is not None and self._begun_in == os.getpid():
+            epoch = self._shared.epoch  # it lives on
+        self._begun, self._begun_in = self._begun + 1, os.getpid()
         if self.shuffle is None:
-            return None
+            return Drawn(None, 0)
         if self.seed is not None:
-            return self.seed
-        if self._world > 1 or self._epoch is not None:
-            return 0
-        info = get_worker_info()
-        if info is not None:
-            return int(info.seed) - int(info.id)
-        return int(torch.empty((), dtype=torch.int64, device="cpu").random_().item())
+            return Drawn(self.seed, epoch or 0)
+        if self._world > 1 or epoch is not None:
+            return Drawn(0, epoch or 0)
+        if info is not None:  # a worker that lives on has one seed for all epochs
+            return Drawn(int(info.seed) - int(info.id), self._begun)
+        return Drawn(int(torch.empty((), dtype=torch.int64, device="cpu").random_().item()), 0)
 
     # -- rows ------------------------------------------------------------------------
 
     def _open(self) -> StreamSource:
         request: Sources = request_of(self._source)[2]
-        return StreamSource(request)
+        most = (self.memory - self._rooms_most) // _THREAD
+        return StreamSource({**request, "threads": max(1, min(request["threads"], most))})
 
-    def _some(self, seed: int | None) -> Iterator[Some]:
+    def _some(self, drawn: Drawn) -> Iterator[Some]:
         """An epoch's windows, with the rows of each that are wanted."""
         source = self._open()
         if source.stamps != self._stamps:
@@ -290,16 +305,18 @@ class TableStream(PulledDataset):
                 f"{(changed or paths)[0]}: the file changed since the stream was made: make it again"
             )
         rooms, info = Rooms(self._rooms_most), get_worker_info()
-        if seed is None and info is None and self._world == 1:
+        if drawn.seed is None and info is None and self._world == 1:
             usual = min(max(self._rooms_most // 8, 1 << 20), _USUAL)
             for filled in source.windows(itertools.repeat(None), rooms, usual, _RAISE):
-                yield self._window(filled, rooms, [filled.at]), torch.arange(filled.memory.layout.rows)
+                with alone():
+                    rows = torch.arange(filled.memory.layout.rows, device="cpu")
+                yield self._window(filled, rooms, [filled.at]), rows
             return
-        order = self._order(source, seed, self._epoch or 0)
+        order = self._order(source, drawn)
         parts = share(self._rows or 0, self._rank, self._world, self.even)
         if info is not None:
             parts = cut(parts, info.id, info.num_workers)
-        pieces, stretches = self._cut(source), list(order.stretches(parts))
+        pieces, stretches = self._found(source).pieces, list(order.stretches(parts))
         wanted = [[pieces[block] for block in stretch.window.blocks] for stretch in stretches]
         windows = source.windows(wanted, rooms, 0, _RAISE)
         for stretch, of, filled in zip(stretches, wanted, windows, strict=True):
@@ -324,7 +341,7 @@ class TableStream(PulledDataset):
     def _batches(
         self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None
     ) -> Iterator[tuple[Any, int]]:
-        return batches(self._some(self._drawn_seed()), size, drop_last, collate)
+        return batches(self._some(self._draw()), size, drop_last, collate)
 
     def __iter__(self) -> Iterator[Any]:
         made = self._batches(max(self._at_once, _ROWS), False, list)
@@ -340,8 +357,13 @@ class TableStream(PulledDataset):
     def _explained(self) -> list[Line]:
         mixed = list[str]()
         if self.shuffle is not None:
-            order = self._order(self._open(), self.seed or 0, self._epoch or 0)
-            mixed = mixing(order, [piece["rows"] for piece in self._pieces or []])
+            source = self._open()
+            order = self._order(source, Drawn(self.seed or 0, self._epoch or 0))
+            pieces = self._found(source).pieces
+            mixed = mixing(order, [piece["rows"] for piece in pieces])
+            if len(self._layout.label_kinds) == 1 and order.windows:
+                some = source.labels(pieces[:: -(-len(pieces) // LOOKED_AT)], Rooms(self._rooms_most), _RAISE)
+                mixed += labels_mixing(some, len(order.windows[0].blocks))
         rows = "rows not counted" if self._rows is None else f"{self._rows:,} rows"
         what = f"{many(len(self._stamps), 'file')}, {rows} x {self._layout.width} features"
         lines: list[Line] = [("source", "Go", f"{what}, decoded within {size(self.memory)}")]
@@ -367,26 +389,8 @@ _OF_ROWS = {
     "transform",
 }
 _OF_ROWS |= {"target_transform", "batch_transform", "missing_label"}
-_RAISE = "raise memory=, or write smaller row groups"
+_RAISE = "raise memory=, or write smaller row groups or packed files"
 
 
 def _nowhere(row: int) -> Place:
     return Place(None, row)
-
-
-def _bytes(memory: str | int) -> int:
-    most = bytes_of("memory", memory)
-    if most < 2 * _LEAST:
-        raise errors.OptionError(f"memory={memory}: at least {2 * _LEAST} bytes are needed")
-    return most
-
-
-def _ranks(rank: int | None, world: int | None) -> tuple[int, int]:
-    if rank is None and world is None:
-        dist = torch.distributed
-        if dist.is_available() and dist.is_initialized():
-            return dist.get_rank(), dist.get_world_size()
-        return 0, 1
-    if rank is None or world is None or not 0 <= rank < world:
-        raise errors.OptionError(f"rank={rank}, world={world}: give both, the rank from 0 to world - 1")
-    return rank, world

@@ -238,10 +238,24 @@ func Map(ctx context.Context, paths []string, options Options) ([]byte, Decoded,
 	return data, d, nil
 }
 
+// onlyCells says that all values are what the files have. Then floats that a float32 does not hold are float64s, and
+// need no look at their range.
+func (o *opened) onlyCells() bool {
+	for _, sel := range o.selections {
+		if sel.Fill != nil || sel.Fills != nil || len(sel.Codings) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // decode tries the narrowest type. If a value does not fit, it finds the range of the
 // values and decodes once more.
 func (o *opened) decode(ctx context.Context, alloc func(table.Type) (memory, error)) error {
 	err := o.decodeAs(ctx, o.start, alloc)
+	if errors.Is(err, table.ErrNarrow) && o.start == table.Float32 && o.onlyCells() {
+		err = o.decodeAs(ctx, table.Float64, alloc)
+	}
 	for attempt := 0; errors.Is(err, table.ErrNarrow); attempt++ {
 		features, rangeErr := o.ranges(ctx, attempt > 0)
 		if rangeErr != nil {

@@ -101,10 +101,13 @@ def address_of(values: npt.NDArray[Any]) -> int:
 
 
 class Room:
-    """Private memory that tables are decoded into, one after another. Unwritten pages take none."""
+    """Private memory that tables are decoded into, one after another. Unwritten pages take none.
+
+    A forked child has the rows of that moment, whatever the parent decodes next.
+    """
 
     def __init__(self, size: int) -> None:
-        self._map = mmap.mmap(-1, max(size, 1))
+        self._map = mmap.mmap(-1, max(size, 1), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self.size = size
         self.bytes = np.frombuffer(self._map, np.uint8)
         self.address = address_of(self.bytes)

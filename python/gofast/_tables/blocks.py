@@ -16,6 +16,13 @@ from .. import errors
 Even = Literal["drop", "pad", "error"]
 
 
+class Drawn(NamedTuple):
+    """What an epoch's order is a function of. No seed: rows come as they are in the files."""
+
+    seed: int | None
+    epoch: int
+
+
 class Window(NamedTuple):
     """Blocks whose rows are in memory together.
 

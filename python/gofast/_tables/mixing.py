@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from .blocks import BlockOrder
 
 _SAMPLES = 50_000  # positions that are looked at
 _BATCH, _BATCHES = 512, 64
+LOOKED_AT = 16  # blocks whose labels are looked at
+_CLASSES = 256  # more are no classes
+_SORTED = 0.2  # of the variance that labels have in all: more between blocks is an order
 
 
 def mixing(order: BlockOrder, rows: Sequence[int]) -> list[str]:
@@ -48,6 +52,37 @@ def mixing(order: BlockOrder, rows: Sequence[int]) -> list[str]:
         f"by {np.quantile(moved, 0.05):.3f} at the 5th percentile ({np.quantile(full, 0.05):.3f})",
         f"{batch} rows in a row come from {np.mean(here):.0f} of the blocks ({np.mean(there):.0f})",
     ]
+
+
+def labels_mixing(blocks: Sequence[np.ndarray[tuple[int], np.dtype[Any]]], together: int) -> list[str]:
+    """Sentences about the labels of some blocks.
+
+    The variance of what labels a batch has is that of a full shuffle, and the part of that between the blocks
+    which is left when so many of them are in memory together.
+
+    Args:
+        blocks: labels of each.
+        together: blocks whose rows are mixed.
+    """
+    every = np.concatenate([np.zeros(0), *blocks]).astype(np.float64)
+    if len(blocks) < 2 or not len(every):
+        return []
+    classes = np.unique(every)
+    if len(classes) > _CLASSES or (classes != np.trunc(classes)).any():
+        shares = np.array([[block.mean()] for block in blocks])
+        one = float(every.var())
+    else:
+        shares = np.array([(block[:, None] == classes).mean(0) for block in blocks])
+        one = float(((every[:, None] == classes).mean(0) * (every[:, None] != classes).mean(0)).sum())
+    if not one > 0:
+        return []
+    chance = one * float(np.mean([1 / len(block) for block in blocks]))
+    between = max(float(shares.var(0, ddof=1).sum()) - chance, 0.0)
+    times = 1 + between / together / (one / _BATCH)
+    said = [f"labels of {_BATCH} rows in a row vary {times:.1f} times as much as in a full shuffle"]
+    if between > _SORTED * one:
+        said.append("rows with the same label stand together in the files: mix them once, when written")
+    return said
 
 
 def _row(

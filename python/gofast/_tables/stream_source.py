@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import errors
 from .._core import engine, table_operations
@@ -14,6 +14,10 @@ from .._core.numbers import itemsize
 from .._core.operation import Begun
 from .._core.stamp import Stamp
 from .._core.table_operations import FilledRoom, Piece, Sources
+from .._loader.stream import forked
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _PAGE = 4096  # labels begin on a page of their own
 
@@ -26,38 +30,37 @@ class Rooms:
     """
 
     def __init__(self, most: int) -> None:
-        self._most = self._now = most
+        self._most = most
         self._free: list[Room] = []
         self._used = 0
 
-    def take(self, size: int) -> Room | None:
-        """One of so many bytes or more; None where there would be too many."""
+    def take(self, size: int, beyond: bool = False) -> Room | None:
+        """One of so many bytes or more; None where there would be too many.
+
+        Args:
+            beyond: go beyond the limit instead.
+        """
         for room in self._free:
             if room.size >= size:
                 self._free.remove(room)
                 self._used += room.size
                 return room
-        if self._used and self._used + size > self._now:
+        if self._used and self._used + size > self._most and not beyond:
             return None
         self._free.clear()  # they are too small, and their pages count
         self._used += size
-        self._now = self._most
         return Room(size)
 
-    def exceed(self) -> None:
-        """The next one may go beyond the limit."""
-        self._now = sys.maxsize
-
-    def larger(self, filled: FilledRoom, hint: str) -> Room:
-        """One for a window that was larger than expected."""
+    def larger(self, room: Room, filled: FilledRoom, hint: str) -> Room:
+        """One in the place of a room that was too small for its window."""
         size, rows = filled["size"], filled["rows"]
+        self.give(room)
         if size > self._most:
             said = f"{rows} rows of {filled['width']} features as {filled['type']} take {size:,} bytes, and "
             raise errors.LimitError(f"{said}{self._most:,} are for rows that are in memory together: {hint}")
-        self.exceed()
-        room = self.take(size)
-        assert room is not None
-        return room
+        taken = self.take(size, beyond=True)
+        assert taken is not None
+        return taken
 
     def give(self, room: Room) -> None:
         """Takes one back."""
@@ -76,6 +79,14 @@ class Filled(NamedTuple):
     memory: RoomMemory
     room: Room
     at: Piece
+
+
+class _Begun(NamedTuple):
+    """A window that is being decoded: into its room, from these pieces."""
+
+    pieces: list[Piece] | None
+    room: Room
+    work: Begun[FilledRoom]
 
 
 class StreamSource:
@@ -117,42 +128,47 @@ class StreamSource:
         Raises:
             LimitError: a window is larger than all rooms together may be.
         """
-        left, pieces, waits = iter(wanted), None, False
-
-        def begin() -> tuple[list[Piece] | None, Room, Begun[FilledRoom]] | None:
-            """The next window, begun; None: there is none, or no memory for it yet."""
-            nonlocal pieces, waits
-            if not waits:
-                try:
-                    pieces, waits = next(left), True
-                except StopIteration:
-                    return None
-            room = rooms.take(usual if pieces is None else self.bytes_of(sum(p["rows"] for p in pieces)))
-            if room is None:
-                return None
-            waits = False
-            return pieces, room, self._begin(pieces, room)
-
-        while True:
-            now = begin()
-            if now is None and waits:
-                rooms.exceed()  # rows of a batch that is not full hold the rest
-                now = begin()
-            while now is not None:
-                of, room, begun = now
-                filled = begun.result()
-                while not filled["fits"]:
-                    usual = max(usual, filled["size"])  # so will the next one be
-                    rooms.give(room)
-                    room = rooms.larger(filled, hint)
-                    filled = self._begin(of, room).result()
-                if of is None and not filled["rows"]:
+        begun: _Begun | None = None
+        for pieces in wanted:
+            done = None
+            if begun is not None:
+                done = self._finished(begun, rooms, hint)
+                if done is None:
                     return
-                self._itemsize = max(self._itemsize, itemsize(filled["type"]))
-                now = begin()
-                yield Filled(RoomMemory(room, Layout.from_schema(filled)), room, filled["at"])
-            if not waits:
-                return
+                usual = max(usual, done.room.size)  # so will the next one be
+            size = usual if pieces is None else self.bytes_of(sum(p["rows"] for p in pieces))
+            room = rooms.take(size)
+            if room is None and done is not None:
+                yield done
+                done = None
+                room = rooms.take(size, beyond=True)  # rows of a batch that is not full hold the rest
+            assert room is not None
+            begun = _Begun(pieces, room, self._begin(pieces, room))
+            if done is not None:
+                yield done
+        if begun is not None and (done := self._finished(begun, rooms, hint)):
+            yield done
+
+    def labels(self, pieces: list[Piece], rooms: Rooms, hint: str) -> list[npt.NDArray[Any]]:
+        """Those of the first label column, of each piece."""
+        found = []
+        for filled in self.windows([[piece] for piece in pieces], rooms, 0, hint):
+            found.append(filled.memory.label_column(0).copy())
+            rooms.give(filled.room)
+        return found
+
+    def _finished(self, begun: _Begun, rooms: Rooms, hint: str) -> Filled | None:
+        """A window that is decoded; None: there were no rows left."""
+        if self._pid != os.getpid():
+            raise forked()
+        room, filled = begun.room, begun.work.result()
+        while not filled["fits"]:
+            room = rooms.larger(room, filled, hint)
+            filled = self._begin(begun.pieces, room).result()
+        if begun.pieces is None and not filled["rows"]:
+            return None
+        self._itemsize = max(self._itemsize, itemsize(filled["type"]))
+        return Filled(RoomMemory(room, Layout.from_schema(filled)), room, filled["at"])
 
     def bytes_of(self, rows: int) -> int:
         """What rows take, as the widest type that was met."""

@@ -7,12 +7,13 @@ from array import array
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import default_collate
 
 from .._core.memory import Memory
 from .._loader.filler import Filler
-from .cells import Locate, Place
+from .cells import Locate, Place, bad_cell, first_bad
 from .features import FillValue
 from .range import check_range
 from .rows import RowDataset
@@ -51,6 +52,11 @@ class Window(RowDataset):
         return self._locate(row)
 
     def _check_range(self) -> None:
+        layout, features = self._memory.layout, self._memory.features
+        if layout.rows and layout.type.startswith("float") and not self.dtype.is_floating_point:
+            found = first_bad(features, lambda block: block != np.trunc(block)) or (0, 0)
+            said = f"{features[found]} is a float, and dtype={self.dtype} is for integers: nothing is rounded"
+            raise bad_cell(layout, self._locate, *found, f'{said}; give dtype="float32"')
         check_range(self, self._fill_value, self._locate)
 
 

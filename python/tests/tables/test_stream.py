@@ -24,7 +24,7 @@ from torch.utils.data import DataLoader
 import gofast
 import gofast.stream
 from gofast import TableDataset, TableStream, errors
-from gofast._tables import blocks
+from gofast._tables import blocks, stream_options, stream_pieces
 
 SMALL = 1 << 20
 
@@ -37,7 +37,7 @@ def Stream(path: Any, **options: Any) -> TableStream:
 @pytest.fixture(autouse=True)
 def _pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows that test files have several of."""
-    monkeypatch.setattr(gofast.stream, "_LEAST", 1)
+    monkeypatch.setattr(stream_options, "_LEAST", 1)
     monkeypatch.setattr(gofast.stream, "_USUAL", 1 << 16)
     monkeypatch.setattr(gofast.stream, "_THREAD", 1)
     monkeypatch.setattr(gofast.stream, "_BLOCK", 1 << 12)
@@ -140,8 +140,8 @@ def mapped(stream: TableStream, want: TableDataset, batch: int, **options: Any) 
     loader = gofast.DataLoader(stream, batch_size=batch, **options)
     got = whole(list(loader))
     source = stream._open()
-    order = stream._order(source, stream._drawn_seed(), stream._epoch or 0)
-    pieces = stream._pieces or []
+    order = stream._order(source, stream._draw())
+    pieces = stream._found(source).pieces
     first = np.cumsum([0] + [piece["rows"] for piece in pieces])
     rows = list[int]()
     for stretch in order.stretches(blocks.share(first[-1], stream._rank, stream._world, stream.even)):
@@ -209,7 +209,7 @@ def test_the_order_is_the_seeds_and_the_epochs(table: tuple[Path, TableDataset])
     assert mapped(streamed(path, shuffle="block", seed=8), want, 100) != first
     again = pickle.loads(pickle.dumps(stream))
     assert mapped(again, want, 100) == second
-    assert len(stream._order(stream._open(), 9, 0).windows) > 1
+    assert len(stream._order(stream._open(), blocks.Drawn(9, 0)).windows) > 1
 
 
 def test_without_a_seed_torchs_generator_gives_it(table: tuple[Path, TableDataset]) -> None:
@@ -443,6 +443,110 @@ def test_two_iterators_at_once(table: tuple[Path, TableDataset]) -> None:
     got = list(zip(loader, loader, strict=True))
     assert equal(whole([a for a, _ in got]), want[:])
     assert equal(whole([b for _, b in got]), want[:])
+
+
+@pytest.mark.parametrize("seed", [None, 4])
+def test_workers_that_live_on_have_another_order_in_each_epoch(
+    seed: int | None, table: tuple[Path, TableDataset]
+) -> None:
+    stream = streamed(table[0], shuffle="block", seed=seed)
+    loader = DataLoader(stream, batch_size=500, num_workers=2, persistent_workers=True)
+
+    def ids() -> list[int]:
+        return whole(list(loader))["features"][:, 0].tolist()
+
+    epochs = [ids(), ids()]
+    assert (epochs[0] == epochs[1]) == (seed is not None)
+    for epoch in (5, 6, 5):
+        stream.set_epoch(epoch)
+        epochs.append(ids())
+    assert epochs[2] == epochs[4] != epochs[3]
+    assert all(sorted(epoch) == sorted(epochs[0]) for epoch in epochs)
+
+
+def test_an_epoch_is_decided_when_it_begins(table: tuple[Path, TableDataset]) -> None:
+    stream = streamed(table[0], shuffle="block", seed=1)
+    loader = gofast.DataLoader(stream, batch_size=500)
+    want = whole(list(loader))
+    begun = iter(loader)
+    stream.set_epoch(4)
+    copy = pickle.loads(pickle.dumps(stream))
+    assert equal(whole(list(begun)), want)
+    copy.set_epoch(0)
+    assert equal(whole(list(gofast.DataLoader(copy, batch_size=500))), want)
+    assert not equal(whole(list(loader)), want)  # a copy has an epoch of its own
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_count_the_rows_once(
+    method: str, table: tuple[Path, TableDataset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, want = table
+    stream = streamed(path)
+    pieces = stream_pieces.StreamPieces._write
+
+    def noted(self: stream_pieces.StreamPieces, found: stream_pieces.Found) -> None:
+        with path.with_suffix(".counts").open("a") as file:
+            file.write("counted\n")
+        pieces(self, found)
+
+    monkeypatch.setattr(stream_pieces.StreamPieces, "_write", noted)
+    loader = DataLoader(stream, batch_size=500, num_workers=2, multiprocessing_context=method)
+    for _ in range(2):
+        assert len(whole(list(loader))["label"]) == len(want)
+    if method == "fork":  # others have not what was patched
+        assert path.with_suffix(".counts").read_text() == "counted\n"
+    assert len(stream) == len(want)  # the parent knows it too
+
+
+def test_a_forked_child_has_its_own_rows_and_no_more(table: tuple[Path, TableDataset]) -> None:
+    path, want = table
+    iterator = iter(gofast.DataLoader(streamed(path), batch_size=100))
+    got, (reader, writer) = [next(iterator)], os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.read(reader, 1)  # the parent has decoded more by now
+            rows = [*got, next(iterator)]
+            assert equal(whole(rows), want[: 100 * len(rows)])
+            list(iterator)
+        except errors.EngineError as error:
+            os._exit(0 if "forked" in str(error) else 1)
+        finally:
+            os._exit(2)
+    got += list(iterator)
+    os.write(writer, b"x")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert equal(whole(got), want[:])
+
+
+def test_floats_for_an_integer_type_are_named(tmp_path: Path) -> None:
+    lines = ["x,y,label", *(f"{i},{-i},1" for i in range(20_000))]
+    lines[15_000] = "7,1.5,1"
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines))
+    for shuffle in (None, "block"):
+        stream = Stream(path, memory=2 * SMALL, dtype="int64", shuffle=shuffle, seed=0)
+        got = error_of(lambda stream=stream: list(gofast.DataLoader(stream, batch_size=64)))
+        assert (type(got), got.line, got.column) == (errors.BadValueError, 15_001, "y")
+        assert "float32" in str(got)
+
+
+def test_explain_tells_files_whose_labels_stand_together(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    said = {}
+    for name, label in [
+        ("sorted", np.arange(60_000) // 15_000),
+        ("mixed", rng.integers(0, 10, 60_000)),
+        ("rising", np.arange(60_000) + 0.5),
+        ("one", np.zeros(60_000)),
+    ]:
+        path = tmp_path / f"{name}.csv"
+        pd.DataFrame({"x": rng.normal(size=60_000), "label": label}).to_csv(path, index=False)
+        said[name] = gofast.explain(Stream(path, memory=SMALL, shuffle="block", seed=0))
+    assert {name for name, text in said.items() if "stand together" in text} == {"sorted", "rising"}
+    assert "vary 1.0 times" in said["mixed"]
+    assert "vary" not in said["one"]
 
 
 def test_explain_says_how_well_it_mixes(table: tuple[Path, TableDataset]) -> None:

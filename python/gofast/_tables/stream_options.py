@@ -1,0 +1,30 @@
+"""Options of TableStream that are made numbers: its memory, and its place among the ranks."""
+
+from __future__ import annotations
+
+import torch
+
+from .. import errors
+from .._core.units import bytes_of
+
+_LEAST = 16 << 20  # of rows, and of what decodes them
+
+
+def memory_bytes(memory: str | int) -> int:
+    """The bytes of ``memory=``."""
+    most = bytes_of("memory", memory)
+    if most < 2 * _LEAST:
+        raise errors.OptionError(f"memory={memory}: at least {2 * _LEAST} bytes are needed")
+    return most
+
+
+def ranks(rank: int | None, world: int | None) -> tuple[int, int]:
+    """This process's rank, and how many there are: as given, or as torch.distributed says."""
+    if rank is None and world is None:
+        dist = torch.distributed
+        if dist.is_available() and dist.is_initialized():
+            return dist.get_rank(), dist.get_world_size()
+        return 0, 1
+    if rank is None or world is None or not 0 <= rank < world:
+        raise errors.OptionError(f"rank={rank}, world={world}: give both, the rank from 0 to world - 1")
+    return rank, world
