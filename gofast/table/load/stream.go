@@ -179,7 +179,7 @@ func (s *Stream) part(ctx context.Context, room int64) (table.Reader, error) {
 		}
 	}
 	if s.parts == nil {
-		parts, err := file.(table.Parter).Parts(ctx, room/max(s.o.rowBytes(), 1)/2)
+		parts, err := file.(table.Parter).Parts(ctx, room/max(s.o.rowBytes(), 1)/4)
 		if err != nil {
 			return nil, err
 		}

@@ -61,6 +61,11 @@ class Filler:
         self._worker_rings: WorkerRings | None = None
         self._tally = 0 if counts is None else counts.address
 
+    def continues(self, before: Filler) -> None:
+        """Takes over the slots of a filler of samples of the same size, which will not be used again."""
+        if before.pid == self.pid and before is not self:
+            self._rings, self._worker_rings = before._rings, before._worker_rings
+
     def fill(self, indices: array[int], records: array[int] | None = None) -> Batch:
         """The batch of these samples.
 

@@ -72,6 +72,7 @@ def batches(
         collate: called with the rows of a batch; None: torch's own.
     """
     waiting, count = list[Some](), 0  # of a batch that is not full
+    maker = _Maker(collate)
     for window, rows in given:
         start, total = 0, len(rows)
         if waiting:
@@ -80,32 +81,46 @@ def batches(
             count += start
             if count < size:
                 continue
-            yield _made(waiting, collate), size
+            yield maker.made(waiting), size
             for used, _ in waiting[:-1]:
                 used.end()
             waiting, count = [], 0
         while start + size <= total:
-            yield _made([(window, rows[start : start + size])], collate), size
+            yield maker.made([(window, rows[start : start + size])]), size
             start += size
         if start < total:
             waiting, count = [(window, rows[start:])], total - start
         else:
             window.end()
     if waiting and not drop_last:
-        yield _made(waiting, collate), count
+        yield maker.made(waiting), count
 
 
-def _made(some: list[Some], collate: Callable[[Any], Any] | None) -> Any:
-    first = some[0][0]
-    if first._has_python_rows():
-        made = first._finished([window._transformed(i) for window, rows in some for i in rows.tolist()])
-        return default_collate(made) if collate is None else collate(made)
-    filler, rows = first._here(), some[0][1]
-    if len(some) > 1:
-        filler = Filler(first._joined([window for window, _ in some], None))
-        before = itertools.accumulate((len(window) for window, _ in some), initial=0)
-        rows = torch.cat([rows + start for (_, rows), start in zip(some, before, strict=False)])
-    if collate is None and first.batch_transform is None:
-        return filler.collated(rows, 0, len(rows))
-    batch = first._batch_transformed(filler.fill(array("q", rows.numpy().tobytes())))
-    return batch.collated() if collate is None else collate(batch)
+class _Maker:
+    """Makes batches of rows of windows. All of them lie in the same slots: fresh memory is slow.
+
+    Args:
+        collate: see `batches`.
+    """
+
+    def __init__(self, collate: Callable[[Any], Any] | None) -> None:
+        self._collate = collate
+        self._last: Filler | None = None
+
+    def made(self, some: list[Some]) -> Any:
+        first, collate = some[0][0], self._collate
+        if first._has_python_rows():
+            made = first._finished([window._transformed(i) for window, rows in some for i in rows.tolist()])
+            return default_collate(made) if collate is None else collate(made)
+        filler, rows = first._here(), some[0][1]
+        if len(some) > 1:
+            filler = Filler(first._joined([window for window, _ in some], None))
+            before = itertools.accumulate((len(window) for window, _ in some), initial=0)
+            rows = torch.cat([rows + start for (_, rows), start in zip(some, before, strict=False)])
+        if self._last is not None:
+            filler.continues(self._last)
+        self._last = filler
+        if collate is None and first.batch_transform is None:
+            return filler.collated(rows, 0, len(rows))
+        batch = first._batch_transformed(filler.fill(array("q", rows.numpy().tobytes())))
+        return batch.collated() if collate is None else collate(batch)
