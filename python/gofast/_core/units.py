@@ -19,8 +19,8 @@ def bytes_of(name: str, value: Any) -> int:
         OptionError: it is neither.
     """
     if isinstance(value, str):
-        found = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]*)\s*", value)
-        if found and found[2].lower() in _UNITS and found[1].count(".") <= 1:
+        found = re.fullmatch(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([a-zA-Z]*)\s*", value)
+        if found and found[2].lower() in _UNITS:
             return int(float(found[1]) * _UNITS[found[2].lower()])
     elif hasattr(value, "__index__") and not isinstance(value, bool):
         return operator.index(value)
