@@ -19,8 +19,7 @@ type Extent struct {
 // Facts are what was found out about a sample; 0: not known yet. They are gf_facts of
 // reader/extent.h.
 type Facts struct {
-	Width, Height int32     // of the picture
-	_             [2]uint64 // where its codes can be entered, and its record in a cache
+	Width, Height int32 // of the picture
 }
 
 // Within is the extents with the lengths of those that have none. One that is not within

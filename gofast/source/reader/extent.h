@@ -12,8 +12,7 @@ typedef struct {
 
 // What was found out about a sample; 0: not known yet. Several threads and processes find it at once, each the same.
 typedef struct {
-    int32_t width, height;    // of the picture. Written as one word: both are known, or neither
-    uint64_t huffman, record; // reserved: where its codes can be entered, and its record in a cache
+    int32_t width, height; // of the picture. Written as one word: both are known, or neither
 } gf_facts;
 
 // What any rewrite of an object changes: stamp.go.

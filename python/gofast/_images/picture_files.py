@@ -29,8 +29,8 @@ class PictureFiles:
     Attributes:
         count: samples.
         targets: int32 [count].
-        facts: int32 [count, 6], what was found out about each (``gofast/source/reader/extent.h``), else 0.
-        sizes: int32 [count, 2], their part that is width and height.
+        sizes: int32 [count, 2], width and height where they were found out, else 0
+            (``gofast/source/reader/extent.h``).
         bad: int32 [count], how often each sample could not be read.
         fallbacks: int64 [64], pictures that Pillow decoded, each process in a place of its own.
         epoch: int64 [1], what ``set_epoch`` said.
@@ -47,16 +47,15 @@ class PictureFiles:
     @staticmethod
     def found_bytes(count: int) -> int:
         """The memory for what is found out about so many files."""
-        return 8 * (_PROCESSES + 1) + 28 * max(count, 1)
+        return 8 * (_PROCESSES + 1) + 12 * max(count, 1)
 
     def _find_in(self, memory: mmap.mmap | bytearray, count: int) -> None:
         """Says where that memory is; zeros at first."""
         self.fallbacks: npt.NDArray[np.int64] = np.frombuffer(memory, np.int64, _PROCESSES)
         self.epoch: npt.NDArray[np.int64] = np.frombuffer(memory, np.int64, 1, 8 * _PROCESSES)
         found: npt.NDArray[np.int32] = np.frombuffer(memory, np.int32, offset=8 * (_PROCESSES + 1))
-        self.facts = found[: 6 * count].reshape(-1, 6)
-        self.sizes = self.facts[:, :2]
-        self.bad = found[6 * count : 7 * count]
+        self.sizes = found[: 2 * count].reshape(-1, 2)
+        self.bad = found[2 * count : 3 * count]
 
     def _make_room(self, room: int) -> None:
         """For where so many files lie in memory: `_hold` says where."""
@@ -80,9 +79,9 @@ class PictureFiles:
         return self.path(sample) if self.contents is None else io.BytesIO(self.contents[sample])
 
     def forget(self, samples: Iterable[int]) -> None:
-        """Forgets the facts of these pictures: they are found again when they are asked for."""
+        """Forgets the sizes of these pictures: they are found again when they are asked for."""
         for sample in samples:
-            self.facts[sample] = 0
+            self.sizes[sample] = 0
 
     def count_fallback(self) -> None:
         """Notes that Pillow decoded a picture in this process."""
@@ -107,7 +106,7 @@ class PictureFiles:
             "epoch": address_of(self.epoch),
             "targets": address_of(self.targets) if labels else 0,
             "extents": 0,
-            "facts": address_of(self.facts),
+            "facts": address_of(self.sizes),
             "lasting": self._lasting,
             "kept": None,
         }
@@ -180,7 +179,7 @@ class BatchFiles(PictureFiles):
 
     def let_go(self) -> None:
         """Keeps nothing of the batch alive."""
-        self.facts[:] = 0
+        self.sizes[:] = 0
         self.count = 0
         self._files.clear()
 
