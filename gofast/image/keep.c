@@ -23,6 +23,7 @@ int gf_image_of_record(gf_image_worker *w, const gf_image_program *p, int64_t sa
     gf_extent extent = gf_image_extent(p, sample);
     if (!gf_kept_has(p->kept, sample) || !p->reader->stamp(p->reader, &extent, &now)) return 0;
     if (!gf_kept_get(p->kept, sample, &now, &w->record, &h, &bytes)) return 0;
+    if ((int64_t)h.width * h.height > p->max_pixels) return 0;
     if (p->steps->record_words && gf_size_is_known(before) && (h.width != before.width || h.height != before.height)) return 0;
     gf_remember_size(p, sample, (gf_size){h.width, h.height});
     gf_meter *meter = gf_meter_here();
@@ -33,7 +34,7 @@ int gf_image_of_record(gf_image_worker *w, const gf_image_program *p, int64_t sa
 
 int gf_image_keeps(const gf_image_program *p, int64_t sample, gf_stamp *stamp) {
     gf_extent extent = gf_image_extent(p, sample);
-    return p->reader->stamp(p->reader, &extent, stamp) && gf_kept_takes(p->kept, stamp);
+    return p->reader->stamp(p->reader, &extent, stamp) && gf_kept_takes(p->kept, sample, stamp);
 }
 
 // Makes the bytes of a record: what the certain steps make of the picture, or the coefficients of a JPEG that none of them
@@ -49,7 +50,10 @@ int gf_image_by_record(gf_image_worker *w, const gf_image_program *p, int64_t sa
                        uint8_t *x) {
     gf_kept_header h = {.sample = sample, .stamp = *stamp, .width = source->picture.width, .height = source->picture.height};
     gf_record_room room = {.memory = &w->record, .before = sizeof h};
-    if (!make_record(p->certain, w, source, &room)) return 0;
+    if (!make_record(p->certain, w, source, &room)) {
+        gf_kept_never(p->kept, sample);
+        return 0;
+    }
     h.bytes = (int64_t)room.size;
     h.info = room.info;
     memcpy(w->record.data, &h, sizeof h);

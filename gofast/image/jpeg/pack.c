@@ -41,6 +41,8 @@ static size_t copy_header(const gf_jpeg *j, size_t end, uint8_t *to) {
     memcpy(to, from, size);
     for (size_t at = 2, length; at < end; at += length) {
         if (end - at < 4 || from[at] != 0xff) return 0;
+        length = 1;
+        if (from[at + 1] == 0xff) continue; // a byte that fills
         int marker = from[at + 1];
         length = 2 + ((size_t)from[at + 2] << 8 | from[at + 3]);
         if (marker < 0xc0 || (marker >= 0xd0 && marker <= 0xd9) || length < 4 || length > end - at) return 0;

@@ -99,6 +99,35 @@ func TestExtremeCoefficients(t *testing.T) {
 	}
 }
 
+// Bytes that fill may stand before any marker, and metadata that is left out may look like segments.
+func TestRecordsOfOddHeaders(t *testing.T) {
+	p := newPacker(t)
+	r := rand.New(rand.NewPCG(29, 30))
+	for range 200 {
+		file := photo(t, 100, 80, r.IntN(3) == 0)
+		end := bytes.Index(file, []byte{0xff, 0xda})
+		var odd []byte
+		for at := 2; at < end; {
+			next := at + 2 + int(binary.BigEndian.Uint16(file[at+2:]))
+			odd = append(odd, bytes.Repeat([]byte{0xff}, r.IntN(3))...)
+			if r.IntN(2) == 0 {
+				text := bytes.Repeat([]byte{0xff, 0xe2, 0, 20, 0xff, 0xff}, r.IntN(2000))
+				odd = append(odd, 0xff, []byte{0xe1, 0xe5, 0xfe}[r.IntN(3)])
+				odd = binary.BigEndian.AppendUint16(odd, uint16(2+len(text)))
+				odd = append(append(odd, text...), bytes.Repeat([]byte{0xff}, r.IntN(2))...)
+			}
+			odd = append(odd, file[at:next]...)
+			at = next
+		}
+		odd = append(append([]byte{0xff, 0xd8}, odd...), file[end:]...)
+		record := pack(p.maker, odd)
+		if record == nil {
+			t.Fatal("no record")
+		}
+		p.agree(t, odd, record, part(r, image.Pt(100, 80)))
+	}
+}
+
 func TestNoRecords(t *testing.T) {
 	p := newPacker(t)
 	for _, g := range goldens(t) {

@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,24 +103,55 @@ int gf_kept_get(const gf_kept *k, int64_t sample, const gf_stamp *now, gf_bytes 
     return 1;
 }
 
-int gf_kept_takes(const gf_kept *k, const gf_stamp *stamp) {
-    if (k->own < 0 || atomic_load_explicit(&k->shared->stopped, memory_order_relaxed) ||
-        atomic_load_explicit(&k->shared->end, memory_order_relaxed) >= k->limit)
+int gf_kept_takes(const gf_kept *k, int64_t sample, const gf_stamp *stamp) {
+    if (k->own < 0 || atomic_load_explicit(&k->shared->stopped, memory_order_relaxed) || atomic_load_explicit(&k->shared->full, memory_order_relaxed) ||
+        atomic_load_explicit(&k->records[sample], memory_order_relaxed) == GF_KEPT_NEVER)
         return 0;
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec - stamp->ctime_ns > SETTLED_NS;
 }
 
+void gf_kept_never(const gf_kept *k, int64_t sample) {
+    uint64_t none = 0;
+    atomic_compare_exchange_strong(&k->records[sample], &none, GF_KEPT_NEVER);
+}
+
+static int same_file(int fd, const uint64_t was[2]) {
+    struct stat now;
+    return !fstat(fd, &now) && (uint64_t)now.st_dev == was[0] && (uint64_t)now.st_ino == was[1];
+}
+
+gf_kept *gf_kept_new(gf_kept of) {
+    gf_kept *k = malloc(sizeof *k);
+    if (!k) return NULL;
+    const int fds[2] = {of.own < 0 ? -1 : of.files[of.own], of.index};
+    for (int i = 0; i < 2; i++) {
+        struct stat now;
+        if (fds[i] < 0 || fstat(fds[i], &now)) continue;
+        of.written[i][0] = (uint64_t)now.st_dev, of.written[i][1] = (uint64_t)now.st_ino;
+    }
+    *k = of;
+    return k;
+}
+
 void gf_kept_put(const gf_kept *k, gf_kept_header *h) {
     int64_t size = (int64_t)sizeof *h + h->bytes, room = (size + GF_BYTES_SLACK + ALIGNED - 1) / ALIGNED * ALIGNED;
     gf_kept_shared *shared = k->shared;
-    if (h->bytes > MOST_BYTES || room > k->limit - atomic_load_explicit(&shared->end, memory_order_relaxed)) return;
+    if (h->bytes > MOST_BYTES) {
+        gf_kept_never(k, h->sample);
+        return;
+    }
+    if (room > k->limit - atomic_load_explicit(&shared->end, memory_order_relaxed)) {
+        atomic_store(&shared->full, 1);
+        return;
+    }
     int64_t at = atomic_fetch_add(&shared->end, room);
     if (room > k->limit - at || at >> OFFSET_BITS) return;
     memcpy(h->magic, MAGIC, sizeof MAGIC);
     h->sum = k->mapped ? 0 : sum_of_record(h, (const uint8_t *)(h + 1));
-    int fd = k->files[k->own], code = write_at(fd, h, size, at);
+    int fd = k->files[k->own], mine = same_file(fd, k->written[0]) && (k->index < 0 || same_file(k->index, k->written[1]));
+    int code = mine ? write_at(fd, h, size, at) : EBADF;
     if (!code && k->index >= 0) {
         gf_kept_entry entry = {h->sample, at};
         code = write_at(k->index, &entry, sizeof entry, atomic_fetch_add(&shared->entries, 1) * (int64_t)sizeof entry);

@@ -8,9 +8,8 @@ package kept
 #include "kept.h"
 
 static gf_kept *make(uintptr_t files, int32_t own, int32_t index, uintptr_t mapped, int64_t limit, uintptr_t shared, uintptr_t records) {
-    gf_kept *k = malloc(sizeof *k);
-    if (k) *k = (gf_kept){(const int32_t *)files, own, index, (const uint8_t *)mapped, limit, (gf_kept_shared *)shared, (_Atomic uint64_t *)records};
-    return k;
+    return gf_kept_new((gf_kept){.files = (const int32_t *)files, .own = own, .index = index, .mapped = (const uint8_t *)mapped, .limit = limit,
+                                 .shared = (gf_kept_shared *)shared, .records = (_Atomic uint64_t *)records});
 }
 */
 import "C"

@@ -13,7 +13,7 @@ typedef struct {
     _Atomic int64_t entries; // of its index
     _Atomic int64_t made, used; // records that were written, and uses of any
     _Atomic int32_t stopped;    // why nothing is written any more: errno
-    int32_t reserved;
+    _Atomic int32_t full;       // a record did not fit
 } gf_kept_shared;
 
 // Built by kept.go. What it points to is the opener's, and outlives it.
@@ -24,7 +24,13 @@ typedef struct gf_kept {
     int64_t limit;          // of the own file's bytes
     gf_kept_shared *shared;
     _Atomic uint64_t *records; // of each sample: where its record lies, file << 48 | offset, plus 1; 0: there is none
+    uint64_t written[2][2]; // device and inode of the own file and its index: others' code may close descriptors
 } gf_kept;
+
+// In records: there is none, and none can be made.
+#define GF_KEPT_NEVER UINT64_MAX
+
+gf_kept *gf_kept_new(gf_kept);
 
 // What stands before a record's bytes. A change of it, or of the sum, needs another VERSION in python/gofast/_images/kept.py.
 typedef struct {
@@ -44,15 +50,20 @@ typedef struct {
 
 // Whether a sample has a record, perhaps a damaged one.
 static inline int gf_kept_has(const gf_kept *k, int64_t sample) {
-    return __atomic_load_n((const uint64_t *)&k->records[sample], __ATOMIC_RELAXED) != 0;
+    uint64_t record = __atomic_load_n((const uint64_t *)&k->records[sample], __ATOMIC_RELAXED);
+    return record != 0 && record != GF_KEPT_NEVER;
 }
 
 // Gets a sample's record if it was made of what has this stamp now, and is whole. memory is lent. *bytes are header->bytes, with
 // GF_BYTES_SLACK readable ones behind them. Returns 0 where there is none.
 int gf_kept_get(const gf_kept *, int64_t sample, const gf_stamp *now, gf_bytes *memory, gf_kept_header *header, const uint8_t **bytes);
 
-// Whether records of samples with this stamp are taken. What was changed just now may be changed again without another stamp.
-int gf_kept_takes(const gf_kept *, const gf_stamp *);
+// Whether a record of a sample with this stamp is taken. What was changed just now may be changed again without another
+// stamp.
+int gf_kept_takes(const gf_kept *, int64_t sample, const gf_stamp *);
+
+// Notes that no record can be made of a sample, so that nobody tries again.
+void gf_kept_never(const gf_kept *, int64_t sample);
 
 // Appends the record whose header->bytes bytes lie behind it in memory, and fills in magic and sum.
 void gf_kept_put(const gf_kept *, gf_kept_header *record);

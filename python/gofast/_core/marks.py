@@ -33,7 +33,7 @@ class Marks:
         asked, known = os.environ.get("GOFAST_MARKS", ""), Machine().memory()
         size = int(asked) if asked.isdecimal() else min(_MOST, known.limit // _SHARE if known else _MOST)
         if size:
-            with contextlib.suppress(OSError):  # a limit of memory or descriptors: it is only slower
+            with contextlib.suppress(OSError, OverflowError):  # too much, or no descriptor: it is only slower
                 fd = os.memfd_create("gofast-marks", os.MFD_CLOEXEC)
                 os.truncate(fd, size)
                 self._keep(fd)

@@ -14,6 +14,7 @@ import hashlib
 import json
 import mmap
 import os
+import stat
 import sys
 from collections.abc import Callable
 from importlib import metadata
@@ -24,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import errors
-from .._core import codecs, process_operations
+from .._core import codecs, engine, process_operations
 from .._core.machine import Machine
 from .._core.memory import address_of
 from .._core.picture_operations import KeptPlace
@@ -38,6 +39,8 @@ _FILE_BITS = 48
 _SHARED_BYTES = 64  # gf_kept_shared comes first, and then records
 _HEAD_BYTES = 64  # of a file: what it was made for
 _RECORD_BYTES = 88  # of a record, at least
+_INDEX_BLOCK = 1 << 20  # bytes of an index that are read at a time
+_NEVER = np.uint64(2**64 - 1)  # of a sample, of which no record can be made
 _MAGIC = b"gofastP1"
 
 
@@ -73,6 +76,13 @@ class Kept:
         self._records: npt.NDArray[np.uint64] = np.frombuffer(whole, np.uint64, count, _SHARED_BYTES)
         self._fds = np.full(_MOST_FILES, -1, np.int32)
         self._own, self._index = -1, -1
+        self._owned: dict[int, os.stat_result] = {}
+        self._hold(self._shared)
+
+    def _hold(self, fd: int) -> int:
+        """A descriptor that is closed at the end, if it is still the same file's."""
+        self._owned[fd] = os.fstat(fd)
+        return fd
 
     def addresses(self) -> KeptPlace:
         """Where all of it lies, for the core."""
@@ -98,19 +108,20 @@ class Kept:
 
     def explained(self) -> str:
         """What gofast.explain says of it."""
-        kept, used = int(np.count_nonzero(self._records)), int(self._numbers[3])
+        kept, used = (
+            int(np.count_nonzero((self._records != 0) & (self._records != _NEVER))),
+            int(self._numbers[3]),
+        )
         what = (
             f"{self.called}: {kept} of {many(self._count, 'picture')} kept, of at most {size(self._limit)}; "
         )
         return what + f"used {used} times" + f"; {self.trouble}" * bool(self.trouble)
 
-    def _descriptors(self) -> list[int]:
-        return [fd for fd in (self._shared, self._index, *self._fds.tolist()) if fd >= 0]
-
     def __del__(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):  # never opened, or closed behind our back
-            for fd in self._descriptors():
-                os.close(fd)
+        for fd, was in getattr(self, "_owned", {}).items():
+            with contextlib.suppress(OSError):  # daemons close every descriptor that they inherit
+                if os.path.samestat(os.fstat(fd), was):
+                    os.close(fd)
 
 
 class KeptInMemory(Kept):
@@ -123,7 +134,7 @@ class KeptInMemory(Kept):
         if memory is None:
             memory = _memory("gofast-kept", limit)
             fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-        self._own, self._fds[0] = 0, memory
+        self._own, self._fds[0] = 0, self._hold(memory)
         self._bytes = np.frombuffer(mmap.mmap(memory, limit, mmap.MAP_SHARED, mmap.PROT_READ), np.uint8)
 
     def _mapped(self) -> int:
@@ -163,7 +174,9 @@ class KeptInFolder(Kept):
         if handed is not None:
             _, self._own, self._index, files = handed
             for number, fd in files.items():
-                self._fds[number] = fd
+                self._fds[number] = self._hold(fd)
+            if self._index >= 0:
+                self._hold(self._index)
             return
         try:
             os.makedirs(self._folder, exist_ok=True)
@@ -193,8 +206,10 @@ class KeptInFolder(Kept):
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if self._is_ours(fd):
-                    self._index = os.open(self._path(number, "index"), _WRITING, 0o666)
-                    self._own, self._fds[number] = number, fd
+                    index = self._hold(os.open(self._path(number, "index"), _WRITING, 0o666))
+                    if not _is_plain(index):
+                        raise OSError(errno.EPERM, "an index that is no file of its own")
+                    self._own, self._index, self._fds[number] = number, index, self._hold(fd)
                     self._numbers[0] = (max(os.fstat(fd).st_size, _HEAD_BYTES) + 63) // 64 * 64
                     self._numbers[1] = (os.fstat(self._index).st_size + 15) // 16
                     return
@@ -208,6 +223,8 @@ class KeptInFolder(Kept):
 
     def _is_ours(self, fd: int) -> bool:
         """Whether a locked file was made for this; one that was not begun is, now."""
+        if not _is_plain(fd):
+            return False
         if os.fstat(fd).st_size < _HEAD_BYTES:
             os.pwrite(fd, self._head, 0)
         return os.pread(fd, _HEAD_BYTES, 0) == self._head
@@ -218,10 +235,10 @@ class KeptInFolder(Kept):
             try:
                 if self._fds[number] < 0:
                     fd = os.open(self._path(number, "records"), os.O_RDONLY | _SAFELY)
-                    if os.pread(fd, _HEAD_BYTES, 0) != self._head:
+                    if not _is_plain(fd) or os.pread(fd, _HEAD_BYTES, 0) != self._head:
                         os.close(fd)
                         continue
-                    self._fds[number] = fd
+                    self._fds[number] = self._hold(fd)
                 self._read_index(number)
             except FileNotFoundError:
                 return  # they are numbered without gaps
@@ -231,12 +248,17 @@ class KeptInFolder(Kept):
     def _read_index(self, number: int) -> None:
         begin, end = self._read.get(number, 0), os.fstat(int(self._fds[number])).st_size
         with open(self._path(number, "index"), "rb", opener=_open) as f:
+            if not _is_plain(f.fileno()):
+                return
             f.seek(begin)
-            data = f.read()
-        whole = len(data) // 16 * 16
+            while len(data := f.read(_INDEX_BLOCK)) >= 16:
+                begin += len(data) // 16 * 16
+                self._take(number, np.frombuffer(data[: len(data) // 16 * 16], np.int64).reshape(-1, 2), end)
         if number != self._own:
-            self._read[number] = begin + whole
-        found = np.frombuffer(data[:whole], np.int64).reshape(-1, 2)
+            self._read[number] = begin
+
+    def _take(self, number: int, found: npt.NDArray[np.int64], end: int) -> None:
+        """Takes entries of a file's index over, as far as the file may have such records."""
         sample, at = found[:, 0], found[:, 1]
         right = (sample >= 0) & (sample < self._count) & (at >= _HEAD_BYTES) & (at <= end - _RECORD_BYTES)
         sample, at = sample[right], at[right]
@@ -306,11 +328,11 @@ def opened(budget: Budget, certain: list[dict[str, Any]], count: int, digest: Ca
     """
     if budget.place == "memory":
         free = Machine().memory()
-        limit = budget.limit or (free.free // 2 if free else 1 << 30)
+        limit = budget.limit or (free.free // 2 // engine.ranks() if free else 1 << 30)
         try:
             return KeptInMemory(count, limit)
-        except OSError as error:
-            said = f'cache="memory": there is no room for {size(limit)}: {error.strerror}; lower cache_limit='
+        except (OSError, OverflowError) as error:
+            said = f'cache="memory": there is no room for {size(limit)}: {error}; lower cache_limit='
             raise errors.LimitError(said) from error
     made_for = {
         "format": VERSION,
@@ -325,6 +347,12 @@ def opened(budget: Budget, certain: list[dict[str, Any]], count: int, digest: Ca
         "count": count,
     }
     return KeptInFolder(count, budget.limit, budget.place, json.dumps(made_for, sort_keys=True, indent=1))
+
+
+def _is_plain(fd: int) -> bool:
+    """Whether it is a file that has no other name: nobody's own."""
+    found = os.fstat(fd)
+    return stat.S_ISREG(found.st_mode) and found.st_nlink <= 1
 
 
 def _pillow() -> str:

@@ -73,13 +73,15 @@ class PictureOptions:
         """What cache and cache_limit say; None: nothing is kept."""
         if self.cache is None:
             return None
-        place = os.path.expanduser(os.fspath(self.cache))
+        place = os.path.expanduser(os.fsdecode(self.cache))
+        if not place or "\0" in place:
+            raise errors.OptionError(f'cache={self.cache!r}: give "memory" or a folder')
         if place != "memory":
             place = os.path.abspath(place)
         limit = None if self.cache_limit is None else bytes_of("cache_limit", self.cache_limit)
-        if limit is not None and limit < _LEAST_KEPT:
+        if limit is not None and not _LEAST_KEPT <= limit < 1 << 60:
             raise errors.OptionError(
-                f"cache_limit={self.cache_limit!r}: at least {_LEAST_KEPT} bytes are needed"
+                f"cache_limit={self.cache_limit!r}: give at least {_LEAST_KEPT} bytes, and less than 2**60"
             )
         return Budget(place, limit)
 

@@ -8,6 +8,8 @@ import random
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +22,7 @@ from torchvision import transforms
 import gofast
 from gofast import errors
 from image_data import photograph
-from same import difference
+from same import difference, seeded
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -214,3 +216,76 @@ def test_kills(root: Path, tmp_path: Path) -> None:
 @pytest.mark.soak
 def test_a_thousand_kills(root: Path, tmp_path: Path) -> None:
     kills(root, tmp_path / "cache", 1000)
+
+
+def test_a_full_cache_makes_no_more_records(root: Path) -> None:
+    """What does not fit is decoded in the ordinary way, and no record of it is tried again."""
+    crop = transforms.Compose([transforms.RandomCrop(20, pad_if_needed=True), transforms.ToTensor()])
+    ours = gofast.ImageFolder(root, crop, cache="memory", cache_limit=1 << 20)
+    plain = gofast.ImageFolder(root, crop)
+    kept = ours._here().kept
+    assert kept is not None
+    kept._limit = 4096
+    ours._work = None  # its program knows the limit
+    for epoch in range(3):
+        assert not difference(
+            *(seeded(epoch, lambda d=d: d.__getitems__([*range(len(d))])) for d in (ours, plain))
+        )
+    assert kept._numbers[4] >> 32 == 1
+
+
+@pytest.mark.parametrize("place", ["memory", "folder"])
+def test_a_bomb_is_still_refused(root: Path, tmp_path: Path, place: str, monkeypatch: Any) -> None:
+    where = "memory" if place == "memory" else tmp_path
+    ours = gofast.ImageFolder(root, SMALL, cache=where)
+    want = ours[0][0]
+    assert torch.equal(ours[0][0], want)
+    monkeypatch.setattr("PIL.Image.MAX_IMAGE_PIXELS", 10)
+    with pytest.raises(Exception, match="decompression bomb"):
+        gofast.ImageFolder(root, SMALL)[0]
+    ours.transform = transforms.Compose([*SMALL.transforms])
+    for dataset in (ours, gofast.ImageFolder(root, SMALL, cache=where)):
+        if place == "folder" or dataset is ours:
+            with pytest.raises(Exception, match="decompression bomb"):
+                dataset[0]
+
+
+@pytest.mark.parametrize("place", ["memory", "folder"])
+def test_descriptors_that_became_others(root: Path, tmp_path: Path, place: str) -> None:
+    """A daemon closes all descriptors, and opens files of its own: nothing is written into those."""
+    where = "memory" if place == "memory" else str(tmp_path / "kept")
+    code = f"""
+import os, sys
+sys.path[:0] = {sys.path!r}
+import gofast
+from torchvision import transforms
+train = transforms.Compose([transforms.Resize((40, 48)), transforms.ToTensor()])
+ds = gofast.ImageFolder({str(root)!r}, train, cache={where!r})
+ds[0]
+if (pid := os.fork()) == 0:
+    os.closerange(3, 300)
+    for i in range(100):
+        os.write(os.open(f"{tmp_path}/own{{i}}", os.O_RDWR | os.O_CREAT), b"mine")
+    for i in range(len(ds)):
+        try:
+            ds[i]
+        except Exception:
+            pass
+    del ds
+    os._exit(0)
+os.waitpid(pid, 0)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=110)
+    assert {path.read_bytes() for path in tmp_path.glob("own*")} == {b"mine"}
+
+
+def test_files_that_are_none_leak_nothing(root: Path, tmp_path: Path) -> None:
+    ours = gofast.ImageFolder(root, SMALL, cache=tmp_path)
+    ours[0]
+    folder = next(path for path in tmp_path.iterdir() if path.is_dir())
+    os.mkfifo(folder / "001.records")
+    (folder / "002.records").mkdir()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        ours._here().kept.refresh()  # type: ignore[union-attr]
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -324,6 +324,9 @@ def test_nothing_to_keep(pictures: Path, tmp_path: Path, monkeypatch: pytest.Mon
         {"cache_limit": 5},
         {"cache": "memory", "cache_limit": "5 kB"},
         {"cache": "memory", "cache_limit": "much"},
+        {"cache": "memory", "cache_limit": 2**63},
+        {"cache": ""},
+        {"cache": "a\0b"},
     ],
 )
 def test_wrong_options(pictures: Path, wrong: Any) -> None:
