@@ -31,7 +31,8 @@ LIMITED_API = "0x030a0000"
 TAGS = "-tags=python,netgo,osusergo"
 # Before glibc 2.34 the symbols of old_glibc.h were in these two, which are nearly empty now.
 OLD_GLIBC = (
-    "-Wl,--wrap=fstat -Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--pop-state"
+    "-Wl,--wrap=fstat -Wl,--wrap=stat "
+    "-Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--pop-state"
 )
 
 

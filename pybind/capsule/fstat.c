@@ -1,7 +1,7 @@
 //go:build python
 
-// fstat is a symbol since glibc 2.33; before, it was a macro around this one, which is still there. The linker puts
-// __wrap_fstat in its place (build_native.py: --wrap=fstat). See old_glibc.h.
+// fstat and stat are symbols since glibc 2.33; before, they were macros around these, which are still there. The linker puts
+// __wrap_fstat and __wrap_stat in their places (build_native.py: --wrap). See old_glibc.h.
 #include <sys/stat.h>
 
 #if defined(__GLIBC__)
@@ -15,4 +15,7 @@ int __fxstat(int version, int fd, struct stat *about);
 
 int __wrap_fstat(int fd, struct stat *about);
 int __wrap_fstat(int fd, struct stat *about) { return __fxstat(VERSION, fd, about); }
+int __xstat(int version, const char *path, struct stat *about);
+int __wrap_stat(const char *path, struct stat *about);
+int __wrap_stat(const char *path, struct stat *about) { return __xstat(VERSION, path, about); }
 #endif

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import resource
 from multiprocessing.reduction import DupFd
 from typing import Any
 
@@ -31,7 +32,9 @@ class Marks:
         self._map: mmap.mmap | None = None
         self._settled = False
         asked, known = os.environ.get("GOFAST_MARKS", ""), Machine().memory()
-        size = int(asked) if asked.isdecimal() else min(_MOST, known.limit // _SHARE if known else _MOST)
+        limits = [resource.getrlimit(resource.RLIMIT_AS)[0], known.limit if known else -1]
+        size = min([_MOST, *(limit // _SHARE for limit in limits if limit >= 0)])
+        size = int(asked) if asked.isdecimal() else size
         if size:
             with contextlib.suppress(OSError, OverflowError):  # too much, or no descriptor: it is only slower
                 fd = os.memfd_create("gofast-marks", os.MFD_CLOEXEC)
