@@ -18,6 +18,7 @@ static void use_marks(uintptr_t memory, size_t size) { gf_jpeg_marks_use((void *
 import "C"
 
 import (
+	"embed"
 	"sync"
 	"unsafe"
 
@@ -28,6 +29,11 @@ import (
 	_ "github.com/gofast-org/gofast/gofast/internal/meter"
 	_ "github.com/gofast-org/gofast/gofast/source/reader"
 )
+
+// Other packages' C code includes these headers. TestHeadersRebuildTheirUsers says what this is for.
+//
+//go:embed *.h
+var _ embed.FS
 
 // Format is gf_jpeg_format.
 var Format = picture.FormatAt(unsafe.Pointer(&C.gf_jpeg_format))
