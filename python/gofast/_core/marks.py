@@ -17,6 +17,7 @@ import numpy as np
 
 from .machine import Machine
 from .memory import address_of
+from .owned import Owned
 
 _MOST = 1 << 30  # bytes: the marks of 150 GB of JPEGs
 _SHARE = 32  # of the memory that the process may use
@@ -48,11 +49,7 @@ class Marks:
 
     def handed(self) -> Any:
         """What a process that is being spawned gets them by; None where there are none."""
-        try:
-            there = self._map and os.path.samestat(os.fstat(self._fd), self._stat)
-        except OSError:
-            there = False  # others' code closed the descriptor
-        return DupFd(self._fd) if there else None
+        return DupFd(self._fd) if self._map and self._owned.has(self._fd) else None
 
     def take_over(self, handed: Any) -> None:
         """Keeps those of the process that spawned this one, if nothing was decoded yet."""
@@ -62,15 +59,13 @@ class Marks:
         if self._settled:
             os.close(fd)
             return
-        if self._map:
-            os.close(self._fd)
         with contextlib.suppress(OSError):
             self._keep(fd)
         self._settled = True
 
     def _keep(self, fd: int) -> None:
-        self._fd, self._stat = fd, os.fstat(fd)
-        self._map = mmap.mmap(fd, self._stat.st_size)
+        self._fd, self._owned = fd, Owned(fd)
+        self._map = mmap.mmap(fd, os.fstat(fd).st_size)
 
 
 shared = Marks()

@@ -8,10 +8,11 @@ opens the sources again (see ``TableDataset.__getstate__``).
 from __future__ import annotations
 
 import mmap
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from .owned import Owned
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -125,17 +126,9 @@ class MappedMemory(Memory):
 
     def __init__(self, fd: int, layout: Layout) -> None:
         self.fd = fd
-        self._stat = os.fstat(fd)
+        self._owned = Owned(fd)
         whole = mmap.mmap(fd, max(layout.size, 1), mmap.MAP_SHARED, mmap.PROT_READ)
         self._lay_out(np.frombuffer(whole, np.uint8), layout)
-
-    def __del__(self) -> None:
-        # Daemons close every descriptor that they inherit, so the number may belong to another file now.
-        try:
-            if os.path.samestat(os.fstat(self.fd), self._stat):
-                os.close(self.fd)
-        except (AttributeError, OSError):
-            pass  # never opened, or closed by other code
 
 
 def _array(

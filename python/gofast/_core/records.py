@@ -20,6 +20,7 @@ import numpy.typing as npt
 from .. import errors
 from . import engine, record_operations
 from .kept import own_index
+from .owned import Owned
 from .patterns import Paths, files_of
 from .record_operations import Feature, RecordsMade
 from .stamp import Stamp
@@ -92,7 +93,7 @@ class Records:
 
     def __init__(self, fd: int, schema: RecordsMade, asked: Asked) -> None:
         self._fd, self._schema, self.asked = fd, schema, asked
-        self._stat = os.fstat(fd)
+        self._owned = Owned(fd)
         self._bytes = mmap.mmap(fd, schema["size"], mmap.MAP_SHARED, mmap.PROT_READ)
         self._stamps = [Stamp.crossed(file["stamp"]) for file in schema["files"]]
         counts = [file["records"] for file in schema["files"]]
@@ -243,11 +244,6 @@ class Records:
         if get_spawning_popen() is not None:
             return _handed, (DupFd(self._fd), self._schema, self.asked)
         return _read_again, (self.asked, self._digest())
-
-    def __del__(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):  # never opened, or closed behind our back
-            if os.path.samestat(os.fstat(self._fd), self._stat):
-                os.close(self._fd)
 
 
 def _read(fd: int, places: Sequence[_Place]) -> dict[_Place, bytes]:

@@ -20,6 +20,7 @@ from .. import errors
 from .._core import engine, marks, picture_operations
 from .._core.kept import own_index
 from .._core.memory import address_of
+from .._core.owned import Owned
 from .._core.picture_operations import IndexSchema, Scan
 from .kept import Budget, Kept, opened
 from .picture_files import PictureFiles
@@ -57,7 +58,7 @@ class Files(PictureFiles):
     ) -> None:
         self._fd, self._schema, self.contents = fd, schema, contents
         self._begin_to_keep(kept)
-        self._stat = os.fstat(fd)
+        self._owned = Owned(fd)
         self._scanned = scanned  # the arguments of scan, where it was one
         self.count: int = schema["count"]
         self.root: str = schema["root"]
@@ -68,7 +69,7 @@ class Files(PictureFiles):
         self.targets = np.frombuffer(self._bytes, np.int32, self.count, schema["sample_classes_offset"])
         self._paths: int = schema["paths_offset"]
         size = self.found_bytes(self.count)
-        self._sizes_fd = shared(size) if sizes_fd is None else sizes_fd
+        self._sizes_fd = self._owned.hold(shared(size) if sizes_fd is None else sizes_fd)
         self._find_in(mmap.mmap(self._sizes_fd, size), self.count)
         if contents is not None:
             self._make_room(self.count)
@@ -206,14 +207,6 @@ class Files(PictureFiles):
             return _scanned_again, (*self._scanned, self._digest())
         labels = None if (self.targets == UNLABELLED).all() else zlib.compress(self.targets.tobytes())
         return _listed_again, (self.root, zlib.compress(self._path_bytes()), labels, self.contents)
-
-    def __del__(self) -> None:
-        try:
-            if os.path.samestat(os.fstat(self._fd), self._stat):
-                os.close(self._fd)
-                os.close(self._sizes_fd)
-        except (AttributeError, OSError):
-            pass  # never opened, or closed behind our back by a daemon
 
 
 def _handed(

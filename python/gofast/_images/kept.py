@@ -28,6 +28,7 @@ from .. import errors
 from .._core import codecs, engine, process_operations
 from .._core.machine import Machine
 from .._core.memory import address_of
+from .._core.owned import Owned
 from .._core.picture_operations import KeptPlace
 from .._core.units import many, size
 from .._core.warn import warn
@@ -76,13 +77,7 @@ class Kept:
         self._records: npt.NDArray[np.uint64] = np.frombuffer(whole, np.uint64, count, _SHARED_BYTES)
         self._fds = np.full(_MOST_FILES, -1, np.int32)
         self._own, self._index = -1, -1
-        self._owned: dict[int, os.stat_result] = {}
-        self._hold(self._shared)
-
-    def _hold(self, fd: int) -> int:
-        """A descriptor that is closed at the end, if it is still the same file's."""
-        self._owned[fd] = os.fstat(fd)
-        return fd
+        self._owned = Owned(self._shared)
 
     def addresses(self) -> KeptPlace:
         """Where all of it lies, for the core."""
@@ -117,12 +112,6 @@ class Kept:
         )
         return what + f"used {used} times" + f"; {self.trouble}" * bool(self.trouble)
 
-    def __del__(self) -> None:
-        for fd, was in getattr(self, "_owned", {}).items():
-            with contextlib.suppress(OSError):  # daemons close every descriptor that they inherit
-                if os.path.samestat(os.fstat(fd), was):
-                    os.close(fd)
-
 
 class KeptInMemory(Kept):
     """Records in shared memory, which takes room as far as it is written."""
@@ -134,7 +123,7 @@ class KeptInMemory(Kept):
         if memory is None:
             memory = _memory("gofast-kept", limit)
             fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-        self._own, self._fds[0] = 0, self._hold(memory)
+        self._own, self._fds[0] = 0, self._owned.hold(memory)
         self._bytes = np.frombuffer(mmap.mmap(memory, limit, mmap.MAP_SHARED, mmap.PROT_READ), np.uint8)
 
     def _mapped(self) -> int:
@@ -174,9 +163,9 @@ class KeptInFolder(Kept):
         if handed is not None:
             _, self._own, self._index, files = handed
             for number, fd in files.items():
-                self._fds[number] = self._hold(fd)
+                self._fds[number] = self._owned.hold(fd)
             if self._index >= 0:
-                self._hold(self._index)
+                self._owned.hold(self._index)
             return
         try:
             os.makedirs(self._folder, exist_ok=True)
@@ -206,10 +195,10 @@ class KeptInFolder(Kept):
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if self._is_ours(fd):
-                    index = self._hold(os.open(self._path(number, "index"), _WRITING, 0o666))
+                    index = self._owned.hold(os.open(self._path(number, "index"), _WRITING, 0o666))
                     if not _is_plain(index):
                         raise OSError(errno.EPERM, "an index that is no file of its own")
-                    self._own, self._index, self._fds[number] = number, index, self._hold(fd)
+                    self._own, self._index, self._fds[number] = number, index, self._owned.hold(fd)
                     self._numbers[0] = (max(os.fstat(fd).st_size, _HEAD_BYTES) + 63) // 64 * 64
                     self._numbers[1] = (os.fstat(self._index).st_size + 15) // 16
                     return
@@ -238,7 +227,7 @@ class KeptInFolder(Kept):
                     if not _is_plain(fd) or os.pread(fd, _HEAD_BYTES, 0) != self._head:
                         os.close(fd)
                         continue
-                    self._fds[number] = self._hold(fd)
+                    self._fds[number] = self._owned.hold(fd)
                 self._read_index(number)
             except FileNotFoundError:
                 return  # they are numbered without gaps

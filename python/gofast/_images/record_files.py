@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ import numpy as np
 from .. import errors
 from .._core import picture_operations
 from .._core.memory import address_of
+from .._core.owned import Owned
 from .._core.records import Column, Records
 from .files import UNLABELLED, Files, shared
 from .kept import Kept
@@ -51,7 +51,7 @@ class RecordFiles(Files):
             self.targets[:] = records.column(label).values
         size = self.found_bytes(self.count)
         self._sizes_fd = shared(size) if sizes_fd is None else sizes_fd
-        self._stat = os.fstat(self._sizes_fd)
+        self._owned = Owned(self._sizes_fd)
         self._find_in(mmap.mmap(self._sizes_fd, size), self.count)
         # What the core reads: paths, each with a zero behind it, and stamps; or where files lie inflated.
         paths = [os.fsencode(path) + b"\0" for path in records.asked.paths]
@@ -84,11 +84,6 @@ class RecordFiles(Files):
         if get_spawning_popen() is None:
             return _again, (self._records, *self._made_of)
         return _again, (self._records, *self._made_of, DupFd(self._sizes_fd), dict(self._kept))
-
-    def __del__(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):  # never opened, or closed behind our back
-            if os.path.samestat(os.fstat(self._sizes_fd), self._stat):
-                os.close(self._sizes_fd)
 
 
 def _again(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.owned import Owned
 from .._core.table_operations import Piece
 
 _HEAD = 16  # the epoch and the length of what stands behind it, int64 each
@@ -41,7 +42,7 @@ class StreamPieces:
         if fd is None:
             fd = os.memfd_create("gofast-stream", os.MFD_CLOEXEC)
             os.pwrite(fd, np.array([-1, 0], np.int64).tobytes(), 0)
-        self._fd, self._stat = fd, os.fstat(fd)
+        self._fd, self._owned = fd, Owned(fd)
         self._head = np.frombuffer(mmap.mmap(fd, _HEAD), np.int64)
         self.found: Found | None = None
 
@@ -91,11 +92,6 @@ class StreamPieces:
         if get_spawning_popen() is not None:
             return _handed, (DupFd(self._fd),)
         return _copied, (self.known(),)
-
-    def __del__(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):  # never made, or closed behind our back
-            if os.path.samestat(os.fstat(self._fd), self._stat):
-                os.close(self._fd)
 
 
 def _handed(fd: Any) -> StreamPieces:

@@ -1,0 +1,32 @@
+"""Descriptors that are closed when nobody needs them any more."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+
+class Owned:
+    """Closes its descriptors when it is dropped, if they are still the same files'.
+
+    Daemons close every descriptor that they inherit, so a number may belong to another file by then.
+    """
+
+    def __init__(self, *fds: int) -> None:
+        self._was = {fd: os.fstat(fd) for fd in fds}
+
+    def hold(self, fd: int) -> int:
+        """Owns one more; that one."""
+        self._was[fd] = os.fstat(fd)
+        return fd
+
+    def has(self, fd: int) -> bool:
+        """Whether it is owned, and open still."""
+        with contextlib.suppress(OSError, KeyError):
+            return os.path.samestat(os.fstat(fd), self._was[fd])
+        return False
+
+    def __del__(self) -> None:
+        for fd in getattr(self, "_was", ()):  # none if a descriptor was none
+            if self.has(fd):
+                os.close(fd)
