@@ -184,7 +184,7 @@ PLANTS: dict[str, Plant] = {
     "slow sampler": (lambda f: DataLoader(Numbers(), 8, sampler=SlowOrder()), quick_step, "slow_sampler"),
     "generator": (lambda f: DataLoader(Stream(), 8), quick_step, "generator_bound"),
     "slow samples of short epochs": (
-        lambda f: DataLoader(Numbers(0.03, length=16), 8, num_workers=2),
+        lambda f: DataLoader(Numbers(0.08, length=16), 8, num_workers=2),
         quick_step,
         "slow_dataset",
     ),

@@ -126,6 +126,19 @@ def by_h5py(path: Path, name: str) -> Any:
         return file[name][()]
 
 
+def undetermined(path: Path, name: str, want: Any) -> bool:
+    """Whether h5py itself gives something else for it now and then, as the memory that it finds holds.
+
+    It does for scaleoffset in datasets that were resized, and for chunks that it wrote unpacked and marked as lzf.
+    """
+    for i in range(200):
+        memory = [np.full(n, i, np.uint8) for n in (24, 64, 100, 324, 1000)]
+        del memory
+        if by_h5py(path, name).tobytes() != want.tobytes():
+            return True
+    return False
+
+
 @pytest.mark.parametrize("seed", range(250))
 def test_random_storage(seed: int, tmp_path: Path) -> None:
     d, path = random.Random(seed), tmp_path / "a.h5"
@@ -136,12 +149,11 @@ def test_random_storage(seed: int, tmp_path: Path) -> None:
         for name in names:
             write(d, file, name)
     for name in names:
-        want, again = by_h5py(path, name), by_h5py(path, name)
-        if want.tobytes() != again.tobytes():
-            continue  # HDF5's own scaleoffset filter gives what is in memory, of some that were resized
+        stored = by_h5py(path, name)
         ours = HDF5Dataset(path, name)
-        want = torch.from_numpy(want.astype(want.dtype.newbyteorder("=")))
-        assert difference(ours[:][0], want, strides=False) == "", gofast.explain(ours)
+        want = torch.from_numpy(stored.astype(stored.dtype.newbyteorder("=")))
+        wrong = difference(ours[:][0], want, strides=False)
+        assert not wrong or undetermined(path, name, stored), (wrong, gofast.explain(ours))
 
 
 def test_chunks_behind_a_user_block_are_decoded_here(tmp_path: Path) -> None:
