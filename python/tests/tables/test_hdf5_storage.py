@@ -129,7 +129,7 @@ def by_h5py(path: Path, name: str) -> Any:
 def undetermined(path: Path, name: str, want: Any) -> bool:
     """Whether h5py itself gives something else for it now and then, as the memory that it finds holds.
 
-    It does for scaleoffset in datasets that were resized, and for chunks that it wrote unpacked and marked as lzf.
+    It does for scaleoffset in datasets that were resized, and for chunks that are marked as lzf and are not.
     """
     for i in range(200):
         memory = [np.full(n, i, np.uint8) for n in (24, 64, 100, 324, 1000)]
