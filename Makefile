@@ -18,7 +18,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test test-all test-full test-go test-race test-tsan faults test-asan test-python test-wheel test-integrations \
-	test-gpu fuzz soak bench bench-go compare bench-tables bench-images bench-strangers bench-warm bench-gpu gpu-kit bench-system check-figures \
+	test-gpu fuzz soak bench bench-go compare bench-tables bench-images bench-strangers bench-warm bench-storage bench-gpu gpu-kit bench-system check-figures \
 	lint lint-workflows format wheel demo docs article guides notebook clean \
 	notices release try-release check-tag apt-aarch64 test-aarch64 wheel-aarch64 test-wheel-aarch64
 
@@ -167,8 +167,11 @@ bench-images: build .venv-bench/.stamp .venv-bench-ffcv/.stamp .venv-bench-tenso
 bench-strangers: build .venv-bench/.stamp ## other people's code, unmodified and with names swapped, an hour on two cores (ROUNDS=3 ARGS="--quick --only dino,mnist")
 	.venv-bench/bin/python -m benchmarks.strangers $(ARGS)
 
-bench-warm: build ## later epochs of pictures with and without a cache, and streams, 15 minutes on two cores (ARGS="--only train,csv")
+bench-warm: build ## later epochs of pictures with and without a cache, 10 minutes on two cores (ARGS="--only train")
 	$(BIN)/python -m benchmarks.warm $(ARGS)
+
+bench-storage: build .venv-bench/.stamp .venv-bench-tensorflow/.stamp ## tables, HDF5, TFRecord and generators beside what people read them with, 15 minutes on two cores (ARGS="--only csv,hdf5")
+	.venv-bench/bin/python -m benchmarks.storage $(ARGS)
 
 bench-gpu: build ## the GPU path's figures, on a machine with a GPU (ARGS="--rounds 3 wire")
 	$(BIN)/python -m benchmarks.gpu $(ARGS)
