@@ -167,8 +167,8 @@ bench-images: build .venv-bench/.stamp .venv-bench-ffcv/.stamp .venv-bench-tenso
 bench-strangers: build .venv-bench/.stamp ## other people's code, unmodified and with names swapped, an hour on two cores (ROUNDS=3 ARGS="--quick --only dino,mnist")
 	.venv-bench/bin/python -m benchmarks.strangers $(ARGS)
 
-bench-warm: build ## later epochs of pictures with and without a cache, 10 minutes on two cores (ARGS="--only train")
-	$(BIN)/python -m benchmarks.warm $(ARGS)
+bench-warm: build .venv-bench/.stamp .venv-bench-ffcv/.stamp ## later epochs of pictures with and without a cache, 10 minutes on two cores (ARGS="--only train")
+	.venv-bench/bin/python -m benchmarks.warm $(ARGS)
 
 bench-storage: build .venv-bench/.stamp .venv-bench-tensorflow/.stamp ## tables, HDF5, TFRecord and generators beside what people read them with, 15 minutes on two cores (ARGS="--only csv,hdf5")
 	.venv-bench/bin/python -m benchmarks.storage $(ARGS)

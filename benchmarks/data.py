@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-CACHE = Path(__file__).resolve().parent.parent / "build" / "benchmarks"
+from benchmarks import environments
+
+CACHE = environments.MADE
 COLUMNS = ["label", *(f"pixel{number}" for number in range(784))]
 SAMPLE_ROWS = 500
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+MADE = ROOT / "build" / "benchmarks"  # files that benchmarks make
 OWN = {"ffcv_": ".venv-bench-ffcv", "tfdata": ".venv-bench-tensorflow"}  # a peer's module -> its environment
 REASONS = "not-installed"  # in an environment: "requirement: reason", a line each
 

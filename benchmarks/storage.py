@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks import turns
-from benchmarks.data import CACHE
+from benchmarks.environments import MADE
 from benchmarks.turns import Epoch, photographs
 
 BATCH = 64
@@ -30,7 +30,7 @@ CASES = {
     "parquet": TABLES,
     "hdf5": BY_H5PY,
     "hdf5-gzip": BY_H5PY,
-    "tfrecord": ("tfrecord", "tf.data", "gofast"),
+    "tfrecord": ("tfrecord", "tf.data", "gofast", "gofast, cache"),
     "generator": ("torch", "gofast"),
 }
 
@@ -179,8 +179,9 @@ def tfrecord(path: str, side: str) -> Epoch:
     import gofast
 
     change = transform()
-    if side == "gofast":
-        ours = gofast.ImageFiles.from_tfrecord(path, "label", change, image="image")
+    if side != "tfrecord":
+        cache = "memory" if "cache" in side else None
+        ours = gofast.ImageFiles.from_tfrecord(path, "label", change, image="image", cache=cache)
         return gofast.DataLoader(ours, BATCH, shuffle=True).__iter__
     from tfrecord.torch.dataset import TFRecordDataset
 
@@ -238,7 +239,7 @@ def make(case: str, rows: int) -> str:
     if case == "generator":
         return photographs()
     times = max(rows // STREAM_ROWS, 1)
-    path = CACHE / {"csv": f"stream-{times}.csv", "parquet": f"stream-{times}.parquet"}.get(
+    path = MADE / {"csv": f"stream-{times}.csv", "parquet": f"stream-{times}.parquet"}.get(
         case, f"{case}.data"
     )
     if case in ARRAYS:

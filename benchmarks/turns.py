@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks import environments
-from benchmarks.data import CACHE
 
 Epoch = Callable[[], Iterator[Any]]
 Cases = Mapping[str, Sequence[str]]  # a case's sides
@@ -37,7 +36,7 @@ def environment(side: str) -> dict[str, str]:
 
 def measure(module: str, case: str, side: str, place: str) -> list[float]:
     """Seconds of each epoch of a side, in a process of its own."""
-    python = environments.python("tfdata" if side == "tf.data" else "")
+    python = environments.python({"tf.data": "tfdata", "FFCV raw": "ffcv_"}.get(side, ""))
     command = [python, "-m", module, "--child", case, side, place]
     ended = subprocess.run(
         command,
@@ -72,7 +71,7 @@ def compare(case: str, sides: Sequence[str], rounds: int, module: str, place: st
     for _, side in itertools.product(range(rounds), sides):
         if side in missing:
             continue
-        with tempfile.TemporaryDirectory(dir=CACHE.parent) as folder:
+        with tempfile.TemporaryDirectory(dir=environments.MADE.parent) as folder:
             try:
                 took = measure(module, case, side, place or folder)
             except (ImportError, subprocess.CalledProcessError) as error:
@@ -107,7 +106,7 @@ def main(
     if asked.child:
         print(json.dumps(child(*asked.child)))
         return
-    CACHE.mkdir(parents=True, exist_ok=True)
+    environments.MADE.mkdir(parents=True, exist_ok=True)
     print(
         "| case | side | first epoch, s | later, s | times as fast |\n|---|---|---|---|---|", file=sys.stdout
     )

@@ -17,11 +17,11 @@ from benchmarks.turns import Epoch, photographs
 BATCH, EPOCHS = 64, 6
 PICTURES = ("torchvision", "no marks", "gofast", "memory", "folder")
 CASES = {
-    "train": PICTURES,  # RandomResizedCrop
+    "train": (*PICTURES, "FFCV raw", "TBL-RAW"),  # RandomResizedCrop
     "crop": PICTURES,  # RandomCrop
     "validation": PICTURES,
     "resize": PICTURES,  # Resize((256, 256)) of articles
-    "set": ("list", "preprocessed"),  # RandomResizedCrop of what Resize and CenterCrop made
+    "set": ("list", "preprocessed", "TBL-RAW"),  # RandomResizedCrop of what Resize and CenterCrop made
 }
 
 
@@ -45,12 +45,23 @@ def pictures(case: str, side: str, folder: str) -> Epoch:
 
     import gofast
 
+    if side == "FFCV raw":
+        from benchmarks.peers.images import contract, ffcv_
+
+        return ffcv_.Epochs(photographs(), contract.TRAIN, "raw").__iter__
     if side == "torchvision":
         dataset = datasets.ImageFolder(photographs(), transform(case))
         return DataLoader(dataset, BATCH, shuffle=True, num_workers=2, persistent_workers=True).__iter__
     cache = {"memory": "memory", "folder": os.path.join(folder, "kept")}.get(side)
     ours = gofast.ImageFolder(photographs(), transform(case), cache=cache)
     return gofast.DataLoader(ours, BATCH, shuffle=True).__iter__
+
+
+def by_turboloader() -> Epoch:
+    """Its epochs of pictures that it resized once, to 256 x 256."""
+    from benchmarks.peers.images import turboloader_
+
+    return turboloader_.Epochs(photographs()).__iter__
 
 
 def finished(side: str, folder: str) -> Epoch:
@@ -84,6 +95,8 @@ def finished(side: str, folder: str) -> Epoch:
 
 def child(case: str, side: str, place: str) -> list[float]:
     """The seconds of each epoch of a side; its caches and sets are made in a folder of its own."""
+    if side == "TBL-RAW":
+        return turns.timed(by_turboloader, EPOCHS)
     return turns.timed(
         lambda: finished(side, place) if case == "set" else pictures(case, side, place), EPOCHS
     )
