@@ -264,7 +264,8 @@ class TableStream(PulledDataset):
     def _order(self, source: StreamSource, drawn: Drawn) -> BlockOrder:
         found, layout = self._found(source), self._layout
         row = layout.width * found.itemsize + 8 * len(layout.label_kinds)
-        room = self._rooms_most // 2 if drawn.seed is not None else _USUAL
+        # Two windows are in memory, and rooms for them are a 16th larger.
+        room = self._rooms_most * 15 // 32 if drawn.seed is not None else _USUAL
         rows = [piece["rows"] for piece in found.pieces]
         return BlockOrder(rows, max(room // max(row, 1), 1), *drawn)
 

@@ -45,6 +45,7 @@ class Window(RowDataset):
 
     def end(self) -> None:
         """Nobody reads the rows any more."""
+        self._per_process = None  # it holds this window, and so its memory until a garbage collection
         if self._end is not None:
             self._end()
 

@@ -9,6 +9,7 @@ import gzip
 import os
 import pickle
 import random
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from torch.utils.data import DataLoader
 import gofast
 import gofast.stream
 from gofast import TableDataset, TableStream, errors
-from gofast._tables import blocks, stream_options, stream_pieces
+from gofast._tables import blocks, stream_options, stream_pieces, stream_source
 
 SMALL = 1 << 20
 
@@ -435,6 +436,35 @@ def test_what_is_left_early_is_given_back(table: tuple[Path, TableDataset]) -> N
         some(None)
     gc.collect()
     assert descriptors() <= before
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("shuffle", [None, "block"])
+def test_windows_stay_within_memory_without_a_garbage_collection(
+    shuffle: Any, seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rng, live, seen = np.random.default_rng(seed), weakref.WeakSet[Any](), list[int]()
+    for i in range(60):  # so that windows differ
+        numbers = rng.normal(size=(rng.integers(500, 3000), 12)).round(2)
+        pd.DataFrame(numbers).add_prefix("x").to_csv(tmp_path / f"{i}.csv", index=False)
+
+    class Counted(stream_source.Room):
+        def __init__(self, size: int) -> None:
+            super().__init__(size)
+            live.add(self)
+
+    monkeypatch.setattr(stream_source, "Room", Counted)
+    stream = Stream(tmp_path / "*.csv", memory=2 * SMALL, label=None, shuffle=shuffle, seed=seed)
+    list(gofast.DataLoader(stream, 500))  # what the rows are counted with
+    gc.collect()
+    gc.disable()
+    try:
+        for i, _ in enumerate(gofast.DataLoader(stream, 500)):
+            if i % 10 == 0:
+                seen.append(sum(room.size for room in live))
+    finally:
+        gc.enable()
+    assert len(seen) > 10 and max(seen) <= stream._rooms_most
 
 
 def test_two_iterators_at_once(table: tuple[Path, TableDataset]) -> None:
