@@ -76,7 +76,10 @@ class IterableDataset(PulledDataset):
 
     def __iter__(self) -> Iterator[Any]:
         source: Any = self.source
-        return PulledRows(iter(source if isinstance(source, Iterable) else source()), self, self._at_once)
+        given = iter(source if isinstance(source, Iterable) else source())
+        # A subclass, or what iterates this dataset itself, may keep samples.
+        kept = type(self) is not IterableDataset or self._at_once == 1
+        return PulledRows(given, self, self._at_once, kept)
 
     def __len__(self) -> int:
         """The source's, if it has one.

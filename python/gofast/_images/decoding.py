@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from .._loader.places import lie_together
 from .._loader.view import Output
 from . import draws, pillow
 from .bad_samples import BadSamples
@@ -104,8 +105,11 @@ class DecodingLane:
             self._files.drop()
             raise
 
-    def samples(self, start: int, stop: int) -> list[Any]:
+    def samples(self, start: int, stop: int, kept: bool = True) -> list[Any]:
         """Samples start to stop of the files that were added.
+
+        Args:
+            kept: somebody may keep one. Else they may become their batch as they lie.
 
         Raises:
             BadImageError: one cannot be read; ``index`` is its place.
@@ -115,7 +119,11 @@ class DecodingLane:
             return self._pixels(work, indices) if self.transform is None else self._made[start:stop]
         words = work.core.record_words
         drawn = self._drawn[start * words : stop * words] if work.plan.draws else None
-        return [work.view.row_image(image) for image in work.batch(indices, drawn).images]
+        images = work.batch(indices, drawn).images
+        made = [work.view.row_image(image) for image in images]
+        if not kept and made[0].data_ptr() == images.data_ptr() and type(made[0]) is torch.Tensor:
+            lie_together(made, images)
+        return made
 
     def end(self) -> None:
         """Keeps nothing of the batch."""

@@ -57,10 +57,11 @@ class PulledRows:
     Args:
         given: the source's own iterator.
         batch: samples of a batch. Rows are pulled as far as the batch goes that the next sample is in.
+        kept: somebody else than a loader that stacks them may see the samples.
     """
 
-    def __init__(self, given: Iterator[Any], asked: Asked, batch: int) -> None:
-        self._given, self._asked, self._batch = given, asked, batch
+    def __init__(self, given: Iterator[Any], asked: Asked, batch: int, kept: bool) -> None:
+        self._given, self._asked, self._batch, self._kept = given, asked, batch, kept
         self._ready: deque[Any] = deque()
         self._held: Row | None = None  # pulled, and made with what comes behind it
         self._end: Exception | None = None  # what comes behind the samples that are ready
@@ -140,7 +141,7 @@ class PulledRows:
         while start < len(rows):
             stop = min(start + step, len(rows))
             try:
-                self._give(rows[start:stop], lane.samples(start, stop))
+                self._give(rows[start:stop], lane.samples(start, stop, self._kept))
             except errors.BadImageError as error:
                 if stop - start > 1:
                     step = 1  # that all are made again for each bad one is worse

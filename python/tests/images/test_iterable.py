@@ -307,6 +307,41 @@ def test_forms_of_rows(tmp_path: Path) -> None:
         next(iter(gofast.IterableDataset(named, still, fields=("jpg", "label"))))
 
 
+@pytest.mark.parametrize("keeper", [None, "subclass", "wrapper"])
+def test_pictures_are_made_where_their_batch_is_unless_somebody_keeps_one(
+    keeper: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, stacked = list[torch.Tensor](), list[int]()
+
+    class Subclass(gofast.IterableDataset):
+        def __iter__(self) -> Iterator[Any]:
+            for picture, label in super().__iter__():
+                kept.append(picture)
+                yield picture, label
+
+    class Wrapper(IterableDataset):  # type: ignore[type-arg]
+        def __iter__(self) -> Iterator[Any]:
+            for picture, label in plain:
+                kept.append(picture)
+                yield picture, label
+
+    rows = [(saved(noise("RGB", (230 + i, 240)), "JPEG"), i) for i in range(20)]
+    plain = gofast.IterableDataset(rows, T.Compose([T.CenterCrop(224), T.ToTensor()]))
+    want = [picture.clone() for picture, _ in plain]
+    kinds: dict[Any, Any] = {"subclass": Subclass(rows, plain.transform), "wrapper": Wrapper(), None: plain}
+    stack = torch.stack
+    monkeypatch.setattr(torch, "stack", lambda *a, **b: stacked.append(len(a[0])) or stack(*a, **b))
+    at = 0
+    for pictures, labels in gofast.DataLoader(kinds[keeper], batch_size=8):
+        assert labels.tolist() == [*range(at, at + len(labels))]
+        assert torch.equal(pictures, stack(want[at : at + len(labels)]))
+        at += len(labels)
+        pictures.fill_(7)
+    assert at == 20
+    assert all(map(torch.equal, kept, want)) and len(kept) == (20 if keeper else 0)
+    assert stacked == ([8, 8, 4] if keeper else [])
+
+
 def test_what_is_no_source_is_refused() -> None:
     for options in ({"source": 3}, {"source": [], "on_error": "zero"}, {"source": [], "fields": "jpg"}):
         with pytest.raises(errors.OptionError):
