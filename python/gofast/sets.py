@@ -29,7 +29,8 @@ class PreprocessedDataset(MappedDataset):
 
     def __init__(self, path: Path, **options: Any) -> None:
         self._asked = {"path": os.path.abspath(os.fspath(path))}
-        self._info = info = files.read(self._asked["path"])
+        info, lines = files.read(self._asked["path"])
+        self._info, self._seal = info, lines[-1]
         self.made_of, self.made_with = info.made_of, info.made_with
         self._bare = info.form == BARE
         if self._bare and options.get("output") == "dict":
@@ -39,7 +40,7 @@ class PreprocessedDataset(MappedDataset):
 
     def _opened(self) -> list[FileArray]:
         path = self._asked["path"]
-        if files.read(path) != self._info:
+        if files.read(path)[1][-1] != self._seal:
             raise errors.ChangedError(f"{path} holds another set than when it was pickled").at(path=path)
         return files.open_fields(path, self._info)
 
@@ -134,7 +135,7 @@ def preprocess(
     decides samples must not change.
 
     The folder has a ``.npy`` file for each value of a sample, such as ``image.npy`` and ``label.npy``, for
-    ``numpy.load``, and ``set.json``. All samples have one size and type. ``torch.save(dict(zip(train.keys,
+    ``numpy.load``, and ``set.jsonl``. All samples have one size and type. ``torch.save(dict(zip(train.keys,
     train.tensors)), "train.pt")`` writes them for ``torch.load``.
 
     Args:

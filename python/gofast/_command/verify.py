@@ -60,7 +60,7 @@ def run(given: argparse.Namespace) -> int:
 def _damaged_sets(paths: Sequence[str]) -> Iterator[command_operations.Problem]:
     """The preprocessed sets among these whose values are not as they were written."""
     for path in paths:
-        if os.path.isfile(os.path.join(path, "set.json")):
+        if os.path.isfile(os.path.join(path, "set.jsonl")):
             try:
                 verify(path)
             except errors.GofastError as error:

@@ -19,9 +19,10 @@ from .._tables.scale import default_keys
 _INTEGERS = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
 TYPES = (*_INTEGERS, "float16", "float32", "float64", "complex64", "complex128")
 
-BARE, TUPLE, DICT = "bare", "tuple", "dict"  # what a sample is
+BARE, TUPLE, DICT = "value", "tuple", "dict"  # what a sample is
 
-_MODES = {"RGB": 3, "L": 2}  # pictures that are kept as arrays, of so many dimensions
+_MODES = ("RGB", "L")  # of pictures that are kept, as arrays
+_TENSORS, _ARRAYS = (torch.Tensor, torch.nn.Parameter), (np.ndarray, np.memmap)
 _PLAIN = re.compile(r"[A-Za-z_][\w-]{0,99}", re.ASCII)  # a name that is a file's too
 _NUMBERS = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 
@@ -47,7 +48,7 @@ class Field(NamedTuple):
         return size_of(np.dtype(self.dtype), self.shape)
 
     def __str__(self) -> str:
-        return f"{self.dtype} {list(self.shape)}"
+        return f"{'a picture of ' if self.picture else ''}{self.dtype} {list(self.shape)}"
 
 
 def header(field: Field, count: int) -> bytes:
@@ -84,35 +85,43 @@ def array_of(value: Any) -> tuple[np.ndarray[Any, Any], bool]:
     Raises:
         gofast.errors.UnsupportedError: it is nothing that a set keeps.
     """
-    if (kind := _NUMBERS.get(type(value))) is not None:
-        if kind == np.int64 and not -(1 << 63) <= value < 1 << 63:
-            raise errors.UnsupportedError(f"the number {value} has more than 64 bits")
-        return np.asarray(value, kind), False
-    if (mode := _mode(value)) is not None:
-        if mode not in _MODES:
-            raise errors.UnsupportedError(
-                f"a picture of mode {mode}: end the transform with PILToTensor(), or convert it: "
-                f"{' and '.join(_MODES)} are kept"
-            )
-        return np.asarray(value), True
+    mode, kind = _mode(value), _NUMBERS.get(type(value))
+    if kind == np.int64 and not -(1 << 63) <= value < 1 << 63:
+        raise errors.UnsupportedError(f"the number {value} has more than 64 bits")
+    if mode is not None and mode not in _MODES:
+        raise errors.UnsupportedError(
+            f"a picture of mode {mode}: end the transform with PILToTensor(), or convert it: "
+            f"{' and '.join(_MODES)} are kept"
+        )
     if isinstance(value, torch.Tensor):
-        if value.device.type != "cpu" or value.layout is not torch.strided or value.dtype is torch.bfloat16:
-            raise errors.UnsupportedError(
-                f"a tensor of {value.dtype}, {value.layout}, on {value.device}: numpy has no such; give an "
-                "ordinary one on the CPU, such as float16"
-            )
-        value = value.detach().resolve_conj().resolve_neg().numpy()
-    if not isinstance(value, (np.ndarray, np.generic)):
+        value = _plain(value)
+    elif kind is None and mode is None and type(value) not in _ARRAYS and not isinstance(value, np.generic):
         raise errors.UnsupportedError(
             f"a {type(value).__name__}: a set keeps tensors, arrays, numbers and pictures; leave it out, or "
             "make numbers of it"
         )
-    made = np.asarray(value)
+    made = np.asarray(value, kind)
     if made.dtype.name not in TYPES or not made.dtype.isnative or 0 in made.shape:
         raise errors.UnsupportedError(
             f"an array of {made.dtype} {list(made.shape)}: a set keeps values of the types {', '.join(TYPES)}"
         )
-    return made, False
+    return made, mode is not None
+
+
+def _plain(value: torch.Tensor) -> np.ndarray[Any, Any]:
+    """A tensor's values. A class of its own, such as Mask, says more: v2's transforms treat it otherwise.
+
+    An Image they treat as any tensor.
+    """
+    kind, known = type(value), str(value.dtype).removeprefix("torch.") in TYPES
+    if kind not in _TENSORS and f"{kind.__module__}.{kind.__name__}" != "torchvision.tv_tensors._image.Image":
+        raise errors.UnsupportedError(f"a {kind.__name__}: give a plain tensor of it, as ToPureTensor() does")
+    if not known or value.device.type != "cpu" or value.layout is not torch.strided or value.is_nested:
+        raise errors.UnsupportedError(
+            f"a tensor of {value.dtype}, {value.layout}, on {value.device}: numpy has no such; give an "
+            "ordinary one on the CPU, such as float16"
+        )
+    return value.detach().resolve_conj().resolve_neg().numpy()
 
 
 def _mode(value: Any) -> str | None:
@@ -142,17 +151,20 @@ def fields_of(sample: Any) -> tuple[str, list[Field]]:
     return form, made
 
 
-def rows(fields: Sequence[Field], sample: Any) -> list[np.ndarray[Any, Any]]:
+def rows(form: str, fields: Sequence[Field], sample: Any) -> list[np.ndarray[Any, Any]]:
     """The values of a sample, one for each field.
 
     Raises:
         gofast.errors.SchemaError: it is none with such fields.
     """
-    form, held = values(sample)
+    found_form, held = values(sample)
     given = [held.get(field.name) for field in fields] if form == DICT else [*held.values()]
-    if len(held) != len(fields) or (form == DICT and not {field.name for field in fields} <= {*held}):
+    if (found_form, len(held)) != (form, len(fields)) or (
+        form == DICT and {f.name for f in fields} != {*held}
+    ):
         raise errors.SchemaError(
-            f"{len(held)} values ({', '.join(held)}), and the first sample has {len(fields)}"
+            f"a {found_form} of {len(held)} values ({', '.join(held)}), and the first sample is a {form} of "
+            f"{len(fields)}"
         )
     made = []
     for field, value in zip(fields, given, strict=True):

@@ -1,8 +1,10 @@
-"""A preprocessed set on disk: a folder with a .npy file for each field of its samples, and ``set.json``.
+"""A preprocessed set on disk: a folder with a .npy file for each field of its samples, and ``set.jsonl``.
 
-A set is whole if ``set.json`` is there: it is written last. Until then ``unfinished.jsonl`` says how far
-samples are written. Nothing is believed: ``set.json`` has a checksum of its own, and each file must have the
-very header and size that follow from it before it is mapped. Opening does not read the values; `verify` does.
+The first line of ``set.jsonl`` says what the set is. Each of the others says how many samples are written
+then, with SHA-256 of what every file has had since the line before; the last one is a checksum of all lines.
+While a set is being written the file is called ``unfinished.jsonl``, so a set is whole or not there. Nothing
+is believed: a .npy file must have the very header and size that follow from the first line before it is
+mapped. Opening does not read the values; `verify` does.
 """
 
 from __future__ import annotations
@@ -11,30 +13,27 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import errors
 from .._core.progress import Progress
-from .._core.replacing import replaced
 from .._core.stamp import Stamp
-from .._core.units import many
 from .._tables.file_arrays import FileArray, MappedFile, regular_file
 from .fields import BARE, DICT, TUPLE, TYPES, Field, header, names
 
-MANIFEST, UNFINISHED = "set.json", "unfinished.jsonl"
+WHOLE, UNFINISHED = "set.jsonl", "unfinished.jsonl"
 FORMAT = 1
-_LARGEST = 256 << 20  # bytes of a set.json; that of ImageNet with 256 x 256 pixels has 0.4 MB
-_BLOCK = 64 << 20  # bytes that have a checksum together
+_LARGEST = 256 << 20  # bytes of a description; that of ImageNet with 256 x 256 pixels has 0.6 MB
 _READ = 4 << 20
-_SEAL = ', "sha256": "%s"}\n'
-_SEAL_LENGTH = len(_SEAL) - 2 + 64
+# What JSON that is not ours raises where it is read as ours.
+ODD = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 
 class SetInfo(NamedTuple):
-    """What ``set.json`` says.
+    """What a set is.
 
     Attributes:
         samples: how many.
@@ -42,7 +41,6 @@ class SetInfo(NamedTuple):
         classes: the names of the classes, if the dataset had some.
         made_of: the dataset, as `gofast.preprocess` describes it.
         made_with: versions.
-        checksums: for each field, SHA-256 of each block of its values.
     """
 
     samples: int
@@ -51,16 +49,10 @@ class SetInfo(NamedTuple):
     classes: list[str] | None
     made_of: dict[str, Any]
     made_with: dict[str, str]
-    checksums: list[list[str]]
 
     @property
-    def block(self) -> int:
-        """The samples of a block."""
-        return max(1, _BLOCK // sum(field.row_bytes for field in self.fields))
-
-    @property
-    def bytes(self) -> int:
-        """All values."""
+    def size(self) -> int:
+        """Bytes of all values."""
         return self.samples * sum(field.row_bytes for field in self.fields)
 
     def told(self) -> dict[str, Any]:
@@ -68,25 +60,23 @@ class SetInfo(NamedTuple):
         return {"gofast": FORMAT, **self._asdict(), "fields": [field._asdict() for field in self.fields]}
 
     @classmethod
-    def of(cls, told: Any) -> SetInfo:
-        """What `told` told; ValueError, TypeError or KeyError where it is none such."""
+    def of(cls, line: bytes) -> SetInfo:
+        """What a first line says; one of `ODD` where it is none."""
+        told = json.loads(line)
         if told["gofast"] != FORMAT:
             raise ValueError(f"format {told['gofast']}, and this gofast reads {FORMAT}")
         fields = [Field(**{**field, "shape": tuple(field["shape"])}) for field in told["fields"]]
         made = cls(**{name: told[name] for name in cls._fields} | {"fields": fields})
         sizes = [made.samples, *(size for field in fields for size in field.shape)]
-        names = {field.name: field for field in fields}
         sound = (
             all(type(size) is int and size > 0 for size in sizes)
             and all(map(_is_sound, fields))
-            and 0 < len(names) == len(fields)
+            and 0 < len({field.name for field in fields}) == len(fields)
             and made.form in (BARE, TUPLE, DICT)
             and (made.form != BARE or len(fields) == 1)
             and (made.classes is None or _are_texts(made.classes))
             and isinstance(made.made_of, dict)
             and _are_texts([*made.made_with.values()])
-            and isinstance(made.checksums, list)
-            and all(map(_are_texts, made.checksums))
         )
         if not sound:
             raise ValueError("what it says is not of a set")
@@ -94,102 +84,71 @@ class SetInfo(NamedTuple):
 
 
 def _is_sound(field: Field) -> bool:
-    picture = (field.dtype, len(field.shape), field.shape[2:]) in (("uint8", 2, ()), ("uint8", 3, (3,)))
-    known = (
+    shape = field.shape
+    pictures = field.dtype == "uint8" and (len(shape) == 2 or (len(shape) == 3 and shape[2] == 3))
+    return (
         type(field.name) is str
-        and type(field.dtype) is str
         and field.dtype in TYPES
-        and len(field.shape) <= 30
+        and len(shape) <= 30
+        and (pictures or not field.picture)
     )
-    return known and (field.picture is False or (field.picture is True and picture))
 
 
 def _are_texts(given: Any) -> bool:
     return isinstance(given, list) and {*map(type, given)} <= {str}
 
 
-def write(folder: str, info: SetInfo) -> None:
-    """Writes ``set.json``: from now on the set is whole."""
-    body = json.dumps(info.told())[:-1]
-    with replaced(os.path.join(folder, MANIFEST)) as file:
-        file.write((body + _SEAL % hashlib.sha256(body.encode()).hexdigest()).encode())
-    synced(folder)
+def seal(content: bytes) -> bytes:
+    """The last line of a description."""
+    return b'{"sha256": "%s"}\n' % hashlib.sha256(content).hexdigest().encode()
 
 
-def synced(path: str) -> None:
-    """Has what was written, or the names of a folder, on the disk."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+_SEAL = len(seal(b""))
 
 
 def is_set(path: str) -> bool:
     """Whether a whole set lies there, as far as its name says."""
-    return os.path.isfile(os.path.join(path, MANIFEST))
+    return os.path.isfile(os.path.join(path, WHOLE))
 
 
-def is_begun(path: str) -> bool:
-    """Whether somebody writes there, or was stopped."""
-    return os.path.isfile(os.path.join(path, UNFINISHED))
-
-
-def read(folder: str) -> SetInfo:
-    """Reads ``set.json``.
+def read(folder: str) -> tuple[SetInfo, list[bytes]]:
+    """Reads what a whole set says of itself, and the lines behind that: the last one is its own alone.
 
     Raises:
         gofast.errors.NotFoundError: no set is there, or none that is whole.
-        gofast.errors.DamagedError: the file is not as it was written.
+        gofast.errors.DamagedError: the description is not as it was written.
     """
-    path = os.path.join(folder, MANIFEST)
+    path = os.path.join(folder, WHOLE)
     try:
-        with regular_file(path) as (fd, info):
-            if info.st_size > _LARGEST:
-                raise _damaged(path, f"{info.st_size} bytes")
-            text = os.pread(fd, info.st_size, 0)
+        with regular_file(path) as (fd, found):
+            content = os.pread(fd, min(found.st_size, _LARGEST), 0)
     except errors.NotFoundError:
         raise errors.NotFoundError(_missing(folder)).at(path=folder) from None
-    body, seal = text[:-_SEAL_LENGTH], text[-_SEAL_LENGTH:]
-    if seal != (_SEAL % hashlib.sha256(body).hexdigest()).encode():
+    if content[-_SEAL:] != seal(content[:-_SEAL]):
         raise _damaged(path, "its checksum is another")
+    head, *lines = content.split(b"\n")
     try:
-        return SetInfo.of(json.loads(body + b"}"))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        return SetInfo.of(head), lines[:-1]
+    except ODD as error:
         raise _damaged(path, str(error) or type(error).__name__) from None
 
 
-def begun(line: bytes) -> SetInfo | None:
-    """The set that the first line of ``unfinished.jsonl`` tells of."""
-    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return SetInfo.of(json.loads(line))
-    return None
-
-
-def remove(folder: str, info: SetInfo) -> None:
-    """Removes the files of a set. Who has mapped them keeps them."""
-    for name in (MANIFEST, MANIFEST + ".part", *names(info.fields)):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(folder, name))
-
-
 def _missing(folder: str) -> str:
-    try:
-        with open(os.path.join(folder, UNFINISHED), encoding="utf-8") as file:
-            head, *lines = file.read().split("\n")
-        written = json.loads(lines[-2])[0] if len(lines) > 1 else 0
-        of = json.loads(head)["samples"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return f"open {folder}: no set is there: gofast.preprocess(dataset, {folder!r}) makes one"
-    return (
-        f"open {folder}: the set is unfinished: {written} of {of} samples are written. "
-        f"gofast.preprocess(dataset, {folder!r}) with the same dataset goes on there"
-    )
+    with contextlib.suppress(errors.GofastError, *ODD):
+        with regular_file(os.path.join(folder, UNFINISHED)) as (fd, found):
+            head, *lines = os.pread(fd, min(found.st_size, _LARGEST), 0).split(b"\n")[:-1]
+        return (
+            f"open {folder}: the set is unfinished: {int(json.loads(lines[-1])[0]) if lines else 0} of "
+            f"{SetInfo.of(head).samples} samples are written. "
+            f"gofast.preprocess(dataset, {folder!r}) with the same dataset goes on there"
+        )
+    return f"open {folder}: no set is there: gofast.preprocess(dataset, {folder!r}) makes one"
 
 
 def _damaged(path: str, why: str) -> errors.DamagedError:
-    said = f"open {path}: {why}: make the set again, gofast.preprocess(..., overwrite=True)"
-    return errors.DamagedError(said).at(path=path)
+    return errors.DamagedError(f"open {path}: {why}: remove the set's folder, and make it again").at(
+        path=path
+    )
 
 
 def open_fields(folder: str, info: SetInfo) -> list[FileArray]:
@@ -200,49 +159,78 @@ def open_fields(folder: str, info: SetInfo) -> list[FileArray]:
     """
     made = []
     for field, name in zip(info.fields, names(info.fields), strict=True):
-        path, begin = os.path.join(folder, name), header(field, info.samples)
+        path, begin, said = (
+            os.path.join(folder, name),
+            header(field, info.samples),
+            f"{info.samples} x {field}",
+        )
         with regular_file(path) as (fd, found):
             size = len(begin) + info.samples * field.row_bytes
             if found.st_size != size:
-                raise _damaged(
-                    path, f"it has {found.st_size} bytes, and {info.samples} x {field} take {size}"
-                )
+                raise _damaged(path, f"it has {found.st_size} bytes, and {said} take {size}")
             if os.pread(fd, len(begin), 0) != begin:
-                raise _damaged(path, f"its header is not that of {info.samples} x {field}")
-            what = f"{info.samples} x {field}, mapped where they lie in {path}"
+                raise _damaged(path, f"its header is not that of {said}")
             kind, shape, mapped = (
                 np.dtype(field.dtype),
                 (info.samples, *field.shape),
                 MappedFile(path, Stamp.of(found)),
             )
+            what = f"{said}, mapped where they lie in {path}"
             made.append(FileArray(os.dup(fd), kind, shape, len(begin), mapped, runs_in="C", what=what))
     return made
 
 
-def blocks(count: int, block: int) -> Iterator[tuple[int, int]]:
-    """The samples of each block: from, to."""
-    for start in range(0, count, block):
-        yield start, min(start + block, count)
-
-
-def digest(fd: int, at: int, size: int, made: Any = None) -> Any:
-    """SHA-256 of a range of a file, which is shorter where the file is."""
-    made = hashlib.sha256() if made is None else made
-    end = at + size
-    while at < end and (piece := os.pread(fd, min(_READ, end - at), at)):
-        made.update(piece)
-        at += len(piece)
-    return made
+def places(info: SetInfo, start: int, stop: int) -> list[tuple[int, int]]:
+    """Where samples from, to, lie in each file: the first byte, and how many."""
+    return [
+        (len(header(field, info.samples)) + start * field.row_bytes, (stop - start) * field.row_bytes)
+        for field in info.fields
+    ]
 
 
 def values_of(folder: str, info: SetInfo, sample: int) -> list[bytes]:
     """A sample's values as they are written."""
     made = []
-    for field, name in zip(info.fields, names(info.fields), strict=True):
+    for name, (at, size) in zip(names(info.fields), places(info, sample, sample + 1), strict=True):
         with regular_file(os.path.join(folder, name)) as (fd, _):
-            at = len(header(field, info.samples)) + sample * field.row_bytes
-            made.append(os.pread(fd, field.row_bytes, at))
+            made.append(os.pread(fd, size, at))
     return made
+
+
+def compared(
+    fds: Sequence[int], info: SetInfo, lines: Iterable[bytes]
+) -> Iterator[tuple[int, int, list[int]]]:
+    """Reads the values that each line has checksums of. It ends at the first line without any.
+
+    Yields:
+        samples from, to, and the numbers of fields that are not as they were written.
+    """
+    start = 0
+    for line in lines:
+        try:
+            stop, sums = json.loads(line)
+            known = (
+                type(stop) is int
+                and start < stop <= info.samples
+                and len(sums) == len(fds)
+                and _are_texts(sums)
+            )
+        except ODD:
+            return
+        if not known:
+            return
+        made = (_digest(fd, *place) for fd, place in zip(fds, places(info, start, stop), strict=True))
+        yield start, stop, [number for number, one in enumerate(made) if one != sums[number]]
+        start = stop
+
+
+def _digest(fd: int, at: int, size: int) -> str:
+    """SHA-256 of a range of a file, which is shorter where the file is."""
+    made, end = hashlib.sha256(), at + size
+    while at < end and (piece := os.pread(fd, min(_READ, end - at), at)):
+        made.update(piece)
+        at += len(piece)
+    return made.hexdigest()
 
 
 def verify(folder: str) -> None:
@@ -252,23 +240,16 @@ def verify(folder: str) -> None:
         gofast.errors.DamagedError: a value is not as it was written; the text names file and samples.
         gofast.errors.GofastError: those of opening it.
     """
-    info = read(folder)
-    arrays, places = open_fields(folder, info), [*blocks(info.samples, info.block)]
-    if [*map(len, info.checksums)] != [len(places)] * len(arrays):
-        raise _damaged(os.path.join(folder, MANIFEST), "checksums are missing")
-    done = 0
-    with Progress(f"verifying {folder}") as bar:
-        for field, name, array, sums in zip(
-            info.fields, names(info.fields), arrays, info.checksums, strict=True
-        ):
-            path = os.path.join(folder, name)
-            with regular_file(path) as (fd, _):
-                for (start, stop), wanted in zip(places, sums, strict=True):
-                    size = (stop - start) * field.row_bytes
-                    if digest(fd, array.offset + start * field.row_bytes, size).hexdigest() != wanted:
-                        said = (
-                            f"{many(stop - start, 'sample')} from number {start} are not as they were written"
-                        )
-                        raise _damaged(path, said)
-                    done += size
-                    bar.update(done / info.bytes)
+    info, lines = read(folder)
+    paths = [os.path.join(folder, name) for name in names(info.fields)]
+    stop = 0
+    with Progress(f"verifying {folder}") as bar, contextlib.ExitStack() as opened:
+        open_fields(folder, info)
+        fds = [opened.enter_context(regular_file(path))[0] for path in paths]
+        for start, stop, wrong in compared(fds, info, lines):
+            if wrong:
+                said = f"a value of its samples {start} to {stop - 1} is not as it was written"
+                raise _damaged(paths[wrong[0]], said)
+            bar.update(stop / info.samples)
+    if stop != info.samples:
+        raise _damaged(os.path.join(folder, WHOLE), f"checksums of samples from number {stop} on are missing")

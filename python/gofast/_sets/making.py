@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import ConcatDataset, Subset
+from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from .. import errors
 from .._core.generators import Generators
@@ -24,6 +24,7 @@ from .files import SetInfo
 from .writer import SetWriter, alone, writing
 
 _BATCH = 8 << 20  # bytes of samples that are made together
+_PIECE = 32  # samples that a worker makes in a row: few, so that all workers have some to the end
 
 
 def write(dataset: Any, folder: str, workers: int, overwrite: bool, allow_random: bool) -> None:
@@ -31,17 +32,18 @@ def write(dataset: Any, folder: str, workers: int, overwrite: bool, allow_random
     before = Generators.now()
     try:
         info = same.looked_at(dataset, allow_random)
-        if overwrite or not files.is_set(folder) or files.is_begun(folder):
-            with alone(folder) as journal, writing(folder):
-                if overwrite or not files.is_set(
-                    folder
-                ):  # else another made it, or was killed behind its end
+        if overwrite or not files.is_set(folder):
+            with alone(folder, overwrite) as journal:
+                if not files.is_set(folder):  # else another process made it meanwhile
                     with SetWriter(folder, journal, info) as writer:
                         _begin(dataset, writer, overwrite, allow_random)
                         _fill(dataset, writer, workers)
-                        writer.finish()
+                        if not allow_random:
+                            same.check_again(dataset, folder, info)
+                        with writing(folder):
+                            writer.finish()
                     return
-        same.check(folder, files.read(folder), info)
+        same.check(folder, files.read(folder)[0], info)
         if not allow_random:
             same.check_samples(dataset, folder, info, info.samples)
     finally:
@@ -50,61 +52,70 @@ def write(dataset: Any, folder: str, workers: int, overwrite: bool, allow_random
 
 def _begin(dataset: Any, writer: SetWriter, overwrite: bool, allow_random: bool) -> None:
     """Begins a set, or goes on behind the samples that are there."""
-    folder, info, lines = writer.folder, writer.info, writer.lines()
-    begun = files.begun(lines[0]) if lines else None
-    if begun is not None and len(lines) > 1 and not overwrite:
-        same.check(folder, begun, info)
-        writer.resume()
-        if not allow_random:
-            same.check_samples(dataset, folder, info, writer.done)
+    folder, info, begun = writer.folder, writer.info, None
+    with writing(folder):
+        lines = writer.lines()
+    with contextlib.suppress(*files.ODD):
+        begun = SetInfo.of(lines[0])
+    if begun is None or len(lines) == 1 or overwrite:
+        with writing(folder):
+            writer.begin(begun)
         return
-    for old in (begun, files.read(folder) if files.is_set(folder) else None):
-        if old is not None:
-            files.remove(folder, old)
-    if others := sorted({*os.listdir(folder)} - {files.UNFINISHED}):
-        raise errors.OptionError(f"{folder} holds other files, such as {others[0]}: give a new folder")
-    found = os.statvfs(folder)
-    if (free := found.f_bavail * found.f_frsize) < info.bytes:
-        raise errors.ReadError(
-            f"write {folder}: the set takes {size(info.bytes)}, and {size(free)} are free: give a path on "
-            "another disk, or free some room. Pictures kept as uint8 take a quarter of floats"
-        ).at(path=folder)
-    writer.begin()
+    same.check(folder, begun, info)
+    with writing(folder):
+        writer.resume()
+    if writer.done and not allow_random:
+        same.check_samples(dataset, folder, info, writer.done)
 
 
 def _fill(dataset: Any, writer: SetWriter, workers: int) -> None:
     info, natively = writer.info, _natively(dataset, writer.info)
-    count = max(1, min(256, _BATCH * info.samples // info.bytes))
-    order, packing = range(writer.done, info.samples), _Packing(info.fields)
-    loader: Any = (
-        torch.utils.data.DataLoader(dataset, count, sampler=order, num_workers=workers, collate_fn=packing)
+    count = max(1, min(256 if natively is not None else _PIECE, _BATCH * info.samples // info.size))
+    starts = range(writer.done, info.samples, count)
+    pieces = _Pieces(dataset, info, [range(start, min(start + count, info.samples)) for start in starts])
+    batches: Any = iter(
+        torch.utils.data.DataLoader(pieces, None, num_workers=workers)
         if natively is None
-        else DataLoader(natively, count, sampler=order, num_workers=workers)
+        else DataLoader(natively, count, sampler=range(writer.done, info.samples), num_workers=workers)
     )
-    batches: Any = iter(loader) if writer.done < info.samples else iter(())
-    with Progress(f"preprocessing {writer.folder} ({size(info.bytes)})") as bar:
-        while writer.done < info.samples:
-            stop = min(writer.done + count, info.samples)
+    with Progress(f"preprocessing {writer.folder} ({size(info.size)})") as bar:
+        for number, where in enumerate(pieces.places):
             try:
                 made = next(batches)
                 if natively is not None:
-                    made = fields.batch(info.fields, made, stop - writer.done)
+                    made = fields.batch(info.fields, made, len(where))
             except Exception:
-                _blame(dataset, info, range(writer.done, stop))
+                pieces[number]  # raises what is wrong, and nothing around it
                 raise
-            writer.add([np.asarray(array) for array in made])
+            with writing(writer.folder):
+                writer.add([np.asarray(array) for array in made])
             bar.update(writer.done / info.samples)
 
 
-class _Packing:
-    """A collate_fn that makes one tensor of each field."""
+class _Pieces(Dataset[Any]):
+    """Ranges of a dataset's samples, each as an array of each field.
 
-    def __init__(self, wanted: Sequence[fields.Field]) -> None:
-        self._fields = wanted
+    A sample is copied before the next is made: all may be views of one buffer.
+    """
 
-    def __call__(self, samples: Sequence[Any]) -> list[torch.Tensor]:
-        columns = zip(*(fields.rows(self._fields, sample) for sample in samples), strict=True)
-        return [torch.from_numpy(np.stack(column)) for column in columns]
+    def __init__(self, dataset: Any, info: SetInfo, places: Sequence[range]) -> None:
+        self._dataset, self._info, self.places = dataset, info, places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, number: int) -> list[torch.Tensor]:
+        where, info = self.places[number], self._info
+        made = [np.empty((len(where), *field.shape), field.dtype) for field in info.fields]
+        for row, i in enumerate(where):
+            sample = self._dataset[i]
+            try:
+                arrays = fields.rows(info.form, info.fields, sample)
+            except errors.GofastError as error:
+                raise type(error)(f"sample {i}{same.place(self._dataset, i)}: {error}") from None
+            for whole, array in zip(made, arrays, strict=True):
+                whole[row] = array
+        return [*map(torch.from_numpy, made)]
 
 
 def _natively(dataset: Any, info: SetInfo) -> Any:
@@ -130,18 +141,6 @@ def _as_tensors(dataset: Any) -> Any:
     made.transform = Compose([*([] if made.transform is None else [made.transform]), PILToTensor()])
     if isinstance(resolve(made), Refusal):
         return None
-    made._options, made._work = (
-        dataclasses.replace(made._options, channels_last=True),
-        None,
-    )  # as a set has them
+    made._options = dataclasses.replace(made._options, channels_last=True)  # as a set has them
+    made._work = None
     return made
-
-
-def _blame(dataset: Any, info: SetInfo, where: range) -> None:
-    """Raises what is wrong with one of these samples, if anything is."""
-    for i in where:
-        sample = dataset[i]
-        try:
-            fields.rows(info.fields, sample)
-        except errors.GofastError as error:
-            raise type(error)(f"sample {i}{same.place(dataset, i)}: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import hashlib
 import importlib.metadata
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import ConcatDataset, Subset
+from torch.utils.data import ConcatDataset, IterableDataset, Subset
 
 from .. import errors
 from .._about import __version__
@@ -29,30 +30,31 @@ from .files import SetInfo
 
 _COMPARED = 8  # samples, before anything of a set that is there is used
 _DECISIVE = ("torchvision", "Pillow", "libjpeg")  # their versions may decide pixels
+_VIEWS = (Subset, ConcatDataset)
 _TRANSFORMS = ("transform", "target_transform", "batch_transform", "transforms")
 
 
 def looked_at(dataset: Any, allow_random: bool) -> SetInfo:
     """The set that is to be made of a dataset, of which some samples are made."""
-    count = len(dataset) if hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__") else 0
-    if count == 0:
+    known = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
+    if not known or isinstance(dataset, IterableDataset) or len(dataset) == 0:
         raise errors.OptionError(f"{type(dataset).__name__}: give a map-style dataset that has samples")
     form, fields = fields_of(dataset[0])
     if not allow_random:
-        _refuse_random(dataset, fields)
-    names = [getattr(leaf, "classes", None) for leaf in _leaves(dataset)]
+        _refuse_random(dataset, form, fields)
+    names = [getattr(part, "classes", None) for part in _parts(dataset) if not isinstance(part, _VIEWS)]
     same = isinstance(names[0], (list, tuple)) and all(names[0] == other for other in names)
     classes = [*names[0]] if same and {*map(type, names[0] or ())} == {str} else None  # type: ignore[misc]
-    return SetInfo(count, form, fields, classes, _described(dataset), _versions(), [])
+    return SetInfo(len(dataset), form, fields, classes, _described(dataset), _versions())
 
 
-def _refuse_random(dataset: Any, fields: Sequence[Field]) -> None:
+def _refuse_random(dataset: Any, form: str, fields: Sequence[Field]) -> None:
     """Refuses what draws, by name where torchvision's transforms do, else by what two looks show."""
-    chains = [getattr(leaf, name, None) for leaf in _leaves(dataset) for name in _TRANSFORMS]
+    chains = [getattr(part, name, None) for part in _parts(dataset) for name in _TRANSFORMS]
     steps = (step for chain in chains for step in transforms.leaves(chain) if draws(step))
     if (step := next(steps, None)) is None:
         before = Generators.now()
-        looks = [[array.tobytes() for array in rows(fields, dataset[0])] for _ in range(2)]
+        looks = [[array.tobytes() for array in rows(form, fields, dataset[0])] for _ in range(2)]
         if looks[0] == looks[1] and before.same(Generators.now()):
             return
     who = "making a sample" if step is None else transforms.name(step)
@@ -62,28 +64,25 @@ def _refuse_random(dataset: Any, fields: Sequence[Field]) -> None:
     )
 
 
-def _leaves(dataset: Any) -> Iterator[Any]:
-    """The datasets in Subsets and ConcatDatasets."""
-    if isinstance(dataset, Subset):
-        yield from _leaves(dataset.dataset)
-    elif isinstance(dataset, ConcatDataset):
-        for part in dataset.datasets:
-            yield from _leaves(part)
-    else:
-        yield dataset
+def _parts(dataset: Any) -> Iterator[Any]:
+    """A dataset, and those that it is a view of."""
+    yield dataset
+    inner = [dataset.dataset] if isinstance(dataset, Subset) else getattr(dataset, "datasets", ())
+    for part in inner if isinstance(dataset, _VIEWS) else ():
+        yield from _parts(part)
 
 
 def _described(dataset: Any) -> dict[str, Any]:
     """What samples follow from, as far as a dataset tells it."""
     kind = type(dataset)
     made: dict[str, Any] = {"type": f"{kind.__module__}.{kind.__qualname__}", "samples": len(dataset)}
+    for name in _TRANSFORMS:
+        if (chain := getattr(dataset, name, None)) is not None:
+            made[name] = re.sub(r" at 0x[0-9a-f]+", "", repr(chain))
     if isinstance(dataset, Subset):
         return made | {"indices": _digest(map(str, dataset.indices)), "of": _described(dataset.dataset)}
     if isinstance(dataset, ConcatDataset):
         return made | {"of": {str(i): _described(part) for i, part in enumerate(dataset.datasets)}}
-    for name in _TRANSFORMS:
-        if (chain := getattr(dataset, name, None)) is not None and "transform" not in made:
-            made[name] = re.sub(r" at 0x[0-9a-f]+", "", repr(chain))
     if isinstance(dataset, ImageDataset):
         listing = dataset._listing
         pairs: Any = ((path, listing.label(i)) for i, path in enumerate(listing.paths()))
@@ -126,17 +125,15 @@ def _stamped(path: Any, label: Any) -> str:
 def _digest(lines: Iterable[str]) -> str:
     made = hashlib.sha256()
     for line in lines:
-        made.update(line.encode(errors="surrogateescape") + b"\0")
+        made.update(line.encode(errors="surrogatepass") + b"\0")
     return made.hexdigest()
 
 
 def _versions() -> dict[str, str]:
     made = {"gofast": __version__, "torch": str(torch.__version__)}
     for name in ("torchvision", "Pillow"):
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             made[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     if "Pillow" in made:
         from PIL import features
 
@@ -147,7 +144,7 @@ def _versions() -> dict[str, str]:
 def check(folder: str, there: SetInfo, info: SetInfo) -> None:
     """Refuses a set that was made of another dataset."""
     old, new = (
-        {**one.told(), "checksums": 0, "made_with": {name: one.made_with.get(name) for name in _DECISIVE}}
+        {**one.told(), "made_with": {name: one.made_with.get(name) for name in _DECISIVE}}
         for one in (there, info)
     )
     if (what := _first_difference(old, new)) is not None:
@@ -156,10 +153,25 @@ def check(folder: str, there: SetInfo, info: SetInfo) -> None:
 
 def check_samples(dataset: Any, folder: str, info: SetInfo, done: int) -> None:
     """Refuses it by its samples, of those that are written: a dataset does not tell all."""
-    for i in sorted({i * (done - 1) // (_COMPARED - 1) for i in range(_COMPARED)} if done else ()):
-        made = [array.tobytes() for array in rows(info.fields, dataset[i])]
+    if (other := _first_other(dataset, folder, info, done)) is not None:
+        raise _of_another(folder, f"sample {other} has other values now")
+
+
+def check_again(dataset: Any, folder: str, info: SetInfo) -> None:
+    """Refuses a dataset whose samples, all written just now, are others when they are made again."""
+    if (other := _first_other(dataset, folder, info, info.samples)) is not None:
+        raise errors.OptionError(
+            f"sample {other} has other values when it is made again, so something draws random numbers, or "
+            "changes what it was given: allow_random=True keeps what is written"
+        )
+
+
+def _first_other(dataset: Any, folder: str, info: SetInfo, done: int) -> int | None:
+    for i in sorted({i * (done - 1) // (_COMPARED - 1) for i in range(_COMPARED)}):
+        made = [array.tobytes() for array in rows(info.form, info.fields, dataset[i])]
         if made != files.values_of(folder, info, i):
-            raise _of_another(folder, f"sample {i} has other values now")
+            return i
+    return None
 
 
 def _of_another(folder: str, what: str) -> errors.OptionError:
@@ -179,14 +191,13 @@ def _first_difference(old: Any, new: Any, name: str = "") -> str | None:
 
 def place(dataset: Any, index: int) -> str:
     """The path of a sample's picture in brackets, if there is one."""
-    while isinstance(dataset, (Subset, ConcatDataset)):
-        if isinstance(dataset, Subset):
-            dataset, index = dataset.dataset, dataset.indices[index]
-        else:
-            part = next(i for i, end in enumerate(dataset.cumulative_sizes) if index < end)
-            index -= dataset.cumulative_sizes[part - 1] if part else 0
-            dataset = dataset.datasets[part]
+    index += len(dataset) if index < 0 else 0
+    if isinstance(dataset, Subset):
+        return place(dataset.dataset, dataset.indices[index])
+    if isinstance(dataset, ConcatDataset):
+        part = bisect.bisect_right(dataset.cumulative_sizes, index)
+        return place(dataset.datasets[part], index - (dataset.cumulative_sizes[part - 1] if part else 0))
     if isinstance(dataset, ImageDataset):
         return f" ({dataset._listing.path(index)})"
     pairs = _pairs(dataset)
-    return f" ({pairs[index][0]})" if pairs else ""
+    return f" ({pairs[index][0]})" if len(pairs) == len(dataset) else ""

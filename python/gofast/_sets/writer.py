@@ -1,8 +1,8 @@
 """Writing a preprocessed set, and going on after a kill at any moment.
 
-Values are appended to the files by pwrite. About once a second a line of ``unfinished.jsonl`` says how many
-samples are written, with SHA-256 of what each file has of the last block. Whoever goes on compares these
-before it believes them: neither a line nor a value needs to have reached the disk before the other.
+Values are appended to the files by pwrite. Again and again a line of ``unfinished.jsonl`` says how many
+samples are written, with checksums. Whoever goes on compares these before it believes them: neither a line
+nor a value needs to have reached the disk before the other.
 """
 
 from __future__ import annotations
@@ -21,23 +21,32 @@ import numpy as np
 
 from .. import errors
 from .._core.replacing import locked
+from .._core.units import size
 from . import files
 from .fields import header, names
-from .files import UNFINISHED, SetInfo, digest
+from .files import UNFINISHED, WHOLE, SetInfo
 
-_OFTEN = 1.0  # seconds between two lines
+_OFTEN = 1.0  # seconds between two lines, or a hundredth of the time so far: a kill costs no more
+_BLOCK = 64 << 20  # bytes that have a checksum together
 
 
 @contextlib.contextmanager
-def alone(folder: str) -> Iterator[int]:
-    """The descriptor of ``unfinished.jsonl``, which one process has: others wait until it ends."""
-    path = os.path.join(folder, UNFINISHED)
+def alone(folder: str, overwrite: bool) -> Iterator[int]:
+    """The descriptor of ``unfinished.jsonl``, which one process has: others wait until it ends.
+
+    A set that is to be overwritten becomes an unfinished one: a kill leaves nothing that nobody knows of.
+    """
+    path, whole = os.path.join(folder, UNFINISHED), os.path.join(folder, WHOLE)
     with writing(folder):
         os.makedirs(folder, exist_ok=True)
         fd = locked(path)
     try:
+        while overwrite and files.is_set(folder):
+            with writing(folder):
+                os.replace(whole, path)
+                old, fd = fd, locked(path)
+            os.close(old)
         yield fd
-        os.unlink(path)
     finally:
         if os.fstat(fd).st_size == 0:  # nothing was begun
             with contextlib.suppress(OSError):
@@ -68,7 +77,6 @@ class SetWriter:
 
     Args:
         journal: the descriptor of ``unfinished.jsonl``.
-        info: the set, without checksums.
 
     Attributes:
         done: samples that are written.
@@ -76,12 +84,10 @@ class SetWriter:
 
     def __init__(self, folder: str, journal: int, info: SetInfo) -> None:
         self.folder, self._journal, self.info = folder, journal, info
-        self._headers = [header(field, info.samples) for field in info.fields]
-        self._hashes: list[Any] = []  # of what the current block has so far
-        self._sums: list[list[str]] = [[] for _ in info.fields]
+        self._hashes = [hashlib.sha256() for _ in info.fields]  # of what was written since the last line
         self._fds: list[int] = []
-        self.done = self._end = 0  # samples; bytes of the journal
-        self._noted, self._said = 0, time.monotonic()
+        self.done = self._noted = self._end = 0  # samples, twice; bytes of the journal
+        self._began = self._said = time.monotonic()
 
     def __enter__(self) -> SetWriter:
         return self
@@ -96,10 +102,23 @@ class SetWriter:
         """Those of ``unfinished.jsonl``, without the last one if it is torn."""
         return os.pread(self._journal, os.fstat(self._journal).st_size, 0).split(b"\n")[:-1]
 
-    def begin(self) -> None:
-        """Begins a set in an empty folder."""
+    def begin(self, old: SetInfo | None) -> None:
+        """Begins the set, in the place of an old one if there is one. Other files are left alone."""
+        for name in names(old.fields) if old is not None else ():
+            with contextlib.suppress(FileNotFoundError):  # who has mapped it keeps it
+                os.unlink(os.path.join(self.folder, name))
+        if others := sorted({*os.listdir(self.folder)} - {UNFINISHED}):
+            raise errors.OptionError(
+                f"{self.folder} holds other files, such as {others[0]}: give a new folder"
+            )
+        found = os.statvfs(self.folder)
+        if (free := found.f_bavail * found.f_frsize) < self.info.size:
+            raise errors.ReadError(
+                f"write {self.folder}: the set takes {size(self.info.size)}, and {size(free)} are free: "
+                "give a path on another disk, or free some room. Pictures as uint8 take a quarter of floats"
+            ).at(path=self.folder)
         os.ftruncate(self._journal, 0)
-        self._append(self.info.told())
+        self._append(_line(self.info.told()))
         self._open()
 
     def resume(self) -> None:
@@ -107,88 +126,64 @@ class SetWriter:
         head, *lines = self.lines()
         self._open()
         self._end = len(head) + 1
-        for line in lines:
-            with contextlib.suppress(ValueError, TypeError, RecursionError):
-                stop, sums = json.loads(line)
-                if self.done < stop <= self._block_end():
-                    made = [
-                        digest(*place, before)
-                        for place, before in zip(self._places(stop), self._begun(), strict=True)
-                    ]
-                    if [one.hexdigest() for one in made] == sums:
-                        self._noted, self._end = stop, self._end + len(line) + 1
-                        self._take(stop, made)
-                        continue
-            break
+        for line, (_, stop, wrong) in zip(lines, files.compared(self._fds, self.info, lines), strict=False):
+            if wrong:
+                break
+            self.done, self._end = stop, self._end + len(line) + 1
+        self._noted = self.done
         os.ftruncate(self._journal, self._end)
-        for fd, at, _ in self._places(self.done):
+        for fd, (at, _) in zip(self._fds, files.places(self.info, self.done, self.done), strict=True):
             os.ftruncate(fd, at)
 
     def add(self, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
         """Writes the values of the next samples, which are as the fields say."""
-        at, count = 0, len(arrays[0])
-        while at < count:
-            size = min(count - at, self._block_end() - self.done)
-            made = self._begun()
-            for array, one, (fd, place, _) in zip(arrays, made, self._places(self.done), strict=True):
-                data = np.ascontiguousarray(array[at : at + size]).reshape(-1).view(np.uint8).data
-                one.update(data)
-                while data:
-                    written = os.pwrite(fd, data, place)
-                    data, place = data[written:], place + written
-            self._take(self.done + size, made)
-            at += size
-            if time.monotonic() - self._said > _OFTEN:
-                self._note()
+        stop = self.done + len(arrays[0])
+        made = [one.copy() for one in self._hashes]  # Ctrl-C may come in the middle
+        at = files.places(self.info, self.done, stop)
+        for array, one, fd, (place, _) in zip(arrays, made, self._fds, at, strict=True):
+            data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+            one.update(data)
+            _put(fd, data, place)
+        self._hashes, self.done = made, stop
+        now, unsaid = time.monotonic(), files.places(self.info, self._noted, stop)
+        if now - self._said > max(_OFTEN, (now - self._began) / 100) or sum(n for _, n in unsaid) >= _BLOCK:
+            self._note()
 
     def finish(self) -> None:
-        """Makes the set whole. From then on its files are for reading only."""
+        """Makes the set whole."""
+        self._note()
         for fd in self._fds:
             os.fsync(fd)
-        files.write(self.folder, self.info._replace(checksums=self._sums))
-        for fd in self._fds:
-            os.fchmod(fd, os.fstat(fd).st_mode & ~0o222)
+        self._append(files.seal(os.pread(self._journal, self._end, 0)))
+        os.fsync(self._journal)
+        os.replace(os.path.join(self.folder, UNFINISHED), os.path.join(self.folder, WHOLE))
+        fd = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
+        os.fsync(fd)
+        os.close(fd)
 
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        for name, begin in zip(names(self.info.fields), self._headers, strict=True):
+        for field, name in zip(self.info.fields, names(self.info.fields), strict=True):
             self._fds.append(os.open(os.path.join(self.folder, name), flags, 0o666))
-            os.pwrite(self._fds[-1], begin, 0)
-
-    def _block_end(self) -> int:
-        """Where the block of the next sample ends."""
-        block = self.info.block
-        return min(self.done - self.done % block + block, self.info.samples)
-
-    def _begun(self) -> list[Any]:
-        """Copies of the checksums of what the next sample's block has so far."""
-        if self.done % self.info.block == 0:
-            return [hashlib.sha256() for _ in self._fds]
-        return [one.copy() for one in self._hashes]
-
-    def _places(self, stop: int) -> list[tuple[int, int, int]]:
-        """Of each field: its file, where the next value lies in it, and the bytes up to `stop`."""
-        return [
-            (fd, len(begin) + self.done * field.row_bytes, (stop - self.done) * field.row_bytes)
-            for fd, begin, field in zip(self._fds, self._headers, self.info.fields, strict=True)
-        ]
-
-    def _take(self, stop: int, made: list[Any]) -> None:
-        """Counts samples as written. The checksums of a whole block stay."""
-        whole = stop == self._block_end()
-        self._hashes, self.done = made, stop
-        if whole:
-            for sums, one in zip(self._sums, made, strict=True):
-                sums.append(one.hexdigest())
-            self._note()
+            _put(self._fds[-1], header(field, self.info.samples), 0)
 
     def _note(self) -> None:
         """Says how many samples are written."""
         if self.done > self._noted:
-            self._append([self.done, [one.hexdigest() for one in self._hashes]])
+            self._append(_line([self.done, [one.hexdigest() for one in self._hashes]]))
+            self._hashes = [hashlib.sha256() for _ in self._fds]
             self._noted, self._said = self.done, time.monotonic()
 
-    def _append(self, line: Any) -> None:
-        text = json.dumps(line).encode() + b"\n"
-        os.pwrite(self._journal, text, self._end)
-        self._end += len(text)
+    def _append(self, line: bytes) -> None:
+        _put(self._journal, line, self._end)
+        self._end += len(line)
+
+
+def _line(told: Any) -> bytes:
+    return json.dumps(told).encode() + b"\n"
+
+
+def _put(fd: int, data: bytes | memoryview, place: int) -> None:
+    while data:
+        written = os.pwrite(fd, data, place)
+        data, place = data[written:], place + written
