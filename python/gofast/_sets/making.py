@@ -24,7 +24,7 @@ from .files import SetInfo
 from .writer import SetWriter, alone, writing
 
 _BATCH = 8 << 20  # bytes of samples that are made together
-_PIECE = 32  # samples that a worker makes in a row: few, so that all workers have some to the end
+_PIECE = 64  # samples that a worker makes in a row: few, so that all workers have some to the end
 
 
 def write(dataset: Any, folder: str, workers: int, overwrite: bool, allow_random: bool) -> None:

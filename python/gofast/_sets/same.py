@@ -19,11 +19,13 @@ from torch.utils.data import ConcatDataset, IterableDataset, Subset
 from .. import errors
 from .._about import __version__
 from .._core.generators import Generators
+from .._core.records import Records
 from .._images.dataset import ImageDataset
 from .._plan import transforms
 from .._plan.translate import draws
 from .._tables.fields import ArrayMemory
 from .._tables.rows import RowDataset
+from .._tables.token_files import TokenFile
 from . import files
 from .fields import Field, array_of, fields_of, rows
 from .files import SetInfo
@@ -83,11 +85,7 @@ def _described(dataset: Any) -> dict[str, Any]:
         return made | {"indices": _digest(map(str, dataset.indices)), "of": _described(dataset.dataset)}
     if isinstance(dataset, ConcatDataset):
         return made | {"of": {str(i): _described(part) for i, part in enumerate(dataset.datasets)}}
-    if isinstance(dataset, ImageDataset):
-        listing = dataset._listing
-        pairs: Any = ((path, listing.label(i)) for i, path in enumerate(listing.paths()))
-    else:
-        pairs = _pairs(dataset)
+    pairs = itertools.chain(_pairs(dataset), ((path, None) for path in _shards(dataset)))
     return made | {"files": _digest(_stamped(*pair) for pair in pairs), "values": _digest(_values(dataset))}
 
 
@@ -107,11 +105,25 @@ def _values(dataset: Any) -> Iterator[str]:
                 yield hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
 
 
-def _pairs(dataset: Any) -> list[tuple[Any, Any]]:
-    """torchvision's list of paths and labels, if there is one."""
+def _pairs(dataset: Any) -> Iterable[tuple[Any, Any]]:
+    """The paths and labels of samples, where a dataset lists them as gofast's or torchvision's do."""
+    if isinstance(dataset, ImageDataset):
+        listing = dataset._listing
+        return ((path, listing.label(i)) for i, path in enumerate(listing.paths()))
     listed: Any = getattr(dataset, "samples", None)
     first = listed[0] if isinstance(listed, list) and listed else None
     return listed if isinstance(first, tuple) and len(first) == 2 and isinstance(first[0], str) else []
+
+
+def _shards(dataset: Any) -> list[str]:
+    """The files that samples lie in, where these are many in one: of records, or of tokens."""
+    holder = dataset._listing.files if isinstance(dataset, ImageDataset) else dataset
+    records, mapped = getattr(holder, "_records", None), getattr(dataset, "_files", None)
+    if isinstance(records, Records):
+        return [*records.asked.paths]
+    return (
+        [one.asked.path for one in mapped if isinstance(one, TokenFile)] if isinstance(mapped, list) else []
+    )
 
 
 def _stamped(path: Any, label: Any) -> str:
@@ -197,7 +209,5 @@ def place(dataset: Any, index: int) -> str:
     if isinstance(dataset, ConcatDataset):
         part = bisect.bisect_right(dataset.cumulative_sizes, index)
         return place(dataset.datasets[part], index - (dataset.cumulative_sizes[part - 1] if part else 0))
-    if isinstance(dataset, ImageDataset):
-        return f" ({dataset._listing.path(index)})"
-    pairs = _pairs(dataset)
+    pairs = [*_pairs(dataset)]
     return f" ({pairs[index][0]})" if len(pairs) == len(dataset) else ""

@@ -452,6 +452,19 @@ def test_another_dataset_is_refused(folder: Path, tmp_path: Path) -> None:
         gofast.preprocess(Seen(same, T.Resize(4)), tmp_path / "seen")
     with pytest.raises(errors.OptionError, match=r"^RandomCrop draws"):
         gofast.preprocess(Seen(same, T.RandomCrop(8)), tmp_path / "drawn")
+    for name, write, opened in (
+        ("a.tfrecord", lambda x: framed(example({"x": [float(one)]}) for one in x), gofast.TFRecordDataset),
+        ("a.bin", lambda x: np.asarray(x, np.uint16).tobytes(), lambda path: gofast.TokenDataset(path, 1)),
+    ):
+        values = [*range(50)]
+        for _ in range(2):
+            (tmp_path / name).write_bytes(write(values))
+            os.utime(tmp_path / name, ns=(1, values[3]))
+            with contextlib.ExitStack() as refused:
+                if values[3] != 3:
+                    refused.enter_context(pytest.raises(errors.OptionError, match="files was"))
+                gofast.preprocess(opened(tmp_path / name), tmp_path / f"{name}.set")
+            values[3] = 7
     numbers = tmp_path / "numbers"
     gofast.preprocess(Made(50, torch.tensor), numbers)
     with pytest.raises(errors.OptionError, match="sample 7 has other values"):
