@@ -32,9 +32,7 @@ class PreprocessedDataset(MappedDataset):
         info, lines = files.read(self._asked["path"])
         self._info, self._seal = info, lines[-1]
         self.made_of, self.made_with = info.made_of, info.made_with
-        self._bare = info.form == BARE
-        if self._bare and options.get("output") == "dict":
-            self._bare = False
+        self._bare = info.form == BARE and options.get("output") != "dict"
         keys, output = tuple(field.name for field in info.fields), "dict" if info.form == DICT else "tuple"
         super().__init__(**{"keys": keys, "output": output} | options)
 
@@ -85,8 +83,9 @@ def open_set(
     loader and sampler, in Subsets and in forked and spawned workers; processes share one copy in the page
     cache. A :class:`gofast.DataLoader` makes batches natively, with a native transform too.
 
-    Of samples that were PIL images, a transform is given PIL images again, with the same pixels; without one,
-    they are uint8 tensors [h, w, 3], or [h, w].
+    If samples' first values were PIL images, a transform is given PIL images again, with the same pixels and
+    nothing else: not what EXIF says, so ``ImageOps.exif_transpose`` goes into the dataset. Without one, they
+    are uint8 tensors [h, w, 3], or [h, w].
 
     Args:
         path: the folder.
@@ -130,9 +129,10 @@ def preprocess(
     A call whose set is there already opens it, so a script may begin with it. After Ctrl-C or a kill, the
     same call goes on behind the samples that are written and whose checksums are right. Processes that call
     it at once wait for the first. A dataset is the same if its type, length, transforms (by their repr), the
-    paths, sizes and times of its pictures, the values that gofast's, torch's and torchvision's own datasets
-    hold, the versions of torchvision, Pillow and libjpeg, and eight of its samples are the same; what else
-    decides samples must not change.
+    paths, sizes and times of its pictures and shards, the values that gofast's, torch's and torchvision's own
+    datasets hold, the versions of torchvision, Pillow and libjpeg, and eight of its samples are the same;
+    what else decides samples must not change. At the end, eight samples are made once more: others are an
+    error.
 
     The folder has a ``.npy`` file for each value of a sample, such as ``image.npy`` and ``label.npy``, for
     ``numpy.load``, and ``set.jsonl``. All samples have one size and type. ``torch.save(dict(zip(train.keys,
@@ -147,9 +147,11 @@ def preprocess(
         allow_random: keep one draw of a random transform for ever, instead of an error.
 
     Raises:
-        gofast.errors.OptionError: the transform is random; the folder holds another set, or other files.
+        gofast.errors.OptionError: the transform is random, or samples are others when they are made again;
+            the folder holds another set, or other files.
         gofast.errors.SchemaError: a sample has another size or type than the first; the text names it.
-        gofast.errors.UnsupportedError: a sample holds something else, such as a text.
+        gofast.errors.UnsupportedError: a sample holds something else, such as a text, or a tensor of a class
+            of its own, such as a Mask, which a set would drop.
         gofast.errors.ReadError: the set cannot be written, or the disk has no room for it; nothing is lost.
         gofast.errors.DamagedError: the set that is there is damaged.
 

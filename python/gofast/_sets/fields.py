@@ -159,9 +159,8 @@ def rows(form: str, fields: Sequence[Field], sample: Any) -> list[np.ndarray[Any
     """
     found_form, held = values(sample)
     given = [held.get(field.name) for field in fields] if form == DICT else [*held.values()]
-    if (found_form, len(held)) != (form, len(fields)) or (
-        form == DICT and {f.name for f in fields} != {*held}
-    ):
+    names_differ = form == DICT and {field.name for field in fields} != {*held}
+    if found_form != form or len(held) != len(fields) or names_differ:
         raise errors.SchemaError(
             f"a {found_form} of {len(held)} values ({', '.join(held)}), and the first sample is a {form} of "
             f"{len(fields)}"

@@ -134,15 +134,10 @@ def read(folder: str) -> tuple[SetInfo, list[bytes]]:
 
 
 def _missing(folder: str) -> str:
-    with contextlib.suppress(errors.GofastError, *ODD):
-        with regular_file(os.path.join(folder, UNFINISHED)) as (fd, found):
-            head, *lines = os.pread(fd, min(found.st_size, _LARGEST), 0).split(b"\n")[:-1]
-        return (
-            f"open {folder}: the set is unfinished: {int(json.loads(lines[-1])[0]) if lines else 0} of "
-            f"{SetInfo.of(head).samples} samples are written. "
-            f"gofast.preprocess(dataset, {folder!r}) with the same dataset goes on there"
-        )
-    return f"open {folder}: no set is there: gofast.preprocess(dataset, {folder!r}) makes one"
+    made = f"gofast.preprocess(dataset, {folder!r})"
+    if os.path.isfile(os.path.join(folder, UNFINISHED)):
+        return f"open {folder}: the set is unfinished: {made} with the same dataset goes on there"
+    return f"open {folder}: no set is there: {made} makes one"
 
 
 def _damaged(path: str, why: str) -> errors.DamagedError:

@@ -327,7 +327,7 @@ def test_generators_of_a_dataset_are_found_when_samples_are_compared(tmp_path: P
         except errors.OptionError as error:
             refused += 1
             if "made again" in str(error):
-                with pytest.raises(errors.NotFoundError, match="9 of 9 samples are written"):
+                with pytest.raises(errors.NotFoundError, match="unfinished"):
                     gofast.open_set(path)
                 of.asked = 0
                 assert len(gofast.preprocess(of, path, allow_random=True)) == 9 and of.asked == 1
@@ -495,9 +495,7 @@ def test_it_goes_on_behind_what_is_written(
     monkeypatch.setattr("gofast._sets.making._BATCH", 48 * 6)
     with pytest.raises(type(error)):
         gofast.preprocess(of, path)
-    with pytest.raises(
-        errors.NotFoundError, match=r"unfinished: 30 of 40 samples are written.*goes on there"
-    ):
+    with pytest.raises(errors.NotFoundError, match=r"unfinished: .*goes on there"):
         gofast.open_set(path)
     other = Broken(40, lambda i: (torch.full((5,), i + (i == 29)), i))
     with pytest.raises(errors.OptionError, match="another dataset: sample 29 has other values"):
@@ -732,7 +730,7 @@ def test_forged_checksums(whole: Path) -> None:
 )
 def test_hostile_unfinished_sets(content: bytes, tmp_path: Path) -> None:
     (tmp_path / files.UNFINISHED).write_bytes(content)
-    with pytest.raises(errors.NotFoundError, match="no set is there"):
+    with pytest.raises(errors.NotFoundError, match="unfinished"):
         gofast.open_set(tmp_path)
     assert len(gofast.preprocess(Made(3, torch.tensor), tmp_path)) == 3
 
