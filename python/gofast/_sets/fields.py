@@ -79,47 +79,50 @@ def values(sample: Any) -> tuple[str, dict[str, Any]]:
     return BARE, {"0": sample}
 
 
-def array_of(value: Any) -> tuple[np.ndarray[Any, Any], bool]:
-    """A value as an array, and whether it was a picture.
+def array_of(name: str, value: Any) -> tuple[Field, np.ndarray[Any, Any]]:
+    """A value of this name as an array, and its field.
 
     Raises:
         gofast.errors.UnsupportedError: it is nothing that a set keeps.
     """
     mode, kind = _mode(value), _NUMBERS.get(type(value))
     if kind == np.int64 and not -(1 << 63) <= value < 1 << 63:
-        raise errors.UnsupportedError(f"the number {value} has more than 64 bits")
+        raise errors.UnsupportedError(f"{name!r}: the number {value} has more than 64 bits")
     if mode is not None and mode not in _MODES:
         raise errors.UnsupportedError(
-            f"a picture of mode {mode}: end the transform with PILToTensor(), or convert it: "
+            f"{name!r}: a picture of mode {mode}: end the transform with PILToTensor(), or convert it: "
             f"{' and '.join(_MODES)} are kept"
         )
     if isinstance(value, torch.Tensor):
-        value = _plain(value)
+        value = _plain(name, value)
     elif kind is None and mode is None and type(value) not in _ARRAYS and not isinstance(value, np.generic):
         raise errors.UnsupportedError(
-            f"a {type(value).__name__}: a set keeps tensors, arrays, numbers and pictures; leave it out, or "
-            "make numbers of it"
+            f"{name!r}: a {type(value).__name__}: a set keeps tensors, arrays, numbers and pictures; leave "
+            "it out, or make numbers of it"
         )
     made = np.asarray(value, kind)
     if made.dtype.name not in TYPES or not made.dtype.isnative or 0 in made.shape:
         raise errors.UnsupportedError(
-            f"an array of {made.dtype} {list(made.shape)}: a set keeps values of the types {', '.join(TYPES)}"
+            f"{name!r}: an array of {made.dtype} {list(made.shape)}: a set keeps values of the types "
+            f"{', '.join(TYPES)}"
         )
-    return made, mode is not None
+    return Field(name, made.dtype.name, made.shape, mode is not None), made
 
 
-def _plain(value: torch.Tensor) -> np.ndarray[Any, Any]:
+def _plain(name: str, value: torch.Tensor) -> np.ndarray[Any, Any]:
     """A tensor's values. A class of its own, such as Mask, says more: v2's transforms treat it otherwise.
 
     An Image they treat as any tensor.
     """
     kind, known = type(value), str(value.dtype).removeprefix("torch.") in TYPES
     if kind not in _TENSORS and f"{kind.__module__}.{kind.__name__}" != "torchvision.tv_tensors._image.Image":
-        raise errors.UnsupportedError(f"a {kind.__name__}: give a plain tensor of it, as ToPureTensor() does")
+        raise errors.UnsupportedError(
+            f"{name!r}: a {kind.__name__}: give a plain tensor of it, as ToPureTensor() does"
+        )
     if not known or value.device.type != "cpu" or value.layout is not torch.strided or value.is_nested:
         raise errors.UnsupportedError(
-            f"a tensor of {value.dtype}, {value.layout}, on {value.device}: numpy has no such; give an "
-            "ordinary one on the CPU, such as float16"
+            f"{name!r}: a tensor of {value.dtype}, {value.layout}, on {value.device}: numpy has no such; "
+            "give an ordinary one on the CPU, such as float16"
         )
     return value.detach().resolve_conj().resolve_neg().numpy()
 
@@ -135,13 +138,7 @@ def fields_of(sample: Any) -> tuple[str, list[Field]]:
     form, held = values(sample)
     if not held:
         raise errors.UnsupportedError("a sample without values")
-    made = []
-    for name, value in held.items():
-        try:
-            array, picture = array_of(value)
-        except errors.UnsupportedError as error:
-            raise errors.UnsupportedError(f"{name!r}: {error}") from None
-        made.append(Field(name, array.dtype.name, array.shape, picture))
+    made = [array_of(*item)[0] for item in held.items()]
     if form == DICT:  # its largest is what open_set's transform= is for; the others keep their order
         largest = max(made, key=lambda field: field.row_bytes)
         made = [largest, *(field for field in made if field is not largest)]
@@ -167,8 +164,7 @@ def rows(form: str, fields: Sequence[Field], sample: Any) -> list[np.ndarray[Any
         )
     made = []
     for field, value in zip(fields, given, strict=True):
-        array, picture = array_of(value)
-        found = Field(field.name, array.dtype.name, array.shape, picture)
+        found, array = array_of(field.name, value)
         if found != field:
             raise errors.SchemaError(_unlike(field, found))
         made.append(array)

@@ -101,7 +101,7 @@ def _values(dataset: Any) -> Iterator[str]:
             yield _digest(map(str, value))
         elif isinstance(value, (torch.Tensor, np.ndarray)):
             with contextlib.suppress(errors.UnsupportedError):
-                array, _ = array_of(value)
+                _, array = array_of("", value)
                 yield hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
 
 
