@@ -27,6 +27,7 @@ var calls = map[string]func(config string) (any, error){
 	"kernel":       with(findKernel),
 	"numbers":      with(numbersOf),
 	"certain":      with(certainOf),
+	"kept_keys":    with(keptKeys),
 	"codes":        with(writeCodes),
 	"torch_words":  with(torchWordsOf),
 	"here":         with(aboutHere),

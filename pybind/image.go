@@ -6,6 +6,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/image/jpeg"
 	"github.com/gofast-org/gofast/gofast/source/folder"
+	"github.com/gofast-org/gofast/gofast/source/kept"
 )
 
 // codecsConfig names the folders whose libraries are tried before the system's, and
@@ -55,6 +56,17 @@ func isFused(c struct {
 func certainOf(plan image.Plan) (any, error) {
 	certain, _ := plan.Split()
 	return certain.Steps, nil
+}
+
+// keptKeys writes what records of these files are found by.
+func keptKeys(c struct {
+	Names   uintptr `json:"names"`
+	Offsets uintptr `json:"offsets"`
+	Count   int     `json:"count"`
+	Keys    uintptr `json:"keys"`
+}) (any, error) {
+	kept.Keys(c.Names, c.Offsets, c.Count, c.Keys)
+	return nil, nil
 }
 
 type indexConfig struct {

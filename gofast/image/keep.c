@@ -29,7 +29,9 @@ int gf_image_of_record(gf_image_worker *w, const gf_image_program *p, int64_t sa
     gf_meter *meter = gf_meter_here();
     gf_meter_to(meter, GF_STAGE_PICTURE);
     gf_meter_picture(meter);
-    return go_on(w, p, &h, bytes, record, x);
+    if (!go_on(w, p, &h, bytes, record, x)) return 0;
+    meter->counters[GF_COUNT_CACHE_HITS]++;
+    return 1;
 }
 
 int gf_image_keeps(const gf_image_program *p, int64_t sample, gf_stamp *stamp) {
@@ -48,8 +50,8 @@ static int make_record(const gf_image_program *certain, gf_image_worker *w, gf_o
 
 int gf_image_by_record(gf_image_worker *w, const gf_image_program *p, int64_t sample, const gf_stamp *stamp, gf_opened *source, const int32_t *record,
                        uint8_t *x) {
-    gf_kept_header h = {.sample = sample, .stamp = *stamp, .width = source->picture.width, .height = source->picture.height};
-    gf_record_room room = {.memory = &w->record, .before = sizeof h};
+    gf_kept_header h = {.stamp = *stamp, .width = source->picture.width, .height = source->picture.height};
+    gf_record_room room = {.memory = &w->record, .before = gf_kept_before(p->kept, sample)};
     if (!make_record(p->certain, w, source, &room)) {
         gf_kept_never(p->kept, sample);
         return 0;
@@ -57,9 +59,10 @@ int gf_image_by_record(gf_image_worker *w, const gf_image_program *p, int64_t sa
     h.bytes = (int64_t)room.size;
     h.info = room.info;
     memcpy(w->record.data, &h, sizeof h);
-    if (!go_on(w, p, &h, w->record.data + sizeof h, record, x)) return 0;
+    if (!go_on(w, p, &h, w->record.data + room.before, record, x)) return 0;
     gf_stamp now;
     gf_extent extent = gf_image_extent(p, sample);
-    if (p->reader->stamp(p->reader, &extent, &now) && !memcmp(&now, stamp, sizeof now)) gf_kept_put(p->kept, (gf_kept_header *)w->record.data);
+    if (p->reader->stamp(p->reader, &extent, &now) && !memcmp(&now, stamp, sizeof now))
+        gf_meter_here()->counters[GF_COUNT_CACHE_WRITES] += gf_kept_put(p->kept, sample, (gf_kept_header *)w->record.data);
     return 1;
 }

@@ -253,6 +253,8 @@ class DataLoader(TorchDataLoader[T]):
               dataset of yours asks one of gofast's for in this process is in `engine_stats` only.
             - ``file_bytes``: read from files of pictures.
             - ``marked``: JPEGs that were not decoded from their beginning, since an earlier epoch left marks.
+            - ``cache_hits``: pictures that were made from what ``cache=`` had of them; ``cache_writes``:
+              those that were written there.
             - ``threads``: of the engine, for this loader.
             - ``busy_seconds``: of these threads, and of the loop's thread while it helped.
             - ``occupancy``: the part of their time, from 0 to 1.

@@ -53,7 +53,8 @@ func (t Tally) HandOut(samples, bytes int64) { C.hand_out(t.c, C.int64_t(samples
 
 // Counters are the names of a tally's counters, in meter.h's order. Those of stages are nanoseconds of all samples, those
 // of parts are ticks of some pictures: only their proportions count.
-var Counters = []string{"batches", "samples", "bytes", "filled", "filled_bytes", "file_bytes", "marked", "waits", "wait_ns",
+var Counters = []string{"batches", "samples", "bytes", "filled", "filled_bytes", "file_bytes",
+	"marked", "cache_hits", "cache_writes", "waits", "wait_ns",
 	"stage:other", "stage:read", "stage:header", "stage:picture", "stage:gather",
 	"part:decode", "part:entropy", "part:inverse", "part:resize", "part:steps", "part:numbers"}
 

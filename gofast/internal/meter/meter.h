@@ -42,6 +42,8 @@ enum {
     GF_COUNT_FILLED_BYTES, // of their values
     GF_COUNT_FILE_BYTES,   // read from files
     GF_COUNT_MARKED,       // JPEGs of which an earlier decode left marks
+    GF_COUNT_CACHE_HITS,   // pictures that were made from their records
+    GF_COUNT_CACHE_WRITES, // records that were written
     GF_COUNT_WAITS,        // batches that were not ready when they were asked for
     GF_COUNT_WAIT_NS,      // until they were
     GF_COUNT_STAGE_NS,     // of GF_STAGES stages

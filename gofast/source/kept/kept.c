@@ -17,6 +17,7 @@ enum {
 };
 
 static const int64_t MOST_BYTES = 64 << 20; // of a record
+static const int32_t MOST_NAME = 4096 + 8;  // PATH_MAX: no longer one has a file
 static const int64_t SETTLED_NS = 2000000000; // the coarsest times of a file system: FAT's
 
 static inline uint64_t turned(uint64_t x) { return x << 29 | x >> 35; }
@@ -42,9 +43,19 @@ static uint64_t sum_of(const uint8_t *data, size_t n, uint64_t seed) {
     return sum ^ sum >> 32;
 }
 
-static uint64_t sum_of_record(const gf_kept_header *h, const uint8_t *bytes) {
-    return sum_of(bytes, (size_t)h->bytes, sum_of((const uint8_t *)h, offsetof(gf_kept_header, sum), 0));
+// behind are its name and bytes.
+static uint64_t sum_of_record(const gf_kept_header *h, const uint8_t *behind) {
+    return sum_of(behind, (size_t)h->name + (size_t)h->bytes, sum_of((const uint8_t *)h, offsetof(gf_kept_header, sum), 0));
 }
+
+uint64_t gf_kept_key(const char *name) { return sum_of((const uint8_t *)name, strlen(name), 0); }
+
+static const char *name_of(const gf_kept *k, int64_t sample) { return k->names + k->offsets[sample]; }
+
+// One zero at least ends it.
+static int32_t name_bytes(const gf_kept *k, int64_t sample) { return k->names ? (int32_t)(strlen(name_of(k, sample)) / 8 * 8 + 8) : 0; }
+
+size_t gf_kept_before(const gf_kept *k, int64_t sample) { return sizeof(gf_kept_header) + (size_t)name_bytes(k, sample); }
 
 static int same_stamp(const gf_stamp *a, const gf_stamp *b) {
     return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns && a->id == b->id;
@@ -85,6 +96,20 @@ static int find(const gf_kept *k, int64_t sample, int *fd, int64_t *offset) {
     return *fd >= 0;
 }
 
+// Reads a record with its name, if it was made of what has this stamp, or of anything, and is whole.
+static int read_record(int fd, int64_t at, const gf_stamp *now, gf_bytes *memory, gf_kept_header *h) {
+    if (!read_at(fd, h, sizeof *h, at) || memcmp(h->magic, MAGIC, sizeof MAGIC) || (now && !same_stamp(&h->stamp, now))) return 0;
+    if (h->name <= 0 || h->name > MOST_NAME || h->bytes < 0 || h->bytes > MOST_BYTES) return 0;
+    int64_t size = h->name + h->bytes;
+    if (!gf_bytes_reserve(memory, (size_t)size) || !read_at(fd, memory->data, size, at + (int64_t)sizeof *h)) return 0;
+    return sum_of_record(h, memory->data) == h->sum && !memory->data[h->name - 1];
+}
+
+int gf_kept_check(int fd, int64_t at, uint64_t key, gf_bytes *memory) {
+    gf_kept_header h;
+    return read_record(fd, at, NULL, memory, &h) && gf_kept_key((const char *)memory->data) == key;
+}
+
 int gf_kept_get(const gf_kept *k, int64_t sample, const gf_stamp *now, gf_bytes *memory, gf_kept_header *h, const uint8_t **bytes) {
     int fd;
     int64_t at;
@@ -94,10 +119,8 @@ int gf_kept_get(const gf_kept *k, int64_t sample, const gf_stamp *now, gf_bytes 
         if (!same_stamp(&h->stamp, now)) return 0;
         *bytes = k->mapped + at + sizeof *h;
     } else {
-        if (!read_at(fd, h, sizeof *h, at) || memcmp(h->magic, MAGIC, sizeof MAGIC) || h->sample != sample || !same_stamp(&h->stamp, now)) return 0;
-        if (h->bytes < 0 || h->bytes > MOST_BYTES || !gf_bytes_reserve(memory, (size_t)h->bytes)) return 0;
-        if (!read_at(fd, memory->data, h->bytes, at + (int64_t)sizeof *h) || sum_of_record(h, memory->data) != h->sum) return 0;
-        *bytes = memory->data;
+        if (!read_record(fd, at, now, memory, h) || strcmp((const char *)memory->data, name_of(k, sample))) return 0;
+        *bytes = memory->data + h->name;
     }
     atomic_fetch_add_explicit(&k->shared->used, 1, memory_order_relaxed);
     return 1;
@@ -135,33 +158,36 @@ gf_kept *gf_kept_new(gf_kept of) {
     return k;
 }
 
-void gf_kept_put(const gf_kept *k, gf_kept_header *h) {
-    int64_t size = (int64_t)sizeof *h + h->bytes, room = (size + GF_BYTES_SLACK + ALIGNED - 1) / ALIGNED * ALIGNED;
+int gf_kept_put(const gf_kept *k, int64_t sample, gf_kept_header *h) {
+    int64_t size = (int64_t)gf_kept_before(k, sample) + h->bytes, room = (size + GF_BYTES_SLACK + ALIGNED - 1) / ALIGNED * ALIGNED;
     gf_kept_shared *shared = k->shared;
     if (h->bytes > MOST_BYTES) {
-        gf_kept_never(k, h->sample);
-        return;
+        gf_kept_never(k, sample);
+        return 0;
     }
     if (room > k->limit - atomic_load_explicit(&shared->end, memory_order_relaxed)) {
         atomic_store(&shared->full, 1);
-        return;
+        return 0;
     }
     int64_t at = atomic_fetch_add(&shared->end, room);
-    if (room > k->limit - at || at >> OFFSET_BITS) return;
+    if (room > k->limit - at || at >> OFFSET_BITS) return 0;
     memcpy(h->magic, MAGIC, sizeof MAGIC);
+    h->name = name_bytes(k, sample);
+    if (h->name) strncpy((char *)(h + 1), name_of(k, sample), (size_t)h->name);
     h->sum = k->mapped ? 0 : sum_of_record(h, (const uint8_t *)(h + 1));
     int fd = k->files[k->own], mine = same_file(fd, k->written[0]) && (k->index < 0 || same_file(k->index, k->written[1]));
     int code = mine ? write_at(fd, h, size, at) : EBADF;
     if (!code && k->index >= 0) {
-        gf_kept_entry entry = {h->sample, at};
+        gf_kept_entry entry = {gf_kept_key(name_of(k, sample)), at};
         code = write_at(k->index, &entry, sizeof entry, atomic_fetch_add(&shared->entries, 1) * (int64_t)sizeof entry);
     }
     if (code) {
         atomic_store(&shared->stopped, code);
-        return;
+        return 0;
     }
     atomic_fetch_add_explicit(&shared->made, 1, memory_order_relaxed);
-    atomic_store_explicit(&k->records[h->sample], ((uint64_t)k->own << OFFSET_BITS | (uint64_t)at) + 1, memory_order_release);
+    atomic_store_explicit(&k->records[sample], ((uint64_t)k->own << OFFSET_BITS | (uint64_t)at) + 1, memory_order_release);
+    return 1;
 }
 
 void gf_kept_hint(const gf_kept *k, int64_t sample) {

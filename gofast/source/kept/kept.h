@@ -23,6 +23,8 @@ typedef struct gf_kept {
     const uint8_t *mapped;  // the own file, which is memory that nobody else can write to; NULL: files are read with pread
     int64_t limit;          // of the own file's bytes
     gf_kept_shared *shared;
+    const char *names;       // of samples, one behind the other, each with a zero: a record says whose it is; NULL in memory
+    const uint64_t *offsets; // of each sample's in them
     _Atomic uint64_t *records; // of each sample: where its record lies, file << 48 | offset, plus 1; 0: there is none
     uint64_t written[2][2]; // device and inode of the own file and its index: others' code may close descriptors
 } gf_kept;
@@ -35,18 +37,21 @@ gf_kept *gf_kept_new(gf_kept);
 // What stands before a record's bytes. A change of it, or of the sum, needs another VERSION in python/gofast/_images/kept.py.
 typedef struct {
     char magic[8];
-    int64_t sample;
     gf_stamp stamp;        // of what it was made of
     int32_t width, height; // of the picture that it was made of
-    int32_t info, reserved; // GF_INFO_..., several
-    int64_t bytes;         // behind this
-    uint64_t sum;          // of all the others, of those bytes too; 0 in memory
+    int32_t info, name;    // GF_INFO_..., several; bytes of the sample's name behind this, zeros up to a word among them
+    int64_t bytes;         // behind those
+    uint64_t sum;          // of all the others, of name and bytes too; 0 in memory
 } gf_kept_header;
 
 // An entry of an index: a record that was written completely.
 typedef struct {
-    int64_t sample, offset;
+    uint64_t key; // of the sample's name
+    int64_t offset;
 } gf_kept_entry;
+
+// What a name is found by. Two names may have one key: records have the names.
+uint64_t gf_kept_key(const char *name);
 
 // Whether a sample has a record, perhaps a damaged one.
 static inline int gf_kept_has(const gf_kept *k, int64_t sample) {
@@ -54,9 +59,15 @@ static inline int gf_kept_has(const gf_kept *k, int64_t sample) {
     return record != 0 && record != GF_KEPT_NEVER;
 }
 
+// Bytes that stand before those of a sample's record: the header, and the name.
+size_t gf_kept_before(const gf_kept *, int64_t sample);
+
 // Gets a sample's record if it was made of what has this stamp now, and is whole. memory is lent. *bytes are header->bytes, with
 // GF_BYTES_SLACK readable ones behind them. Returns 0 where there is none.
 int gf_kept_get(const gf_kept *, int64_t sample, const gf_stamp *now, gf_bytes *memory, gf_kept_header *header, const uint8_t **bytes);
+
+// Whether a whole record lies there, of a name with this key. memory is lent.
+int gf_kept_check(int fd, int64_t at, uint64_t key, gf_bytes *memory);
 
 // Whether a record of a sample with this stamp is taken. What was changed just now may be changed again without another
 // stamp.
@@ -65,8 +76,9 @@ int gf_kept_takes(const gf_kept *, int64_t sample, const gf_stamp *);
 // Notes that no record can be made of a sample, so that nobody tries again.
 void gf_kept_never(const gf_kept *, int64_t sample);
 
-// Appends the record whose header->bytes bytes lie behind it in memory, and fills in magic and sum.
-void gf_kept_put(const gf_kept *, gf_kept_header *record);
+// Appends the record of a sample whose header->bytes bytes lie gf_kept_before behind it in memory, and fills in all that stands
+// before them but stamp, size, info and bytes. 1 if it was written.
+int gf_kept_put(const gf_kept *, int64_t sample, gf_kept_header *record);
 
 // Begins to fetch a sample's record.
 void gf_kept_hint(const gf_kept *, int64_t sample);

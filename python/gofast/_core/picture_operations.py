@@ -85,6 +85,17 @@ class KeptPlace(TypedDict):
     limit: int
     shared: int
     records: int
+    names: int
+    offsets: int
+
+
+class KeptKeys(TypedDict):
+    """Names of files, and where it is written what records of them are found by; see kept.Keys."""
+
+    names: int
+    offsets: int
+    count: int
+    keys: int
 
 
 class Files(TypedDict):
@@ -160,5 +171,6 @@ class IndexMade(IndexSchema):
 pictures: Call[Pictures, Dataset] = Call("pictures")
 numbers: Call[Plan, Rest | None] = Call("numbers")
 certain: Call[Plan, list[dict[str, Any]] | None] = Call("certain")
+kept_keys: Call[KeptKeys, None] = Call("kept_keys")
 torch_words: Call[Plan, list[TorchWords]] = Call("torch_words")
 index: Task[Index, IndexMade] = Task("index")

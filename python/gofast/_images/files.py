@@ -22,7 +22,8 @@ from .._core.kept import own_index
 from .._core.memory import address_of
 from .._core.owned import Owned
 from .._core.picture_operations import IndexSchema, Scan
-from .kept import Budget, Kept, opened
+from .kept import Budget, opened
+from .kept_records import Kept, Names
 from .picture_files import PictureFiles
 
 Scanned = tuple[Scan, "str | None"]  # the arguments of Files.scan
@@ -74,6 +75,8 @@ class Files(PictureFiles):
         if contents is not None:
             self._make_room(self.count)
             self._hold(contents)
+        for held in (kept or {}).values():
+            held.find_by(self.all_names())
 
     def _begin_to_keep(self, handed: Mapping[str, Kept] | None) -> None:
         """Begins without records, or with those of the process that has spawned this one."""
@@ -85,8 +88,13 @@ class Files(PictureFiles):
         what = json.dumps([budget, certain])
         kept = self._kept.get(what)
         if kept is None:
-            kept = self._kept[what] = opened(budget, certain, self.count, self.digest)
+            kept = self._kept[what] = opened(budget, certain, self.count, self.all_names)
         return kept
+
+    def all_names(self) -> Names:
+        """All names, by which records of them are found again."""
+        at = self._on_disk()
+        return Names(self.root, self.count, at["paths"], at["offsets"], self._bytes)
 
     @classmethod
     def scan(cls, options: Scan, index: str | None = None) -> Files:
@@ -175,11 +183,6 @@ class Files(PictureFiles):
 
     def _path_bytes(self) -> bytes:
         return self._bytes[self._paths : self._paths + int(self.offsets[-1])]
-
-    def digest(self) -> str:
-        """A digest of the paths."""
-        paths = os.fsencode(self.root) + b"\0" + self._path_bytes()
-        return hashlib.blake2b(paths, digest_size=16).hexdigest()
 
     def _digest(self) -> str:
         digest = hashlib.blake2b(self._path_bytes(), digest_size=16)

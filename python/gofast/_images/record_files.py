@@ -17,7 +17,7 @@ from .._core.memory import address_of
 from .._core.owned import Owned
 from .._core.records import Column, Records
 from .files import UNLABELLED, Files, shared
-from .kept import Kept
+from .kept_records import Kept
 from .listing import Listing
 
 

@@ -22,7 +22,7 @@ from . import pillow
 from .core_pictures import CorePictures
 from .draws import RAISED, rounding
 from .files import Files
-from .kept import Kept
+from .kept_records import Kept
 from .late_pictures import at_once, going_on, transformed
 from .seen import HasPictures
 from .unchanged import Unchanged

@@ -209,6 +209,8 @@ def amounts(counted: Mapping[str, int]) -> dict[str, Any]:
         "misguessed": n["misguessed"],
         "file_bytes": n["file_bytes"],
         "marked": n["marked"],
+        "cache_hits": n["cache_hits"],
+        "cache_writes": n["cache_writes"],
         "waits": n["waits"],
         "wait_seconds": n["wait_ns"] / 1e9,
         "draw_seconds": n["draw_ns"] / 1e9,
